@@ -1,0 +1,164 @@
+"""The schema of GPUs, of instances with their prices, and of what the sheet is sized for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Text
+from sheetgen.catalog.reader import Loc
+
+Confidence = Literal["high", "medium", "low"]
+Purchase = Literal["on-demand", "reserved-1yr", "reserved-3yr", "spot", "capacity-block"]
+Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+Price = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+
+
+class Memory(Entry):
+    """Three readings of one memory: sold as, shown by the driver, seen by the engine (sizing uses this)."""
+
+    marketed_gb: Price
+    nvidia_smi_mib: Count | None = None
+    engine_bytes: Count
+    basis: Literal["measured", "derived", "stated", "assumed", "unknown"]
+    source: Text
+
+
+class Flops(Entry):
+    """Dense peaks, operations per second; null where the GPU has none or none is published."""
+
+    bf16: Count | None
+    fp16: Count | None
+    fp8: Count | None
+    fp4: Count | None
+    int8: Count | None
+
+
+class Gpu(Entry):
+    """One accelerator: memory, speed, and the precisions that it runs."""
+
+    id: Id
+    name: Label
+    short_name: Label
+    aliases: Many[Id] = ()
+    vendor: Label
+    architecture: Label
+    compute_capability: Label | None = None
+    form_factor: Label
+    release_year: Annotated[int, Field(ge=2000, le=2100)]
+    data_center: bool
+    memory: Memory
+    memory_bandwidth_bytes_per_second: Count
+    peak_dense_flops: Flops
+    weights_run: dict[DtypeName, Literal["native", "weight_only"]]
+    kv_run: Many[DtypeName]
+    tdp_watts: Count | None = None
+    interconnect: Label
+    source: Text
+    checked_on: Date
+    confidence: Confidence
+    notes: Many[Text] = ()
+
+    def problems(self) -> Iterator[tuple[Loc, str]]:
+        marketed = self.memory.marketed_gb
+        if not 0.8 * marketed * 1e9 <= self.memory.engine_bytes <= marketed * 2**30:
+            yield (
+                ("memory", "engine_bytes"),
+                f"engine_bytes {self.memory.engine_bytes:,} is not what a {marketed:g} GB GPU can have",
+            )
+
+
+class InstancePrice(Entry):
+    """What an hour costs when bought in one way, and when that was read."""
+
+    purchase: Purchase
+    usd_per_hour: Price
+    as_of: Date | None
+    kind: Label | None = None
+
+
+class InstanceRow(Entry):
+    """One thing to rent, as a provider's file lists it."""
+
+    type: Label
+    gpu: Id
+    gpu_count: Annotated[int | float, Field(gt=0, le=1024)]
+    vcpu: Amount | None = None
+    ram_gib: Amount | None = None
+    local_nvme_gb: Amount | None = None
+    network_gbps: Amount | None = None
+    unit: Literal["instance", "per_gpu", "per_chip"]
+    offer: Literal["list", "marketplace", "average"] = "list"
+    region: Label
+    prices: Many[InstancePrice] = ()
+    source: Text
+    confidence: Confidence
+    checked_on: Date
+    notes: Many[Text] = ()
+
+    def problems(self) -> Iterator[tuple[Loc, str]]:
+        seen: set[str] = set()
+        for i, price in enumerate(self.prices):
+            if price.purchase in seen:
+                yield ("prices", i), f"a second {price.purchase} price. Keep one"
+            seen.add(price.purchase)
+
+
+class Instance(InstanceRow):
+    """A row with its provider: `aws/p5.48xlarge`."""
+
+    provider: Id
+
+    @property
+    def id(self) -> str:
+        return f"{self.provider}/{self.type}"
+
+    def price(self, purchase: str) -> InstancePrice | None:
+        """The price in that purchase class, or nothing: a missing price is never 0."""
+        return next((p for p in self.prices if p.purchase == purchase), None)
+
+
+class InstanceFile(Entry):
+    """One provider's rows. `order` places the provider in the catalog, which decides ties."""
+
+    provider: Id
+    order: Annotated[int, Field(ge=0)] = 10_000
+    instances: Many[InstanceRow]
+
+    def problems(self) -> Iterator[tuple[Loc, str]]:
+        seen: set[str] = set()
+        for i, row in enumerate(self.instances):
+            if row.type.lower() in seen:
+                yield ("instances", i, "type"), f"type {row.type} is given twice. Keep one"
+            seen.add(row.type.lower())
+            for loc, what in row.problems():
+                yield ("instances", i, *loc), what
+
+
+class Workload(Entry):
+    id: Id
+    name: Label
+    input_tokens: Count
+    output_tokens: Count
+    about: Text
+    source: Text
+
+    @property
+    def context_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+class WorkloadFile(Entry):
+    workloads: Annotated[tuple[Workload, ...], Field(strict=False, min_length=1)]
+
+
+class Tier(Entry):
+    requests: Count
+    name: Label
+    reason: Text
+
+
+class TierFile(Entry):
+    tiers: Annotated[tuple[Tier, ...], Field(strict=False, min_length=1)]

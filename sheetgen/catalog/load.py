@@ -1,0 +1,230 @@
+"""The catalogs as the rest of the program sees them: ask by name, get a checked entry.
+
+The default folder lies beside the package (in a repository) or inside it (installed); folders given by the
+user add to it or override it, the last one first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from sheetgen.catalog.folder import Folder
+from sheetgen.catalog.hardware import (
+    Gpu,
+    Instance,
+    InstanceFile,
+    InstanceRow,
+    Tier,
+    TierFile,
+    Workload,
+    WorkloadFile,
+)
+from sheetgen.catalog.model import Model
+from sheetgen.catalog.names import gpu_key, is_path, stem, without_precision
+from sheetgen.catalog.reader import Document
+from sheetgen.catalog.validate import validate
+from sheetgen.errors import CatalogError, did_you_mean, shown
+
+E = TypeVar("E", Model, Gpu)
+
+
+def default_folder() -> Path:
+    """`catalogs/` of the repository, or the copy that an installed package carries."""
+    package = Path(__file__).resolve().parent.parent
+    for candidate in (package.parent / "catalogs", package / "_data" / "catalogs"):
+        if (candidate / "models").is_dir():
+            return candidate
+    raise CatalogError(f"no catalogs found beside {package} or in it. Reinstall sheetgen.")
+
+
+class Catalog:
+    """Models, GPUs, instances, workloads and tiers; every entry is read when it is asked for."""
+
+    def __init__(self, *extra: str | Path, base: str | Path | None = None) -> None:
+        root = Path(base) if base is not None else default_folder()
+        self.folders = [Folder(root, "catalogs" if base is None else str(base), has_index=True)]
+        for folder in extra:
+            if not Path(folder).is_dir():
+                raise CatalogError(
+                    f"{shown(folder)}: is no folder. --catalogs takes a folder like catalogs/."
+                )
+            self.folders.append(Folder(Path(folder), str(folder).rstrip("/"), has_index=False))
+
+    # Models
+
+    def model(self, name: str) -> Model:
+        return self.resolve_model(name)[0]
+
+    def resolve_model(self, name: str) -> tuple[Model, str | None]:
+        """The model that `name` means, and the weight dtype if the name says one."""
+        low = name.strip().lower()
+        for key in dict.fromkeys((low, stem(low))):
+            if found := self._names("models").get(key):
+                return self._named(name, low, found)
+        if shorter := without_precision(low):
+            for key in dict.fromkeys((shorter[0], stem(shorter[0]))):
+                if found := self._names("models").get(key):
+                    return self._named(name, shorter[0], found)[0], shorter[1]
+        if is_path(name):
+            raise CatalogError(
+                f"model {shown(name)!r} is a path, and models are not read from files yet. "
+                "Use a name of `sheetgen list models`, or add a file with --catalogs."
+            )
+        raise self._unknown("model", name, low, self._names("models"))
+
+    def _named(self, name: str, key: str, found: str) -> tuple[Model, str | None]:
+        if " " in found:
+            raise CatalogError(f"model {shown(name)!r} could be {' or '.join(found.split())}. Say which.")
+        model = self._entry("models", found, Model)
+        dtype = next((c.weight_dtype for c in model.checkpoints if (c.hf_id or "").lower() == key), None)
+        if key in (model.id, (model.hf_id or "").lower()):
+            dtype = None
+        context = next(
+            (n for other, n in model.max_context_of.items() if key in (other.lower(), stem(other))), None
+        )
+        return (model.model_copy(update={"max_context_tokens": context}) if context else model), dtype
+
+    def models(self) -> tuple[Model, ...]:
+        return tuple(self._entry("models", entry_id, Model) for entry_id in self._ids("models"))
+
+    # GPUs
+
+    def gpu(self, name: str) -> Gpu:
+        found = self._names("gpus").get(gpu_key(name))
+        if found is None:
+            raise self._unknown("gpu", name, gpu_key(name), self._names("gpus"))
+        if " " in found:
+            raise CatalogError(f"gpu {shown(name)!r} could be {' or '.join(found.split())}. Say which.")
+        return self._entry("gpus", found, Gpu)
+
+    def gpus(self) -> tuple[Gpu, ...]:
+        return tuple(self._entry("gpus", entry_id, Gpu) for entry_id in self._ids("gpus"))
+
+    # Instances
+
+    @cached_property
+    def _instances(self) -> tuple[Instance, ...]:
+        rows: dict[tuple[str, str], InstanceRow] = {}
+        order: dict[str, int] = {}
+        for folder in self.folders:
+            for provider in folder.names("instances"):
+                relative = f"instances/{provider}.yaml"
+                file = folder.entry(relative, InstanceFile)
+                order.setdefault(provider, file.order)
+                faults = list(self.gpu_faults(folder, relative, file))
+                if faults:
+                    raise CatalogError(*faults)
+                rows.update({(provider, row.type): row for row in file.instances})
+        names = self._names("gpus")
+        out = [
+            Instance.model_construct(**{**dict(row), "gpu": names[row.gpu], "provider": provider})
+            for (provider, _), row in rows.items()
+        ]
+        return tuple(sorted(out, key=lambda row: (order[row.provider], row.provider)))
+
+    def gpu_faults(self, folder: Folder, relative: str, file: InstanceFile) -> Iterable[str]:
+        """Rows whose GPU is in no catalog."""
+        names = self._names("gpus")
+        document = None
+        for i, row in enumerate(file.instances):
+            if " " in names.get(row.gpu, " "):
+                document = document or folder.document(relative)
+                near = did_you_mean(row.gpu, names)
+                at = document.at(("instances", i, "gpu"))
+                yield f"{at}: gpu is {row.gpu!r}, which is not in catalogs/gpus.{near}"
+
+    def instances(self) -> tuple[Instance, ...]:
+        """Every row in catalog order: providers by their `order`, rows as their file has them."""
+        return self._instances
+
+    def instance(self, name: str) -> Instance:
+        """`provider/type`, or the bare type where one provider has it."""
+        low = name.strip().lower()
+        found = [i for i in self.instances() if low in (i.id.lower(), i.type.lower())]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise CatalogError(
+                f"instance {shown(name)!r} could be {' or '.join(i.id for i in found)}. Say which."
+            )
+        ids = {key: i.id for i in self.instances() for key in (i.type.lower(), i.id.lower())}
+        raise self._unknown("instance", name, low, ids)
+
+    # What the sheet is sized for
+
+    def workloads(self) -> tuple[Workload, ...]:
+        return validate(self.read_document("workloads.yaml"), WorkloadFile).workloads
+
+    def tiers(self) -> tuple[Tier, ...]:
+        return validate(self.read_document("tiers.yaml"), TierFile).tiers
+
+    # Files
+
+    def read_document(self, relative: str) -> Document:
+        """A file of the last folder that has it, with the lines of its fields."""
+        for folder in reversed(self.folders):
+            if folder.has(relative):
+                return folder.document(relative)
+        raise CatalogError(f"catalogs/{relative}: is missing.")
+
+    def read_yaml(self, relative: str) -> Any:
+        """The same as plain data: strict YAML, but checked against no schema."""
+        return self.read_document(relative).data
+
+    def problems(self) -> list[str]:
+        """Everything that is wrong in any file, one line each."""
+        from sheetgen.catalog.check import problems_of
+
+        return problems_of(self)
+
+    def catalog_sha256(self) -> str:
+        """One fingerprint of all catalog files: their names and bytes, folder by folder."""
+        digest = hashlib.sha256()
+        for folder in self.folders:
+            for path in sorted(folder.path.rglob("*.yaml")):
+                data = path.read_bytes()
+                digest.update(f"{path.relative_to(folder.path).as_posix()}\0{len(data)}\0".encode() + data)
+        return digest.hexdigest()
+
+    # Inner parts
+
+    def _names(self, part: Literal["models", "gpus"]) -> dict[str, str]:
+        return self._all_names[part]
+
+    @cached_property
+    def _all_names(self) -> dict[str, dict[str, str]]:
+        models: dict[str, str] = {}
+        gpus: dict[str, str] = {}
+        for folder in self.folders:
+            models |= folder.index.models
+            gpus |= folder.index.gpus
+        return {"models": models, "gpus": gpus}
+
+    def _ids(self, part: str) -> list[str]:
+        return list(dict.fromkeys(name for folder in self.folders for name in folder.names(part)))
+
+    def _entry(self, part: str, entry_id: str, schema: type[E]) -> E:
+        relative = f"{part}/{entry_id}.yaml"
+        for folder in reversed(self.folders):
+            if folder.has(relative):
+                return folder.entry(relative, schema)
+        raise CatalogError(
+            f"catalogs/{relative}: is missing, though the index names it. Write the index anew."
+        )
+
+    def _unknown(self, what: str, name: str, low: str, names: dict[str, str]) -> CatalogError:
+        near = did_you_mean(low, names)
+        keys = sorted((key for key in names if len(low) > 1 and low in key), key=len)
+        holding = dict.fromkeys(names[key] for key in keys)
+        if holding and not near:
+            near = f" Did you mean {next(iter(holding))}?"
+        if len(holding) > 1:
+            listed = list(holding)[:8]
+            near = f" It could be {', '.join(listed)}{' and others' if len(holding) > 8 else ''}."
+        return CatalogError(
+            f"{what} {shown(name)!r} is not in the catalogs.{near} `sheetgen list {what}s` has all."
+        )

@@ -1,0 +1,214 @@
+"""The schema of a model's file, and the few numbers that sizing needs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id, Label, Many, Text
+from sheetgen.catalog.reader import Loc
+
+Problem = tuple[Loc, str]
+
+
+class FullAttention(Entry):
+    """Layers that keep keys and values of every token."""
+
+    kind: Literal["full"]
+    n_layers: Count
+    n_kv_heads: Count
+    key_width: Count
+    value_width: CountOrZero
+
+
+class WindowedAttention(Entry):
+    """Layers that keep keys and values of the last tokens only (sliding) or of the current chunk."""
+
+    kind: Literal["windowed", "chunked"]
+    n_layers: Count
+    n_kv_heads: Count
+    key_width: Count
+    value_width: CountOrZero
+    window_tokens: Count
+
+
+class LatentAttention(Entry):
+    """Multi-head latent attention: one latent per token, whatever the heads."""
+
+    kind: Literal["mla"]
+    n_layers: Count
+    latent_width: Count
+    fp8_entry_bytes: CountOrZero = 0
+
+
+class Indexer(Entry):
+    """Index keys of sparse attention, kept beside the latent by some of the layers."""
+
+    kind: Literal["indexer"]
+    n_layers: Count
+    width: Count
+    entry_bytes: Count
+
+
+class Compressed(Entry):
+    """Compressed keys and values beside a window: elements by which each layer grows per token."""
+
+    kind: Literal["compressed"]
+    n_layers: Count
+    elements_per_token: Annotated[float, Field(gt=0)]
+
+
+class Recurrent(Entry):
+    """Layers with a fixed state per sequence: convolution (2 bytes an element) and recurrent part."""
+
+    kind: Literal["recurrent"]
+    n_layers: Count
+    conv_elements: CountOrZero
+    state_elements: Count
+    state_dtype: Literal["bf16", "fp16", "fp32"]
+
+
+class NoCache(Entry):
+    """Layers that keep nothing, and why."""
+
+    kind: Literal["no_cache"]
+    n_layers: Count
+    reason: Label
+
+
+Group = Annotated[
+    FullAttention | WindowedAttention | LatentAttention | Indexer | Compressed | Recurrent | NoCache,
+    Field(discriminator="kind"),
+]
+BESIDE = ("indexer", "compressed")  # kinds whose layers are counted in another group too
+
+
+class Params(Entry):
+    """Parameters by part: the parts add up to the total."""
+
+    total: Count
+    embedding: CountOrZero
+    body: CountOrZero
+    routed_experts: CountOrZero = 0
+    lm_head: CountOrZero = 0
+    vision: CountOrZero = 0
+    per_layer_embedding: CountOrZero = 0
+    mtp_extra: CountOrZero = 0
+    active: Count
+    note: Text | None = None
+
+
+class Experts(Entry):
+    n: Count
+    top_k: Count
+    shared: CountOrZero = 0
+
+
+class Checkpoint(Entry):
+    """A known quantized checkpoint and its size."""
+
+    hf_id: Label | None
+    weight_dtype: DtypeName
+    format: Label
+    size_bytes: Count
+    source: Text
+
+
+class Model(Entry):
+    """One model: shape, parameters, what its layers keep in memory, and where all that is from."""
+
+    id: Id
+    name: Label
+    hf_id: Label | None = None
+    aliases: Many[Id] = ()
+    same_architecture: Many[Label] = ()
+    max_context_of: dict[Label, Count] = Field(default_factory=dict)
+    kind: Literal["model", "draft", "reference_shape"] = "model"
+    license: Label | None = None
+    confidence: Literal["sourced", "partly_derived", "unverified", "formula"]
+    source: Text
+    checked_on: Date
+    n_layers: Count
+    hidden_size: Count
+    intermediate_size: Count | None = None
+    moe_intermediate_size: Count | None = None
+    n_heads: Count
+    vocab_size: Count
+    max_context_tokens: Count | None
+    weight_dtype: DtypeName
+    kv_cache_dtype: DtypeName
+    parallel_hybrid: bool = False
+    nearest: Many[Id] = ()
+    attention: Annotated[tuple[Group, ...], Field(strict=False, min_length=1)]
+    params: Params
+    experts: Experts | None = None
+    checkpoints: Many[Checkpoint] = ()
+    notes: Many[Text] = ()
+
+    def problems(self) -> Iterator[Problem]:
+        yield from self._layer_problems()
+        yield from self._param_problems()
+        known = {name for name in (self.hf_id, *self.same_architecture) if name}
+        for name in self.max_context_of:
+            if name not in known:
+                yield ("max_context_of", name), f"{name} is neither hf_id nor in same_architecture"
+
+    def _layer_problems(self) -> Iterator[Problem]:
+        seen: dict[str, object] = {}
+        for i, group in enumerate(self.attention):
+            heads = getattr(group, "n_kv_heads", 1)
+            if self.n_heads % heads:
+                yield (
+                    ("attention", i, "n_kv_heads"),
+                    f"n_kv_heads {heads} does not divide n_heads {self.n_heads}",
+                )
+            if group.kind in ("indexer", "compressed", "no_cache"):
+                continue
+            column = "windowed" if group.kind == "chunked" else group.kind
+            shape = group.model_dump(exclude={"n_layers"})
+            if seen.setdefault(column, shape) != shape:
+                yield (
+                    ("attention", i),
+                    f"a second {column} group of another shape, which the sheet has no columns for",
+                )
+        layers = sum(g.n_layers for g in self.attention if g.kind not in BESIDE)
+        if layers != self.n_layers and not self.parallel_hybrid:
+            yield ("n_layers",), f"n_layers is {self.n_layers}, but the attention groups have {layers} layers"
+
+    def _param_problems(self) -> Iterator[Problem]:
+        p = self.params
+        parts = p.embedding + p.body + p.routed_experts + p.lm_head + p.vision + p.per_layer_embedding
+        if parts != p.total:
+            yield ("params", "total"), f"total is {p.total:,}, but its parts add up to {parts:,}"
+        if p.active > p.total:
+            yield ("params", "active"), f"active {p.active:,} is more than total {p.total:,}"
+        if self.experts and self.experts.top_k > self.experts.n:
+            yield (
+                ("experts", "top_k"),
+                f"top_k {self.experts.top_k} is more than the {self.experts.n} experts",
+            )
+        if p.routed_experts and not self.experts:
+            yield ("params", "routed_experts"), "routed_experts is given, but experts is missing"
+
+    def shape(self) -> dict[str, float]:
+        """The numbers that sizing reads, one column each; 0 where a model has no such part."""
+        from sheetgen.catalog.shape import shape_of
+
+        return shape_of(self)
+
+    def checkpoint_bytes(self, weight_dtype: str) -> int:
+        """Size of a known checkpoint in that precision, the vendor's own first; 0 where none is known."""
+
+        def rank(checkpoint: Checkpoint) -> int:
+            if checkpoint.hf_id is None:
+                return 4
+            if checkpoint.hf_id == self.hf_id:
+                return 0
+            order = ((self.hf_id or "/").split("/")[0], "nvidia", "RedHatAI")
+            owner = checkpoint.hf_id.split("/")[0]
+            return order.index(owner) if owner in order else 3
+
+        known = [c for c in self.checkpoints if c.weight_dtype == weight_dtype]
+        return min(known, key=rank).size_bytes if known else 0

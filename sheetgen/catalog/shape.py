@@ -1,0 +1,79 @@
+"""From the layer list of a model to the one set of columns that every model fits in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sheetgen.units import DTYPES
+
+if TYPE_CHECKING:
+    from sheetgen.catalog.model import Model
+
+CONV_ELEMENT_BYTES = 2  # the convolution's state is 16-bit in every engine
+
+
+def shape_of(model: Model) -> dict[str, float]:
+    """Groups of one kind have one shape (the schema sees to it): layers add up, the rest is theirs."""
+    p = model.params
+    out: dict[str, float] = dict.fromkeys(_ATTENTION, 0)
+    for g in model.attention:
+        if g.kind == "full":
+            out["n_full_layers"] += g.n_layers
+            out["full_kv_heads"] = g.n_kv_heads
+            out["full_kv_width"] = g.key_width + g.value_width
+        elif g.kind == "windowed" or g.kind == "chunked":
+            out["n_windowed_layers"] += g.n_layers
+            out["windowed_kv_heads"] = g.n_kv_heads
+            out["windowed_kv_width"] = g.key_width + g.value_width
+            out["window_tokens"] = g.window_tokens
+            out["window_is_chunked"] = int(g.kind == "chunked")
+        elif g.kind == "mla":
+            out["n_mla_layers"] += g.n_layers
+            out["mla_width"] = g.latent_width
+            out["mla_fp8_entry_bytes"] = g.fp8_entry_bytes
+        elif g.kind == "compressed":
+            out["n_other_layers"] += g.n_layers
+            out["other_elements_per_token"] += g.n_layers * g.elements_per_token
+        elif g.kind == "indexer":
+            out["other_bytes_per_token"] += g.n_layers * g.entry_bytes
+        elif g.kind == "recurrent":
+            out["n_state_layers"] += g.n_layers
+            out["conv_bytes_per_state_layer"] = g.conv_elements * CONV_ELEMENT_BYTES
+            out["state_elements_per_layer"] = g.state_elements
+            out["state_element_bytes"] = int(DTYPES[g.state_dtype].other_bytes)
+    return {
+        "n_layers": model.n_layers,
+        "n_heads": model.n_heads,
+        "hidden_size": model.hidden_size,
+        "vocab_size": model.vocab_size,
+        "max_context_tokens": model.max_context_tokens or 0,
+        **out,
+        "n_params": p.total,
+        "n_params_active": p.active,
+        "n_params_quantizable": p.body + p.routed_experts,
+        "n_params_routed": p.routed_experts,
+        "n_params_embedding": p.embedding,
+        "n_params_lm_head": p.lm_head,
+    }
+
+
+_ATTENTION = (
+    "n_full_layers",
+    "full_kv_heads",
+    "full_kv_width",
+    "n_windowed_layers",
+    "windowed_kv_heads",
+    "windowed_kv_width",
+    "window_tokens",
+    "window_is_chunked",
+    "n_mla_layers",
+    "mla_width",
+    "mla_fp8_entry_bytes",
+    "n_other_layers",
+    "other_elements_per_token",
+    "other_bytes_per_token",
+    "n_state_layers",
+    "conv_bytes_per_state_layer",
+    "state_elements_per_layer",
+    "state_element_bytes",
+)

@@ -1,0 +1,50 @@
+"""From whole instances to money: hourly, monthly. Money rounds once, when it is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.formula import both, either, formula, is_number, number_where, ratio, round_up, where
+from sheetgen.sizing.parallelism import may_span_instances
+from sheetgen.units import USD, USD_CENTS
+
+
+@formula("Instances")
+def n_instances(
+    n_replicas: Any,
+    sequences: Any,
+    pipeline_stages: Any,
+    n_heads: Any,
+    larger_tensor_parallel_size: Any,
+    replicas_per_instance: Any,
+    price_usd_per_hour: Any,
+) -> Any:
+    """Whole instances for all replicas; none where the instance cannot hold the load or has no price.
+
+    A replica without stages never spans instances: each instance carries floor(GPUs / TP) of them. A
+    replica with stages takes one whole instance a stage, and only at the largest TP of the instance.
+
+    Source: INTERFACE: ceil(n_replicas / floor(gpu_count / TP)).
+    """
+    shape = either(pipeline_stages == 1, may_span_instances(n_heads, larger_tensor_parallel_size))
+    holds = both(sequences >= 1, replicas_per_instance >= 1, shape, is_number(price_usd_per_hour))
+    shared = round_up(ratio(n_replicas, replicas_per_instance))
+    return number_where(holds, where(pipeline_stages == 1, shared, n_replicas * pipeline_stages))
+
+
+@formula("$ per hour", USD_CENTS)
+def hourly_usd(n_instances: Any, price_usd_per_hour: Any) -> Any:
+    """What all instances cost in an hour, in US dollars; none where there are none.
+
+    Source: the provider's price of one instance.
+    """
+    return number_where(is_number(n_instances), n_instances * price_usd_per_hour)
+
+
+@formula("$ per month", USD)
+def monthly_usd(hourly_usd: Any, hours_per_month: Any) -> Any:
+    """What all instances cost in a month, in US dollars, run all the time; none where there are none.
+
+    Source: 730 hours a month (8,760 / 12), as cloud price lists count.
+    """
+    return number_where(is_number(hourly_usd), hourly_usd * hours_per_month)

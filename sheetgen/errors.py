@@ -1,0 +1,52 @@
+"""The family of errors that a user can cause and mend.
+
+SheetgenError                 one or more problems, one line each
+├── CatalogError              a catalog file is wrong, or a name is not in the catalogs
+├── ScenarioError             the question asked cannot be put (a bad context, tier, option)
+├── PageError                 the answer does not fit on the page
+└── MissingLibraryError       a system library that the PDF needs is not installed
+
+The command line prints `problems`, one a line, and exits 1. Anything else is a bug and keeps its traceback.
+"Does not fit" is not here: it is a verdict, and it is drawn on the sheet.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SheetgenError(Exception):
+    """Problems that the user can mend. `problems` holds one full sentence each."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class CatalogError(SheetgenError):
+    """A catalog file does not say what it must, or a name is in no catalog."""
+
+
+class ScenarioError(SheetgenError):
+    """The question asked cannot be put."""
+
+
+class PageError(SheetgenError):
+    """The answer does not fit on the page it must fit on."""
+
+
+class MissingLibraryError(SheetgenError):
+    """A system library is missing; the message says what to install."""
+
+
+def did_you_mean(word: str, allowed: Iterable[str]) -> str:
+    """` Did you mean X?` for the nearest of `allowed`, or nothing where none is near."""
+    near = difflib.get_close_matches(word.lower(), list(allowed), n=1, cutoff=0.6)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def shown(text: object, limit: int = 60) -> str:
+    """`text` made safe to print: control characters escaped, and cut at `limit` characters."""
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+    return plain if len(plain) <= limit else plain[: limit - 1] + "…"

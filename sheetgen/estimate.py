@@ -1,0 +1,143 @@
+"""All formulas on rows of scenarios. The order here is the order in which quantities come about.
+
+A row is a mapping from names to numbers or numpy columns; `evaluate` adds each formula's result under the
+formula's own name. Nothing here knows a catalog or a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sheetgen.formula import Formula
+from sheetgen.sizing import kv_cache, memory, parallelism, weights
+
+# What a model and its precisions determine, whatever it runs on.
+MODEL: tuple[Formula, ...] = (
+    weights.weights_bytes,
+    weights.ends_bytes,
+    weights.stage_ends_bytes,
+    weights.expert_fraction,
+    kv_cache.kv_bytes_per_token,
+    kv_cache.state_bytes_per_sequence,
+)
+# What one tensor-parallel rank keeps of it.
+SHARD: tuple[Formula, ...] = (
+    kv_cache.full_kv_heads_per_gpu,
+    kv_cache.windowed_kv_heads_per_gpu,
+    kv_cache.shard_kv_bytes_per_token,
+    kv_cache.shard_windowed_bytes_per_token,
+    kv_cache.shard_state_bytes_per_layer,
+    kv_cache.group_layers,
+    kv_cache.growing_layer_bytes,
+    kv_cache.windowed_layer_bytes,
+    kv_cache.growing_block_tokens,
+    kv_cache.windowed_block_tokens,
+    kv_cache.kv_block_bytes,
+    kv_cache.n_kv_groups,
+    parallelism.layer_bytes_per_gpu,
+)
+# What admission charges one sequence on that rank.
+CHARGE: tuple[Formula, ...] = (kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence)
+# What a GPU and the engine leave for the cache.
+POOL: tuple[Formula, ...] = (
+    weights.stage_fraction,
+    weights.weights_bytes_per_gpu,
+    memory.activation_bytes_per_gpu,
+    memory.memory_budget_bytes,
+    memory.kv_budget_bytes_per_gpu,
+    memory.kv_pool_bytes_per_gpu,
+    memory.n_kv_blocks,
+)
+# What that means for the requests asked for.
+FIT: tuple[Formula, ...] = (
+    kv_cache.kv_bytes_per_token_per_gpu,
+    kv_cache.kv_bytes_per_sequence,
+    kv_cache.kv_bytes_per_sequence_per_gpu,
+    memory.max_concurrency,
+    memory.kv_tokens,
+    memory.sequences_in_pool,
+    memory.sequences_per_replica,
+    memory.kv_bytes,
+    memory.shortage_bytes_per_gpu,
+)
+POINT: tuple[Formula, ...] = (kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
+
+
+def evaluate(formulas: Iterable[Formula], values: Mapping[str, Any]) -> dict[str, Any]:
+    """`values` and, under its own name, the result of each formula in turn."""
+    known = dict(values)
+    for one in formulas:
+        known[one.name] = one.of(known)
+    return known
+
+
+def point(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Every quantity of one deployment: model, GPU, engine, parallel sizes and requests are in `values`.
+
+    Columns (numpy arrays of one length) work as well as numbers. Three quantities need a second reading of
+    the same formulas: the charge on one unsharded rank, the charge at max_model_len, and the steady KV.
+    """
+    alone = _with_draft({**values, "tensor_parallel_size": 1 + 0 * values["tensor_parallel_size"]})
+    whole = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE), alone)
+    known = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL), _with_draft(values))
+    known |= {name: whole[name] for name in ("kv_bytes_per_token", "state_bytes_per_sequence")}
+    longest = evaluate(CHARGE, {**known, "charged_tokens": known["max_model_len"]})
+    known["unsharded_kv_blocks_per_sequence"] = whole["kv_blocks_per_sequence"]
+    known["unsharded_kv_block_bytes"] = whole["kv_block_bytes"]
+    known["full_kv_blocks_per_sequence"] = longest["kv_blocks_per_sequence"]
+    known = evaluate(FIT, known)
+    steady = {**known, "shard_windowed_bytes_per_token": whole["shard_windowed_bytes_per_token"]}
+    known["kv_bytes_per_sequence_steady"] = kv_cache.kv_bytes_per_sequence_steady.of(steady)
+    known["max_context_tokens_that_fit"] = _longest_context(known)
+    known["min_gpus"] = _fewest_gpus(known)
+    return known
+
+
+def _with_draft(values: Mapping[str, Any]) -> dict[str, Any]:
+    """`values` with the draft model's layers and cache counted among the layers that grow."""
+    token = kv_cache.draft_bytes_per_token.of(values)
+    return {
+        **values,
+        "other_bytes_per_token": values["other_bytes_per_token"] + token,
+        "n_other_layers": values["n_other_layers"] + values["draft_layers"],
+        "draft_layers": 0,
+    }
+
+
+def _longest_context(known: Mapping[str, Any]) -> Any:
+    """The longest context at which all requests still fit, by bisection on the charge itself."""
+    import numpy
+
+    budget = numpy.asarray(known["kv_budget_bytes_per_gpu"], float)
+    low = numpy.zeros_like(budget)
+    high = numpy.asarray(known["max_context_tokens"], float) + low
+    for _ in range(28):  # 2^28 tokens is beyond every model's context
+        middle = numpy.ceil((low + high) / 2)
+        trial = evaluate(CHARGE, {**known, "charged_tokens": numpy.maximum(middle, 1)})
+        charge = kv_cache.kv_bytes_per_sequence_per_gpu.of(trial)
+        fits = numpy.asarray(charge * known["requests_per_rank"] <= budget)
+        low, high = numpy.where(fits, middle, low), numpy.where(fits, high, numpy.maximum(middle - 1, low))
+    return low
+
+
+def _fewest_gpus(known: Mapping[str, Any]) -> Any:
+    """Fewest GPUs of this kind in one replica that hold weights and cache of all requests; NaN if none do."""
+    import numpy
+
+    best = numpy.full_like(numpy.asarray(known["kv_budget_bytes_per_gpu"], float), numpy.nan)
+    for size in (1, 2, 4, 8):
+        # One rank of TP `size` without stages; pipeline_stages then says how many stages it takes.
+        trial = {**known, "tensor_parallel_size": size, "pipeline_parallel_size": 1}
+        trial["non_torch_bytes_per_gpu"] = known[f"non_torch_bytes_tp{size}"]
+        trial = evaluate((*SHARD, *CHARGE, *POOL, parallelism.layer_budget_bytes), trial)
+        trial["runs"] = 1 * (known["n_heads"] % size == 0)
+        trial["charge_bytes"] = (
+            trial["kv_blocks_per_sequence"] * trial["kv_block_bytes"] * known["requests_per_rank"]
+        )
+        trial["max_pipeline_parallel_size"] = 64
+        trial["within_limit"] = 1
+        stages = numpy.asarray(parallelism.pipeline_stages.of(trial), float)
+        gpus = numpy.where(stages > 0, stages * size, numpy.nan) * known["data_parallel_size"]
+        best = numpy.fmin(best, gpus)
+    return best

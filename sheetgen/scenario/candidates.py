@@ -1,0 +1,163 @@
+"""Which instances may be recommended: the rows of the catalog that the question allows, and why others not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sheetgen.catalog.engines import Engine
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.hardware import Gpu, Instance
+from sheetgen.errors import ScenarioError, shown
+from sheetgen.units import GIB
+
+DEFAULT_PROVIDERS = ("aws", "azure", "gcp")
+LEAST_MEMORY_BYTES = 22 * GIB
+ASSUMED_SHAPES = (1, 2, 4, 8)
+MAX_CANDIDATES = 120  # instances; more would make the workbook slow to open
+PURCHASES = ("on-demand", "reserved-1yr", "reserved-3yr", "spot", "capacity-block")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An instance that may be rented, at the price of one purchase class."""
+
+    instance: str
+    provider: str
+    gpu: Gpu
+    gpu_count: int
+    purchase: str
+    usd_per_hour: float
+    price_as_of: str
+    region: str
+    source: str
+    assumed_shape: bool = False
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The candidates in catalog order, and a count of the rows left out by reason."""
+
+    candidates: tuple[Candidate, ...]
+    left_out: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What narrows or widens the candidates; empty means the default."""
+
+    providers: tuple[str, ...] = ()
+    gpus: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+    region: str = ""
+    purchase: str = "on-demand"
+
+
+def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selection:
+    """The candidates that `filters` allow: by default whole on-demand instances of AWS, Azure and GCP with
+    NVIDIA data-centre GPUs of 22 GiB or more; per provider, GPU and count the cheapest.
+
+    Raises ScenarioError where a named provider, GPU or instance does not exist, or nothing is left.
+    """
+    rows = catalog.instances()
+    providers = tuple(dict.fromkeys(r.provider for r in rows))
+    wanted = _providers(filters, providers)
+    gpus = {catalog.gpu(name).id for name in filters.gpus}
+    named = {catalog.instance(name).id for name in filters.instances}
+    left_out: Counter[str] = Counter()
+    kept: list[Candidate] = []
+    for row in rows:
+        if row.provider not in wanted or (named and row.id not in named):
+            continue
+        gpu = catalog.gpu(row.gpu)
+        if gpus and gpu.id not in gpus:
+            continue
+        if filters.region and filters.region.lower() not in (row.region or "").lower():
+            continue
+        found = list(_offers(row, gpu, engine, filters, explicit=bool(gpus or named), left_out=left_out))
+        kept += found
+    if not named:
+        kept = _cheapest(kept, left_out)
+    if not kept:
+        raise ScenarioError(
+            "no instance is left to choose from: "
+            + ("; ".join(f"{n} rows {why}" for why, n in left_out.items()) or "no row matches the filters")
+            + ". Widen --providers, --gpus, --instances, --region or --purchase."
+        )
+    if len(kept) > MAX_CANDIDATES:
+        kept.sort(key=lambda c: c.usd_per_hour / c.gpu_count)
+        left_out["beyond the number that a workbook carries"] += len(kept) - MAX_CANDIDATES
+        kept = kept[:MAX_CANDIDATES]
+        order = {row.id: i for i, row in enumerate(rows)}
+        kept.sort(key=lambda c: (order[c.instance.split(" x")[0]], c.gpu_count))
+    return Selection(tuple(kept), tuple(left_out.items()))
+
+
+def _providers(filters: Filters, known: tuple[str, ...]) -> tuple[str, ...]:
+    if filters.instances or "all" in filters.providers:
+        return known
+    for name in filters.providers:
+        if name not in known:
+            raise ScenarioError(f"provider {shown(name)!r} is in no catalog. Known: all, {', '.join(known)}.")
+    return filters.providers or DEFAULT_PROVIDERS
+
+
+def _offers(
+    row: Instance, gpu: Gpu, engine: Engine, filters: Filters, explicit: bool, left_out: Counter[str]
+) -> Iterable[Candidate]:
+    """`row` as candidates in the wanted purchase class, or its reason counted in `left_out`."""
+    reason = _refusal(row, gpu, engine, explicit or bool(filters.providers), explicit)
+    price = next((p for p in row.prices if p.purchase == filters.purchase), None)
+    if reason is None and price is None:
+        reason = f"without a price for {filters.purchase}"
+    if reason is not None or price is None:
+        left_out[str(reason)] += 1
+        return
+    shapes = (int(row.gpu_count),) if row.unit == "instance" else ASSUMED_SHAPES
+    for shape in shapes:
+        assumed = row.unit != "instance"
+        yield Candidate(
+            instance=f"{row.id} x{shape}" if assumed else row.id,
+            provider=row.provider,
+            gpu=gpu,
+            gpu_count=shape,
+            purchase=filters.purchase,
+            usd_per_hour=price.usd_per_hour * (shape if assumed else 1),
+            price_as_of=price.as_of,
+            region=row.region or "",
+            source=row.source,
+            assumed_shape=assumed,
+        )
+
+
+def _refusal(row: Instance, gpu: Gpu, engine: Engine, wide: bool, explicit: bool) -> str | None:
+    """Why a row is no candidate; `wide` where providers, `explicit` where GPUs or instances were named."""
+    if gpu.memory.basis not in ("measured", "derived", "stated"):
+        return "whose GPU memory is not known"
+    if gpu.vendor not in engine.vendors:
+        return f"that {engine.name} does not run on"
+    if not explicit and (gpu.vendor != "nvidia" or not gpu.data_center):
+        return "without an NVIDIA data-centre GPU"
+    if not explicit and gpu.memory.engine_bytes < LEAST_MEMORY_BYTES:
+        return "with less than 22 GiB a GPU"
+    if row.unit == "instance" and (row.gpu_count < 1 or row.gpu_count != int(row.gpu_count)):
+        return "with a fraction of a GPU"
+    if row.unit != "instance" and not wide:
+        return "priced by the GPU"
+    if row.offer != "list" and not explicit:
+        return "that are marketplaces or averages"
+    return None
+
+
+def _cheapest(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:
+    """Per provider, GPU and count the cheapest, the first one where prices are equal."""
+    best: dict[tuple[str, str, int], Candidate] = {}
+    for one in kept:
+        key = (one.provider, one.gpu.id, one.gpu_count)
+        if key not in best or one.usd_per_hour < best[key].usd_per_hour:
+            best[key] = one
+    chosen = [one for one in kept if best[(one.provider, one.gpu.id, one.gpu_count)] is one]
+    if len(chosen) < len(kept):
+        left_out["dearer than another with the same GPUs from the same provider"] += len(kept) - len(chosen)
+    return chosen

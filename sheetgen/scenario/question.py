@@ -1,0 +1,234 @@
+"""Models x workloads x tiers on candidates: the question that a sheet answers, completed with its defaults."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sheetgen.catalog.engines import Engine, load_engine
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.hardware import Gpu, Workload
+from sheetgen.catalog.model import Model
+from sheetgen.errors import ScenarioError, SheetgenError, shown
+from sheetgen.scenario import parse
+from sheetgen.scenario.candidates import PURCHASES, Candidate, Filters, select
+
+TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)
+MAX_PIPELINE_PARALLEL_SIZE = 8
+MAX_MODELS = 8
+
+
+@dataclass(frozen=True)
+class SheetModel:
+    """A model on the sheet, and the precisions that `auto` stands for."""
+
+    model: Model
+    weight_dtype: str
+    kv_cache_dtype: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One load: a model, a workload and the requests in flight."""
+
+    model: int
+    workload: int
+    tier: int
+    context_tokens: int
+    input_tokens: int
+    concurrent_requests: int
+    over_limit: bool
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The inputs that hold for the whole sheet."""
+
+    weight_dtype: str = "auto"
+    kv_cache_dtype: str = "auto"
+    gpu_memory_utilization: float = 0.90
+    block_size: int = 16
+    hours_per_month: float = 730
+    active_fraction: float = 1.0
+    extra_headroom_fraction: float = 0.0
+    spare_replicas: int = 0
+    average_context_fraction: float = 1.0
+    prefix_cache_hit_fraction: float = 0.0
+    kv_reserved: int = 0
+    hybrid_kv_manager: int = 1
+    purchase: str = "on-demand"
+    units: str = "gib"
+    paper: str = "a4"
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that a sheet needs to be answered."""
+
+    models: tuple[SheetModel, ...]
+    workloads: tuple[Workload, ...]
+    tiers: tuple[int, ...]
+    engine: Engine
+    gpus: tuple[Gpu, ...]
+    candidates: tuple[Candidate, ...]
+    left_out: tuple[tuple[str, int], ...]
+    settings: Settings
+    as_of: datetime.date
+    headline: tuple[int, int]  # positions in workloads and tiers
+    catalog_sha256: str
+    cells: tuple[Cell, ...] = field(default=())
+
+
+def as_of_date(text: str | None) -> datetime.date:
+    """The date that price ages count from: as given, SOURCE_DATE_EPOCH's, or today in UTC."""
+    if text:
+        try:
+            return datetime.date.fromisoformat(str(text))
+        except ValueError:
+            raise ScenarioError(f"as_of is {shown(text)!r}. Write a date such as 2026-11-20.") from None
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if re.fullmatch(r"\d{1,12}", epoch):
+        return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC).date()
+    return datetime.datetime.now(datetime.UTC).date()
+
+
+def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
+    """The question behind the options of `build` (by their long names with underscores).
+
+    Raises ScenarioError or CatalogError with every problem found, one line each.
+    """
+    problems: list[str] = []
+
+    def attempt(make: Any, *arguments: Any) -> Any:
+        try:
+            return make(*arguments)
+        except SheetgenError as error:
+            problems.extend(error.problems)
+            return None
+
+    engine = attempt(lambda: load_engine(catalog, options.get("engine") or "vllm", options.get("engine_version")))
+    settings = attempt(_settings, options, engine)
+    models = attempt(_models, catalog, options, settings)
+    workloads = attempt(_workloads, catalog, options)
+    tiers = attempt(parse.tiers, options["tiers"]) if options.get("tiers") else tuple(t.requests for t in catalog.tiers())
+    as_of = attempt(as_of_date, options.get("as_of"))
+    filters = Filters(
+        parse.words(options.get("providers")),
+        parse.words(options.get("gpus")),
+        parse.words(options.get("instances")),
+        options.get("region") or "",
+        settings.purchase if settings else "on-demand",
+    )
+    selection = attempt(select, catalog, engine, filters) if engine else None
+    headline = attempt(_headline, options.get("headline"), workloads, tiers) if workloads and tiers else None
+    if problems:
+        raise ScenarioError(*problems)
+    cells = tuple(_cells(models, workloads, tiers))
+    if all(c.over_limit for c in cells):
+        longest = max(m.model.max_context_tokens for m in models)
+        raise ScenarioError(f"every context is over what the models allow (the longest is {longest:,} tokens).")
+    gpus = tuple(dict.fromkeys(c.gpu.id for c in selection.candidates))
+    by_id = {c.gpu.id: c.gpu for c in selection.candidates}
+    return Question(
+        models, workloads, tiers, engine, tuple(by_id[g] for g in gpus), selection.candidates,
+        selection.left_out, settings, as_of, headline, catalog.catalog_sha256(), cells,
+    )
+
+
+def _settings(options: Mapping[str, Any], engine: Engine | None) -> Settings:
+    default = Settings()
+
+    def share(name: str, fallback: float, above_zero: bool = True) -> float:
+        value = options.get(name)
+        return fallback if value is None else parse.fraction(value, name, above_zero)
+
+    utilization = engine.gpu_memory_utilization if engine else default.gpu_memory_utilization
+    hours = options.get("hours_per_month")
+    return Settings(
+        weight_dtype=parse.dtype(options.get("weight_dtype") or "auto", "weight_dtype"),
+        kv_cache_dtype=parse.dtype(options.get("kv_cache_dtype") or "auto", "kv_cache_dtype"),
+        gpu_memory_utilization=share("gpu_memory_utilization", utilization),
+        block_size=parse.whole(options.get("block_size") or (engine.block_size if engine else 16), "block_size"),
+        hours_per_month=parse.whole(hours, "hours_per_month", 1, 744) if hours is not None else 730,
+        active_fraction=share("active_fraction", 1.0),
+        extra_headroom_fraction=share("extra_headroom_fraction", 0.0, above_zero=False),
+        spare_replicas=parse.whole(options.get("spare_replicas") or 0, "spare_replicas", 0, 100),
+        average_context_fraction=share("average_context_fraction", 1.0),
+        prefix_cache_hit_fraction=share("prefix_cache_hit_fraction", 0.0, above_zero=False),
+        kv_reserved=int(
+            parse.one_of(options.get("kv_allocation") or "paged", "kv_allocation", ("paged", "reserved")) == "reserved"
+        ),
+        purchase=parse.one_of(options.get("purchase") or "on-demand", "purchase", PURCHASES),
+        units=parse.one_of(options.get("units") or "gib", "units", ("gib", "gb")),
+        paper=parse.one_of(options.get("paper") or "a4", "paper", ("a4", "letter")),
+    )
+
+
+def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | None) -> tuple[SheetModel, ...]:
+    names = parse.words(options.get("models"))
+    if not names:
+        raise ScenarioError("no model was named. Use --models, for example --models 8b,70b,405b.")
+    if len(names) > MAX_MODELS:
+        raise ScenarioError(f"{len(names)} models were named; one page holds at most {MAX_MODELS}.")
+    problems: list[str] = []
+    found: list[SheetModel] = []
+    for name in names:
+        try:
+            model, named_dtype = catalog.resolve_model(name)
+        except SheetgenError as error:
+            problems.extend(error.problems)
+            continue
+        weight = settings.weight_dtype if settings else "auto"
+        kv = settings.kv_cache_dtype if settings else "auto"
+        found.append(
+            SheetModel(
+                model,
+                weight if weight != "auto" else named_dtype or model.weight_dtype,
+                kv if kv != "auto" else model.kv_cache_dtype,
+            )
+        )
+    ids = [m.model.id for m in found]
+    problems += [f"model {i} is named twice." for i in sorted({i for i in ids if ids.count(i) > 1})]
+    if problems:
+        raise ScenarioError(*problems)
+    return tuple(found)
+
+
+def _workloads(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:
+    known = {w.id: w for w in catalog.workloads()}
+    names = parse.words(options.get("workloads")) or tuple(known)
+    chosen = tuple(known[parse.one_of(name, "workload", known)] for name in names)
+    if len(set(names)) != len(names) or len(chosen) > 3:
+        raise ScenarioError(f"workloads are {shown(','.join(names))!r}. Name up to three, each once.")
+    return chosen
+
+
+def _headline(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int, ...]) -> tuple[int, int]:
+    """Positions of the headline's workload and tier: RAG at 32 in flight, or the middle of what there is."""
+    ids = [w.id for w in workloads]
+    if not text:
+        return (ids.index("rag") if "rag" in ids else 0, tiers.index(32) if 32 in tiers else (len(tiers) - 1) // 2)
+    name, _, tier = str(text).partition(":")
+    workload = parse.one_of(name, "headline", tuple(ids))
+    number = parse.whole(tier, "headline tier", most=1_000_000) if tier else tiers[0]
+    if number not in tiers:
+        raise ScenarioError(f"headline is {shown(text)!r}. Its tier must be one of {', '.join(map(str, tiers))}.")
+    return ids.index(workload), tiers.index(number)
+
+
+def _cells(
+    models: tuple[SheetModel, ...], workloads: tuple[Workload, ...], tiers: tuple[int, ...]
+) -> list[Cell]:
+    return [
+        Cell(
+            m, w, t, workload.context_tokens, workload.input_tokens, requests,
+            workload.context_tokens > model.model.max_context_tokens,
+        )
+        for m, model in enumerate(models)
+        for w, workload in enumerate(workloads)
+        for t, requests in enumerate(tiers)
+    ]

@@ -1,0 +1,408 @@
+"""The second bill: what a token and a sequence keep in the KV cache, and the engine's blocks.
+
+Every model fits one set of columns: layers whose cache grows with the context (full attention, MLA, other),
+layers that keep a window of it, and layers that keep a fixed state. Each kind has its own sharding rule.
+Quantities named `shard_` are what one tensor-parallel rank keeps of all layers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.formula import both, formula, largest, ratio, round_down, round_up, smallest, where
+
+
+@formula("Full-attention KV heads per GPU")
+def full_kv_heads_per_gpu(full_kv_heads: Any, tensor_parallel_size: Any) -> Any:
+    """KV heads of full-attention layers that one rank keeps: they split, then they are copied.
+
+    Source: vLLM get_num_kv_heads: max(1, heads / TP). Check: 8 heads at TP 16 is 1, not one half.
+    """
+    return where(full_kv_heads > 0, largest(1, round_up(full_kv_heads / tensor_parallel_size)), 0)
+
+
+@formula("Windowed KV heads per GPU")
+def windowed_kv_heads_per_gpu(windowed_kv_heads: Any, tensor_parallel_size: Any) -> Any:
+    """KV heads of windowed layers that one rank keeps: they split, then they are copied.
+
+    Source: vLLM get_num_kv_heads, applied per group of layers.
+    """
+    return where(windowed_kv_heads > 0, largest(1, round_up(windowed_kv_heads / tensor_parallel_size)), 0)
+
+
+@formula("Growing KV per token and rank")
+def shard_kv_bytes_per_token(
+    n_full_layers: Any,
+    full_kv_heads_per_gpu: Any,
+    full_kv_width: Any,
+    n_mla_layers: Any,
+    mla_width: Any,
+    mla_fp8_entry_bytes: Any,
+    other_elements_per_token: Any,
+    other_bytes_per_token: Any,
+    kv_dtype_bytes: Any,
+    kv_scale_bytes: Any,
+) -> Any:
+    """What one more token of context costs one rank, in bytes, in all layers whose cache keeps growing.
+
+    Full attention: layers x heads x (key + value width) x bytes, and a scale for keys and one for values
+    where the precision stores them. MLA: one latent per token, copied on every rank. Other: compressed
+    entries at the KV precision, and index keys of fixed size.
+
+    Source: arXiv:2305.13245 (GQA), arXiv:2405.04434 (MLA), reference models.md sections 3 and 4.
+    Check:  Llama 3.1 70B in bf16 at TP 1 is 327,680; DeepSeek-V3 is 70,272.
+    """
+    full = n_full_layers * full_kv_heads_per_gpu * (full_kv_width * kv_dtype_bytes + 2 * kv_scale_bytes)
+    entry = where(
+        both(mla_fp8_entry_bytes > 0, kv_dtype_bytes == 1), mla_fp8_entry_bytes, mla_width * kv_dtype_bytes
+    )
+    return full + n_mla_layers * entry + other_elements_per_token * kv_dtype_bytes + other_bytes_per_token
+
+
+@formula("Draft's KV per token and rank")
+def draft_bytes_per_token(
+    draft_layers: Any, draft_kv_heads: Any, draft_head_bytes: Any, tensor_parallel_size: Any
+) -> Any:
+    """What a speculative-decoding draft adds to each token of context, in bytes per rank: it keeps a full
+    cache of its own and follows the target's tensor parallelism.
+
+    Source: reference models.md section 7. Check: the EAGLE-3 head of Llama 3.1 8B in bf16 is 4,096.
+    """
+    heads = where(draft_kv_heads > 0, largest(1, round_up(draft_kv_heads / tensor_parallel_size)), 0)
+    return draft_layers * heads * draft_head_bytes
+
+
+@formula("Windowed KV per token and rank")
+def shard_windowed_bytes_per_token(
+    n_windowed_layers: Any,
+    windowed_kv_heads_per_gpu: Any,
+    windowed_kv_width: Any,
+    kv_dtype_bytes: Any,
+    kv_scale_bytes: Any,
+) -> Any:
+    """What one token inside the window costs one rank, in bytes, in all windowed layers.
+
+    Source: reference models.md section 3. Check: gpt-oss-120b in bf16 at TP 1 is 36,864.
+    """
+    return (
+        n_windowed_layers
+        * windowed_kv_heads_per_gpu
+        * (windowed_kv_width * kv_dtype_bytes + 2 * kv_scale_bytes)
+    )
+
+
+@formula("State of one layer and rank")
+def shard_state_bytes_per_layer(
+    n_state_layers: Any,
+    conv_bytes_per_state_layer: Any,
+    state_elements_per_layer: Any,
+    state_element_bytes: Any,
+    tensor_parallel_size: Any,
+) -> Any:
+    """Convolution and recurrent state that one sequence keeps in one recurrent layer, in bytes per rank.
+
+    Source: vLLM mamba_utils. Check: Qwen3.6-27B (fp32 state) at TP 1 is 3,207,168.
+    """
+    layer = conv_bytes_per_state_layer + state_elements_per_layer * state_element_bytes
+    return where(n_state_layers > 0, round_up(layer / tensor_parallel_size), 0)
+
+
+@formula("Layers in a KV group")
+def group_layers(
+    n_full_layers: Any, n_mla_layers: Any, n_other_layers: Any, n_windowed_layers: Any, n_state_layers: Any,
+    group_stretch: Any,
+) -> Any:
+    """How many layers share one KV block: the smallest kind's count, so that all groups are equal.
+
+    Where the kinds differ by less than `group_stretch` (1.25) the larger count is taken: less padding.
+
+    Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B (10 full, 52 windowed) is 10: 7 groups.
+    """
+    growing = n_full_layers + n_mla_layers + n_other_layers
+    most = largest(growing, n_windowed_layers, n_state_layers)
+    least = smallest(
+        where(growing > 0, growing, most),
+        where(n_windowed_layers > 0, n_windowed_layers, most),
+        where(n_state_layers > 0, n_state_layers, most),
+    )
+    return where(most < least * group_stretch, most, least)
+
+
+@formula("Growing KV of one layer, token and rank")
+def growing_layer_bytes(
+    shard_kv_bytes_per_token: Any, n_full_layers: Any, n_mla_layers: Any, n_other_layers: Any
+) -> Any:
+    """Growing cache of one layer, in bytes per token and rank, on average over those layers.
+
+    Source: definition.
+    """
+    return ratio(shard_kv_bytes_per_token, n_full_layers + n_mla_layers + n_other_layers)
+
+
+@formula("Windowed KV of one layer, token and rank")
+def windowed_layer_bytes(shard_windowed_bytes_per_token: Any, n_windowed_layers: Any) -> Any:
+    """Windowed cache of one layer, in bytes per token and rank.
+
+    Source: definition.
+    """
+    return ratio(shard_windowed_bytes_per_token, n_windowed_layers)
+
+
+@formula("Tokens in a block of growing layers")
+def growing_block_tokens(
+    growing_layer_bytes: Any, windowed_layer_bytes: Any, shard_state_bytes_per_layer: Any, block_size: Any
+) -> Any:
+    """Tokens that one block of a growing layer holds, after all kinds were given one page size.
+
+    The block grows until it is as large as a windowed layer's, or as one layer's state.
+
+    Source: vLLM hybrid KV cache manager. Check: Qwen3.6-27B in bf16 at TP 1 is 784.
+    """
+    windows = round_down(ratio(windowed_layer_bytes, growing_layer_bytes, 1))
+    states = round_up(ratio(shard_state_bytes_per_layer, growing_layer_bytes * block_size))
+    return block_size * largest(1, windows, states)
+
+
+@formula("Tokens in a block of windowed layers")
+def windowed_block_tokens(growing_layer_bytes: Any, windowed_layer_bytes: Any, block_size: Any) -> Any:
+    """Tokens that one block of a windowed layer holds, after all kinds were given one page size.
+
+    Source: vLLM hybrid KV cache manager.
+    """
+    return block_size * largest(1, round_down(ratio(growing_layer_bytes, windowed_layer_bytes, 1)))
+
+
+@formula("KV block")
+def kv_block_bytes(
+    group_layers: Any,
+    growing_block_tokens: Any,
+    growing_layer_bytes: Any,
+    windowed_block_tokens: Any,
+    windowed_layer_bytes: Any,
+    shard_state_bytes_per_layer: Any,
+) -> Any:
+    """One block of one KV group, in bytes per rank, all layers of the model on one pipeline stage.
+
+    Source: vLLM hybrid KV cache manager. Check: Qwen3.6-27B in bf16 at TP 1 is 51,380,224.
+    """
+    growing = growing_block_tokens * growing_layer_bytes
+    windowed = windowed_block_tokens * windowed_layer_bytes
+    state = where(growing_layer_bytes > 0, 0, shard_state_bytes_per_layer)
+    return group_layers * largest(growing, windowed, state)
+
+
+@formula("KV groups")
+def n_kv_groups(
+    group_layers: Any, n_full_layers: Any, n_mla_layers: Any, n_other_layers: Any, n_windowed_layers: Any,
+    n_state_layers: Any,
+) -> Any:
+    """Groups of layers, each kind rounded up to whole groups (the engine adds padding layers).
+
+    Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B is 7.
+    """
+    return (
+        round_up((n_full_layers + n_mla_layers + n_other_layers) / group_layers)
+        + round_up(n_windowed_layers / group_layers)
+        + round_up(n_state_layers / group_layers)
+    )
+
+
+@formula("Tokens a windowed layer is charged")
+def windowed_tokens(
+    charged_tokens: Any,
+    window_tokens: Any,
+    window_is_chunked: Any,
+    max_num_batched_tokens: Any,
+    in_flight_batches: Any,
+    hybrid_kv_manager: Any,
+) -> Any:
+    """Tokens that admission charges a windowed layer: the window and the tokens of a batch in flight.
+
+    A window saves nothing while max_num_batched_tokens reaches the context, and nothing at all where the
+    hybrid KV manager is off.
+
+    Source: reference engine_rules.md (admission rule).
+    """
+    in_flight = in_flight_batches * max_num_batched_tokens
+    window = window_tokens - 1 + window_is_chunked + in_flight
+    return where(hybrid_kv_manager == 1, smallest(charged_tokens, window), charged_tokens)
+
+
+@formula("KV blocks per sequence")
+def kv_blocks_per_sequence(
+    charged_tokens: Any,
+    windowed_tokens: Any,
+    window_is_chunked: Any,
+    hybrid_kv_manager: Any,
+    group_layers: Any,
+    growing_block_tokens: Any,
+    windowed_block_tokens: Any,
+    n_full_layers: Any,
+    n_mla_layers: Any,
+    n_other_layers: Any,
+    n_windowed_layers: Any,
+    n_state_layers: Any,
+) -> Any:
+    """Blocks that admission charges one sequence, over all KV groups.
+
+    Growing groups take whole blocks of the context; sliding windows one block more than their tokens;
+    a state takes one block.
+
+    Source: reference engine_rules.md (admission rule), models.md section 4.
+    """
+    growing = round_up((n_full_layers + n_mla_layers + n_other_layers) / group_layers)
+    windowed = round_up(n_windowed_layers / group_layers)
+    state = round_up(n_state_layers / group_layers)
+    spare = hybrid_kv_manager * (1 - window_is_chunked)
+    return (
+        growing * round_up(charged_tokens / growing_block_tokens)
+        + windowed * (round_up(windowed_tokens / windowed_block_tokens) + spare)
+        + state
+    )
+
+
+@formula("Charge per sequence and rank")
+def charge_bytes(
+    charged_tokens: Any,
+    window_tokens: Any,
+    window_is_chunked: Any,
+    max_num_batched_tokens: Any,
+    in_flight_batches: Any,
+    hybrid_kv_manager: Any,
+    group_layers: Any,
+    growing_block_tokens: Any,
+    windowed_block_tokens: Any,
+    n_full_layers: Any,
+    n_mla_layers: Any,
+    n_other_layers: Any,
+    n_windowed_layers: Any,
+    n_state_layers: Any,
+    kv_block_bytes: Any,
+) -> Any:
+    """What admission charges one sequence on one rank, in bytes, before pipeline stages divide it.
+
+    Source: kv_blocks_per_sequence x kv_block_bytes.
+    """
+    windowed = windowed_tokens(
+        charged_tokens, window_tokens, window_is_chunked, max_num_batched_tokens, in_flight_batches, hybrid_kv_manager
+    )
+    blocks = kv_blocks_per_sequence(
+        charged_tokens, windowed, window_is_chunked, hybrid_kv_manager, group_layers, growing_block_tokens,
+        windowed_block_tokens, n_full_layers, n_mla_layers, n_other_layers, n_windowed_layers, n_state_layers,
+    )
+    return blocks * kv_block_bytes
+
+
+@formula("KV per sequence and GPU")
+def kv_bytes_per_sequence_per_gpu(kv_blocks_per_sequence: Any, kv_block_bytes: Any, stage_fraction: Any) -> Any:
+    """What admission charges one sequence on the fullest GPU, in bytes.
+
+    Source: blocks x bytes per block x the share of layers on a pipeline stage.
+    """
+    return kv_blocks_per_sequence * kv_block_bytes * stage_fraction
+
+
+@formula("KV per sequence")
+def kv_bytes_per_sequence(unsharded_kv_blocks_per_sequence: Any, unsharded_kv_block_bytes: Any) -> Any:
+    """The engine's admission charge for one sequence, in bytes, before any division over GPUs.
+
+    It holds whole blocks, windows with the tokens in flight, padding layers and state blocks.
+
+    Source: reference engine_rules.md (admission rule). Check: Llama 3.1 8B in bf16, 4,096 tokens: 512 MiB.
+    """
+    return unsharded_kv_blocks_per_sequence * unsharded_kv_block_bytes
+
+
+@formula("KV per token and GPU")
+def kv_bytes_per_token_per_gpu(shard_kv_bytes_per_token: Any, stage_fraction: Any) -> Any:
+    """What one more token of context costs the fullest GPU, in bytes, beyond every window.
+
+    Source: KV heads split over TP and then replicate; MLA is replicated; layers divide over PP.
+    """
+    return shard_kv_bytes_per_token * stage_fraction
+
+
+@formula("KV per token")
+def kv_bytes_per_token(
+    n_full_layers: Any,
+    full_kv_heads: Any,
+    full_kv_width: Any,
+    n_mla_layers: Any,
+    mla_width: Any,
+    mla_fp8_entry_bytes: Any,
+    other_elements_per_token: Any,
+    other_bytes_per_token: Any,
+    kv_dtype_bytes: Any,
+    kv_scale_bytes: Any,
+) -> Any:
+    """Keys and values that one token of context keeps in GPU memory, all growing layers together, in bytes.
+
+    Out:    bytes per token beyond every window, before division by tensor_parallel_size.
+    Source: arXiv:2305.13245 (GQA), arXiv:2405.04434 (MLA).
+    Check:  Llama 3.1 8B, 70B, 405B in bf16: 131,072, 327,680, 516,096.
+    """
+    return shard_kv_bytes_per_token(
+        n_full_layers,
+        full_kv_heads,
+        full_kv_width,
+        n_mla_layers,
+        mla_width,
+        mla_fp8_entry_bytes,
+        other_elements_per_token,
+        other_bytes_per_token,
+        kv_dtype_bytes,
+        kv_scale_bytes,
+    )
+
+
+@formula("State per sequence")
+def state_bytes_per_sequence(
+    n_state_layers: Any, conv_bytes_per_state_layer: Any, state_elements_per_layer: Any, state_element_bytes: Any
+) -> Any:
+    """Fixed state of one sequence in all recurrent layers, in bytes, before division over ranks.
+
+    Source: reference models.md section 3. Check: Qwen3.6-27B is 153,944,064 with its fp32 state.
+    """
+    return n_state_layers * (conv_bytes_per_state_layer + state_elements_per_layer * state_element_bytes)
+
+
+@formula("Tokens charged per sequence")
+def charged_tokens(
+    context_tokens: Any,
+    max_model_len: Any,
+    input_tokens: Any,
+    average_context_fraction: Any,
+    prefix_cache_hit_fraction: Any,
+    kv_reserved: Any,
+) -> Any:
+    """Tokens of cache that one request is charged.
+
+    Paged KV: the context times the average share of it that is filled, less the prompt tokens found in the
+    prefix cache. Reserved KV: always the longest allowed context.
+
+    Source: PagedAttention, arXiv:2309.06180; prefix reuse, arXiv:2312.07104.
+    """
+    paged = context_tokens * average_context_fraction - input_tokens * prefix_cache_hit_fraction
+    return where(kv_reserved == 1, max_model_len, largest(1, round_up(paged)))
+
+
+@formula("Steady KV per sequence")
+def kv_bytes_per_sequence_steady(
+    charged_tokens: Any,
+    kv_bytes_per_token: Any,
+    shard_windowed_bytes_per_token: Any,
+    state_bytes_per_sequence: Any,
+    window_tokens: Any,
+    n_windowed_layers: Any,
+    hybrid_kv_manager: Any,
+    block_size: Any,
+) -> Any:
+    """What a decoding sequence holds, in bytes, before division over ranks: whole blocks of the growing
+    layers, the window and one block of the windowed ones, and the state.
+
+    Source: vLLM hybrid KV cache manager (steady decode).
+    """
+    whole = round_up(charged_tokens / block_size) * block_size
+    window = where(hybrid_kv_manager == 1, round_up(window_tokens / block_size) * block_size + block_size, whole)
+    windowed = where(n_windowed_layers > 0, smallest(whole, window), 0)
+    return whole * kv_bytes_per_token + windowed * shard_windowed_bytes_per_token + state_bytes_per_sequence

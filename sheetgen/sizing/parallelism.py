@@ -1,0 +1,177 @@
+"""From memory to hardware: pipeline stages, replicas, instances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.formula import (
+    both,
+    either,
+    formula,
+    largest,
+    ratio,
+    remainder,
+    round_down,
+    round_up,
+    smallest,
+    where,
+)
+from sheetgen.units import PERCENT
+
+
+@formula("Left for layers on a stage")
+def layer_budget_bytes(
+    memory_budget_bytes: Any,
+    activation_bytes_per_gpu: Any,
+    non_torch_bytes_per_gpu: Any,
+    cuda_graph_bytes_per_gpu: Any,
+    graphs_in_budget: Any,
+    stage_ends_bytes: Any,
+    tensor_parallel_size: Any,
+) -> Any:
+    """What one GPU of a pipeline stage has left for layers and their cache, in bytes.
+
+    Source: the KV pool's accounting, the layers' weights not yet paid.
+    """
+    overhead = activation_bytes_per_gpu + non_torch_bytes_per_gpu + graphs_in_budget * cuda_graph_bytes_per_gpu
+    return memory_budget_bytes - overhead - stage_ends_bytes / tensor_parallel_size
+
+
+@formula("Layers' weights per GPU, unstaged")
+def layer_bytes_per_gpu(weights_bytes: Any, ends_bytes: Any, tensor_parallel_size: Any) -> Any:
+    """Weights of all layers that one tensor-parallel rank would keep without pipeline stages, in bytes.
+
+    Source: definition.
+    """
+    return (weights_bytes - ends_bytes) / tensor_parallel_size
+
+
+@formula("Within the model's limit")
+def within_limit(context_tokens: Any, max_context_tokens: Any) -> Any:
+    """1 where the model accepts this context, else 0.
+
+    Source: the model's config (max_position_embeddings).
+    """
+    return where(context_tokens <= max_context_tokens, 1, 0)
+
+
+@formula("Pipeline stages")
+def pipeline_stages(
+    runs: Any,
+    within_limit: Any,
+    kv_budget_bytes_per_gpu: Any,
+    charge_bytes: Any,
+    layer_budget_bytes: Any,
+    layer_bytes_per_gpu: Any,
+    n_layers: Any,
+    max_pipeline_parallel_size: Any,
+) -> Any:
+    """Pipeline stages that a replica needs to hold the weights and one sequence: 1 where it needs none.
+
+    Out:    0 where the GPU cannot run the precision, the context is over the limit, or more stages than allowed would be needed. The
+            fewest stages whose fullest one holds ceil(layers / stages) layers, their weights and cache.
+    Source: vLLM pipeline parallelism: a stage keeps the weights and the cache of its own layers.
+    """
+    layers_that_fit = round_down(ratio(largest(0, layer_budget_bytes) * n_layers, layer_bytes_per_gpu + charge_bytes))
+    needed = largest(2, round_up(ratio(n_layers, layers_that_fit, 0)))
+    staged = where(both(layers_that_fit >= 1, needed <= max_pipeline_parallel_size), needed, 0)
+    return where(
+        both(runs == 1, within_limit == 1), where(kv_budget_bytes_per_gpu >= charge_bytes, 1, staged), 0
+    )
+
+
+@formula("Sequences per replica")
+def staged_sequences(
+    pipeline_stages: Any,
+    kv_budget_bytes_per_gpu: Any,
+    charge_bytes: Any,
+    layer_budget_bytes: Any,
+    layer_bytes_per_gpu: Any,
+    n_layers: Any,
+    max_num_seqs: Any,
+) -> Any:
+    """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
+
+    Source: floor(pool / charge), both on the fullest stage.
+    """
+    layers = round_up(ratio(n_layers, pipeline_stages, 0))
+    pool = where(pipeline_stages == 1, kv_budget_bytes_per_gpu, layer_budget_bytes - layer_bytes_per_gpu * layers / n_layers)
+    held = round_down(ratio(largest(0, pool), charge_bytes * layers / n_layers))
+    return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
+
+
+@formula("Users")
+def users(concurrent_requests: Any, active_fraction: Any) -> Any:
+    """People that these requests in flight stand for: requests / the share of users active at the peak.
+
+    Source: definition; with the default of 1 every user counts as in flight.
+    """
+    return ratio(concurrent_requests, active_fraction)
+
+
+@formula("Load")
+def load_requests(concurrent_requests: Any, extra_headroom_fraction: Any) -> Any:
+    """Requests in flight to plan for: those at peak, and the extra headroom asked for.
+
+    Source: definition; the default headroom is 0.
+    """
+    return round_up(concurrent_requests * (1 + extra_headroom_fraction))
+
+
+@formula("Runs")
+def runs(n_heads: Any, tensor_parallel_size: Any, runs_weights: Any, runs_kv: Any) -> Any:
+    """1 where the GPU runs both precisions and the query heads divide over the ranks, else 0.
+
+    Source: INTERFACE (TP divides the query heads); vLLM supported-hardware table.
+    """
+    return where(both(remainder(n_heads, tensor_parallel_size) == 0, runs_weights == 1, runs_kv == 1), 1, 0)
+
+
+@formula("Replicas")
+def n_replicas(load_requests: Any, sequences: Any, spare_replicas: Any) -> Any:
+    """Replicas that hold the load, and the spare ones asked for (N+1).
+
+    Source: ceil(load / sequences per replica).
+    """
+    return round_up(ratio(load_requests, sequences)) + spare_replicas
+
+
+@formula("Replicas per instance")
+def replicas_per_instance(gpu_count: Any, tensor_parallel_size: Any) -> Any:
+    """Replicas of this TP that one instance carries.
+
+    Source: floor(GPUs / TP); a replica without pipeline stages never spans instances.
+    """
+    return round_down(gpu_count / tensor_parallel_size)
+
+
+@formula("Next larger TP")
+def larger_tensor_parallel_size(
+    tensor_parallel_size: Any, gpu_count: Any, max_tensor_parallel_size: Any
+) -> Any:
+    """Twice this TP where the instance could still carry it, else 0.
+
+    Source: INTERFACE: TP is 1, 2, 4 or 8, at most the instance's GPUs.
+    """
+    doubled = tensor_parallel_size + tensor_parallel_size
+    return where(doubled <= smallest(gpu_count, max_tensor_parallel_size), doubled, 0)
+
+
+@formula("May span instances")
+def may_span_instances(n_heads: Any, larger_tensor_parallel_size: Any) -> Any:
+    """True at the largest TP that instance and heads allow: only there may stages take whole instances.
+
+    Source: INTERFACE: PP above 1 only where a whole instance at its largest TP is too small.
+    """
+    return either(
+        larger_tensor_parallel_size == 0, remainder(n_heads, largest(1, larger_tensor_parallel_size)) > 0
+    )
+
+
+@formula("Headroom", PERCENT)
+def headroom_fraction(load_requests: Any, sequences: Any, n_replicas: Any) -> Any:
+    """The share of the requests that the replicas could hold which the load leaves free.
+
+    Source: 1 - load / (replicas x sequences per replica).
+    """
+    return 1 - ratio(load_requests, sequences * n_replicas, 1)

@@ -1,0 +1,86 @@
+"""The first bill: the weights, by precision, and what one GPU of a replica keeps of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.formula import formula, largest, ratio, round_up, where
+from sheetgen.units import TWO_DECIMALS
+
+
+@formula("Weights")
+def weights_bytes(
+    n_params: Any, n_params_quantizable: Any, linear_bytes: Any, other_bytes: Any, checkpoint_bytes: Any
+) -> Any:
+    """All weights of one copy of the model, in bytes. A known checkpoint's size beats the formula.
+
+    In:     parameters [count]; bytes per element of quantized linears and of the rest; a checkpoint's
+            size [bytes], 0 where none is known.
+    Out:    bytes, before any division over GPUs. Quantization leaves embeddings, lm_head and vision alone.
+    Source: Hugging Face checkpoints. Check: Llama 3.1 70B in bf16 is 141,107,412,992.
+    """
+    formula_bytes = n_params_quantizable * linear_bytes + (n_params - n_params_quantizable) * other_bytes
+    return where(checkpoint_bytes > 0, checkpoint_bytes, round_up(formula_bytes))
+
+
+@formula("Embedding and output head")
+def ends_bytes(n_params_embedding: Any, n_params_lm_head: Any, other_bytes: Any) -> Any:
+    """The token embedding and the output head (lm_head) together, in bytes.
+
+    Source: model architecture; a tied head counts once.
+    """
+    return (n_params_embedding + n_params_lm_head) * other_bytes
+
+
+@formula("Head on the heaviest stage")
+def stage_ends_bytes(n_params_embedding: Any, n_params_lm_head: Any, other_bytes: Any) -> Any:
+    """What the heaviest pipeline stage keeps of embedding and head, in bytes: the larger of the two.
+
+    Source: vLLM puts the embedding on the first stage and the head on the last one.
+    """
+    return largest(n_params_embedding, n_params_lm_head) * other_bytes
+
+
+@formula("Share of routed experts", TWO_DECIMALS)
+def expert_fraction(
+    n_params: Any, n_params_routed: Any, n_params_embedding: Any, n_params_lm_head: Any
+) -> Any:
+    """Routed experts as a share of the parameters in the layers. They are divided over data-parallel ranks.
+
+    Source: vLLM data-parallel attention: attention is copied to each rank, experts are not.
+    """
+    return ratio(n_params_routed, n_params - n_params_embedding - n_params_lm_head)
+
+
+@formula("Share of layers on a stage", TWO_DECIMALS)
+def stage_fraction(n_layers: Any, pipeline_parallel_size: Any) -> Any:
+    """The share of the layers on the fullest pipeline stage.
+
+    Out:    1 without pipeline parallelism; layers do not split, so 126 layers on 4 stages give 32/126.
+    Source: vLLM divides layers over stages as evenly as whole layers allow.
+    """
+    return round_up(n_layers / pipeline_parallel_size) / n_layers
+
+
+@formula("Weights per GPU")
+def weights_bytes_per_gpu(
+    weights_bytes: Any,
+    ends_bytes: Any,
+    stage_ends_bytes: Any,
+    expert_fraction: Any,
+    stage_fraction: Any,
+    tensor_parallel_size: Any,
+    pipeline_parallel_size: Any,
+    data_parallel_size: Any,
+) -> Any:
+    """Weights that the fullest GPU of a replica keeps, in bytes.
+
+    Tensor parallelism divides every matrix, pipeline parallelism the layers, data parallelism only the
+    routed experts. Norms and routers, copied on each rank, are below 0.1 % and left out.
+
+    Source: reference models.md section 5. Check: Llama 3.1 8B in bf16 at TP 2 is 7.48 GiB (logged: 7.51).
+    """
+    ends = where(pipeline_parallel_size == 1, ends_bytes, stage_ends_bytes)
+    kept = 1 - expert_fraction + expert_fraction / data_parallel_size
+    layers = (weights_bytes - ends_bytes) * stage_fraction * kept
+    return round_up((ends + layers) / tensor_parallel_size)

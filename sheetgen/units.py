@@ -1,0 +1,102 @@
+"""Bytes per precision, binary and decimal units, and how each kind of number is shown.
+
+Bytes inside; GiB (2^30) and GB (10^9) only on the page, and always named.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal
+
+GIB = 2**30
+GB = 10**9
+MIB = 2**20
+UNIT_BYTES = {"gib": GIB, "gb": GB}
+UNIT_NAMES = {"gib": "GiB", "gb": "GB"}
+
+
+@dataclass(frozen=True)
+class Dtype:
+    """How many bytes one stored element takes in a precision.
+
+    linear_bytes: a weight of a quantized linear layer, its scales included.
+    other_bytes: a weight that quantization leaves alone (embeddings, lm_head, norms, vision).
+    kv_bytes: one element of the KV cache. kv_scale_bytes: scale of one head's key or value, per token.
+    """
+
+    name: str
+    linear_bytes: float
+    other_bytes: float
+    kv_bytes: float
+    kv_scale_bytes: float
+    about: str
+
+
+# Scales: int4 group of 128 (a 2-byte scale and a half-byte zero point), NVFP4 one byte per 16 elements,
+# MXFP4 one byte per 32. KV of int8/int4 keeps one 4-byte scale per token and head for keys and for values:
+# with head_dim 128 that is the 1.94x and 3.75x that vLLM reports instead of 2x and 4x.
+# Source: Hugging Face checkpoints of each format, counted tensor by tensor; vLLM v1 kv_cache_interface.
+DTYPES: dict[str, Dtype] = {
+    d.name: d
+    for d in (
+        Dtype("bf16", 2, 2, 2, 0, "16-bit brain float"),
+        Dtype("fp16", 2, 2, 2, 0, "16-bit float"),
+        Dtype("fp32", 4, 4, 4, 0, "32-bit float"),
+        Dtype("fp8", 1, 2, 1, 0, "8-bit float e4m3"),
+        Dtype("fp8_e5m2", 1, 2, 1, 0, "8-bit float e5m2"),
+        Dtype("int8", 1, 2, 1, 4, "8-bit integer; KV with a scale per token and head"),
+        Dtype("int4", 0.51953125, 2, 0.5, 4, "4-bit integer in groups of 128; KV with a scale per token and head"),
+        Dtype("nvfp4", 0.5625, 2, 0.5625, 0, "4-bit float, an 8-bit scale per 16"),
+        Dtype("mxfp4", 0.53125, 2, 0.53125, 0, "4-bit float, an 8-bit scale per 32"),
+    )
+}
+DTYPE_ALIASES = {"fp8_e4m3": "fp8"}
+DTYPE_CHOICES = ("auto", *DTYPES, *DTYPE_ALIASES)
+
+
+@dataclass(frozen=True)
+class Display:
+    """One kind of number: an Excel number format and the Python text that agree, rounded half up.
+
+    A spreadsheet shows `decimals`, then as many of `optional` more as are not zeros, and 15 digits in all.
+    """
+
+    excel: str
+    decimals: int = 0
+    optional: int = 0
+    prefix: str = ""
+    suffix: str = ""
+    percent: bool = False
+    thousands: bool = True
+
+    def text(self, value: object) -> str:
+        """The text that a spreadsheet shows for `value` in this format; text stays as it is."""
+        if isinstance(value, str):
+            return value
+        if isinstance(value, date):
+            return value.isoformat()[:10]
+        if value is None or math.isnan(value):  # type: ignore[arg-type]
+            return "–"
+        number = Decimal(repr(float(value))) * (100 if self.percent else 1)  # type: ignore[arg-type]
+        last_place = max(-self.decimals - self.optional, min(0, number.adjusted() - 14))
+        rounded = number.quantize(Decimal(1).scaleb(last_place), rounding=ROUND_HALF_UP)
+        places = max(self.decimals, -rounded.normalize().as_tuple().exponent)  # type: ignore[operator]
+        if rounded == 0:
+            rounded = abs(rounded)  # a spreadsheet shows no negative zero
+        sign = "-" if rounded < 0 else ""
+        digits = f"{abs(rounded):{',' if self.thousands else ''}.{places}f}"
+        return f"{sign}{self.prefix}{digits}{self.suffix}"
+
+
+WHOLE = Display("#,##0")
+PLAIN = Display("0", thousands=False)
+ONE_DECIMAL = Display("#,##0.0", 1)
+TWO_DECIMALS = Display("#,##0.00", 2)
+FACTOR = Display("0.00######", 2, optional=6, thousands=False)
+PERCENT = Display("0%", suffix="%", percent=True, thousands=False)
+USD = Display('"$"#,##0', 0, prefix="$")
+USD_CENTS = Display('"$"#,##0.00', 2, prefix="$")
+TEXT = Display("@")
+DATE = Display("yyyy-mm-dd")

@@ -1,0 +1,264 @@
+"""`sheetgen check`: the shipped catalogs are sound, and a broken one says where and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sheetgen.catalog import Catalog, read_document, validate, write_index
+from sheetgen.catalog.hardware import InstanceFile
+from sheetgen.catalog.model import Model
+from sheetgen.errors import CatalogError
+
+MODEL = "models/llama-3.1-8b.yaml"
+GPU = "gpus/nvidia-h100-sxm5-80gb.yaml"
+ROWS = "instances/acme.yaml"
+
+
+def edit(folder: Path, file: str, old: str, new: str) -> list[str]:
+    """Replace the first `old` in a file; the problems then, without the folder's name."""
+    path = folder / file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    return [p.removeprefix(f"{folder}/") for p in Catalog(base=folder).problems()]
+
+
+def test_shipped_catalogs_are_sound(catalog: Catalog) -> None:
+    assert catalog.problems() == []
+
+
+def test_a_small_catalog_is_sound(small: Path) -> None:
+    assert Catalog(base=small).problems() == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "problem"),
+    [
+        (
+            MODEL,
+            "n_layers: 32\n",
+            "n_layer: 32\n",
+            f"{MODEL}:13: unknown field n_layer. Did you mean n_layers?",
+        ),
+        (
+            MODEL,
+            "n_kv_heads: 8",
+            "n_kv_head: 8",
+            f"{MODEL}:23: unknown field n_kv_head. Did you mean n_kv_heads?",
+        ),
+        (MODEL, "n_kv_heads: 8", "n_kv_heads: 5", f"{MODEL}:23: n_kv_heads 5 does not divide n_heads 32."),
+        (
+            MODEL,
+            "n_layers: 32\n",
+            "n_layers: '32'\n",
+            f"{MODEL}:13: n_layers is '32', but must be a whole number.",
+        ),
+        (
+            MODEL,
+            "n_layers: 32\n",
+            "n_layers: 0\n",
+            f"{MODEL}:13: n_layers is 0, but should be greater than 0.",
+        ),
+        (
+            MODEL,
+            "n_layers: 32\n",
+            "n_layers: 33\n",
+            f"{MODEL}:13: n_layers is 33, but the attention groups have 32",
+        ),
+        (
+            MODEL,
+            "  body: 6979588096",
+            "  body: 6979588097",
+            f"{MODEL}:25: total is 8,030,261,248, but its parts add",
+        ),
+        (
+            MODEL,
+            "weight_dtype: bf16",
+            "weight_dtype: bf61",
+            f"{MODEL}:20: weight_dtype 'bf61' is not one of bf16",
+        ),
+        (MODEL, "{kind: full", "{kind: ful", f"{MODEL}:23: kind is 'ful', but must be one of full"),
+        (MODEL, "confidence: sourced", "confidence: sorced", "Did you mean sourced?"),
+        (
+            MODEL,
+            "id: llama-3.1-8b",
+            "id: llama-3.1-9b",
+            f"{MODEL}:1: id is llama-3.1-9b, but the file is named",
+        ),
+        (
+            MODEL,
+            "checked_on: 2026-11-20",
+            "checked_on: 20.11.2026",
+            f"{MODEL}:12: checked_on '20.11.2026' is no date",
+        ),
+        (MODEL, "source: '", "source: 'file:///etc/passwd ", f"{MODEL}:11: source"),
+        (MODEL, "source: '", "source: 'javascript:alert(1) ", "neither http nor https"),
+        (MODEL, "name: Llama 3.1 8B", "name: '=cmd()'", f"{MODEL}:2: name '=cmd()' starts with a character"),
+        (MODEL, "name: Llama 3.1 8B", "name: '+1'", f"{MODEL}:2: name '+1' starts with a character"),
+        (MODEL, "name: Llama 3.1 8B", "name: '@x'", f"{MODEL}:2: name '@x' starts with a character"),
+        (MODEL, "name: Llama 3.1 8B", "name: '{=1}'", f"{MODEL}:2: name '{{=1}}' starts with a character"),
+        (
+            MODEL,
+            "name: Llama 3.1 8B",
+            "name: <script>",
+            f"{MODEL}:2: name '<script>' holds a line break or one of",
+        ),
+        (MODEL, "name: Llama 3.1 8B", "name: file:///etc/passwd", "neither http nor https"),
+        (
+            MODEL,
+            "name: Llama 3.1 8B",
+            "name: " + "x" * 10_000,
+            f"{MODEL}:2: holds a string of 10,000 characters",
+        ),
+        (MODEL, "name: Llama 3.1 8B", "name: " + "x" * 200, "has 200 characters; a name may have 120"),
+        (MODEL, "name: Llama 3.1 8B", 'name: "a\\x00b"', f"{MODEL}:2: holds a control character in a\\x00b"),
+        (
+            MODEL,
+            "name: Llama 3.1 8B",
+            "name: a\nname: b",
+            f"{MODEL}:3: name is given twice (first on line 2)",
+        ),
+        (MODEL, "license: llama3.1\n", "license: [\n", "is not valid YAML"),
+        (
+            GPU,
+            "  engine_bytes: 85029615043",
+            "  engine_bytes: 8502961504",
+            f"{GPU}:14: engine_bytes 8,502,961,504 is",
+        ),
+        (GPU, "fp8: native", "fp9: native", "fp9"),
+        (
+            GPU,
+            "data_center: true",
+            "data_center: yes",
+            f"{GPU}:10: data_center is 'yes', but must be true or false.",
+        ),
+        (
+            ROWS,
+            "gpu: h100",
+            "gpu: h1000",
+            f"{ROWS}:4: gpu is 'h1000', which is not in catalogs/gpus. Did you mean h100?",
+        ),
+        (
+            ROWS,
+            "purchase: on-demand",
+            "purchase: ondemand",
+            f"{ROWS}:9: purchase is 'ondemand', but must be one of",
+        ),
+        (
+            ROWS,
+            "usd_per_hour: 2.5",
+            "usd_per_hour: 0",
+            f"{ROWS}:9: usd_per_hour is 0, but should be greater than 0.",
+        ),
+        (ROWS, "usd_per_hour: 2.5", "usd_per_hour: 2,5", "unknown field 5"),
+        (ROWS, "    unit: instance\n", "", f"{ROWS}:3: field unit is missing."),
+        (
+            ROWS,
+            "provider: acme",
+            "provider: acne",
+            f"{ROWS}:1: provider is acne, but the file is named acme.yaml.",
+        ),
+        ("workloads.yaml", "input_tokens: 3072", "input_token: 3072", "Did you mean input_tokens?"),
+        ("tiers.yaml", "requests: 32", "requests: 1.5", "requests is '1.5', but must be a whole number."),
+        (MODEL, "aliases: [8b]", "aliases: [8b, 9b]", "index.yaml: is older than the files"),
+    ],
+)
+def test_problems(small: Path, file: str, old: str, new: str, problem: str) -> None:
+    found = edit(small, file, old, new)
+    assert any(problem in line for line in found), found
+    assert all(line.isprintable() and len(line) < 400 for line in found)
+
+
+def test_all_problems_in_one_run(small: Path) -> None:
+    edit(small, MODEL, "n_layers: 32\n", "n_layer: 32\n")
+    edit(small, MODEL, "hidden_size: 4096", "hidden_size: big")
+    found = edit(small, GPU, "tdp_watts", "tdp_wats")
+    assert len(found) == 4  # the unknown field and the missing one, the word, the other file
+    assert [line.split(":")[0] for line in found] == [GPU, MODEL, MODEL, MODEL]
+
+
+def test_same_name_twice(small: Path) -> None:
+    text = (
+        (small / MODEL).read_text().replace("id: llama-3.1-8b", "id: other").replace("meta-llama/", "other/")
+    )
+    (small / "models" / "other.yaml").write_text(text)
+    found = Catalog(base=small).problems()
+    assert any("8b names both llama-3.1-8b and other" in line for line in found)
+    with pytest.raises(CatalogError, match="8b names both"):
+        write_index(small)
+
+
+def test_duplicate_rows_and_prices(small: Path) -> None:
+    text = (small / ROWS).read_text()
+    price = "      - {purchase: on-demand, usd_per_hour: 2.5, as_of: '2026-11'}\n"
+    (small / ROWS).write_text(text.replace(price, price * 2) + text.split("instances:\n")[1])
+    with pytest.raises(CatalogError) as caught:
+        validate(read_document(small / ROWS), InstanceFile)
+    assert any("a second on-demand price" in line for line in caught.value.problems)
+    assert any("type one is given twice" in line for line in caught.value.problems)
+
+
+def test_files_that_are_not_read(small: Path) -> None:
+    (small / "models" / "x.yml").write_text("id: x\n")
+    (small / "engines").mkdir()
+    (small / "engines" / "vllm.yaml").write_text("a: 1\na: 2\n")
+    found = Catalog(base=small).problems()
+    assert any("models/x.yml: is not read. Name it x.yaml." in line for line in found)
+    assert any("engines/vllm.yaml:2: a is given twice" in line for line in found)
+
+
+def test_folders_add_and_override(small: Path, tmp_path: Path) -> None:
+    extra = tmp_path / "extra"
+    (extra / "models").mkdir(parents=True)
+    (extra / "instances").mkdir()
+    text = (small / MODEL).read_text()
+    (extra / "models" / "mine.yaml").write_text(
+        text.replace("id: llama-3.1-8b", "id: mine").replace("aliases: [8b]", "aliases: [my-model]")
+    )
+    (extra / MODEL).write_text(text.replace("name: Llama 3.1 8B", "name: Ours"))
+    row = (small / ROWS).read_text().replace("2.5", "1.5")
+    (extra / ROWS).write_text(row + row.split("instances:\n")[1].replace("type: one", "type: two"))
+    both = Catalog(extra, base=small)
+    assert both.model("8b").name == "Ours"
+    assert both.model("my-model").id == "mine"
+    assert {m.id for m in both.models()} == {"llama-3.1-8b", "mine"}
+    assert [i.id for i in both.instances()] == ["acme/one", "acme/two"]
+    price = both.instance("one").price("on-demand")
+    assert price is not None and price.usd_per_hour == 1.5
+    assert both.instance("one").gpu == "nvidia-h100-sxm5-80gb"
+    (extra / "tiers.yaml").write_text("tiers:\n  - {requests: 7, name: Seven, reason: ours}\n")
+    assert [tier.requests for tier in both.tiers()] == [7]
+    assert both.catalog_sha256() != Catalog(base=small).catalog_sha256()
+
+
+def test_a_folder_must_be_one(tmp_path: Path) -> None:
+    with pytest.raises(CatalogError, match="is no folder"):
+        Catalog(tmp_path / "none")
+
+
+def test_entries_are_frozen(catalog: Catalog) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        catalog.model("8b").n_layers = 1  # type: ignore[misc]
+
+
+def test_shape_has_one_value_a_column(catalog: Catalog) -> None:
+    columns = {tuple(model.shape()) for model in catalog.models()}
+    assert len(columns) == 1
+    assert all(isinstance(v, (int, float)) for m in catalog.models() for v in m.shape().values())
+
+
+def test_two_shapes_of_one_kind(small: Path) -> None:
+    group = "  - {kind: full, n_layers: 32, n_kv_heads: 8, key_width: 128, value_width: 128}\n"
+    two = group.replace("32", "16") + group.replace("32", "16").replace("heads: 8", "heads: 4")
+    text = (small / MODEL).read_text().replace(group, two)
+    (small / MODEL).write_text(text)
+    with pytest.raises(CatalogError, match="a second full group of another shape"):
+        validate(read_document(small / MODEL), Model)
+
+
+def test_read_yaml(catalog: Catalog) -> None:
+    assert catalog.read_yaml("tiers.yaml")["tiers"][0]["requests"] == 1
+    with pytest.raises(CatalogError, match=r"catalogs/none\.yaml: is missing"):
+        catalog.read_yaml("none.yaml")

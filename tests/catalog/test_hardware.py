@@ -1,0 +1,113 @@
+"""GPUs, instances, workloads and tiers as shipped."""
+
+from __future__ import annotations
+
+import pytest
+
+from sheetgen.catalog import Catalog
+from sheetgen.errors import CatalogError
+
+GIB = 2**30
+ALIASES = (
+    "t4 a10 a10g a30 a40 a100 a100-40gb a100-pcie l4 l40 l40s h100 h100-pcie h100-nvl h20 h200 h200-nvl gh200 "
+    "b200 b300 gb200 gb300 rtx-3090 rtx-4090 rtx-5090 rtx-pro-6000 spark mi300x mi325x mi350x mi355x gaudi3"
+)
+
+
+def test_all_are_there(catalog: Catalog) -> None:
+    assert len(catalog.gpus()) == 47
+    assert len(catalog.instances()) == 269
+    assert len({i.id for i in catalog.instances()}) == 269
+    assert len({i.provider for i in catalog.instances()}) == 29
+
+
+@pytest.mark.parametrize("alias", ALIASES.split())
+def test_aliases_of_the_interface(catalog: Catalog, alias: str) -> None:
+    assert alias in catalog.gpu(alias).aliases
+
+
+@pytest.mark.parametrize(
+    ("alias", "gpu_id"),
+    [("h100", "nvidia-h100-sxm5-80gb"), ("a100", "nvidia-a100-sxm4-80gb"), ("gh200", "nvidia-gh200-96gb")]
+    + [("a100-40gb", "nvidia-a100-sxm4-40gb"), ("h200", "nvidia-h200-sxm5-141gb")]
+    + [("rtx-pro-6000", "nvidia-rtx-pro-6000-server-96gb"), ("H100 SXM", "nvidia-h100-sxm5-80gb")],
+)
+def test_plain_names_are_the_sxm_parts(catalog: Catalog, alias: str, gpu_id: str) -> None:
+    assert catalog.gpu(alias).id == gpu_id
+
+
+@pytest.mark.parametrize(
+    ("alias", "gib"),
+    [("h100", 79.19), ("a100", 79.25), ("l4", 22.04), ("l40s", 44.42), ("h200", 139.80), ("t4", 14.56)]
+    + [("rtx-3090", 23.58), ("rtx-5090", 31.36), ("h20", 95.0)],
+)
+def test_measured_memory(catalog: Catalog, alias: str, gib: float) -> None:
+    memory = catalog.gpu(alias).memory
+    assert memory.basis == "measured"
+    assert memory.engine_bytes == round(gib * GIB)
+
+
+def test_memory_is_never_more_than_the_driver_shows(catalog: Catalog) -> None:
+    for gpu in catalog.gpus():
+        memory = gpu.memory
+        if memory.nvidia_smi_mib:
+            assert memory.engine_bytes <= memory.nvidia_smi_mib * 2**20, gpu.id
+        else:
+            assert memory.basis in ("assumed", "stated"), gpu.id
+        if memory.basis == "derived":
+            assert memory.nvidia_smi_mib
+            assert memory.engine_bytes == round(memory.nvidia_smi_mib * 2**20 * (1 - 0.0094)), gpu.id
+            assert "less 0.94 %" in memory.source
+    assert catalog.gpu("spark").memory.engine_bytes == 119 * GIB
+
+
+def test_precisions(catalog: Catalog) -> None:
+    assert "bf16" not in catalog.gpu("t4").weights_run
+    assert catalog.gpu("a100").weights_run["fp8"] == "weight_only"
+    assert catalog.gpu("h100").weights_run["fp8"] == "native"
+    assert "int8" not in catalog.gpu("b200").weights_run
+    assert {"fp8", "fp8_e5m2"} <= set(catalog.gpu("a100").kv_run)
+    assert not {"int8", "int4", "nvfp4"} & {dtype for gpu in catalog.gpus() for dtype in gpu.kv_run}
+
+
+def test_prices(catalog: Catalog) -> None:
+    p5 = catalog.instance("aws/p5.48xlarge")
+    on_demand = p5.price("on-demand")
+    assert on_demand is not None and (on_demand.usd_per_hour, on_demand.as_of) == (55.04, "2026-07-20")
+    reserved = p5.price("reserved-3yr")
+    assert reserved is not None and reserved.kind == "Standard RI, No Upfront"
+    assert p5.price("spot") is None and p5.price("reserved-1yr") is None
+    block = catalog.instance("p5e.48xlarge (Capacity Block)")
+    assert [p.purchase for p in block.prices] == ["capacity-block"]
+    assert catalog.instance("aws/p5e.48xlarge").prices == ()
+    hyperstack = catalog.instance("hyperstack/B200")  # its reserved price has no term: no price
+    assert [p.purchase for p in hyperstack.prices] == ["on-demand"]
+
+
+def test_offers_and_order(catalog: Catalog) -> None:
+    rows = catalog.instances()
+    assert list(dict.fromkeys(i.provider for i in rows))[:3] == ["aws", "gcp", "azure"]
+    assert (rows[0].id, rows[1].id) == ("aws/g4dn.12xlarge", "aws/g4dn.16xlarge")
+    offers = {i.id: i.offer for i in rows}
+    assert offers["vast.ai/L4"] == "marketplace"
+    assert offers["civo/H100 (provider average)"] == "average"
+    assert offers["aws/p5.48xlarge"] == "list"
+    assert catalog.instance("Standard_NV6ads_A10_v5").gpu_count == 0.167
+
+
+def test_instance_names(catalog: Catalog) -> None:
+    assert catalog.instance("AWS/P5.48XLARGE") is catalog.instance("p5.48xlarge")
+    with pytest.raises(CatalogError, match=r"could be digitalocean/H100 or modal/H100"):
+        catalog.instance("H100")
+    with pytest.raises(CatalogError, match=r"Did you mean p5\.48xlarge"):
+        catalog.instance("p5.48xlrge")
+
+
+def test_workloads_and_tiers(catalog: Catalog) -> None:
+    contexts = {w.id: (w.input_tokens, w.output_tokens, w.context_tokens) for w in catalog.workloads()}
+    assert contexts == {
+        "chat": (3072, 1024, 4096),
+        "rag": (15360, 1024, 16384),
+        "long-doc": (129024, 2048, 131072),
+    }
+    assert [tier.requests for tier in catalog.tiers()] == [1, 32, 128, 1024]

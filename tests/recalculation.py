@@ -1,0 +1,370 @@
+"""Recalculate a workbook with another engine, and compare every formula with the value written beside it.
+
+LibreOffice trusts the cached values of a file, and would hand back our own numbers unread. So its profile
+forces recalculation, `poison` makes every cached value wrong first, the number of compared cells must be the
+number of formulas, and `tamper` makes a twin that has to fail.
+
+Cells are edited as text inside the package, so that all the rest of a workbook stays as its writer made it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape, unescape
+
+import pytest
+
+POISON_NUMBER, POISON_TEXT = -987654321, "poison"
+
+# Excel 2007's vocabulary, as far as Excel 2016 to 365, LibreOffice, Gnumeric and Google Sheets share it.
+ALLOWED_FUNCTIONS = {
+    *("INDEX", "MATCH", "CHOOSE", "SMALL", "IF", "AND", "OR", "NOT", "IFERROR", "ISNUMBER", "ISTEXT"),
+    *("SUM", "MIN", "MAX", "COUNT", "COUNTIFS", "SUMIFS", "SUMPRODUCT", "ABS", "POWER", "MOD", "INT"),
+    *("ROUND", "ROUNDUP", "ROUNDDOWN", "CEILING", "TEXT", "LEN", "LEFT", "MID"),
+}
+
+XLSX = "xlsx"
+CSV_AS_SHOWN = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true"  # the text that a reader sees
+
+
+# LibreOffice --------------------------------------------------------------------------------------------
+
+
+def soffice() -> str:
+    """The path of LibreOffice's program, or "" where it is not installed."""
+    return shutil.which("soffice") or shutil.which("libreoffice") or ""
+
+
+def needs_libreoffice(test: Any) -> Any:
+    """Mark a test that recalculates; without LibreOffice it is skipped, or fails where CI requires it."""
+    required = os.environ.get("SHEETGEN_REQUIRE_LIBREOFFICE") == "1"
+    absent = pytest.mark.skipif(not soffice() and not required, reason="LibreOffice is not installed")
+    return pytest.mark.libreoffice(absent(test))
+
+
+@functools.cache
+def _profile(attempt: int) -> str:
+    """A private LibreOffice profile that recalculates on load: one per process (it locks), new on retry."""
+    folder = tempfile.mkdtemp(prefix=f"sheetgen-soffice-{attempt}-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    user = Path(folder) / "user"
+    user.mkdir()
+    (user / "registrymodifications.xcu").write_text(
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<oor:items xmlns:oor="http://openoffice.org/2001/registry">'
+        '<item oor:path="/org.openoffice.Office.Calc/Formula/Load">'
+        '<prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>0</value></prop></item></oor:items>\n'
+    )
+    return Path(folder).as_uri()
+
+
+def convert(path: Path, workdir: Path, target: str = XLSX, timeout: float = 120) -> Path:
+    """`path` loaded, recalculated and saved by LibreOffice as `target`; a crash or a hang is retried once."""
+    program = soffice()
+    assert program, "LibreOffice is required here (SHEETGEN_REQUIRE_LIBREOFFICE=1) and not installed"
+    folder = workdir / "libreoffice"
+    out = folder / f"{path.stem}.{target.split(':')[0]}"
+    out.unlink(missing_ok=True)
+    said = ""
+    for attempt in (0, 1):
+        command = [program, f"-env:UserInstallation={_profile(attempt)}", "--headless", "--norestore"]
+        command += ["--convert-to", target, "--outdir", str(folder), str(path)]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+        try:
+            said, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # soffice is a script: its children have to go too
+            said, _ = process.communicate()
+        if process.returncode == 0 and out.exists():
+            return out
+    raise AssertionError(f"LibreOffice did not convert {path}: {said.strip() or 'it said nothing'}")
+
+
+def recalculate(path: Path, workdir: Path) -> Path:
+    """A copy of the workbook with every formula calculated anew by LibreOffice."""
+    return convert(path, workdir)
+
+
+def recalculate_with_formualizer(path: Path, out: Path) -> Path:
+    """The same by formualizer, in a tenth of the time: only the cached values change."""
+    import formualizer
+
+    formualizer.recalculate_xlsx_file(str(path), output=str(out))
+    return out
+
+
+# Reading ------------------------------------------------------------------------------------------------
+
+
+class Cell(NamedTuple):
+    sheet: str
+    cell: str
+    formula: str  # "" for a constant
+    value: Any  # float, str, bool, ErrorValue or None
+
+
+class ErrorValue(str):
+    """What a cell holds that went wrong: #N/A, #DIV/0! ..."""
+
+
+_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_REL = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+
+
+def _sheets(package: zipfile.ZipFile) -> dict[str, str]:
+    """Sheet name -> its member in the package, in the workbook's order."""
+    rels = ElementTree.fromstring(package.read("xl/_rels/workbook.xml.rels"))
+    targets = {r.get("Id"): r.get("Target", "") for r in rels}
+    book = ElementTree.fromstring(package.read("xl/workbook.xml"))
+    members = {s.get("name", ""): targets[s.get(_REL)] for s in book.iter(f"{_MAIN}sheet")}
+    return {n: t.lstrip("/") if t.startswith("/") else f"xl/{t}" for n, t in members.items()}
+
+
+def _names(package: zipfile.ZipFile) -> dict[str, tuple[str, str]]:
+    """Defined name -> (sheet, cell), for the names of one cell."""
+    found = {}
+    for name in ElementTree.fromstring(package.read("xl/workbook.xml")).iter(f"{_MAIN}definedName"):
+        place = re.fullmatch(r"(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]+)\$(\d+)", name.text or "")
+        if place:
+            sheet = (place[1] or place[2]).replace("''", "'")
+            found[name.get("name", "")] = (sheet, place[3] + place[4])
+    return found
+
+
+def _value(cell: ElementTree.Element, shared: list[str]) -> Any:
+    kind, text = cell.get("t", "n"), cell.findtext(f"{_MAIN}v")
+    if kind == "inlineStr":
+        return "".join(t.text or "" for t in cell.iter(f"{_MAIN}t"))
+    if text is None or (text == "" and kind != "str"):
+        return None
+    if kind == "n":
+        return float(text)
+    if kind == "b":
+        return text in ("1", "true")
+    return shared[int(text)] if kind == "s" else ErrorValue(text) if kind == "e" else text
+
+
+def cells(path: Path) -> Iterator[Cell]:
+    """Every cell that holds something, sheet by sheet."""
+    with zipfile.ZipFile(path) as package:
+        shared: list[str] = []
+        if "xl/sharedStrings.xml" in package.namelist():
+            table = ElementTree.fromstring(package.read("xl/sharedStrings.xml"))
+            shared = ["".join(t.text or "" for t in item.iter(f"{_MAIN}t")) for item in table]
+        for sheet, member in _sheets(package).items():
+            if "worksheets/" not in member:
+                continue  # a chart sheet
+            for cell in ElementTree.fromstring(package.read(member)).iter(f"{_MAIN}c"):
+                formula, value = cell.find(f"{_MAIN}f"), _value(cell, shared)
+                if formula is not None or value is not None:
+                    text = "" if formula is None else formula.text or "(shared)"
+                    yield Cell(sheet, cell.get("r", ""), text, value)
+
+
+def formulas(path: Path) -> Iterator[Cell]:
+    """Every formula: sheet, cell, text, cached value."""
+    return (cell for cell in cells(path) if cell.formula)
+
+
+def values(path: Path) -> dict[tuple[str, str] | str, Any]:
+    """Every value, by (sheet, cell) and, where one cell has a defined name, by that name."""
+    found: dict[tuple[str, str] | str, Any] = {(c.sheet, c.cell): c.value for c in cells(path)}
+    with zipfile.ZipFile(path) as package:
+        found.update({name: found.get(place) for name, place in _names(package).items()})
+    return found
+
+
+def functions_used(path: Path) -> set[str]:
+    """The functions that the workbook calls: in cells, conditional formats, validations, defined names."""
+    texts = []
+    with zipfile.ZipFile(path) as package:
+        for member in ("xl/workbook.xml", *_sheets(package).values()):
+            xml = package.read(member).decode()
+            texts += re.findall(r"<(?:f|formula[12]?|definedName)(?:\s[^>]*)?>([^<]+)<", xml)
+    quoted = re.compile(r'"[^"]*"|\'[^\']*\'')
+    bare = (quoted.sub("", unescape(text, {"&quot;": '"', "&apos;": "'"})) for text in texts)
+    return {name for text in bare for name in re.findall(r"[A-Za-z_][\w.]*(?=\()", text)}
+
+
+# Changing -----------------------------------------------------------------------------------------------
+
+_CELL = re.compile(r"<c\s([^>]*?)(?:/>|>(.*?)</c>)", re.DOTALL)
+_FORMULA = re.compile(r"<f\b[^>]*?(?:/>|>.*?</f>)", re.DOTALL)
+
+
+def _attribute(attributes: str, name: str) -> str:
+    found = re.search(rf'(?:^|\s){name}="([^"]*)"', attributes)
+    return found[1] if found else ""
+
+
+def _rewrite(path: Path, out: Path, change: Callable[[str, str, str, str], str | None]) -> int:
+    """Copy a workbook; `change(sheet, cell, attributes, inside)` gives a cell's new XML, None keeps it."""
+    changed = 0
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as copy:
+        sheets = {member: sheet for sheet, member in _sheets(source).items()}
+
+        for item in source.infolist():
+            data = source.read(item)
+            if item.filename in sheets:
+                sheet = sheets[item.filename]
+
+                def one(match: re.Match[str], sheet: str = sheet) -> str:
+                    nonlocal changed
+                    new = change(sheet, _attribute(match[1], "r"), match[1], match[2] or "")
+                    changed += new is not None
+                    return match[0] if new is None else new
+
+                data = _CELL.sub(one, data.decode()).encode()
+            copy.writestr(item, data)
+    return changed
+
+
+def poison(path: Path, out: Path) -> int:
+    """Make every formula's cached value wrong, its type kept. Returns how many."""
+
+    def change(sheet: str, cell: str, attributes: str, inside: str) -> str | None:
+        formula = _FORMULA.search(inside)
+        if not formula:
+            return None
+        kind = _attribute(attributes, "t")
+        is_true = re.search(r"<v>(1|true)</v>", inside)
+        wrong = {"str": POISON_TEXT, "b": "0" if is_true else "1", "e": "#NULL!"}.get(kind, POISON_NUMBER)
+        return f"<c {attributes}>{formula[0]}<v>{wrong}</v></c>"
+
+    return _rewrite(path, out, change)
+
+
+def edit(path: Path, out: Path, changes: Mapping[tuple[str, str] | str, Any]) -> Path:
+    """Type values into input cells, named by (sheet, cell) or by defined name; None empties one."""
+    with zipfile.ZipFile(path) as package:
+        names = _names(package)
+    left = {names[key] if isinstance(key, str) else key: value for key, value in changes.items()}
+
+    def change(sheet: str, cell: str, attributes: str, inside: str) -> str | None:
+        if (sheet, cell) not in left:
+            return None
+        assert not _FORMULA.search(inside), f"{sheet}!{cell} is a formula, not an input"
+        value = left.pop((sheet, cell))
+        kept = re.sub(r'\s*\bt="[^"]*"', "", attributes)
+        if value is None:
+            return f"<c {kept}/>"
+        if isinstance(value, str):
+            return f'<c {kept} t="inlineStr"><is><t xml:space="preserve">{escape(value)}</t></is></c>'
+        return (
+            f'<c {kept} t="b"><v>{value:d}</v></c>'
+            if isinstance(value, bool)
+            else f"<c {kept}><v>{value}</v></c>"
+        )
+
+    _rewrite(path, out, change)
+    assert not left, f"no such cell to edit: {sorted(left)}"
+    return out
+
+
+_SLIPS = (("*", "+"), ("/", "*"), ("-", "+"), ("+", "-"), ("MIN(", "MAX("), ("<", ">"))
+
+
+def tamper(path: Path, out: Path) -> tuple[str, str, str, str]:
+    """Slip one wrong sign into one numeric formula whose value it changes: (sheet, cell, right, wrong)."""
+    for sign, other in _SLIPS:
+        for sheet, cell, right, value in formulas(path):
+            if isinstance(value, float) and sign in re.sub(r'"[^"]*"|\'[^\']*\'', "", right):
+                wrong = right.replace(sign, other)
+                _replace_formula(path, out, sheet, cell, wrong)
+                trial = recalculate_with_formualizer(out, out.with_suffix(".trial.xlsx"))
+                got = values(trial).get((sheet, cell))
+                trial.unlink()
+                if isinstance(got, float) and not _same(value, got):
+                    return sheet, cell, right, wrong
+    raise AssertionError(f"no formula of {path} could be tampered with")
+
+
+def _replace_formula(path: Path, out: Path, sheet: str, cell: str, text: str) -> None:
+    def change(a_sheet: str, a_cell: str, attributes: str, inside: str) -> str | None:
+        if (a_sheet, a_cell) != (sheet, cell):
+            return None
+        new = re.sub(r"(<f\b[^>]*>).*?</f>", lambda m: f"{m[1]}{escape(text)}</f>", inside, flags=re.DOTALL)
+        return f"<c {attributes}>{new}</c>"
+
+    _rewrite(path, out, change)
+
+
+# Comparing ----------------------------------------------------------------------------------------------
+
+
+class Mismatch(NamedTuple):
+    sheet: str
+    cell: str
+    formula: str
+    expected: Any
+    got: Any
+
+
+@dataclass(frozen=True)
+class Comparison:
+    n_formulas: int
+    n_compared: int
+    mismatches: list[Mismatch]
+    n_poisoned: int  # recalculated cells that still hold the poison
+
+    def __str__(self) -> str:
+        head = f"{self.n_compared} of {self.n_formulas} formulas compared, {len(self.mismatches)} mismatches"
+        lines = [
+            f"{m.sheet}!{m.cell} ={m.formula} wrote {m.expected!r}, got {m.got!r}" for m in self.mismatches
+        ]
+        return "\n".join([head, *lines[:20]])
+
+
+def _same(expected: Any, got: Any) -> bool:
+    """Equal in type and value; an error equals nothing. Next to a 0, 1e-12 counts as 0."""
+    if type(expected) is not type(got) or isinstance(expected, ErrorValue) or expected is None:
+        return False
+    if isinstance(expected, float):
+        nothing = 1e-12 if expected == 0 or got == 0 else 0.0
+        return math.isclose(expected, got, rel_tol=1e-9, abs_tol=nothing)
+    return bool(expected == got)
+
+
+def compare(original: Path, recalculated: Path) -> Comparison:
+    """The value written beside every formula of `original` against the one found in `recalculated`."""
+    found = {(c.sheet, c.cell): c.value for c in cells(recalculated)}
+    n_compared, poisoned, mismatches = 0, 0, []
+    with zipfile.ZipFile(original) as package:
+        n_formulas = sum(len(re.findall(rb"<f[\s>/]", package.read(m))) for m in _sheets(package).values())
+    for sheet, cell, formula, expected in formulas(original):
+        got = found.get((sheet, cell))
+        n_compared += got is not None
+        poisoned += got == POISON_TEXT or (isinstance(got, float) and got == POISON_NUMBER)
+        if not _same(expected, got):
+            mismatches.append(Mismatch(sheet, cell, formula, expected, got))
+    return Comparison(n_formulas, n_compared, mismatches, poisoned)
+
+
+def assert_recalculates(path: Path, workdir: Path) -> Comparison:
+    """Every formula, its cache poisoned, comes out of LibreOffice as the value that was written beside it."""
+    poisoned = workdir / f"{path.stem}-poisoned.xlsx"
+    n_poisoned = poison(path, poisoned)
+    result = compare(path, recalculate(poisoned, workdir))
+    assert n_poisoned == result.n_formulas > 0, f"poisoned {n_poisoned} of {result.n_formulas} formulas"
+    assert result.n_poisoned == 0, (
+        f"LibreOffice kept {result.n_poisoned} poisoned values: it did not recalculate"
+    )
+    assert not result.mismatches, str(result)
+    assert result.n_compared == result.n_formulas, str(result)
+    return result
