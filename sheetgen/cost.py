@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, either, formula, is_number, number_where, ratio, round_up, where
-from sheetgen.sizing.parallelism import may_span_instances
+from sheetgen.formula import both, formula, is_number, number_where, ratio, round_up, where
+from sheetgen.sizing import parallelism
 from sheetgen.units import USD, USD_CENTS
 
 
 @formula("Instances")
 def n_instances(
-    n_replicas: Any,
-    sequences: Any,
-    pipeline_stages: Any,
+    shared_replicas: Any,
+    staged_instances: Any,
+    replicas_per_instance: Any,
     n_heads: Any,
     larger_tensor_parallel_size: Any,
-    replicas_per_instance: Any,
     price_usd_per_hour: Any,
 ) -> Any:
     """Whole instances for all replicas; none where the instance cannot hold the load or has no price.
@@ -26,10 +25,21 @@ def n_instances(
 
     Source: INTERFACE: ceil(n_replicas / floor(gpu_count / TP)).
     """
-    shape = either(pipeline_stages == 1, may_span_instances(n_heads, larger_tensor_parallel_size))
-    holds = both(sequences >= 1, replicas_per_instance >= 1, shape, is_number(price_usd_per_hour))
-    shared = round_up(ratio(n_replicas, replicas_per_instance))
-    return number_where(holds, where(pipeline_stages == 1, shared, n_replicas * pipeline_stages))
+    shared = round_up(ratio(shared_replicas, replicas_per_instance))
+    may_span = parallelism.may_span_instances(n_heads, larger_tensor_parallel_size)
+    staged = number_where(both(is_number(staged_instances), may_span), staged_instances)
+    held = where(is_number(shared_replicas), shared, staged)
+    return number_where(both(replicas_per_instance >= 1, is_number(price_usd_per_hour)), held)
+
+
+@formula("$ per month", USD)
+def monthly_usd_of_instances(n_instances: Any, price_usd_per_hour: Any, hours_per_month: Any) -> Any:
+    """What these instances cost in a month, in US dollars; none where there are none.
+
+    Source: hourly_usd and monthly_usd.
+    """
+    hourly = n_instances * price_usd_per_hour
+    return number_where(is_number(n_instances), hourly * hours_per_month)
 
 
 @formula("$ per hour", USD_CENTS)

@@ -20,6 +20,11 @@ MODEL: tuple[Formula, ...] = (
     weights.expert_fraction,
     kv_cache.kv_bytes_per_token,
     kv_cache.state_bytes_per_sequence,
+    kv_cache.group_layers,
+    kv_cache.n_growing_groups,
+    kv_cache.n_windowed_groups,
+    kv_cache.n_state_groups,
+    kv_cache.n_kv_groups,
 )
 # What one tensor-parallel rank keeps of it.
 SHARD: tuple[Formula, ...] = (
@@ -28,13 +33,11 @@ SHARD: tuple[Formula, ...] = (
     kv_cache.shard_kv_bytes_per_token,
     kv_cache.shard_windowed_bytes_per_token,
     kv_cache.shard_state_bytes_per_layer,
-    kv_cache.group_layers,
     kv_cache.growing_layer_bytes,
     kv_cache.windowed_layer_bytes,
     kv_cache.growing_block_tokens,
     kv_cache.windowed_block_tokens,
     kv_cache.kv_block_bytes,
-    kv_cache.n_kv_groups,
     parallelism.layer_bytes_per_gpu,
 )
 # What admission charges one sequence on that rank.
@@ -43,7 +46,9 @@ CHARGE: tuple[Formula, ...] = (kv_cache.windowed_tokens, kv_cache.kv_blocks_per_
 POOL: tuple[Formula, ...] = (
     weights.stage_fraction,
     weights.weights_bytes_per_gpu,
+    weights.loaded_weights_bytes_per_gpu,
     memory.activation_bytes_per_gpu,
+    memory.overhead_bytes_per_gpu,
     memory.memory_budget_bytes,
     memory.kv_budget_bytes_per_gpu,
     memory.kv_pool_bytes_per_gpu,

@@ -22,10 +22,18 @@ from sheetgen.sizing import kv_cache, memory, parallelism, weights
 from sheetgen.units import GIB
 
 Columns = dict[str, Any]
+# What one replica on a profile takes and holds of a load, and how many replicas the load needs.
+LOAD = (
+    kv_cache.charge_bytes,
+    parallelism.layers_that_fit,
+    parallelism.pipeline_stages,
+    parallelism.sequences,
+    parallelism.shared_replicas,
+    parallelism.staged_instances,
+)
 POOL = (
-    weights.stage_fraction,
-    weights.weights_bytes_per_gpu,
     memory.activation_bytes_per_gpu,
+    memory.overhead_bytes_per_gpu,
     memory.memory_budget_bytes,
     memory.kv_budget_bytes_per_gpu,
     parallelism.layer_budget_bytes,
@@ -107,12 +115,9 @@ def solve(question: Question) -> Solution:
         **{k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))},
         "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
         "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
-        "pipeline_parallel_size": 1,
-        "data_parallel_size": 1,
-        "draft_weights_bytes_per_gpu": 0,
     }
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in question.models]
-    models = evaluate(MODEL, {k: numpy.array([r[k] for r in rows], float) for k in rows[0]})
+    models = evaluate(MODEL, {**inputs, **{k: numpy.array([r[k] for r in rows], float) for k in rows[0]}})
     gpus = _gpus(question)
     shards = evaluate(
         SHARD,
@@ -151,6 +156,8 @@ def _pools(
     values["tensor_parallel_size"] = size[None, :]
     values["non_torch_bytes_per_gpu"] = numpy.array([inputs[f"non_torch_bytes_tp{int(t)}"] for t in size])[None, :]
     values["layer_bytes_per_gpu"] = parallelism.layer_bytes_per_gpu.of(values)
+    values["weights_bytes_per_gpu"] = weights.rank_weights_bytes.of(values)
+    values["loaded_weights_bytes_per_gpu"] = values["weights_bytes_per_gpu"]  # no draft model on a sheet
     pools = evaluate(POOL, values)
     of_gpu = [question.gpus[p.gpu] for p in profiles]
     pools["runs_weights"] = numpy.array([[m.weight_dtype in g.weights_run for g in of_gpu] for m in question.models])
@@ -166,7 +173,7 @@ def _sequences(
     of_model = numpy.array([c.model for c in question.cells])
     cells = {
         **inputs,
-        **{k: v[of_model] for k, v in models.items()},
+        **{k: v[of_model] for k, v in models.items() if getattr(v, "ndim", 0) == 1},
         "context_tokens": numpy.array([c.context_tokens for c in question.cells], float),
         "max_model_len": numpy.array([c.context_tokens for c in question.cells], float),
         "input_tokens": numpy.array([c.input_tokens for c in question.cells], float),
@@ -182,7 +189,7 @@ def _sequences(
     full = numpy.ones((len(question.models), len(profiles)))
     for name in ("kv_budget_bytes_per_gpu", "layer_budget_bytes", "layer_bytes_per_gpu", "runs"):
         wide[name] = (pools[name] * full)[of_model]
-    return cells, evaluate((kv_cache.charge_bytes, parallelism.pipeline_stages, parallelism.staged_sequences), wide)
+    return cells, evaluate(LOAD, wide)
 
 
 def _cell_kv(solved: Solution, choices: tuple[Choice, ...]) -> Columns:
@@ -223,8 +230,7 @@ def _costs(
         **inputs,
         "n_heads": models["n_heads"][of_model][:, None],
         "load_requests": cells["load_requests"][:, None],
-        "pipeline_stages": sequences["pipeline_stages"][:, profile],
-        "sequences": sequences["staged_sequences"][:, profile],
+        **{f.name: sequences[f.name][:, profile] for f in LOAD},
         "tensor_parallel_size": numpy.array([profiles[p].tensor_parallel_size for p in profile], float)[None, :],
         "gpu_count": numpy.array([c.gpu_count for c in candidates], float)[None, :],
         "price_usd_per_hour": numpy.array([c.usd_per_hour for c in candidates], float)[None, :],

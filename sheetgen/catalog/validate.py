@@ -72,7 +72,7 @@ def _sentence(schema: type[Entry], fault: Any, loc: Loc) -> str:
         where = "kind" if kind == "union_tag_invalid" else name
         return f"{where} is {shown(given)!r}, but must be one of {', '.join(options)}.{near}"
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"):
-        return f"{name} is {value}, but {fault['msg'][0].lower()}{fault['msg'][1:].replace('input ', '')}."
+        return f"{name} is {value}, but {fault['msg'].lower().removeprefix('input ')}."
     if kind in _KINDS:
         return f"{name} is {value!r}, but {_KINDS[kind]}."
     return f"{name} is {value!r}: {fault['msg'].lower()}."

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import math
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +13,7 @@ from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES
 
 MAX_TOKENS = 100_000_000
+LAST_SECOND = 253_402_300_799  # of the year 9999
 
 
 def tokens(value: Any, name: str = "context") -> int:
@@ -85,3 +88,16 @@ def one_of(value: Any, name: str, allowed: Mapping[str, Any] | tuple[str, ...]) 
 def words(text: str | None) -> tuple[str, ...]:
     """A comma-separated list as words; empty where nothing was given."""
     return tuple(w.strip() for w in (text or "").split(",") if w.strip())
+
+
+def as_of_date(text: str | None) -> datetime.date:
+    """The date that price ages count from: as given, SOURCE_DATE_EPOCH's, or today in UTC."""
+    if text:
+        try:
+            return datetime.date.fromisoformat(str(text))
+        except ValueError:
+            raise ScenarioError(f"as_of is {shown(text)!r}. Write a date such as 2026-11-20.") from None
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if re.fullmatch(r"\d{1,12}", epoch) and int(epoch) <= LAST_SECOND:
+        return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC).date()
+    return datetime.datetime.now(datetime.UTC).date()

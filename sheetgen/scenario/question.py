@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,10 +14,18 @@ from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.scenario import parse
 from sheetgen.scenario.candidates import PURCHASES, Candidate, Filters, select
+from sheetgen.scenario.one_load import one_workload, over_limit, requests_in_flight
 
 TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)
 MAX_PIPELINE_PARALLEL_SIZE = 8
 MAX_MODELS = 8
+SHEET_OPTIONS = ("models", "workloads", "tiers", "headline", "units", "paper")
+OPTIONS = (  # what `ask` reads beside them, and for one load
+    "gpus", "providers", "instances", "region", "purchase", "engine", "engine_version", "weight_dtype",
+    "kv_cache_dtype", "gpu_memory_utilization", "block_size", "kv_allocation", "average_context_fraction",
+    "prefix_cache_hit_fraction", "active_fraction", "extra_headroom_fraction", "spare_replicas", "hours_per_month",
+    "as_of",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,8 @@ class SheetModel:
     model: Model
     weight_dtype: str
     kv_cache_dtype: str
+    auto_weight_dtype: str
+    auto_kv_cache_dtype: str
 
 
 @dataclass(frozen=True)
@@ -81,23 +89,13 @@ class Question:
     headline: tuple[int, int]  # positions in workloads and tiers
     catalog_sha256: str
     cells: tuple[Cell, ...] = field(default=())
-
-
-def as_of_date(text: str | None) -> datetime.date:
-    """The date that price ages count from: as given, SOURCE_DATE_EPOCH's, or today in UTC."""
-    if text:
-        try:
-            return datetime.date.fromisoformat(str(text))
-        except ValueError:
-            raise ScenarioError(f"as_of is {shown(text)!r}. Write a date such as 2026-11-20.") from None
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if re.fullmatch(r"\d{1,12}", epoch):
-        return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC).date()
-    return datetime.datetime.now(datetime.UTC).date()
+    filters: Filters = field(default=Filters())
 
 
 def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     """The question behind the options of `build` (by their long names with underscores).
+
+    With `context_tokens` among them it is one load of the user's own, as `recommend` asks it.
 
     Raises ScenarioError or CatalogError with every problem found, one line each.
     """
@@ -113,9 +111,13 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     engine = attempt(lambda: load_engine(catalog, options.get("engine") or "vllm", options.get("engine_version")))
     settings = attempt(_settings, options, engine)
     models = attempt(_models, catalog, options, settings)
-    workloads = attempt(_workloads, catalog, options)
-    tiers = attempt(parse.tiers, options["tiers"]) if options.get("tiers") else tuple(t.requests for t in catalog.tiers())
-    as_of = attempt(as_of_date, options.get("as_of"))
+    one_load = options.get("context_tokens") is not None
+    workloads = attempt(one_workload, options) if one_load else attempt(_workloads, catalog, options)
+    if one_load:
+        tiers = attempt(requests_in_flight, options, settings.active_fraction if settings else 1.0)
+    else:
+        tiers = attempt(parse.tiers, options["tiers"]) if options.get("tiers") else tuple(t.requests for t in catalog.tiers())
+    as_of = attempt(parse.as_of_date, options.get("as_of"))
     filters = Filters(
         parse.words(options.get("providers")),
         parse.words(options.get("gpus")),
@@ -129,13 +131,15 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         raise ScenarioError(*problems)
     cells = tuple(_cells(models, workloads, tiers))
     if all(c.over_limit for c in cells):
-        longest = max(m.model.max_context_tokens for m in models)
+        longest = max(m.model.max_context_tokens or 0 for m in models)
+        if one_load:
+            raise over_limit(cells[0].context_tokens, longest, models[0].model.id)
         raise ScenarioError(f"every context is over what the models allow (the longest is {longest:,} tokens).")
     gpus = tuple(dict.fromkeys(c.gpu.id for c in selection.candidates))
     by_id = {c.gpu.id: c.gpu for c in selection.candidates}
     return Question(
         models, workloads, tiers, engine, tuple(by_id[g] for g in gpus), selection.candidates,
-        selection.left_out, settings, as_of, headline, catalog.catalog_sha256(), cells,
+        selection.left_out, settings, as_of, headline, catalog.catalog_sha256(), cells, filters,
     )
 
 
@@ -182,6 +186,9 @@ def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | N
         except SheetgenError as error:
             problems.extend(error.problems)
             continue
+        if model.kind == "draft":
+            problems.append(f"model {model.id} is a draft of another model and serves nothing by itself.")
+            continue
         weight = settings.weight_dtype if settings else "auto"
         kv = settings.kv_cache_dtype if settings else "auto"
         found.append(
@@ -189,6 +196,8 @@ def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | N
                 model,
                 weight if weight != "auto" else named_dtype or model.weight_dtype,
                 kv if kv != "auto" else model.kv_cache_dtype,
+                named_dtype or model.weight_dtype,
+                model.kv_cache_dtype,
             )
         )
     ids = [m.model.id for m in found]
@@ -226,7 +235,7 @@ def _cells(
     return [
         Cell(
             m, w, t, workload.context_tokens, workload.input_tokens, requests,
-            workload.context_tokens > model.model.max_context_tokens,
+            workload.context_tokens > (model.model.max_context_tokens or 0),
         )
         for m, model in enumerate(models)
         for w, workload in enumerate(workloads)

@@ -191,20 +191,40 @@ def kv_block_bytes(
     return group_layers * largest(growing, windowed, state)
 
 
+@formula("Groups of growing layers")
+def n_growing_groups(group_layers: Any, n_full_layers: Any, n_mla_layers: Any, n_other_layers: Any) -> Any:
+    """KV groups of layers whose cache grows, rounded up to whole groups (the engine adds padding layers).
+
+    Source: vLLM hybrid KV cache manager.
+    """
+    return round_up((n_full_layers + n_mla_layers + n_other_layers) / group_layers)
+
+
+@formula("Groups of windowed layers")
+def n_windowed_groups(group_layers: Any, n_windowed_layers: Any) -> Any:
+    """KV groups of windowed layers, rounded up to whole groups (the engine adds padding layers).
+
+    Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B is 6 (52 layers stored as 60).
+    """
+    return round_up(n_windowed_layers / group_layers)
+
+
+@formula("Groups of recurrent layers")
+def n_state_groups(group_layers: Any, n_state_layers: Any) -> Any:
+    """KV groups of recurrent layers, rounded up to whole groups.
+
+    Source: vLLM hybrid KV cache manager. Check: Qwen3.6-27B is 3 (48 layers in groups of 16).
+    """
+    return round_up(n_state_layers / group_layers)
+
+
 @formula("KV groups")
-def n_kv_groups(
-    group_layers: Any, n_full_layers: Any, n_mla_layers: Any, n_other_layers: Any, n_windowed_layers: Any,
-    n_state_layers: Any,
-) -> Any:
-    """Groups of layers, each kind rounded up to whole groups (the engine adds padding layers).
+def n_kv_groups(n_growing_groups: Any, n_windowed_groups: Any, n_state_groups: Any) -> Any:
+    """All KV groups of the model.
 
     Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B is 7.
     """
-    return (
-        round_up((n_full_layers + n_mla_layers + n_other_layers) / group_layers)
-        + round_up(n_windowed_layers / group_layers)
-        + round_up(n_state_layers / group_layers)
-    )
+    return n_growing_groups + n_windowed_groups + n_state_groups
 
 
 @formula("Tokens a windowed layer is charged")
@@ -234,14 +254,11 @@ def kv_blocks_per_sequence(
     windowed_tokens: Any,
     window_is_chunked: Any,
     hybrid_kv_manager: Any,
-    group_layers: Any,
     growing_block_tokens: Any,
     windowed_block_tokens: Any,
-    n_full_layers: Any,
-    n_mla_layers: Any,
-    n_other_layers: Any,
-    n_windowed_layers: Any,
-    n_state_layers: Any,
+    n_growing_groups: Any,
+    n_windowed_groups: Any,
+    n_state_groups: Any,
 ) -> Any:
     """Blocks that admission charges one sequence, over all KV groups.
 
@@ -250,14 +267,11 @@ def kv_blocks_per_sequence(
 
     Source: reference engine_rules.md (admission rule), models.md section 4.
     """
-    growing = round_up((n_full_layers + n_mla_layers + n_other_layers) / group_layers)
-    windowed = round_up(n_windowed_layers / group_layers)
-    state = round_up(n_state_layers / group_layers)
     spare = hybrid_kv_manager * (1 - window_is_chunked)
     return (
-        growing * round_up(charged_tokens / growing_block_tokens)
-        + windowed * (round_up(windowed_tokens / windowed_block_tokens) + spare)
-        + state
+        n_growing_groups * round_up(charged_tokens / growing_block_tokens)
+        + n_windowed_groups * (round_up(windowed_tokens / windowed_block_tokens) + spare)
+        + n_state_groups
     )
 
 
@@ -269,14 +283,11 @@ def charge_bytes(
     max_num_batched_tokens: Any,
     in_flight_batches: Any,
     hybrid_kv_manager: Any,
-    group_layers: Any,
     growing_block_tokens: Any,
     windowed_block_tokens: Any,
-    n_full_layers: Any,
-    n_mla_layers: Any,
-    n_other_layers: Any,
-    n_windowed_layers: Any,
-    n_state_layers: Any,
+    n_growing_groups: Any,
+    n_windowed_groups: Any,
+    n_state_groups: Any,
     kv_block_bytes: Any,
 ) -> Any:
     """What admission charges one sequence on one rank, in bytes, before pipeline stages divide it.
@@ -287,8 +298,8 @@ def charge_bytes(
         charged_tokens, window_tokens, window_is_chunked, max_num_batched_tokens, in_flight_batches, hybrid_kv_manager
     )
     blocks = kv_blocks_per_sequence(
-        charged_tokens, windowed, window_is_chunked, hybrid_kv_manager, group_layers, growing_block_tokens,
-        windowed_block_tokens, n_full_layers, n_mla_layers, n_other_layers, n_windowed_layers, n_state_layers,
+        charged_tokens, windowed, window_is_chunked, hybrid_kv_manager, growing_block_tokens,
+        windowed_block_tokens, n_growing_groups, n_windowed_groups, n_state_groups,
     )
     return blocks * kv_block_bytes
 

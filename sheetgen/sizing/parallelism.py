@@ -9,6 +9,7 @@ from sheetgen.formula import (
     either,
     formula,
     largest,
+    number_where,
     ratio,
     remainder,
     round_down,
@@ -21,20 +22,13 @@ from sheetgen.units import PERCENT
 
 @formula("Left for layers on a stage")
 def layer_budget_bytes(
-    memory_budget_bytes: Any,
-    activation_bytes_per_gpu: Any,
-    non_torch_bytes_per_gpu: Any,
-    cuda_graph_bytes_per_gpu: Any,
-    graphs_in_budget: Any,
-    stage_ends_bytes: Any,
-    tensor_parallel_size: Any,
+    memory_budget_bytes: Any, overhead_bytes_per_gpu: Any, stage_ends_bytes: Any, tensor_parallel_size: Any
 ) -> Any:
     """What one GPU of a pipeline stage has left for layers and their cache, in bytes.
 
     Source: the KV pool's accounting, the layers' weights not yet paid.
     """
-    overhead = activation_bytes_per_gpu + non_torch_bytes_per_gpu + graphs_in_budget * cuda_graph_bytes_per_gpu
-    return memory_budget_bytes - overhead - stage_ends_bytes / tensor_parallel_size
+    return memory_budget_bytes - overhead_bytes_per_gpu - stage_ends_bytes / tensor_parallel_size
 
 
 @formula("Layers' weights per GPU, unstaged")
@@ -55,25 +49,34 @@ def within_limit(context_tokens: Any, max_context_tokens: Any) -> Any:
     return where(context_tokens <= max_context_tokens, 1, 0)
 
 
+@formula("Layers that fit on a stage")
+def layers_that_fit(
+    layer_budget_bytes: Any, n_layers: Any, layer_bytes_per_gpu: Any, charge_bytes: Any
+) -> Any:
+    """Whole layers, their weights and the cache of one sequence, that one GPU of a stage holds.
+
+    Source: vLLM pipeline parallelism: a stage keeps the weights and the cache of its own layers.
+    """
+    return round_down(ratio(largest(0, layer_budget_bytes) * n_layers, layer_bytes_per_gpu + charge_bytes))
+
+
 @formula("Pipeline stages")
 def pipeline_stages(
     runs: Any,
     within_limit: Any,
     kv_budget_bytes_per_gpu: Any,
     charge_bytes: Any,
-    layer_budget_bytes: Any,
-    layer_bytes_per_gpu: Any,
+    layers_that_fit: Any,
     n_layers: Any,
     max_pipeline_parallel_size: Any,
 ) -> Any:
     """Pipeline stages that a replica needs to hold the weights and one sequence: 1 where it needs none.
 
-    Out:    0 where the GPU cannot run the precision, the context is over the limit, or more stages than allowed would be needed. The
-            fewest stages whose fullest one holds ceil(layers / stages) layers, their weights and cache.
-    Source: vLLM pipeline parallelism: a stage keeps the weights and the cache of its own layers.
+    Out:    0 where the GPU cannot run the precision, the context is over the limit, or more stages than
+            allowed would be needed. Else the fewest whose fullest one holds ceil(layers / stages) layers.
+    Source: INTERFACE (PP above 1 only where a whole instance is too small); vLLM pipeline parallelism.
     """
-    layers_that_fit = round_down(ratio(largest(0, layer_budget_bytes) * n_layers, layer_bytes_per_gpu + charge_bytes))
-    needed = largest(2, round_up(ratio(n_layers, layers_that_fit, 0)))
+    needed = largest(2, round_up(ratio(n_layers, layers_that_fit)))
     staged = where(both(layers_that_fit >= 1, needed <= max_pipeline_parallel_size), needed, 0)
     return where(
         both(runs == 1, within_limit == 1), where(kv_budget_bytes_per_gpu >= charge_bytes, 1, staged), 0
@@ -81,7 +84,7 @@ def pipeline_stages(
 
 
 @formula("Sequences per replica")
-def staged_sequences(
+def sequences(
     pipeline_stages: Any,
     kv_budget_bytes_per_gpu: Any,
     charge_bytes: Any,
@@ -134,6 +137,27 @@ def n_replicas(load_requests: Any, sequences: Any, spare_replicas: Any) -> Any:
     Source: ceil(load / sequences per replica).
     """
     return round_up(ratio(load_requests, sequences)) + spare_replicas
+
+
+@formula("Replicas that share instances")
+def shared_replicas(pipeline_stages: Any, sequences: Any, load_requests: Any, spare_replicas: Any) -> Any:
+    """Replicas without pipeline stages that hold the load; none where a replica needs stages or holds nothing.
+
+    Source: n_replicas.
+    """
+    return number_where(
+        both(pipeline_stages == 1, sequences >= 1), n_replicas(load_requests, sequences, spare_replicas)
+    )
+
+
+@formula("Instances of staged replicas")
+def staged_instances(pipeline_stages: Any, sequences: Any, load_requests: Any, spare_replicas: Any) -> Any:
+    """Whole instances of replicas with pipeline stages: one a stage; none where a replica needs no stages.
+
+    Source: n_replicas x pipeline_stages.
+    """
+    replicas = n_replicas(load_requests, sequences, spare_replicas)
+    return number_where(both(pipeline_stages > 1, sequences >= 1), replicas * pipeline_stages)
 
 
 @formula("Replicas per instance")

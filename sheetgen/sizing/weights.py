@@ -84,3 +84,21 @@ def weights_bytes_per_gpu(
     kept = 1 - expert_fraction + expert_fraction / data_parallel_size
     layers = (weights_bytes - ends_bytes) * stage_fraction * kept
     return round_up((ends + layers) / tensor_parallel_size)
+
+
+@formula("Weights loaded per GPU")
+def loaded_weights_bytes_per_gpu(weights_bytes_per_gpu: Any, draft_weights_bytes_per_gpu: Any) -> Any:
+    """The model's and the draft model's weights on the fullest GPU, in bytes.
+
+    Source: a speculative-decoding draft brings its own weights.
+    """
+    return weights_bytes_per_gpu + draft_weights_bytes_per_gpu
+
+
+@formula("Weights per rank")
+def rank_weights_bytes(weights_bytes: Any, tensor_parallel_size: Any) -> Any:
+    """Weights that one tensor-parallel rank keeps without pipeline stages, in bytes.
+
+    Source: weights_bytes_per_gpu at one stage and one data-parallel rank.
+    """
+    return round_up(weights_bytes / tensor_parallel_size)

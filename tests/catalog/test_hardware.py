@@ -9,8 +9,9 @@ from sheetgen.errors import CatalogError
 
 GIB = 2**30
 ALIASES = (
-    "t4 a10 a10g a30 a40 a100 a100-40gb a100-pcie l4 l40 l40s h100 h100-pcie h100-nvl h20 h200 h200-nvl gh200 "
-    "b200 b300 gb200 gb300 rtx-3090 rtx-4090 rtx-5090 rtx-pro-6000 spark mi300x mi325x mi350x mi355x gaudi3"
+    "t4 a10 a10g a30 a40 a100 a100-40gb a100-pcie l4 l40 l40s h100 h100-pcie h100-nvl h20 h200 h200-nvl "
+    "gh200 b200 b300 gb200 gb300 rtx-3090 rtx-4090 rtx-5090 rtx-pro-6000 spark "
+    "mi300x mi325x mi350x mi355x gaudi3"
 )
 
 
@@ -28,9 +29,15 @@ def test_aliases_of_the_interface(catalog: Catalog, alias: str) -> None:
 
 @pytest.mark.parametrize(
     ("alias", "gpu_id"),
-    [("h100", "nvidia-h100-sxm5-80gb"), ("a100", "nvidia-a100-sxm4-80gb"), ("gh200", "nvidia-gh200-96gb")]
-    + [("a100-40gb", "nvidia-a100-sxm4-40gb"), ("h200", "nvidia-h200-sxm5-141gb")]
-    + [("rtx-pro-6000", "nvidia-rtx-pro-6000-server-96gb"), ("H100 SXM", "nvidia-h100-sxm5-80gb")],
+    [
+        ("h100", "nvidia-h100-sxm5-80gb"),
+        ("a100", "nvidia-a100-sxm4-80gb"),
+        ("gh200", "nvidia-gh200-96gb"),
+        ("a100-40gb", "nvidia-a100-sxm4-40gb"),
+        ("h200", "nvidia-h200-sxm5-141gb"),
+        ("rtx-pro-6000", "nvidia-rtx-pro-6000-server-96gb"),
+        ("H100 SXM", "nvidia-h100-sxm5-80gb"),
+    ],
 )
 def test_plain_names_are_the_sxm_parts(catalog: Catalog, alias: str, gpu_id: str) -> None:
     assert catalog.gpu(alias).id == gpu_id
@@ -38,8 +45,17 @@ def test_plain_names_are_the_sxm_parts(catalog: Catalog, alias: str, gpu_id: str
 
 @pytest.mark.parametrize(
     ("alias", "gib"),
-    [("h100", 79.19), ("a100", 79.25), ("l4", 22.04), ("l40s", 44.42), ("h200", 139.80), ("t4", 14.56)]
-    + [("rtx-3090", 23.58), ("rtx-5090", 31.36), ("h20", 95.0)],
+    [
+        ("h100", 79.19),
+        ("a100", 79.25),
+        ("l4", 22.04),
+        ("l40s", 44.42),
+        ("h200", 139.80),
+        ("t4", 14.56),
+        ("rtx-3090", 23.58),
+        ("rtx-5090", 31.36),
+        ("h20", 95.0),
+    ],
 )
 def test_measured_memory(catalog: Catalog, alias: str, gib: float) -> None:
     memory = catalog.gpu(alias).memory

@@ -10,7 +10,7 @@ import pytest
 from sheetgen.catalog import Catalog, Model
 
 ORACLE = Path(__file__).parent.parent / "data" / "models_oracle.csv"
-ROWS = list(csv.DictReader(ORACLE.open()))
+ROWS = list(csv.DictReader(ORACLE.read_text().splitlines()))
 # transformers copies the KV of these to every query head; engines keep the 8 heads of the checkpoint.
 KV_COPIED_TO_HEADS = {"tiiuae/falcon-40b": 128, "tiiuae/falcon-180B": 232}
 
@@ -96,7 +96,8 @@ def test_layers_and_context(catalog: Catalog, row: dict[str, str]) -> None:
     model = catalog.model(name_of(row))
     if row["layers"]:
         assert model.n_layers == int(row["layers"])
-    assert model.max_context_tokens == number(row, "max_position")
+    if row["max_position"] or model.kind == "draft":  # a draft follows its target
+        assert model.max_context_tokens == number(row, "max_position")
     status = {"sourced config": "sourced", "partly derived config": "partly_derived"}
     expected = status.get(row["config_status"], row["config_status"].removesuffix(" config"))
     assert model.confidence == expected
@@ -104,8 +105,16 @@ def test_layers_and_context(catalog: Catalog, row: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "bytes_per_token"),
-    [("8b", 131_072), ("70b", 327_680), ("405b", 516_096), ("100b", 368_640), ("49b", 200_704)]
-    + [("deepseek-v3", 70_272), ("qwen3.5-27b", 65_536), ("gpt-oss-120b", 36_864)],
+    [
+        ("8b", 131_072),
+        ("70b", 327_680),
+        ("405b", 516_096),
+        ("100b", 368_640),
+        ("49b", 200_704),
+        ("deepseek-v3", 70_272),
+        ("qwen3.5-27b", 65_536),
+        ("gpt-oss-120b", 36_864),
+    ],
 )
 def test_published_anchors(catalog: Catalog, name: str, bytes_per_token: int) -> None:
     assert 2 * kv_elements(catalog.model(name)) == bytes_per_token

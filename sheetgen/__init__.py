@@ -1,0 +1,23 @@
+"""sheetgen: what it takes to serve a language model, as a workbook and a page. See `sheetgen --help`.
+
+From Python: `size(model="70b", ...)`, `size_frame(DataFrame)` and `recommend(model="70b", ...)`. They load
+when they are first used, so that importing sheetgen costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sheetgen.api import recommend, size, size_frame
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "recommend", "size", "size_frame"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("recommend", "size", "size_frame"):
+        from sheetgen import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'sheetgen' has no attribute {name!r}")

@@ -1,0 +1,189 @@
+"""What programs call: size one deployment, size a frame of them, recommend an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from sheetgen.catalog import Catalog
+from sheetgen.errors import ScenarioError, did_you_mean, shown
+from sheetgen.estimate import point
+from sheetgen.formula import round_up
+from sheetgen.recommend import Solution, solve
+from sheetgen.scenario import parse
+from sheetgen.scenario.deployment import DEFAULTS, NAMES, NUMBERS, Points, complete
+from sheetgen.scenario.one_load import MOST_USERS
+from sheetgen.scenario.question import OPTIONS, ask
+from sheetgen.verdict import judge
+
+if TYPE_CHECKING:
+    import pandas
+
+Catalogs = Sequence[str | Path]
+
+SHORT_SPELLINGS = {"context": "context_tokens", "users": "concurrent_requests"}
+RESULTS = (
+    "n_params", "n_params_active", "weights_bytes", "weights_bytes_per_gpu", "activation_bytes_per_gpu",
+    "non_torch_bytes_per_gpu", "cuda_graph_bytes_per_gpu", "gpu_memory_bytes", "kv_pool_bytes_per_gpu",
+    "kv_bytes_per_token", "kv_bytes_per_token_per_gpu", "state_bytes_per_sequence", "kv_bytes_per_sequence",
+    "kv_bytes_per_sequence_steady", "kv_bytes", "kv_tokens", "max_concurrency", "max_context_tokens_that_fit",
+    "fits", "verdict", "short_by_bytes", "min_gpus", "ttft_seconds", "tpot_seconds", "output_tokens_per_second",
+    "output_tokens_per_second_per_gpu", "bound_by", "error",
+)  # fmt: skip
+RESOLVED = ("model_id", "gpu_id")  # what the names of a row stand for
+TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error")
+ONE_LOAD = ("model", "context_tokens", "context", "users", "input_tokens", "output_tokens")
+FRACTIONS = ("max_concurrency", "gpu_memory_utilization")  # all other quantities are whole numbers
+SPEED = ("ttft_seconds", "tpot_seconds", "output_tokens_per_second", "output_tokens_per_second_per_gpu")
+
+
+@dataclass(frozen=True)
+class Sized:
+    """Deployments with their completed inputs and results, as columns; `known` has every quantity."""
+
+    points: Points
+    known: dict[str, Any]
+    inputs: dict[str, Any]
+    results: dict[str, Any]
+
+
+def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog) -> Sized:
+    """Size `n_rows` deployments, given as columns by input name. A row that cannot be has its `error`."""
+    points = complete(given, n_rows, catalog)
+    known = point(points.values) if len(points.good) else {}
+    inputs = dict(points.inputs)
+    results: dict[str, Any] = {}
+    for name in (*RESOLVED, *RESULTS):
+        results[name] = numpy.full(n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float)
+    results["error"][:] = [None if e is None else " ".join(e.splitlines()) for e in points.errors]
+    if len(points.good):
+        verdicts = judge(known, points.names)
+        short = {"fits": verdicts.fits.tolist(), "short_by_bytes": verdicts.short_by_bytes, "verdict": verdicts.text}
+        ids = {"model_id": [n.model.id for n in points.names], "gpu_id": [n.gpu.id for n in points.names]}
+        dtypes = ("weight_dtype", "kv_cache_dtype")
+        for name, column in {**known, **short, **ids}.items():
+            if name in results:
+                exact = name in TEXTS or name in FRACTIONS
+                results[name][points.good] = column if exact else round_up(numpy.asarray(column, float))
+        for name in dtypes:  # "auto" has done its work: say what it stood for
+            inputs[name] = numpy.array(inputs[name], object)
+            inputs[name][points.good] = [getattr(n, name) for n in points.names]
+    return Sized(points, known, inputs, results)
+
+
+def size(*, catalogs: Catalogs = (), **inputs: Any) -> dict[str, Any]:
+    """One deployment, bill by bill: every input with the defaults used, and every result of INTERFACE.
+
+    `context` and `users` are the short spellings of context_tokens and concurrent_requests. What does not
+    fit is a verdict, not an error. Raises ScenarioError or CatalogError with every problem found.
+    """
+    return record(sized_point(inputs, Catalog(*catalogs)))
+
+
+def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
+    """One deployment as `Sized`; raises what cannot be sized."""
+    given = {name: [value] for name, value in _long_names(inputs).items()}
+    sized = size_columns(given, 1, catalog)
+    error = sized.points.errors[0]
+    if error is not None:
+        raise ScenarioError(*error.splitlines())
+    return sized
+
+
+def _long_names(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in inputs.items():
+        long = SHORT_SPELLINGS.get(name, name)
+        if long not in DEFAULTS:
+            known = (*DEFAULTS, *SHORT_SPELLINGS)
+            raise ScenarioError(f"unknown input {shown(name)!r}.{did_you_mean(name, known)}")
+        if found.get(long) is not None and value is not None:
+            raise ScenarioError(f"{long} is given twice, as {long} and by its short spelling. Keep one.")
+        if value is not None:
+            found[long] = value
+    return found
+
+
+def record(sized: Sized, row: int = 0) -> dict[str, Any]:
+    """One row as plain values: whole numbers as int, what does not apply as None."""
+    return {name: _plain(name, column[row]) for name, column in {**sized.inputs, **sized.results}.items()}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if value is None or name in TEXTS or name in NAMES:
+        return value
+    if value != value:
+        return None
+    return float(value) if name in FRACTIONS or name.endswith("_fraction") else int(value)
+
+
+def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = ()) -> pandas.DataFrame:
+    """Size every row of `frame`, all rows at once.
+
+    Returns its columns, completed with the defaults used, and all results, in the same order and with the same
+    index: numbers as float64 with NaN for null, texts as object. Unknown columns stay as they are; `context`
+    and `users` are read where the long names are missing. A row that cannot be sized has its reason in `error`.
+    """
+    import pandas
+
+    twice = sorted({str(c) for c in frame.columns[frame.columns.duplicated()]})
+    if twice:
+        raise ScenarioError(*(f"column {shown(name)} stands twice in the frame. Keep one." for name in twice))
+    given = {name: frame[name].tolist() if name in NAMES else frame[name].to_numpy() for name in DEFAULTS if name in frame}
+    for short, name in SHORT_SPELLINGS.items():
+        if short in frame and name not in frame:
+            given[name] = frame[short].to_numpy()
+    sized = size_columns(given, len(frame), Catalog(*catalogs))
+    columns: dict[str, Any] = {}
+    for name, column in {**sized.inputs, **sized.results}.items():
+        dtype = object if name in NAMES or name in TEXTS else float
+        columns[name] = pandas.Series(column, index=frame.index, dtype=dtype)
+    kept = {name: frame[name] for name in frame.columns if name not in columns}
+    order = [*frame.columns, *(name for name in columns if name not in frame.columns)]
+    return pandas.DataFrame({name: columns.get(name, kept.get(name)) for name in order}, index=frame.index)
+
+
+def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
+    """The cheapest instances that hold one load: `recommend(model="70b", context="16k", users=200)`.
+
+    Takes the options of `build`, but one model, one context and a number of users instead of workloads and
+    tiers. Returns the record of `build --format json` with that one cell, whose keys stand at the top as well.
+    """
+    catalog = Catalog(*catalogs)
+    return recommend_record(recommended(options, catalog), options, catalog)
+
+
+def recommend_record(solved: Solution, options: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
+    """The record that `recommend` gives for its solved question."""
+    from sheetgen.writers.json import document
+
+    answer = document(solved, fingerprints(catalog))
+    users = options.get("users")
+    answer["inputs"]["users"] = 1 if users is None else parse.whole(users, "users", most=MOST_USERS)
+    return {**answer, **answer["cells"][0]}
+
+
+def fingerprints(catalog: Catalog) -> list[dict[str, Any]]:
+    """The out-of-memory fingerprints of the catalogs; none where no folder has them."""
+    if not any(folder.has("fingerprints.yaml") for folder in catalog.folders):
+        return []
+    found = catalog.read_yaml("fingerprints.yaml")
+    return [dict(one) for one in (found.get("fingerprints", []) if isinstance(found, dict) else found)]
+
+
+def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
+    """The solved question of one load, as `recommend` asks it."""
+    asked = {name: value for name, value in options.items() if value is not None}
+    for name in asked:
+        if name not in ONE_LOAD and name not in OPTIONS:
+            raise ScenarioError(f"unknown option {shown(name)!r}.{did_you_mean(name, (*ONE_LOAD, *OPTIONS))}")
+    model = str(asked.pop("model", ""))
+    if len(parse.words(model)) != 1:
+        raise ScenarioError(f"model is {shown(model)!r}. Name one, such as 70b; `build` takes several.")
+    context = asked.pop("context", None)
+    load = {"context_tokens": context or DEFAULTS["context_tokens"], "users": 1}
+    return solve(ask(catalog, {"models": model, **load, **asked}))

@@ -1,0 +1,155 @@
+"""The schema of what the sheet advises and assumes: fingerprints.yaml and assumptions.yaml.
+
+A fingerprint is where a deployment dies, what its log says, and what to change, in which direction. An
+assumption is a judgement of ours with its value and its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Text
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.reader import Loc
+from sheetgen.catalog.validate import validate
+from sheetgen.errors import CatalogError, did_you_mean, shown
+
+Direction = Literal["raise", "lower", "set", "unset", "free"]
+LABELS = (
+    "startup_weights_do_not_fit",
+    "startup_kv_pool_too_small",
+    "startup_workspace_or_cuda_graph",
+    "prefill_long_prompt",
+    "concurrency_spike",
+    "long_completion",
+    "sampler_logits_peak",
+    "multimodal_encoder_profile",
+    "lora_draft_model",
+    "fragmentation",
+    "host_ram_oom",
+    "gpu_shared_by_other_process",
+    "not_an_oom",
+    "healthy",
+)
+
+
+def _label(value: str) -> str:
+    if value not in LABELS:
+        raise ValueError(f"is not one of {', '.join(LABELS)}.{did_you_mean(value, LABELS)}".rstrip("."))
+    return value
+
+
+def _flag(value: str) -> str:
+    if not value.lstrip("-").replace("_", "").replace("-", "").replace("=", "").isalnum() or len(value) > 60:
+        raise ValueError("is no flag: write it as the engine's command line has it, such as --max-model-len")
+    return value
+
+
+def _line(value: str) -> str:
+    if not value.strip() or len(value) > 240:
+        raise ValueError("is empty or longer than 240 characters")
+    return value
+
+
+Flag = Annotated[str, AfterValidator(_flag)]
+Line = Annotated[str, AfterValidator(_line)]  # a line of a log, as it is printed
+EngineFlags = dict[Id, Flag]
+
+
+class Fix(Entry):
+    """One change: the flag of each engine that has one, which way to turn it, why, and what it costs.
+
+    `set` without a value is a switch that is turned on.
+    """
+
+    what: Label
+    flags: EngineFlags = Field(default_factory=dict)
+    direction: Direction
+    value: Label | None = None
+    reason: Text
+    cost: Text
+
+
+class Source(Entry):
+    """Where a fact was read."""
+
+    text: Label
+    url: Text
+
+
+class Fingerprint(Entry):
+    """Where a deployment dies, how its log looks, which memory bill overran, and the fixes in their order."""
+
+    label: Annotated[str, AfterValidator(_label)]
+    where: Label
+    bill: Label
+    looks_like: Label
+    symptom: Text
+    log_lines: dict[Id, Many[Line]]
+    fixes: Annotated[tuple[Fix, ...], Field(strict=False, min_length=1)]
+    leave_alone: Text | None = None
+    sources: Annotated[tuple[Source, ...], Field(strict=False, min_length=1)]
+
+
+class FingerprintFile(Entry):
+    checked_on: Date
+    fingerprints: Annotated[tuple[Fingerprint, ...], Field(strict=False, min_length=1)]
+
+    def problems(self) -> Iterator[tuple[Loc, str]]:
+        seen: set[str] = set()
+        for i, one in enumerate(self.fingerprints):
+            if one.label in seen:
+                yield ("fingerprints", i, "label"), f"label {one.label} is given twice. Keep one"
+            seen.add(one.label)
+
+
+class Assumption(Entry):
+    """One judgement: its value, its unit, why, and where it is from.
+
+    `sentence` says it on the page, with {value} for the value in use; none where the page need not say it.
+    """
+
+    id: Id
+    value: float | int | Label | Many[int]
+    unit: Label
+    reason: Text
+    source: Text
+    sentence: Text | None = None
+
+
+class AssumptionFile(Entry):
+    checked_on: Date
+    assumptions: Annotated[tuple[Assumption, ...], Field(strict=False, min_length=1)]
+
+    def problems(self) -> Iterator[tuple[Loc, str]]:
+        seen: set[str] = set()
+        for i, one in enumerate(self.assumptions):
+            if one.id in seen:
+                yield ("assumptions", i, "id"), f"id {one.id} is given twice. Keep one"
+            seen.add(one.id)
+
+
+def fingerprints(catalog: Catalog) -> tuple[Fingerprint, ...]:
+    """Every fingerprint, in the order of the page."""
+    return validate(catalog.read_document("fingerprints.yaml"), FingerprintFile).fingerprints
+
+
+def assumptions(catalog: Catalog) -> dict[str, Assumption]:
+    """Every assumption by its id, in the order of the page."""
+    found = validate(catalog.read_document("assumptions.yaml"), AssumptionFile).assumptions
+    return {one.id: one for one in found}
+
+
+def number(known: dict[str, Assumption], name: str) -> float:
+    """The value of an assumption that is a number.
+
+    Raises CatalogError where the catalogs lack it, or it is no number.
+    """
+    one = known.get(name)
+    if one is None or not isinstance(one.value, (int, float)):
+        given = "is missing" if one is None else f"is {shown(one.value)!r}, which is not a number"
+        raise CatalogError(f"catalogs/assumptions.yaml: {name} {given}. The sheet needs it.")
+    return float(one.value)

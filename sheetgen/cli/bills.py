@@ -1,0 +1,97 @@
+"""A sized deployment as a person reads it: bill by bill, in GiB with the bytes beside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.api import Sized, record
+from sheetgen.cli.output import table
+from sheetgen.units import GIB
+
+PER_GPU = (
+    ("memory that the engine sees", "gpu_memory_bytes"),
+    ("the engine may use", "memory_budget_bytes"),
+    ("weights", "weights_bytes_per_gpu"),
+    ("draft model's weights", "draft_weights_bytes_per_gpu"),
+    ("activations", "activation_bytes_per_gpu"),
+    ("non-torch (NCCL, CUDA)", "non_torch_bytes_per_gpu"),
+    ("CUDA graphs", "cuda_graph_bytes_per_gpu"),
+    ("left for the KV pool", "kv_pool_bytes_per_gpu"),
+)
+WHOLE = (
+    ("weights", "weights_bytes"),
+    ("KV per token", "kv_bytes_per_token"),
+    ("state per sequence", "state_bytes_per_sequence"),
+    ("KV per request, as admitted", "kv_bytes_per_sequence"),
+    ("KV per request, while decoding", "kv_bytes_per_sequence_steady"),
+    ("KV of all requests", "kv_bytes"),
+)
+
+
+def bills(sized: Sized) -> str:
+    """The text of `sheetgen size` for the one deployment of `sized`."""
+    answer = record(sized)
+    names = sized.points.names[0]
+    numbers = {**{k: v[0] for k, v in sized.known.items() if getattr(v, "ndim", 0)}, **_numbers(answer)}
+    parallel = [
+        f"{short} {answer[f'{long}_parallel_size']}"
+        for short, long in (("TP", "tensor"), ("PP", "pipeline"), ("DP", "data"))
+        if short == "TP" or answer[f"{long}_parallel_size"] > 1
+    ]
+    n_gpus = answer["tensor_parallel_size"] * answer["pipeline_parallel_size"] * answer["data_parallel_size"]
+    head = [
+        f"{names.model.name} on {n_gpus}x {names.gpu.name} ({', '.join(parallel)}), "
+        f"{names.engine.name} {answer['engine_version']}",
+        f"weights {names.weight_dtype}, KV cache {names.kv_cache_dtype}; "
+        f"{answer['concurrent_requests']:,} in flight at {answer['context_tokens']:,} tokens "
+        f"({answer['input_tokens']:,} in + {answer['output_tokens']:,} out)",
+        "",
+        answer["verdict"],
+        "",
+    ]
+    inside = bool(numbers["graphs_in_budget"])
+    rows = [("EACH GPU", "GiB", "bytes")]
+    rows += [
+        _row("  " + label + _remark(name, numbers, inside), numbers[name])
+        for label, name in PER_GPU
+        if name != "draft_weights_bytes_per_gpu" or numbers[name]
+    ]
+    rows += [("", "", ""), ("THE REPLICA, BEFORE DIVISION", "GiB", "bytes")]
+    rows += [_row("  " + label, numbers[name]) for label, name in WHOLE if name != "state_bytes_per_sequence" or numbers[name]]
+    return "\n".join(head) + "\n" + table(*_split(rows), right=(1, 2)) + "\n\n" + _limits(answer)
+
+
+def _numbers(answer: dict[str, Any]) -> dict[str, float]:
+    return {k: v for k, v in answer.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+
+
+def _split(rows: list[tuple[str, str, str]]) -> tuple[tuple[str, str, str], list[tuple[str, str, str]]]:
+    return rows[0], rows[1:]
+
+
+def _remark(name: str, numbers: dict[str, float], inside: bool) -> str:
+    if name == "memory_budget_bytes":
+        return f" ({numbers['gpu_memory_utilization']:.0%})" if numbers["gpu_memory_utilization"] else ""
+    if name == "cuda_graph_bytes_per_gpu":
+        return "" if inside else ", outside the budget"
+    return ""
+
+
+def _row(label: str, count: float) -> tuple[str, str, str]:
+    gib = count / GIB
+    return label, f"{gib:,.2f}" if gib >= 0.01 or count == 0 else f"{gib:.6f}", f"{count:,.0f}"
+
+
+def _limits(answer: dict[str, Any]) -> str:
+    rows = [
+        ("KV cache size that the engine prints", f"{answer['kv_tokens']:,} tokens"),
+        (f"maximum concurrency at {answer['max_model_len']:,} tokens", f"{answer['max_concurrency']:,.2f}"),
+        (f"longest context for {_requests(answer)}", f"{answer['max_context_tokens_that_fit']:,} tokens"),
+        ("fewest of these GPUs that hold it", "none" if answer["min_gpus"] is None else f"{answer['min_gpus']:,}"),
+    ]
+    return table(rows[0], rows[1:])
+
+
+def _requests(answer: dict[str, Any]) -> str:
+    count = answer["concurrent_requests"]
+    return f"{count:,} request{'' if count == 1 else 's'}"

@@ -1,0 +1,149 @@
+"""`sheetgen build`: the main job, a workbook and a PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sheetgen.cli.options import ENGINE, MARKET, PRECISION, SHEET, common, text_options
+from sheetgen.cli.output import note, print_json, write_files
+from sheetgen.errors import MissingLibraryError, ScenarioError, SheetgenError, did_you_mean, shown
+
+if TYPE_CHECKING:
+    from sheetgen.catalog import Catalog
+    from sheetgen.recommend import Solution
+
+FORMATS = ("xlsx", "pdf", "json", "md")
+DEFAULT_FORMATS = ("xlsx", "pdf")
+FILES = {"out": "output", "name": "sizing-sheet"}
+
+
+@click.command()
+@text_options(*SHEET, *PRECISION, *MARKET, *ENGINE)
+@click.option("--format", "formats", metavar="NAMES", help="Any of xlsx,pdf,json,md. Default xlsx,pdf.")
+@click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
+@click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default sizing-sheet.")
+@click.option("--scenario", metavar="FILE.yaml", help="All of these options in a file; flags win.")
+@common
+def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str | None, **options: Any) -> None:
+    """The sizing sheet: a live workbook and a one-page PDF for models x workloads x requests in flight.
+
+    \b
+    Examples:
+      sheetgen build --models 8b,70b,405b
+      sheetgen build --models 70b --workloads rag --tiers 8,64 --weight-dtype fp8 --kv-cache-dtype fp8
+      sheetgen build --scenario fleet.yaml --format xlsx,pdf,json --out sheets --name fleet
+    """
+    from sheetgen.cli.scenario_file import with_scenario
+
+    asked = with_scenario(scenario, {("format" if k == "formats" else k): v for k, v in options.items()})
+    if not asked.get("models"):
+        raise click.UsageError("Missing option '--models'. Name some, such as --models 8b,70b,405b.")
+    formats = _formats(asked.pop("format", None))
+    folder, name = (str(asked.pop(key, default)) for key, default in FILES.items())
+    if not name or name in (".", "..") or set(name) & set("/\\\0"):
+        raise ScenarioError(f"name is {shown(name)!r}. It must be a file's name without a folder.")
+    from sheetgen.catalog import Catalog
+    from sheetgen.recommend import solve
+    from sheetgen.scenario.question import ask
+
+    catalog = Catalog(*catalogs)
+    solved = solve(ask(catalog, asked))
+    files, missing = _draw(solved, catalog, formats or DEFAULT_FORMATS, required=bool(formats))
+    targets = {Path(folder) / f"{name}.{ending}": data for ending, data in files.items()}
+    write_files(targets)
+    if missing:
+        click.echo(missing, err=True)
+    if as_json:
+        print_json(_document(solved, catalog))
+    elif not quiet:
+        for target in targets:
+            click.echo(f"wrote {target}")
+        for line in _headlines(solved):
+            click.echo(line)
+    note(f"{len(solved.question.cells)} loads on {len(solved.question.candidates)} instances", quiet)
+
+
+def _formats(text: Any) -> tuple[str, ...]:
+    """The formats asked for, in order; none where the default holds."""
+    from sheetgen.scenario.parse import words
+
+    found = words(None if text is None else str(text).lower())
+    wrong = [w for w in found if w not in FORMATS]
+    if wrong or (text is not None and not found):
+        name = wrong[0] if wrong else str(text)
+        allowed = ", ".join(FORMATS)
+        raise ScenarioError(f"format is {shown(name)!r}. Allowed: {allowed}.{did_you_mean(name, FORMATS)}")
+    return tuple(dict.fromkeys(found))
+
+
+def _draw(
+    solved: Solution, catalog: Catalog, formats: Iterable[str], required: bool
+) -> tuple[dict[str, bytes], str | None]:
+    """Each format's bytes, and what to install where the PDF had to be left out.
+
+    Raises MissingLibraryError where the PDF was asked for by name (`required`) and cannot be drawn.
+    """
+    from sheetgen.sheet.build_page import build_page
+
+    files: dict[str, bytes] = {}
+    missing: str | None = None
+    wanted = tuple(formats)
+    page = build_page(solved, catalog) if set(wanted) - {"json"} else None
+    for ending in wanted:
+        if ending == "json":
+            from sheetgen.writers.json import text
+
+            files[ending] = text(_document(solved, catalog)).encode()
+        elif ending == "xlsx":
+            from sheetgen.sheet.book import build_book
+            from sheetgen.writers.xlsx import write_xlsx
+
+            files[ending] = write_xlsx(build_book(solved, page, catalog))
+        elif ending == "md":
+            from sheetgen.writers.markdown import write_markdown
+
+            files[ending] = write_markdown(page).encode()
+        else:
+            try:
+                from sheetgen.writers.pdf import write_pdf
+
+                files[ending] = write_pdf(page, templates=templates())
+            except MissingLibraryError as error:
+                if required:
+                    raise
+                missing = " ".join(error.problems)
+    return files, missing
+
+
+def templates() -> Path:
+    """`templates/` of the repository, or the copy that an installed package carries."""
+    package = Path(__file__).resolve().parent.parent
+    for candidate in (package.parent / "templates", package / "_data" / "templates"):
+        if candidate.is_dir():
+            return candidate
+    raise SheetgenError(f"no templates found beside {package} or in it. Reinstall sheetgen.")
+
+
+def _document(solved: Solution, catalog: Catalog) -> dict[str, Any]:
+    from sheetgen.api import fingerprints
+    from sheetgen.writers.json import document
+
+    return document(solved, fingerprints(catalog))
+
+
+def _headlines(solved: Solution) -> list[str]:
+    """One line per model: its answer at the headline load."""
+    from sheetgen.cli.words import headline
+
+    question = solved.question
+    lines = []
+    for row, cell in enumerate(question.cells):
+        if (cell.workload, cell.tier) == question.headline:
+            workload, tier = question.workloads[cell.workload], question.tiers[cell.tier]
+            name = question.models[cell.model].model.name
+            lines.append(f"{name}, {workload.name} at {tier:,} in flight: {headline(solved, row)}")
+    return lines

@@ -1,0 +1,74 @@
+"""`sheetgen check`: every problem in the catalogs, with file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sheetgen.cli.options import common
+from sheetgen.cli.output import print_json
+from sheetgen.errors import CatalogError, shown
+
+if TYPE_CHECKING:
+    from sheetgen.catalog import Catalog
+
+PARTS = ("models", "gpus", "instances", "engines")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATH...]")
+@common
+def check(paths: tuple[str, ...], as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+    """Validate catalogs: all of them, or only the folders and files named. Exits 1 where there is a problem.
+
+    \b
+    Examples:
+      sheetgen check
+      sheetgen check my-catalogs/
+      sheetgen check catalogs/models/llama-3.1-70b.yaml
+    """
+    problems = list(dict.fromkeys(p for path in paths or (None,) for p in _problems(path, catalogs)))
+    files = {p.split(":", 1)[0] for p in problems}
+    if as_json:
+        print_json({"problems": problems, "n_files": len(files)})
+    else:
+        for problem in problems:
+            click.echo(problem, err=True)
+    if problems:
+        if not as_json:
+            click.echo(f"{_count(len(problems), 'problem')} in {_count(len(files), 'file')}.", err=True)
+        raise SystemExit(1)
+    if not as_json and not quiet:
+        click.echo("No problem found in " + (", ".join(paths) if paths else "the catalogs") + ".")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _problems(path: str | None, catalogs: tuple[str, ...]) -> list[str]:
+    """The problems of all catalogs, or of the one folder or file at `path`."""
+    from sheetgen.catalog import Catalog, default_folder
+
+    if path is None:
+        return Catalog(*catalogs).problems()
+    target = Path(path)
+    if not target.exists():
+        raise CatalogError(f"{shown(path)}: does not exist. Name a catalog folder or a file in one.")
+    folder = target if target.is_dir() else target.parent
+    if folder.resolve().name in PARTS:
+        folder = folder.resolve().parent if folder.is_absolute() else folder.parent
+    if folder.resolve() == default_folder().resolve():
+        catalog = Catalog(*catalogs)
+        name = "catalogs"
+    else:
+        catalog = Catalog(*catalogs, folder)
+        name = str(folder).rstrip("/")
+    return _of_file(catalog, name, "" if target == folder else target.resolve().relative_to(folder.resolve()).as_posix())
+
+
+def _of_file(catalog: Catalog, name: str, relative: str) -> list[str]:
+    prefix = f"{name}/{relative}" if relative else name
+    return [p for p in catalog.problems() if p.startswith((prefix + ":", prefix + "/"))]

@@ -1,0 +1,72 @@
+"""What the commands print and write: results on stdout, notes on a terminal's stderr, files whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sheetgen.errors import ScenarioError, shown
+
+
+def print_json(value: Any) -> None:
+    """The result, and nothing else on stdout."""
+    from sheetgen.writers.json import text
+
+    click.echo(text(value), nl=False)
+
+
+def note(message: str, quiet: bool = False) -> None:
+    """A remark for a person who watches: on stderr, and only on a terminal."""
+    if not quiet and sys.stderr.isatty():
+        click.echo(message, err=True)
+
+
+def write_files(files: Mapping[Path, bytes], change: str = "Choose another place with --out.") -> None:
+    """Write all files or none: each into a temporary file beside its target, then all are renamed.
+
+    Raises ScenarioError with the path and the reason where a target cannot be written.
+    """
+    written: dict[Path, Path] = {}
+    target = Path()
+    try:
+        for target, data in files.items():
+            if target.is_dir():
+                raise IsADirectoryError(21, "is a folder")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.")
+            written[Path(name)] = target
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            Path(name).chmod(0o666 & ~_umask())
+        for temporary, target in written.items():
+            temporary.replace(target)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        problem = f"{shown(target, 200)}: cannot be written ({reason}). {change}"
+        raise ScenarioError(problem) from error
+    finally:
+        for temporary in written:
+            temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
+    """Columns of text, aligned by spaces; those in `right` flush right."""
+    lines = [tuple(head), *(tuple(r) for r in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    aligned = set(right)
+    return "\n".join(
+        "  ".join(t.rjust(w) if i in aligned else t.ljust(w) for i, (t, w) in enumerate(zip(line, widths, strict=True))).rstrip()
+        for line in lines
+    )

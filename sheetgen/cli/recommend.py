@@ -1,0 +1,84 @@
+"""`sheetgen recommend`: the cheapest instances that hold one load, the runner-up, and why not the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sheetgen.cli.options import ENGINE, MARKET, PRECISION, SPLIT, common, text_options
+from sheetgen.cli.output import print_json, table
+
+if TYPE_CHECKING:
+    from sheetgen.recommend import Solution
+
+SHOWN = 8  # reasons against others; --all shows every one
+
+
+@click.command()
+@click.option("--model", metavar="NAME", required=True, help="Model by catalog id, alias or Hugging Face id.")
+@click.option("--context-tokens", "--context", "context_tokens", metavar="TOKENS", help="16k, or 16384. Default 4096.")
+@click.option("--users", metavar="NUMBER", help="People to serve, any number. Default 1.")
+@text_options(*SPLIT, *PRECISION, *MARKET, *ENGINE)
+@click.option("--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight.")
+@common
+def recommend(as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: bool, **options: Any) -> None:
+    """The question people ask: which instance, how many, $ a month, and why not the others.
+
+    \b
+    Examples:
+      sheetgen recommend --model 70b --context 16k --users 200
+      sheetgen recommend --model 405b --context 128k --users 32 --weight-dtype fp8 --providers aws
+      sheetgen recommend --model 8b --users 1000 --active-fraction 0.1 --json
+    """
+    from sheetgen.api import recommend_record, recommended
+    from sheetgen.catalog import Catalog
+
+    catalog = Catalog(*catalogs)
+    solved = recommended(options, catalog)
+    if as_json:
+        print_json(recommend_record(solved, options, catalog))
+    else:
+        click.echo(_answer(solved, None if show_all else SHOWN))
+
+
+def _answer(solved: Solution, limit: int | None) -> str:
+    """The answer, then the alternatives, the cheapest first."""
+    from sheetgen.cli.words import headline, memory_line
+    from sheetgen.recommend import why_not
+
+    question, choice = solved.question, solved.choices[0]
+    cell, model = question.cells[0], question.models[0]
+    lines = [
+        f"{model.model.name}, {cell.concurrent_requests:,} in flight at {cell.context_tokens:,} tokens "
+        f"(weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})",
+        "",
+        headline(solved, 0),
+        *memory_line(solved, 0),
+        "",
+    ]
+    reasons = why_not(solved, 0)
+    cheapest = [*sorted(reasons, key=lambda pair: _money(pair[1]))]
+    shown = cheapest if limit is None else cheapest[:limit]
+    lines.append("WHY NOT" + ("" if choice.slot is None else " THE OTHERS"))
+    lines.append(table(*_rows(shown)) if shown else "  there is no other candidate")
+    if len(shown) < len(reasons):
+        lines.append(f"  and {len(reasons) - len(shown)} more: --all shows them")
+    left_out = "; ".join(f"{count} {reason}" for reason, count in question.left_out)
+    if left_out:
+        lines += ["", f"Catalog rows left out: {left_out}."]
+    return "\n".join(lines)
+
+
+def _rows(pairs: list[tuple[str, str]]) -> tuple[tuple[str, str], list[tuple[str, str]]]:
+    rows = [("  " + instance, reason) for instance, reason in pairs]
+    return rows[0], rows[1:]
+
+
+def _money(reason: str) -> tuple[int, float]:
+    """Reasons with a price first, the lowest first; the others as they come."""
+    if reason.startswith("same price"):
+        return 0, 0.0
+    if reason.startswith("$"):
+        return 1, float(reason[1:].split(" ")[0].replace(",", ""))
+    return 2, 0.0

@@ -1,0 +1,45 @@
+"""`--scenario FILE.yaml`: the options of a command in a file. What is typed on the command line wins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sheetgen.errors import ScenarioError, did_you_mean, shown
+
+
+def with_scenario(path: str | None, options: Mapping[str, Any], also: Iterable[str] = ()) -> dict[str, Any]:
+    """`options` on top of those in the file. `also` names more keys that the file may have.
+
+    Raises ScenarioError with file and line for a key that is no option, or a value that is no plain one.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if path is None:
+        return given
+    from sheetgen.catalog import read_document
+
+    document = read_document(Path(path))
+    if not isinstance(document.data, dict):
+        raise ScenarioError(f"{document.at(())}: holds no options. Write lines such as models: [8b, 70b].")
+    allowed = (*options, *also)
+    problems = []
+    found: dict[str, Any] = {}
+    for key, value in document.data.items():
+        at = document.at((key,))
+        name = key.replace("-", "_")
+        if name not in allowed:
+            problems.append(f"{at}: unknown option {shown(key)}.{did_you_mean(name, allowed)}")
+        elif not _is_plain(value):
+            problems.append(f"{at}: {shown(key)} must be text, a number, or a list of these.")
+        elif value is not None:
+            found[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    if problems:
+        raise ScenarioError(*problems)
+    return {**found, **given}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(v, (str, int, float)) and not isinstance(v, bool) for v in value)
+    return value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))

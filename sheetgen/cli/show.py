@@ -1,0 +1,128 @@
+"""`sheetgen show`: one catalog entry, with its sources and the file that it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sheetgen.cli.options import common
+from sheetgen.cli.output import print_json
+from sheetgen.errors import CatalogError, did_you_mean, shown
+
+if TYPE_CHECKING:
+    from sheetgen.catalog import Catalog
+
+
+@click.command()
+@click.argument("name", metavar="ID")
+@common
+def show(name: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+    """One model, GPU, instance, workload or engine, as its file has it. ID may be any of its names.
+
+    \b
+    Examples:
+      sheetgen show 70b
+      sheetgen show h100
+      sheetgen show aws/p5.48xlarge --json
+    """
+    from sheetgen.catalog import Catalog
+
+    kind, file, entry = find(name, Catalog(*catalogs))
+    if as_json:
+        print_json({"kind": kind, "file": file, **entry})
+        return
+    click.echo(f"{kind}, in {file}\n")
+    for line in _lines(entry):
+        click.echo(line)
+
+
+def find(name: str, catalog: Catalog) -> tuple[str, str, dict[str, Any]]:
+    """The kind of entry that `name` means, its file, and its fields.
+
+    Raises CatalogError where it is ambiguous or in no catalog.
+    """
+    unknown: list[str] = []
+    for look in (_model, _gpu, _instance, _workload, _engine):
+        try:
+            return look(name, catalog)
+        except CatalogError as error:
+            problem = error.problems[0]
+            if "could be" in problem or "not in the catalogs" not in problem:
+                raise
+            unknown.append(problem)
+    near = next((p.split("catalogs.", 1)[1].split(" `")[0] for p in unknown if "Did you" in p or "It could" in p), "")
+    raise CatalogError(f"{shown(name)!r} is in no catalog.{near} `sheetgen list models` (gpus, instances, ...) has all.")
+
+
+Found = tuple[str, str, dict[str, Any]]
+
+
+def _model(name: str, catalog: Catalog) -> Found:
+    from sheetgen.scenario.deployment import model_columns
+    from sheetgen.sizing.kv_cache import kv_bytes_per_token, state_bytes_per_sequence
+
+    found = catalog.model(name)
+    columns = model_columns(found, found.weight_dtype, found.kv_cache_dtype)
+    derived = {
+        f"kv_bytes_per_token at {found.kv_cache_dtype}": kv_bytes_per_token.of(columns),
+        "state_bytes_per_sequence": state_bytes_per_sequence.of(columns),
+    }
+    where = catalog.read_document(f"models/{found.id}.yaml").where
+    return "model", where, {**found.model_dump(mode="json"), "derived": derived}
+
+
+def _gpu(name: str, catalog: Catalog) -> Found:
+    found = catalog.gpu(name)
+    return "gpu", catalog.read_document(f"gpus/{found.id}.yaml").where, found.model_dump(mode="json")
+
+
+def _instance(name: str, catalog: Catalog) -> Found:
+    found = catalog.instance(name)
+    where = catalog.read_document(f"instances/{found.provider}.yaml").where
+    return "instance", where, {"id": found.id, **found.model_dump(mode="json")}
+
+
+def _workload(name: str, catalog: Catalog) -> Found:
+    known = {w.id: w for w in catalog.workloads()}
+    found = known.get(name.strip().lower())
+    if found is None:
+        raise CatalogError(f"workload {shown(name)!r} is not in the catalogs.{did_you_mean(name, known)}")
+    return "workload", catalog.read_document("workloads.yaml").where, found.model_dump(mode="json")
+
+
+def _engine(name: str, catalog: Catalog) -> Found:
+    from sheetgen.catalog.engines import load_engine
+
+    key = name.strip().lower()
+    if not any(key in folder.names("engines") for folder in catalog.folders):
+        raise CatalogError(f"engine {shown(name)!r} is not in the catalogs.")
+    entry = load_engine(catalog, key).model_dump(mode="json")
+    return "engine", catalog.read_document(f"engines/{key}.yaml").where, entry
+
+
+def _lines(value: Any, indent: str = "") -> Iterator[str]:
+    """Nested fields, a line each; a mapping of plain values stands on one line within a list."""
+    for key, item in value.items() if isinstance(value, dict) else ((None, v) for v in value):
+        label = f"{indent}{key}: " if key is not None else f"{indent}- "
+        if isinstance(item, dict) and item and key is not None:
+            yield label.rstrip()
+            yield from _lines(item, indent + "  ")
+        elif isinstance(item, list) and any(isinstance(x, (dict, str)) and len(str(x)) > 40 for x in item):
+            yield label.rstrip()
+            yield from _lines(item, indent + "  ")
+        else:
+            yield label + _plain(item)
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {_plain(v)}" for k, v in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value)) or "–"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value > 9999 else str(value)
+
+

@@ -1,0 +1,55 @@
+"""`sheetgen size`: one deployment bill by bill, or a CSV of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sheetgen.cli.options import DEPLOYMENT, common, load_options, text_options
+from sheetgen.cli.output import print_json
+
+
+@click.command()
+@click.option("--model", metavar="NAME", help="Model by catalog id, alias or Hugging Face id.")
+@load_options
+@text_options(*DEPLOYMENT)
+@click.option("--batch", metavar="IN.csv", help="Size every row of a CSV whose columns are these options.")
+@click.option("--out", metavar="OUT.csv", help="Where --batch writes; default stdout.")
+@common
+def size(
+    model: str | None, batch: str | None, out: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+    **inputs: Any,
+) -> None:  # fmt: skip
+    """One deployment, bill by bill: weights, activations, overhead, KV cache, and whether the load fits.
+
+    What does not fit is an answer, not an error. In a batch, columns have the long names with underscores
+    (context_tokens), unknown columns stay, and a row that cannot be sized has its reason in `error`.
+
+    \b
+    Examples:
+      sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --users 32
+      sheetgen size --model gpt-oss-120b --gpu h200 --kv-cache-dtype fp8 --json
+      sheetgen size --batch in.csv --out out.csv
+    """
+    asked = {"model": model, **inputs}
+    if batch is not None:
+        from sheetgen.cli.batch import run_batch
+
+        run_batch(Path(batch), Path(out) if out else None, asked, as_json, catalogs, quiet)
+        return
+    if out is not None:
+        raise click.UsageError("--out goes with --batch.")
+    if model is None:
+        raise click.UsageError("Missing option '--model'.")
+    from sheetgen.api import record, sized_point
+    from sheetgen.catalog import Catalog
+
+    sized = sized_point(asked, Catalog(*catalogs))
+    if as_json:
+        print_json(record(sized))
+        return
+    from sheetgen.cli.bills import bills
+
+    click.echo(bills(sized))

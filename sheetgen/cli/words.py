@@ -1,0 +1,45 @@
+"""A cell's answer in words, for `recommend` and `build`."""
+
+from __future__ import annotations
+
+from sheetgen.recommend import Solution
+from sheetgen.units import GIB
+
+
+def headline(solved: Solution, row: int) -> str:
+    """`2x aws/p5.48xlarge, $80,358 a month`, or why there is none."""
+    choice = solved.choices[row]
+    if choice.slot is None:
+        return choice.verdict
+    return f"{choice.n_instances:,}x {solved.candidate(choice.slot).instance}, ${choice.monthly_usd:,.0f} a month"
+
+
+def memory_line(solved: Solution, row: int) -> list[str]:
+    """How the load sits on the recommended instances, and what comes second."""
+    choice = solved.choices[row]
+    if choice.slot is None:
+        return []
+    candidate = solved.candidate(choice.slot)
+    size, stages = solved.tensor_parallel_size(choice.slot), choice.pipeline_parallel_size
+    cell = solved.question.cells[row]
+    weights, kv = solved.models["weights_bytes"][cell.model], solved.cells["kv_bytes"][row]
+    replicas = f"{choice.n_replicas:,} replica{'' if choice.n_replicas == 1 else 's'}"
+    n_gpus = choice.n_replicas * size * stages
+    shape = f" (TP {size}{f', PP {stages}' if stages > 1 else ''})"
+    lines = [
+        f"{replicas} of {size * stages}x {candidate.gpu.short_name}{shape}: {n_gpus:,} GPUs at work of "
+        f"{choice.n_instances * candidate.gpu_count:,} rented",
+        f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; "
+        f"a replica holds {choice.sequences_per_replica:,} requests, {choice.headroom_fraction:.0%} of the room is free",
+        f"${choice.hourly_usd:,.2f} an hour, {candidate.purchase} in {candidate.region or 'no stated region'}, "
+        f"price of {candidate.price_as_of or 'no stated date'}{', assumed shape' if candidate.assumed_shape else ''}",
+    ]
+    if choice.runner_up is not None and choice.runner_up_monthly_usd is not None:
+        second = solved.candidate(choice.runner_up)
+        count = int(solved.costs["n_instances"][row, choice.runner_up])
+        more = choice.runner_up_monthly_usd / choice.monthly_usd - 1
+        lines.append(
+            f"runner-up: {count:,}x {second.instance} ({second.gpu_count}x {second.gpu.short_name} each), "
+            f"${choice.runner_up_monthly_usd:,.0f} a month ({more:+.0%})"
+        )
+    return lines

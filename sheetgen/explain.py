@@ -1,0 +1,170 @@
+"""How one number came about: its formula with names, the same with values, and where every input is from.
+
+The formula's text is the formula function itself, read with the inputs' names and then with their values
+(`Expr`), so it is the text that the workbook has, and nothing is written down twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sheetgen import estimate, given
+from sheetgen.api import Sized
+from sheetgen.errors import ScenarioError, did_you_mean, shown
+from sheetgen.formula import Expr, Formula, literal
+from sheetgen.sizing.kv_cache import draft_bytes_per_token, kv_bytes_per_sequence_steady
+
+QUANTITIES: dict[str, Formula] = {
+    f.name: f for f in (*estimate.POINT, kv_bytes_per_sequence_steady, draft_bytes_per_token)
+}
+# Quantities that are another formula read once more, under other circumstances: its name, and which reading.
+READ_AGAIN = {
+    "unsharded_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "whole"),
+    "unsharded_kv_block_bytes": ("kv_block_bytes", "whole"),
+    "full_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "longest"),
+}
+# Quantities of the model before division over GPUs; all that they read is read so, too.
+WHOLE = ("kv_bytes_per_token", "state_bytes_per_sequence", "kv_bytes_per_sequence_steady")
+CIRCUMSTANCES = {
+    "point": "",
+    "whole": "read for one undivided GPU (tensor_parallel_size 1)",
+    "longest": "read at charged_tokens = max_model_len",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One quantity of a derivation. `origin` is computed, given, default, catalog, assumption or search."""
+
+    name: str
+    label: str
+    value: Any
+    unit: str
+    origin: str
+    about: str = ""
+    reading: str = ""
+    formula: str = ""
+    with_values: str = ""
+    source: str = ""
+    inputs: list[Step] = field(default_factory=list)
+
+
+class Derivation:
+    """All readings of one sized deployment."""
+
+    def __init__(self, sized: Sized, typed: Mapping[str, Any], catalog: Any) -> None:
+        values = sized.points.values
+        alone = {**values, "tensor_parallel_size": 1 + 0 * values["tensor_parallel_size"]}
+        longest = {**sized.known, "charged_tokens": sized.known["max_model_len"]}
+        self.readings: dict[str, Mapping[str, Any]] = {
+            "point": sized.known,
+            "whole": estimate.point(alone),
+            "longest": estimate.evaluate(estimate.CHARGE, longest),
+        }
+        self.before_draft = values
+        self.origins = given.Origins(sized.points, typed, catalog)
+
+    def value(self, name: str, reading: str = "point") -> Any:
+        known = self.readings[reading]
+        source = known if name in known and name != "draft_layers" else self.before_draft
+        number = source[name]
+        number = number.reshape(-1)[0] if hasattr(number, "reshape") else number
+        return int(number) if number == int(number) else float(number)
+
+    def step(self, name: str, reading: str = "point") -> Step:
+        """The derivation of `name`, down to what the catalogs and the question gave."""
+        again = READ_AGAIN.get(name)
+        if again:
+            inner = self.step(again[0], again[1])
+            about = f"{again[0]}, {CIRCUMSTANCES[again[1]]}"
+            return Step(name, inner.label, inner.value, inner.unit, "computed", about, inputs=[inner])
+        if name in WHOLE:
+            reading = "whole"
+        if name in given.ADDED_BY_DRAFT and self.origins.has_draft:
+            return self._with_draft(name, reading)
+        formula = QUANTITIES.get(name)
+        if formula is None:
+            return self._leaf(name, reading)
+        inputs = [self._input(i, name, reading) for i in formula.inputs]
+        values = [i.value for i in inputs]
+        return Step(
+            name,
+            formula.label,
+            self.value(name, reading) if name in self.readings[reading] else formula.function(*values),
+            unit_of(name),
+            "computed",
+            formula.summary,
+            CIRCUMSTANCES[reading],
+            spaced(formula.function(*(Expr(i) for i in formula.inputs)).text),
+            spaced(formula.function(*(literal(v) for v in values)).text),
+            formula.source,
+            inputs,
+        )
+
+    def _input(self, name: str, of: str, reading: str) -> Step:
+        if of == "kv_bytes_per_sequence_steady" and name == "shard_windowed_bytes_per_token":
+            reading = "whole"
+        if reading == "longest" and name == "charged_tokens":
+            value = self.value(name, reading)
+            return Step(name, "Tokens charged per sequence", value, "tokens", "computed", "max_model_len")
+        return self.step(name, reading)
+
+    def _leaf(self, name: str, reading: str) -> Step:
+        origin = self.origins.of(name)
+        inputs = [self.step(i, reading) for i in origin.inputs]
+        label = name.replace("_", " ")
+        return Step(name, label, self.value(name, reading), unit_of(name), origin.kind, origin.about, inputs=inputs)
+
+    def _with_draft(self, name: str, reading: str) -> Step:
+        """A column of the model to which the draft model adds its own."""
+        value, added = self.value(name, reading), given.ADDED_BY_DRAFT[name]
+        about = f"the model's own {self.origins.before(name):,} and the draft model's {added}"
+        return Step(name, name.replace("_", " "), value, unit_of(name), "computed", about, inputs=[self.step(added, reading)])
+
+
+def find(name: str) -> str:
+    """The quantity called `name`. Raises ScenarioError with the nearest one."""
+    key = name.strip().lower().replace("-", "_")
+    known = (*QUANTITIES, *READ_AGAIN, *given.SEARCHED)
+    if key not in known:
+        raise ScenarioError(
+            f"quantity {shown(name)!r} is not known.{did_you_mean(key, known)} `sheetgen explain` lists all."
+        )
+    return key
+
+
+def unit_of(name: str) -> str:
+    """The unit that a quantity's name says."""
+    words = name.split("_")
+    for word, unit in (("fraction", ""), ("blocks", "blocks"), ("tokens", "tokens"), ("bytes", "bytes")):
+        if word in words and not (word == "tokens" and "bytes" in words):
+            return unit
+    return {"max_concurrency": "requests"}.get(name, "GPUs" if name == "min_gpus" else "")
+
+
+def spaced(text: str) -> str:
+    """Formula text with room around its operators."""
+    out: list[str] = []
+    quoted = False
+    for i, c in enumerate(text):
+        quoted ^= c == '"'
+        before = text[i - 1] if i else "("
+        if quoted or c == '"' or c not in "+-*/=<>,":
+            out.append(c)
+        elif c == ",":
+            out.append(", ")
+        elif c == "-" and before in "(,+-*/=<>":
+            out.append(c)
+        elif c in "=>" and before in "<>":  # the second half of <=, >= and <>
+            out[-1] = out[-1].rstrip() + c + " "
+        else:
+            out.append(f" {c} ")
+    return "".join(out)
+
+
+def quantities() -> list[tuple[str, str, str]]:
+    """Name, label and summary of everything that can be explained, in the order in which it comes about."""
+    rows = [(f.name, f.label, f.summary) for f in QUANTITIES.values()]
+    return rows + [(name, name.replace("_", " "), about) for name, (about, _) in given.SEARCHED.items()]

@@ -1,0 +1,153 @@
+"""Where an input of a formula is from: typed, a default, a catalog file, an assumption, or other inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sheetgen.catalog import Catalog
+from sheetgen.scenario.deployment import DEFAULTS, Points
+from sheetgen.units import DTYPES
+
+# What neither a formula nor a file gives: how it follows, and from what.
+DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "requests_per_rank": (
+        "the requests in flight, shared out over the data-parallel ranks",
+        ("concurrent_requests", "data_parallel_size"),
+    ),
+    "non_torch_bytes_per_gpu": ("the engine's figure at this tensor-parallel size", ("tensor_parallel_size",)),
+    "draft_weights_bytes_per_gpu": ("the draft model's weights over the tensor-parallel ranks", ("tensor_parallel_size",)),
+    "kv_reserved": ("1 where kv_allocation is reserved, 0 where it is paged", ()),
+}
+# Found by trying, not by one formula.
+SEARCHED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "max_context_tokens_that_fit": (
+        "The longest context at which all requests fit: found by halving, with kv_bytes_per_sequence_per_gpu.",
+        ("kv_budget_bytes_per_gpu", "requests_per_rank", "max_context_tokens"),
+    ),
+    "min_gpus": (
+        "The fewest GPUs of this kind that hold weights and kv_bytes: TP 1, 2, 4, 8 and pipeline stages tried.",
+        ("weights_bytes", "kv_bytes", "memory_budget_bytes"),
+    ),
+}
+ADDED_BY_DRAFT = {"other_bytes_per_token": "draft_bytes_per_token", "n_other_layers": "draft_layers"}
+_PARAMS = {
+    "n_params": "total",
+    "n_params_active": "active",
+    "n_params_quantizable": "body",
+    "n_params_routed": "routed_experts",
+    "n_params_embedding": "embedding",
+    "n_params_lm_head": "lm_head",
+}
+_PRECISION = {
+    "linear_bytes": ("weight_dtype", "bytes of a quantized weight"),
+    "other_bytes": ("weight_dtype", "bytes of a weight that stays unquantized"),
+    "kv_dtype_bytes": ("kv_cache_dtype", "bytes of an element"),
+    "kv_scale_bytes": ("kv_cache_dtype", "bytes of a scale per token and head"),
+}
+_ENGINE = {  # what an engine's file says, and the field that names its source
+    "sampler_bytes_per_logit": "activation_source",
+    "activation_bytes_per_element": "activation_source",
+    "cuda_graph_bytes_per_gpu": "cuda_graph_source",
+    "group_stretch": "accounting_source",
+    "in_flight_batches": "accounting_source",
+    "graphs_in_budget": "accounting_source",
+    "tokens_by_concurrency": "accounting_source",
+}
+_FITTED = ("activation_source", "cuda_graph_source")  # measured on some machines, assumed on others
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a number is from: a word, a sentence, and the inputs that it follows from."""
+
+    kind: str
+    about: str
+    inputs: tuple[str, ...] = ()
+
+
+class Origins:
+    """The origins of one deployment's inputs; `typed` holds what the user gave, under the long names."""
+
+    def __init__(self, points: Points, typed: Mapping[str, Any], catalog: Catalog) -> None:
+        self.points = points
+        self.names = points.names[0]
+        self.typed = typed
+        self.catalog = catalog
+        self.has_draft = self.names.draft is not None
+
+    def before(self, name: str) -> int:
+        """A column of the model alone, without a draft."""
+        return int(self.names.model.shape()[name])
+
+    def of(self, name: str) -> Origin:
+        if name in SEARCHED:
+            return Origin("search", *SEARCHED[name])
+        if name in DEFAULTS:
+            return self._asked(name)
+        if name in DERIVED:
+            about, inputs = DERIVED[name]
+            if name == "non_torch_bytes_per_gpu":
+                about = f"{about}; {self._engine_file()}; {self.names.engine.non_torch_source}"
+            return Origin("assumption" if name.startswith("non_torch") else "computed", about, inputs)
+        if name in _PRECISION:
+            return self._precision(name)
+        if name in _ENGINE:
+            source = _ENGINE[name]
+            about = f"{self._engine_file()}; {getattr(self.names.engine, source)}"
+            return Origin("assumption" if source in _FITTED else "catalog", about)
+        if name == "gpu_memory_bytes":
+            gpu = self.names.gpu
+            where = self.catalog.read_document(f"gpus/{gpu.id}.yaml").at(("memory", "engine_bytes"))
+            return Origin("assumption" if gpu.memory.basis == "assumed" else "catalog", f"{where}; {gpu.memory.source}")
+        if name == "checkpoint_bytes":
+            return self._checkpoint()
+        if name.startswith("draft_"):
+            return self._draft()
+        return self._model(name)
+
+    def _asked(self, name: str) -> Origin:
+        if self.typed.get(name) is not None:
+            return Origin("given", f"typed: {self.typed[name]}")
+        if DEFAULTS[name] is not None:
+            return Origin("default", "the default of sheetgen")
+        if name in ("max_model_len", "input_tokens", "output_tokens"):
+            return Origin("default", "follows from context_tokens", ("context_tokens",))
+        engine = self.names.engine
+        detail = f"; {engine.batch_defaults_source}" if name.startswith("max_num") else ""
+        return Origin("default", f"the engine's own; {self._engine_file()}{detail}")
+
+    def _precision(self, name: str) -> Origin:
+        asked, what = _PRECISION[name]
+        dtype = getattr(self.names, asked)
+        typed = str(self.typed.get(asked) or "auto")
+        why = f"{asked} {dtype}" if typed != "auto" else f"{asked} {dtype}, the checkpoint's own"
+        return Origin("given" if typed != "auto" else "default", f"{what} in {DTYPES[dtype].about} ({why})")
+
+    def _checkpoint(self) -> Origin:
+        model, dtype = self.names.model, self.names.weight_dtype
+        size = model.checkpoint_bytes(dtype)
+        for i, checkpoint in enumerate(model.checkpoints):
+            if size and checkpoint.weight_dtype == dtype and checkpoint.size_bytes == size:
+                where = self._file(("checkpoints", i, "size_bytes"))
+                return Origin("catalog", f"{where}; {checkpoint.hf_id or checkpoint.format}; {checkpoint.source}")
+        return Origin("catalog", f"{self._file(('checkpoints',))}; no checkpoint of this precision is known")
+
+    def _draft(self) -> Origin:
+        draft = self.names.draft
+        if draft is None:
+            return Origin("default", "no draft model")
+        where = self.catalog.read_document(f"models/{draft.id}.yaml").where
+        return Origin("catalog", f"{where}; {draft.source}")
+
+    def _model(self, name: str) -> Origin:
+        model = self.names.model
+        loc = ("params", _PARAMS[name]) if name in _PARAMS else (name,) if hasattr(model, name) else ("attention",)
+        return Origin("catalog", f"{self._file(loc)}; {model.source}")
+
+    def _file(self, loc: tuple[str | int, ...]) -> str:
+        return self.catalog.read_document(f"models/{self.names.model.id}.yaml").at(loc)
+
+    def _engine_file(self) -> str:
+        return self.catalog.read_document(f"engines/{self.names.engine.engine}.yaml").where

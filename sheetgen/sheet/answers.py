@@ -1,0 +1,260 @@
+"""The answers of the page: a card and a bar for each model at the headline load; every load in a matrix."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from sheetgen.recommend import Choice, Columns, Solution, short_tokens
+from sheetgen.scenario.candidates import Candidate
+from sheetgen.sheet.one_page import Bar, Card, MatrixBlock, MatrixCell, MatrixRow
+from sheetgen.sheet.wording import (
+    NONE,
+    change,
+    money,
+    named_size,
+    plural,
+    provider_name,
+    rent,
+    rented_gpus,
+    short_money,
+    size,
+)
+from sheetgen.units import PERCENT
+
+
+def at(columns: Columns, name: str, row: int, column: int) -> float:
+    """One number of a table whose columns may be as wide or as long as one cell."""
+    value: Any = columns[name]
+    if getattr(value, "ndim", 0) == 2:
+        return float(value[min(row, value.shape[0] - 1), min(column, value.shape[1] - 1)])
+    return float(value[row]) if getattr(value, "ndim", 0) == 1 else float(value)
+
+
+def headline_rows(solved: Solution) -> tuple[int, ...]:
+    """The cells of the headline load, one for each model in its order."""
+    load = solved.question.headline
+    return tuple(i for i, c in enumerate(solved.question.cells) if (c.workload, c.tier) == load)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A cell that something holds, with what was chosen for it."""
+
+    solved: Solution
+    row: int
+    choice: Choice
+    slot: int
+
+    @classmethod
+    def of(cls, solved: Solution, row: int) -> Fit | None:
+        """The answer of a cell, or nothing where nothing holds it."""
+        choice = solved.choices[row]
+        return None if choice.slot is None else cls(solved, row, choice, choice.slot)
+
+    @property
+    def model(self) -> int:
+        return self.solved.question.cells[self.row].model
+
+    @property
+    def candidate(self) -> Candidate:
+        return self.solved.candidate(self.slot)
+
+    @property
+    def profile(self) -> int:
+        return self.solved.slots[self.slot].profile
+
+    @property
+    def tensor_parallel_size(self) -> int:
+        return self.solved.tensor_parallel_size(self.slot)
+
+    @property
+    def gpus_per_replica(self) -> int:
+        return self.tensor_parallel_size * self.choice.pipeline_parallel_size
+
+    @property
+    def gpus_used(self) -> int:
+        return self.gpus_per_replica * self.choice.n_replicas
+
+    @property
+    def gpus_rented(self) -> int:
+        return self.choice.n_instances * self.candidate.gpu_count
+
+    def pool(self, name: str) -> float:
+        """A number of the model on the GPU and TP that were chosen."""
+        return at(self.solved.pools, name, self.model, self.profile)
+
+    def load(self, name: str) -> float:
+        """A number of the cell on the GPU and TP that were chosen."""
+        return at(self.solved.sequences, name, self.row, self.profile)
+
+
+def cards(solved: Solution) -> tuple[Card, ...]:
+    return tuple(_card(solved, row) for row in headline_rows(solved))
+
+
+def _card(solved: Solution, row: int) -> Card:
+    question, choice = solved.question, solved.choices[row]
+    model, units = question.models[question.cells[row].model], question.settings.units
+    weights, kv = solved.models["weights_bytes"][question.cells[row].model], solved.cells["kv_bytes"][row]
+    memory = f"{named_size(weights, units)} weights + {named_size(kv, units)} KV cache"
+    fit = Fit.of(solved, row)
+    if fit is None:
+        return Card(
+            model.model.name, False, choice.verdict, NONE, NONE, _why_nothing(solved, row), memory, NONE, NONE
+        )
+    one, pipeline = fit.candidate, choice.pipeline_parallel_size
+    idle = fit.gpus_rented - fit.gpus_used
+    hardware = [
+        rented_gpus(choice.n_instances, one),
+        f"TP {fit.tensor_parallel_size}",
+        *([f"PP {pipeline}"] if pipeline > 1 else []),
+        plural(choice.n_replicas, "replica"),
+        *([f"{plural(idle, 'GPU')} idle"] if idle else []),
+    ]
+    if choice.n_replicas > 1:
+        memory = f"{choice.n_replicas:,} × {memory}"
+    held = choice.n_replicas * choice.sequences_per_replica
+    return Card(
+        model=model.model.name,
+        fits=True,
+        rent=rent(choice.n_instances, one),
+        monthly=money(choice.monthly_usd),
+        provider=", ".join(filter(None, (provider_name(one.provider), one.region))),
+        hardware=", ".join(hardware),
+        memory=memory,
+        headroom=f"room for {plural(held, 'request')}, {PERCENT.text(choice.headroom_fraction)} free",
+        runner_up=_runner_up(solved, row),
+    )
+
+
+def _runner_up(solved: Solution, row: int) -> str:
+    choice = solved.choices[row]
+    second, usd = choice.runner_up, choice.runner_up_monthly_usd
+    if second is None or usd is None:
+        return "no other GPU or provider holds it"
+    one = solved.candidate(second)
+    gpus = rented_gpus(round(at(solved.costs, "n_instances", row, second)), one)
+    return f"then {gpus} on {provider_name(one.provider)}: {money(usd)} ({change(choice.monthly_usd, usd)})"
+
+
+def _why_nothing(solved: Solution, row: int) -> str:
+    cell = solved.question.cells[row]
+    model = solved.question.models[cell.model]
+    if cell.over_limit:
+        limit = short_tokens(int(model.model.max_context_tokens or 0))
+        return f"{short_tokens(cell.context_tokens)} asked, {limit} allowed"
+    if not (solved.pools["runs"][cell.model] == 1).any():
+        return f"no candidate runs {model.weight_dtype} weights with a {model.kv_cache_dtype} KV cache"
+    return "no candidate holds weights and one request"
+
+
+def matrix(solved: Solution, tight_below: float) -> tuple[MatrixBlock, ...]:
+    question = solved.question
+    rows = {(c.workload, c.tier, c.model): i for i, c in enumerate(question.cells)}
+    return tuple(
+        MatrixBlock(
+            workload=workload.name,
+            context=short_tokens(workload.context_tokens),
+            split=f"{workload.input_tokens:,} in + {workload.output_tokens:,} out",
+            rows=tuple(
+                MatrixRow(
+                    tier=f"{requests:,}",
+                    requests=requests,
+                    headline=(w, t) == question.headline,
+                    cells=tuple(
+                        _cell(solved, rows[w, t, m], tight_below) for m in range(len(question.models))
+                    ),
+                )
+                for t, requests in enumerate(question.tiers)
+            ),
+        )
+        for w, workload in enumerate(question.workloads)
+    )
+
+
+def _cell(solved: Solution, row: int, tight_below: float) -> MatrixCell:
+    question, choice = solved.question, solved.choices[row]
+    cell = question.cells[row]
+    kv = float(solved.cells["kv_bytes"][row])
+    text = size(kv, question.settings.units)
+    if cell.over_limit:
+        limit = short_tokens(int(question.models[cell.model].model.max_context_tokens or 0))
+        return MatrixCell("over", f"over {limit}", NONE, kv, NONE, NONE, NONE, None)
+    fit = Fit.of(solved, row)
+    if fit is None:
+        return MatrixCell("none", choice.verdict, text, kv, NONE, NONE, NONE, None)
+    status = "tight" if choice.headroom_fraction < tight_below else "fits"
+    return MatrixCell(
+        status,
+        status,
+        text,
+        kv,
+        rented_gpus(choice.n_instances, fit.candidate),
+        rent(choice.n_instances, fit.candidate),
+        short_money(choice.monthly_usd),
+        choice.monthly_usd,
+    )
+
+
+def bars(solved: Solution) -> tuple[Bar, ...]:
+    return tuple(_bar(solved, row) for row in headline_rows(solved))
+
+
+def _bar(solved: Solution, row: int) -> Bar:
+    """What the GPUs hold: the weights on each replica, and the KV cache as often as ranks keep it."""
+    cell, units = solved.question.cells[row], solved.question.settings.units
+    name = solved.question.models[cell.model].model.name
+    weights, kv = float(solved.models["weights_bytes"][cell.model]), float(solved.cells["kv_bytes"][row])
+    fit = Fit.of(solved, row)
+    if fit is None:
+        texts = (size(weights, units), size(kv, units), NONE, solved.choices[row].verdict)
+        return Bar(name, weights, kv, 0.0, None, *texts)
+    overhead = fit.pool("overhead_bytes_per_gpu") * fit.gpus_used
+    replicas = fit.choice.n_replicas
+    held = fit.load("charge_bytes") * fit.tensor_parallel_size * cell.concurrent_requests
+    capacity = fit.pool("memory_budget_bytes") * fit.gpus_used
+    gpus = f"{fit.gpus_used:,}× {fit.candidate.gpu.short_name}"
+    return Bar(
+        model=name,
+        weights_bytes=weights * replicas,
+        kv_bytes=held,
+        overhead_bytes=overhead,
+        capacity_bytes=capacity,
+        weights=_times(replicas, weights, units),
+        kv=_copies(held, kv, units),
+        overhead=size(overhead, units),
+        capacity=f"{named_size(capacity, units)} usable on {gpus}",
+    )
+
+
+def _times(count: int, n_bytes: float, units: str) -> str:
+    return size(n_bytes, units) if count == 1 else f"{count:,} × {size(n_bytes, units)}"
+
+
+def _copies(held: float, kv: float, units: str) -> str:
+    """KV on all ranks: a whole number of copies is said as one (an MLA cache is kept by every rank)."""
+    copies = held / kv if kv else 1.0
+    whole = math.isclose(copies, round(copies), rel_tol=0.01)
+    return _times(round(copies), kv, units) if whole else size(held, units)
+
+
+def used_instances(solved: Solution) -> dict[int, list[int]]:
+    """Candidates that the page recommends, each with its cells; those of the headline load first."""
+    found: dict[int, list[int]] = {}
+    for row in (*headline_rows(solved), *range(len(solved.choices))):
+        fit = Fit.of(solved, row)
+        if fit is not None and row not in found.setdefault(solved.slots[fit.slot].candidate, []):
+            found[solved.slots[fit.slot].candidate].append(row)
+    return found
+
+
+def used_for(solved: Solution, rows: list[int]) -> str:
+    """One load by its name, or how many."""
+    if len(rows) > 1:
+        return plural(len(rows), "load")
+    cell = solved.question.cells[rows[0]]
+    workload = solved.question.workloads[cell.workload].name
+    return f"{solved.question.models[cell.model].model.name}, {workload} {cell.concurrent_requests:,}"
+

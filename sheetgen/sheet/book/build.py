@@ -1,0 +1,58 @@
+"""The whole workbook: sheets in the order of their reading, wired in the order of their dependence."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from sheetgen.recommend import Solution
+from sheetgen.sheet.book.catalogs import build_gpus, build_instances, build_models
+from sheetgen.sheet.book.guide import build_checks, build_guide, build_notes
+from sheetgen.sheet.book.inputs import build_inputs
+from sheetgen.sheet.book.profiles import build_candidates, build_profiles
+from sheetgen.sheet.book.sizing import build_sizing
+from sheetgen.sheet.book.wiring import Wiring
+from sheetgen.sheet.book.workings import add_choices, build_loads
+from sheetgen.sheet.model import Book
+from sheetgen.sheet.one_page import OnePage
+
+SCHEMA = 1
+
+
+def build_book(solved: Solution, page: OnePage, published: tuple[tuple[str, str], ...] = ()) -> Book:
+    """The workbook as data: every cell with its value, and the formula that gives it.
+
+    published: (claim, our value and the reason) of published figures that differ from ours.
+    """
+    wiring = Wiring()
+    inputs = build_inputs(solved, wiring)
+    models = build_models(solved, wiring)
+    gpus = build_gpus(solved, wiring)
+    instances = build_instances(solved, wiring)
+    workings = build_loads(solved, wiring)
+    profiles, of_profile = build_profiles(solved, wiring)
+    candidates, of_candidate, head = build_candidates(solved, wiring, of_profile)
+    heads = {name: head.range(name) for name in head.columns}
+    add_choices(solved, wiring, {**of_profile, **of_candidate}, heads)
+    checks = build_checks(solved, wiring)
+    wiring.names["list_workload"] = _workloads(wiring, inputs)
+    wiring.names["list_tier"] = wiring.lists["tiers"]
+    guide = build_guide(solved, page, wiring)
+    notes = build_notes(solved, page, published)
+    sizing = build_sizing(solved, page, wiring)
+    sheets = [sizing, inputs, models, gpus, instances, workings, profiles, candidates, guide, checks, notes]
+    as_of = solved.question.as_of
+    return Book(
+        sheets, wiring.names,
+        {"sheetgen.schema": str(SCHEMA), "sheetgen.version": page.version,
+         "sheetgen.catalog_sha256": solved.question.catalog_sha256},
+        datetime.datetime(as_of.year, as_of.month, as_of.day), page.paper,
+    )  # fmt: skip
+
+
+def _workloads(wiring: Wiring, inputs: Any) -> Any:
+    """The workloads' names, beside their contexts on Inputs: the source of the headline's dropdown."""
+    from sheetgen.sheet.model import Range, Ref
+
+    contexts = wiring.lists["contexts"].refs
+    return Range(tuple(Ref(r.sheet, r.row, 0, inputs.cells[r.row, 0].value) for r in contexts))

@@ -1,0 +1,191 @@
+"""OOM guide, Checks, and Notes and sources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.formula import Expr, both, either, formula, is_number, join_text, where
+from sheetgen.recommend import Solution
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
+from sheetgen.sheet.book.words import check_word
+from sheetgen.sheet.model import Found, Range, Ref, Sheet
+from sheetgen.sheet.one_page import OnePage
+from sheetgen.units import PLAIN, TEXT
+
+
+@formula("Where it breaks", TEXT)
+def breaking_words(
+    model: Any, context_words: Any, n_instances: Any, instance: Any, sequences: Any, n_replicas: Any
+) -> Any:
+    """Where the recommended hardware of a load stops holding requests.
+
+    Source: sequences per replica x replicas, from Workings.
+    """
+    replicas = where(is_number(n_replicas), n_replicas, 0)
+    held = sequences * replicas
+    fits = join_text(
+        model, " at ", context_words, " on ", n_instances, " × ", instance, ": ", held,
+        " requests fit; request ", held + 1, " does not.",
+    )  # fmt: skip
+    return where(is_number(n_instances), fits, join_text(model, " at ", context_words, ": ", instance, "."))
+
+
+def build_guide(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
+    """By where it dies: which bill overran, what to change and in which direction; then this sheet's breaking points."""
+    sheet = titled("OOM guide", "OOM guide: where it died is a fingerprint",
+                   "Find the row by where the deployment died. The same flag helps one death and worsens another: mind the direction.",
+                   freeze=(HEAD_ROWS + 1, 0))
+    heads = (("Where it dies", 26), ("Bill that overran", 26), ("What the log says", 52), ("What to change", 58), ("On this sheet", 52))
+    for column, (head, width) in enumerate(heads):
+        sheet.text(HEAD_ROWS, column, head, "head")
+        sheet.widths[column] = width
+    row = HEAD_ROWS + 1
+    for print_ in page.fingerprints:
+        for column, text in enumerate((print_.where, print_.bill, print_.looks_like, print_.change, print_.here)):
+            sheet.text(row, column, text, "wrapped_bold" if column == 0 else "wrapped")
+        sheet.heights[row] = 15.0 * max(3, max(-(-len(t) // 52) for t in (print_.looks_like, print_.change, print_.here)))
+        row += 1
+    row += 1
+    sheet.text(row, 0, "Where each load of this sheet breaks (live)", "section")
+    for column in range(1, len(heads)):
+        sheet.text(row, column, "", "section")
+    cells = wiring.tables["cells"]
+    for i in range(len(solved.question.cells)):
+        sheet.link(row + 1 + i, 0, cells.columns["model"][i], TEXT)
+        sheet.text(row + 1 + i, 1, solved.question.workloads[solved.question.cells[i].workload].name, "text")
+        sheet.compute(row + 1 + i, 2, breaking_words, cells.row(i))
+    return sheet
+
+
+@formula("A load is classified", PLAIN)
+def classified(fit_word: Any) -> Any:
+    """1 where the load has one of the four words.
+
+    Source: definition.
+    """
+    return where(either(fit_word == "fits", fit_word == "tight", fit_word == "none fits", fit_word == "over limit"), 1, 0)
+
+
+@formula("A load is held", PLAIN)
+def load_is_held(n_instances: Any, sequences: Any, n_replicas: Any, load_requests: Any) -> Any:
+    """1 where the replicas hold the load, or nothing was recommended.
+
+    Source: sequences per replica x replicas >= load.
+    """
+    replicas = where(is_number(n_replicas), n_replicas, 0)
+    return where(is_number(n_instances), where(sequences * replicas >= load_requests, 1, 0), 1)
+
+
+@formula("Money adds up", PLAIN)
+def money_adds_up(n_instances: Any, hourly_price: Any, hours_per_month: Any, monthly_usd: Any) -> Any:
+    """1 where instances x price x hours is the month's cost, or nothing was recommended.
+
+    Source: definition.
+    """
+    count = where(is_number(n_instances), n_instances, 0)
+    price = where(is_number(hourly_price), hourly_price, 0)
+    month = where(is_number(monthly_usd), monthly_usd, 0)
+    return where(count * price * hours_per_month == month, 1, 0)
+
+
+@formula("Share in range", PLAIN)
+def share_in_range(gpu_memory_utilization: Any, active_fraction: Any, average_context_fraction: Any) -> Any:
+    """1 where the shares on Inputs lie above 0 and at most 1.
+
+    Source: definition.
+    """
+    return where(
+        both(
+            gpu_memory_utilization > 0, gpu_memory_utilization <= 1, active_fraction > 0, active_fraction <= 1,
+            average_context_fraction > 0, average_context_fraction <= 1,
+        ), 1, 0,
+    )  # fmt: skip
+
+
+def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
+    """Each check counts what holds against what there is; one word for all of them goes on the first sheet."""
+    sheet = titled("Checks", "Checks", "Each line counts what holds against what there is. The first sheet shows the overall word.")
+    sheet.widths = {0: 56, 1: 12, 2: 12, 3: 10, 4: 4, 5: 24, 6: 14, 7: 14, 8: 14}
+    cells = wiring.tables["cells"]
+    n = len(solved.question.cells)
+    for column, head in enumerate(("Check", "Holds", "Of", "")):
+        sheet.text(HEAD_ROWS, column, head, "head")
+    for column, head in enumerate(("Load", "Classified", "Held", "Money")):
+        sheet.text(HEAD_ROWS, 5 + column, head, "head")
+    columns: list[list[Ref]] = [[], [], []]
+    for i in range(n):
+        sheet.link(HEAD_ROWS + 1 + i, 5, cells.columns["model"][i], TEXT)
+        env = {**wiring.inputs, **cells.row(i)}
+        for k, one in enumerate((classified, load_is_held, money_adds_up)):
+            columns[k].append(sheet.compute(HEAD_ROWS + 1 + i, 6 + k, one, env))
+    row = HEAD_ROWS + 1
+    words: list[Ref] = []
+
+    def line(label: str, holds: tuple[Any, Expr], of: tuple[Any, Expr]) -> None:
+        nonlocal row
+        sheet.text(row, 0, label, "label")
+        a = sheet.formula(row, 1, *holds, PLAIN)
+        b = sheet.formula(row, 2, *of, PLAIN)
+        same = Found(1 if a.value == b.value else 0, lambda here: where(a.expr(here) == b.expr(here), 1, 0))
+        words.append(sheet.compute(row, 3, check_word, {"holds": same}, role="light"))
+        row += 1
+
+    here = sheet.name
+    for label, refs in zip(
+        ("Every load is classified", "Recommended hardware holds its load", "Instances x price x hours is the month's cost"),
+        columns, strict=True,
+    ):  # fmt: skip
+        area = Range(tuple(refs)).expr(here).text
+        line(label, (sum(int(r.value) for r in refs), Expr(f"SUM({area})")), (n, Expr(f"COUNT({area})")))
+    prices = wiring.tables["instances"].range("price_usd_per_hour")
+    dates = wiring.tables["instances"].range("price_date")
+    line("Every price has a date", _count(dates, here), _count(prices, here))
+    ages = wiring.tables["instances"].columns["age_word"]
+    fresh = Range(tuple(ages))
+    line("No price is older than Inputs allows",
+         (sum(r.value == "ok" for r in ages), Expr(f'COUNTIFS({fresh.expr(here).text},"ok")')), _count(dates, here))
+    share = sheet.compute(row, 5 + 4, share_in_range, wiring.inputs, role="small")
+    line("Shares on Inputs lie between 0 % and 100 %", (share.value, share.expr(here)), (1, Expr("1*1")))
+    area = Range(tuple(words)).expr(here).text
+    bad = any(w.value != "OK" for w in words)
+    sheet.text(row + 1, 0, "All checks", "label")
+    total = sheet.formula(row + 1, 3, "CHECK" if bad else "OK",
+                          where(Expr(f'COUNTIFS({area},"CHECK")') == 0, "OK", "CHECK"), TEXT, "light")
+    wiring.inputs["all_checks"] = total
+    wiring.names["chk_all"] = total
+    return sheet
+
+
+def _count(refs: Range, here: str) -> tuple[int, Expr]:
+    return sum(r.value is not None for r in refs.refs), Expr(f"COUNT({refs.expr(here).text})")
+
+
+def build_notes(solved: Solution, page: OnePage, published: tuple[tuple[str, str], ...]) -> Sheet:
+    """What the sheet says of itself: assumptions, what was left out, published figures that differ, sources."""
+    sheet = titled("Notes and sources", "Notes and sources", "What the numbers stand on.")
+    sheet.widths = {0: 120, 1: 50}
+    row = HEAD_ROWS
+
+    def block(title: str, lines: list[tuple[str, str | None]]) -> None:
+        nonlocal row
+        sheet.text(row, 0, title, "section")
+        sheet.text(row, 1, "", "section")
+        for text, url in lines:
+            row += 1
+            sheet.text(row, 0, text, "wrapped")
+            sheet.heights[row] = 15.0 * max(1, -(-len(text) // 118))
+            if url:
+                sheet.text(row, 1, url, "link_text", url=url)
+        row += 2
+
+    block("About", [
+        ("A sizing sheet for serving large language models: memory, hardware and price. Blue on yellow cells are inputs; "
+         "black figures are formulas; green ones are taken from another sheet.", None),
+        (f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. Sheets are protected without a password.", None),
+    ])  # fmt: skip
+    block("Assumptions in use", [(a, None) for a in page.assumptions])
+    block("Left out", [(page.left_out, None)])
+    if published:
+        block("Published figures that differ from ours, and why", [(f"{a}: {b}", None) for a, b in published])
+    block("Sources", [(s.text, s.url) for s in page.sources])
+    return sheet

@@ -1,0 +1,250 @@
+"""Profiles and Candidates: matrices with a column per GPU x TP, and per instance x TP.
+
+Profiles says what a model leaves on a GPU and how many sequences a replica holds of each load; Candidates says
+how many whole instances that takes, and what they cost in a month.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sheetgen.cost import monthly_usd_of_instances, n_instances
+from sheetgen.estimate import SHARD
+from sheetgen.formula import Expr, Formula, where
+from sheetgen.recommend import LOAD, Solution
+from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
+from sheetgen.sheet.book.catalogs import SPARE_INSTANCES
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
+from sheetgen.sheet.book.words import profile_position
+from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, column_name, found, pick
+from sheetgen.sizing import kv_cache, memory, parallelism, weights
+from sheetgen.units import DTYPES, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+
+LEFT = 2  # columns before the matrix: what the row is
+Env = Mapping[str, Source]
+
+
+class Head:
+    """Rows above a matrix: each says one thing of every column. It reads like a table by `columns`."""
+
+    def __init__(self, sheet: Sheet, top: int, n_columns: int) -> None:
+        self.sheet, self.row, self.n_columns = sheet, top, n_columns
+        self.columns: dict[str, list[Ref]] = {}
+
+    def _label(self, label: str, note: str) -> int:
+        self.sheet.text(self.row, 0, label, "head", note=note)
+        self.sheet.text(self.row, 1, "", "head")
+        self.row += 1
+        return self.row - 1
+
+    def given(self, name: str, label: str, values: list[Any], note: str = "") -> None:
+        """Fixed values: the structure of the matrix."""
+        row = self._label(label, note)
+        self.columns[name] = [
+            self.sheet.put(row, LEFT + i, Cell(v, "fixed", PLAIN), lock="row") for i, v in enumerate(values)
+        ]
+
+    def looked_up(self, name: str, label: str, find: Callable[[int], tuple[Any, Expr]], display: Display, note: str = "") -> None:
+        """Values from another sheet."""
+        row = self._label(label, note)
+        refs = []
+        for i in range(self.n_columns):
+            value, expr = find(i)
+            refs.append(self.sheet.formula(row, LEFT + i, value, expr, display, "computed", lock="row"))
+        self.columns[name] = refs
+
+    def computed(self, one: Formula, env: Callable[[int], Env], name: str | None = None) -> None:
+        """Values that a formula gives."""
+        row = self._label(one.label, one.documentation)
+        self.columns[name or one.name] = [
+            self.sheet.compute(row, LEFT + i, one, {**{k: v[i] for k, v in self.columns.items()}, **env(i)}, lock="row")
+            for i in range(self.n_columns)
+        ]
+
+    def range(self, name: str) -> Range:
+        """A whole row of the head."""
+        return Range(tuple(self.columns[name]))
+
+
+def _matrix(
+    sheet: Sheet, top: int, one: Formula, labels: list[Ref], n_columns: int, env: Callable[[int, int], Env],
+    display: Display | None = None, lock: str = "none",
+) -> list[list[Ref]]:
+    """A block of rows below `top`: the formula's name, then a row per label.
+
+    lock: "row" where other blocks name one row of this one, "none" where they read it row by row.
+    """
+    sheet.text(top, 0, one.label, "section", note=one.documentation)
+    sheet.text(top, 1, one.name, "section")
+    out = []
+    for r, label in enumerate(labels):
+        sheet.link(top + 1 + r, 0, label, TEXT, role="computed")
+        out.append(
+            [
+                sheet.compute(top + 1 + r, LEFT + c, one, env(r, c), display=display, lock=lock)
+                for c in range(n_columns)
+            ]
+        )
+    return out
+
+
+def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, list[Range]]]:
+    """The sheet, and by name a row per load of what each profile gives it."""
+    gpus, models, cells = wiring.tables["gpus"], wiring.tables["models"], wiring.tables["cells"]
+    profiles = solved.profiles
+    sheet = titled("Profiles", "Profiles", "A column per GPU and tensor-parallel size: what a model leaves for the cache "
+                   "on one GPU, and how many sequences one replica holds of each load.", freeze=(HEAD_ROWS + 3, LEFT))
+    sheet.widths = {0: 30, 1: 26}
+    head = Head(sheet, HEAD_ROWS, len(profiles))
+    sizes = wiring.lists["tp"]
+    here = sheet.name
+    gpu_rows = [p.gpu + 1 for p in profiles]
+    positions = [TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) + 1 for p in profiles]
+    head.given("gpu_row", "GPU row", gpu_rows)
+    head.looked_up("gpu_name", "GPU", lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here), TEXT)
+    head.given("tp_position", "TP row", positions)
+    head.looked_up("tensor_parallel_size", "TP", lambda i: pick(sizes, head.columns["tp_position"][i], here), PLAIN)
+    for name in ("gpu_memory_bytes", "max_num_seqs", "max_num_batched_tokens"):
+        head.looked_up(name, name, lambda i, n=name: pick(gpus.range(n), head.columns["gpu_row"][i], here), WHOLE)
+    head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory",
+                   lambda i: pick(wiring.lists["non_torch"], head.columns["tp_position"][i], here), WHOLE)
+    head.computed(memory.memory_budget_bytes, lambda i: wiring.inputs)
+    for column in range(LEFT, LEFT + len(profiles)):
+        sheet.widths[column] = 16
+    wiring.tables["profiles"] = head  # type: ignore[assignment]
+    n_models = len(solved.question.models)
+    top = head.row + 1
+    blocks: dict[str, list[list[Ref]]] = {}
+
+    columns = [{k: v[c] for k, v in head.columns.items()} for c in range(len(profiles))]
+    model_rows = [models.row(r) for r in range(n_models)]
+
+    def of_model(r: int, c: int) -> Env:
+        return ChainMap({k: v[r][c] for k, v in blocks.items()}, columns[c], model_rows[r], wiring.inputs)  # type: ignore[arg-type]
+
+    def block(one: Formula, name: str | None = None, env: Callable[[int, int], Env] = of_model) -> None:
+        nonlocal top
+        blocks[name or one.name] = _matrix(sheet, top, one, models.columns["model"], len(profiles), env, lock="row")
+        top += n_models + 2
+
+    block(weights.rank_weights_bytes, "loaded_weights_bytes_per_gpu")
+    block(memory.activation_bytes_per_gpu)
+    block(memory.overhead_bytes_per_gpu)
+    block(memory.kv_budget_bytes_per_gpu)
+    block(parallelism.layer_budget_bytes)
+    for one in SHARD:
+        block(one)
+    block(parallelism.runs, env=lambda r, c: ChainMap(_runs(wiring, head, r, c), of_model(r, c)))  # type: ignore[arg-type]
+    wiring.tables["whole"] = _whole(wiring, blocks, sheet)
+    rows: dict[str, list[list[Ref]]] = {}
+
+    loads = [cells.row(r) for r in range(cells.n_rows)]
+
+    def of_cell(r: int, c: int) -> Env:
+        # A load's model is part of the sheet's structure, so its row of a block is named directly.
+        model = solved.question.cells[r].model
+        mine = {k: v[model][c] for k, v in blocks.items()} | {k: v[r][c] for k, v in rows.items() if len(v) > r}
+        return ChainMap(mine, columns[c], loads[r], wiring.inputs)  # type: ignore[arg-type]
+
+    for one in LOAD:
+        rows[one.name] = _matrix(sheet, top, one, cells.columns["model"], len(profiles), of_cell)
+        top += len(solved.question.cells) + 2
+    return sheet, {k: [Range(tuple(r), lock="columns") for r in v] for k, v in rows.items()}
+
+
+def _runs(wiring: Wiring, head: Head, r: int, c: int) -> dict[str, Found]:
+    """Whether the column's GPU runs the model's precisions: look-ups into the GPUs sheet."""
+    gpus, models = wiring.tables["gpus"], wiring.tables["models"]
+    gpu_row = head.columns["gpu_row"][c]
+
+    def flag(what: str, dtype_row: Ref) -> Found:
+        columns = [gpus.columns[f"{what}_{d}"] for d in DTYPES]
+        block = Range((columns[0][0], columns[-1][-1]))
+        value = columns[int(dtype_row.value) - 1][int(gpu_row.value) - 1].value
+        return Found(
+            value,
+            lambda here: Expr(
+                f"INDEX({block.expr(here).text},{gpu_row.expr(here).text},{dtype_row.expr(here).text})"
+            ),
+        )
+
+    return {
+        "runs_weights": flag("weights", models.columns["weight_dtype_row"][r]),
+        "runs_kv": flag("kv", models.columns["kv_dtype_row"][r]),
+    }
+
+
+def _whole(wiring: Wiring, blocks: Mapping[str, list[list[Ref]]], sheet: Sheet) -> Table:
+    """The first profile's column (TP 1) of the shard blocks, as a table with a row per model."""
+    table = Table(sheet, 0, 0, len(wiring.tables["models"].columns["model"]))
+    for name in ("growing_block_tokens", "windowed_block_tokens", "kv_block_bytes"):
+        table.columns[name] = [row[0] for row in blocks[name]]
+    return table
+
+
+def build_candidates(
+    solved: Solution, wiring: Wiring, of_profile: Mapping[str, list[Range]]
+) -> tuple[Sheet, dict[str, list[Range]], Head]:
+    """The sheet, by name a row per load of what each candidate takes and costs, and the head."""
+    instances, cells, gpus = wiring.tables["instances"], wiring.tables["cells"], wiring.tables["gpus"]
+    slots = [(s.candidate, solved.profiles[s.profile].tensor_parallel_size) for s in solved.slots]
+    first_spare = len(solved.question.candidates)
+    slots += [(first_spare + i, t) for i in range(SPARE_INSTANCES) for t in TENSOR_PARALLEL_SIZES]
+    sheet = titled("Candidates", "Candidates", "A column per instance and tensor-parallel size: whole instances for each "
+                   "load, and $ per month. A dash: it cannot hold the load, or has no price.", freeze=(HEAD_ROWS + 4, LEFT))
+    sheet.widths = {0: 30, 1: 26} | {c: 14 for c in range(LEFT, LEFT + len(slots))}
+    here = sheet.name
+    head = Head(sheet, HEAD_ROWS, len(slots))
+    head.given("instance_row", "Instance row", [c + 1 for c, _ in slots])
+
+    def of_instance(name: str, test: str, blank: Any) -> Callable[[int], tuple[Any, Expr]]:
+        """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
+
+        def find(i: int) -> tuple[Any, Expr]:
+            value, expr = pick(instances.range(name), head.columns["instance_row"][i], here)
+            return (blank if value is None else value), where(Expr(f"{test}({expr.text})"), expr, blank)
+
+        return find
+
+    head.looked_up("instance", "Instance", of_instance("instance", "ISTEXT", "-"), TEXT)
+    head.given("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in slots])
+    head.looked_up("tp", "TP", lambda i: pick(wiring.lists["tp"], head.columns["tp_position"][i], here), PLAIN)
+    head.looked_up("provider", "Provider", of_instance("provider", "ISTEXT", "-"), TEXT)
+    head.looked_up("gpu", "GPU", of_instance("instance_gpu", "ISTEXT", "-"), TEXT)
+    head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", "ISNUMBER", 0), PLAIN)
+
+    price = of_instance("price_usd_per_hour", "ISNUMBER", "-")
+    head.looked_up("price_usd_per_hour", "$ per hour", price, USD_CENTS)
+    names = gpus.range("gpu")
+
+    def gpu_row(i: int) -> tuple[Any, Expr]:
+        key = head.columns["gpu"][i]
+        known = [r.value for r in names.refs]
+        expr = Expr(f"IFERROR(MATCH({key.expr(here).text},{names.expr(here).text},0),1)")
+        return (known.index(key.value) + 1 if key.value in known else 1), expr
+
+    head.looked_up("gpu_row", "GPU row", gpu_row, PLAIN)
+    head.looked_up("gpu_name", "GPU, short", lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here), TEXT)
+    sizes = wiring.lists["tp"]
+    n_sizes = Found(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
+    head.computed(profile_position, lambda i: {"n_tensor_parallel_sizes": n_sizes}, name="profile")
+    tp = lambda i: {**wiring.inputs, "tensor_parallel_size": head.columns["tp"][i]}  # noqa: E731
+    head.computed(parallelism.replicas_per_instance, tp)
+    head.computed(parallelism.larger_tensor_parallel_size, tp)
+    rows: dict[str, list[list[Ref]]] = {}
+
+    columns = [{k: v[c] for k, v in head.columns.items()} for c in range(len(slots))]
+    loads = [cells.row(r) for r in range(cells.n_rows)]
+
+    def env(r: int, c: int) -> Env:
+        held = {n: found(of_profile[n][r], columns[c]["profile"]) for n in ("shared_replicas", "staged_instances")}
+        mine = {k: v[r][c] for k, v in rows.items()}
+        return ChainMap(mine, held, columns[c], loads[r], wiring.inputs)  # type: ignore[arg-type]
+
+    top = head.row + 1
+    for name, one, display in (("n_instances", n_instances, WHOLE), ("monthly_usd", monthly_usd_of_instances, USD)):
+        rows[name] = _matrix(sheet, top, one, cells.columns["model"], len(slots), env, display)
+        top += len(solved.question.cells) + 2
+    return sheet, {k: [Range(tuple(r), lock="columns") for r in v] for k, v in rows.items()}, head

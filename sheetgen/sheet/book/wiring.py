@@ -1,0 +1,112 @@
+"""What the sheets of one book share: the inputs by name, and the tables that others look up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sheetgen.formula import Expr, Formula
+from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation
+from sheetgen.units import Display
+
+HEAD_ROWS = 3  # title, what the sheet is, blank
+
+
+@dataclass
+class Table:
+    """A table on a sheet: one header row, then its rows. Columns are found by name."""
+
+    sheet: Sheet
+    top: int
+    left: int
+    n_rows: int
+    columns: dict[str, list[Ref]] = field(default_factory=dict)
+    next_column: int = 0
+
+    def __post_init__(self) -> None:
+        self.next_column = self.left
+
+    def _head(self, label: str, note: str, width: float) -> int:
+        column = self.next_column
+        self.next_column += 1
+        self.sheet.text(self.top, column, label, "head", note=note)
+        self.sheet.widths[column] = max(self.sheet.widths.get(column, 0), width)
+        return column
+
+    def given(
+        self,
+        name: str,
+        label: str,
+        values: Iterable[Any],
+        display: Display,
+        *,
+        role: str = "input",
+        note: str = "",
+        width: float = 12,
+        validation: Validation | None = None,
+        urls: Iterable[str | None] | None = None,
+    ) -> None:
+        """A column of values; None is an empty input."""
+        column = self._head(label, note, width)
+        links = list(urls) if urls is not None else []
+        self.columns[name] = [
+            self.sheet.put(
+                self.top + 1 + i,
+                column,
+                Cell(v, role, display, validation=validation, url=links[i] if links else None),
+                lock="column",
+            )
+            for i, v in enumerate(values)
+        ]
+
+    def computed(
+        self, one: Formula, env: Callable[[int], Mapping[str, Source]], *, name: str | None = None,
+        label: str | None = None, display: Display | None = None, width: float = 12, rows: int | None = None,
+    ) -> None:
+        """A column that one formula fills; `env` gives each row's inputs that are no columns of this table."""
+        column = self._head(label or one.label, one.documentation, width)
+        self.columns[name or one.name] = [
+            self.sheet.compute(
+                self.top + 1 + i, column, one, {**self.row(i), **env(i)}, display=display, lock="column"
+            )
+            for i in range(rows if rows is not None else self.n_rows)
+        ]
+
+    def looked_up(
+        self, name: str, label: str, find: Callable[[int], tuple[Any, Expr]], display: Display, *,
+        note: str = "", width: float = 12,
+    ) -> None:
+        """A column of look-ups: `find` gives each row's value and formula."""
+        column = self._head(label, note, width)
+        refs = []
+        for i in range(self.n_rows):
+            value, expr = find(i)
+            refs.append(self.sheet.formula(self.top + 1 + i, column, value, expr, display, lock="column"))
+        self.columns[name] = refs
+
+    def row(self, i: int) -> dict[str, Ref]:
+        """The cells of row `i` by column name."""
+        return {name: refs[i] for name, refs in self.columns.items() if i < len(refs)}
+
+    def range(self, name: str) -> Range:
+        """A whole column."""
+        return Range(tuple(self.columns[name]))
+
+
+@dataclass
+class Wiring:
+    """Inputs by the name that formulas read them under, and the tables."""
+
+    inputs: dict[str, Ref] = field(default_factory=dict)
+    names: dict[str, Ref | Range] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    lists: dict[str, Range] = field(default_factory=dict)
+
+
+def titled(name: str, title: str, about: str, **more: Any) -> Sheet:
+    """A sheet with its title and a line on what it is for."""
+    sheet = Sheet(name, about=about, **more)
+    sheet.text(0, 0, title, "title")
+    sheet.text(1, 0, about, "subtitle")
+    return sheet

@@ -1,0 +1,160 @@
+"""Small formulas of the workbook that are words or look-ups of the page, not sizing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.formula import both, formula, is_number, join_text, number_where, ratio, remainder, where
+from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, WHOLE
+
+
+@formula("Precision in use", TEXT)
+def dtype_in_use(asked_dtype: Any, own_dtype: Any) -> Any:
+    """The precision asked for, or the checkpoint's own where that is `auto`.
+
+    Source: INTERFACE (dtypes).
+    """
+    return where(asked_dtype == "auto", own_dtype, asked_dtype)
+
+
+@formula("Amount", ONE_DECIMAL)
+def in_unit(amount_bytes: Any, unit_bytes: Any) -> Any:
+    """Bytes in the unit of the page: GiB (2^30 bytes) or GB (10^9 bytes).
+
+    Source: definition.
+    """
+    return amount_bytes / unit_bytes
+
+
+@formula("Prompt tokens")
+def prompt_tokens(context_tokens: Any, answer_tokens: Any) -> Any:
+    """Tokens of the prompt: the context less the answer.
+
+    Source: definition.
+    """
+    return where(context_tokens > answer_tokens, context_tokens - answer_tokens, 0)
+
+
+@formula("Short form of a token count", TEXT)
+def short_tokens(tokens: Any, tokens_per_k: Any) -> Any:
+    """131,072 as 128k; a number that is no multiple of 1,024 as it is.
+
+    Source: 1k is 1,024 tokens.
+    """
+    return where(remainder(tokens, tokens_per_k) == 0, join_text(tokens / tokens_per_k, "k"), join_text(tokens))
+
+
+@formula("Position of a profile", PLAIN)
+def profile_position(gpu_row: Any, tp_position: Any, n_tensor_parallel_sizes: Any) -> Any:
+    """The column of a GPU and tensor-parallel size among the profiles, from 1.
+
+    Source: the order of the Profiles sheet.
+    """
+    return (gpu_row - 1) * n_tensor_parallel_sizes + tp_position
+
+
+@formula("Position of a load", PLAIN)
+def cell_position(
+    model_row: Any, workload_position: Any, tier_position: Any, n_workloads: Any, n_tiers: Any
+) -> Any:
+    """The row of a model, workload and tier among the loads, from 1.
+
+    Source: the order of the Workings sheet.
+    """
+    return ((model_row - 1) * n_workloads + workload_position - 1) * n_tiers + tier_position
+
+
+@formula("What to rent", TEXT)
+def rent_words(n_instances: Any, instance: Any) -> Any:
+    """The number of instances and their name, or the reason why there are none.
+
+    Source: the choice on Workings.
+    """
+    return where(is_number(n_instances), join_text(n_instances, " × ", instance), instance)
+
+
+@formula("Fit", TEXT)
+def fit_word(n_instances: Any, headroom: Any, tight_below: Any, within_limit: Any) -> Any:
+    """fits, tight (little headroom), none fits, or over limit.
+
+    Source: headroom against the share on Inputs.
+    """
+    held = where(is_number(n_instances), where(headroom < tight_below, "tight", "fits"), "none fits")
+    return where(within_limit == 1, held, "over limit")
+
+
+@formula("GPUs of the replicas")
+def n_gpus(n_replicas: Any, tensor_parallel_size: Any, pipeline_stages: Any) -> Any:
+    """GPUs that the replicas use: replicas x TP x PP.
+
+    Source: INTERFACE (GPUs of one replica).
+    """
+    return number_where(is_number(n_replicas), n_replicas * tensor_parallel_size * pipeline_stages)
+
+
+@formula("Headroom", PERCENT)
+def headroom(load_requests: Any, sequences: Any, n_replicas: Any) -> Any:
+    """The share of what the replicas could hold that the load leaves free.
+
+    Source: 1 - load / (replicas x sequences per replica).
+    """
+    return number_where(is_number(n_replicas), 1 - ratio(load_requests, sequences * n_replicas, 1))
+
+
+@formula("Dearer by", PERCENT)
+def dearer_by(monthly_usd: Any, runner_up_monthly_usd: Any) -> Any:
+    """By how much the runner-up costs more.
+
+    Source: definition.
+    """
+    return number_where(is_number(runner_up_monthly_usd), ratio(runner_up_monthly_usd, monthly_usd) - 1)
+
+
+@formula("Age in days", WHOLE)
+def age_days(as_of: Any, price_date: Any) -> Any:
+    """Days from a price's date to the sheet's date.
+
+    Source: definition.
+    """
+    return number_where(is_number(price_date), as_of - price_date)
+
+
+@formula("Price age", TEXT)
+def age_word(age_days: Any, stale_after_days: Any) -> Any:
+    """`old` where the price is older than the sheet allows.
+
+    Source: the limit on Inputs.
+    """
+    return where(is_number(age_days), where(age_days > stale_after_days, "old", "ok"), "-")
+
+
+@formula("Breaks at", TEXT)
+def breaking_point(model: Any, context_words: Any, n_instances: Any, rent: Any, replica_words: Any,
+                   total_sequences: Any, next_request: Any) -> Any:
+    """Where the recommended hardware stops holding the load.
+
+    Source: sequences per replica x replicas.
+    """
+    held = join_text(
+        model, " at ", context_words, " on ", rent, ": ", total_sequences, " requests in flight fit",
+        replica_words, "; request ", next_request, " does not.",
+    )
+    return where(is_number(n_instances), held, join_text(model, " at ", context_words, ": ", rent, "."))
+
+
+@formula("Check", TEXT)
+def check_word(holds: Any) -> Any:
+    """OK, or CHECK where a check fails.
+
+    Source: definition.
+    """
+    return where(holds == 1, "OK", "CHECK")
+
+
+@formula("All GPUs known", PLAIN)
+def share_ok(value: Any) -> Any:
+    """1 where a share lies above 0 and at most 1.
+
+    Source: definition.
+    """
+    return where(both(value > 0, value <= 1), 1, 0)

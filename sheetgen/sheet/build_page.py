@@ -1,0 +1,77 @@
+"""From the answer to the one page: every word and number that all writers draw."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from sheetgen.catalog import guidance
+from sheetgen.catalog.load import Catalog
+from sheetgen.recommend import Solution, short_tokens
+from sheetgen.scenario.question import Question
+from sheetgen.sheet import notes
+from sheetgen.sheet.answers import bars, cards, matrix
+from sheetgen.sheet.fingerprints import fingerprints_for
+from sheetgen.sheet.levers import levers
+from sheetgen.sheet.model_facts import model_facts
+from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.wording import plural, share
+from sheetgen.units import UNIT_NAMES
+
+TITLE = "LLM serving sizing sheet"
+
+
+def build_page(solved: Solution, catalog: Catalog) -> OnePage:
+    """The page of an answer. What is tight and what is stale is in the catalogs' assumptions."""
+    question = solved.question
+    known = guidance.assumptions(catalog)
+    deaths = fingerprints_for(solved, catalog)
+    stale_after = guidance.number(known, "stale_after_days")
+    return OnePage(
+        title=TITLE,
+        question=_question(question),
+        precision_line=_precision(question),
+        as_of=question.as_of.isoformat(),
+        price_banner=notes.price_banner(question, stale_after),
+        version=_version(),
+        catalog=question.catalog_sha256[:8],
+        unit=UNIT_NAMES[question.settings.units],
+        paper=question.settings.paper,
+        cards=cards(solved),
+        matrix=matrix(solved, guidance.number(known, "tight_below")),
+        models=model_facts(solved),
+        bars=bars(solved),
+        fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(deaths)),
+        levers=levers(solved),
+        instances=notes.instance_rows(solved, stale_after),
+        left_out=notes.left_out(question),
+        assumptions=tuple(notes.assumption_lines(question, known)),
+        sources=notes.sources(solved),
+    )
+
+
+def _question(question: Question) -> str:
+    workload, tier = question.workloads[question.headline[0]], question.tiers[question.headline[1]]
+    context = short_tokens(workload.context_tokens)
+    return f"{workload.name} ({context} tokens), {plural(tier, 'request')} in flight"
+
+
+def _precision(question: Question) -> str:
+    settings, engine = question.settings, question.engine
+    weights = "/".join(dict.fromkeys(m.weight_dtype for m in question.models))
+    kv = "/".join(dict.fromkeys(m.kv_cache_dtype for m in question.models))
+    active = settings.active_fraction
+    return " · ".join(
+        (
+            f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
+            f"KV cache {kv}",
+            f"{engine.name} {engine.default_version}",
+            "every user counted as in flight" if active == 1 else f"{share(active)} of the users in flight",
+        )
+    )
+
+
+def _version() -> str:
+    try:
+        return version("sheetgen")
+    except PackageNotFoundError:
+        return "unknown"

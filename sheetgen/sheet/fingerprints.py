@@ -1,0 +1,219 @@
+"""Where a deployment dies, with the numbers of this sheet: for the page, the workbook and the JSON.
+
+The numbers are those of one model at the headline load: the largest one whose replica needs no pipeline
+stages, because its GPUs can be read one by one; the largest of all where every replica has stages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sheetgen.catalog import guidance
+from sheetgen.catalog.load import Catalog
+from sheetgen.recommend import Solution, short_tokens
+from sheetgen.sheet import one_page
+from sheetgen.sheet.answers import Fit, headline_rows
+from sheetgen.sheet.wording import named_size, plural
+from sheetgen.sizing import kv_cache, memory
+from sheetgen.units import GIB
+
+FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with
+FEWER_SEQUENCES = 256
+_ARROWS = {"raise": "↑", "lower": "↓"}
+_SHOWN_FIXES = 3
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One change in the words of this sheet's engine."""
+
+    flag: str  # "--max-model-len"; what to change in words where the engine has no flag for it
+    direction: str  # raise | lower | set | unset | free
+    value: str | None
+    reason: str
+    cost: str
+
+    @property
+    def short(self) -> str:
+        """max_model_len ↓: the name as the engine's Python has it, which does not break at a line's end."""
+        name = self.flag.lstrip("-").replace("-", "_") if self.flag.startswith("--") else self.flag
+        if self.direction == "unset":
+            return f"without {name}"
+        value = self.value if self.direction == "set" or (self.value or "").isdigit() else None
+        return " ".join(filter(None, (name, _ARROWS.get(self.direction), value)))
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """One way to die. `here` says it with this sheet's numbers; `numbers` has them raw (bytes, tokens)."""
+
+    label: str
+    where: str
+    bill: str
+    looks_like: str
+    symptom: str
+    log_lines: tuple[str, ...]
+    fixes: tuple[Fix, ...]
+    leave_alone: str
+    here: str
+    numbers: dict[str, float | int | str]
+    sources: tuple[one_page.Source, ...]
+
+    @property
+    def change(self) -> str:
+        """The first fixes, for the page."""
+        return " · ".join(fix.short for fix in self.fixes[:_SHOWN_FIXES])
+
+    def on_page(self, named: bool) -> one_page.Fingerprint:
+        """The row of the page; only the first one has the model `named`."""
+        here = self.here if named else self.here.removeprefix(f"{self.numbers.get('model_name')}: ")
+        return one_page.Fingerprint(self.where, self.bill, self.looks_like, self.change, here)
+
+
+def fingerprints_for(solved: Solution, catalog: Catalog) -> tuple[Fingerprint, ...]:
+    """Every fingerprint of the catalogs, for the engine and with the numbers of this sheet."""
+    engine = solved.question.engine.engine
+    fit = subject(solved)
+    numbers = numbers_of(fit) if fit else {}
+    words = _sentences(numbers, solved.question.settings.units) if fit else {}
+    return tuple(
+        Fingerprint(
+            label=one.label,
+            where=one.where,
+            bill=one.bill,
+            looks_like=one.looks_like,
+            symptom=one.symptom,
+            log_lines=tuple(one.log_lines.get(engine, ())),
+            fixes=tuple(
+                Fix(fix.flags.get(engine, fix.what), fix.direction, fix.value, fix.reason, fix.cost)
+                for fix in one.fixes
+            ),
+            leave_alone=one.leave_alone or "",
+            here=words.get(one.label, ""),
+            numbers=numbers,
+            sources=tuple(one_page.Source(s.text, s.url) for s in one.sources),
+        )
+        for one in guidance.fingerprints(catalog)
+    )
+
+
+def subject(solved: Solution) -> Fit | None:
+    """The headline cell whose numbers are told, or nothing where no model fits."""
+    fits = [fit for row in headline_rows(solved) if (fit := Fit.of(solved, row))]
+    weights = solved.models["weights_bytes"]
+    return max(fits, key=lambda f: (f.choice.pipeline_parallel_size == 1, weights[f.model]), default=None)
+
+
+def numbers_of(fit: Fit) -> dict[str, float | int | str]:
+    """The raw numbers of the subject: what one GPU of a replica (its fullest stage) has and keeps."""
+    question, choice = fit.solved.question, fit.choice
+    cell, model = question.cells[fit.row], question.models[fit.model]
+    stages, n_layers = choice.pipeline_parallel_size, model.model.n_layers
+    part = -(-n_layers // stages) / n_layers
+    layers = fit.pool("layer_bytes_per_gpu") * part
+    staged = stages > 1
+    pool = fit.pool("layer_budget_bytes") - layers if staged else fit.pool("kv_budget_bytes_per_gpu")
+    ends = fit.pool("stage_ends_bytes") / fit.tensor_parallel_size
+    per_replica = -(-int(fit.load("load_requests")) // (choice.n_replicas - question.settings.spare_replicas))
+    longest_allowed = int(model.model.max_context_tokens or cell.context_tokens)
+    activation = {k: fit.pool(k) for k in memory.activation_bytes_per_gpu.inputs}
+    fewer = {"max_num_batched_tokens": min(FEWER_TOKENS, activation["max_num_batched_tokens"])}
+    sampler = activation | {"max_num_batched_tokens": 0}
+    less = sampler | {"max_num_seqs": min(FEWER_SEQUENCES, sampler["max_num_seqs"])}
+    return {
+        "model": model.model.id,
+        "model_name": model.model.name,
+        "instance": fit.candidate.instance,
+        "gpu": fit.candidate.gpu.short_name,
+        "weight_dtype": model.weight_dtype,
+        "n_gpus_per_replica": fit.gpus_per_replica,
+        "tensor_parallel_size": fit.tensor_parallel_size,
+        "pipeline_parallel_size": stages,
+        "n_replicas": choice.n_replicas,
+        "context_tokens": cell.context_tokens,
+        "input_tokens": cell.input_tokens,
+        "concurrent_requests": cell.concurrent_requests,
+        "requests_per_replica": per_replica,
+        "sequences_held": choice.sequences_per_replica,
+        "next_request": choice.sequences_per_replica + 1,
+        "max_num_seqs": int(activation["max_num_seqs"]),
+        "max_num_batched_tokens": int(activation["max_num_batched_tokens"]),
+        "gpu_memory_utilization": question.settings.gpu_memory_utilization,
+        "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
+        "memory_budget_bytes": fit.pool("memory_budget_bytes"),
+        "kv_pool_bytes_per_gpu": pool,
+        "kv_bytes_per_sequence_per_gpu": fit.load("charge_bytes") * part,
+        "kv_bytes_per_sequence_per_gpu_at_limit": _charge(fit, longest_allowed) * part,
+        "max_context_tokens": longest_allowed,
+        "longest_tokens_at_load": _longest(fit, per_replica, pool / part, longest_allowed),
+        "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
+        "weights_bytes_per_gpu": layers + ends if staged else fit.pool("loaded_weights_bytes_per_gpu"),
+        "activation_bytes_per_gpu": fit.pool("activation_bytes_per_gpu"),
+        "activation_bytes_at_fewer_tokens": float(memory.activation_bytes_per_gpu.of(activation | fewer)),
+        "vocab_size": model.model.vocab_size,
+        "sampler_bytes": float(memory.activation_bytes_per_gpu.of(sampler)),
+        "sampler_bytes_at_fewer_sequences": float(memory.activation_bytes_per_gpu.of(less)),
+        "cuda_graph_bytes_per_gpu": question.engine.cuda_graph_gib * GIB,
+        "graphs_in_budget": int(question.engine.graphs_in_budget),
+    }
+
+
+def _charge(fit: Fit, tokens: int) -> float:
+    """What admission charges a sequence of that many tokens on one rank, without stages."""
+    values = {name: fit.load(name) for name in kv_cache.charge_bytes.inputs}
+    return float(kv_cache.charge_bytes.of(values | {"charged_tokens": tokens}))
+
+
+def _longest(fit: Fit, requests: int, pool: float, most: int) -> int:
+    """The longest context at which that many requests still fit on a replica."""
+    low, high = 0, most
+    while low < high:
+        middle = -(-(low + high) // 2)
+        if _charge(fit, middle) * requests <= pool:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _sentences(n: dict[str, Any], units: str) -> dict[str, str]:
+    """By label, the fingerprint in this sheet's numbers."""
+    name, context = n["model_name"], short_tokens(n["context_tokens"])
+    gpus = f"{n['n_gpus_per_replica']}× {n['gpu']}"
+    outside = n["gpu_memory_bytes"] - n["memory_budget_bytes"]
+    requests, limit = plural(n["requests_per_replica"], "request"), short_tokens(n["max_context_tokens"])
+
+    def b(key: str) -> str:
+        return named_size(n[key], units)
+
+    if n["longest_tokens_at_load"] >= n["max_context_tokens"]:
+        growing = f"{requests} fit even at the model's {limit} each"
+    else:
+        growing = f"{requests} fill the pool at {n['longest_tokens_at_load']:,} tokens each"
+    capped = n["sequences_held"] == n["max_num_seqs"]
+    spike = f"at {context} {gpus} hold {n['sequences_held']:,}; request {n['next_request']:,} "
+    spike += "waits (max_num_seqs)" if capped else "does not fit"
+    prefill = f"{n['max_num_batched_tokens']:,} tokens a step: activations {b('activation_bytes_per_gpu')} a GPU"
+    if n["activation_bytes_at_fewer_tokens"] < n["activation_bytes_per_gpu"]:
+        prefill += f", {b('activation_bytes_at_fewer_tokens')} at {FEWER_TOKENS:,}"
+    pool = f"a {context} request takes {b('kv_bytes_per_sequence_per_gpu')} of {b('kv_pool_bytes_per_gpu')} a GPU"
+    if n["max_context_tokens"] > n["context_tokens"]:
+        pool += f", a {limit} one {b('kv_bytes_per_sequence_per_gpu_at_limit')}"
+    graphs = f"graphs take about {b('cuda_graph_bytes_per_gpu')} a GPU, "
+    graphs += "inside the pool's share" if n["graphs_in_budget"] else f"of {named_size(outside, units)} left out"
+    weights = f"{b('weights_bytes')} in {n['weight_dtype']}, {b('weights_bytes_per_gpu')} "
+    weights += f"of each GPU's {b('memory_budget_bytes')}"
+    sampler = f"{n['max_num_seqs']:,} requests take {b('sampler_bytes')} a GPU"
+    if n["max_num_seqs"] > FEWER_SEQUENCES:
+        sampler += f", {FEWER_SEQUENCES:,} take {b('sampler_bytes_at_fewer_sequences')}"
+    said = {
+        "long_completion": growing,
+        "concurrency_spike": spike,
+        "prefill_long_prompt": prefill,
+        "startup_weights_do_not_fit": weights,
+        "startup_kv_pool_too_small": pool,
+        "startup_workspace_or_cuda_graph": graphs,
+        "sampler_logits_peak": sampler,
+    }
+    return {label: f"{name}: {text}" for label, text in said.items()}

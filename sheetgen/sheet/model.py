@@ -1,0 +1,249 @@
+"""Sheets as data: cells with a value and the formula it came from, wired by reference before anyone draws them.
+
+A cell's `value` is what Python computed; its `formula` is the same function read with cell references. Both
+come from one call of `compute`, so a value and its formula cannot be wired differently.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sheetgen.errors import PageError
+from sheetgen.formula import Expr, Formula
+from sheetgen.units import TEXT, Display
+
+EXCEL_DAY_ZERO = datetime.date(1899, 12, 30)
+NONE = "-"  # what a formula shows where there is no number; never 0, which would read as free
+
+
+@dataclass
+class Validation:
+    """What an input accepts: a list (of another range's values) or a number within bounds."""
+
+    title: str
+    message: str
+    source: str | None = None
+    low: float | None = None
+    high: float | None = None
+    whole: bool = False
+
+
+@dataclass
+class Cell:
+    """One cell. `role` says what it is (input, computed, head, ...); the writer says how that looks."""
+
+    value: Any
+    role: str = "text"
+    display: Display = TEXT
+    formula: Expr | None = None
+    note: str = ""
+    url: str | None = None
+    validation: Validation | None = None
+    span: int = 1  # columns merged, for long text
+
+
+def column_name(column: int) -> str:
+    """0 is A, 26 is AA."""
+    name = ""
+    column += 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        name = chr(65 + rest) + name
+    return name
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A placed cell: where it is, what it holds, and which part of its address a copied formula keeps."""
+
+    sheet: str
+    row: int
+    column: int
+    value: Any
+    name: str | None = None
+    lock: str = "both"  # both | column (a table's row) | row (a matrix's head)
+
+    def expr(self, here: str) -> Expr:
+        """This cell as seen from sheet `here`."""
+        if self.name:
+            return Expr(self.name)
+        letters = ("$" if self.lock in ("both", "column") else "") + column_name(self.column)
+        digits = ("$" if self.lock in ("both", "row") else "") + str(self.row + 1)
+        return Expr(_sheet_prefix(self.sheet, here) + letters + digits)
+
+
+@dataclass(frozen=True)
+class Range:
+    """A row or column of placed cells, read as a whole."""
+
+    refs: tuple[Ref, ...]
+    lock: str = "both"  # both | rows (a column whose rows stay) | columns (a row that moves down)
+
+    @property
+    def value(self) -> Any:
+        import numpy
+
+        values = [r.value for r in self.refs]
+        if all(isinstance(v, (int, float)) or v in (None, NONE) for v in values):
+            return numpy.array([v if isinstance(v, (int, float)) else numpy.nan for v in values], float)
+        return numpy.array(["" if v is None else v for v in values], object)
+
+    def expr(self, here: str) -> Expr:
+        first, last = self.refs[0], self.refs[-1]
+        row = "" if self.lock == "columns" else "$"
+        a = f"${column_name(first.column)}{row}{first.row + 1}"
+        b = f"${column_name(last.column)}{row}{last.row + 1}"
+        return Expr(f"{_sheet_prefix(first.sheet, here)}{a}:{b}")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a look-up gives: the value, and how the look-up is written on a sheet."""
+
+    value: Any
+    write: Callable[[str], Expr]
+
+    def expr(self, here: str) -> Expr:
+        """The look-up as seen from sheet `here`."""
+        return self.write(here)
+
+
+def _sheet_prefix(sheet: str, here: str) -> str:
+    if sheet == here:
+        return ""
+    return f"'{sheet}'!" if re.search(r"\W", sheet) else f"{sheet}!"
+
+
+Source = Ref | Range | Found  # what a formula may read
+
+
+@dataclass
+class Sheet:
+    """One worksheet being filled. Rows and columns count from 0."""
+
+    name: str
+    landscape: bool = True
+    one_page: bool = False
+    freeze: tuple[int, int] = (0, 0)
+    about: str = ""
+    cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
+    widths: dict[int, float] = field(default_factory=dict)
+    heights: dict[int, float] = field(default_factory=dict)
+    status_cells: list[tuple[int, int]] = field(default_factory=list)
+    repeat_rows: tuple[int, int] | None = None
+    charts: list[Chart] = field(default_factory=list)
+
+    def put(self, row: int, column: int, cell: Cell, name: str | None = None, lock: str = "both") -> Ref:
+        """Place a cell; placing two on one address is a bug."""
+        if (row, column) in self.cells:
+            raise PageError(f"{self.name}!{column_name(column)}{row + 1} is used twice")
+        self.cells[row, column] = cell
+        return Ref(self.name, row, column, cell.value, name, lock)
+
+    def text(self, row: int, column: int, value: Any, role: str = "text", **more: Any) -> Ref:
+        """Place a text."""
+        return self.put(row, column, Cell(value, role, **more))
+
+    def compute(
+        self,
+        row: int,
+        column: int,
+        one: Formula,
+        env: Mapping[str, Source],
+        *,
+        role: str = "computed",
+        display: Display | None = None,
+        name: str | None = None,
+        lock: str = "both",
+    ) -> Ref:
+        """Place what `one` gives for the cells in `env`: the value, and the formula that Excel evaluates."""
+        missing = [i for i in one.inputs if i not in env]
+        if missing:
+            raise KeyError(f"{self.name}: formula {one.name!r} reads {missing[0]!r}, which no cell provides")
+        value = plain(one.of({i: _number(env[i].value) for i in one.inputs}))
+        text = one.of({i: env[i].expr(self.name) for i in one.inputs})
+        return self.put(row, column, Cell(value, role, display or one.display, formula=text), name, lock)
+
+    def link(self, row: int, column: int, ref: Ref, display: Display, role: str = "link", **more: Any) -> Ref:
+        """Place what another cell holds."""
+        return self.put(row, column, Cell(plain(ref.value), role, display, formula=ref.expr(self.name), **more))
+
+    def formula(
+        self, row: int, column: int, value: Any, expr: Expr, display: Display, role: str = "computed", **more: Any
+    ) -> Ref:
+        """Place a formula with the value it has: look-ups, which carry no arithmetic."""
+        name, lock = more.pop("name", None), more.pop("lock", "both")
+        return self.put(row, column, Cell(plain(value), role, display, formula=expr, **more), name, lock)
+
+
+@dataclass
+class Chart:
+    """A native bar chart over cells of this sheet."""
+
+    row: int
+    column: int
+    title: str
+    alt_text: str
+    categories: tuple[Ref, Ref]
+    series: list[tuple[str, Ref, Ref, str]]  # title, first, last, colour
+    width: int
+    height: int
+    axis: str
+
+
+@dataclass
+class Book:
+    """All sheets, the defined names, and what the file says of itself."""
+
+    sheets: list[Sheet]
+    names: dict[str, Ref | Range]
+    properties: dict[str, str]
+    created: Any
+    paper: str
+
+
+def plain(value: Any) -> Any:
+    """A Python value for a cell: numpy's scalars unwrapped, NaN as the sign for none."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, datetime.date):
+        return (value - EXCEL_DAY_ZERO).days
+    if isinstance(value, float) and value != value:
+        return NONE
+    if isinstance(value, float) and value == int(value) and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+def _number(value: Any) -> Any:
+    """A cell's value as formulas read it: no number is NaN, a date its day count."""
+    if value is None or (isinstance(value, str) and value == NONE):
+        return float("nan")
+    if isinstance(value, datetime.date):
+        return (value - EXCEL_DAY_ZERO).days
+    return value
+
+
+def position(refs: Range, key: Ref, here: str) -> tuple[int, Expr]:
+    """Where `key` stands in a range of texts or numbers, from 1: the value and MATCH."""
+    values = [r.value for r in refs.refs]
+    return values.index(key.value) + 1, Expr(f"MATCH({key.expr(here).text},{refs.expr(here).text},0)")
+
+
+def pick(refs: Range, at: Ref, here: str) -> tuple[Any, Expr]:
+    """The entry of a range at a position from 1: the value and INDEX."""
+    return refs.refs[int(at.value) - 1].value, index(refs, at, here)
+
+
+def index(refs: Range, at: Ref, here: str) -> Expr:
+    """INDEX of a range at a cell's position."""
+    return Expr(f"INDEX({refs.expr(here).text},{at.expr(here).text})")
+
+
+def found(refs: Range, at: Ref) -> Found:
+    """`pick` as something that a formula may read."""
+    return Found(refs.refs[int(at.value) - 1].value, lambda here: index(refs, at, here))

@@ -1,0 +1,153 @@
+"""The small print of the page: the date of the prices, what was left out, what is assumed, the sources."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+
+from sheetgen.catalog.guidance import Assumption
+from sheetgen.recommend import Solution
+from sheetgen.scenario.question import Question
+from sheetgen.sheet.answers import used_for, used_instances
+from sheetgen.sheet.one_page import InstanceRow, Source
+from sheetgen.sheet.wording import named_size, plain, provider_name, share
+from sheetgen.units import TWO_DECIMALS, USD_CENTS
+
+UNKNOWN_DATE = "date unknown"
+_SHOWN_REASONS = 3
+_URL = re.compile(r"https?://[^\s;,)]+")
+_PAPERS = (
+    ("Grouped keys and values: arXiv:2305.13245", "https://arxiv.org/abs/2305.13245"),
+    ("Paged KV cache: arXiv:2309.06180", "https://arxiv.org/abs/2309.06180"),
+)
+
+
+def day_of(text: str | None) -> datetime.date | None:
+    """The first day that a date such as 2026, 2026-01 or 2026-01-20 may mean; nothing where there is none."""
+    parts = [int(part) for part in (text or "").split("-") if part.isdigit()]
+    return datetime.date(*[*parts, 1, 1][:3]) if parts else None
+
+
+def is_stale(price_as_of: str | None, as_of: datetime.date, stale_after_days: float) -> bool:
+    """Whether a price is older than allowed; one without a date counts as old."""
+    day = day_of(price_as_of)
+    return day is None or (as_of - day).days > stale_after_days
+
+
+def price_banner(question: Question, stale_after_days: float) -> str:
+    """The purchase class and the oldest price of all that took part."""
+    dates = [c.price_as_of for c in question.candidates]
+    oldest = min(dates, key=lambda d: day_of(d) or datetime.date.min)
+    text = f"{question.settings.purchase} prices, the oldest of {oldest or UNKNOWN_DATE}"
+    n_old = sum(is_stale(d, question.as_of, stale_after_days) for d in dates)
+    return f"{text}; {n_old} of {len(dates)} older than {plain(stale_after_days)} days" if n_old else text
+
+
+def left_out(question: Question) -> str:
+    """How many instances took part, and why the rest did not: the commonest reasons."""
+    reasons = sorted(question.left_out, key=lambda pair: -pair[1])
+    said = [f"{count:,} {why}" for why, count in reasons[:_SHOWN_REASONS]]
+    others = sum(count for _, count in reasons[_SHOWN_REASONS:])
+    if others:
+        said.append(f"{others:,} for other reasons")
+    total = f"{len(question.candidates):,} candidates"
+    return f"{total}; left out: {', '.join(said)}." if said else f"{total}; none left out."
+
+
+def instance_rows(solved: Solution, stale_after_days: float) -> tuple[InstanceRow, ...]:
+    """Every instance recommended somewhere: those of the headline load first, then by how often."""
+    question, used = solved.question, used_instances(solved)
+    headline = {i for i, rows in used.items() if any(_is_headline(question, row) for row in rows)}
+    order = sorted(used, key=lambda i: (i not in headline, -len(used[i]), i))
+    rows = []
+    for i in order:
+        one = question.candidates[i]
+        rows.append(
+            InstanceRow(
+                instance=one.instance,
+                provider=provider_name(one.provider),
+                gpus=f"{one.gpu_count}× {one.gpu.short_name}",
+                memory=f"{named_size(one.gpu_count * one.gpu.memory.engine_bytes, question.settings.units)}",
+                hourly=USD_CENTS.text(one.usd_per_hour),
+                region=one.region + (", assumed shape" if one.assumed_shape else ""),
+                price_date=one.price_as_of or UNKNOWN_DATE,
+                stale=is_stale(one.price_as_of, question.as_of, stale_after_days),
+                used_for=used_for(solved, used[i]),
+            )
+        )
+    return tuple(rows)
+
+
+def _is_headline(question: Question, row: int) -> bool:
+    return (question.cells[row].workload, question.cells[row].tier) == question.headline
+
+
+def assumption_lines(question: Question, known: dict[str, Assumption]) -> Iterator[str]:
+    """What the numbers rest on, each in one sentence with the value in use."""
+    settings, engine = question.settings, question.engine
+    blocks = f"paged in blocks of {settings.block_size}"
+    cache = "reserved at max_model_len" if settings.kv_reserved else blocks
+    used = TWO_DECIMALS.text(settings.gpu_memory_utilization)
+    yield (
+        f"{engine.name} {engine.default_version}, gpu_memory_utilization {used}, KV cache {cache}, "
+        "default batch limits."
+    )
+    logit, element = plain(engine.sampler_bytes_per_logit), plain(engine.activation_bytes_per_element)
+    apart = engine.non_torch_gib
+    yield (
+        f"Activations {logit} B a logit and {element} B a batched element; outside torch "
+        f"{plain(apart.tp1)} to {plain(apart.tp8)} GiB, CUDA graphs {plain(engine.cuda_graph_gib)} GiB a GPU."
+    )
+    yield "GPU memory is what the engine sees. Memory decides; speed is not sized."
+    for one in known.values():
+        if one.sentence:
+            yield one.sentence.replace("{value}", _value(one, settings))
+
+
+def _value(one: Assumption, settings: object) -> str:
+    """The value in use: the setting of that name, else the catalog's."""
+    value = getattr(settings, one.id, one.value)
+    if isinstance(value, tuple):
+        return " or ".join(filter(None, (", ".join(map(str, value[:-1])), str(value[-1]))))
+    if isinstance(value, str):
+        return value
+    return share(value) if one.unit.startswith("share") else plain(value)
+
+
+def sources(solved: Solution) -> tuple[Source, ...]:
+    """Where models, prices and the engine's accounting were read."""
+    question = solved.question
+    found: list[Source] = []
+    by_origin: dict[str, list[str]] = {}
+    for one in question.models:
+        origin = f"{_origin(one.model.source)}, checked {one.model.checked_on}"
+        by_origin.setdefault(origin, []).append(one.model.name)
+    for origin, names in by_origin.items():
+        found.append(_source(f"{'Models' if len(by_origin) == 1 else ', '.join(names)}: {origin}"))
+    used = [question.candidates[i] for i in used_instances(solved)]
+    prices = dict.fromkeys((c.provider, _price_origin(c.source), c.price_as_of or UNKNOWN_DATE) for c in used)
+    found += [_source(f"{provider_name(who)} prices: {origin}, {day}") for who, origin, day in prices]
+    found.append(_source(f"{question.engine.name}: {question.engine.accounting_source.split(' (')[0]}"))
+    found += [Source(text, url) for text, url in _PAPERS]
+    return tuple(found)
+
+
+def _origin(source: str) -> str:
+    """A model's source without the path inside its repository."""
+    place = re.match(r"github:([^:@]+)@?([0-9a-f]{0,8})", source)
+    if place is None:
+        return source
+    return f"{place[1]}@{place[2]}" if place[2] else place[1]
+
+
+def _price_origin(source: str) -> str:
+    """A price's source without the file inside its repository and what it says of the shape."""
+    first = source.split("; ")[0]
+    place = re.match(r"[\w.-]+/[\w.-]+@[0-9a-f]+", first)
+    return place[0] if place else first
+
+
+def _source(text: str) -> Source:
+    link = _URL.search(text)
+    return Source(text, link[0].rstrip(".") if link else None)

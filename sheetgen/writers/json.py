@@ -1,0 +1,179 @@
+"""The answer as JSON: what was asked, the candidates, every cell with its choice and the reasons against others.
+
+Same question, same bytes: keys in a fixed order, numbers as they are, no time but `as_of`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sheetgen.recommend import Choice, Solution, why_not
+from sheetgen.scenario.candidates import DEFAULT_PROVIDERS, Candidate
+from sheetgen.scenario.question import Question
+
+SCHEMA_VERSION = 1
+
+Record = dict[str, Any]
+
+
+def write_json(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = ()) -> bytes:
+    """`document` as UTF-8 text, indented, with a line break at the end."""
+    return text(document(solved, fingerprints)).encode()
+
+
+def text(value: Any) -> str:
+    """Any record as the JSON text that all commands print: no NaN, no escapes of plain letters."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = ()) -> Record:
+    """The whole answer as plain values; what does not apply is None."""
+    question = solved.question
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "as_of": question.as_of.isoformat(),
+        "inputs": inputs(question),
+        "candidates": [_candidate(c) for c in question.candidates],
+        "cells": [_cell(solved, row) for row in range(len(question.cells))],
+        "fingerprints": [dict(f) for f in fingerprints],
+        "sources": sources(question),
+    }
+
+
+def inputs(question: Question) -> Record:
+    """Every input, the defaults used among them."""
+    settings, filters = question.settings, question.filters
+    workload, tier = question.headline
+    return {
+        "models": [m.model.id for m in question.models],
+        "workloads": [
+            {
+                "id": w.id,
+                "context_tokens": w.context_tokens,
+                "input_tokens": w.input_tokens,
+                "output_tokens": w.output_tokens,
+            }
+            for w in question.workloads
+        ],
+        "tiers": list(question.tiers),
+        "engine": question.engine.engine,
+        "engine_version": question.engine.default_version,
+        **{k: v for k, v in vars(settings).items() if k not in ("kv_reserved", "hybrid_kv_manager")},
+        "kv_allocation": "reserved" if settings.kv_reserved else "paged",
+        "hybrid_kv_manager": bool(settings.hybrid_kv_manager),
+        "providers": list(filters.providers or (() if filters.instances else DEFAULT_PROVIDERS)),
+        "gpus": list(filters.gpus),
+        "instances": list(filters.instances),
+        "region": filters.region or None,
+        "headline": f"{question.workloads[workload].id}:{question.tiers[tier]}",
+        "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
+        "catalog_sha256": question.catalog_sha256,
+    }
+
+
+def _candidate(one: Candidate) -> Record:
+    return {
+        "instance": one.instance,
+        "provider": one.provider,
+        "gpu": one.gpu.id,
+        "gpu_count": one.gpu_count,
+        "purchase": one.purchase,
+        "hourly_usd": one.usd_per_hour,
+        "price_as_of": one.price_as_of,
+        "region": one.region,
+        "assumed_shape": one.assumed_shape,
+    }
+
+
+def _cell(solved: Solution, row: int) -> Record:
+    question = solved.question
+    cell, choice = question.cells[row], solved.choices[row]
+    model = question.models[cell.model]
+    return {
+        "model": model.model.id,
+        "workload": question.workloads[cell.workload].id,
+        "tier": question.tiers[cell.tier],
+        "context_tokens": cell.context_tokens,
+        "concurrent_requests": cell.concurrent_requests,
+        "weight_dtype": model.weight_dtype,
+        "kv_cache_dtype": model.kv_cache_dtype,
+        "weights_bytes": int(solved.models["weights_bytes"][cell.model]),
+        "kv_bytes": int(solved.cells["kv_bytes"][row]),
+        "verdict": choice.verdict,
+        **_chosen(solved, choice),
+        "sized_by": None if choice.slot is None else "memory",
+        "runner_up": _runner_up(solved, choice, row),
+        "why_not": [{"instance": i, "reason": r} for i, r in why_not(solved, row)],
+    }
+
+
+def _chosen(solved: Solution, choice: Choice) -> Record:
+    """The recommendation of a cell, all None where nothing holds it."""
+    if choice.slot is None:
+        return dict.fromkeys(CHOSEN)
+    candidate = solved.candidate(choice.slot)
+    size = solved.tensor_parallel_size(choice.slot)
+    values = (
+        candidate.instance,
+        candidate.gpu.id,
+        candidate.purchase,
+        size,
+        choice.pipeline_parallel_size,
+        choice.sequences_per_replica,
+        choice.n_replicas,
+        choice.n_replicas * size * choice.pipeline_parallel_size,
+        choice.n_instances,
+        choice.hourly_usd,
+        choice.monthly_usd,
+        choice.headroom_fraction,
+    )
+    return dict(zip(CHOSEN, values, strict=True))
+
+
+CHOSEN = (
+    "instance", "gpu", "purchase", "tensor_parallel_size", "pipeline_parallel_size", "sequences_per_replica",
+    "n_replicas", "n_gpus", "n_instances", "hourly_usd", "monthly_usd", "headroom_fraction",
+)  # fmt: skip
+
+
+def _runner_up(solved: Solution, choice: Choice, row: int) -> Record | None:
+    if choice.runner_up is None:
+        return None
+    candidate, costs = solved.candidate(choice.runner_up), solved.costs
+    at = (row, choice.runner_up)
+    size = solved.tensor_parallel_size(choice.runner_up)
+    stages, replicas = int(costs["pipeline_stages"][at]), int(costs["n_replicas"][at])
+    return {
+        "instance": candidate.instance,
+        "provider": candidate.provider,
+        "gpu": candidate.gpu.id,
+        "tensor_parallel_size": size,
+        "pipeline_parallel_size": stages,
+        "n_replicas": replicas,
+        "n_gpus": replicas * size * stages,
+        "n_instances": int(costs["n_instances"][at]),
+        "hourly_usd": float(costs["hourly_usd"][at]),
+        "monthly_usd": choice.runner_up_monthly_usd,
+    }
+
+
+def sources(question: Question) -> list[Record]:
+    """Where the figures come from: one entry per model, GPU, recommended-from instance, workload and engine."""
+    found = [("model", m.model.id, m.model.source, m.model.checked_on) for m in question.models]
+    found += [("gpu", g.id, f"memory: {g.memory.source}; {g.source}", g.checked_on) for g in question.gpus]
+    found += [("instance", c.instance, c.source, c.price_as_of) for c in question.candidates]
+    found += [("workload", w.id, w.source, None) for w in question.workloads]  # type: ignore[misc]
+    engine = question.engine
+    found += [
+        ("engine", f"{engine.engine} {part}", source, engine.checked_on)
+        for part, source in (
+            ("accounting", engine.accounting_source),
+            ("activations", engine.activation_source),
+            ("non-torch memory", engine.non_torch_source),
+            ("CUDA graphs", engine.cuda_graph_source),
+            ("batch limits", engine.batch_defaults_source),
+        )
+    ]
+    return [{"kind": k, "id": i, "source": s, "date": d} for k, i, s, d in found]

@@ -1,0 +1,135 @@
+"""The page as a PDF: exactly one A4 or Letter page, the bundled fonts, nothing fetched, the same bytes every time.
+
+The page is set ever more tightly until it holds everything; what is left over is given back to it as space.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from sheetgen.errors import MissingLibraryError, PageError, shown
+from sheetgen.sheet.one_page import OnePage
+from sheetgen.writers.html import DENSITIES, FONTS, Density, render_html
+from sheetgen.writers.page_gates import height_left, overflows
+
+_MISSING = (
+    "The PDF needs Pango, which is not installed. Debian, Ubuntu: apt-get install libpangoft2-1.0-0"
+    " libharfbuzz-subset0. macOS: brew install pango."
+)
+_MOST_PAD = 2.2  # points that a table cell may gain above and below; the rest of the space goes between sections
+N_GAPS = 6  # gaps that lie below one another, from the head of the page to its foot
+_ENDLESS = 4000.0  # points
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The page laid out once. `left` is the height it does not use, in points: below 0 where it needs more."""
+
+    density: Density
+    document: Any
+    problems: list[str]
+    left: float
+
+
+def write_pdf(page: OnePage, *, templates: Path) -> bytes:
+    """The PDF's bytes.
+
+    Raises PageError where the page cannot hold everything at the smallest print, and MissingLibraryError where Pango
+    is not installed.
+    """
+    return bytes(lay_out(page, templates=templates).document.write_pdf())
+
+
+def lay_out(page: OnePage, *, templates: Path) -> Layout:
+    """The page at the roomiest density that holds it, with the space left over shared out."""
+    for density in DENSITIES:
+        tall = _lay_out(page, templates, density, tall=True)
+        if tall.left >= 0 and not tall.problems:
+            return _filled(page, templates, tall)
+    raise PageError(_too_much(page, tall))
+
+
+def _lay_out(page: OnePage, templates: Path, density: Density, *, tall: bool = False) -> Layout:
+    """The page at one density; `tall` on paper without end, which tells how much it is too long."""
+    weasyprint = _weasyprint()
+    extra = _ENDLESS if tall else 0.0
+    html = render_html(page, templates=templates, density=density, embed_fonts=False, extra_height=extra)
+    fetcher = assets_only(templates)
+    document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
+    problems = list(fetcher.refused)
+    if len(document.pages) > 1:
+        problems.append(f"it needs {len(document.pages)} pages")
+    problems += overflows(document.pages[0])
+    return Layout(density, document, problems, height_left(document.pages[0]) - extra)
+
+
+def _filled(page: OnePage, templates: Path, tall: Layout) -> Layout:
+    """`tall` on its paper, the height that is left given to the table rows and then to the gaps between sections."""
+    rows = sum(len(block.rows) for block in page.matrix) + len(page.fingerprints) + len(page.models) + 12
+    pad = min(_MOST_PAD, 0.8 * tall.left / (2 * rows))
+    padded = _lay_out(page, templates, tall.density.stretched(pad, 0), tall=True)
+    if padded.left < 0 or padded.problems:
+        padded = tall
+    spaced = padded.density.stretched(0, (padded.left - 0.5) / N_GAPS) if padded.left > 0.5 else padded.density
+    final = _lay_out(page, templates, spaced)
+    return final if not final.problems else _lay_out(page, templates, tall.density)
+
+
+def _weasyprint() -> Any:
+    try:
+        import weasyprint
+    except OSError as error:
+        raise MissingLibraryError(_MISSING) from error
+    logging.getLogger("weasyprint").setLevel(logging.CRITICAL)  # it warns of refused URLs; we list them
+    return weasyprint
+
+
+def assets_only(templates: Path) -> Any:
+    """A URL fetcher that knows the bundled fonts by name and refuses everything else, listed in `refused`."""
+    from weasyprint.urls import URLFetcher, URLFetcherResponse
+
+    class AssetsOnly(URLFetcher):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__(allowed_protocols=("asset",))
+            self.refused: list[str] = []
+
+        def fetch(self, url: str, headers: Any = None) -> Any:
+            name = url.removeprefix("asset:")
+            if url.startswith("asset:") and name in FONTS.values():
+                body = (templates / "fonts" / name).read_bytes()
+                return URLFetcherResponse(url, body, {"Content-Type": "font/otf"})
+            self.refused.append(f"it asks for {shown(url)}")
+            raise ValueError(f"not an asset of the page: {shown(url)}")
+
+    return AssetsOnly()
+
+
+def _too_much(page: OnePage, tried: Layout) -> str:
+    """Where the page bursts, and what to do."""
+    n_rows = sum(len(block.rows) for block in page.matrix)
+    name, text = max(_texts(page, ""), key=lambda item: len(item[1]))
+    long = f" The longest text is {name}, {len(text):,} characters: shorten it." if len(text) > 400 else ""
+    what = tried.problems[0] if tried.problems else f"{-tried.left:.0f} pt too long"
+    other = " or --paper a4" if page.paper == "letter" else ""
+    return (
+        f"The {page.paper} page cannot hold {len(page.models)} models x {n_rows} loads at {tried.density.text:g} pt"
+        f" ({what}). Ask for fewer --models, --workloads or --tiers{other}.{long}"
+    )
+
+
+def _texts(value: Any, name: str) -> list[tuple[str, str]]:
+    """Every text on the page with the name of its place."""
+    if isinstance(value, str):
+        return [(name, value)]
+    if isinstance(value, tuple):
+        return [found for n, item in enumerate(value) for found in _texts(item, f"{name}[{n}]")]
+    if is_dataclass(value):
+        return [
+            found
+            for field in fields(value)
+            for found in _texts(getattr(value, field.name), f"{name}.{field.name}".lstrip("."))
+        ]
+    return []

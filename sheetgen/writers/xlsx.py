@@ -1,0 +1,168 @@
+"""Draw a Book as an Excel workbook: live formulas, each with its cached value, typed writes only.
+
+Text is always written as text, so that no string of a catalog or a user can become a formula or a link.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import xlsxwriter
+from xlsxwriter.worksheet import Worksheet
+
+from sheetgen.errors import PageError
+from sheetgen.sheet.model import Book, Cell, Range, Ref, Sheet, Validation, column_name
+from sheetgen.writers.xlsx_styles import STATUS, style
+
+_PAPER = {"a4": 9, "letter": 1}
+
+
+def write_xlsx(book: Book) -> bytes:
+    """The workbook as bytes; the same book gives the same bytes.
+
+    Raises PageError where the library refuses a write (it would report it by a return code only).
+    """
+    buffer = io.BytesIO()
+    options = {
+        "in_memory": True,
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+        "strings_to_numbers": False,
+        "default_format_properties": {"font_name": "Arial", "font_size": 10},
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        workbook = xlsxwriter.Workbook(buffer, options)
+        _Writer(workbook, book).write()
+        workbook.close()
+    return buffer.getvalue()
+
+
+class _PortableWorksheet(Worksheet):
+    """A worksheet for formulas of the Excel 2007 vocabulary, which need no prefixes for newer functions.
+
+    The library searches each formula for some thirty such functions; a test holds ours to the vocabulary.
+    """
+
+    def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
+        return formula.removeprefix("{").removeprefix("=").removesuffix("}")
+
+
+class _Writer:
+    def __init__(self, workbook: Any, book: Book) -> None:
+        self.workbook, self.book = workbook, book
+        self.formats: dict[tuple[str, str], Any] = {}
+
+    def write(self) -> None:
+        workbook, book = self.workbook, self.book
+        workbook.set_properties({"title": "LLM serving sizing sheet", "author": "sheetgen", "created": book.created,
+                                 "comments": "Live formulas; cached values from sheetgen."})
+        for name, value in book.properties.items():
+            workbook.set_custom_property(name, value, "text")
+        workbook.set_calc_mode("auto")
+        worksheets = [workbook.add_worksheet(sheet.name, worksheet_class=_PortableWorksheet) for sheet in book.sheets]
+        for sheet, worksheet in zip(book.sheets, worksheets, strict=True):
+            self._sheet(sheet, worksheet)
+        for name, target in sorted(book.names.items()):
+            self._check(workbook.define_name(name, "=" + _absolute(target)), name)
+
+    def _sheet(self, sheet: Sheet, worksheet: Worksheet) -> None:
+        worksheet.hide_gridlines(2)
+        if any(sheet.freeze):
+            worksheet.freeze_panes(*sheet.freeze)
+        for column, width in sheet.widths.items():
+            worksheet.set_column(column, column, width)
+        for row, height in sheet.heights.items():
+            worksheet.set_row(row, height)
+        for (row, column), cell in sorted(sheet.cells.items()):
+            self._cell(worksheet, row, column, cell)
+        for row, column in sheet.status_cells:
+            self._status(worksheet, row, column)
+        self._page(sheet, worksheet)
+        worksheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
+
+    def _page(self, sheet: Sheet, worksheet: Worksheet) -> None:
+        worksheet.set_paper(_PAPER[self.book.paper])
+        if sheet.landscape:
+            worksheet.set_landscape()
+        worksheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
+        last_row = max(r for r, _ in sheet.cells)
+        last_column = max(c for _, c in sheet.cells)
+        worksheet.print_area(0, 0, last_row, last_column)
+        worksheet.fit_to_pages(1, 1 if sheet.one_page else 0)
+        if sheet.one_page:
+            worksheet.center_horizontally()
+        elif sheet.freeze[0]:
+            worksheet.repeat_rows(0, sheet.freeze[0] - 1)
+        version = self.book.properties.get("sheetgen.version", "")
+        worksheet.set_footer(f"&L&8sheetgen {version}&C&8&A&R&8Page &P of &N")
+
+    def _cell(self, worksheet: Worksheet, row: int, column: int, cell: Cell) -> None:
+        form = self._format(cell)
+        where = f"{worksheet.get_name()}!{column_name(column)}{row + 1}"
+        if cell.formula is not None:
+            text, value = "=" + cell.formula.text, cell.value
+            if value is None or value == "":
+                raise PageError(f"{where}: a formula without a cached value")
+            if cell.formula.array:
+                done = worksheet.write_array_formula(row, column, row, column, "{" + text + "}", form, value)
+            else:
+                done = worksheet.write_formula(row, column, text, form, value)
+        elif cell.url is not None and cell.url.startswith(("https://", "http://")):
+            done = worksheet.write_url(row, column, cell.url, form, str(cell.value))
+        elif cell.value is None or cell.value == "":
+            done = worksheet.write_blank(row, column, None, form)
+        elif hasattr(cell.value, "isoformat"):
+            done = worksheet.write_datetime(row, column, cell.value, form)
+        elif isinstance(cell.value, (int, float)):
+            done = worksheet.write_number(row, column, cell.value, form)
+        else:
+            done = worksheet.write_string(row, column, str(cell.value), form)
+        self._check(done, where)
+        if cell.note:
+            lines = 1 + sum(-(-len(line) // 60) for line in cell.note.splitlines())
+            worksheet.write_comment(row, column, cell.note, {"x_scale": 3, "y_scale": max(0.6, lines / 5), "font_size": 9})
+        if cell.validation is not None:
+            self._check(worksheet.data_validation(row, column, row, column, _validation(cell.validation)), where)
+
+    @staticmethod
+    def _check(code: Any, where: str) -> None:
+        if code not in (None, 0):
+            raise PageError(f"{where}: the workbook library refused the write (code {code})")
+
+    def _format(self, cell: Cell) -> Any:
+        role = cell.role
+        if role == "computed" and cell.formula is not None and "!" in cell.formula.text and "(" not in cell.formula.text:
+            role = "link"
+        key = (role, cell.display.excel)
+        if key not in self.formats:
+            self.formats[key] = self.workbook.add_format(style(role, cell.display.excel))
+        return self.formats[key]
+
+    def _status(self, worksheet: Worksheet, row: int, column: int) -> None:
+        """Tints by the word in the cell: mutually exclusive rules, same-sheet references only."""
+        for word, properties in STATUS.items():
+            key = ("status", word)
+            if key not in self.formats:
+                self.formats[key] = self.workbook.add_format(properties)
+            address = f"${column_name(column)}${row + 1}"
+            rule = {"type": "formula", "criteria": f'={address}="{word}"', "format": self.formats[key]}
+            worksheet.conditional_format(row, column, row, column, rule)
+
+
+def _validation(v: Validation) -> dict[str, Any]:
+    out: dict[str, Any] = {"input_title": v.title[:32], "input_message": v.message[:255], "ignore_blank": True,
+                           "error_title": "Not allowed", "error_message": v.message[:255]}
+    if v.source is not None:
+        return out | {"validate": "list", "source": f"={v.source}", "ignore_blank": False}
+    kind = "integer" if v.whole else "decimal"
+    return out | {"validate": kind, "criteria": "between", "minimum": v.low, "maximum": v.high}
+
+
+def _absolute(target: Ref | Range) -> str:
+    """An absolute reference with its sheet."""
+    if isinstance(target, Ref):
+        return Ref(target.sheet, target.row, target.column, None).expr("").text
+    return Range(target.refs).expr("").text

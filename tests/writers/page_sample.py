@@ -1,0 +1,267 @@
+"""Pages of a realistic size for the tests of the writers: real models and prices of the day, crude arithmetic.
+
+The numbers are near the truth, not held to it; what is tested with them is the drawing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sheetgen.sheet.one_page import (
+    Bar,
+    Card,
+    Fingerprint,
+    InstanceRow,
+    Lever,
+    MatrixBlock,
+    MatrixCell,
+    MatrixRow,
+    ModelFacts,
+    OnePage,
+    Source,
+)
+
+GIB = 2**30
+TIERS = (1, 32, 128, 1024)
+WORKLOADS = (
+    ("Chat", "4k", 4096, "3,072 in + 1,024 out"),
+    ("RAG", "16k", 16384, "15,360 in + 1,024 out"),
+    ("Long documents", "128k", 131072, "129,024 in + 2,048 out"),
+)
+
+
+@dataclass(frozen=True)
+class SampleModel:
+    """A model's size: parameters in 10^9, KV bytes a token in bf16, and the same for full multi-head attention."""
+
+    name: str
+    billions: float
+    kv_bytes_per_token: int
+    full_bytes_per_token: int
+    attention: str
+    note: str = ""
+
+
+MODELS = (
+    SampleModel("Llama 3.1 8B", 8.03, 131_072, 524_288, "GQA, 8 of 32 heads"),
+    SampleModel("Llama 3.1 70B", 70.55, 327_680, 2_621_440, "GQA, 8 of 64 heads"),
+    SampleModel("Llama 3.1 405B", 405.85, 516_096, 8_257_536, "GQA, 8 of 128 heads"),
+    SampleModel("Qwen3.6-27B", 27.78, 65_536, 1_572_864, "16 full of 64 layers", "+ 150 MiB state a request"),
+    SampleModel("gpt-oss-120b", 116.83, 36_864, 589_824, "18 full, 18 windowed", "+ 128-token windows"),
+    SampleModel("DeepSeek-V3", 671.03, 70_272, 4_997_120, "MLA, 576 wide"),
+    SampleModel("Mixtral 8x7B v0.1", 46.70, 131_072, 524_288, "GQA, 8 of 32 heads"),
+    SampleModel("Nemotron 3 Nano 30B-A3B", 31.58, 6_144, 851_968, "6 full of 52 layers", "+ 24 MiB state a request"),
+)
+INSTANCES = (  # name, provider, GPUs, GPU, GiB each, $ an hour, region, day
+    ("g6.xlarge", "AWS", 1, "L4", 22.03, 0.805, "us-east-1", "2026-09-14"),
+    ("g6e.xlarge", "AWS", 1, "L40S", 44.39, 1.861, "us-east-1", "2026-09-14"),
+    ("g6e.12xlarge", "AWS", 4, "L40S", 44.39, 10.493, "us-east-1", "2026-09-14"),
+    ("a2-ultragpu-1g", "GCP", 1, "A100 80GB", 79.25, 5.069, "us-central1", "2026-10-02"),
+    ("Standard_NC40ads_H100_v5", "Azure", 1, "H100 NVL", 93.10, 6.980, "eastus", "2026-06-18"),
+    ("p4de.24xlarge", "AWS", 8, "A100 80GB", 79.25, 27.447, "us-east-1", "2026-09-14"),
+    ("p5.48xlarge", "AWS", 8, "H100 SXM", 79.19, 55.040, "us-east-1", "2026-09-14"),
+    ("p5en.48xlarge", "AWS", 8, "H200", 139.80, 63.296, "us-east-1", "2026-09-14"),
+    ("Standard_ND96isr_H200_v5", "Azure", 8, "H200", 139.80, 84.800, "eastus", "2026-06-18"),
+    ("p6-b200.48xlarge", "AWS", 8, "B200", 178.36, 113.933, "us-east-1", "2026-03-02"),
+)
+FINGERPRINTS = (
+    Fingerprint(
+        "During a long completion",
+        "KV cache of a few long requests",
+        "runs well, then preempts or dies late; KV usage climbs to 100%",
+        "context (max_model_len) ↓, or KV cache to FP8; gpu_memory_utilization ↑",
+        "Llama 3.1 70B: one request at 128k is 40.0 GiB of 438.7 GiB",
+    ),
+    Fingerprint(
+        "Under a concurrency spike",
+        "KV cache of many requests",
+        "fine alone; requests wait, are preempted, latency jumps",
+        "max_num_seqs ↓ to shed, or replicas ↑; KV cache to FP8",
+        "Llama 3.1 70B at 16k: the 88th request does not fit",
+    ),
+    Fingerprint(
+        "On the prefill of one long prompt",
+        "Activations of the prefill",
+        "dies at once on a long prompt while KV usage is low",
+        "max_num_batched_tokens ↓ (8192 → 2048), chunked prefill on; utilization ↓",
+        "8,192 batched tokens take 2.1 GiB of each GPU",
+    ),
+    Fingerprint(
+        "At start, weights loaded",
+        "Weights, then graphs and the pool's minimum",
+        "dies before “ready”; “No available memory for the cache blocks”",
+        "tensor_parallel_size ↑, weights to FP8; max_model_len ↓",
+        "Llama 3.1 405B in bf16 needs 755.9 GiB: 94.5 GiB on each of 8 GPUs",
+    ),
+)
+ASSUMPTIONS = (
+    "A tier is requests in flight at peak, each charged its full context; cells are alternatives, never added up.",
+    "vLLM 0.19.0, gpu_memory_utilization 0.90, blocks of 16 tokens, no prefix-cache hits, no draft model.",
+    "GPU memory is what the engine sees, not the figure on the box; 0.3 to 2 GiB a GPU for activations, graphs and NCCL.",
+    "On-demand list prices, 730 hours a month, no discount, no storage, no egress.",
+    "Tensor parallel 1, 2, 4 or 8 within an instance; pipeline parallel only where one instance cannot hold the model.",
+    "Speed is not sized here: what holds the load may still be too slow for it.",
+)
+SOURCES = (
+    Source("AWS Price List API, 2026-09-14", "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/index.json"),
+    Source("Azure Retail Prices API, 2026-06-18", "https://prices.azure.com/api/retail/prices"),
+    Source("Google Cloud SKUs, 2026-10-02", "https://cloud.google.com/skus"),
+    Source("Model configs on Hugging Face, read 2026-11-20", "https://huggingface.co/meta-llama/Llama-3.1-70B"),
+    Source("GQA: arXiv:2305.13245", "https://arxiv.org/abs/2305.13245"),
+    Source("GPU memory as torch reports it, per GPU in the workbook"),
+)
+
+
+def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = None) -> OnePage:
+    """The page of the first `n_models` sample models, some of them renamed."""
+    models = [replace(m, name=(names or {}).get(m.name, m.name)) for m in MODELS[:n_models]]
+    blocks = tuple(
+        MatrixBlock(
+            name,
+            context,
+            split,
+            tuple(
+                MatrixRow(
+                    f"{tier:,}", tier, (name, tier) == ("RAG", 32), tuple(_cell(m, tokens, tier) for m in models)
+                )
+                for tier in TIERS
+            ),
+        )
+        for name, context, tokens, split in WORKLOADS
+    )
+    return OnePage(
+        title="LLM serving sizing sheet",
+        question="RAG, 16,384 tokens a request, 32 requests in flight",
+        precision_line="weights bf16 · KV cache bf16 · vLLM 0.19.0 · every user counted as in flight",
+        as_of="2026-11-20",
+        price_banner="on-demand prices, the oldest of 2026-03-02",
+        version="0.1.0",
+        catalog="a3f1a3f1",
+        unit="GiB",
+        paper=paper,
+        cards=tuple(_card(m) for m in models),
+        matrix=blocks,
+        models=tuple(_facts(m) for m in models),
+        bars=tuple(_bar(m) for m in models),
+        fingerprints=FINGERPRINTS,
+        levers=_levers(models),
+        instances=_instances(blocks),
+        left_out="214 of 301 catalog rows are no candidates: other providers 171, no price 31, memory unknown 12.",
+        assumptions=ASSUMPTIONS,
+        sources=SOURCES,
+    )
+
+
+def _weights(model: SampleModel, bytes_per_param: float = 2) -> float:
+    return model.billions * 1e9 * bytes_per_param
+
+
+def _choice(model: SampleModel, kv_bytes: float) -> tuple[int, tuple[str, str, int, str, float, float, str, str]]:
+    """The cheapest (count, instance): whole replicas of an instance, or several instances for one replica."""
+    best = None
+    for row in INSTANCES:
+        usable = row[2] * (row[4] * 0.9 - 1.5) * GIB
+        pool = usable - _weights(model)
+        if pool > 2 * GIB:
+            count = max(1, -(-kv_bytes // (0.93 * pool)))
+        elif row[2] == 8:
+            count = max(2, -(-(kv_bytes + _weights(model)) // usable))
+        else:
+            continue
+        if best is None or count * row[5] < best[0] * best[1][5]:
+            best = (int(count), row)
+    assert best is not None
+    return best
+
+
+def _cell(model: SampleModel, tokens: int, tier: int) -> MatrixCell:
+    kv = float(model.kv_bytes_per_token * tokens * tier)
+    if tokens > 40_000 and model.name.startswith("Qwen"):
+        return MatrixCell("over", "over 32k", f"{kv / GIB:,.1f}", kv, "–", "–", "–", None)
+    count, row = _choice(model, kv)
+    if count > 400:
+        return MatrixCell("none", "nothing fits", f"{kv / GIB:,.1f}", kv, "–", "–", "–", None)
+    usd = count * row[5] * 730
+    free = 1 - (kv + _weights(model) * count) / (count * row[2] * (row[4] * 0.9 - 1.5) * GIB)
+    status = ("tight", "tight") if free < 0.05 else ("fits", "fits")
+    money = f"${usd / 1e6:.2f}M" if usd >= 999_500 else f"${usd / 1e3:.1f}k"
+    return MatrixCell(
+        *status, f"{kv / GIB:,.1f}", kv, f"{count * row[2]}× {row[3]}", f"{count} × {row[0]}", money, usd
+    )
+
+
+def _card(model: SampleModel) -> Card:
+    kv = model.kv_bytes_per_token * 16384 * 32
+    count, row = _choice(model, kv)
+    return Card(
+        model.name,
+        True,
+        f"{count} × {row[0]}",
+        f"${count * row[5] * 730:,.0f}",
+        f"{row[1]}, {row[6]}",
+        f"{count * row[2]}× {row[3]}, TP {row[2]}, {count} replica{'s' if count > 1 else ''}",
+        f"{_weights(model) / GIB:,.1f} GiB weights + {kv / GIB:,.1f} GiB KV cache",
+        "room for 41 requests, 22% free",
+        f"then 8× H200 on Azure: ${count * row[5] * 730 * 1.12:,.0f} (+12%)",
+    )
+
+
+def _facts(model: SampleModel) -> ModelFacts:
+    return ModelFacts(
+        name=model.name,
+        params=f"{model.billions:.1f} B",
+        weights_bf16=f"{_weights(model) / GIB:,.1f}",
+        weights_fp8=f"{_weights(model, 1.03) / GIB:,.1f}",
+        weights_used="bf16",
+        kv_used="bf16",
+        kv_per_token=f"{model.kv_bytes_per_token / 1024:,.1f} KiB",
+        kv_per_token_bytes=model.kv_bytes_per_token,
+        full_attention_per_token=f"{model.full_bytes_per_token / 1024:,.0f} KiB",
+        full_attention_bytes=model.full_bytes_per_token,
+        ratio=f"{model.full_bytes_per_token / model.kv_bytes_per_token:.1f}× less",
+        attention=model.attention,
+        note=model.note,
+    )
+
+
+def _bar(model: SampleModel) -> Bar:
+    kv = model.kv_bytes_per_token * 16384 * 32
+    count, row = _choice(model, kv)
+    usable, overhead = count * row[2] * (row[4] * 0.9 - 1.5) * GIB, 1.5 * GIB * count * row[2]
+    return Bar(
+        model.name,
+        _weights(model),
+        kv,
+        overhead,
+        usable + overhead,
+        f"{_weights(model) / GIB:,.1f}",
+        f"{kv / GIB:,.1f}",
+        f"{overhead / GIB:,.1f}",
+        f"{(usable + overhead) / GIB:,.1f} GiB usable on {count * row[2]}× {row[3]}",
+    )
+
+
+def _levers(models: list[SampleModel]) -> tuple[Lever, ...]:
+    changes = (("FP8 KV cache", "−38%"), ("FP8 weights and KV cache", "−62%"), ("half the context", "no change"))
+    return tuple(
+        Lever(m.name, change, "1 × p5.48xlarge", "$40,179", saving) for m in models[:3] for change, saving in changes
+    )
+
+
+def _instances(blocks: tuple[MatrixBlock, ...]) -> tuple[InstanceRow, ...]:
+    rents = [c.rent.partition(" × ")[2] for b in blocks for r in b.rows for c in r.cells]
+    return tuple(
+        InstanceRow(
+            row[0],
+            row[1],
+            f"{row[2]}× {row[3]}",
+            f"{row[2] * row[4]:,.1f} GiB",
+            f"${row[5]:,.2f}",
+            row[6],
+            row[7],
+            row[7] < "2026-05-24",
+            f"{rents.count(row[0])} cells",
+        )
+        for row in INSTANCES
+        if row[0] in rents
+    )
