@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from sheetgen.estimate import point
 from sheetgen.formula import round_up
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario import parse
-from sheetgen.scenario.deployment import DEFAULTS, NAMES, NUMBERS, Points, complete
+from sheetgen.scenario.amounts import DEFAULTS, NAMES
+from sheetgen.scenario.deployment import Points, complete
 from sheetgen.scenario.one_load import MOST_USERS
 from sheetgen.scenario.question import OPTIONS, ask
 from sheetgen.verdict import judge
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import pandas
 
 Catalogs = Sequence[str | Path]
+ROWS_AT_ONCE = 65_536  # of a frame: more take more memory and no less time
 
 SHORT_SPELLINGS = {"context": "context_tokens", "users": "concurrent_requests"}
 RESULTS = (
@@ -58,18 +60,18 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog) -> Siz
     inputs = dict(points.inputs)
     results: dict[str, Any] = {}
     for name in (*RESOLVED, *RESULTS):
-        results[name] = numpy.full(n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float)
+        results[name] = numpy.full(
+            n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float
+        )
     results["error"][:] = [None if e is None else " ".join(e.splitlines()) for e in points.errors]
     if len(points.good):
         verdicts = judge(known, points.names)
-        short = {"fits": verdicts.fits.tolist(), "short_by_bytes": verdicts.short_by_bytes, "verdict": verdicts.text}
         ids = {"model_id": [n.model.id for n in points.names], "gpu_id": [n.gpu.id for n in points.names]}
-        dtypes = ("weight_dtype", "kv_cache_dtype")
-        for name, column in {**known, **short, **ids}.items():
+        for name, column in {**known, **vars(verdicts), **ids}.items():
             if name in results:
                 exact = name in TEXTS or name in FRACTIONS
                 results[name][points.good] = column if exact else round_up(numpy.asarray(column, float))
-        for name in dtypes:  # "auto" has done its work: say what it stood for
+        for name in ("weight_dtype", "kv_cache_dtype"):  # "auto" has done its work: say what it stood for
             inputs[name] = numpy.array(inputs[name], object)
             inputs[name][points.good] = [getattr(n, name) for n in points.names]
     return Sized(points, known, inputs, results)
@@ -124,27 +126,35 @@ def _plain(name: str, value: Any) -> Any:
 def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = ()) -> pandas.DataFrame:
     """Size every row of `frame`, all rows at once.
 
-    Returns its columns, completed with the defaults used, and all results, in the same order and with the same
-    index: numbers as float64 with NaN for null, texts as object. Unknown columns stay as they are; `context`
-    and `users` are read where the long names are missing. A row that cannot be sized has its reason in `error`.
+    Returns its columns, completed with the defaults used, and all results, in the same order and with the
+    same index: numbers as float64 with NaN for null, texts (and `fits`) as object. Unknown columns stay as
+    they are; `context` and `users` are read where the long names are missing. A row that cannot be sized has
+    its reason in `error`.
     """
     import pandas
 
     twice = sorted({str(c) for c in frame.columns[frame.columns.duplicated()]})
     if twice:
         raise ScenarioError(*(f"column {shown(name)} stands twice in the frame. Keep one." for name in twice))
-    given = {name: frame[name].tolist() if name in NAMES else frame[name].to_numpy() for name in DEFAULTS if name in frame}
-    for short, name in SHORT_SPELLINGS.items():
-        if short in frame and name not in frame:
-            given[name] = frame[short].to_numpy()
-    sized = size_columns(given, len(frame), Catalog(*catalogs))
-    columns: dict[str, Any] = {}
-    for name, column in {**sized.inputs, **sized.results}.items():
+    short = {long: name for name, long in SHORT_SPELLINGS.items() if name in frame and long not in frame}
+    given = {
+        name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame
+    }
+    catalog = Catalog(*catalogs)
+    parts = []
+    for start in range(0, max(1, len(frame)), ROWS_AT_ONCE):
+        stop = min(len(frame), start + ROWS_AT_ONCE)
+        sized = size_columns(
+            {name: column[start:stop] for name, column in given.items()}, stop - start, catalog
+        )
+        parts.append({**sized.inputs, **sized.results})
+    columns: dict[Any, Any] = {}
+    for name in parts[0]:
         dtype = object if name in NAMES or name in TEXTS else float
-        columns[name] = pandas.Series(column, index=frame.index, dtype=dtype)
-    kept = {name: frame[name] for name in frame.columns if name not in columns}
-    order = [*frame.columns, *(name for name in columns if name not in frame.columns)]
-    return pandas.DataFrame({name: columns.get(name, kept.get(name)) for name in order}, index=frame.index)
+        whole = numpy.concatenate([numpy.asarray(part[name], dtype) for part in parts])
+        columns[name] = pandas.Series(whole, index=frame.index, dtype=dtype)
+    known = {name: columns.pop(name) if name in columns else frame[name] for name in frame.columns}
+    return pandas.DataFrame({**known, **columns}, index=frame.index)
 
 
 def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
@@ -161,18 +171,17 @@ def recommend_record(solved: Solution, options: Mapping[str, Any], catalog: Cata
     """The record that `recommend` gives for its solved question."""
     from sheetgen.writers.json import document
 
-    answer = document(solved, fingerprints(catalog))
+    answer = document(solved, fingerprints(solved, catalog))
     users = options.get("users")
     answer["inputs"]["users"] = 1 if users is None else parse.whole(users, "users", most=MOST_USERS)
     return {**answer, **answer["cells"][0]}
 
 
-def fingerprints(catalog: Catalog) -> list[dict[str, Any]]:
-    """The out-of-memory fingerprints of the catalogs; none where no folder has them."""
-    if not any(folder.has("fingerprints.yaml") for folder in catalog.folders):
-        return []
-    found = catalog.read_yaml("fingerprints.yaml")
-    return [dict(one) for one in (found.get("fingerprints", []) if isinstance(found, dict) else found)]
+def fingerprints(solved: Solution, catalog: Catalog) -> list[dict[str, Any]]:
+    """Where a deployment dies, in which words, and what to change, with the numbers of this answer."""
+    from sheetgen.sheet.fingerprints import fingerprints_for
+
+    return [{**asdict(one), "change": one.change} for one in fingerprints_for(solved, catalog)]
 
 
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:

@@ -142,7 +142,8 @@ def _fewest_gpus(known: Mapping[str, Any]) -> Any:
         )
         trial["max_pipeline_parallel_size"] = 64
         trial["within_limit"] = 1
-        stages = numpy.asarray(parallelism.pipeline_stages.of(trial), float)
+        trial = evaluate((parallelism.layers_that_fit, parallelism.pipeline_stages), trial)
+        stages = numpy.asarray(trial["pipeline_stages"], float)
         gpus = numpy.where(stages > 0, stages * size, numpy.nan) * known["data_parallel_size"]
         best = numpy.fmin(best, gpus)
     return best

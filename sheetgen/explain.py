@@ -27,6 +27,14 @@ READ_AGAIN = {
 }
 # Quantities of the model before division over GPUs; all that they read is read so, too.
 WHOLE = ("kv_bytes_per_token", "state_bytes_per_sequence", "kv_bytes_per_sequence_steady")
+# Results that no formula gives: the catalogs and the engine do.
+GIVEN = (
+    "n_params",
+    "n_params_active",
+    "gpu_memory_bytes",
+    "non_torch_bytes_per_gpu",
+    "cuda_graph_bytes_per_gpu",
+)
 CIRCUMSTANCES = {
     "point": "",
     "whole": "read for one undivided GPU (tensor_parallel_size 1)",
@@ -113,21 +121,32 @@ class Derivation:
 
     def _leaf(self, name: str, reading: str) -> Step:
         origin = self.origins.of(name)
+        if name == "tensor_parallel_size" and reading == "whole":
+            origin = given.Origin("computed", "1, as for one undivided GPU")
         inputs = [self.step(i, reading) for i in origin.inputs]
         label = name.replace("_", " ")
-        return Step(name, label, self.value(name, reading), unit_of(name), origin.kind, origin.about, inputs=inputs)
+        value, unit = self.value(name, reading), unit_of(name)
+        return Step(name, label, value, unit, origin.kind, origin.about, source=origin.source, inputs=inputs)
 
     def _with_draft(self, name: str, reading: str) -> Step:
         """A column of the model to which the draft model adds its own."""
         value, added = self.value(name, reading), given.ADDED_BY_DRAFT[name]
         about = f"the model's own {self.origins.before(name):,} and the draft model's {added}"
-        return Step(name, name.replace("_", " "), value, unit_of(name), "computed", about, inputs=[self.step(added, reading)])
+        return Step(
+            name,
+            name.replace("_", " "),
+            value,
+            unit_of(name),
+            "computed",
+            about,
+            inputs=[self.step(added, reading)],
+        )
 
 
 def find(name: str) -> str:
     """The quantity called `name`. Raises ScenarioError with the nearest one."""
     key = name.strip().lower().replace("-", "_")
-    known = (*QUANTITIES, *READ_AGAIN, *given.SEARCHED)
+    known = (*QUANTITIES, *READ_AGAIN, *given.SEARCHED, *GIVEN)
     if key not in known:
         raise ScenarioError(
             f"quantity {shown(name)!r} is not known.{did_you_mean(key, known)} `sheetgen explain` lists all."

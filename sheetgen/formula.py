@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from sheetgen.units import WHOLE, Display
+from sheetgen.units import PERCENT, WHOLE, Display
 
 _COMPARE, _JOIN, _ADD, _MULTIPLY, _SIGN, _ATOM = range(6)
 
@@ -237,6 +237,11 @@ def is_number(x: Any) -> Any:
     return isinstance(x, (int, float)) and x == x
 
 
+def is_text(x: Any) -> Any:
+    """True for a text."""
+    return _call("ISTEXT", x) if isinstance(x, Expr) else isinstance(x, str)
+
+
 def number_where(condition: Any, value: Any) -> Any:
     """`value` where `condition` holds, else none: NaN in Python, "-" in Excel."""
     if _is_text((condition, value)):
@@ -249,7 +254,20 @@ def join_text(*parts: Any) -> Any:
     if _is_text(parts):
         text = "&".join(_inside(p, _JOIN) for p in parts)
         return Expr(text, _JOIN, any(literal(p).array for p in parts))
-    return "".join(str(int(p)) if isinstance(p, float) and p == int(p) else str(p) for p in parts)
+    return "".join(_as_text(p) for p in parts)
+
+
+def _as_text(x: Any) -> str:
+    if isinstance(x, float):
+        return "-" if x != x else str(int(x)) if x == int(x) else str(x)
+    return str(x)
+
+
+def percent_text(x: Any) -> Any:
+    """A share as text in whole percent (TEXT with a format that every locale reads alike)."""
+    if isinstance(x, Expr):
+        return _call("TEXT", x, "0%")
+    return PERCENT.text(x)
 
 
 def power(base: Any, exponent: Any) -> Any:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.catalog import Catalog
-from sheetgen.scenario.deployment import DEFAULTS, Points
+from sheetgen.scenario.amounts import DEFAULTS
+from sheetgen.scenario.deployment import Points
 from sheetgen.units import DTYPES
 
 # What neither a formula nor a file gives: how it follows, and from what.
@@ -16,8 +17,14 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
         "the requests in flight, shared out over the data-parallel ranks",
         ("concurrent_requests", "data_parallel_size"),
     ),
-    "non_torch_bytes_per_gpu": ("the engine's figure at this tensor-parallel size", ("tensor_parallel_size",)),
-    "draft_weights_bytes_per_gpu": ("the draft model's weights over the tensor-parallel ranks", ("tensor_parallel_size",)),
+    "non_torch_bytes_per_gpu": (
+        "the engine's figure at this tensor-parallel size",
+        ("tensor_parallel_size",),
+    ),
+    "draft_weights_bytes_per_gpu": (
+        "the draft model's weights over the tensor-parallel ranks",
+        ("tensor_parallel_size",),
+    ),
     "kv_reserved": ("1 where kv_allocation is reserved, 0 where it is paged", ()),
 }
 # Found by trying, not by one formula.
@@ -60,11 +67,12 @@ _FITTED = ("activation_source", "cuda_graph_source")  # measured on some machine
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a number is from: a word, a sentence, and the inputs that it follows from."""
+    """Where a number is from: a word, a sentence or place, that place's own source, what it follows from."""
 
     kind: str
     about: str
     inputs: tuple[str, ...] = ()
+    source: str = ""
 
 
 class Origins:
@@ -89,18 +97,20 @@ class Origins:
         if name in DERIVED:
             about, inputs = DERIVED[name]
             if name == "non_torch_bytes_per_gpu":
-                about = f"{about}; {self._engine_file()}; {self.names.engine.non_torch_source}"
-            return Origin("assumption" if name.startswith("non_torch") else "computed", about, inputs)
+                about = f"{self._engine_file()}, {about}"
+                return Origin("assumption", about, inputs, self.names.engine.non_torch_source)
+            return Origin("computed", about, inputs)
         if name in _PRECISION:
             return self._precision(name)
         if name in _ENGINE:
             source = _ENGINE[name]
-            about = f"{self._engine_file()}; {getattr(self.names.engine, source)}"
-            return Origin("assumption" if source in _FITTED else "catalog", about)
+            kind = "assumption" if source in _FITTED else "catalog"
+            return Origin(kind, self._engine_file(), source=getattr(self.names.engine, source))
         if name == "gpu_memory_bytes":
             gpu = self.names.gpu
             where = self.catalog.read_document(f"gpus/{gpu.id}.yaml").at(("memory", "engine_bytes"))
-            return Origin("assumption" if gpu.memory.basis == "assumed" else "catalog", f"{where}; {gpu.memory.source}")
+            kind = "assumption" if gpu.memory.basis == "assumed" else "catalog"
+            return Origin(kind, where, source=gpu.memory.source)
         if name == "checkpoint_bytes":
             return self._checkpoint()
         if name.startswith("draft_"):
@@ -115,8 +125,8 @@ class Origins:
         if name in ("max_model_len", "input_tokens", "output_tokens"):
             return Origin("default", "follows from context_tokens", ("context_tokens",))
         engine = self.names.engine
-        detail = f"; {engine.batch_defaults_source}" if name.startswith("max_num") else ""
-        return Origin("default", f"the engine's own; {self._engine_file()}{detail}")
+        source = engine.batch_defaults_source if name.startswith("max_num") else ""
+        return Origin("default", f"{self._engine_file()}, the engine's own", source=source)
 
     def _precision(self, name: str) -> Origin:
         asked, what = _PRECISION[name]
@@ -131,20 +141,28 @@ class Origins:
         for i, checkpoint in enumerate(model.checkpoints):
             if size and checkpoint.weight_dtype == dtype and checkpoint.size_bytes == size:
                 where = self._file(("checkpoints", i, "size_bytes"))
-                return Origin("catalog", f"{where}; {checkpoint.hf_id or checkpoint.format}; {checkpoint.source}")
-        return Origin("catalog", f"{self._file(('checkpoints',))}; no checkpoint of this precision is known")
+                return Origin(
+                    "catalog", f"{where}, {checkpoint.hf_id or checkpoint.format}", source=checkpoint.source
+                )
+        return Origin("catalog", f"{self._file(('checkpoints',))}, no checkpoint of this precision is known")
 
     def _draft(self) -> Origin:
         draft = self.names.draft
         if draft is None:
             return Origin("default", "no draft model")
         where = self.catalog.read_document(f"models/{draft.id}.yaml").where
-        return Origin("catalog", f"{where}; {draft.source}")
+        return Origin("catalog", where, source=draft.source)
 
     def _model(self, name: str) -> Origin:
         model = self.names.model
-        loc = ("params", _PARAMS[name]) if name in _PARAMS else (name,) if hasattr(model, name) else ("attention",)
-        return Origin("catalog", f"{self._file(loc)}; {model.source}")
+        loc = (
+            ("params", _PARAMS[name])
+            if name in _PARAMS
+            else (name,)
+            if hasattr(model, name)
+            else ("attention",)
+        )
+        return Origin("catalog", self._file(loc), source=model.source)
 
     def _file(self, loc: tuple[str | int, ...]) -> str:
         return self.catalog.read_document(f"models/{self.names.model.id}.yaml").at(loc)

@@ -138,7 +138,9 @@ def _down(columns: Columns) -> Columns:
 
 
 def _gpus(question: Question) -> Columns:
-    limits = [question.engine.batch_limits(g.memory.engine_bytes / GIB, g.architecture) for g in question.gpus]
+    limits = [
+        question.engine.batch_limits(g.memory.engine_bytes / GIB, g.architecture) for g in question.gpus
+    ]
     return {
         "gpu_memory_bytes": numpy.array([g.memory.engine_bytes for g in question.gpus], float),
         "max_num_seqs": numpy.array([seqs for seqs, _ in limits], float),
@@ -154,20 +156,29 @@ def _pools(
     size = numpy.array([p.tensor_parallel_size for p in profiles], float)
     values = {**inputs, **_down(models), **{k: v[gpu][None, :] for k, v in gpus.items()}}
     values["tensor_parallel_size"] = size[None, :]
-    values["non_torch_bytes_per_gpu"] = numpy.array([inputs[f"non_torch_bytes_tp{int(t)}"] for t in size])[None, :]
+    values["non_torch_bytes_per_gpu"] = numpy.array([inputs[f"non_torch_bytes_tp{int(t)}"] for t in size])[
+        None, :
+    ]
     values["layer_bytes_per_gpu"] = parallelism.layer_bytes_per_gpu.of(values)
     values["weights_bytes_per_gpu"] = weights.rank_weights_bytes.of(values)
     values["loaded_weights_bytes_per_gpu"] = values["weights_bytes_per_gpu"]  # no draft model on a sheet
     pools = evaluate(POOL, values)
     of_gpu = [question.gpus[p.gpu] for p in profiles]
-    pools["runs_weights"] = numpy.array([[m.weight_dtype in g.weights_run for g in of_gpu] for m in question.models])
+    pools["runs_weights"] = numpy.array(
+        [[m.weight_dtype in g.weights_run for g in of_gpu] for m in question.models]
+    )
     pools["runs_kv"] = numpy.array([[m.kv_cache_dtype in g.kv_run for g in of_gpu] for m in question.models])
     return evaluate((parallelism.runs,), pools)
 
 
 def _sequences(
-    question: Question, profiles: tuple[Profile, ...], inputs: Columns, models: Columns, shards: Columns,
-    gpus: Columns, pools: Columns,
+    question: Question,
+    profiles: tuple[Profile, ...],
+    inputs: Columns,
+    models: Columns,
+    shards: Columns,
+    gpus: Columns,
+    pools: Columns,
 ) -> tuple[Columns, Columns]:
     """Per cell its load, and per cell and profile the charge, the pipeline stages and the sequences held."""
     of_model = numpy.array([c.model for c in question.cells])
@@ -180,7 +191,8 @@ def _sequences(
         "concurrent_requests": numpy.array([c.concurrent_requests for c in question.cells], float),
     }
     cells = evaluate(
-        (kv_cache.charged_tokens, parallelism.load_requests, parallelism.users, parallelism.within_limit), cells
+        (kv_cache.charged_tokens, parallelism.load_requests, parallelism.users, parallelism.within_limit),
+        cells,
     )
     gpu = numpy.array([p.gpu for p in profiles])
     position = numpy.array([TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) for p in profiles])
@@ -219,8 +231,13 @@ def _shard(shards: Columns, of_model: Any, position: Any) -> Columns:
 
 
 def _costs(
-    question: Question, profiles: tuple[Profile, ...], slots: tuple[Slot, ...], inputs: Columns, models: Columns,
-    cells: Columns, sequences: Columns,
+    question: Question,
+    profiles: tuple[Profile, ...],
+    slots: tuple[Slot, ...],
+    inputs: Columns,
+    models: Columns,
+    cells: Columns,
+    sequences: Columns,
 ) -> Columns:
     """Per cell and slot: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load."""
     of_model = numpy.array([c.model for c in question.cells])
@@ -231,7 +248,9 @@ def _costs(
         "n_heads": models["n_heads"][of_model][:, None],
         "load_requests": cells["load_requests"][:, None],
         **{f.name: sequences[f.name][:, profile] for f in LOAD},
-        "tensor_parallel_size": numpy.array([profiles[p].tensor_parallel_size for p in profile], float)[None, :],
+        "tensor_parallel_size": numpy.array([profiles[p].tensor_parallel_size for p in profile], float)[
+            None, :
+        ],
         "gpu_count": numpy.array([c.gpu_count for c in candidates], float)[None, :],
         "price_usd_per_hour": numpy.array([c.usd_per_hour for c in candidates], float)[None, :],
     }
@@ -256,9 +275,7 @@ def _choose(solved: Solution) -> list[Choice]:
     best = cheapest(monthly, numpy.nan)
     fewest = least_where(instances, monthly == best[:, None])
     narrowest = least_where(size, monthly == best[:, None], instances == fewest[:, None])
-    position = first_where(
-        monthly == best[:, None], instances == fewest[:, None], size == narrowest[:, None]
-    )
+    position = first_where(monthly == best[:, None], instances == fewest[:, None], size == narrowest[:, None])
     gpu = numpy.array([solved.profiles[s.profile].gpu for s in slots])
     providers = [solved.candidate(i).provider for i in range(len(slots))]
     provider = numpy.array([providers.index(p) for p in providers])
@@ -342,5 +359,8 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> str:
     slot = runs[-1]
     profile = solved.slots[slot].profile
     size = solved.profiles[profile].tensor_parallel_size
-    short = solved.sequences["charge_bytes"][row, profile] - solved.pools["kv_budget_bytes_per_gpu"][cell.model, profile]
+    short = (
+        solved.sequences["charge_bytes"][row, profile]
+        - solved.pools["kv_budget_bytes_per_gpu"][cell.model, profile]
+    )
     return f"{size}x {candidate.gpu.short_name}: {short * size / GIB:,.1f} GiB short"

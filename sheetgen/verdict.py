@@ -1,26 +1,30 @@
-"""Whether a deployment fits, how much it is short, and one sentence that says so with its numbers."""
+"""Whether a deployment fits, by how much it falls short, and one sentence that says so with its numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
 from sheetgen.scenario.deployment import Resolved
-from sheetgen.units import GIB
+from sheetgen.units import GIB, MIB
 
 GUESSED = ("assumed", "unknown")  # bases of a GPU's memory that nobody has seen or derived
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """One entry per deployment. `short_by_bytes` is the whole replica's, NaN where it fits."""
+    """One entry per deployment.
+
+    short_by_bytes is the whole replica's, NaN where it fits; min_gpus is NaN where no number of them would do.
+    """
 
     fits: Any
     short_by_bytes: Any
-    text: list[str]
+    min_gpus: Any
+    verdict: Any
 
 
 def judge(known: Mapping[str, Any], names: list[Resolved]) -> Verdicts:
@@ -29,8 +33,8 @@ def judge(known: Mapping[str, Any], names: list[Resolved]) -> Verdicts:
     A deployment fits when the GPU runs its precisions, the engine would start (one request of max_model_len
     fits in the pool) and the replica holds all requests, in memory and under max_num_seqs.
     """
-    n_rows = len(names)
-    obstacles = [_obstacle(names[i]) for i in range(n_rows)]
+    distinct = {id(one): _obstacle(one) for one in {id(one): one for one in names}.values()}
+    obstacles = [distinct[id(one)] for one in names]
     runs = numpy.array([o is None for o in obstacles], bool)
     starts = known["max_concurrency"] >= 1
     fits = runs & starts & (known["concurrent_requests"] <= known["sequences_per_replica"])
@@ -38,16 +42,16 @@ def judge(known: Mapping[str, Any], names: list[Resolved]) -> Verdicts:
     longest = known["full_kv_blocks_per_sequence"] * known["kv_block_bytes"] * known["stage_fraction"]
     to_start = numpy.maximum(0, longest - known["kv_budget_bytes_per_gpu"])
     short = numpy.ceil(n_gpus * numpy.maximum(known["shortage_bytes_per_gpu"], to_start))
-    words = ("concurrent_requests", "context_tokens", "max_model_len", "max_num_seqs", "data_parallel_size")
-    words += ("sequences_in_pool", "sequences_per_replica", "shortage_bytes_per_gpu", "weights_bytes_per_gpu")
-    words += ("draft_weights_bytes_per_gpu", "kv_budget_bytes_per_gpu", "memory_budget_bytes", "gpu_memory_bytes")
-    columns = [numpy.broadcast_to(known[name], n_rows).tolist() for name in words]
-    rows = zip(*columns, n_gpus.tolist(), short.tolist(), fits.tolist(), strict=True)
-    text = [
-        _sentence(dict(zip((*words, "n_gpus", "short_by_bytes", "fits"), row, strict=True)), names[i], obstacles[i])
-        for i, row in enumerate(rows)
-    ]
-    return Verdicts(fits, numpy.where(fits, numpy.nan, short), text)
+    held = known["shortage_bytes_per_gpu"] == 0
+    fewest = numpy.where(held, numpy.fmin(known["min_gpus"], n_gpus), known["min_gpus"])
+    said = {
+        **known,
+        "n_gpus": n_gpus,
+        "short": short,
+        "held": known["data_parallel_size"] * known["sequences_in_pool"],
+    }
+    text = _sentences(said, names, fits, obstacles)
+    return Verdicts(fits, numpy.where(fits, numpy.nan, short), numpy.where(runs, fewest, numpy.nan), text)
 
 
 def _obstacle(names: Resolved) -> str | None:
@@ -62,45 +66,79 @@ def _obstacle(names: Resolved) -> str | None:
     return None
 
 
-def _sentence(row: Mapping[str, Any], names: Resolved, obstacle: str | None) -> str:
-    if obstacle:
-        return "does not fit: " + obstacle
-    text = _fitting(row) if row["fits"] else _short(row, names)
-    if names.gpu.memory.basis in GUESSED:
-        text += f" The memory of {names.gpu.short_name} is assumed ({_gib(row['gpu_memory_bytes'])})."
+def _sentences(said: Mapping[str, Any], names: list[Resolved], fits: Any, obstacles: list[str | None]) -> Any:
+    """One sentence per row: each kind of verdict with the numbers that it needs, all its rows at once."""
+    text = numpy.array([f"does not fit: {o}" if o else None for o in obstacles], object)
+    runs = numpy.array([o is None for o in obstacles], bool)
+    full = said["kv_budget_bytes_per_gpu"] < 0
+    left = runs
+    for rows, words, columns in (
+        (fits & (said["held"] > said["sequences_per_replica"]), _capped, _CAPPED),
+        (fits, _roomy, ("sequences_per_replica", "context_tokens")),
+        (said["short"] == 0, _refused, ("sequences_per_replica", "concurrent_requests", "held")),
+        (full & (said["loaded_weights_bytes_per_gpu"] > said["memory_budget_bytes"]), _heavy, _HEAVY),
+        (full, _crowded, (*_SHORT, "memory_budget_bytes")),
+        (said["shortage_bytes_per_gpu"] == 0, _stuck, (*_SHORT, "max_model_len")),
+        (runs, _narrow, (*_SHORT, "sequences_per_replica", "context_tokens", "concurrent_requests")),
+    ):
+        at = numpy.flatnonzero(left & rows)
+        left = left & ~rows
+        numbers = [numpy.broadcast_to(said[name], len(text))[at].tolist() for name in columns]
+        gpus = [names[i].gpu.short_name for i in at.tolist()]
+        text[at] = _each(words, gpus, *numbers)
+    for i in [i for i, one in enumerate(names) if one.gpu.memory.basis in GUESSED and runs[i]]:
+        gpu = names[i].gpu
+        text[i] += f" The memory of {gpu.short_name} is assumed ({_gib(gpu.memory.engine_bytes)})."
     return text
 
 
-def _fitting(row: Mapping[str, Any]) -> str:
-    held = row["data_parallel_size"] * row["sequences_in_pool"]
-    room = f"fits: room for {_requests(row['sequences_per_replica'])} of {row['context_tokens']:,.0f} tokens"
-    if held > row["sequences_per_replica"]:
-        return f"{room}, which is max_num_seqs; memory would hold {held:,.0f}."
-    return f"{room}; request {held + 1:,.0f} does not fit."
+def _each(words: Callable[..., str], *columns: list[Any]) -> Any:
+    out = numpy.empty(len(columns[0]), object)
+    out[:] = [words(*row) for row in zip(*columns, strict=True)]
+    return out
 
 
-def _short(row: Mapping[str, Any], names: Resolved) -> str:
-    where = f"{row['n_gpus']:.0f}x {names.gpu.short_name}"
-    asked = row["concurrent_requests"]
-    if row["short_by_bytes"] == 0:
-        held = row["data_parallel_size"] * row["sequences_in_pool"]
-        return (
-            f"does not fit: max_num_seqs admits {row['sequences_per_replica']:,.0f} of {_requests(asked)}; "
-            f"memory would hold {held:,.0f}. Raise max_num_seqs or add a replica."
-        )
-    text = f"does not fit: {_gib(row['short_by_bytes'])} short on {where}; "
-    weights = row["weights_bytes_per_gpu"] + row["draft_weights_bytes_per_gpu"]
-    if row["kv_budget_bytes_per_gpu"] < 0:
-        of = "the weights alone need" if weights > row["memory_budget_bytes"] else "weights and overhead need more than"
-        need = f"{_gib(weights)} of " if weights > row["memory_budget_bytes"] else ""
-        return f"{text}{of} {need}the {_gib(row['memory_budget_bytes'])} that the engine may use of each GPU."
-    if row["shortage_bytes_per_gpu"] == 0:
-        return (
-            f"{text}the engine does not start, because one request of max_model_len "
-            f"({row['max_model_len']:,.0f} tokens) is more than the pool. Lower max_model_len."
-        )
-    room = row["sequences_per_replica"]
-    return f"{text}room for {_requests(room)} of {row['context_tokens']:,.0f} tokens, and {asked:,.0f} are asked for."
+_SHORT = ("short", "n_gpus")
+_CAPPED = ("sequences_per_replica", "context_tokens", "held")
+_HEAVY = (*_SHORT, "memory_budget_bytes", "loaded_weights_bytes_per_gpu")
+
+
+def _capped(gpu: str, room: float, context: float, held: float) -> str:
+    return f"fits: room for {_requests(room)} of {context:,.0f} tokens, which is max_num_seqs; memory would hold {held:,.0f}."
+
+
+def _roomy(gpu: str, room: float, context: float) -> str:
+    return f"fits: room for {_requests(room)} of {context:,.0f} tokens; request {room + 1:,.0f} does not fit."
+
+
+def _refused(gpu: str, room: float, asked: float, held: float) -> str:
+    advice = "Raise max_num_seqs or add a replica."
+    admits = f"max_num_seqs admits {room:,.0f} of {_requests(asked)}"
+    return f"does not fit: {admits}; memory would hold {held:,.0f}. {advice}"
+
+
+def _heavy(gpu: str, short: float, n_gpus: float, budget: float, weights: float) -> str:
+    need = f"the weights alone need {_gib(weights)} of each GPU, and the engine may use {_gib(budget)}."
+    return f"{_lacking(gpu, short, n_gpus)}; {need}"
+
+
+def _crowded(gpu: str, short: float, n_gpus: float, budget: float) -> str:
+    need = f"weights and overhead need more than the {_gib(budget)} that the engine may use of each GPU."
+    return f"{_lacking(gpu, short, n_gpus)}; {need}"
+
+
+def _stuck(gpu: str, short: float, n_gpus: float, length: float) -> str:
+    why = f"one request of max_model_len ({length:,.0f} tokens) is more than the pool. Lower max_model_len."
+    return f"{_lacking(gpu, short, n_gpus)}; the engine does not start, because {why}"
+
+
+def _narrow(gpu: str, short: float, n_gpus: float, room: float, context: float, asked: float) -> str:
+    room_for = f"room for {_requests(room)} of {context:,.0f} tokens, {asked:,.0f} asked for."
+    return f"{_lacking(gpu, short, n_gpus)}; {room_for}"
+
+
+def _lacking(gpu: str, short: float, n_gpus: float) -> str:
+    return f"does not fit: {_gib(short)} short on {n_gpus:.0f}x {gpu}"
 
 
 def _requests(count: float) -> str:
@@ -109,4 +147,4 @@ def _requests(count: float) -> str:
 
 def _gib(count: float) -> str:
     """Bytes in GiB; a shortage too small for one decimal in MiB."""
-    return f"{count / GIB:,.1f} GiB" if count >= GIB / 10 else f"{count / 2**20:,.1f} MiB"
+    return f"{count / GIB:,.1f} GiB" if count >= GIB / 10 else f"{count / MIB:,.1f} MiB"

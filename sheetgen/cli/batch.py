@@ -49,13 +49,25 @@ def _read(source: Path) -> pandas.DataFrame:
             head = next(csv.reader(file), [])
         twice = sorted({name for name in head if head.count(name) > 1})
         if twice:
-            raise ScenarioError(*(f"{shown(source)}: column {shown(n)!r} stands twice. Keep one." for n in twice))
+            raise ScenarioError(
+                *(f"{shown(source)}: column {shown(n)!r} stands twice. Keep one." for n in twice)
+            )
         return pandas.read_csv(
-            source, dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False, on_bad_lines="error"
+            source,
+            dtype=str,
+            keep_default_na=False,
+            encoding="utf-8-sig",
+            index_col=False,
+            on_bad_lines="error",
         )
     except OSError as error:
         raise ScenarioError(f"{shown(source)}: cannot be read ({error.strerror or error}).") from error
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{shown(source)}: is not UTF-8 text. Save it as UTF-8.") from error
-    except (pandas.errors.EmptyDataError, pandas.errors.ParserError, pandas.errors.ParserWarning, csv.Error) as error:
+    except (
+        pandas.errors.EmptyDataError,
+        pandas.errors.ParserError,
+        pandas.errors.ParserWarning,
+        csv.Error,
+    ) as error:
         raise ScenarioError(f"{shown(source)}: is no CSV table ({shown(error, 100)}).") from error

@@ -57,7 +57,11 @@ def bills(sized: Sized) -> str:
         if name != "draft_weights_bytes_per_gpu" or numbers[name]
     ]
     rows += [("", "", ""), ("THE REPLICA, BEFORE DIVISION", "GiB", "bytes")]
-    rows += [_row("  " + label, numbers[name]) for label, name in WHOLE if name != "state_bytes_per_sequence" or numbers[name]]
+    rows += [
+        _row("  " + label, numbers[name])
+        for label, name in WHOLE
+        if name != "state_bytes_per_sequence" or numbers[name]
+    ]
     return "\n".join(head) + "\n" + table(*_split(rows), right=(1, 2)) + "\n\n" + _limits(answer)
 
 
@@ -87,7 +91,10 @@ def _limits(answer: dict[str, Any]) -> str:
         ("KV cache size that the engine prints", f"{answer['kv_tokens']:,} tokens"),
         (f"maximum concurrency at {answer['max_model_len']:,} tokens", f"{answer['max_concurrency']:,.2f}"),
         (f"longest context for {_requests(answer)}", f"{answer['max_context_tokens_that_fit']:,} tokens"),
-        ("fewest of these GPUs that hold it", "none" if answer["min_gpus"] is None else f"{answer['min_gpus']:,}"),
+        (
+            "fewest of these GPUs that hold it",
+            "none" if answer["min_gpus"] is None else f"{answer['min_gpus']:,}",
+        ),
     ]
     return table(rows[0], rows[1:])
 

@@ -28,7 +28,9 @@ FILES = {"out": "output", "name": "sizing-sheet"}
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default sizing-sheet.")
 @click.option("--scenario", metavar="FILE.yaml", help="All of these options in a file; flags win.")
 @common
-def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str | None, **options: Any) -> None:
+def build(
+    as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str | None, **options: Any
+) -> None:
     """The sizing sheet: a live workbook and a one-page PDF for models x workloads x requests in flight.
 
     \b
@@ -88,29 +90,27 @@ def _draw(
     Raises MissingLibraryError where the PDF was asked for by name (`required`) and cannot be drawn.
     """
     from sheetgen.sheet.build_page import build_page
+    from sheetgen.writers.json import text
 
     files: dict[str, bytes] = {}
     missing: str | None = None
-    wanted = tuple(formats)
-    page = build_page(solved, catalog) if set(wanted) - {"json"} else None
-    for ending in wanted:
+    page = build_page(solved, catalog)
+    for ending in formats:
         if ending == "json":
-            from sheetgen.writers.json import text
-
             files[ending] = text(_document(solved, catalog)).encode()
         elif ending == "xlsx":
             from sheetgen.sheet.book import build_book
             from sheetgen.writers.xlsx import write_xlsx
 
-            files[ending] = write_xlsx(build_book(solved, page, catalog))
+            files[ending] = write_xlsx(build_book(solved, page))
         elif ending == "md":
             from sheetgen.writers.markdown import write_markdown
 
             files[ending] = write_markdown(page).encode()
         else:
-            try:
-                from sheetgen.writers.pdf import write_pdf
+            from sheetgen.writers.pdf import write_pdf
 
+            try:
                 files[ending] = write_pdf(page, templates=templates())
             except MissingLibraryError as error:
                 if required:
@@ -132,7 +132,7 @@ def _document(solved: Solution, catalog: Catalog) -> dict[str, Any]:
     from sheetgen.api import fingerprints
     from sheetgen.writers.json import document
 
-    return document(solved, fingerprints(catalog))
+    return document(solved, fingerprints(solved, catalog))
 
 
 def _headlines(solved: Solution) -> list[str]:

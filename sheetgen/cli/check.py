@@ -66,7 +66,9 @@ def _problems(path: str | None, catalogs: tuple[str, ...]) -> list[str]:
     else:
         catalog = Catalog(*catalogs, folder)
         name = str(folder).rstrip("/")
-    return _of_file(catalog, name, "" if target == folder else target.resolve().relative_to(folder.resolve()).as_posix())
+    return _of_file(
+        catalog, name, "" if target == folder else target.resolve().relative_to(folder.resolve()).as_posix()
+    )
 
 
 def _of_file(catalog: Catalog, name: str, relative: str) -> list[str]:

@@ -76,31 +76,53 @@ def _text(step: Step) -> Iterator[str]:
         yield f"  = {step.formula}"
         yield f"  = {step.with_values}"
     yield f"  = {_value(step)}"
-    yield ""
-    seen: set[tuple[str, str]] = set()
+    told = Told(set(), {})
     if step.inputs:
+        yield ""
         yield "FROM"
         for one in step.inputs:
-            yield from _inputs(one, "  ", seen)
-        yield ""
-    if step.source:
-        yield f"Formula's source: {step.source}"
-
-
-def _inputs(step: Step, indent: str, seen: set[tuple[str, str]]) -> Iterator[str]:
-    """An input and, below it, what it was computed from; told once."""
-    head = f"{indent}{step.name} = {_value(step)}"
-    key = (step.name, step.reading)
-    if key in seen and (step.formula or step.inputs):
-        yield f"{head}  [{step.origin}, see above]"
-        return
-    seen.add(key)
+            yield from told.inputs(one, "  ", step.reading)
     if not step.formula:
-        yield f"{head}  [{step.origin}] {step.about}"
-    else:
-        yield f"{head}  [computed{', ' + step.reading if step.reading else ''}] = {step.formula}"
-    for one in step.inputs:
-        yield from _inputs(one, indent + "  ", seen)
+        yield f"  [{step.origin}] {step.about}"
+        told.note(step)
+    yield ""
+    if step.formula and step.source:
+        yield f"Source of the formula: {step.source}"
+    for source, places in told.sources.items():
+        yield f"{', '.join(dict.fromkeys(places))}: {source}"
+
+
+@dataclasses.dataclass
+class Told:
+    """What was said already: quantities by name and reading, and the places that each source stands behind."""
+
+    seen: set[tuple[str, str]]
+    sources: dict[str, list[str]]
+
+    def note(self, step: Step) -> None:
+        """Keep a given number's source for the end, once for all numbers that have it."""
+        if step.source and not step.formula:
+            place = step.about.split(",")[0]
+            self.sources.setdefault(step.source, []).append(
+                place.rsplit(":", 1)[0] if ":" in place else place
+            )
+
+    def inputs(self, step: Step, indent: str, reading: str) -> Iterator[str]:
+        """An input and, below it, what it was computed from; told once."""
+        head = f"{indent}{step.name} = {_value(step)}"
+        key = (step.name, step.reading)
+        if key in self.seen:
+            yield f"{head}  [{step.origin}, see above]"
+            return
+        self.seen.add(key)
+        self.note(step)
+        if step.formula:
+            other = f", {step.reading}" if step.reading and step.reading != reading else ""
+            yield f"{head}  [computed{other}] = {step.formula}"
+        else:
+            yield f"{head}  [{step.origin}] {step.about}"
+        for one in step.inputs:
+            yield from self.inputs(one, indent + "  ", step.reading or reading)
 
 
 def _value(step: Step) -> str:

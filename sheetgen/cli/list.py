@@ -21,7 +21,9 @@ KINDS = ("models", "gpus", "instances", "workloads", "engines")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("words", nargs=-1)
 @common
-def list_entries(kind: str, words: tuple[str, ...], as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+def list_entries(
+    kind: str, words: tuple[str, ...], as_json: bool, catalogs: tuple[str, ...], quiet: bool
+) -> None:
     """Models, GPUs, instances, workloads or engines; only rows that contain every one of WORDS.
 
     \b
@@ -41,7 +43,13 @@ def list_entries(kind: str, words: tuple[str, ...], as_json: bool, catalogs: tup
         return
     head = list(rows[0])
     numbers = [i for i, name in enumerate(head) if any(isinstance(r[name], (int, float)) for r in rows)]
-    click.echo(table([name.replace("_", " ") for name in head], ([_cell(v) for v in row.values()] for row in rows), numbers))
+    click.echo(
+        table(
+            [name.replace("_", " ") for name in head],
+            ([_cell(v) for v in row.values()] for row in rows),
+            numbers,
+        )
+    )
     note(f"{len(rows)} {kind}", quiet)
 
 
@@ -145,4 +153,10 @@ def _engines(catalog: Catalog) -> list[Row]:
     ]
 
 
-_LISTS = {"models": _models, "gpus": _gpus, "instances": _instances, "workloads": _workloads, "engines": _engines}
+_LISTS = {
+    "models": _models,
+    "gpus": _gpus,
+    "instances": _instances,
+    "workloads": _workloads,
+    "engines": _engines,
+}

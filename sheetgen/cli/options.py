@@ -13,7 +13,11 @@ DTYPES = "auto bf16 fp16 fp32 fp8 fp8_e5m2 int8 int4 nvfp4 mxfp4"
 # long name, metavar, help; every command that takes one of these takes it with the same words
 PRECISION = (
     ("weight_dtype", "DTYPE", f"Precision of the weights: {DTYPES}. Default auto, the checkpoint's own."),
-    ("kv_cache_dtype", "DTYPE", "Precision of the KV cache, the same words. Default auto, 16 bits for most models."),
+    (
+        "kv_cache_dtype",
+        "DTYPE",
+        "Precision of the KV cache, the same words. Default auto, 16 bits for most models.",
+    ),
 )
 ENGINE = (
     ("engine", "NAME", "Serving engine. Default vllm."),
@@ -22,10 +26,18 @@ ENGINE = (
     ("block_size", "TOKENS", "Tokens in a block of the KV cache. Default 16."),
     ("kv_allocation", "HOW", "paged, or reserved: every request is charged max_model_len. Default paged."),
     ("average_context_fraction", "SHARE", "Share of the context that is filled on average. Default 1."),
-    ("prefix_cache_hit_fraction", "SHARE", "Share of the prompt that is found in the prefix cache. Default 0."),
+    (
+        "prefix_cache_hit_fraction",
+        "SHARE",
+        "Share of the prompt that is found in the prefix cache. Default 0.",
+    ),
 )
 SPLIT = (
-    ("input_tokens", "TOKENS", "Tokens of the prompt. Default: the context less 1,024, or half of a small one."),
+    (
+        "input_tokens",
+        "TOKENS",
+        "Tokens of the prompt. Default: the context less 1,024, or half of a small one.",
+    ),
     ("output_tokens", "TOKENS", "Tokens of the answer. Default: the rest of the context."),
 )
 MARKET = (
@@ -33,7 +45,11 @@ MARKET = (
     ("providers", "NAMES", "Only these providers, or all. Default aws,azure,gcp."),
     ("instances", "NAMES", "Only these instances: aws/p5.48xlarge."),
     ("region", "TEXT", "Only regions that contain this text."),
-    ("purchase", "CLASS", "on-demand, reserved-1yr, reserved-3yr, spot or capacity-block. Default on-demand."),
+    (
+        "purchase",
+        "CLASS",
+        "on-demand, reserved-1yr, reserved-3yr, spot or capacity-block. Default on-demand.",
+    ),
     ("active_fraction", "SHARE", "Share of the users with a request in flight at the peak. Default 1."),
     ("extra_headroom_fraction", "SHARE", "Room to leave above the load. Default 0."),
     ("spare_replicas", "NUMBER", "Replicas beyond those that the load needs (N+1). Default 0."),
@@ -81,14 +97,21 @@ def load_options(function: F) -> F:
     """The load of one point: context and requests, each with its short spelling."""
     users = ("--concurrent-requests", "--users", "concurrent_requests")
     context = ("--context-tokens", "--context", "context_tokens")
-    function = click.option(*users, metavar="NUMBER", help="Requests in flight on the replica. Default 1.")(function)
-    return click.option(*context, metavar="TOKENS", help="Tokens of a request: 16k, or 16384. Default 4096.")(function)
+    function = click.option(*users, metavar="NUMBER", help="Requests in flight on the replica. Default 1.")(
+        function
+    )
+    return click.option(*context, metavar="TOKENS", help="Tokens of a request: 16k, or 16384. Default 4096.")(
+        function
+    )
 
 
 def common(function: F) -> F:
     """What every command takes."""
     function = click.option("--quiet", "-q", is_flag=True, help="No notes, only the result.")(function)
     function = click.option(
-        "--catalogs", multiple=True, metavar="DIR", help="A folder that adds to the catalogs or overrides them."
+        "--catalogs",
+        multiple=True,
+        metavar="DIR",
+        help="A folder that adds to the catalogs or overrides them.",
     )(function)
     return click.option("--json", "as_json", is_flag=True, help="The result as JSON on stdout.")(function)

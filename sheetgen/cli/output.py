@@ -67,6 +67,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[in
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     aligned = set(right)
     return "\n".join(
-        "  ".join(t.rjust(w) if i in aligned else t.ljust(w) for i, (t, w) in enumerate(zip(line, widths, strict=True))).rstrip()
+        "  ".join(
+            t.rjust(w) if i in aligned else t.ljust(w)
+            for i, (t, w) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
         for line in lines
     )

@@ -52,8 +52,12 @@ def find(name: str, catalog: Catalog) -> tuple[str, str, dict[str, Any]]:
             if "could be" in problem or "not in the catalogs" not in problem:
                 raise
             unknown.append(problem)
-    near = next((p.split("catalogs.", 1)[1].split(" `")[0] for p in unknown if "Did you" in p or "It could" in p), "")
-    raise CatalogError(f"{shown(name)!r} is in no catalog.{near} `sheetgen list models` (gpus, instances, ...) has all.")
+    near = next(
+        (p.split("catalogs.", 1)[1].split(" `")[0] for p in unknown if "Did you" in p or "It could" in p), ""
+    )
+    raise CatalogError(
+        f"{shown(name)!r} is in no catalog.{near} `sheetgen list models` (gpus, instances, ...) has all."
+    )
 
 
 Found = tuple[str, str, dict[str, Any]]
@@ -106,10 +110,9 @@ def _lines(value: Any, indent: str = "") -> Iterator[str]:
     """Nested fields, a line each; a mapping of plain values stands on one line within a list."""
     for key, item in value.items() if isinstance(value, dict) else ((None, v) for v in value):
         label = f"{indent}{key}: " if key is not None else f"{indent}- "
-        if isinstance(item, dict) and item and key is not None:
-            yield label.rstrip()
-            yield from _lines(item, indent + "  ")
-        elif isinstance(item, list) and any(isinstance(x, (dict, str)) and len(str(x)) > 40 for x in item):
+        if (isinstance(item, dict) and item and key is not None) or (
+            isinstance(item, list) and any(isinstance(x, (dict, str)) and len(str(x)) > 40 for x in item)
+        ):
             yield label.rstrip()
             yield from _lines(item, indent + "  ")
         else:
@@ -123,6 +126,8 @@ def _plain(value: Any) -> str:
         return ", ".join(f"{k} {_plain(v)}" for k, v in value.items())
     if isinstance(value, list):
         return ", ".join(map(_plain, value)) or "–"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value > 9999 else str(value)
-
-
+    return (
+        f"{value:,}"
+        if isinstance(value, int) and not isinstance(value, bool) and value > 9999
+        else str(value)
+    )

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sheetgen.catalog.engines import Engine
-from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.hardware import Gpu, Instance
+from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.units import GIB
 

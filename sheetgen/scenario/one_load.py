@@ -9,7 +9,7 @@ from sheetgen.catalog.hardware import Workload
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import round_up
 from sheetgen.scenario import parse
-from sheetgen.scenario.deployment import DEFAULTS, OUTPUT_TOKENS
+from sheetgen.scenario.amounts import DEFAULTS, OUTPUT_TOKENS
 
 MOST_USERS = 1_000_000_000
 

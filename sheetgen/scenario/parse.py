@@ -28,7 +28,9 @@ def tokens(value: Any, name: str = "context") -> int:
         )
     count = float(match[1]) * {"": 1, "k": 1024, "m": 1024**2}[match[2].lower()]
     if not (1 <= count <= MAX_TOKENS) or count != int(count):
-        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a whole number of tokens from 1 to 100,000,000.")
+        raise ScenarioError(
+            f"{name} is {shown(value)!r}. It must be a whole number of tokens from 1 to 100,000,000."
+        )
     return int(count)
 
 
@@ -39,7 +41,9 @@ def whole(value: Any, name: str, least: int = 1, most: int = 10_000_000) -> int:
     except ValueError:
         number = math.nan
     if not (least <= number <= most) or number != int(number):
-        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a whole number from {least:,} to {most:,}.")
+        raise ScenarioError(
+            f"{name} is {shown(value)!r}. It must be a whole number from {least:,} to {most:,}."
+        )
     return int(number)
 
 
@@ -72,7 +76,8 @@ def dtype(value: Any, name: str) -> str:
     text = str(value).strip().lower()
     if text not in DTYPE_CHOICES:
         raise ScenarioError(
-            f"{name} is {shown(value)!r}. Allowed: {', '.join(DTYPE_CHOICES)}." + did_you_mean(text, DTYPE_CHOICES)
+            f"{name} is {shown(value)!r}. Allowed: {', '.join(DTYPE_CHOICES)}."
+            + did_you_mean(text, DTYPE_CHOICES)
         )
     return DTYPE_ALIASES.get(text, text)
 
@@ -81,7 +86,9 @@ def one_of(value: Any, name: str, allowed: Mapping[str, Any] | tuple[str, ...]) 
     """One word of `allowed`."""
     text = str(value).strip().lower()
     if text not in allowed:
-        raise ScenarioError(f"{name} is {shown(value)!r}. Allowed: {', '.join(allowed)}." + did_you_mean(text, allowed))
+        raise ScenarioError(
+            f"{name} is {shown(value)!r}. Allowed: {', '.join(allowed)}." + did_you_mean(text, allowed)
+        )
     return text
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sheetgen.catalog.engines import Engine, load_engine
-from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.hardware import Gpu, Workload
+from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.scenario import parse
@@ -108,7 +108,9 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
             problems.extend(error.problems)
             return None
 
-    engine = attempt(lambda: load_engine(catalog, options.get("engine") or "vllm", options.get("engine_version")))
+    engine = attempt(
+        lambda: load_engine(catalog, options.get("engine") or "vllm", options.get("engine_version"))
+    )
     settings = attempt(_settings, options, engine)
     models = attempt(_models, catalog, options, settings)
     one_load = options.get("context_tokens") is not None
@@ -116,7 +118,11 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     if one_load:
         tiers = attempt(requests_in_flight, options, settings.active_fraction if settings else 1.0)
     else:
-        tiers = attempt(parse.tiers, options["tiers"]) if options.get("tiers") else tuple(t.requests for t in catalog.tiers())
+        tiers = (
+            attempt(parse.tiers, options["tiers"])
+            if options.get("tiers")
+            else tuple(t.requests for t in catalog.tiers())
+        )
     as_of = attempt(parse.as_of_date, options.get("as_of"))
     filters = Filters(
         parse.words(options.get("providers")),
@@ -127,19 +133,32 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     )
     selection = attempt(select, catalog, engine, filters) if engine else None
     headline = attempt(_headline, options.get("headline"), workloads, tiers) if workloads and tiers else None
-    if problems:
+    if problems or selection is None or headline is None:
         raise ScenarioError(*problems)
     cells = tuple(_cells(models, workloads, tiers))
     if all(c.over_limit for c in cells):
         longest = max(m.model.max_context_tokens or 0 for m in models)
         if one_load:
             raise over_limit(cells[0].context_tokens, longest, models[0].model.id)
-        raise ScenarioError(f"every context is over what the models allow (the longest is {longest:,} tokens).")
+        raise ScenarioError(
+            f"every context is over what the models allow (the longest is {longest:,} tokens)."
+        )
     gpus = tuple(dict.fromkeys(c.gpu.id for c in selection.candidates))
     by_id = {c.gpu.id: c.gpu for c in selection.candidates}
     return Question(
-        models, workloads, tiers, engine, tuple(by_id[g] for g in gpus), selection.candidates,
-        selection.left_out, settings, as_of, headline, catalog.catalog_sha256(), cells, filters,
+        models,
+        workloads,
+        tiers,
+        engine,
+        tuple(by_id[g] for g in gpus),
+        selection.candidates,
+        selection.left_out,
+        settings,
+        as_of,
+        headline,
+        catalog.catalog_sha256(),
+        cells,
+        filters,
     )
 
 
@@ -156,7 +175,9 @@ def _settings(options: Mapping[str, Any], engine: Engine | None) -> Settings:
         weight_dtype=parse.dtype(options.get("weight_dtype") or "auto", "weight_dtype"),
         kv_cache_dtype=parse.dtype(options.get("kv_cache_dtype") or "auto", "kv_cache_dtype"),
         gpu_memory_utilization=share("gpu_memory_utilization", utilization),
-        block_size=parse.whole(options.get("block_size") or (engine.block_size if engine else 16), "block_size"),
+        block_size=parse.whole(
+            options.get("block_size") or (engine.block_size if engine else 16), "block_size"
+        ),
         hours_per_month=parse.whole(hours, "hours_per_month", 1, 744) if hours is not None else 730,
         active_fraction=share("active_fraction", 1.0),
         extra_headroom_fraction=share("extra_headroom_fraction", 0.0, above_zero=False),
@@ -164,7 +185,8 @@ def _settings(options: Mapping[str, Any], engine: Engine | None) -> Settings:
         average_context_fraction=share("average_context_fraction", 1.0),
         prefix_cache_hit_fraction=share("prefix_cache_hit_fraction", 0.0, above_zero=False),
         kv_reserved=int(
-            parse.one_of(options.get("kv_allocation") or "paged", "kv_allocation", ("paged", "reserved")) == "reserved"
+            parse.one_of(options.get("kv_allocation") or "paged", "kv_allocation", ("paged", "reserved"))
+            == "reserved"
         ),
         purchase=parse.one_of(options.get("purchase") or "on-demand", "purchase", PURCHASES),
         units=parse.one_of(options.get("units") or "gib", "units", ("gib", "gb")),
@@ -172,7 +194,9 @@ def _settings(options: Mapping[str, Any], engine: Engine | None) -> Settings:
     )
 
 
-def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | None) -> tuple[SheetModel, ...]:
+def _models(
+    catalog: Catalog, options: Mapping[str, Any], settings: Settings | None
+) -> tuple[SheetModel, ...]:
     names = parse.words(options.get("models"))
     if not names:
         raise ScenarioError("no model was named. Use --models, for example --models 8b,70b,405b.")
@@ -220,12 +244,17 @@ def _headline(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[in
     """Positions of the headline's workload and tier: RAG at 32 in flight, or the middle of what there is."""
     ids = [w.id for w in workloads]
     if not text:
-        return (ids.index("rag") if "rag" in ids else 0, tiers.index(32) if 32 in tiers else (len(tiers) - 1) // 2)
+        return (
+            ids.index("rag") if "rag" in ids else 0,
+            tiers.index(32) if 32 in tiers else (len(tiers) - 1) // 2,
+        )
     name, _, tier = str(text).partition(":")
     workload = parse.one_of(name, "headline", tuple(ids))
     number = parse.whole(tier, "headline tier", most=1_000_000) if tier else tiers[0]
     if number not in tiers:
-        raise ScenarioError(f"headline is {shown(text)!r}. Its tier must be one of {', '.join(map(str, tiers))}.")
+        raise ScenarioError(
+            f"headline is {shown(text)!r}. Its tier must be one of {', '.join(map(str, tiers))}."
+        )
     return ids.index(workload), tiers.index(number)
 
 
@@ -234,7 +263,12 @@ def _cells(
 ) -> list[Cell]:
     return [
         Cell(
-            m, w, t, workload.context_tokens, workload.input_tokens, requests,
+            m,
+            w,
+            t,
+            workload.context_tokens,
+            workload.input_tokens,
+            requests,
             workload.context_tokens > (model.model.max_context_tokens or 0),
         )
         for m, model in enumerate(models)

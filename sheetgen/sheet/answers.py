@@ -225,7 +225,7 @@ def _bar(solved: Solution, row: int) -> Bar:
         weights=_times(replicas, weights, units),
         kv=_copies(held, kv, units),
         overhead=size(overhead, units),
-        capacity=f"{named_size(capacity, units)} usable on {gpus}",
+        capacity=f"{named_size(capacity, units)} on {gpus}",
     )
 
 

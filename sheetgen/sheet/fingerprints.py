@@ -21,7 +21,7 @@ from sheetgen.units import GIB
 FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with
 FEWER_SEQUENCES = 256
 _ARROWS = {"raise": "↑", "lower": "↓"}
-_SHOWN_FIXES = 3
+_SHOWN_CHANGE = 52  # characters: two lines of the page
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,13 @@ class Fingerprint:
 
     @property
     def change(self) -> str:
-        """The first fixes, for the page."""
-        return " · ".join(fix.short for fix in self.fixes[:_SHOWN_FIXES])
+        """The first fixes, as many as two lines of the page hold."""
+        shown = [self.fixes[0].short]
+        for fix in self.fixes[1:]:
+            if len(" · ".join((*shown, fix.short))) > _SHOWN_CHANGE:
+                break
+            shown.append(fix.short)
+        return " · ".join(shown)
 
     def on_page(self, named: bool) -> one_page.Fingerprint:
         """The row of the page; only the first one has the model `named`."""
@@ -181,11 +186,11 @@ def _sentences(n: dict[str, Any], units: str) -> dict[str, str]:
     """By label, the fingerprint in this sheet's numbers."""
     name, context = n["model_name"], short_tokens(n["context_tokens"])
     gpus = f"{n['n_gpus_per_replica']}× {n['gpu']}"
-    outside = n["gpu_memory_bytes"] - n["memory_budget_bytes"]
     requests, limit = plural(n["requests_per_replica"], "request"), short_tokens(n["max_context_tokens"])
 
-    def b(key: str) -> str:
-        return named_size(n[key], units)
+    sizes = {key: named_size(value, units) for key, value in n.items() if "bytes" in key}
+    outside = named_size(n["gpu_memory_bytes"] - n["memory_budget_bytes"], units)
+    charge, activation = sizes["kv_bytes_per_sequence_per_gpu"], sizes["activation_bytes_per_gpu"]
 
     if n["longest_tokens_at_load"] >= n["max_context_tokens"]:
         growing = f"{requests} fit even at the model's {limit} each"
@@ -194,19 +199,19 @@ def _sentences(n: dict[str, Any], units: str) -> dict[str, str]:
     capped = n["sequences_held"] == n["max_num_seqs"]
     spike = f"at {context} {gpus} hold {n['sequences_held']:,}; request {n['next_request']:,} "
     spike += "waits (max_num_seqs)" if capped else "does not fit"
-    prefill = f"{n['max_num_batched_tokens']:,} tokens a step: activations {b('activation_bytes_per_gpu')} a GPU"
+    prefill = f"{n['max_num_batched_tokens']:,} tokens a step: activations {activation} a GPU"
     if n["activation_bytes_at_fewer_tokens"] < n["activation_bytes_per_gpu"]:
-        prefill += f", {b('activation_bytes_at_fewer_tokens')} at {FEWER_TOKENS:,}"
-    pool = f"a {context} request takes {b('kv_bytes_per_sequence_per_gpu')} of {b('kv_pool_bytes_per_gpu')} a GPU"
+        prefill += f", {sizes['activation_bytes_at_fewer_tokens']} at {FEWER_TOKENS:,}"
+    pool = f"a {context} request takes {charge} of {sizes['kv_pool_bytes_per_gpu']} a GPU"
     if n["max_context_tokens"] > n["context_tokens"]:
-        pool += f", a {limit} one {b('kv_bytes_per_sequence_per_gpu_at_limit')}"
-    graphs = f"graphs take about {b('cuda_graph_bytes_per_gpu')} a GPU, "
-    graphs += "inside the pool's share" if n["graphs_in_budget"] else f"of {named_size(outside, units)} left out"
-    weights = f"{b('weights_bytes')} in {n['weight_dtype']}, {b('weights_bytes_per_gpu')} "
-    weights += f"of each GPU's {b('memory_budget_bytes')}"
-    sampler = f"{n['max_num_seqs']:,} requests take {b('sampler_bytes')} a GPU"
+        pool += f", a {limit} one {sizes['kv_bytes_per_sequence_per_gpu_at_limit']}"
+    graphs = f"graphs take about {sizes['cuda_graph_bytes_per_gpu']} a GPU, "
+    graphs += "inside the pool's share" if n["graphs_in_budget"] else f"of {outside} left out"
+    weights = f"{sizes['weights_bytes']} in {n['weight_dtype']}, {sizes['weights_bytes_per_gpu']} "
+    weights += f"of each GPU's {sizes['memory_budget_bytes']}"
+    sampler = f"{n['max_num_seqs']:,} requests take {sizes['sampler_bytes']} a GPU"
     if n["max_num_seqs"] > FEWER_SEQUENCES:
-        sampler += f", {FEWER_SEQUENCES:,} take {b('sampler_bytes_at_fewer_sequences')}"
+        sampler += f", {FEWER_SEQUENCES:,} take {sizes['sampler_bytes_at_fewer_sequences']}"
     said = {
         "long_completion": growing,
         "concurrency_spike": spike,

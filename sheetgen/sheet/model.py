@@ -170,10 +170,19 @@ class Sheet:
 
     def link(self, row: int, column: int, ref: Ref, display: Display, role: str = "link", **more: Any) -> Ref:
         """Place what another cell holds."""
-        return self.put(row, column, Cell(plain(ref.value), role, display, formula=ref.expr(self.name), **more))
+        return self.put(
+            row, column, Cell(plain(ref.value), role, display, formula=ref.expr(self.name), **more)
+        )
 
     def formula(
-        self, row: int, column: int, value: Any, expr: Expr, display: Display, role: str = "computed", **more: Any
+        self,
+        row: int,
+        column: int,
+        value: Any,
+        expr: Expr,
+        display: Display,
+        role: str = "computed",
+        **more: Any,
     ) -> Ref:
         """Place a formula with the value it has: look-ups, which carry no arithmetic."""
         name, lock = more.pop("name", None), more.pop("lock", "both")

@@ -15,7 +15,7 @@ from sheetgen.sheet.wording import named_size, plain, provider_name, share
 from sheetgen.units import TWO_DECIMALS, USD_CENTS
 
 UNKNOWN_DATE = "date unknown"
-_SHOWN_REASONS = 3
+_SHOWN_REASONS = 2
 _URL = re.compile(r"https?://[^\s;,)]+")
 _PAPERS = (
     ("Grouped keys and values: arXiv:2305.13245", "https://arxiv.org/abs/2305.13245"),
@@ -119,12 +119,16 @@ def sources(solved: Solution) -> tuple[Source, ...]:
     """Where models, prices and the engine's accounting were read."""
     question = solved.question
     found: list[Source] = []
-    by_origin: dict[str, list[str]] = {}
+    by_origin: dict[str, list[tuple[str, str]]] = {}
     for one in question.models:
-        origin = f"{_origin(one.model.source)}, checked {one.model.checked_on}"
-        by_origin.setdefault(origin, []).append(one.model.name)
-    for origin, names in by_origin.items():
-        found.append(_source(f"{'Models' if len(by_origin) == 1 else ', '.join(names)}: {origin}"))
+        place, revision = _origin(one.model.source)
+        origin = by_origin.setdefault(f"{place}|{one.model.checked_on}", [])
+        origin.append((one.model.name, revision))
+    for key, models in by_origin.items():
+        place, _, day = key.rpartition("|")
+        names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in models)
+        revisions = ", ".join(dict.fromkeys(revision for _, revision in models if revision))
+        found.append(_source(f"{names}: {place}{revisions}, checked {day}"))
     used = [question.candidates[i] for i in used_instances(solved)]
     prices = dict.fromkeys((c.provider, _price_origin(c.source), c.price_as_of or UNKNOWN_DATE) for c in used)
     found += [_source(f"{provider_name(who)} prices: {origin}, {day}") for who, origin, day in prices]
@@ -133,12 +137,10 @@ def sources(solved: Solution) -> tuple[Source, ...]:
     return tuple(found)
 
 
-def _origin(source: str) -> str:
-    """A model's source without the path inside its repository."""
-    place = re.match(r"github:([^:@]+)@?([0-9a-f]{0,8})", source)
-    if place is None:
-        return source
-    return f"{place[1]}@{place[2]}" if place[2] else place[1]
+def _origin(source: str) -> tuple[str, str]:
+    """A model's source without the path inside its repository: the repository, and @revision."""
+    place = re.match(r"github:([^:@]+)(@[0-9a-f]{0,8})?", source)
+    return (place[1], place[2] or "") if place else (source, "")
 
 
 def _price_origin(source: str) -> str:

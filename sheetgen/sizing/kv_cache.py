@@ -109,7 +109,11 @@ def shard_state_bytes_per_layer(
 
 @formula("Layers in a KV group")
 def group_layers(
-    n_full_layers: Any, n_mla_layers: Any, n_other_layers: Any, n_windowed_layers: Any, n_state_layers: Any,
+    n_full_layers: Any,
+    n_mla_layers: Any,
+    n_other_layers: Any,
+    n_windowed_layers: Any,
+    n_state_layers: Any,
     group_stretch: Any,
 ) -> Any:
     """How many layers share one KV block: the smallest kind's count, so that all groups are equal.
@@ -295,17 +299,31 @@ def charge_bytes(
     Source: kv_blocks_per_sequence x kv_block_bytes.
     """
     windowed = windowed_tokens(
-        charged_tokens, window_tokens, window_is_chunked, max_num_batched_tokens, in_flight_batches, hybrid_kv_manager
+        charged_tokens,
+        window_tokens,
+        window_is_chunked,
+        max_num_batched_tokens,
+        in_flight_batches,
+        hybrid_kv_manager,
     )
     blocks = kv_blocks_per_sequence(
-        charged_tokens, windowed, window_is_chunked, hybrid_kv_manager, growing_block_tokens,
-        windowed_block_tokens, n_growing_groups, n_windowed_groups, n_state_groups,
+        charged_tokens,
+        windowed,
+        window_is_chunked,
+        hybrid_kv_manager,
+        growing_block_tokens,
+        windowed_block_tokens,
+        n_growing_groups,
+        n_windowed_groups,
+        n_state_groups,
     )
     return blocks * kv_block_bytes
 
 
 @formula("KV per sequence and GPU")
-def kv_bytes_per_sequence_per_gpu(kv_blocks_per_sequence: Any, kv_block_bytes: Any, stage_fraction: Any) -> Any:
+def kv_bytes_per_sequence_per_gpu(
+    kv_blocks_per_sequence: Any, kv_block_bytes: Any, stage_fraction: Any
+) -> Any:
     """What admission charges one sequence on the fullest GPU, in bytes.
 
     Source: blocks x bytes per block x the share of layers on a pipeline stage.
@@ -368,7 +386,10 @@ def kv_bytes_per_token(
 
 @formula("State per sequence")
 def state_bytes_per_sequence(
-    n_state_layers: Any, conv_bytes_per_state_layer: Any, state_elements_per_layer: Any, state_element_bytes: Any
+    n_state_layers: Any,
+    conv_bytes_per_state_layer: Any,
+    state_elements_per_layer: Any,
+    state_element_bytes: Any,
 ) -> Any:
     """Fixed state of one sequence in all recurrent layers, in bytes, before division over ranks.
 
@@ -414,6 +435,8 @@ def kv_bytes_per_sequence_steady(
     Source: vLLM hybrid KV cache manager (steady decode).
     """
     whole = round_up(charged_tokens / block_size) * block_size
-    window = where(hybrid_kv_manager == 1, round_up(window_tokens / block_size) * block_size + block_size, whole)
+    window = where(
+        hybrid_kv_manager == 1, round_up(window_tokens / block_size) * block_size + block_size, whole
+    )
     windowed = where(n_windowed_layers > 0, smallest(whole, window), 0)
     return whole * kv_bytes_per_token + windowed * shard_windowed_bytes_per_token + state_bytes_per_sequence

@@ -99,7 +99,7 @@ def kv_tokens(
     max_model_len: Any,
     tokens_by_concurrency: Any,
 ) -> Any:
-    """"GPU KV cache size" as the engine prints it: whole blocks, shared by the KV groups.
+    """ "GPU KV cache size" as the engine prints it: whole blocks, shared by the KV groups.
 
     Later engines print max_concurrency x max_model_len for models with several groups.
 

@@ -98,7 +98,11 @@ def sequences(
     Source: floor(pool / charge), both on the fullest stage.
     """
     layers = round_up(ratio(n_layers, pipeline_stages, 0))
-    pool = where(pipeline_stages == 1, kv_budget_bytes_per_gpu, layer_budget_bytes - layer_bytes_per_gpu * layers / n_layers)
+    pool = where(
+        pipeline_stages == 1,
+        kv_budget_bytes_per_gpu,
+        layer_budget_bytes - layer_bytes_per_gpu * layers / n_layers,
+    )
     held = round_down(ratio(largest(0, pool), charge_bytes * layers / n_layers))
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 

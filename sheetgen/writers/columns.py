@@ -14,40 +14,46 @@ _PAD = 0.8  # em: 0.4 on either side of a cell's text, as in one_page.css
 _SPARE = 0.2  # em: kerning and rounding
 
 
-def column_widths(page: OnePage, font: Path) -> dict[str, str]:
-    """CSS width by column class (one_page.css), in em. `font` is the boldest that the page sets, the widest."""
+def column_widths(page: OnePage, regular: Path, bold: Path) -> dict[str, float]:
+    """Width by column class (`c-` in one_page.html.j2), in em, measured in the font that the column is set in."""
     cells = [cell for block in page.matrix for row in block.rows for cell in row.cells]
     facts, rows, levers = page.models, page.instances, page.levers
 
-    def fits(*texts: str, most: float = 99.0) -> str:
+    def fits(*texts: str, font: Path = regular, most: float = 99.0) -> float:
         """Holds each text on one line, unless that takes more than `most` em."""
-        return f"{min(max((width_em(t, font) for t in texts), default=0.0) + _PAD + _SPARE, most):.2f}em"
+        return round(min(max((width_em(t, font) for t in texts), default=0.0) + _PAD + _SPARE, most), 2)
 
-    def words(*texts: str, most: float) -> str:
+    def words(*texts: str, font: Path = regular, most: float) -> float:
         """Breaks the texts only between words, unless that takes more than `most` em."""
-        return fits(*(word for text in texts for word in text.split()), most=most)
+        return fits(*(word for text in texts for word in text.split()), font=font, most=most)
 
+    weights = [text for f in facts for text in (f.weights_bf16, f.weights_fp8)]
+    splits = [text for b in page.matrix for text in (b.workload, b.context, b.split)]
+    tiers = [f"{'◆ ' * row.headline}{row.tier}" for b in page.matrix for row in b.rows]
     return {
-        "tier": fits("In flight", *(f"{'◆ ' * row.headline}{row.tier}" for b in page.matrix for row in b.rows)),
-        "workload": words(
-            "Workload", *(t for b in page.matrix for t in (b.workload, b.context, b.split)), most=8.0
-        ),
-        "kv": fits(page.unit, *(c.kv for c in cells), *(t for f in facts for t in (f.weights_bf16, f.weights_fp8))),
-        "money": fits("$/month", *(c.monthly for c in cells)),
-        "token": fits("a token", *(f.kv_per_token for f in facts)),
-        "full": fits("if full", *(f.full_attention_per_token for f in facts)),
-        "ratio": fits("that is", *(f.ratio for f in facts)),
-        "sum": fits(*(f"{b.weights} + {b.kv} + {b.overhead}" for b in page.bars), most=16.0),
-        "usable": fits(*(b.capacity for b in page.bars), most=18.0),
-        "gpus": fits("GPUs", *(i.gpus for i in rows), most=8.0),
-        "memory": fits("memory", *(i.memory for i in rows)),
+        "tier": fits("In flight", *tiers, font=bold),
+        "workload": words("Workload", *splits, font=bold, most=8.0),
+        "kv": fits(page.unit, *(c.kv for c in cells), *weights, font=bold),
+        "money": fits("$/month", *(c.monthly for c in cells), font=bold),
+        "token": fits("A token", *(f.kv_per_token for f in facts), font=bold),
+        "full": fits("If full", *(f.full_attention_per_token for f in facts)),
+        "ratio": fits("That is", *(f.ratio for f in facts)),
+        "sum": fits(*(f"{b.weights} + {b.kv} + {b.overhead}" for b in page.bars), font=bold, most=16.0),
+        "usable": fits(*(text for b in page.bars for text in (b.model, b.capacity)), most=19.0),
+        "instance": fits("Instance", *(instance_name(i.instance) for i in rows), font=bold, most=10.0),
+        "gpus": fits("GPUs", *(i.gpus for i in rows), most=10.0),
+        "memory": fits("Memory", *(i.memory for i in rows)),
         "hourly": fits("$/hour", *(i.hourly for i in rows)),
-        "where": fits("Where", *(f"{i.provider} {i.region}" for i in rows), most=9.2),
-        "date": words("price of", *(i.price_date for i in rows), most=7.5),
-        "used": fits("used for", *(i.used_for for i in rows), most=7.0),
+        "date": words("Price of", *(i.price_date for i in rows), most=7.5),
+        "used": fits("Used for", *(i.used_for for i in rows), most=7.0),
         "lever-money": fits("$/month", *(v.monthly for v in levers)),
-        "saving": words("saves", *(v.saving for v in levers), most=6.0),
+        "saving": fits("Saves", *(v.saving for v in levers)),
     }
+
+
+def instance_name(instance: str) -> str:
+    """An instance as the page names it: `azure/Standard_NC96ads_A100_v4` is NC96ads A100 v4."""
+    return instance.rpartition("/")[2].removeprefix("Standard_").replace("_", " ")
 
 
 def width_em(text: str, font: Path) -> float:

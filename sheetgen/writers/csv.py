@@ -25,7 +25,7 @@ def write_csv(sized: pandas.DataFrame, typed: pandas.DataFrame) -> bytes:
 def records(sized: pandas.DataFrame) -> list[dict[str, Any]]:
     """One mapping per row, with None where there is nothing."""
     out = _whole(sized).astype(object)
-    return [dict(row) for row in out.where(out.notna(), None).to_dict("records")]
+    return [{str(k): v for k, v in row.items()} for row in out.where(out.notna(), None).to_dict("records")]
 
 
 def _whole(sized: pandas.DataFrame) -> pandas.DataFrame:

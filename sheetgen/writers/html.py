@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from sheetgen.errors import PageError
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers import svg
-from sheetgen.writers.columns import column_widths
+from sheetgen.writers.columns import column_widths, instance_name
 
 FONTS = {400: "Inter-Regular.otf", 600: "Inter-SemiBold.otf", 700: "Inter-Bold.otf"}  # weight: file
 FAMILY = "Sheetgen Inter"  # a name of our own, so that an Inter of the system is never taken instead
@@ -43,7 +43,8 @@ class Density:
     leading: float  # line height over text size
     n_instances: int
     n_levers: int
-    compact: bool = False  # one line a model where there were two, and lists run in
+    compact: bool = False  # one line a model where there were two
+    symptoms: bool = True  # what each death looks like, beside its bill
 
     def stretched(self, pad: float, gap: float) -> Density:
         """The same with `pad` points more in each cell, above and below, and `gap` more above each section."""
@@ -53,11 +54,13 @@ class Density:
 DENSITIES = (
     Density("roomy", 9.0, 8.0, 10.0, 1.7, 10.0, 1.3, 12, 6),
     Density("normal", 8.4, 7.6, 9.5, 1.4, 9.0, 1.28, 12, 5),
-    Density("dense", 7.8, 7.2, 9.0, 1.1, 7.5, 1.24, 12, 5),
-    Density("denser", 7.4, 7.0, 8.5, 0.7, 5.5, 1.18, 10, 4),
-    Density("densest", 7.0, 7.0, 8.5, 0.2, 4.0, 1.15, 8, 4),
-    Density("compact", 7.0, 7.0, 8.0, 0.2, 4.0, 1.15, 6, 3, compact=True),
+    Density("dense", 7.9, 7.3, 9.0, 1.0, 7.0, 1.22, 12, 5),
+    Density("denser", 7.5, 7.0, 8.5, 0.5, 5.0, 1.17, 10, 4),
+    Density("compact", 7.5, 7.0, 8.5, 0.5, 4.5, 1.17, 8, 4, compact=True),
+    Density("tight", 7.2, 7.0, 8.0, 0.2, 4.0, 1.15, 7, 3, compact=True),
+    Density("tightest", 7.0, 7.0, 8.0, 0.1, 3.5, 1.13, 5, 2, compact=True, symptoms=False),
 )
+USUAL = {True: 3, False: 5}  # where in DENSITIES a page of up to WIDE_MODELS models lands, and one of more
 
 
 def render_html(
@@ -91,11 +94,13 @@ def render_html(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["instance_name"] = instance_name
     environment.filters["breakable"] = lambda text: _breakable(drawable(text))
     width, height = PAPERS[page.paper]
     content = width - 2 * MARGIN_X
     half = (content - GUTTER) / 2
-    bar_width = density.text * 12 if density.compact else half * 0.54 - 3
+    widths = column_widths(page, templates / "fonts" / FONTS[400], templates / "fonts" / FONTS[700])
+    bar_width = density.text * 12 if density.compact else half - density.small * widths["usable"] - density.text * 0.4
     longest = max((max(b.capacity_bytes or 0, svg.needed(b)) for b in page.bars), default=0.0)
     most = max((f.full_attention_bytes for f in page.models), default=0.0)
     return environment.get_template("one_page.html.j2").render(
@@ -104,8 +109,10 @@ def render_html(
         faces=[(weight, Markup(_font_url(templates, name, embed_fonts))) for weight, name in FONTS.items()],
         family=Markup(FAMILY),
         d=asdict(density),
-        widths=column_widths(page, templates / "fonts" / FONTS[700]),
+        widths=widths,
         paper={"width": width, "height": height + extra_height, "x": MARGIN_X, "y": MARGIN_Y, "gutter": GUTTER},
+        crowded=len(page.models) > 5,
+        answers_abreast=2 if len(page.models) > 5 else 1,
         wide=len(page.models) <= WIDE_MODELS,
         day=_day(page.as_of),
         marks=MARKS,

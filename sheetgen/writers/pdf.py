@@ -12,7 +12,7 @@ from typing import Any
 
 from sheetgen.errors import MissingLibraryError, PageError, shown
 from sheetgen.sheet.one_page import OnePage
-from sheetgen.writers.html import DENSITIES, FONTS, Density, render_html
+from sheetgen.writers.html import DENSITIES, FONTS, USUAL, WIDE_MODELS, Density, render_html
 from sheetgen.writers.page_gates import height_left, overflows
 
 _MISSING = (
@@ -33,6 +33,11 @@ class Layout:
     problems: list[str]
     left: float
 
+    @property
+    def fits(self) -> bool:
+        """Whether everything is on the page and in its place."""
+        return self.left >= 0 and not self.problems
+
 
 def write_pdf(page: OnePage, *, templates: Path) -> bytes:
     """The PDF's bytes.
@@ -45,11 +50,21 @@ def write_pdf(page: OnePage, *, templates: Path) -> bytes:
 
 def lay_out(page: OnePage, *, templates: Path) -> Layout:
     """The page at the roomiest density that holds it, with the space left over shared out."""
-    for density in DENSITIES:
-        tall = _lay_out(page, templates, density, tall=True)
-        if tall.left >= 0 and not tall.problems:
+    step = USUAL[len(page.models) <= WIDE_MODELS]
+    tall = _lay_out(page, templates, DENSITIES[step], tall=True)
+    while not tall.fits and step + 1 < len(DENSITIES):
+        step += 1
+        tall = _lay_out(page, templates, DENSITIES[step], tall=True)
+        if tall.fits:
             return _filled(page, templates, tall)
-    raise PageError(_too_much(page, tall))
+    if not tall.fits:
+        raise PageError(_too_much(page, tall))
+    for density in reversed(DENSITIES[:step]):
+        roomier = _lay_out(page, templates, density, tall=True)
+        if not roomier.fits:
+            break
+        tall = roomier
+    return _filled(page, templates, tall)
 
 
 def _lay_out(page: OnePage, templates: Path, density: Density, *, tall: bool = False) -> Layout:
@@ -71,7 +86,7 @@ def _filled(page: OnePage, templates: Path, tall: Layout) -> Layout:
     rows = sum(len(block.rows) for block in page.matrix) + len(page.fingerprints) + len(page.models) + 12
     pad = min(_MOST_PAD, 0.8 * tall.left / (2 * rows))
     padded = _lay_out(page, templates, tall.density.stretched(pad, 0), tall=True)
-    if padded.left < 0 or padded.problems:
+    if not padded.fits:
         padded = tall
     spaced = padded.density.stretched(0, (padded.left - 0.5) / N_GAPS) if padded.left > 0.5 else padded.density
     final = _lay_out(page, templates, spaced)

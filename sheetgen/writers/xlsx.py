@@ -13,9 +13,10 @@ import xlsxwriter
 from xlsxwriter.worksheet import Worksheet
 
 from sheetgen.errors import PageError
-from sheetgen.sheet.model import Book, Cell, Range, Ref, Sheet, Validation, column_name
+from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Sheet, Validation, column_name
 from sheetgen.writers.xlsx_styles import STATUS, style
 
+CHART_ROWS = 9  # rows that a chart covers on the page
 _PAPER = {"a4": 9, "letter": 1}
 
 
@@ -57,12 +58,20 @@ class _Writer:
 
     def write(self) -> None:
         workbook, book = self.workbook, self.book
-        workbook.set_properties({"title": "LLM serving sizing sheet", "author": "sheetgen", "created": book.created,
-                                 "comments": "Live formulas; cached values from sheetgen."})
+        workbook.set_properties(
+            {
+                "title": "LLM serving sizing sheet",
+                "author": "sheetgen",
+                "created": book.created,
+                "comments": "Live formulas; cached values from sheetgen.",
+            }
+        )
         for name, value in book.properties.items():
             workbook.set_custom_property(name, value, "text")
         workbook.set_calc_mode("auto")
-        worksheets = [workbook.add_worksheet(sheet.name, worksheet_class=_PortableWorksheet) for sheet in book.sheets]
+        worksheets = [
+            workbook.add_worksheet(sheet.name, worksheet_class=_PortableWorksheet) for sheet in book.sheets
+        ]
         for sheet, worksheet in zip(book.sheets, worksheets, strict=True):
             self._sheet(sheet, worksheet)
         for name, target in sorted(book.names.items()):
@@ -80,6 +89,8 @@ class _Writer:
             self._cell(worksheet, row, column, cell)
         for row, column in sheet.status_cells:
             self._status(worksheet, row, column)
+        for chart in sheet.charts:
+            self._chart(sheet, worksheet, chart)
         self._page(sheet, worksheet)
         worksheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
 
@@ -88,7 +99,10 @@ class _Writer:
         if sheet.landscape:
             worksheet.set_landscape()
         worksheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
-        last_row = max(r for r, _ in sheet.cells)
+        last_row = max(
+            r for (r, _), c in sheet.cells.items() if not (sheet.one_page and c.role == "small" and r >= 60)
+        )
+        last_row = max([last_row, *(c.row + CHART_ROWS for c in sheet.charts)])
         last_column = max(c for _, c in sheet.cells)
         worksheet.print_area(0, 0, last_row, last_column)
         worksheet.fit_to_pages(1, 1 if sheet.one_page else 0)
@@ -123,9 +137,48 @@ class _Writer:
         self._check(done, where)
         if cell.note:
             lines = 1 + sum(-(-len(line) // 60) for line in cell.note.splitlines())
-            worksheet.write_comment(row, column, cell.note, {"x_scale": 3, "y_scale": max(0.6, lines / 5), "font_size": 9})
+            worksheet.write_comment(
+                row, column, cell.note, {"x_scale": 3, "y_scale": max(0.6, lines / 5), "font_size": 9}
+            )
         if cell.validation is not None:
-            self._check(worksheet.data_validation(row, column, row, column, _validation(cell.validation)), where)
+            self._check(
+                worksheet.data_validation(row, column, row, column, _validation(cell.validation)), where
+            )
+
+    def _chart(self, sheet: Sheet, worksheet: Worksheet, chart: Chart) -> None:
+        """A native stacked bar chart; the library caches the cells' values in it."""
+        drawn = self.workbook.add_chart({"type": "bar", "subtype": "stacked"})
+
+        def area(first: Ref, last: Ref) -> list[Any]:
+            return [sheet.name, first.row, first.column, last.row, last.column]
+
+        for title, first, last, colour in chart.series:
+            drawn.add_series(
+                {
+                    "name": title,
+                    "categories": area(*chart.categories),
+                    "values": area(first, last),
+                    "fill": {"color": colour},
+                    "gap": 60,
+                }
+            )
+        font = {"name": "Arial", "size": 9}
+        drawn.set_title(
+            {"name": chart.title, "name_font": {"name": "Arial", "size": 10, "bold": True}, "overlay": False}
+        )
+        drawn.set_y_axis({"reverse": True, "num_font": font})
+        drawn.set_x_axis(
+            {
+                "num_format": "#,##0",
+                "num_font": font,
+                "major_gridlines": {"visible": True, "line": {"color": "#E5E7EB"}},
+            }
+        )
+        drawn.set_legend({"position": "bottom", "font": font})
+        drawn.set_size({"width": chart.width, "height": chart.height})
+        worksheet.insert_chart(
+            chart.row, chart.column, drawn, {"description": chart.alt_text, "object_position": 1}
+        )
 
     @staticmethod
     def _check(code: Any, where: str) -> None:
@@ -134,7 +187,12 @@ class _Writer:
 
     def _format(self, cell: Cell) -> Any:
         role = cell.role
-        if role == "computed" and cell.formula is not None and "!" in cell.formula.text and "(" not in cell.formula.text:
+        if (
+            role == "computed"
+            and cell.formula is not None
+            and "!" in cell.formula.text
+            and "(" not in cell.formula.text
+        ):
             role = "link"
         key = (role, cell.display.excel)
         if key not in self.formats:
@@ -153,8 +211,13 @@ class _Writer:
 
 
 def _validation(v: Validation) -> dict[str, Any]:
-    out: dict[str, Any] = {"input_title": v.title[:32], "input_message": v.message[:255], "ignore_blank": True,
-                           "error_title": "Not allowed", "error_message": v.message[:255]}
+    out: dict[str, Any] = {
+        "input_title": v.title[:32],
+        "input_message": v.message[:255],
+        "ignore_blank": True,
+        "error_title": "Not allowed",
+        "error_message": v.message[:255],
+    }
     if v.source is not None:
         return out | {"validate": "list", "source": f"={v.source}", "ignore_blank": False}
     kind = "integer" if v.whole else "decimal"

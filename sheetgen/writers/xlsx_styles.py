@@ -15,18 +15,21 @@ _ROLES: dict[str, dict[str, Any]] = {
     "text": {},
     "title": {"bold": True, "font_size": 18},
     "subtitle": {"font_color": GREY},
-    "section": {"bold": True, "font_color": "#FFFFFF", "bg_color": BAR},
+    "section": {"bold": True, "font_color": "#FFFFFF", "bg_color": BAR, "indent": 1, "align": "left"},
     "head": {"bold": True, "bg_color": "#E5E7EB", "text_wrap": True, "align": "center", "bottom": 1, "bottom_color": GREY},
     "label": {},
     "right_label": {"align": "right"},
     "unit": {"font_color": GREY},
     "remark": {"font_color": GREY, "font_size": 9},
+    "remark_wrapped": {"font_color": GREY, "font_size": 9, "text_wrap": True},
     "small": {"font_color": GREY, "font_size": 8},
     "input": {"font_color": INPUT_INK, "bg_color": INPUT_FILL, "border": 1, "border_color": "#E3C65B", "locked": False},
     "fixed": {},
     "computed": {},
     "link": {"font_color": LINK_INK},
     "answer": {"bold": True, "font_size": 15, "font_color": "#1D4ED8"},
+    "answer_money": {"bold": True, "font_size": 15, "align": "left"},
+    "right_link": {"font_color": LINK_INK, "align": "right"},
     "light": {"bold": True},
     "wrapped": {"text_wrap": True, "valign": "top"},
     "wrapped_bold": {"text_wrap": True, "valign": "top", "bold": True},
@@ -36,10 +39,10 @@ _ROLES: dict[str, dict[str, Any]] = {
     "tier": {"font_color": LINK_INK, **_BOTTOM},
     "kv": {"font_color": LINK_INK, **_BOTTOM},
     "fit": {"align": "center", **_BOTTOM},
-    "rent": {**_BOTTOM},
+    "rent": {"align": "left", "shrink": True, **_BOTTOM},
     "money": {"font_color": LINK_INK, **_BOTTOM},
 }  # fmt: skip
-for _name in ("context", "tier", "kv", "fit", "rent", "money"):
+for _name in ("workload", "context", "tier", "kv", "fit", "rent", "money"):
     _ROLES[f"{_name}_last"] = {**_ROLES[_name], **_LAST}
 
 STATUS: dict[str, dict[str, Any]] = {

@@ -9,8 +9,8 @@ from sheetgen.estimate import MODEL
 from sheetgen.formula import Expr
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
-from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
+from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
 from sheetgen.sheet.model import Range, Ref, Sheet, Validation, pick, position
 from sheetgen.sizing.weights import weights_bytes
 from sheetgen.units import DATE, DTYPES, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD_CENTS, WHOLE
@@ -52,8 +52,12 @@ _SHAPE = (
 def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per model on the sheet: its shape (inputs), and what follows from it at the precisions in use."""
     models = solved.question.models
-    sheet = titled("Models", "Models", "Architecture as the catalog has it, with sources; yellow cells may be changed.",
-                   freeze=(HEAD_ROWS + 1, 1))
+    sheet = titled(
+        "Models",
+        "Models",
+        "Architecture as the catalog has it, with sources; yellow cells may be changed.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
     table = Table(sheet, HEAD_ROWS, 0, len(models))
     wiring.tables["models"] = table
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
@@ -63,14 +67,32 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         table.given(name, label, [r[name] for r in rows], WHOLE, note=note, width=14,
                     validation=Validation(label, "A number, 0 or more.", low=0, high=1e15))  # fmt: skip
     dtype = Validation("Precision", "One of the precisions on Inputs.", source="list_dtype")
-    table.given("own_weight_dtype", "Own weights", [m.auto_weight_dtype for m in models], TEXT, validation=dtype,
-                note="The checkpoint's own precision: what auto stands for.")
-    table.given("own_kv_dtype", "Own KV", [m.auto_kv_cache_dtype for m in models], TEXT, validation=dtype,
-                note="What auto stands for: the 16-bit type, unless the checkpoint carries a KV precision.")
+    table.given(
+        "own_weight_dtype",
+        "Own weights",
+        [m.auto_weight_dtype for m in models],
+        TEXT,
+        validation=dtype,
+        note="The checkpoint's own precision: what auto stands for.",
+    )
+    table.given(
+        "own_kv_dtype",
+        "Own KV",
+        [m.auto_kv_cache_dtype for m in models],
+        TEXT,
+        validation=dtype,
+        note="What auto stands for: the 16-bit type, unless the checkpoint carries a KV precision.",
+    )
     for d in DTYPES:
         known = [m.model.checkpoint_bytes(d) for m in models]
-        table.given(f"checkpoint_{d}", f"Checkpoint {d}", [k or None for k in known], WHOLE, width=17,
-                    note=f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known.")
+        table.given(
+            f"checkpoint_{d}",
+            f"Checkpoint {d}",
+            [k or None for k in known],
+            WHOLE,
+            width=17,
+            note=f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known.",
+        )
     _precisions(sheet, table, wiring)
     for one in MODEL:
         table.computed(one, lambda i: wiring.inputs, width=18)
@@ -88,26 +110,58 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
 def _precisions(sheet: Sheet, table: Table, wiring: Wiring) -> None:
     """Precisions in use, and their bytes."""
     asked = wiring.inputs
-    table.computed(dtype_in_use, lambda i: {"asked_dtype": asked["asked_weight_dtype"],
-                   "own_dtype": table.columns["own_weight_dtype"][i]}, name="weight_dtype", label="Weights in use")
-    table.computed(dtype_in_use, lambda i: {"asked_dtype": asked["asked_kv_dtype"],
-                   "own_dtype": table.columns["own_kv_dtype"][i]}, name="kv_dtype", label="KV in use")
+    table.computed(
+        dtype_in_use,
+        lambda i: {
+            "asked_dtype": asked["asked_weight_dtype"],
+            "own_dtype": table.columns["own_weight_dtype"][i],
+        },
+        name="weight_dtype",
+        label="Weights in use",
+    )
+    table.computed(
+        dtype_in_use,
+        lambda i: {"asked_dtype": asked["asked_kv_dtype"], "own_dtype": table.columns["own_kv_dtype"][i]},
+        name="kv_dtype",
+        label="KV in use",
+    )
     names = wiring.lists["dtypes_dtype"]
     for which, label in (("weight_dtype", "Weights row"), ("kv_dtype", "KV row")):
-        table.looked_up(f"{which}_row", label, lambda i, w=which: position(names, table.columns[w][i], sheet.name), PLAIN,
-                        note="Row of the precision on Inputs.")
-    for key, which in (("linear_bytes", "weight_dtype"), ("other_bytes", "weight_dtype"),
-                       ("kv_dtype_bytes", "kv_dtype"), ("kv_scale_bytes", "kv_dtype")):
-        table.looked_up(key, key.replace("_", " "), lambda i, k=key, w=which: pick(
-            wiring.lists[f"dtypes_{k}"], table.columns[f"{w}_row"][i], sheet.name), ONE_DECIMAL)
+        table.looked_up(
+            f"{which}_row",
+            label,
+            lambda i, w=which: position(names, table.columns[w][i], sheet.name),
+            PLAIN,
+            note="Row of the precision on Inputs.",
+        )
+    for key, which in (
+        ("linear_bytes", "weight_dtype"),
+        ("other_bytes", "weight_dtype"),
+        ("kv_dtype_bytes", "kv_dtype"),
+        ("kv_scale_bytes", "kv_dtype"),
+    ):
+        table.looked_up(
+            key,
+            key.replace("_", " "),
+            lambda i, k=key, w=which: pick(
+                wiring.lists[f"dtypes_{k}"], table.columns[f"{w}_row"][i], sheet.name
+            ),
+            ONE_DECIMAL,
+        )
 
     def checkpoint(i: int) -> tuple[Any, Expr]:
         known = Range(tuple(table.columns[f"checkpoint_{d}"][i] for d in DTYPES), lock="columns")
         value, expr = pick(known, table.columns["weight_dtype_row"][i], sheet.name)
         return value or 0, expr
 
-    table.looked_up("checkpoint_bytes", "Checkpoint in use", checkpoint, WHOLE, width=17,
-                    note="Size of the known checkpoint at the precision in use; 0 where none is known.")
+    table.looked_up(
+        "checkpoint_bytes",
+        "Checkpoint in use",
+        checkpoint,
+        WHOLE,
+        width=17,
+        note="Size of the known checkpoint at the precision in use; 0 where none is known.",
+    )
 
 
 def _weights_at(table: Table, wiring: Wiring, dtype: str) -> None:
@@ -117,8 +171,11 @@ def _weights_at(table: Table, wiring: Wiring, dtype: str) -> None:
 
     def env(i: int) -> dict[str, Ref]:
         known = table.columns[f"checkpoint_{dtype}"][i]
-        return {"linear_bytes": linear, "other_bytes": other,
-                "checkpoint_bytes": Ref(known.sheet, known.row, known.column, known.value or 0, lock="column")}
+        return {
+            "linear_bytes": linear,
+            "other_bytes": other,
+            "checkpoint_bytes": Ref(known.sheet, known.row, known.column, known.value or 0, lock="column"),
+        }
 
     table.computed(weights_bytes, env, name=f"weights_{dtype}", label=f"Weights in {dtype}", width=17)
 
@@ -126,29 +183,76 @@ def _weights_at(table: Table, wiring: Wiring, dtype: str) -> None:
 def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per GPU of the candidates: memory as the engine sees it, the engine's batch limits, precisions."""
     gpus = solved.question.gpus
-    sheet = titled("GPUs", "GPUs", "Memory is what the engine sees, never the marketed figure. 1 under a precision: it runs.",
-                   freeze=(HEAD_ROWS + 1, 1))
+    sheet = titled(
+        "GPUs",
+        "GPUs",
+        "Memory is what the engine sees, never the marketed figure. 1 under a precision: it runs.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
     table = Table(sheet, HEAD_ROWS, 0, len(gpus))
     wiring.tables["gpus"] = table
     table.given("gpu", "GPU", [g.id for g in gpus], TEXT, role="label", width=30)
     table.given("gpu_name", "Short name", [g.short_name for g in gpus], TEXT, role="label", width=18)
-    table.given("gpu_memory_bytes", "Memory, bytes", [g.memory.engine_bytes for g in gpus], WHOLE, width=18,
-                note="Total memory as the engine sees it.", validation=Validation("Memory", "Bytes.", low=1, high=1e13))
+    table.given(
+        "gpu_memory_bytes",
+        "Memory, bytes",
+        [g.memory.engine_bytes for g in gpus],
+        WHOLE,
+        width=18,
+        note="Total memory as the engine sees it.",
+        validation=Validation("Memory", "Bytes.", low=1, high=1e13),
+    )
     unit = UNIT_NAMES[solved.question.settings.units]
-    table.computed(in_unit, lambda i: {"amount_bytes": table.columns["gpu_memory_bytes"][i],
-                   "unit_bytes": wiring.inputs["unit_bytes"]}, label=f"Memory, {unit}")
-    table.given("basis", "Basis", [g.memory.basis for g in gpus], TEXT, role="label",
-                note="measured: seen in a log; derived: nvidia-smi less a stated share.")
-    for key, label in (("max_num_seqs", "max_num_seqs"), ("max_num_batched_tokens", "max_num_batched_tokens")):
-        table.given(key, label, [int(v) for v in solved.gpus[key]], WHOLE, width=15,
-                    note="The engine's default on this GPU.", validation=Validation(label, "1 or more.", low=1, high=1e7))
-    table.given("bandwidth", "Bandwidth, GB/s", [g.memory_bandwidth_bytes_per_second / 1e9 for g in gpus], WHOLE,
-                role="label", width=12)
+    table.computed(
+        in_unit,
+        lambda i: {
+            "amount_bytes": table.columns["gpu_memory_bytes"][i],
+            "unit_bytes": wiring.inputs["unit_bytes"],
+        },
+        label=f"Memory, {unit}",
+    )
+    table.given(
+        "basis",
+        "Basis",
+        [g.memory.basis for g in gpus],
+        TEXT,
+        role="label",
+        note="measured: seen in a log; derived: nvidia-smi less a stated share.",
+    )
+    for key, label in (
+        ("max_num_seqs", "max_num_seqs"),
+        ("max_num_batched_tokens", "max_num_batched_tokens"),
+    ):
+        table.given(
+            key,
+            label,
+            [int(v) for v in solved.gpus[key]],
+            WHOLE,
+            width=15,
+            note="The engine's default on this GPU.",
+            validation=Validation(label, "1 or more.", low=1, high=1e7),
+        )
+    table.given(
+        "bandwidth",
+        "Bandwidth, GB/s",
+        [g.memory_bandwidth_bytes_per_second / 1e9 for g in gpus],
+        WHOLE,
+        role="label",
+        width=12,
+    )
     for what, runs in (("weights", [g.weights_run for g in gpus]), ("kv", [g.kv_run for g in gpus])):
         for d in DTYPES:
-            table.given(f"{what}_{d}", f"{'KV' if what == 'kv' else 'Weights'} {d}", [int(d in r) for r in runs], PLAIN,
-                        width=9, validation=Validation("Runs", "1 runs, 0 does not.", low=0, high=1, whole=True))
-    table.given("source", "Source of the memory", [g.memory.source for g in gpus], TEXT, role="remark", width=60)
+            table.given(
+                f"{what}_{d}",
+                f"{'KV' if what == 'kv' else 'Weights'} {d}",
+                [int(d in r) for r in runs],
+                PLAIN,
+                width=9,
+                validation=Validation("Runs", "1 runs, 0 does not.", low=0, high=1, whole=True),
+            )
+    table.given(
+        "source", "Source of the memory", [g.memory.source for g in gpus], TEXT, role="remark", width=60
+    )
     wiring.names["list_gpu"] = table.range("gpu")
     return sheet
 
@@ -157,24 +261,34 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per candidate instance with its price, and spare rows that take part when filled."""
     rows = solved.question.candidates
     blank: list[Any] = [None] * SPARE_INSTANCES
-    sheet = titled("Instances", "Instances and prices",
-                   "Prices of one purchase class, with date and source. The last rows are spare: fill one and it takes part.",
-                   freeze=(HEAD_ROWS + 1, 1))
+    sheet = titled(
+        "Instances",
+        "Instances and prices",
+        "Prices of one purchase class, with date and source. The last rows are spare: fill one and it takes part.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
     table = Table(sheet, HEAD_ROWS, 0, len(rows) + SPARE_INSTANCES)
     wiring.tables["instances"] = table
     money = Validation("Price", "US dollars per hour of one instance.", low=0, high=1e6)
     count = Validation("GPUs", "GPUs of one instance.", low=1, high=1024, whole=True)
     gpu = Validation("GPU", "A GPU of the GPUs sheet.", source="list_gpu")
-    table.given("instance", "Instance", [r.instance for r in rows] + blank, TEXT, width=34)
+    table.given("type", "Type", [r.instance.split("/", 1)[1] for r in rows] + blank, TEXT, width=36)
     table.given("provider", "Provider", [r.provider for r in rows] + blank, TEXT)
     table.given("instance_gpu", "GPU", [r.gpu.id for r in rows] + blank, TEXT, width=30, validation=gpu)
     table.given("gpu_count", "GPUs", [r.gpu_count for r in rows] + blank, PLAIN, width=8, validation=count)
-    table.given("price_usd_per_hour", "$ per hour", [r.usd_per_hour for r in rows] + blank, USD_CENTS, validation=money)
+    table.given(
+        "price_usd_per_hour",
+        "$ per hour",
+        [r.usd_per_hour for r in rows] + blank,
+        USD_CENTS,
+        validation=money,
+    )
     table.given("purchase", "Class", [r.purchase for r in rows] + blank, TEXT, role="remark")
     table.given("region", "Region", [r.region for r in rows] + blank, TEXT, role="remark", width=14)
     table.given("price_date", "Price date", [first_day(r.price_as_of) for r in rows] + blank, DATE)
     table.computed(age_days, lambda i: {**wiring.inputs, "price_date": table.columns["price_date"][i]})
     table.computed(age_word, lambda i: wiring.inputs)
+    table.computed(instance_id, lambda i: {}, width=40, name="instance")
     table.given("source", "Source", [r.source for r in rows] + blank, TEXT, role="remark", width=70)
     return sheet
 

@@ -32,18 +32,31 @@ def breaking_words(
 
 def build_guide(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
     """By where it dies: which bill overran, what to change and in which direction; then this sheet's breaking points."""
-    sheet = titled("OOM guide", "OOM guide: where it died is a fingerprint",
-                   "Find the row by where the deployment died. The same flag helps one death and worsens another: mind the direction.",
-                   freeze=(HEAD_ROWS + 1, 0))
-    heads = (("Where it dies", 26), ("Bill that overran", 26), ("What the log says", 52), ("What to change", 58), ("On this sheet", 52))
+    sheet = titled(
+        "OOM guide",
+        "OOM guide: where it died is a fingerprint",
+        "Find the row by where the deployment died. The same flag helps one death and worsens another: mind the direction.",
+        freeze=(HEAD_ROWS + 1, 0),
+    )
+    heads = (
+        ("Where it dies", 26),
+        ("Bill that overran", 26),
+        ("What the log says", 52),
+        ("What to change", 58),
+        ("On this sheet", 52),
+    )
     for column, (head, width) in enumerate(heads):
         sheet.text(HEAD_ROWS, column, head, "head")
         sheet.widths[column] = width
     row = HEAD_ROWS + 1
     for print_ in page.fingerprints:
-        for column, text in enumerate((print_.where, print_.bill, print_.looks_like, print_.change, print_.here)):
+        for column, text in enumerate(
+            (print_.where, print_.bill, print_.looks_like, print_.change, print_.here)
+        ):
             sheet.text(row, column, text, "wrapped_bold" if column == 0 else "wrapped")
-        sheet.heights[row] = 15.0 * max(3, max(-(-len(t) // 52) for t in (print_.looks_like, print_.change, print_.here)))
+        sheet.heights[row] = 15.0 * max(
+            3, max(-(-len(t) // 52) for t in (print_.looks_like, print_.change, print_.here))
+        )
         row += 1
     row += 1
     sheet.text(row, 0, "Where each load of this sheet breaks (live)", "section")
@@ -63,7 +76,11 @@ def classified(fit_word: Any) -> Any:
 
     Source: definition.
     """
-    return where(either(fit_word == "fits", fit_word == "tight", fit_word == "none fits", fit_word == "over limit"), 1, 0)
+    return where(
+        either(fit_word == "fits", fit_word == "tight", fit_word == "none fits", fit_word == "over limit"),
+        1,
+        0,
+    )
 
 
 @formula("A load is held", PLAIN)
@@ -104,7 +121,11 @@ def share_in_range(gpu_memory_utilization: Any, active_fraction: Any, average_co
 
 def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     """Each check counts what holds against what there is; one word for all of them goes on the first sheet."""
-    sheet = titled("Checks", "Checks", "Each line counts what holds against what there is. The first sheet shows the overall word.")
+    sheet = titled(
+        "Checks",
+        "Checks",
+        "Each line counts what holds against what there is. The first sheet shows the overall word.",
+    )
     sheet.widths = {0: 56, 1: 12, 2: 12, 3: 10, 4: 4, 5: 24, 6: 14, 7: 14, 8: 14}
     cells = wiring.tables["cells"]
     n = len(solved.question.cells)
@@ -136,21 +157,31 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
         columns, strict=True,
     ):  # fmt: skip
         area = Range(tuple(refs)).expr(here).text
-        line(label, (sum(int(r.value) for r in refs), Expr(f"SUM({area})")), (n, Expr(f"COUNT({area})")))
+        n_loads = Expr(f"COUNT({area})")
+        line(label, (sum(int(r.value) for r in refs), Expr(f"SUM({area})")), (n, n_loads))
     prices = wiring.tables["instances"].range("price_usd_per_hour")
     dates = wiring.tables["instances"].range("price_date")
     line("Every price has a date", _count(dates, here), _count(prices, here))
-    ages = wiring.tables["instances"].columns["age_word"]
-    fresh = Range(tuple(ages))
-    line("No price is older than Inputs allows",
-         (sum(r.value == "ok" for r in ages), Expr(f'COUNTIFS({fresh.expr(here).text},"ok")')), _count(dates, here))
+    ages = cells.columns["price_age"]
+    old = Expr(f'COUNTIFS({Range(tuple(ages)).expr(here).text},"old")')
+    line(
+        "No recommended instance has an old price",
+        (n - sum(r.value == "old" for r in ages), n_loads - old),
+        (n, n_loads),
+    )
     share = sheet.compute(row, 5 + 4, share_in_range, wiring.inputs, role="small")
     line("Shares on Inputs lie between 0 % and 100 %", (share.value, share.expr(here)), (1, Expr("1*1")))
     area = Range(tuple(words)).expr(here).text
     bad = any(w.value != "OK" for w in words)
     sheet.text(row + 1, 0, "All checks", "label")
-    total = sheet.formula(row + 1, 3, "CHECK" if bad else "OK",
-                          where(Expr(f'COUNTIFS({area},"CHECK")') == 0, "OK", "CHECK"), TEXT, "light")
+    total = sheet.formula(
+        row + 1,
+        3,
+        "CHECK" if bad else "OK",
+        where(Expr(f'COUNTIFS({area},"CHECK")') == 0, "OK", "CHECK"),
+        TEXT,
+        "light",
+    )
     wiring.inputs["all_checks"] = total
     wiring.names["chk_all"] = total
     return sheet

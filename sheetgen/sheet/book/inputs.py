@@ -7,10 +7,22 @@ from typing import Any
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import engine_columns
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES
-from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.book.wiring import Wiring, titled
+from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation
-from sheetgen.units import DATE, DTYPES, FACTOR, PERCENT, PLAIN, TEXT, TWO_DECIMALS, UNIT_BYTES, UNIT_NAMES, WHOLE, Display
+from sheetgen.units import (
+    DATE,
+    DTYPES,
+    FACTOR,
+    PERCENT,
+    PLAIN,
+    TEXT,
+    TWO_DECIMALS,
+    UNIT_BYTES,
+    UNIT_NAMES,
+    WHOLE,
+    Display,
+)
 
 LABEL, VALUE, UNIT, NOTE = 0, 1, 2, 3
 TIGHT_BELOW = 0.10
@@ -28,12 +40,14 @@ class InputsSheet:
     def __init__(self, solved: Solution, wiring: Wiring) -> None:
         self.solved, self.wiring = solved, wiring
         self.sheet = titled(
-            "Inputs", "Inputs",
+            "Inputs",
+            "Inputs",
             "Change any yellow cell; memory, fit, hardware and price follow. Blue on yellow: input. Black: formula. "
             "Green: taken from another sheet.",
-            landscape=False, freeze=(3, 0),
+            landscape=False,
+            freeze=(3, 0),
         )
-        self.sheet.widths = {LABEL: 44, VALUE: 14, UNIT: 12, NOTE: 78}
+        self.sheet.widths = {LABEL: 44, VALUE: 14, UNIT: 12, NOTE: 86}
         self.row = 3
 
     def section(self, title: str) -> None:
@@ -44,15 +58,25 @@ class InputsSheet:
         self.row += 1
 
     def put(
-        self, name: str, label: str, value: Any, display: Display, unit: str, note: str,
-        validation: Validation | None = None, *, read_as: str | None = None, role: str = "input",
+        self,
+        name: str,
+        label: str,
+        value: Any,
+        display: Display,
+        unit: str,
+        note: str,
+        validation: Validation | None = None,
+        *,
+        read_as: str | None = None,
+        role: str = "input",
     ) -> Ref:
         """One input with its label, unit and reason; its defined name is in_<name>."""
         row = self.row
         self.row += 1
         self.sheet.text(row, LABEL, label, "label")
         self.sheet.text(row, UNIT, unit, "unit")
-        self.sheet.text(row, NOTE, note, "remark")
+        self.sheet.text(row, NOTE, note, "remark_wrapped")
+        self.sheet.heights[row] = 15.0 * max(1, -(-len(note) // 100))
         ref = self.sheet.put(row, VALUE, Cell(value, role, display, validation=validation), f"in_{name}")
         self.wiring.names[f"in_{name}"] = ref
         self.wiring.inputs[read_as or name] = ref
@@ -61,7 +85,9 @@ class InputsSheet:
 
 def whole(title: str, low: float = 1, high: float = 10_000_000) -> Validation:
     """Whole numbers between two bounds."""
-    return Validation(title, f"A whole number from {low:,.0f} to {high:,.0f}.", low=low, high=high, whole=True)
+    return Validation(
+        title, f"A whole number from {low:,.0f} to {high:,.0f}.", low=low, high=high, whole=True
+    )
 
 
 def share(title: str, low: float = 0.0) -> Validation:
@@ -113,8 +139,17 @@ def _choices(page: InputsSheet) -> None:
              read_as="asked_weight_dtype")  # fmt: skip
     answers = []
     for w in q.workloads:
-        answers.append(page.put(f"output_{excel_name(w.id)}", f"{w.name}: answer", w.output_tokens, WHOLE, "tokens",
-                                "Part of the context; the rest is the prompt.", whole("Answer", 0, 100_000_000)))
+        answers.append(
+            page.put(
+                f"output_{excel_name(w.id)}",
+                f"{w.name}: answer",
+                w.output_tokens,
+                WHOLE,
+                "tokens",
+                "Part of the context; the rest is the prompt.",
+                whole("Answer", 0, 100_000_000),
+            )
+        )
     prompts = []
     for w, answer, context in zip(q.workloads, answers, page.wiring.lists["contexts"].refs, strict=True):
         page.sheet.text(page.row, LABEL, f"{w.name}: prompt", "label")
@@ -123,82 +158,238 @@ def _choices(page: InputsSheet) -> None:
         prompts.append(page.sheet.compute(page.row, VALUE, prompt_tokens, env))
         page.row += 1
     page.wiring.lists["prompts"] = Range(tuple(prompts))
-    page.put("gpu_memory_utilization", "GPU memory utilization", s.gpu_memory_utilization, PERCENT, "",
-             "Share of the memory that the engine sees which it may take (gpu_memory_utilization).", share("Utilization"))
-    page.put("hours_per_month", "Hours per month", s.hours_per_month, WHOLE, "hours", "8,760 hours a year / 12.",
-             Validation("Hours per month", "From 1 to 744.", low=1, high=744))
-    page.put("active_fraction", "Active fraction of users", s.active_fraction, PERCENT, "",
-             "Users = requests in flight / this. At 100 % every user counts as in flight.", share("Active fraction"))
-    page.put("extra_headroom_fraction", "Extra headroom", s.extra_headroom_fraction, PERCENT, "",
-             "Added to every load before replicas are counted. Off by default.", share("Headroom"))
-    page.put("spare_replicas", "Spare replicas (N+1)", s.spare_replicas, WHOLE, "replicas",
-             "1 keeps the load served after one replica is lost. Off by default.", whole("Spare replicas", 0, 100))
-    page.put("average_context_fraction", "Average fill of the context", s.average_context_fraction, PERCENT, "",
-             "Scales what paged KV charges. At 100 % every request is charged its full context.", share("Average fill"))
-    page.put("prefix_cache_hit_fraction", "Prefix cache hits", s.prefix_cache_hit_fraction, PERCENT, "",
-             "Share of prompt tokens found in the prefix cache. 30-40 % is typical of RAG; 0 is safe.", share("Prefix hits"))
-    page.put("kv_reserved", "Reserved KV (0 paged, 1 reserved)", s.kv_reserved, PLAIN, "",
-             "Reserved KV charges the longest context always.", whole("Reserved KV", 0, 1))
-    page.put("hybrid_kv_manager", "Hybrid KV manager (1 on, 0 off)", s.hybrid_kv_manager, PLAIN, "",
-             "Off: windowed layers are stored like full attention.", whole("Hybrid KV manager", 0, 1))
-    page.put("block_size", "KV block size", s.block_size, WHOLE, "tokens", "The engine's default is 16.", whole("Block size"))
+    page.put(
+        "gpu_memory_utilization",
+        "GPU memory utilization",
+        s.gpu_memory_utilization,
+        PERCENT,
+        "",
+        "Share of the memory that the engine sees which it may take (gpu_memory_utilization).",
+        share("Utilization"),
+    )
+    page.put(
+        "hours_per_month",
+        "Hours per month",
+        s.hours_per_month,
+        WHOLE,
+        "hours",
+        "8,760 hours a year / 12.",
+        Validation("Hours per month", "From 1 to 744.", low=1, high=744),
+    )
+    page.put(
+        "active_fraction",
+        "Active fraction of users",
+        s.active_fraction,
+        PERCENT,
+        "",
+        "Users = requests in flight / this. At 100 % every user counts as in flight.",
+        share("Active fraction"),
+    )
+    page.put(
+        "extra_headroom_fraction",
+        "Extra headroom",
+        s.extra_headroom_fraction,
+        PERCENT,
+        "",
+        "Added to every load before replicas are counted. Off by default.",
+        share("Headroom"),
+    )
+    page.put(
+        "spare_replicas",
+        "Spare replicas (N+1)",
+        s.spare_replicas,
+        WHOLE,
+        "replicas",
+        "1 keeps the load served after one replica is lost. Off by default.",
+        whole("Spare replicas", 0, 100),
+    )
+    page.put(
+        "average_context_fraction",
+        "Average fill of the context",
+        s.average_context_fraction,
+        PERCENT,
+        "",
+        "Scales what paged KV charges. At 100 % every request is charged its full context.",
+        share("Average fill"),
+    )
+    page.put(
+        "prefix_cache_hit_fraction",
+        "Prefix cache hits",
+        s.prefix_cache_hit_fraction,
+        PERCENT,
+        "",
+        "Share of prompt tokens found in the prefix cache. 30-40 % is typical of RAG; 0 is safe.",
+        share("Prefix hits"),
+    )
+    page.put(
+        "kv_reserved",
+        "Reserved KV (0 paged, 1 reserved)",
+        s.kv_reserved,
+        PLAIN,
+        "",
+        "Reserved KV charges the longest context always.",
+        whole("Reserved KV", 0, 1),
+    )
+    page.put(
+        "hybrid_kv_manager",
+        "Hybrid KV manager (1 on, 0 off)",
+        s.hybrid_kv_manager,
+        PLAIN,
+        "",
+        "Off: windowed layers are stored like full attention.",
+        whole("Hybrid KV manager", 0, 1),
+    )
+    page.put(
+        "block_size",
+        "KV block size",
+        s.block_size,
+        WHOLE,
+        "tokens",
+        "The engine's default is 16.",
+        whole("Block size"),
+    )
     page.put("as_of", "Sheet's date", q.as_of, DATE, "", "Ages of prices count from this date.")
-    page.put("stale_after_days", "Price is old after", STALE_AFTER_DAYS, WHOLE, "days",
-             "Older prices are marked.", whole("Days", 1, 10_000))
-    page.put("tight_below", "Fit is tight below", TIGHT_BELOW, PERCENT, "",
-             "Headroom under which a fit is called tight.", share("Tight"))
+    page.put(
+        "stale_after_days",
+        "Price is old after",
+        STALE_AFTER_DAYS,
+        WHOLE,
+        "days",
+        "Older prices are marked.",
+        whole("Days", 1, 10_000),
+    )
+    page.put(
+        "tight_below",
+        "Fit is tight below",
+        TIGHT_BELOW,
+        PERCENT,
+        "",
+        "Headroom under which a fit is called tight.",
+        share("Tight"),
+    )
 
 
 def _constants(page: InputsSheet) -> None:
     e, columns = page.solved.question.engine, engine_columns(page.solved.question.engine)
     page.section(f"Engine: {e.name} {e.default_version}")
-    page.put("sampler_bytes_per_logit", "Sampler peak per logit", columns["sampler_bytes_per_logit"], TWO_DECIMALS,
-             "bytes", e.activation_source)
-    page.put("activation_bytes_per_element", "Batch in flight per hidden element",
-             columns["activation_bytes_per_element"], TWO_DECIMALS, "bytes", "Fitted together with the sampler's peak.")
+    page.put(
+        "sampler_bytes_per_logit",
+        "Sampler peak per logit",
+        columns["sampler_bytes_per_logit"],
+        TWO_DECIMALS,
+        "bytes",
+        e.activation_source,
+    )
+    page.put(
+        "activation_bytes_per_element",
+        "Batch in flight per hidden element",
+        columns["activation_bytes_per_element"],
+        TWO_DECIMALS,
+        "bytes",
+        "Fitted together with the sampler's peak.",
+    )
     for size in TENSOR_PARALLEL_SIZES:
-        page.put(f"non_torch_bytes_tp{size}", f"Non-torch memory at TP {size}", columns[f"non_torch_bytes_tp{size}"],
-                 WHOLE, "bytes", e.non_torch_source)
+        page.put(
+            f"non_torch_bytes_tp{size}",
+            f"Non-torch memory at TP {size}",
+            columns[f"non_torch_bytes_tp{size}"],
+            WHOLE,
+            "bytes",
+            e.non_torch_source,
+        )
     page.wiring.lists["non_torch"] = Range(
         tuple(page.wiring.inputs[f"non_torch_bytes_tp{size}"] for size in TENSOR_PARALLEL_SIZES)
     )
-    page.put("cuda_graph_bytes_per_gpu", "CUDA graphs", columns["cuda_graph_bytes_per_gpu"], WHOLE, "bytes", e.cuda_graph_source)
-    page.put("graphs_in_budget", "CUDA graphs count in the budget (0 or 1)", columns["graphs_in_budget"], PLAIN, "",
-             "vLLM up to 0.20: no; an estimate of them from 0.21.", whole("Graphs", 0, 1))
-    page.put("in_flight_batches", "Batches in flight (windows)", columns["in_flight_batches"], PLAIN, "",
-             "Tokens in flight that a window is charged; 2 in releases with asynchronous scheduling.", whole("Batches", 1, 8))
-    page.put("group_stretch", "Group stretch", columns["group_stretch"], FACTOR, "",
-             "KV groups take the larger layer count where kinds differ by less than this factor.")
-    page.put("max_pipeline_parallel_size", "Most pipeline stages", MAX_PIPELINE_PARALLEL_SIZE, PLAIN, "stages",
-             "A replica may span at most this many instances.", whole("Stages", 1, 64))
-    page.put("max_tensor_parallel_size", "Largest TP", TENSOR_PARALLEL_SIZES[-1], PLAIN, "GPUs",
-             "Sizes considered: 1, 2, 4, 8.", whole("TP", 1, 8))
+    page.put(
+        "cuda_graph_bytes_per_gpu",
+        "CUDA graphs",
+        columns["cuda_graph_bytes_per_gpu"],
+        WHOLE,
+        "bytes",
+        e.cuda_graph_source,
+    )
+    page.put(
+        "graphs_in_budget",
+        "CUDA graphs count in the budget (0 or 1)",
+        columns["graphs_in_budget"],
+        PLAIN,
+        "",
+        "vLLM up to 0.20: no; an estimate of them from 0.21.",
+        whole("Graphs", 0, 1),
+    )
+    page.put(
+        "in_flight_batches",
+        "Batches in flight (windows)",
+        columns["in_flight_batches"],
+        PLAIN,
+        "",
+        "Tokens in flight that a window is charged; 2 in releases with asynchronous scheduling.",
+        whole("Batches", 1, 8),
+    )
+    page.put(
+        "group_stretch",
+        "Group stretch",
+        columns["group_stretch"],
+        FACTOR,
+        "",
+        "KV groups take the larger layer count where kinds differ by less than this factor.",
+    )
+    page.put(
+        "max_pipeline_parallel_size",
+        "Most pipeline stages",
+        MAX_PIPELINE_PARALLEL_SIZE,
+        PLAIN,
+        "stages",
+        "A replica may span at most this many instances.",
+        whole("Stages", 1, 64),
+    )
+    page.put(
+        "max_tensor_parallel_size",
+        "Largest TP",
+        TENSOR_PARALLEL_SIZES[-1],
+        PLAIN,
+        "GPUs",
+        "Sizes considered: 1, 2, 4, 8.",
+        whole("TP", 1, 8),
+    )
     page.wiring.lists["tp"] = Range(tuple(
         page.put(f"tp_{i}", f"TP size {i}", size, PLAIN, "GPUs", "Tensor-parallel sizes that are tried.", role="fixed")
         for i, size in enumerate(TENSOR_PARALLEL_SIZES, 1)
     ))  # fmt: skip
     unit = page.solved.question.settings.units
-    page.put("unit_bytes", f"Bytes in a {UNIT_NAMES[unit]}", UNIT_BYTES[unit], WHOLE, "bytes",
-             "The page shows amounts in this unit.", role="fixed")
+    page.put(
+        "unit_bytes",
+        f"Bytes in a {UNIT_NAMES[unit]}",
+        UNIT_BYTES[unit],
+        WHOLE,
+        "bytes",
+        "The page shows amounts in this unit.",
+        role="fixed",
+    )
     page.put("tokens_per_k", "Tokens in 1k", 1024, WHOLE, "tokens", "16k is 16,384.", role="fixed")
 
 
 def _precisions(page: InputsSheet) -> None:
-    page.section("Precisions: bytes for each element")
-    heads = ("precision", "quantized weight", "other weight", "KV element", "KV scale per head")
-    page.sheet.widths |= {4: 14, 5: 14}
-    for column, head in zip((0, 1, 2, 3, 4), heads, strict=True):
-        page.sheet.text(page.row, column, head, "head")
-    page.row += 1
-    columns: dict[str, list[Ref]] = {k: [] for k in ("dtype", "linear_bytes", "other_bytes", "kv_dtype_bytes", "kv_scale_bytes")}
-    for d in DTYPES.values():
-        values = (d.name, d.linear_bytes, d.other_bytes, d.kv_bytes, d.kv_scale_bytes)
-        for column, (key, value) in enumerate(zip(columns, values, strict=True)):
-            role, display = ("label", TEXT) if column == 0 else ("input", FACTOR)
-            columns[key].append(page.sheet.put(page.row, column, Cell(value, role, display)))
+    tables = (
+        ("Precisions of weights: bytes for each element", ("linear_bytes", "other_bytes"), ("quantized", "other"),
+         [(d.linear_bytes, d.other_bytes) for d in DTYPES.values()]),
+        ("Precisions of the KV cache: bytes for each element, and for a scale per token and head",
+         ("kv_dtype_bytes", "kv_scale_bytes"), ("element", "scale"),
+         [(d.kv_bytes, d.kv_scale_bytes) for d in DTYPES.values()]),
+    )  # fmt: skip
+    for title, keys, heads, rows in tables:
+        page.section(title)
+        for column, head in enumerate(("precision", *heads)):
+            page.sheet.text(page.row, column, head, "head")
+        columns: dict[str, list[Ref]] = {k: [] for k in ("dtype", *keys)}
+        for d, values in zip(DTYPES.values(), rows, strict=True):
+            page.row += 1
+            columns["dtype"].append(page.sheet.put(page.row, LABEL, Cell(d.name, "label", TEXT)))
+            for k, (key, value) in enumerate(zip(keys, values, strict=True)):
+                columns[key].append(page.sheet.put(page.row, 1 + k, Cell(value, "input", FACTOR)))
+            page.sheet.text(page.row, NOTE, d.about, "remark")
         page.row += 1
+        page.wiring.lists |= {f"dtypes_{k}": Range(tuple(v)) for k, v in columns.items()}
     auto = page.sheet.put(page.row, LABEL, Cell("auto", "label", TEXT))
-    page.sheet.text(page.row, 1, "the checkpoint's own", "remark")
-    page.row += 1
-    page.wiring.lists |= {f"dtypes_{k}": Range(tuple(v)) for k, v in columns.items()}
+    page.sheet.text(page.row, NOTE, "the checkpoint's own precision", "remark")
     page.wiring.names["list_dtype"] = Range((*columns["dtype"], auto))

@@ -18,8 +18,8 @@ from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.book.catalogs import SPARE_INSTANCES
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import profile_position
-from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, column_name, found, pick
-from sheetgen.sizing import kv_cache, memory, parallelism, weights
+from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, pick
+from sheetgen.sizing import memory, parallelism, weights
 from sheetgen.units import DTYPES, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 LEFT = 2  # columns before the matrix: what the row is
@@ -46,7 +46,9 @@ class Head:
             self.sheet.put(row, LEFT + i, Cell(v, "fixed", PLAIN), lock="row") for i, v in enumerate(values)
         ]
 
-    def looked_up(self, name: str, label: str, find: Callable[[int], tuple[Any, Expr]], display: Display, note: str = "") -> None:
+    def looked_up(
+        self, name: str, label: str, find: Callable[[int], tuple[Any, Expr]], display: Display, note: str = ""
+    ) -> None:
         """Values from another sheet."""
         row = self._label(label, note)
         refs = []
@@ -59,7 +61,9 @@ class Head:
         """Values that a formula gives."""
         row = self._label(one.label, one.documentation)
         self.columns[name or one.name] = [
-            self.sheet.compute(row, LEFT + i, one, {**{k: v[i] for k, v in self.columns.items()}, **env(i)}, lock="row")
+            self.sheet.compute(
+                row, LEFT + i, one, {**{k: v[i] for k, v in self.columns.items()}, **env(i)}, lock="row"
+            )
             for i in range(self.n_columns)
         ]
 
@@ -69,8 +73,14 @@ class Head:
 
 
 def _matrix(
-    sheet: Sheet, top: int, one: Formula, labels: list[Ref], n_columns: int, env: Callable[[int, int], Env],
-    display: Display | None = None, lock: str = "none",
+    sheet: Sheet,
+    top: int,
+    one: Formula,
+    labels: list[Ref],
+    n_columns: int,
+    env: Callable[[int, int], Env],
+    display: Display | None = None,
+    lock: str = "none",
 ) -> list[list[Ref]]:
     """A block of rows below `top`: the formula's name, then a row per label.
 
@@ -94,8 +104,13 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     """The sheet, and by name a row per load of what each profile gives it."""
     gpus, models, cells = wiring.tables["gpus"], wiring.tables["models"], wiring.tables["cells"]
     profiles = solved.profiles
-    sheet = titled("Profiles", "Profiles", "A column per GPU and tensor-parallel size: what a model leaves for the cache "
-                   "on one GPU, and how many sequences one replica holds of each load.", freeze=(HEAD_ROWS + 3, LEFT))
+    sheet = titled(
+        "Profiles",
+        "Profiles",
+        "A column per GPU and tensor-parallel size: what a model leaves for the cache "
+        "on one GPU, and how many sequences one replica holds of each load.",
+        freeze=(HEAD_ROWS + 3, LEFT),
+    )
     sheet.widths = {0: 30, 1: 26}
     head = Head(sheet, HEAD_ROWS, len(profiles))
     sizes = wiring.lists["tp"]
@@ -103,13 +118,23 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     gpu_rows = [p.gpu + 1 for p in profiles]
     positions = [TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) + 1 for p in profiles]
     head.given("gpu_row", "GPU row", gpu_rows)
-    head.looked_up("gpu_name", "GPU", lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here), TEXT)
+    head.looked_up(
+        "gpu_name", "GPU", lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here), TEXT
+    )
     head.given("tp_position", "TP row", positions)
-    head.looked_up("tensor_parallel_size", "TP", lambda i: pick(sizes, head.columns["tp_position"][i], here), PLAIN)
+    head.looked_up(
+        "tensor_parallel_size", "TP", lambda i: pick(sizes, head.columns["tp_position"][i], here), PLAIN
+    )
     for name in ("gpu_memory_bytes", "max_num_seqs", "max_num_batched_tokens"):
-        head.looked_up(name, name, lambda i, n=name: pick(gpus.range(n), head.columns["gpu_row"][i], here), WHOLE)
-    head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory",
-                   lambda i: pick(wiring.lists["non_torch"], head.columns["tp_position"][i], here), WHOLE)
+        head.looked_up(
+            name, name, lambda i, n=name: pick(gpus.range(n), head.columns["gpu_row"][i], here), WHOLE
+        )
+    head.looked_up(
+        "non_torch_bytes_per_gpu",
+        "Non-torch memory",
+        lambda i: pick(wiring.lists["non_torch"], head.columns["tp_position"][i], here),
+        WHOLE,
+    )
     head.computed(memory.memory_budget_bytes, lambda i: wiring.inputs)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 16
@@ -126,7 +151,9 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
 
     def block(one: Formula, name: str | None = None, env: Callable[[int, int], Env] = of_model) -> None:
         nonlocal top
-        blocks[name or one.name] = _matrix(sheet, top, one, models.columns["model"], len(profiles), env, lock="row")
+        blocks[name or one.name] = _matrix(
+            sheet, top, one, models.columns["model"], len(profiles), env, lock="row"
+        )
         top += n_models + 2
 
     block(weights.rank_weights_bytes, "loaded_weights_bytes_per_gpu")
@@ -145,7 +172,9 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     def of_cell(r: int, c: int) -> Env:
         # A load's model is part of the sheet's structure, so its row of a block is named directly.
         model = solved.question.cells[r].model
-        mine = {k: v[model][c] for k, v in blocks.items()} | {k: v[r][c] for k, v in rows.items() if len(v) > r}
+        mine = {k: v[model][c] for k, v in blocks.items()} | {
+            k: v[r][c] for k, v in rows.items() if len(v) > r
+        }
         return ChainMap(mine, columns[c], loads[r], wiring.inputs)  # type: ignore[arg-type]
 
     for one in LOAD:
@@ -192,8 +221,13 @@ def build_candidates(
     slots = [(s.candidate, solved.profiles[s.profile].tensor_parallel_size) for s in solved.slots]
     first_spare = len(solved.question.candidates)
     slots += [(first_spare + i, t) for i in range(SPARE_INSTANCES) for t in TENSOR_PARALLEL_SIZES]
-    sheet = titled("Candidates", "Candidates", "A column per instance and tensor-parallel size: whole instances for each "
-                   "load, and $ per month. A dash: it cannot hold the load, or has no price.", freeze=(HEAD_ROWS + 4, LEFT))
+    sheet = titled(
+        "Candidates",
+        "Candidates",
+        "A column per instance and tensor-parallel size: whole instances for each "
+        "load, and $ per month. A dash: it cannot hold the load, or has no price.",
+        freeze=(HEAD_ROWS + 4, LEFT),
+    )
     sheet.widths = {0: 30, 1: 26} | {c: 14 for c in range(LEFT, LEFT + len(slots))}
     here = sheet.name
     head = Head(sheet, HEAD_ROWS, len(slots))
@@ -209,8 +243,12 @@ def build_candidates(
         return find
 
     head.looked_up("instance", "Instance", of_instance("instance", "ISTEXT", "-"), TEXT)
+    head.looked_up("type", "Type", of_instance("type", "ISTEXT", "-"), TEXT)
+    head.looked_up("age_word", "Price age", of_instance("age_word", "ISTEXT", "-"), TEXT)
     head.given("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in slots])
-    head.looked_up("tp", "TP", lambda i: pick(wiring.lists["tp"], head.columns["tp_position"][i], here), PLAIN)
+    head.looked_up(
+        "tp", "TP", lambda i: pick(wiring.lists["tp"], head.columns["tp_position"][i], here), PLAIN
+    )
     head.looked_up("provider", "Provider", of_instance("provider", "ISTEXT", "-"), TEXT)
     head.looked_up("gpu", "GPU", of_instance("instance_gpu", "ISTEXT", "-"), TEXT)
     head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", "ISNUMBER", 0), PLAIN)
@@ -226,7 +264,12 @@ def build_candidates(
         return (known.index(key.value) + 1 if key.value in known else 1), expr
 
     head.looked_up("gpu_row", "GPU row", gpu_row, PLAIN)
-    head.looked_up("gpu_name", "GPU, short", lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here), TEXT)
+    head.looked_up(
+        "gpu_name",
+        "GPU, short",
+        lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here),
+        TEXT,
+    )
     sizes = wiring.lists["tp"]
     n_sizes = Found(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
     head.computed(profile_position, lambda i: {"n_tensor_parallel_sizes": n_sizes}, name="profile")
@@ -239,12 +282,17 @@ def build_candidates(
     loads = [cells.row(r) for r in range(cells.n_rows)]
 
     def env(r: int, c: int) -> Env:
-        held = {n: found(of_profile[n][r], columns[c]["profile"]) for n in ("shared_replicas", "staged_instances")}
+        held = {
+            n: found(of_profile[n][r], columns[c]["profile"]) for n in ("shared_replicas", "staged_instances")
+        }
         mine = {k: v[r][c] for k, v in rows.items()}
         return ChainMap(mine, held, columns[c], loads[r], wiring.inputs)  # type: ignore[arg-type]
 
     top = head.row + 1
-    for name, one, display in (("n_instances", n_instances, WHOLE), ("monthly_usd", monthly_usd_of_instances, USD)):
+    for name, one, display in (
+        ("n_instances", n_instances, WHOLE),
+        ("monthly_usd", monthly_usd_of_instances, USD),
+    ):
         rows[name] = _matrix(sheet, top, one, cells.columns["model"], len(slots), env, display)
         top += len(solved.question.cells) + 2
     return sheet, {k: [Range(tuple(r), lock="columns") for r in v] for k, v in rows.items()}, head

@@ -4,35 +4,58 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import Expr
+from sheetgen.formula import Expr, formula, where
 from sheetgen.recommend import Solution
-from sheetgen.sheet.book.words import cell_position, dearer_by, in_unit, rent_words, short_tokens
+from sheetgen.sheet.book.inputs import excel_name
 from sheetgen.sheet.book.wiring import Wiring
-from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Validation, found, position
+from sheetgen.sheet.book.words import cell_position, rent_words, short_tokens
+from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Validation, found, position
 from sheetgen.sheet.one_page import OnePage
-from sheetgen.units import DATE, ONE_DECIMAL, PERCENT, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
+from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
 
-LOAD_COLUMNS = 3  # workload, in flight, then a group of columns per model
-GROUP = ("KV", "Fit", "Recommended", "$ / month")
+LOAD_COLUMNS = 3  # workload, in flight, a narrow blank; then a group of columns per model
+GROUP = (("KV", 9.0), ("Fit", 8.5), ("Recommended", 22.0), ("$ / month", 11.0))
+GAP = 1.2
+CHART_ROWS = 9
+PAGE_SHAPE = 0.64  # height of a landscape page over its width, margins and footer taken off
+POINTS_PER_WIDTH = 5.6  # points of one unit of column width in Arial 10
 
 
 def build_sizing(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
-    """The first sheet: the headline per model, weights, the matrix, assumptions in use, dates, legend."""
+    """The first sheet: the headline per model, weights, the matrix, a picture, assumptions, dates, legend."""
     n_models = len(solved.question.models)
     sheet = Sheet("Sizing sheet", one_page=True, about="the page")
-    sheet.widths = {0: 15, 1: 11, 2: 2}
+    sheet.widths = {0: 17, 1: 11, 2: GAP}
     for m in range(n_models):
-        for k, width in enumerate((10, 10, 33, 13)):
+        for k, (_, width) in enumerate(GROUP):
             sheet.widths[_group(m) + k] = width
-        sheet.widths[_group(m) + 4] = 1.5
+        sheet.widths[_group(m) + len(GROUP)] = GAP
+    unit = UNIT_NAMES[solved.question.settings.units]
     sheet.text(0, 0, page.title, "title")
-    sheet.text(1, 0, "Change any yellow cell here or on Inputs, Models, GPUs, Instances: everything recomputes. "
-               f"Amounts in {UNIT_NAMES[solved.question.settings.units]}.", "subtitle")
-    row = _headline(solved, wiring, sheet)
+    sheet.text(
+        1,
+        0,
+        "Change a yellow cell here or on Inputs, Models, GPUs, Instances: everything recomputes. "
+        f"Memory in {unit}; prices in US dollars.",
+        "subtitle",
+    )
+    sheet.heights |= {0: 30, 1: 18}
+    row, positions = _headline(solved, wiring, sheet)
     row = _weights(solved, wiring, sheet, row + 1)
     row = _matrix(solved, wiring, sheet, row + 1)
-    _foot(solved, page, wiring, sheet, row + 1)
+    last = _foot(solved, page, wiring, sheet, row + 1, positions)
+    _fill_page(sheet, last)
     return sheet
+
+
+def _fill_page(sheet: Sheet, last: int) -> None:
+    """Stretch the rows so that the page, scaled to its width, is full: more models make it wider, not emptier."""
+    width = sum(sheet.widths.values()) * POINTS_PER_WIDTH
+    heights = {row: sheet.heights.get(row, 15.0) for row in range(last + 1)}
+    stretch = min(1.7, max(1.0, width * PAGE_SHAPE / sum(heights.values())))
+    sheet.heights |= {row: round(h * stretch, 1) for row, h in heights.items()}
+    for chart in sheet.charts:
+        chart.height = int(chart.height * stretch)
 
 
 def _group(model: int) -> int:
@@ -40,74 +63,81 @@ def _group(model: int) -> int:
     return LOAD_COLUMNS + model * (len(GROUP) + 1)
 
 
-def _bar(sheet: Sheet, row: int, first: str, texts: list[Ref]) -> None:
+def _bar(sheet: Sheet, row: int, first: str, names: list[Ref]) -> None:
     """A dark bar with the models' names over their groups."""
+    sheet.heights[row] = 20
     for column in (0, 1):
         sheet.text(row, column, first if column == 0 else "", "section")
-    for m, ref in enumerate(texts):
+    for m, ref in enumerate(names):
         sheet.link(row, _group(m), ref, TEXT, "section")
         for k in range(1, len(GROUP)):
             sheet.text(row, _group(m) + k, "", "section")
 
 
-def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> int:
-    """Two dropdowns choose the load; below them, per model, what to rent."""
+def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> tuple[int, list[Ref]]:
+    """Two dropdowns choose the load; beside them, per model, what to rent and what it costs."""
     question, cells = solved.question, wiring.tables["cells"]
     w, t = question.headline
     names = [x.name for x in question.workloads]
     top = 3
-    _bar(sheet, top, "Headline", wiring.tables["models"].columns["model"])
+    _bar(sheet, top, "The answer at", wiring.tables["models"].columns["model"])
     choose = Validation("Workload", "One of the workloads of this sheet.", source="list_workload")
     tier = Validation("In flight", "One of the tiers on Inputs.", source="list_tier")
     sheet.text(top + 1, 0, "Workload", "label")
-    workload_ref = sheet.put(top + 1, 1, Cell(names[w], "input", TEXT, validation=choose), "in_headline_workload")
+    wiring.names["in_headline_workload"] = sheet.put(
+        top + 1, 1, Cell(names[w], "input", TEXT, validation=choose), "in_headline_workload"
+    )
     sheet.text(top + 2, 0, "In flight", "label")
-    tier_ref = sheet.put(top + 2, 1, Cell(question.tiers[t], "input", WHOLE, validation=tier), "in_headline_tier")
-    wiring.names |= {"in_headline_workload": workload_ref, "in_headline_tier": tier_ref}
-    listed, tiers, contexts = wiring.names["list_workload"], wiring.lists["tiers"], wiring.lists["contexts"]
-    wp = sheet.formula(top + 3, 1, *_at(listed, workload_ref, sheet), PLAIN, "small")
-    tp = sheet.formula(top + 4, 1, *_at(tiers, tier_ref, sheet), PLAIN, "small")
-    sheet.text(top + 3, 0, "their positions", "small")
-    counts = {
-        "n_workloads": Found(len(names), lambda here: Expr(f"COUNT({contexts.expr(here).text})")),
-        "n_tiers": Found(len(question.tiers), lambda here: Expr(f"COUNT({tiers.expr(here).text})")),
-    }
-    for m in range(len(question.models)):
+    wiring.names["in_headline_tier"] = sheet.put(
+        top + 2, 1, Cell(question.tiers[t], "input", WHOLE, validation=tier), "in_headline_tier"
+    )
+    places = _positions(solved, wiring, sheet, 60)
+    sheet.heights |= {top + 1: 26, top + 2: 24, top + 3: 17, top + 4: 17, top + 5: 17}
+    for m, at in enumerate(places):
         left = _group(m)
-        model_row = Found(m + 1, lambda here, m=m: Expr(f"MATCH({wiring.tables['models'].columns['model'][m].expr(here).text},"
-                                                       f"{wiring.tables['models'].range('model').expr(here).text},0)"))
-        at = sheet.compute(top + 5, left + 3, cell_position, {"model_row": model_row, "workload_position": wp,
-                           "tier_position": tp, **counts}, role="small")  # fmt: skip
-        sheet.text(top + 5, left + 2, "row on Workings", "small")
 
         def of(name: str, at: Ref = at) -> Found:
             return found(cells.range(name), at)
 
-        sheet.compute(top + 1, left, rent_words, {"n_instances": of("n_instances"), "instance": of("instance")}, role="answer")
-        _found(sheet, top + 2, left, of("monthly_usd"), USD, "answer")
-        sheet.text(top + 2, left + 2, "per month", "label")
-        for k, (label, name, display) in enumerate(
-            (("GPUs", "n_gpus", WHOLE), ("GPU", "gpu_name", TEXT), ("TP", "tensor_parallel_size", PLAIN),
-             ("PP", "pipeline_stages", PLAIN), ("replicas", "n_replicas", WHOLE), ("headroom", "headroom", PERCENT))
-        ):  # fmt: skip
-            sheet.text(top + 3 + k, left, label, "label")
-            _found(sheet, top + 3 + k, left + 1, of(name), display)
-        sheet.text(top + 3, left + 2, "then:", "label")
-        _found(sheet, top + 4, left + 2, of("runner_up"), TEXT)
-        sheet.compute(top + 4, left + 3, dearer_by, {"monthly_usd": of("monthly_usd"),
-                      "runner_up_monthly_usd": _none_if_zero(of("second"))})
-        sheet.text(top + 6, left + 2, "the load's KV", "label")
-        _found(sheet, top + 6, left + 3, of("kv_in_unit"), ONE_DECIMAL)
-    return top + 9
+        env = {"n_instances": of("n_instances"), "instance": of("type")}
+        sheet.compute(top + 1, left, rent_words, env, role="answer")
+        sheet.text(top + 2, left, "$ per month", "label")
+        _found(sheet, top + 2, left + 2, of("monthly_usd"), USD, "answer_money")
+        _found(sheet, top + 3, left, of("hardware_words"), TEXT)
+        _found(sheet, top + 4, left, of("room_words"), TEXT)
+        _found(sheet, top + 5, left, of("runner_up_words"), TEXT)
+        _found(sheet, top + 3, left + 3, of("provider"), TEXT, "right_label")
+    return top + 6, places
 
 
-def _none_if_zero(second: Found) -> Found:
-    """The runner-up's cost, or the sign for none where there is no other GPU or provider."""
-    return Found(second.value or "-", lambda here: Expr(f'IF({second.expr(here).text}=0,"-",{second.expr(here).text})'))
-
-
-def _at(refs: Any, key: Ref, sheet: Sheet) -> tuple[int, Expr]:
-    return position(refs, key, sheet.name)
+def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> list[Ref]:
+    """Where the headline's load of each model stands on Workings: small figures under the page's print area."""
+    question = solved.question
+    workloads, tiers, contexts = (
+        wiring.names["list_workload"],
+        wiring.lists["tiers"],
+        wiring.lists["contexts"],
+    )
+    assert isinstance(workloads, Range)
+    sheet.text(row, 0, "Positions of the headline's load on Workings", "small")
+    chosen, tier = wiring.names["in_headline_workload"], wiring.names["in_headline_tier"]
+    assert isinstance(chosen, Ref) and isinstance(tier, Ref)
+    wp = sheet.formula(row + 1, 0, *position(workloads, chosen, sheet.name), PLAIN, "small")
+    tp = sheet.formula(row + 1, 1, *position(tiers, tier, sheet.name), PLAIN, "small")
+    models = wiring.tables["models"]
+    counts = {
+        "n_workloads": Found(len(contexts.refs), lambda here: Expr(f"COUNT({contexts.expr(here).text})")),
+        "n_tiers": Found(len(tiers.refs), lambda here: Expr(f"COUNT({tiers.expr(here).text})")),
+    }
+    places = []
+    for m in range(len(question.models)):
+        name, names = models.columns["model"][m], models.range("model")
+        which = Found(
+            m + 1, lambda here, n=name: Expr(f"MATCH({n.expr(here).text},{names.expr(here).text},0)")
+        )
+        env = {"model_row": which, "workload_position": wp, "tier_position": tp, **counts}
+        places.append(sheet.compute(row + 1, _group(m), cell_position, env, role="small"))
+    return places
 
 
 def _found(sheet: Sheet, row: int, column: int, what: Found, display: Display, role: str = "computed") -> Ref:
@@ -115,7 +145,7 @@ def _found(sheet: Sheet, row: int, column: int, what: Found, display: Display, r
 
 
 def _weights(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> int:
-    """Weights at BF16 and FP8, KV per token."""
+    """Weights at BF16 and FP8, KV per token, and the precisions in use."""
     models = wiring.tables["models"]
     unit = UNIT_NAMES[solved.question.settings.units]
     _bar(sheet, top, "Weights and KV", models.columns["model"])
@@ -126,12 +156,15 @@ def _weights(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> int:
     )
     for k, (label, name, display) in enumerate(lines):
         sheet.text(top + 1 + k, 0, label, "label")
+        sheet.heights[top + 1 + k] = 17
         for m in range(len(solved.question.models)):
-            sheet.link(top + 1 + k, _group(m) + 1, models.columns[name][m], display)
+            sheet.link(top + 1 + k, _group(m), models.columns[name][m], display)
     for m in range(len(solved.question.models)):
-        for k, (label, name) in enumerate((("weights in use", "weight_dtype"), ("KV cache in use", "kv_dtype"))):
+        for k, (label, name) in enumerate(
+            (("weights in use", "weight_dtype"), ("KV cache in use", "kv_dtype"))
+        ):
             sheet.text(top + 1 + k, _group(m) + 2, label, "right_label")
-            sheet.link(top + 1 + k, _group(m) + 3, models.columns[name][m], TEXT)
+            sheet.link(top + 1 + k, _group(m) + 3, models.columns[name][m], TEXT, "right_link")
     return top + 1 + len(lines)
 
 
@@ -140,18 +173,20 @@ def _matrix(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> int:
     question, cells = solved.question, wiring.tables["cells"]
     n_w, n_t = len(question.workloads), len(question.tiers)
     unit = UNIT_NAMES[question.settings.units]
-    _bar(sheet, top, "Load", wiring.tables["models"].columns["model"])
+    _bar(sheet, top, "Every load", wiring.tables["models"].columns["model"])
     sheet.text(top + 1, 0, "Workload", "head")
     sheet.text(top + 1, 1, "In flight", "head")
+    sheet.heights[top + 1] = 18
     for m in range(len(question.models)):
-        for k, label in enumerate(GROUP):
+        for k, (label, _) in enumerate(GROUP):
             sheet.text(top + 1, _group(m) + k, f"KV, {unit}" if k == 0 else label, "head")
     for w, workload in enumerate(question.workloads):
         for t in range(n_t):
             row = top + 2 + w * n_t + t
+            sheet.heights[row] = 18.5
             rule = "_last" if t == n_t - 1 else ""
             if t == 0:
-                sheet.text(row, 0, workload.name, "workload")
+                sheet.text(row, 0, workload.name, "workload" + rule)
             elif t == 1:
                 env = {**wiring.inputs, "tokens": wiring.lists["contexts"].refs[w]}
                 sheet.compute(row, 0, short_tokens, env, role="context" + rule)
@@ -163,44 +198,83 @@ def _matrix(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> int:
                 sheet.link(row, left, cells.columns["kv_in_unit"][at], ONE_DECIMAL, "kv" + rule)
                 sheet.link(row, left + 1, cells.columns["fit_word"][at], TEXT, "fit" + rule)
                 sheet.status_cells.append((row, left + 1))
-                sheet.compute(row, left + 2, rent_words, cells.row(at), role="rent" + rule)
+                env_of = {**cells.row(at), "instance": cells.columns["type"][at]}
+                sheet.compute(row, left + 2, rent_words, env_of, role="rent" + rule)
                 sheet.link(row, left + 3, cells.columns["monthly_usd"][at], USD, "money" + rule)
-                _name_results(wiring, solved, at, m, w, t)
+                _name_results(wiring, solved, at, (m, w, t))
     return top + 2 + n_w * n_t
 
 
-def _name_results(wiring: Wiring, solved: Solution, at: int, m: int, w: int, t: int) -> None:
+def _name_results(wiring: Wiring, solved: Solution, at: int, load: tuple[int, int, int]) -> None:
     """Defined names of a load's results: rec_<model>_<workload>_<tier number>_..."""
-    from sheetgen.sheet.book.inputs import excel_name
-
-    question = solved.question
+    (m, w, t), question = load, solved.question
     stem = f"rec_{excel_name(question.models[m].model.id)}_{excel_name(question.workloads[w].id)}_{t + 1}"
     columns = wiring.tables["cells"].columns
     for name in ("instance", "n_instances", "monthly_usd"):
         wiring.names[f"{stem}_{name}"] = columns[name][at]
 
 
-def _foot(solved: Solution, page: OnePage, wiring: Wiring, sheet: Sheet, top: int) -> None:
-    """Legend, checks, the assumptions in use, dates."""
-    for k, word in enumerate(("fits", "tight", "none fits", "over limit")):
-        sheet.text(top, 3 + k if k < 2 else 3 + k, word, "legend_" + word.split()[0])
+@formula("Weights in use", ONE_DECIMAL)
+def weights_in_unit(weights_bytes: Any, unit_bytes: Any) -> Any:
+    """Weights at the precision in use, in the unit of the page.
+
+    Source: weights_bytes.
+    """
+    return weights_bytes / unit_bytes
+
+
+def _foot(
+    solved: Solution, page: OnePage, wiring: Wiring, sheet: Sheet, top: int, positions: list[Ref]
+) -> int:
+    """Legend, checks, dates, the assumptions in use, and the picture of weights against KV; gives the last row."""
+    if len(positions) == 1:
+        sheet.text(top, LOAD_COLUMNS + 2, "words for fit: fits, tight, none fits, over limit", "remark")
+    else:
+        for k, word in enumerate(("fits", "tight", "none fits", "over limit")):
+            sheet.text(top, LOAD_COLUMNS + k, word, "legend_" + word.split()[0])
     sheet.text(top, 0, "Fit", "label")
     dates = wiring.tables["instances"].range("price_date")
     sheet.text(top + 1, 0, "Checks", "label")
     sheet.link(top + 1, 1, wiring.inputs["all_checks"], TEXT, "light")
     sheet.text(top + 2, 0, "Oldest price", "label")
     oldest = [r.value for r in dates.refs if r.value]
-    sheet.formula(top + 2, 1, min(oldest) if oldest else "-", _oldest(dates, sheet.name), DATE)
+    area = dates.expr(sheet.name).text
+    written = where(Expr(f"COUNT({area})") == 0, "-", Expr(f"MIN({area})"))
+    sheet.formula(top + 2, 1, min(oldest) if oldest else "-", written, DATE)
     sheet.text(top + 3, 0, "Sheet's date", "label")
     sheet.link(top + 3, 1, wiring.inputs["as_of"], DATE)
-    for k, line in enumerate(page.assumptions[:7]):
-        sheet.text(top + 1 + k, 3, line, "remark")
     sheet.text(top + 4, 0, f"sheetgen {page.version}", "small")
     sheet.text(top + 5, 0, f"catalog {page.catalog}", "small")
+    lines = page.assumptions[:10]
+    for k, line in enumerate(lines):
+        sheet.text(top + 1 + k, LOAD_COLUMNS, line, "remark")
+    # The picture stands in the last group, beside the assumptions; below them where there is one model only.
+    return _picture(solved, wiring, sheet, top + (0 if len(positions) > 1 else len(lines) + 2), positions)
 
 
-def _oldest(dates: Range, here: str) -> Expr:
-    area = dates.expr(here).text
-    return Expr(f'IF(COUNT({area})=0,"-",MIN({area}))')
-
-
+def _picture(solved: Solution, wiring: Wiring, sheet: Sheet, top: int, positions: list[Ref]) -> int:
+    """A stacked bar per model at the headline's load; its figures stand beside it."""
+    models, cells = wiring.tables["models"], wiring.tables["cells"]
+    unit = UNIT_NAMES[solved.question.settings.units]
+    left = _group(len(positions) - 1)
+    for k, label in enumerate(("Weights", "KV", f"At the load above, {unit}")):
+        sheet.text(top, left + k, label, "head")
+    refs: list[list[Ref]] = [[], [], []]
+    for m, at in enumerate(positions):
+        row = top + 1 + m
+        env = {"weights_bytes": models.columns["weights_bytes"][m], "unit_bytes": wiring.inputs["unit_bytes"]}
+        refs[0].append(sheet.compute(row, left, weights_in_unit, env))
+        kv = found(cells.range("kv_in_unit"), at)
+        refs[1].append(_found(sheet, row, left + 1, kv, ONE_DECIMAL))
+        refs[2].append(sheet.link(row, left + 2, models.columns["model"][m], TEXT))
+    sheet.charts.append(
+        Chart(
+            top + 2 + len(positions), left,
+            f"Weights and KV cache at the load above, {unit}",
+            "Stacked bars: weights and KV cache of each model at the chosen load.",
+            (refs[2][0], refs[2][-1]),
+            [("Weights", refs[0][0], refs[0][-1], "#1D4ED8"), ("KV cache", refs[1][0], refs[1][-1], "#F59E0B")],
+            360, 20 * CHART_ROWS - 4, unit,
+        )
+    )  # fmt: skip
+    return top + 2 + len(positions) + CHART_ROWS

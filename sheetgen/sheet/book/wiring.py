@@ -61,8 +61,15 @@ class Table:
         ]
 
     def computed(
-        self, one: Formula, env: Callable[[int], Mapping[str, Source]], *, name: str | None = None,
-        label: str | None = None, display: Display | None = None, width: float = 12, rows: int | None = None,
+        self,
+        one: Formula,
+        env: Callable[[int], Mapping[str, Source]],
+        *,
+        name: str | None = None,
+        label: str | None = None,
+        display: Display | None = None,
+        width: float = 12,
+        rows: int | None = None,
     ) -> None:
         """A column that one formula fills; `env` gives each row's inputs that are no columns of this table."""
         column = self._head(label or one.label, one.documentation, width)
@@ -74,8 +81,14 @@ class Table:
         ]
 
     def looked_up(
-        self, name: str, label: str, find: Callable[[int], tuple[Any, Expr]], display: Display, *,
-        note: str = "", width: float = 12,
+        self,
+        name: str,
+        label: str,
+        find: Callable[[int], tuple[Any, Expr]],
+        display: Display,
+        *,
+        note: str = "",
+        width: float = 12,
     ) -> None:
         """A column of look-ups: `find` gives each row's value and formula."""
         column = self._head(label, note, width)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, formula, is_number, join_text, number_where, ratio, remainder, where
+from sheetgen.formula import (
+    formula,
+    is_number,
+    is_text,
+    join_text,
+    number_where,
+    percent_text,
+    ratio,
+    remainder,
+    where,
+)
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, WHOLE
 
 
@@ -41,7 +51,9 @@ def short_tokens(tokens: Any, tokens_per_k: Any) -> Any:
 
     Source: 1k is 1,024 tokens.
     """
-    return where(remainder(tokens, tokens_per_k) == 0, join_text(tokens / tokens_per_k, "k"), join_text(tokens))
+    return where(
+        remainder(tokens, tokens_per_k) == 0, join_text(tokens / tokens_per_k, "k"), join_text(tokens)
+    )
 
 
 @formula("Position of a profile", PLAIN)
@@ -110,6 +122,15 @@ def dearer_by(monthly_usd: Any, runner_up_monthly_usd: Any) -> Any:
     return number_where(is_number(runner_up_monthly_usd), ratio(runner_up_monthly_usd, monthly_usd) - 1)
 
 
+@formula("Instance", TEXT)
+def instance_id(provider: Any, type: Any) -> Any:
+    """The name of an instance in the catalogs: provider/type; none in a spare row.
+
+    Source: INTERFACE (instance names).
+    """
+    return where(is_text(type), join_text(provider, "/", type), "-")
+
+
 @formula("Age in days", WHOLE)
 def age_days(as_of: Any, price_date: Any) -> Any:
     """Days from a price's date to the sheet's date.
@@ -128,18 +149,43 @@ def age_word(age_days: Any, stale_after_days: Any) -> Any:
     return where(is_number(age_days), where(age_days > stale_after_days, "old", "ok"), "-")
 
 
-@formula("Breaks at", TEXT)
-def breaking_point(model: Any, context_words: Any, n_instances: Any, rent: Any, replica_words: Any,
-                   total_sequences: Any, next_request: Any) -> Any:
-    """Where the recommended hardware stops holding the load.
+@formula("Hardware in words", TEXT)
+def hardware_words(
+    n_instances: Any,
+    n_gpus: Any,
+    gpu_name: Any,
+    tensor_parallel_size: Any,
+    pipeline_stages: Any,
+    n_replicas: Any,
+) -> Any:
+    """GPUs, parallel sizes and replicas of the recommended hardware.
+
+    Source: the choice on Workings.
+    """
+    stages = where(pipeline_stages > 1, join_text(", PP ", pipeline_stages), "")
+    replicas = join_text(n_replicas, where(n_replicas == 1, " replica", " replicas"))
+    words = join_text(n_gpus, "× ", gpu_name, ", TP ", tensor_parallel_size, stages, ", ", replicas)
+    return where(is_number(n_instances), words, "-")
+
+
+@formula("Room in words", TEXT)
+def room_words(n_instances: Any, n_replicas: Any, sequences: Any, headroom: Any) -> Any:
+    """How many requests the recommended hardware holds, and what is free.
 
     Source: sequences per replica x replicas.
     """
-    held = join_text(
-        model, " at ", context_words, " on ", rent, ": ", total_sequences, " requests in flight fit",
-        replica_words, "; request ", next_request, " does not.",
-    )
-    return where(is_number(n_instances), held, join_text(model, " at ", context_words, ": ", rent, "."))
+    words = join_text("holds ", sequences * n_replicas, " requests, ", percent_text(headroom), " free")
+    return where(is_number(n_instances), words, "-")
+
+
+@formula("Runner-up in words", TEXT)
+def runner_up_words(runner_up: Any, dearer_by: Any) -> Any:
+    """The cheapest with another GPU or provider, and by how much it is dearer.
+
+    Source: the runner-up on Workings.
+    """
+    words = join_text("then ", runner_up, ", ", percent_text(dearer_by), " dearer")
+    return where(is_number(dearer_by), words, "no other GPU or provider")
 
 
 @formula("Check", TEXT)
@@ -149,12 +195,3 @@ def check_word(holds: Any) -> Any:
     Source: definition.
     """
     return where(holds == 1, "OK", "CHECK")
-
-
-@formula("All GPUs known", PLAIN)
-def share_ok(value: Any) -> Any:
-    """1 where a share lies above 0 and at most 1.
-
-    Source: definition.
-    """
-    return where(both(value > 0, value <= 1), 1, 0)

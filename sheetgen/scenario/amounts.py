@@ -1,0 +1,187 @@
+"""The amounts of deployments, as columns: read as typed, held against their bounds, completed with defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from sheetgen.errors import ScenarioError, shown
+from sheetgen.scenario import parse
+
+Columns = dict[str, Any]
+
+# Every input of one deployment and its default; None is worked out from the other inputs.
+DEFAULTS: dict[str, Any] = {
+    "model": None,
+    "gpu": "h100",
+    "engine": "vllm",
+    "engine_version": None,
+    "weight_dtype": "auto",
+    "kv_cache_dtype": "auto",
+    "tensor_parallel_size": 1,
+    "pipeline_parallel_size": 1,
+    "data_parallel_size": 1,
+    "expert_parallel_size": 1,
+    "gpu_memory_utilization": None,
+    "max_model_len": None,
+    "max_num_seqs": None,
+    "max_num_batched_tokens": None,
+    "block_size": None,
+    "context_tokens": 4096,
+    "concurrent_requests": 1,
+    "input_tokens": None,
+    "output_tokens": None,
+    "prefix_cache_hit_fraction": 0.0,
+    "draft_model": None,
+    "average_context_fraction": 1.0,
+    "kv_allocation": "paged",
+    "hybrid_kv_manager": 1,
+}
+NAMES = (
+    "model",
+    "gpu",
+    "engine",
+    "engine_version",
+    "weight_dtype",
+    "kv_cache_dtype",
+    "draft_model",
+    "kv_allocation",
+)
+NUMBERS = tuple(name for name in DEFAULTS if name not in NAMES)
+# (lowest, highest) allowed; whole numbers unless the name ends in _fraction or _utilization
+BOUNDS: dict[str, tuple[float, float]] = {
+    "context_tokens": (1, parse.MAX_TOKENS),
+    "max_model_len": (1, parse.MAX_TOKENS),
+    "input_tokens": (0, parse.MAX_TOKENS),
+    "output_tokens": (0, parse.MAX_TOKENS),
+    "tensor_parallel_size": (1, 1024),
+    "pipeline_parallel_size": (1, 1024),
+    "data_parallel_size": (1, 1024),
+    "expert_parallel_size": (1, 1024),
+    "hybrid_kv_manager": (0, 1),
+    "prefix_cache_hit_fraction": (0, 1),
+    "average_context_fraction": (1e-9, 1),
+    "gpu_memory_utilization": (1e-9, 1),
+}
+OUTPUT_TOKENS = 1024  # the default split: the context less 1,024, and 1,024; half and half below 2,048
+
+
+_TOKENS = ("context_tokens", "max_model_len", "input_tokens", "output_tokens", "max_num_batched_tokens")
+
+
+def is_blank(value: Any) -> bool:
+    return value is None or value != value or (isinstance(value, str) and not value.strip())
+
+
+def number_column(name: str, given: Any, n_rows: int, errors: list[str | None]) -> Any:
+    """The column as floats, the default where blank; a value that is no number is told in `errors`."""
+    default = numpy.nan if DEFAULTS[name] is None else float(DEFAULTS[name])
+    if given is None:
+        return numpy.full(n_rows, default)
+    column = numpy.asarray(given)
+    if column.dtype.kind not in "fiu":
+        column = numpy.array([_number(name, v, i, errors) for i, v in enumerate(given)])
+    column = column.astype(float)
+    return numpy.where(numpy.isnan(column), default, column)
+
+
+def _number(name: str, value: Any, row: int, errors: list[str | None]) -> float:
+    if is_blank(value):
+        return numpy.nan
+    text = str(value).strip().replace(",", "")
+    try:
+        if name in _TOKENS and text[-1:] in "kKmM":
+            return parse.tokens(value, name)
+        number = float(text)
+    except (ScenarioError, ValueError):
+        number = numpy.nan
+    if number != number:
+        hint = " Write a number of tokens, such as 16k or 16384." if name in _TOKENS else ""
+        _tell(errors, row, f"{name} is {shown(value)!r}, which is not a number.{hint}")
+    return number
+
+
+def _tell(errors: list[str | None], row: int, problem: str) -> None:
+    """Add a line to what is wrong with a row."""
+    before = errors[row]
+    errors[row] = problem if before is None else f"{before}\n{problem}"
+
+
+def check_bounds(numbers: Columns, errors: list[str | None]) -> None:
+    """Tell in `errors` which numbers, as typed, are out of bounds."""
+    for name in NUMBERS:
+        low, high = BOUNDS.get(name, (1, 10_000_000))
+        column = numbers[name]
+        share = name.endswith(("_fraction", "_utilization"))
+        bad = (column < low) | (column > high)
+        if not share:
+            bad |= column > numpy.floor(column)
+        what = "a number above 0 and up to 1" if share else f"a whole number from {low:,.0f} to {high:,.0f}"
+        what = "a number from 0 to 1" if share and low == 0 else what
+        for i in numpy.flatnonzero(bad):
+            _tell(errors, int(i), f"{name} is {column[i]:,.10g}. It must be {what}.")
+
+
+def fill(numbers: Columns, columns: Columns) -> None:
+    """Fill the blanks whose default follows from the names or from the other numbers."""
+    blank = numpy.isnan
+    for name in ("max_num_seqs", "max_num_batched_tokens", "block_size", "gpu_memory_utilization"):
+        numbers[name] = numpy.where(blank(numbers[name]), columns.pop(f"default_{name}"), numbers[name])
+    context = numbers["context_tokens"]
+    numbers["max_model_len"] = numpy.where(blank(numbers["max_model_len"]), context, numbers["max_model_len"])
+    asked_in, asked_out = numbers["input_tokens"], numbers["output_tokens"]
+    split = numpy.where(context < 2 * OUTPUT_TOKENS, numpy.floor(context / 2), OUTPUT_TOKENS)
+    output = numpy.where(blank(asked_out), numpy.where(blank(asked_in), split, context - asked_in), asked_out)
+    numbers["output_tokens"] = output
+    numbers["input_tokens"] = numpy.where(blank(asked_in), context - output, asked_in)
+
+
+def check(
+    numbers: Columns, columns: Columns, model_id: Callable[[Any], str], errors: list[str | None]
+) -> None:
+    """Tell in `errors` what cannot go together in rows that have no error yet."""
+    sound = numpy.array([e is None for e in errors], bool)
+
+    def refuse(bad: Any, reason: Callable[[Any], str]) -> None:
+        for i in numpy.flatnonzero(bad & sound):
+            _tell(errors, int(i), reason(i))
+
+    limit, size = columns["max_context_tokens"], numbers["tensor_parallel_size"]
+    context, length = numbers["context_tokens"], numbers["max_model_len"]
+
+    refuse(
+        context > limit,
+        lambda i: (
+            f"context_tokens is {context[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows."
+            f" Use {limit[i]:.0f} or less."
+        ),
+    )
+    refuse(
+        (length > limit) & (context <= limit),
+        lambda i: f"max_model_len is {length[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows.",
+    )
+    refuse(
+        length < context,
+        lambda i: f"max_model_len is {length[i]:,.0f}, below the context of {context[i]:,.0f} tokens.",
+    )
+    prompt, answer = numbers["input_tokens"], numbers["output_tokens"]
+    refuse(
+        (prompt < 0) | (answer < 0) | (prompt + answer > context),
+        lambda i: f"input_tokens and output_tokens do not fit in the context of {context[i]:,.0f} tokens.",
+    )
+    heads, layers = columns["n_heads"], columns["n_layers"]
+    refuse(
+        numpy.mod(heads, numpy.maximum(size, 1)) > 0,
+        lambda i: (
+            f"tensor_parallel_size is {size[i]:.0f}, which does not divide the {heads[i]:.0f} heads of {model_id(i)}."
+        ),
+    )
+    stages = numbers["pipeline_parallel_size"]
+    refuse(
+        stages > layers,
+        lambda i: (
+            f"pipeline_parallel_size is {stages[i]:.0f}, more than the {layers[i]:.0f} layers of {model_id(i)}."
+        ),
+    )

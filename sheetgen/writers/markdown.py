@@ -1,0 +1,137 @@
+"""The page as Markdown, to be pasted into a planning document. Texts from a catalog stay plain text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from urllib.parse import urlsplit
+
+from sheetgen.sheet.one_page import MatrixBlock, MatrixCell, OnePage, Source
+
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_LEADING = re.compile(r"^([#+\-=]|\d+[.)](?=\s|$))")
+_AUTOLINK = re.compile(r"(:(?=//))|((?<=www)\.)|((?<=mailto):)", re.IGNORECASE)
+_MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}
+
+
+def write_markdown(page: OnePage) -> str:
+    """The page as GitHub-flavoured Markdown, the answer first."""
+    unit = plain(page.unit)
+    parts = [
+        f"# {plain(page.title)}",
+        f"**{plain(page.question)}**",
+        f"{plain(page.precision_line)}. As of {plain(page.as_of)}; {plain(page.price_banner)}.",
+        "## What to rent",
+        table(
+            ("Model", "Rent", "$ a month", "Where", "Hardware", "Memory", "Headroom", "Runner-up"),
+            [
+                (c.model, c.rent, c.monthly, c.provider, c.hardware, c.memory, c.headroom, c.runner_up)
+                for c in page.cards
+            ],
+            right=(2,),
+        ),
+        "## Every load: what to rent, $ a month, and its KV cache",
+        *(text for block in page.matrix for text in _block(block, [m.name for m in page.models], page.unit)),
+        "## Models",
+        table(
+            (
+                "Model", "Parameters", f"BF16 weights, {unit}", f"FP8 weights, {unit}", "Used here",
+                "KV a token", "if full attention", "Ratio", "Attention",
+            ),
+            [
+                (
+                    m.name, m.params, m.weights_bf16, m.weights_fp8, f"{m.weights_used}, KV {m.kv_used}",
+                    m.kv_per_token, m.full_attention_per_token, m.ratio,
+                    f"{m.attention}; {m.note}" if m.note else m.attention,
+                )
+                for m in page.models
+            ],
+            right=(1, 2, 3, 5, 6, 7),
+        ),
+        "## Out of memory: where it dies tells which bill overran",
+        table(
+            ("Where it dies", "Bill", "Looks like", "Change, and which way", "On this sheet"),
+            [(f.where, f.bill, f.looks_like, f.change, f.here) for f in page.fingerprints],
+        ),
+        "## What one change buys",
+        table(
+            ("Model", "Change", "Then rent", "$ a month", "Saves"),
+            [(v.model, v.change, v.rent, v.monthly, v.saving) for v in page.levers],
+            right=(3, 4),
+        ),
+        "## Instances on this page",
+        table(
+            ("Instance", "GPUs", "Memory", "$ an hour", "Where", "Price of", "Used for"),
+            [
+                (
+                    i.instance, i.gpus, i.memory, i.hourly, f"{i.provider}, {i.region}",
+                    i.price_date + (" (old)" if i.stale else ""), i.used_for,
+                )
+                for i in page.instances
+            ],
+            right=(2, 3),
+        ),
+        plain(page.left_out),
+        "## Assumptions",
+        _bullets(plain(a) for a in page.assumptions),
+        "## Sources",
+        _bullets(_source(s) for s in page.sources),
+        f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}. 1 GiB = 2³⁰ bytes, 1 GB = 10⁹.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _block(block: MatrixBlock, names: Sequence[str], unit: str) -> Iterable[str]:
+    yield f"### {plain(block.workload)} {plain(block.context)} ({plain(block.split)})"
+    rows = [(f"◆ {r.tier}" if r.headline else r.tier, *(_load(c, unit) for c in r.cells)) for r in block.rows]
+    yield table(("In flight", *names), rows, right=(0,))
+
+
+def _load(cell: MatrixCell, unit: str) -> str:
+    mark = _MARKS.get(cell.status, "")
+    if cell.status in ("none", "over"):
+        return f"{mark} {cell.word}" + (f" · KV {cell.kv} {unit}" if cell.status == "none" else "")
+    tight = " · tight" if cell.status == "tight" else ""
+    return f"{mark} {cell.rent} · {cell.monthly}{tight} · KV {cell.kv} {unit}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """A table; `right` are the columns of numbers. Nothing where there are no rows."""
+    body = [f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows]
+    if not body:
+        return ""
+    rule = ["---:" if i in right else "---" for i in range(len(head))]
+    return "\n".join([f"| {' | '.join(plain(h) for h in head)} |", f"| {' | '.join(rule)} |", *body])
+
+
+def plain(text: str) -> str:
+    """`text` on one line as Markdown that shows just that: no cell, markup, HTML or link can come of it."""
+    spaced = "".join(" " if c.isspace() else c for c in text if c.isspace() or _shows(c))
+    line = _SPECIAL.sub(r"\\\1", " ".join(spaced.split()))
+    line = _AUTOLINK.sub(r"\\\g<0>", line)
+    return _LEADING.sub(lambda m: f"{m[1][:-1]}\\{m[1][-1]}", line)
+
+
+def _shows(char: str) -> bool:
+    return unicodedata.category(char)[0] != "C"
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _source(source: Source) -> str:
+    text = plain(source.text)
+    return f"[{text}](<{source.url}>)" if source.url and _is_web(source.url) else text
+
+
+def _is_web(url: str) -> bool:
+    """Whether `url` is a plain http or https address that cannot leave its brackets."""
+    if any(c in "<>\\" or c.isspace() or not c.isprintable() for c in url):
+        return False
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)

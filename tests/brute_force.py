@@ -1,0 +1,253 @@
+"""The choice worked out again in plain Python, from the words of the specification, row by row.
+
+Nothing of `sheetgen.sizing`, `estimate`, `cost`, `scenario` or `recommend` is used: the raw YAML files are
+read, the candidates are picked, the memory is added up and every instance, TP and PP is tried. Money is exact
+(Decimal) and memory too (Fraction), so that a tie is a tie and a floor a floor.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+CATALOGS = Path(__file__).parent.parent / "catalogs"
+GIB = 2**30
+HOURS = 730
+UTILIZATION = Fraction(9, 10)
+BLOCK = 16
+# bytes per element: a quantized linear, what quantization leaves alone, one KV element
+BYTES = {
+    "bf16": (2, 2, 2),
+    "fp16": (2, 2, 2),
+    "fp8": (1, 2, 1),
+    "int8": (1, 2, None),
+    "int4": (Fraction(133, 256), 2, None),  # half a byte, a 2-byte scale and a half-byte zero per 128
+    "nvfp4": (Fraction(9, 16), 2, None),
+    "mxfp4": (Fraction(17, 32), 2, None),
+}
+
+
+@cache
+def read(relative: str) -> Any:
+    return yaml.load((CATALOGS / relative).read_text(encoding="utf-8"), Loader=yaml.CBaseLoader)
+
+
+def yes(text: str) -> bool:
+    return text == "true"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A candidate instance."""
+
+    instance: str
+    provider: str
+    gpu: str
+    count: int
+    price: Decimal
+
+
+@cache
+def candidates() -> tuple[Offer, ...]:
+    """On-demand rows of aws, azure and gcp, whole instances of NVIDIA data-centre GPUs of 22 GiB or more
+    whose memory is known; per provider, GPU and count the cheapest."""
+    providers = sorted(("aws", "azure", "gcp"), key=lambda p: int(read(f"instances/{p}.yaml")["order"]))
+    names = read("index.yaml")["gpus"]
+    found: list[Offer] = []
+    for provider in providers:
+        for row in read(f"instances/{provider}.yaml")["instances"]:
+            gpu = read(f"gpus/{names[row['gpu']]}.yaml")
+            count = Decimal(row["gpu_count"])
+            prices = [p for p in row["prices"] if p["purchase"] == "on-demand"]
+            whole = row["unit"] == "instance" and count >= 1 and count == int(count)
+            data_centre = gpu["vendor"] == "nvidia" and yes(gpu["data_center"])
+            known = gpu["memory"]["basis"] in ("measured", "derived", "stated")
+            large = int(gpu["memory"]["engine_bytes"]) >= 22 * GIB
+            if whole and data_centre and known and large and prices and row["offer"] == "list":
+                name = f"{provider}/{row['type']}"
+                found.append(Offer(name, provider, gpu["id"], int(count), Decimal(prices[0]["usd_per_hour"])))
+    best: dict[Any, Offer] = {}
+    for one in found:
+        key = (one.provider, one.gpu, one.count)
+        if key not in best or one.price < best[key].price:
+            best[key] = one
+    return tuple(one for one in found if best[(one.provider, one.gpu, one.count)] is one)
+
+
+def runs(gpu: str, weight_dtype: str, kv_dtype: str) -> bool:
+    entry = read(f"gpus/{gpu}.yaml")
+    return weight_dtype in entry["weights_run"] and kv_dtype in entry["kv_run"]
+
+
+@cache
+def batch_limits(gpu: str) -> tuple[int, int]:
+    """The engine's default max_num_seqs and max_num_batched_tokens on this GPU."""
+    entry = read(f"gpus/{gpu}.yaml")
+    memory = int(entry["memory"]["engine_bytes"])
+    if memory >= 160 * GIB:
+        return 1024, 16384
+    if memory >= 70 * GIB and not entry["architecture"].startswith("Ampere"):
+        return 1024, 8192
+    return 256, 2048
+
+
+def weights(model: str, dtype: str) -> int:
+    """Bytes of a known checkpoint (the vendor's own, then NVIDIA's, then RedHatAI's), else by the formula."""
+    entry = read(f"models/{model}.yaml")
+    own = entry["hf_id"]
+
+    def rank(checkpoint: Any) -> int:
+        name = checkpoint["hf_id"]
+        if name == "null":
+            return 4
+        order = [own.split("/")[0], "nvidia", "RedHatAI"]
+        owner = name.split("/")[0]
+        return -1 if name == own else order.index(owner) if owner in order else 3
+
+    known = [c for c in entry.get("checkpoints") or [] if c["weight_dtype"] == dtype]
+    if known:
+        return int(min(known, key=rank)["size_bytes"])
+    p = {k: int(v) for k, v in entry["params"].items() if k != "note"}
+    linear, other, _ = BYTES[dtype]
+    quantized = p["body"] + p["routed_experts"]
+    return math.ceil(quantized * linear + (p["total"] - quantized) * other)
+
+
+def groups(model: str, tp: int, kv_dtype: str) -> tuple[Any, Any, Any, int, bool]:
+    """What one tensor-parallel rank keeps: (layers, bytes of one layer a token) of growing and of windowed
+    layers, (layers, bytes) of state layers, the window, and whether it is chunked."""
+    b = BYTES[kv_dtype][2]
+    assert b is not None
+    grow_layers, grow_bytes = 0, Fraction(0)
+    window_layers, window_bytes, window, chunked = 0, 0, 0, False
+    state_layers, state_bytes = 0, 0
+    for g in read(f"models/{model}.yaml")["attention"]:
+        n, kind = int(g["n_layers"]), g["kind"]
+        if kind in ("full", "windowed", "chunked"):
+            heads = max(1, -(-int(g["n_kv_heads"]) // tp))
+            layer = heads * (int(g["key_width"]) + int(g["value_width"])) * b
+            if kind == "full":
+                grow_layers, grow_bytes = grow_layers + n, grow_bytes + n * layer
+            else:
+                window_layers, window_bytes = window_layers + n, layer
+                window, chunked = int(g["window_tokens"]), kind == "chunked"
+        elif kind == "mla":  # one latent, on every rank
+            entry = int(g.get("fp8_entry_bytes", 0))
+            layer = entry if entry and b == 1 else int(g["latent_width"]) * b
+            grow_layers, grow_bytes = grow_layers + n, grow_bytes + n * layer
+        elif kind == "indexer":
+            grow_bytes += n * int(g["entry_bytes"])
+        elif kind == "compressed":
+            grow_layers, grow_bytes = grow_layers + n, grow_bytes + n * Fraction(g["elements_per_token"]) * b
+        elif kind == "recurrent":
+            size = {"fp32": 4, "bf16": 2, "fp16": 2}[g["state_dtype"]]
+            state_layers += n
+            layer = int(g["conv_elements"]) * 2 + int(g["state_elements"]) * size
+            state_bytes = -(-layer // tp)
+    growing = (grow_layers, grow_bytes / grow_layers if grow_layers else 0)
+    return growing, (window_layers, window_bytes), (state_layers, state_bytes), window, chunked
+
+
+def charge(model: str, tp: int, kv_dtype: str, context: int, batched: int) -> Fraction:
+    """What vLLM's admission charges one sequence on one rank: layers in groups of one size, one page size."""
+    (n_grow, grow), (n_win, win), (n_state, state), window, chunked = groups(model, tp, kv_dtype)
+    if n_grow and not n_win and not n_state:
+        return Fraction(-(-context // BLOCK) * BLOCK * n_grow * grow)
+    counts = [n for n in (n_grow, n_win, n_state) if n]
+    size = max(counts) if max(counts) < min(counts) * Fraction(5, 4) else min(counts)
+    grow_block = win_block = BLOCK
+    if n_grow and n_win:
+        grow_block *= max(1, math.floor(Fraction(win) / Fraction(grow)))
+        win_block *= max(1, math.floor(Fraction(grow) / Fraction(win)))
+    if n_grow and n_state:
+        grow_block = max(grow_block, BLOCK * math.ceil(Fraction(state) / (Fraction(grow) * BLOCK)))
+    page = max(grow_block * grow if n_grow else 0, win_block * win if n_win else 0, 0 if n_grow else state)
+    pages = 0
+    if n_grow:
+        pages += -(-n_grow // size) * -(-context // grow_block)
+    if n_win:
+        held = min(context, window + batched if chunked else window - 1 + batched)
+        pages += -(-n_win // size) * (-(-held // win_block) + (0 if chunked else 1))
+    if n_state:
+        pages += -(-n_state // size)
+    return Fraction(page) * size * pages
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One way to serve the load."""
+
+    offer: Offer
+    order: int
+    tp: int
+    pp: int
+    sequences: int
+    replicas: int
+    instances: int
+
+    @property
+    def monthly(self) -> Decimal:
+        return self.instances * self.offer.price * HOURS
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        return (self.monthly, self.instances, self.tp, self.order)
+
+
+def plans(model: str, context: int, users: int, weight_dtype: str, kv_dtype: str) -> list[Plan]:
+    """Every way that holds the load on a candidate."""
+    entry = read(f"models/{model}.yaml")
+    layers, heads, p = int(entry["n_layers"]), int(entry["n_heads"]), entry["params"]
+    total = weights(model, weight_dtype)
+    other = BYTES[weight_dtype][1]
+    ends = [int(p["embedding"]) * other, int(p["lm_head"]) * other]
+    found = []
+    for order, offer in enumerate(candidates()):
+        if not runs(offer.gpu, weight_dtype, kv_dtype):
+            continue
+        sizes = [t for t in (1, 2, 4, 8) if t <= offer.count and heads % t == 0]
+        seqs, batched = batch_limits(offer.gpu)
+        for tp in sizes:
+            need = charge(model, tp, kv_dtype, context, batched)
+            budget = math.floor(int(read(f"gpus/{offer.gpu}.yaml")["memory"]["engine_bytes"]) * UTILIZATION)
+            activation = math.ceil(
+                seqs * int(entry["vocab_size"]) * Fraction(31, 2)
+                + batched * int(entry["hidden_size"]) * Fraction(46, 25)
+            )
+            free = budget - activation - round({1: 0.25, 2: 2.07, 4: 2.17, 8: 2.17}[tp] * GIB)
+            held, stages = math.floor((free - math.ceil(Fraction(total, tp))) / need), 1
+            if held < 1 and tp == sizes[-1]:
+                for stages in range(2, 9):  # the fullest stage: most layers, the larger of embedding and head
+                    part = Fraction(-(-layers // stages), layers)
+                    kept = (max(ends) + (total - sum(ends)) * part) / tp
+                    held = math.floor((free - kept) / (need * part))
+                    if held >= 1:
+                        break
+            if held < 1:
+                continue
+            held = min(held, seqs)
+            replicas = -(-users // held)
+            instances = -(-replicas // (offer.count // tp)) if stages == 1 else replicas * stages
+            found.append(Plan(offer, order, tp, stages, held, replicas, instances))
+    return found
+
+
+def answer(
+    model: str, context: int, users: int, weight_dtype: str, kv_dtype: str
+) -> tuple[Plan, list[Plan]] | None:
+    """The cheapest plan, and the cheapest with another GPU or provider (all of them, where several cost the
+    same: the rules break ties for the choice only); nothing where none holds the load."""
+    every = sorted(plans(model, context, users, weight_dtype, kv_dtype), key=lambda one: one.rank)
+    if not every:
+        return None
+    best = every[0]
+    mine = (best.offer.gpu, best.offer.provider)
+    others = [one for one in every if (one.offer.gpu, one.offer.provider) != mine]
+    return best, [one for one in others if one.monthly == others[0].monthly]
