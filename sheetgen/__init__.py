@@ -6,6 +6,8 @@ when they are first used, so that importing sheetgen costs nothing.
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,3 +23,14 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     raise AttributeError(f"module 'sheetgen' has no attribute {name!r}")
+
+
+class _Package(ModuleType):
+    """Keeps `sheetgen.recommend` the function: importing the module of that name would take its place."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name == "recommend" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

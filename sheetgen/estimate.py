@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sheetgen.formula import Formula
-from sheetgen.sizing import kv_cache, memory, parallelism, weights
+from sheetgen.sizing import admission, kv_blocks, kv_cache, memory, parallelism, weights
 
 # What a model and its precisions determine, whatever it runs on.
 MODEL: tuple[Formula, ...] = (
@@ -20,11 +20,11 @@ MODEL: tuple[Formula, ...] = (
     weights.expert_fraction,
     kv_cache.kv_bytes_per_token,
     kv_cache.state_bytes_per_sequence,
-    kv_cache.group_layers,
-    kv_cache.n_growing_groups,
-    kv_cache.n_windowed_groups,
-    kv_cache.n_state_groups,
-    kv_cache.n_kv_groups,
+    kv_blocks.group_layers,
+    kv_blocks.n_growing_groups,
+    kv_blocks.n_windowed_groups,
+    kv_blocks.n_state_groups,
+    kv_blocks.n_kv_groups,
 )
 # What one tensor-parallel rank keeps of it.
 SHARD: tuple[Formula, ...] = (
@@ -33,15 +33,15 @@ SHARD: tuple[Formula, ...] = (
     kv_cache.shard_kv_bytes_per_token,
     kv_cache.shard_windowed_bytes_per_token,
     kv_cache.shard_state_bytes_per_layer,
-    kv_cache.growing_layer_bytes,
-    kv_cache.windowed_layer_bytes,
-    kv_cache.growing_block_tokens,
-    kv_cache.windowed_block_tokens,
-    kv_cache.kv_block_bytes,
+    kv_blocks.growing_layer_bytes,
+    kv_blocks.windowed_layer_bytes,
+    kv_blocks.growing_block_tokens,
+    kv_blocks.windowed_block_tokens,
+    kv_blocks.kv_block_bytes,
     parallelism.layer_bytes_per_gpu,
 )
 # What admission charges one sequence on that rank.
-CHARGE: tuple[Formula, ...] = (kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence)
+CHARGE: tuple[Formula, ...] = (admission.windowed_tokens, admission.kv_blocks_per_sequence)
 # What a GPU and the engine leave for the cache.
 POOL: tuple[Formula, ...] = (
     weights.stage_fraction,
@@ -57,8 +57,8 @@ POOL: tuple[Formula, ...] = (
 # What that means for the requests asked for.
 FIT: tuple[Formula, ...] = (
     kv_cache.kv_bytes_per_token_per_gpu,
-    kv_cache.kv_bytes_per_sequence,
-    kv_cache.kv_bytes_per_sequence_per_gpu,
+    admission.kv_bytes_per_sequence,
+    admission.kv_bytes_per_sequence_per_gpu,
     memory.max_concurrency,
     memory.kv_tokens,
     memory.sequences_in_pool,
@@ -66,7 +66,7 @@ FIT: tuple[Formula, ...] = (
     memory.kv_bytes,
     memory.shortage_bytes_per_gpu,
 )
-POINT: tuple[Formula, ...] = (kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
+POINT: tuple[Formula, ...] = (admission.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
 
 
 def evaluate(formulas: Iterable[Formula], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,8 +84,8 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
     the same formulas: the charge on one unsharded rank, the charge at max_model_len, and the steady KV.
     """
     alone = _with_draft({**values, "tensor_parallel_size": 1 + 0 * values["tensor_parallel_size"]})
-    whole = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE), alone)
-    known = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL), _with_draft(values))
+    whole = evaluate((admission.charged_tokens, *MODEL, *SHARD, *CHARGE), alone)
+    known = evaluate((admission.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL), _with_draft(values))
     known |= {name: whole[name] for name in ("kv_bytes_per_token", "state_bytes_per_sequence")}
     longest = evaluate(CHARGE, {**known, "charged_tokens": known["max_model_len"]})
     known["unsharded_kv_blocks_per_sequence"] = whole["kv_blocks_per_sequence"]
@@ -93,7 +93,7 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
     known["full_kv_blocks_per_sequence"] = longest["kv_blocks_per_sequence"]
     known = evaluate(FIT, known)
     steady = {**known, "shard_windowed_bytes_per_token": whole["shard_windowed_bytes_per_token"]}
-    known["kv_bytes_per_sequence_steady"] = kv_cache.kv_bytes_per_sequence_steady.of(steady)
+    known["kv_bytes_per_sequence_steady"] = admission.kv_bytes_per_sequence_steady.of(steady)
     known["max_context_tokens_that_fit"] = _longest_context(known)
     known["min_gpus"] = _fewest_gpus(known)
     return known
@@ -120,7 +120,7 @@ def _longest_context(known: Mapping[str, Any]) -> Any:
     for _ in range(28):  # 2^28 tokens is beyond every model's context
         middle = numpy.ceil((low + high) / 2)
         trial = evaluate(CHARGE, {**known, "charged_tokens": numpy.maximum(middle, 1)})
-        charge = kv_cache.kv_bytes_per_sequence_per_gpu.of(trial)
+        charge = admission.kv_bytes_per_sequence_per_gpu.of(trial)
         fits = numpy.asarray(charge * known["requests_per_rank"] <= budget)
         low, high = numpy.where(fits, middle, low), numpy.where(fits, high, numpy.maximum(middle - 1, low))
     return low

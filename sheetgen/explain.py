@@ -6,7 +6,7 @@ The formula's text is the formula function itself, read with the inputs' names a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,8 @@ from sheetgen import estimate, given
 from sheetgen.api import Sized
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Expr, Formula, literal
-from sheetgen.sizing.kv_cache import draft_bytes_per_token, kv_bytes_per_sequence_steady
+from sheetgen.sizing.admission import kv_bytes_per_sequence_steady
+from sheetgen.sizing.kv_cache import draft_bytes_per_token
 
 QUANTITIES: dict[str, Formula] = {
     f.name: f for f in (*estimate.POINT, kv_bytes_per_sequence_steady, draft_bytes_per_token)
@@ -72,7 +73,7 @@ class Derivation:
             "longest": estimate.evaluate(estimate.CHARGE, longest),
         }
         self.before_draft = values
-        self.origins = given.Origins(sized.points, typed, catalog)
+        self.origins = given.Origins(sized.points.names[0], typed, catalog)
 
     def value(self, name: str, reading: str = "point") -> Any:
         known = self.readings[reading]
@@ -143,10 +144,10 @@ class Derivation:
         )
 
 
-def find(name: str) -> str:
+def find(name: str, also: Iterable[str] = ()) -> str:
     """The quantity called `name`. Raises ScenarioError with the nearest one."""
     key = name.strip().lower().replace("-", "_")
-    known = (*QUANTITIES, *READ_AGAIN, *given.SEARCHED, *GIVEN)
+    known = (*QUANTITIES, *READ_AGAIN, *given.SEARCHED, *GIVEN, *also)
     if key not in known:
         raise ScenarioError(
             f"quantity {shown(name)!r} is not known.{did_you_mean(key, known)} `sheetgen explain` lists all."

@@ -8,6 +8,7 @@ and stay inside the Excel 2007 vocabulary.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import textwrap
@@ -151,8 +152,6 @@ def _fold(name: str, numpy_name: str, plain: Callable[..., Any], values: tuple[A
     if _is_text(values):
         return _call(name, *values)
     if _is_array(values):
-        import functools
-
         import numpy
 
         return functools.reduce(getattr(numpy, numpy_name), values)
@@ -319,8 +318,6 @@ def least_where(values: Any, *conditions: Any, otherwise: Any = 0) -> Any:
         if isinstance(otherwise, Expr) or otherwise != 0:
             least = _call("IF", _call("COUNT", found) == 0, otherwise, least)
         return Expr(least.text, _ATOM, array=True)
-    import functools
-
     import numpy
 
     holds = functools.reduce(numpy.logical_and, conditions)
@@ -332,8 +329,6 @@ def first_where(*conditions: Any, otherwise: Any = 0) -> Any:
     if _is_text(conditions):
         found = _call("MATCH", 1, _product((literal(1), *conditions)), 0)
         return Expr(_call("IFERROR", found, otherwise).text, _ATOM, array=True)
-    import functools
-
     import numpy
 
     hold = functools.reduce(numpy.logical_and, conditions)
@@ -369,6 +364,17 @@ class Formula:
         if missing:
             raise KeyError(f"formula {self.name!r} reads {missing[0]!r}, which nothing provides")
         return self.function(*(values[name] for name in self.inputs))
+
+    @functools.cached_property
+    def _template(self) -> Expr:
+        """The Excel text with each input's name in braces: the same for every cell, so written once."""
+        text: Expr = self.function(*(Expr(f"{{{name}}}") for name in self.inputs))
+        return text
+
+    def written(self, texts: Mapping[str, Expr]) -> Expr:
+        """The Excel text with `texts` put in for the inputs."""
+        inside = {name: e.text if e.binding == _ATOM else f"({e.text})" for name, e in texts.items()}
+        return Expr(self._template.text.format_map(inside), self._template.binding, self._template.array)
 
     @property
     def documentation(self) -> str:

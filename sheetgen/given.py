@@ -8,7 +8,7 @@ from typing import Any
 
 from sheetgen.catalog import Catalog
 from sheetgen.scenario.amounts import DEFAULTS
-from sheetgen.scenario.deployment import Points
+from sheetgen.scenario.deployment import Resolved
 from sheetgen.units import DTYPES
 
 # What neither a formula nor a file gives: how it follows, and from what.
@@ -78,9 +78,8 @@ class Origin:
 class Origins:
     """The origins of one deployment's inputs; `typed` holds what the user gave, under the long names."""
 
-    def __init__(self, points: Points, typed: Mapping[str, Any], catalog: Catalog) -> None:
-        self.points = points
-        self.names = points.names[0]
+    def __init__(self, names: Resolved, typed: Mapping[str, Any], catalog: Catalog) -> None:
+        self.names = names
         self.typed = typed
         self.catalog = catalog
         self.has_draft = self.names.draft is not None
@@ -141,9 +140,7 @@ class Origins:
         for i, checkpoint in enumerate(model.checkpoints):
             if size and checkpoint.weight_dtype == dtype and checkpoint.size_bytes == size:
                 where = self._file(("checkpoints", i, "size_bytes"))
-                return Origin(
-                    "catalog", f"{where}, {checkpoint.hf_id or checkpoint.format}", source=checkpoint.source
-                )
+                return Origin("catalog", f"{where}, {checkpoint.hf_id or checkpoint.format}", source=checkpoint.source)
         return Origin("catalog", f"{self._file(('checkpoints',))}, no checkpoint of this precision is known")
 
     def _draft(self) -> Origin:
@@ -155,13 +152,7 @@ class Origins:
 
     def _model(self, name: str) -> Origin:
         model = self.names.model
-        loc = (
-            ("params", _PARAMS[name])
-            if name in _PARAMS
-            else (name,)
-            if hasattr(model, name)
-            else ("attention",)
-        )
+        loc = ("params", _PARAMS[name]) if name in _PARAMS else (name,) if hasattr(model, name) else ("attention",)
         return Origin("catalog", self._file(loc), source=model.source)
 
     def _file(self, loc: tuple[str | int, ...]) -> str:

@@ -62,7 +62,7 @@ def _obstacle(names: Resolved) -> str | None:
     if names.weight_dtype not in gpu.weights_run:
         return f"{gpu.name} does not run {names.weight_dtype} weights. It runs {', '.join(gpu.weights_run)}."
     if names.kv_cache_dtype not in gpu.kv_run:
-        return f"{gpu.name} does not run a {names.kv_cache_dtype} KV cache. It runs {', '.join(gpu.kv_run)}."
+        return f"{gpu.name} keeps no KV cache in {names.kv_cache_dtype}. It keeps {', '.join(gpu.kv_run)}."
     return None
 
 
@@ -104,7 +104,8 @@ _HEAVY = (*_SHORT, "memory_budget_bytes", "loaded_weights_bytes_per_gpu")
 
 
 def _capped(gpu: str, room: float, context: float, held: float) -> str:
-    return f"fits: room for {_requests(room)} of {context:,.0f} tokens, which is max_num_seqs; memory would hold {held:,.0f}."
+    limit = f"which is max_num_seqs; memory would hold {held:,.0f}."
+    return f"fits: room for {_requests(room)} of {context:,.0f} tokens, {limit}"
 
 
 def _roomy(gpu: str, room: float, context: float) -> str:

@@ -6,15 +6,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sheetgen.catalog.base import Entry
+from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.folder import INDEX, Folder, index_text
+from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
 from sheetgen.catalog.hardware import Gpu, InstanceFile, TierFile, WorkloadFile
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
-_SCHEMAS: dict[str, type[Entry]] = {"models": Model, "gpus": Gpu, "instances": InstanceFile}
-_FILES: dict[str, type[Entry]] = {"workloads.yaml": WorkloadFile, "tiers.yaml": TierFile}
+_SCHEMAS: dict[str, type[Entry]] = {"models": Model, "gpus": Gpu, "instances": InstanceFile, "engines": Engine}
+_FILES: dict[str, type[Entry]] = {
+    "workloads.yaml": WorkloadFile,
+    "tiers.yaml": TierFile,
+    "fingerprints.yaml": FingerprintFile,
+    "assumptions.yaml": AssumptionFile,
+}
 
 
 def problems_of(catalog: Catalog) -> list[str]:
@@ -40,7 +47,7 @@ def _one(folder: Folder, relative: str, schema: type[Entry] | None) -> Iterator[
     try:
         if schema is None:
             folder.document(relative)
-        elif relative in _FILES:
+        elif relative in _FILES or schema is Engine:
             validate(folder.document(relative), schema)
         else:
             folder.entry(relative, schema)

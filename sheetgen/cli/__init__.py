@@ -10,7 +10,7 @@ from sheetgen import __version__
 from sheetgen.cli.build import build
 from sheetgen.cli.check import check
 from sheetgen.cli.explain import explain
-from sheetgen.cli.list import list_entries
+from sheetgen.cli.listing import list_entries
 from sheetgen.cli.recommend import recommend
 from sheetgen.cli.show import show
 from sheetgen.cli.size import size

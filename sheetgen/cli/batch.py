@@ -49,9 +49,7 @@ def _read(source: Path) -> pandas.DataFrame:
             head = next(csv.reader(file), [])
         twice = sorted({name for name in head if head.count(name) > 1})
         if twice:
-            raise ScenarioError(
-                *(f"{shown(source)}: column {shown(n)!r} stands twice. Keep one." for n in twice)
-            )
+            raise ScenarioError(*(f"{shown(source)}: column {shown(n)!r} stands twice. Keep one." for n in twice))
         return pandas.read_csv(
             source,
             dtype=str,

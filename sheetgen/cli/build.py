@@ -28,9 +28,7 @@ FILES = {"out": "output", "name": "sizing-sheet"}
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default sizing-sheet.")
 @click.option("--scenario", metavar="FILE.yaml", help="All of these options in a file; flags win.")
 @common
-def build(
-    as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str | None, **options: Any
-) -> None:
+def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str | None, **options: Any) -> None:
     """The sizing sheet: a live workbook and a one-page PDF for models x workloads x requests in flight.
 
     \b

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from sheetgen.cli.options import common
 from sheetgen.cli.output import print_json
 from sheetgen.errors import CatalogError, shown
-
-if TYPE_CHECKING:
-    from sheetgen.catalog import Catalog
 
 PARTS = ("models", "gpus", "instances", "engines")
 
@@ -55,22 +51,22 @@ def _problems(path: str | None, catalogs: tuple[str, ...]) -> list[str]:
     if path is None:
         return Catalog(*catalogs).problems()
     target = Path(path)
+    folder = _catalog_of(target)
+    shipped = folder.resolve() == default_folder().resolve()
+    catalog = Catalog(*catalogs) if shipped else Catalog(*catalogs, folder)
+    inside = target.resolve().relative_to(folder.resolve()).as_posix()
+    prefix = "/".join(("catalogs" if shipped else str(folder).rstrip("/"), *((inside,) if inside != "." else ())))
+    return [p for p in catalog.problems() if p.startswith((prefix + ":", prefix + "/"))]
+
+
+def _catalog_of(target: Path) -> Path:
+    """The catalog folder that `target` is, or is in."""
     if not target.exists():
-        raise CatalogError(f"{shown(path)}: does not exist. Name a catalog folder or a file in one.")
+        raise CatalogError(f"{shown(target)}: does not exist. Name a catalog folder or a file in one.")
     folder = target if target.is_dir() else target.parent
     if folder.resolve().name in PARTS:
         folder = folder.resolve().parent if folder.is_absolute() else folder.parent
-    if folder.resolve() == default_folder().resolve():
-        catalog = Catalog(*catalogs)
-        name = "catalogs"
-    else:
-        catalog = Catalog(*catalogs, folder)
-        name = str(folder).rstrip("/")
-    return _of_file(
-        catalog, name, "" if target == folder else target.resolve().relative_to(folder.resolve()).as_posix()
-    )
-
-
-def _of_file(catalog: Catalog, name: str, relative: str) -> list[str]:
-    prefix = f"{name}/{relative}" if relative else name
-    return [p for p in catalog.problems() if p.startswith((prefix + ":", prefix + "/"))]
+    holds = any((folder / part).is_dir() for part in PARTS) or any(folder.glob("*.yaml"))
+    if not holds or (target.is_file() and target.suffix != ".yaml"):
+        raise CatalogError(f"{shown(target)}: is no catalog. Name a folder like catalogs/ or a .yaml file in one.")
+    return folder

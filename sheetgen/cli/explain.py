@@ -8,57 +8,91 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import DEPLOYMENT, common, load_options, text_options
+from sheetgen.cli.options import DEPLOYMENT, MARKET, common, load_options, text_options
 from sheetgen.cli.output import print_json
+from sheetgen.errors import ScenarioError
 
 if TYPE_CHECKING:
     from sheetgen.explain import Step
+
+
+OF_A_CHOICE = tuple(row for row in MARKET if row[0] != "gpus")
 
 
 @click.command()
 @click.argument("quantity", required=False)
 @click.option("--model", metavar="NAME", help="Model by catalog id, alias or Hugging Face id.")
 @load_options
-@text_options(*DEPLOYMENT)
+@text_options(*DEPLOYMENT, *OF_A_CHOICE)
 @common
 def explain(
     quantity: str | None, model: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool, **inputs: Any
-) -> None:  # fmt: skip
-    """The derivation of any quantity of `size`: formula, values, result, and where every input is from.
+) -> None:
+    """The derivation of any quantity: formula, values, result, and where every input is from.
 
-    Without QUANTITY it lists all quantities, in the order in which they come about.
+    Quantities are those of `size`, or of `recommend` (n_replicas, n_instances, monthly_usd ...). Without
+    QUANTITY it lists all of them, in the order in which they come about.
 
     \b
     Examples:
       sheetgen explain
       sheetgen explain kv_bytes_per_token --model 70b
       sheetgen explain weights_bytes_per_gpu --model 405b --weight-dtype fp8 --tensor-parallel-size 8 --json
+      sheetgen explain monthly_usd --model 70b --context 16k --users 200
     """
-    from sheetgen import explain as engine
+    from sheetgen.explain import find
+    from sheetgen.explain_choice import CHOICE_QUANTITIES
 
     if quantity is None:
         _list_all(as_json)
         return
-    name = engine.find(quantity)
+    name = find(quantity, CHOICE_QUANTITIES)
     if model is None:
         raise click.UsageError("Missing option '--model'.")
-    from sheetgen.api import sized_point
-    from sheetgen.catalog import Catalog
-
-    catalog = Catalog(*catalogs)
-    asked = {"model": model, **inputs}
-    step = engine.Derivation(sized_point(asked, catalog), asked, catalog).step(name)
+    asked = {k: v for k, v in {"model": model, **inputs}.items() if v is not None}
+    step = (_of_choice if name in CHOICE_QUANTITIES else _of_point)(name, asked, catalogs)
     if as_json:
         print_json(dataclasses.asdict(step))
         return
     click.echo("\n".join(_text(step)))
 
 
+def _of_point(name: str, asked: dict[str, Any], catalogs: tuple[str, ...]) -> Step:
+    from sheetgen.api import sized_point
+    from sheetgen.catalog import Catalog
+    from sheetgen.explain import Derivation
+
+    _refuse([n for n, *_ in OF_A_CHOICE if n in asked], f"{name} is of one deployment and does not depend on")
+    catalog = Catalog(*catalogs)
+    return Derivation(sized_point(asked, catalog), asked, catalog).step(name)
+
+
+def _of_choice(name: str, asked: dict[str, Any], catalogs: tuple[str, ...]) -> Step:
+    from sheetgen.api import ONE_LOAD, recommended
+    from sheetgen.catalog import Catalog
+    from sheetgen.explain_choice import ChoiceDerivation
+    from sheetgen.scenario.question import OPTIONS
+
+    renamed = {{"gpu": "gpus", "concurrent_requests": "users"}.get(k, k): v for k, v in asked.items()}
+    own = [n for n in renamed if n not in OPTIONS and n not in ONE_LOAD]
+    _refuse(own, f"{name} is of a recommendation, which chooses by itself:")
+    catalog = Catalog(*catalogs)
+    return ChoiceDerivation(recommended(renamed, catalog), renamed, catalog).step(name)
+
+
+def _refuse(names: list[str], why: str) -> None:
+    """Inputs that would be accepted and ignored are refused."""
+    if names:
+        raise ScenarioError(f"{why} {', '.join(names)}. Leave it out.")
+
+
 def _list_all(as_json: bool) -> None:
     from sheetgen.cli.output import table
     from sheetgen.explain import quantities
+    from sheetgen.explain_choice import CHOICE_QUANTITIES, FORMULAS
 
-    rows = quantities()
+    chosen = (FORMULAS[name] for name in CHOICE_QUANTITIES)
+    rows = [*quantities(), *((f.name, f.label, f.summary) for f in chosen)]
     if as_json:
         print_json([{"name": n, "label": label, "summary": s} for n, label, s in rows])
         return
@@ -103,9 +137,7 @@ class Told:
         """Keep a given number's source for the end, once for all numbers that have it."""
         if step.source and not step.formula:
             place = step.about.split(",")[0]
-            self.sources.setdefault(step.source, []).append(
-                place.rsplit(":", 1)[0] if ":" in place else place
-            )
+            self.sources.setdefault(step.source, []).append(place.rsplit(":", 1)[0] if ":" in place else place)
 
     def inputs(self, step: Step, indent: str, reading: str) -> Iterator[str]:
         """An input and, below it, what it was computed from; told once."""
@@ -127,7 +159,7 @@ class Told:
 
 def _value(step: Step) -> str:
     value = step.value
-    if value != value:
+    if value is None or value != value:
         return "none"
     text = f"{value:,}" + (f" {step.unit}" if step.unit else "")
     if step.unit == "bytes" and value >= 2**20:

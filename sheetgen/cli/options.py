@@ -97,12 +97,8 @@ def load_options(function: F) -> F:
     """The load of one point: context and requests, each with its short spelling."""
     users = ("--concurrent-requests", "--users", "concurrent_requests")
     context = ("--context-tokens", "--context", "context_tokens")
-    function = click.option(*users, metavar="NUMBER", help="Requests in flight on the replica. Default 1.")(
-        function
-    )
-    return click.option(*context, metavar="TOKENS", help="Tokens of a request: 16k, or 16384. Default 4096.")(
-        function
-    )
+    function = click.option(*users, metavar="NUMBER", help="Requests in flight on the replica. Default 1.")(function)
+    return click.option(*context, metavar="TOKENS", help="Tokens of a request: 16k, or 16384. Default 4096.")(function)
 
 
 def common(function: F) -> F:

@@ -68,8 +68,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[in
     aligned = set(right)
     return "\n".join(
         "  ".join(
-            t.rjust(w) if i in aligned else t.ljust(w)
-            for i, (t, w) in enumerate(zip(line, widths, strict=True))
+            t.rjust(w) if i in aligned else t.ljust(w) for i, (t, w) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
     )

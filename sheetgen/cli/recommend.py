@@ -17,14 +17,10 @@ SHOWN = 8  # reasons against others; --all shows every one
 
 @click.command()
 @click.option("--model", metavar="NAME", required=True, help="Model by catalog id, alias or Hugging Face id.")
-@click.option(
-    "--context-tokens", "--context", "context_tokens", metavar="TOKENS", help="16k, or 16384. Default 4096."
-)
+@click.option("--context-tokens", "--context", "context_tokens", metavar="TOKENS", help="16k, or 16384. Default 4096.")
 @click.option("--users", metavar="NUMBER", help="People to serve, any number. Default 1.")
 @text_options(*SPLIT, *PRECISION, *MARKET, *ENGINE)
-@click.option(
-    "--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight."
-)
+@click.option("--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight.")
 @common
 def recommend(as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: bool, **options: Any) -> None:
     """The question people ask: which instance, how many, $ a month, and why not the others.

@@ -41,7 +41,5 @@ def with_scenario(path: str | None, options: Mapping[str, Any], also: Iterable[s
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, list):
-        return bool(value) and all(
-            isinstance(v, (str, int, float)) and not isinstance(v, bool) for v in value
-        )
+        return bool(value) and all(isinstance(v, (str, int, float)) and not isinstance(v, bool) for v in value)
     return value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))

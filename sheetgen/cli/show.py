@@ -44,17 +44,15 @@ def find(name: str, catalog: Catalog) -> tuple[str, str, dict[str, Any]]:
     Raises CatalogError where it is ambiguous or in no catalog.
     """
     unknown: list[str] = []
-    for look in (_model, _gpu, _instance, _workload, _engine):
+    for look in (_model, _gpu, _workload, _engine, _instance):
         try:
             return look(name, catalog)
         except CatalogError as error:
             problem = error.problems[0]
-            if "could be" in problem or "not in the catalogs" not in problem:
+            if "not in the catalogs" not in problem:
                 raise
             unknown.append(problem)
-    near = next(
-        (p.split("catalogs.", 1)[1].split(" `")[0] for p in unknown if "Did you" in p or "It could" in p), ""
-    )
+    near = next((p.split("catalogs.", 1)[1].split(" `")[0] for p in unknown if "Did you" in p or "It could" in p), "")
     raise CatalogError(
         f"{shown(name)!r} is in no catalog.{near} `sheetgen list models` (gpus, instances, ...) has all."
     )
@@ -120,14 +118,14 @@ def _lines(value: Any, indent: str = "") -> Iterator[str]:
 
 
 def _plain(value: Any) -> str:
-    if value is None:
+    if value is None or value == {} or value == []:
         return "–"
     if isinstance(value, dict):
         return ", ".join(f"{k} {_plain(v)}" for k, v in value.items())
     if isinstance(value, list):
-        return ", ".join(map(_plain, value)) or "–"
-    return (
-        f"{value:,}"
-        if isinstance(value, int) and not isinstance(value, bool) and value > 9999
-        else str(value)
-    )
+        return ", ".join(map(_plain, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.12g}"
+    return f"{value:,}" if isinstance(value, int) and value > 9999 else str(value)

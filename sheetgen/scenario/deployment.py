@@ -66,7 +66,7 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     draft = attempt(catalog.model, str(row["draft_model"])) if row["draft_model"] else None
     attempt(parse.one_of, row["kv_allocation"], "kv_allocation", ("paged", "reserved"))
     if problems or model is None:
-        raise ScenarioError(*problems)
+        raise ScenarioError(*dict.fromkeys(problems))
     weight = asked if asked != "auto" else (named_dtype or model.weight_dtype)
     return Resolved(model, gpu, engine, weight, model.kv_cache_dtype if kv == "auto" else kv, draft)
 

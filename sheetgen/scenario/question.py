@@ -134,7 +134,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     selection = attempt(select, catalog, engine, filters) if engine else None
     headline = attempt(_headline, options.get("headline"), workloads, tiers) if workloads and tiers else None
     if problems or selection is None or headline is None:
-        raise ScenarioError(*problems)
+        raise ScenarioError(*dict.fromkeys(problems))
     cells = tuple(_cells(models, workloads, tiers))
     if all(c.over_limit for c in cells):
         longest = max(m.model.max_context_tokens or 0 for m in models)

@@ -13,14 +13,15 @@ from sheetgen.catalog import guidance
 from sheetgen.catalog.load import Catalog
 from sheetgen.recommend import Solution, short_tokens
 from sheetgen.sheet import one_page
-from sheetgen.sheet.answers import Fit, headline_rows
+from sheetgen.sheet.fit import Fit, headline_rows
 from sheetgen.sheet.wording import named_size, plural
-from sheetgen.sizing import kv_cache, memory
+from sheetgen.sizing import admission, memory
 from sheetgen.units import GIB
 
 FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with
 FEWER_SEQUENCES = 256
 _ARROWS = {"raise": "↑", "lower": "↓"}
+_WORTH_SAYING = 0.9  # of the activations: a smaller step that frees less than a tenth is not said
 _SHOWN_CHANGE = 52  # characters: two lines of the page
 
 
@@ -166,8 +167,8 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
 
 def _charge(fit: Fit, tokens: int) -> float:
     """What admission charges a sequence of that many tokens on one rank, without stages."""
-    values = {name: fit.load(name) for name in kv_cache.charge_bytes.inputs}
-    return float(kv_cache.charge_bytes.of(values | {"charged_tokens": tokens}))
+    values = {name: fit.load(name) for name in admission.charge_bytes.inputs}
+    return float(admission.charge_bytes.of(values | {"charged_tokens": tokens}))
 
 
 def _longest(fit: Fit, requests: int, pool: float, most: int) -> int:
@@ -200,13 +201,13 @@ def _sentences(n: dict[str, Any], units: str) -> dict[str, str]:
     spike = f"at {context} {gpus} hold {n['sequences_held']:,}; request {n['next_request']:,} "
     spike += "waits (max_num_seqs)" if capped else "does not fit"
     prefill = f"{n['max_num_batched_tokens']:,} tokens a step: activations {activation} a GPU"
-    if n["activation_bytes_at_fewer_tokens"] < n["activation_bytes_per_gpu"]:
+    if n["activation_bytes_at_fewer_tokens"] < _WORTH_SAYING * n["activation_bytes_per_gpu"]:
         prefill += f", {sizes['activation_bytes_at_fewer_tokens']} at {FEWER_TOKENS:,}"
     pool = f"a {context} request takes {charge} of {sizes['kv_pool_bytes_per_gpu']} a GPU"
     if n["max_context_tokens"] > n["context_tokens"]:
         pool += f", a {limit} one {sizes['kv_bytes_per_sequence_per_gpu_at_limit']}"
     graphs = f"graphs take about {sizes['cuda_graph_bytes_per_gpu']} a GPU, "
-    graphs += "inside the pool's share" if n["graphs_in_budget"] else f"of {outside} left out"
+    graphs += "inside the pool's share" if n["graphs_in_budget"] else f"of the {outside} left out"
     weights = f"{sizes['weights_bytes']} in {n['weight_dtype']}, {sizes['weights_bytes_per_gpu']} "
     weights += f"of each GPU's {sizes['memory_budget_bytes']}"
     sampler = f"{n['max_num_seqs']:,} requests take {sizes['sampler_bytes']} a GPU"

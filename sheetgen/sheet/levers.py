@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sheetgen.recommend import Choice, Solution, solve
-from sheetgen.sheet.answers import headline_rows
+from sheetgen.sheet.fit import headline_rows
 from sheetgen.sheet.one_page import Lever
 from sheetgen.sheet.wording import NONE, change, money, rent
 from sheetgen.units import DTYPES
@@ -16,10 +16,14 @@ FP8 = "fp8"
 
 
 def levers(solved: Solution) -> tuple[Lever, ...]:
-    """Every change of every model that lowers a precision, those that save most dollars first."""
-    found = [pair for row in headline_rows(solved) for pair in _of_model(solved, row)]
-    found.sort(key=lambda pair: -pair[0])
-    return tuple(lever for _, lever in found)
+    """Every change of every model that lowers a precision: the best one of each model, then the others, both
+    with those first that save most dollars."""
+    found: list[tuple[bool, float, Lever]] = []
+    for row in headline_rows(solved):
+        mine = sorted(_of_model(solved, row), key=lambda pair: -pair[0])
+        found += [(i > 0, -saved, lever) for i, (saved, lever) in enumerate(mine)]
+    found.sort(key=lambda one: one[:2])
+    return tuple(lever for _, _, lever in found)
 
 
 def _of_model(solved: Solution, row: int) -> Iterator[tuple[float, Lever]]:

@@ -7,6 +7,7 @@ come from one call of `compute`, so a value and its formula cannot be wired diff
 from __future__ import annotations
 
 import datetime
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -46,6 +47,7 @@ class Cell:
     span: int = 1  # columns merged, for long text
 
 
+@functools.cache
 def column_name(column: int) -> str:
     """0 is A, 26 is AA."""
     name = ""
@@ -112,6 +114,7 @@ class Found:
         return self.write(here)
 
 
+@functools.cache
 def _sheet_prefix(sheet: str, here: str) -> str:
     if sheet == here:
         return ""
@@ -165,7 +168,7 @@ class Sheet:
         if missing:
             raise KeyError(f"{self.name}: formula {one.name!r} reads {missing[0]!r}, which no cell provides")
         value = plain(one.of({i: _number(env[i].value) for i in one.inputs}))
-        text = one.of({i: env[i].expr(self.name) for i in one.inputs})
+        text = one.written({i: env[i].expr(self.name) for i in one.inputs})
         return self.put(row, column, Cell(value, role, display or one.display, formula=text), name, lock)
 
     def link(self, row: int, column: int, ref: Ref, display: Display, role: str = "link", **more: Any) -> Ref:

@@ -1,4 +1,4 @@
-"""The second bill: what a token and a sequence keep in the KV cache, and the engine's blocks.
+"""The second bill: what a token and a sequence keep in the KV cache.
 
 Every model fits one set of columns: layers whose cache grows with the context (full attention, MLA, other),
 layers that keep a window of it, and layers that keep a fixed state. Each kind has its own sharding rule.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, formula, largest, ratio, round_down, round_up, smallest, where
+from sheetgen.formula import both, formula, largest, round_up, where
 
 
 @formula("Full-attention KV heads per GPU")
@@ -53,9 +53,7 @@ def shard_kv_bytes_per_token(
     Check:  Llama 3.1 70B in bf16 at TP 1 is 327,680; DeepSeek-V3 is 70,272.
     """
     full = n_full_layers * full_kv_heads_per_gpu * (full_kv_width * kv_dtype_bytes + 2 * kv_scale_bytes)
-    entry = where(
-        both(mla_fp8_entry_bytes > 0, kv_dtype_bytes == 1), mla_fp8_entry_bytes, mla_width * kv_dtype_bytes
-    )
+    entry = where(both(mla_fp8_entry_bytes > 0, kv_dtype_bytes == 1), mla_fp8_entry_bytes, mla_width * kv_dtype_bytes)
     return full + n_mla_layers * entry + other_elements_per_token * kv_dtype_bytes + other_bytes_per_token
 
 
@@ -84,11 +82,7 @@ def shard_windowed_bytes_per_token(
 
     Source: reference models.md section 3. Check: gpt-oss-120b in bf16 at TP 1 is 36,864.
     """
-    return (
-        n_windowed_layers
-        * windowed_kv_heads_per_gpu
-        * (windowed_kv_width * kv_dtype_bytes + 2 * kv_scale_bytes)
-    )
+    return n_windowed_layers * windowed_kv_heads_per_gpu * (windowed_kv_width * kv_dtype_bytes + 2 * kv_scale_bytes)
 
 
 @formula("State of one layer and rank")
@@ -105,250 +99,6 @@ def shard_state_bytes_per_layer(
     """
     layer = conv_bytes_per_state_layer + state_elements_per_layer * state_element_bytes
     return where(n_state_layers > 0, round_up(layer / tensor_parallel_size), 0)
-
-
-@formula("Layers in a KV group")
-def group_layers(
-    n_full_layers: Any,
-    n_mla_layers: Any,
-    n_other_layers: Any,
-    n_windowed_layers: Any,
-    n_state_layers: Any,
-    group_stretch: Any,
-) -> Any:
-    """How many layers share one KV block: the smallest kind's count, so that all groups are equal.
-
-    Where the kinds differ by less than `group_stretch` (1.25) the larger count is taken: less padding.
-
-    Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B (10 full, 52 windowed) is 10: 7 groups.
-    """
-    growing = n_full_layers + n_mla_layers + n_other_layers
-    most = largest(growing, n_windowed_layers, n_state_layers)
-    least = smallest(
-        where(growing > 0, growing, most),
-        where(n_windowed_layers > 0, n_windowed_layers, most),
-        where(n_state_layers > 0, n_state_layers, most),
-    )
-    return where(most < least * group_stretch, most, least)
-
-
-@formula("Growing KV of one layer, token and rank")
-def growing_layer_bytes(
-    shard_kv_bytes_per_token: Any, n_full_layers: Any, n_mla_layers: Any, n_other_layers: Any
-) -> Any:
-    """Growing cache of one layer, in bytes per token and rank, on average over those layers.
-
-    Source: definition.
-    """
-    return ratio(shard_kv_bytes_per_token, n_full_layers + n_mla_layers + n_other_layers)
-
-
-@formula("Windowed KV of one layer, token and rank")
-def windowed_layer_bytes(shard_windowed_bytes_per_token: Any, n_windowed_layers: Any) -> Any:
-    """Windowed cache of one layer, in bytes per token and rank.
-
-    Source: definition.
-    """
-    return ratio(shard_windowed_bytes_per_token, n_windowed_layers)
-
-
-@formula("Tokens in a block of growing layers")
-def growing_block_tokens(
-    growing_layer_bytes: Any, windowed_layer_bytes: Any, shard_state_bytes_per_layer: Any, block_size: Any
-) -> Any:
-    """Tokens that one block of a growing layer holds, after all kinds were given one page size.
-
-    The block grows until it is as large as a windowed layer's, or as one layer's state.
-
-    Source: vLLM hybrid KV cache manager. Check: Qwen3.6-27B in bf16 at TP 1 is 784.
-    """
-    windows = round_down(ratio(windowed_layer_bytes, growing_layer_bytes, 1))
-    states = round_up(ratio(shard_state_bytes_per_layer, growing_layer_bytes * block_size))
-    return block_size * largest(1, windows, states)
-
-
-@formula("Tokens in a block of windowed layers")
-def windowed_block_tokens(growing_layer_bytes: Any, windowed_layer_bytes: Any, block_size: Any) -> Any:
-    """Tokens that one block of a windowed layer holds, after all kinds were given one page size.
-
-    Source: vLLM hybrid KV cache manager.
-    """
-    return block_size * largest(1, round_down(ratio(growing_layer_bytes, windowed_layer_bytes, 1)))
-
-
-@formula("KV block")
-def kv_block_bytes(
-    group_layers: Any,
-    growing_block_tokens: Any,
-    growing_layer_bytes: Any,
-    windowed_block_tokens: Any,
-    windowed_layer_bytes: Any,
-    shard_state_bytes_per_layer: Any,
-) -> Any:
-    """One block of one KV group, in bytes per rank, all layers of the model on one pipeline stage.
-
-    Source: vLLM hybrid KV cache manager. Check: Qwen3.6-27B in bf16 at TP 1 is 51,380,224.
-    """
-    growing = growing_block_tokens * growing_layer_bytes
-    windowed = windowed_block_tokens * windowed_layer_bytes
-    state = where(growing_layer_bytes > 0, 0, shard_state_bytes_per_layer)
-    return group_layers * largest(growing, windowed, state)
-
-
-@formula("Groups of growing layers")
-def n_growing_groups(group_layers: Any, n_full_layers: Any, n_mla_layers: Any, n_other_layers: Any) -> Any:
-    """KV groups of layers whose cache grows, rounded up to whole groups (the engine adds padding layers).
-
-    Source: vLLM hybrid KV cache manager.
-    """
-    return round_up((n_full_layers + n_mla_layers + n_other_layers) / group_layers)
-
-
-@formula("Groups of windowed layers")
-def n_windowed_groups(group_layers: Any, n_windowed_layers: Any) -> Any:
-    """KV groups of windowed layers, rounded up to whole groups (the engine adds padding layers).
-
-    Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B is 6 (52 layers stored as 60).
-    """
-    return round_up(n_windowed_layers / group_layers)
-
-
-@formula("Groups of recurrent layers")
-def n_state_groups(group_layers: Any, n_state_layers: Any) -> Any:
-    """KV groups of recurrent layers, rounded up to whole groups.
-
-    Source: vLLM hybrid KV cache manager. Check: Qwen3.6-27B is 3 (48 layers in groups of 16).
-    """
-    return round_up(n_state_layers / group_layers)
-
-
-@formula("KV groups")
-def n_kv_groups(n_growing_groups: Any, n_windowed_groups: Any, n_state_groups: Any) -> Any:
-    """All KV groups of the model.
-
-    Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B is 7.
-    """
-    return n_growing_groups + n_windowed_groups + n_state_groups
-
-
-@formula("Tokens a windowed layer is charged")
-def windowed_tokens(
-    charged_tokens: Any,
-    window_tokens: Any,
-    window_is_chunked: Any,
-    max_num_batched_tokens: Any,
-    in_flight_batches: Any,
-    hybrid_kv_manager: Any,
-) -> Any:
-    """Tokens that admission charges a windowed layer: the window and the tokens of a batch in flight.
-
-    A window saves nothing while max_num_batched_tokens reaches the context, and nothing at all where the
-    hybrid KV manager is off.
-
-    Source: reference engine_rules.md (admission rule).
-    """
-    in_flight = in_flight_batches * max_num_batched_tokens
-    window = window_tokens - 1 + window_is_chunked + in_flight
-    return where(hybrid_kv_manager == 1, smallest(charged_tokens, window), charged_tokens)
-
-
-@formula("KV blocks per sequence")
-def kv_blocks_per_sequence(
-    charged_tokens: Any,
-    windowed_tokens: Any,
-    window_is_chunked: Any,
-    hybrid_kv_manager: Any,
-    growing_block_tokens: Any,
-    windowed_block_tokens: Any,
-    n_growing_groups: Any,
-    n_windowed_groups: Any,
-    n_state_groups: Any,
-) -> Any:
-    """Blocks that admission charges one sequence, over all KV groups.
-
-    Growing groups take whole blocks of the context; sliding windows one block more than their tokens;
-    a state takes one block.
-
-    Source: reference engine_rules.md (admission rule), models.md section 4.
-    """
-    spare = hybrid_kv_manager * (1 - window_is_chunked)
-    return (
-        n_growing_groups * round_up(charged_tokens / growing_block_tokens)
-        + n_windowed_groups * (round_up(windowed_tokens / windowed_block_tokens) + spare)
-        + n_state_groups
-    )
-
-
-@formula("Charge per sequence and rank")
-def charge_bytes(
-    charged_tokens: Any,
-    window_tokens: Any,
-    window_is_chunked: Any,
-    max_num_batched_tokens: Any,
-    in_flight_batches: Any,
-    hybrid_kv_manager: Any,
-    growing_block_tokens: Any,
-    windowed_block_tokens: Any,
-    n_growing_groups: Any,
-    n_windowed_groups: Any,
-    n_state_groups: Any,
-    kv_block_bytes: Any,
-) -> Any:
-    """What admission charges one sequence on one rank, in bytes, before pipeline stages divide it.
-
-    Source: kv_blocks_per_sequence x kv_block_bytes.
-    """
-    windowed = windowed_tokens(
-        charged_tokens,
-        window_tokens,
-        window_is_chunked,
-        max_num_batched_tokens,
-        in_flight_batches,
-        hybrid_kv_manager,
-    )
-    blocks = kv_blocks_per_sequence(
-        charged_tokens,
-        windowed,
-        window_is_chunked,
-        hybrid_kv_manager,
-        growing_block_tokens,
-        windowed_block_tokens,
-        n_growing_groups,
-        n_windowed_groups,
-        n_state_groups,
-    )
-    return blocks * kv_block_bytes
-
-
-@formula("KV per sequence and GPU")
-def kv_bytes_per_sequence_per_gpu(
-    kv_blocks_per_sequence: Any, kv_block_bytes: Any, stage_fraction: Any
-) -> Any:
-    """What admission charges one sequence on the fullest GPU, in bytes.
-
-    Source: blocks x bytes per block x the share of layers on a pipeline stage.
-    """
-    return kv_blocks_per_sequence * kv_block_bytes * stage_fraction
-
-
-@formula("KV per sequence")
-def kv_bytes_per_sequence(unsharded_kv_blocks_per_sequence: Any, unsharded_kv_block_bytes: Any) -> Any:
-    """The engine's admission charge for one sequence, in bytes, before any division over GPUs.
-
-    It holds whole blocks, windows with the tokens in flight, padding layers and state blocks.
-
-    Source: reference engine_rules.md (admission rule). Check: Llama 3.1 8B in bf16, 4,096 tokens: 512 MiB.
-    """
-    return unsharded_kv_blocks_per_sequence * unsharded_kv_block_bytes
-
-
-@formula("KV per token and GPU")
-def kv_bytes_per_token_per_gpu(shard_kv_bytes_per_token: Any, stage_fraction: Any) -> Any:
-    """What one more token of context costs the fullest GPU, in bytes, beyond every window.
-
-    Source: KV heads split over TP and then replicate; MLA is replicated; layers divide over PP.
-    """
-    return shard_kv_bytes_per_token * stage_fraction
 
 
 @formula("KV per token")
@@ -384,6 +134,15 @@ def kv_bytes_per_token(
     )
 
 
+@formula("KV per token and GPU")
+def kv_bytes_per_token_per_gpu(shard_kv_bytes_per_token: Any, stage_fraction: Any) -> Any:
+    """What one more token of context costs the fullest GPU, in bytes, beyond every window.
+
+    Source: KV heads split over TP and then replicate; MLA is replicated; layers divide over PP.
+    """
+    return shard_kv_bytes_per_token * stage_fraction
+
+
 @formula("State per sequence")
 def state_bytes_per_sequence(
     n_state_layers: Any,
@@ -396,47 +155,3 @@ def state_bytes_per_sequence(
     Source: reference models.md section 3. Check: Qwen3.6-27B is 153,944,064 with its fp32 state.
     """
     return n_state_layers * (conv_bytes_per_state_layer + state_elements_per_layer * state_element_bytes)
-
-
-@formula("Tokens charged per sequence")
-def charged_tokens(
-    context_tokens: Any,
-    max_model_len: Any,
-    input_tokens: Any,
-    average_context_fraction: Any,
-    prefix_cache_hit_fraction: Any,
-    kv_reserved: Any,
-) -> Any:
-    """Tokens of cache that one request is charged.
-
-    Paged KV: the context times the average share of it that is filled, less the prompt tokens found in the
-    prefix cache. Reserved KV: always the longest allowed context.
-
-    Source: PagedAttention, arXiv:2309.06180; prefix reuse, arXiv:2312.07104.
-    """
-    paged = context_tokens * average_context_fraction - input_tokens * prefix_cache_hit_fraction
-    return where(kv_reserved == 1, max_model_len, largest(1, round_up(paged)))
-
-
-@formula("Steady KV per sequence")
-def kv_bytes_per_sequence_steady(
-    charged_tokens: Any,
-    kv_bytes_per_token: Any,
-    shard_windowed_bytes_per_token: Any,
-    state_bytes_per_sequence: Any,
-    window_tokens: Any,
-    n_windowed_layers: Any,
-    hybrid_kv_manager: Any,
-    block_size: Any,
-) -> Any:
-    """What a decoding sequence holds, in bytes, before division over ranks: whole blocks of the growing
-    layers, the window and one block of the windowed ones, and the state.
-
-    Source: vLLM hybrid KV cache manager (steady decode).
-    """
-    whole = round_up(charged_tokens / block_size) * block_size
-    window = where(
-        hybrid_kv_manager == 1, round_up(window_tokens / block_size) * block_size + block_size, whole
-    )
-    windowed = where(n_windowed_layers > 0, smallest(whole, window), 0)
-    return whole * kv_bytes_per_token + windowed * shard_windowed_bytes_per_token + state_bytes_per_sequence

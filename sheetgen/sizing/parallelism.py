@@ -50,9 +50,7 @@ def within_limit(context_tokens: Any, max_context_tokens: Any) -> Any:
 
 
 @formula("Layers that fit on a stage")
-def layers_that_fit(
-    layer_budget_bytes: Any, n_layers: Any, layer_bytes_per_gpu: Any, charge_bytes: Any
-) -> Any:
+def layers_that_fit(layer_budget_bytes: Any, n_layers: Any, layer_bytes_per_gpu: Any, charge_bytes: Any) -> Any:
     """Whole layers, their weights and the cache of one sequence, that one GPU of a stage holds.
 
     Source: vLLM pipeline parallelism: a stage keeps the weights and the cache of its own layers.
@@ -78,9 +76,7 @@ def pipeline_stages(
     """
     needed = largest(2, round_up(ratio(n_layers, layers_that_fit)))
     staged = where(both(layers_that_fit >= 1, needed <= max_pipeline_parallel_size), needed, 0)
-    return where(
-        both(runs == 1, within_limit == 1), where(kv_budget_bytes_per_gpu >= charge_bytes, 1, staged), 0
-    )
+    return where(both(runs == 1, within_limit == 1), where(kv_budget_bytes_per_gpu >= charge_bytes, 1, staged), 0)
 
 
 @formula("Sequences per replica")
@@ -174,9 +170,7 @@ def replicas_per_instance(gpu_count: Any, tensor_parallel_size: Any) -> Any:
 
 
 @formula("Next larger TP")
-def larger_tensor_parallel_size(
-    tensor_parallel_size: Any, gpu_count: Any, max_tensor_parallel_size: Any
-) -> Any:
+def larger_tensor_parallel_size(tensor_parallel_size: Any, gpu_count: Any, max_tensor_parallel_size: Any) -> Any:
     """Twice this TP where the instance could still carry it, else 0.
 
     Source: INTERFACE: TP is 1, 2, 4 or 8, at most the instance's GPUs.
@@ -191,9 +185,7 @@ def may_span_instances(n_heads: Any, larger_tensor_parallel_size: Any) -> Any:
 
     Source: INTERFACE: PP above 1 only where a whole instance at its largest TP is too small.
     """
-    return either(
-        larger_tensor_parallel_size == 0, remainder(n_heads, largest(1, larger_tensor_parallel_size)) > 0
-    )
+    return either(larger_tensor_parallel_size == 0, remainder(n_heads, largest(1, larger_tensor_parallel_size)) > 0)
 
 
 @formula("Headroom", PERCENT)

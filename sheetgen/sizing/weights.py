@@ -42,9 +42,7 @@ def stage_ends_bytes(n_params_embedding: Any, n_params_lm_head: Any, other_bytes
 
 
 @formula("Share of routed experts", TWO_DECIMALS)
-def expert_fraction(
-    n_params: Any, n_params_routed: Any, n_params_embedding: Any, n_params_lm_head: Any
-) -> Any:
+def expert_fraction(n_params: Any, n_params_routed: Any, n_params_embedding: Any, n_params_lm_head: Any) -> Any:
     """Routed experts as a share of the parameters in the layers. They are divided over data-parallel ranks.
 
     Source: vLLM data-parallel attention: attention is copied to each rank, experts are not.

@@ -24,10 +24,12 @@ from sheetgen.writers.columns import column_widths, instance_name
 FONTS = {400: "Inter-Regular.otf", 600: "Inter-SemiBold.otf", 700: "Inter-Bold.otf"}  # weight: file
 FAMILY = "Sheetgen Inter"  # a name of our own, so that an Inter of the system is never taken instead
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
-MARGIN_X, MARGIN_Y = 27.0, 22.0  # points
+MARGIN_X, MARGIN_Y = 26.0, 20.0  # points
 GUTTER = 16.0  # points between two halves
+INSTANCE_COLUMNS = ("instance", "gpus", "memory", "hourly", "where", "date", "used")
 MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour
 WIDE_MODELS = 3  # up to here a model has three columns and a card; above, two lines in one column and a row
+MOST_BESIDE_WORKLOAD = 5  # models that leave room for a column of workloads; above, they are headings between rows
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Density:
     n_instances: int
     n_levers: int
     compact: bool = False  # one line a model where there were two
+    abreast: int = 1  # answers beside one another, where there are rows and not cards
     symptoms: bool = True  # what each death looks like, beside its bill
 
     def stretched(self, pad: float, gap: float) -> Density:
@@ -57,10 +60,12 @@ DENSITIES = (
     Density("dense", 7.9, 7.3, 9.0, 1.0, 7.0, 1.22, 12, 5),
     Density("denser", 7.5, 7.0, 8.5, 0.5, 5.0, 1.17, 10, 4),
     Density("compact", 7.5, 7.0, 8.5, 0.5, 4.5, 1.17, 8, 4, compact=True),
-    Density("tight", 7.2, 7.0, 8.0, 0.2, 4.0, 1.15, 7, 3, compact=True),
-    Density("tightest", 7.0, 7.0, 8.0, 0.1, 3.5, 1.13, 5, 2, compact=True, symptoms=False),
+    Density("tight", 7.2, 7.0, 8.0, 0.3, 4.0, 1.15, 8, 4, compact=True),
+    Density("tighter", 7.0, 7.0, 8.0, 0.1, 3.5, 1.12, 5, 3, compact=True),
+    Density("tightest", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 5, 2, compact=True, symptoms=False),
+    Density("last", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 0, 0, compact=True, abreast=2, symptoms=False),
 )
-USUAL = {True: 3, False: 5}  # where in DENSITIES a page of up to WIDE_MODELS models lands, and one of more
+USUAL = {True: 4, False: 6}  # where in DENSITIES a page of up to WIDE_MODELS models lands, and one of more
 
 
 def render_html(
@@ -99,8 +104,10 @@ def render_html(
     width, height = PAPERS[page.paper]
     content = width - 2 * MARGIN_X
     half = (content - GUTTER) / 2
+    crowded = len(page.models) > MOST_BESIDE_WORKLOAD
     widths = column_widths(page, templates / "fonts" / FONTS[400], templates / "fonts" / FONTS[700])
     bar_width = density.text * 12 if density.compact else half - density.small * widths["usable"] - density.text * 0.4
+    instances_width = sum(widths[name] for name in INSTANCE_COLUMNS) * density.small
     longest = max((max(b.capacity_bytes or 0, svg.needed(b)) for b in page.bars), default=0.0)
     most = max((f.full_attention_bytes for f in page.models), default=0.0)
     return environment.get_template("one_page.html.j2").render(
@@ -108,11 +115,11 @@ def render_html(
         css=Markup((templates / "one_page.css").read_text(encoding="utf-8")),
         faces=[(weight, Markup(_font_url(templates, name, embed_fonts))) for weight, name in FONTS.items()],
         family=Markup(FAMILY),
-        d=asdict(density),
+        main_width=min(max(instances_width, 0.55 * content), 0.74 * content),
+        d=asdict(replace(density, abreast=2) if crowded else density),
         widths=widths,
         paper={"width": width, "height": height + extra_height, "x": MARGIN_X, "y": MARGIN_Y, "gutter": GUTTER},
-        crowded=len(page.models) > 5,
-        answers_abreast=2 if len(page.models) > 5 else 1,
+        crowded=crowded,
         wide=len(page.models) <= WIDE_MODELS,
         day=_day(page.as_of),
         marks=MARKS,

@@ -37,9 +37,16 @@ def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = ()) -
         "inputs": inputs(question),
         "candidates": [_candidate(c) for c in question.candidates],
         "cells": [_cell(solved, row) for row in range(len(question.cells))],
-        "fingerprints": [dict(f) for f in fingerprints],
+        "fingerprints": [plain(f) for f in fingerprints],
         "sources": sources(question),
     }
+
+
+def plain(value: Any) -> Any:
+    """A nested value with lists for tuples, as it will be when it is read back."""
+    if isinstance(value, Mapping):
+        return {k: plain(v) for k, v in value.items()}
+    return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def inputs(question: Question) -> Record:

@@ -17,6 +17,9 @@ from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Sheet, Validatio
 from sheetgen.writers.xlsx_styles import STATUS, style
 
 CHART_ROWS = 9  # rows that a chart covers on the page
+POINTS_PER_WIDTH = 5.6  # of one unit of column width in Arial 10
+PAGE_POINTS = {True: 760.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
+SMALLEST_SCALE = 0.5  # of print; a wider sheet goes over several pages, its first columns on each
 _PAPER = {"a4": 9, "letter": 1}
 
 
@@ -69,9 +72,7 @@ class _Writer:
         for name, value in book.properties.items():
             workbook.set_custom_property(name, value, "text")
         workbook.set_calc_mode("auto")
-        worksheets = [
-            workbook.add_worksheet(sheet.name, worksheet_class=_PortableWorksheet) for sheet in book.sheets
-        ]
+        worksheets = [workbook.add_worksheet(sheet.name, worksheet_class=_PortableWorksheet) for sheet in book.sheets]
         for sheet, worksheet in zip(book.sheets, worksheets, strict=True):
             self._sheet(sheet, worksheet)
         for name, target in sorted(book.names.items()):
@@ -99,19 +100,30 @@ class _Writer:
         if sheet.landscape:
             worksheet.set_landscape()
         worksheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
-        last_row = max(
-            r for (r, _), c in sheet.cells.items() if not (sheet.one_page and c.role == "small" and r >= 60)
-        )
+        last_row = max(r for (r, _), c in sheet.cells.items() if c.role != "off_page")
         last_row = max([last_row, *(c.row + CHART_ROWS for c in sheet.charts)])
         last_column = max(c for _, c in sheet.cells)
         worksheet.print_area(0, 0, last_row, last_column)
-        worksheet.fit_to_pages(1, 1 if sheet.one_page else 0)
         if sheet.one_page:
+            worksheet.fit_to_pages(1, 1)
             worksheet.center_horizontally()
-        elif sheet.freeze[0]:
+        elif self._scale(sheet, last_column) >= SMALLEST_SCALE:
+            worksheet.fit_to_pages(1, 0)
+        else:
+            worksheet.set_print_scale(int(100 * SMALLEST_SCALE))
+            worksheet.print_across()
+            if sheet.freeze[1]:
+                worksheet.repeat_columns(0, sheet.freeze[1] - 1)
+        if sheet.freeze[0] and not sheet.one_page:
             worksheet.repeat_rows(0, sheet.freeze[0] - 1)
         version = self.book.properties.get("sheetgen.version", "")
         worksheet.set_footer(f"&L&8sheetgen {version}&C&8&A&R&8Page &P of &N")
+
+    @staticmethod
+    def _scale(sheet: Sheet, last_column: int) -> float:
+        """How far the sheet must shrink to be one page wide."""
+        width = sum(sheet.widths.get(column, 8.43) for column in range(last_column + 1))
+        return PAGE_POINTS[sheet.landscape] / (width * POINTS_PER_WIDTH)
 
     def _cell(self, worksheet: Worksheet, row: int, column: int, cell: Cell) -> None:
         form = self._format(cell)
@@ -141,9 +153,7 @@ class _Writer:
                 row, column, cell.note, {"x_scale": 3, "y_scale": max(0.6, lines / 5), "font_size": 9}
             )
         if cell.validation is not None:
-            self._check(
-                worksheet.data_validation(row, column, row, column, _validation(cell.validation)), where
-            )
+            self._check(worksheet.data_validation(row, column, row, column, _validation(cell.validation)), where)
 
     def _chart(self, sheet: Sheet, worksheet: Worksheet, chart: Chart) -> None:
         """A native stacked bar chart; the library caches the cells' values in it."""
@@ -176,9 +186,7 @@ class _Writer:
         )
         drawn.set_legend({"position": "bottom", "font": font})
         drawn.set_size({"width": chart.width, "height": chart.height})
-        worksheet.insert_chart(
-            chart.row, chart.column, drawn, {"description": chart.alt_text, "object_position": 1}
-        )
+        worksheet.insert_chart(chart.row, chart.column, drawn, {"description": chart.alt_text, "object_position": 1})
 
     @staticmethod
     def _check(code: Any, where: str) -> None:

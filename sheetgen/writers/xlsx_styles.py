@@ -23,6 +23,9 @@ _ROLES: dict[str, dict[str, Any]] = {
     "remark": {"font_color": GREY, "font_size": 9},
     "remark_wrapped": {"font_color": GREY, "font_size": 9, "text_wrap": True},
     "small": {"font_color": GREY, "font_size": 8},
+    "off_page": {"font_color": GREY, "font_size": 8},
+    "shown": {"font_color": GREY, "font_size": 9},
+    "assumption": {"font_color": GREY, "font_size": 9},
     "input": {"font_color": INPUT_INK, "bg_color": INPUT_FILL, "border": 1, "border_color": "#E3C65B", "locked": False},
     "fixed": {},
     "computed": {},
@@ -45,6 +48,8 @@ _ROLES: dict[str, dict[str, Any]] = {
 for _name in ("workload", "context", "tier", "kv", "fit", "rent", "money"):
     _ROLES[f"{_name}_last"] = {**_ROLES[_name], **_LAST}
 
+FLUSH = ("title", "subtitle")
+
 STATUS: dict[str, dict[str, Any]] = {
     "fits": {"bg_color": "#DCFCE7", "font_color": "#14532D"},
     "tight": {"bg_color": "#FEF3C7", "font_color": "#78350F"},
@@ -61,5 +66,7 @@ def style(role: str, number_format: str) -> dict[str, Any]:
     if number_format == "@":
         # "@" on a formula cell makes Excel show the formula's text once it is edited: General shows text as well.
         look["num_format"] = "General"
-        look["quote_prefix"] = role in ("input", "label", "text", "remark")
+        look["quote_prefix"] = role in ("input", "label", "text", "remark", "remark_wrapped", "wrapped")
+        if role not in FLUSH and look.get("align", "left") == "left":
+            look |= {"align": "left", "indent": 1}  # in line with the bars, and off the number before it
     return look

@@ -1,4 +1,4 @@
-"""The workbook's sheets, one file each: inputs, catalogs, workings, the one-page sheet, guide, checks, notes."""
+"""The workbook's sheets, one file each: inputs, catalogs, workings, the one page, guide, checks, notes."""
 
 from __future__ import annotations
 

@@ -7,12 +7,13 @@ from typing import Any
 
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.catalogs import build_gpus, build_instances, build_models
+from sheetgen.sheet.book.choices import add_choices
 from sheetgen.sheet.book.guide import build_checks, build_guide, build_notes
 from sheetgen.sheet.book.inputs import build_inputs
 from sheetgen.sheet.book.profiles import build_candidates, build_profiles
 from sheetgen.sheet.book.sizing import build_sizing
 from sheetgen.sheet.book.wiring import Wiring
-from sheetgen.sheet.book.workings import add_choices, build_loads
+from sheetgen.sheet.book.workings import build_loads
 from sheetgen.sheet.model import Book
 from sheetgen.sheet.one_page import OnePage
 

@@ -13,7 +13,7 @@ from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
 from sheetgen.sheet.model import Range, Ref, Sheet, Validation, pick, position
 from sheetgen.sizing.weights import weights_bytes
-from sheetgen.units import DATE, DTYPES, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD_CENTS, WHOLE
+from sheetgen.units import DATE, DTYPE_ALIASES, DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD_CENTS, WHOLE
 
 SPARE_INSTANCES = 3
 
@@ -23,19 +23,19 @@ _SHAPE = (
     ("hidden_size", "Hidden size", "Width of the residual stream."),
     ("vocab_size", "Vocabulary", "The sampler's peak follows it."),
     ("max_context_tokens", "Longest context", "Tokens that the model's config accepts."),
-    ("n_full_layers", "Full-attention layers", "Layers that keep keys and values of every token. Parameters do not follow."),
+    ("n_full_layers", "Full-attention layers", "Layers that keep keys and values of every token."),
     ("full_kv_heads", "KV heads (full)", "Key-value heads of the full-attention layers."),
     ("full_kv_width", "Key + value width", "Elements of one head's key and value together."),
     ("n_windowed_layers", "Windowed layers", "Layers that keep a window of tokens (sliding or chunked)."),
     ("windowed_kv_heads", "KV heads (window)", "Key-value heads of the windowed layers."),
-    ("windowed_kv_width", "Width (window)", "Elements of one head's key and value together, windowed layers."),
+    ("windowed_kv_width", "Width (window)", "The same for windowed layers."),
     ("window_tokens", "Window", "Tokens of the window or chunk."),
     ("window_is_chunked", "Chunked (0 or 1)", "1 for chunked attention (Llama 4), 0 for a sliding window."),
     ("n_mla_layers", "MLA layers", "Layers with multi-head latent attention."),
-    ("mla_width", "Latent width", "Elements of the latent that an MLA layer keeps of a token, on every rank."),
-    ("mla_fp8_entry_bytes", "FP8 latent entry", "Bytes of the engine's own FP8 entry where it has one, else 0."),
+    ("mla_width", "Latent width", "Elements of a token that an MLA layer keeps on every rank."),
+    ("mla_fp8_entry_bytes", "FP8 latent entry", "Bytes of the engine's own FP8 entry; 0: it has none."),
     ("n_other_layers", "Compressed layers", "Layers that keep compressed entries (DeepSeek V4)."),
-    ("other_elements_per_token", "Other elements", "Elements per token at the KV precision, all layers together."),
+    ("other_elements_per_token", "Other elements", "Elements per token at the KV precision, all layers."),
     ("other_bytes_per_token", "Other bytes", "Bytes per token whatever the KV precision (index keys)."),
     ("n_state_layers", "Recurrent layers", "Layers that keep a fixed state (Mamba, delta net, ...)."),
     ("conv_bytes_per_state_layer", "Convolution state", "Bytes of one layer and sequence."),
@@ -47,6 +47,9 @@ _SHAPE = (
     ("n_params_embedding", "in the embedding", "Parameters of the token embedding."),
     ("n_params_lm_head", "in the head", "Parameters of the output head; 0 where it is tied."),
 )  # fmt: skip
+
+
+LABELS = {name: label for name, label, _ in _SHAPE} | {one.name: one.label for one in MODEL}
 
 
 def build_models(solved: Solution, wiring: Wiring) -> Sheet:
@@ -98,55 +101,64 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         table.computed(one, lambda i: wiring.inputs, width=18)
     for d in ("bf16", "fp8"):
         _weights_at(table, wiring, d)
-    for name in ("weights_bf16", "weights_fp8", "kv_bytes_per_token"):
+    unit = UNIT_NAMES[solved.question.settings.units]
+    for name, label, display in (
+        ("weights_bf16", "Weights in bf16", ONE_DECIMAL),
+        ("weights_fp8", "Weights in fp8", ONE_DECIMAL),
+    ):
         amount = table.columns[name]
-        table.computed(in_unit, lambda i, a=amount: {"amount_bytes": a[i], "unit_bytes": wiring.inputs["unit_bytes"]},
-                       name=f"{name}_in_unit", label=f"{name.replace('_', ' ')}, in the page's unit",
-                       display=ONE_DECIMAL if name.startswith("w") else None)  # fmt: skip
-    table.given("source", "Source", [m.model.source for m in models], TEXT, role="remark", width=60)
+        table.computed(
+            in_unit,
+            lambda i, a=amount: {"amount_bytes": a[i], "unit_bytes": wiring.inputs["unit_bytes"]},  # type: ignore[misc]
+            name=f"{name}_in_unit",
+            label=f"{label}, {unit}",
+            display=display,
+        )
+    table.given("source", "Source", [m.model.source for m in models], TEXT, role="remark", width=120)
     return sheet
 
 
 def _precisions(sheet: Sheet, table: Table, wiring: Wiring) -> None:
     """Precisions in use, and their bytes."""
     asked = wiring.inputs
-    table.computed(
-        dtype_in_use,
-        lambda i: {
-            "asked_dtype": asked["asked_weight_dtype"],
-            "own_dtype": table.columns["own_weight_dtype"][i],
-        },
-        name="weight_dtype",
-        label="Weights in use",
-    )
-    table.computed(
-        dtype_in_use,
-        lambda i: {"asked_dtype": asked["asked_kv_dtype"], "own_dtype": table.columns["own_kv_dtype"][i]},
-        name="kv_dtype",
-        label="KV in use",
-    )
     names = wiring.lists["dtypes_dtype"]
-    for which, label in (("weight_dtype", "Weights row"), ("kv_dtype", "KV row")):
+    for which, short in (("weight_dtype", "Weights"), ("kv_dtype", "KV")):
+        table.computed(
+            dtype_in_use,
+            lambda i, w=which: {  # type: ignore[misc]
+                "asked_dtype": asked[f"asked_{w}"],
+                "own_dtype": table.columns[f"own_{w}"][i],
+            },
+            name=f"asked_{which}",
+            label=f"{short} asked for",
+        )
+        table.looked_up(
+            which,
+            f"{short} in use",
+            lambda i, w=which: _one_name(wiring, table.columns[f"asked_{w}"][i], sheet.name),  # type: ignore[misc]
+            TEXT,
+            note="The precision by its first name.",
+        )
         table.looked_up(
             f"{which}_row",
-            label,
-            lambda i, w=which: position(names, table.columns[w][i], sheet.name),
+            f"{short} row",
+            lambda i, w=which: position(names, table.columns[w][i], sheet.name),  # type: ignore[misc]
             PLAIN,
             note="Row of the precision on Inputs.",
         )
-    for key, which in (
-        ("linear_bytes", "weight_dtype"),
-        ("other_bytes", "weight_dtype"),
-        ("kv_dtype_bytes", "kv_dtype"),
-        ("kv_scale_bytes", "kv_dtype"),
+    for key, label, which in (
+        ("linear_bytes", "Bytes, quantized weight", "weight_dtype"),
+        ("other_bytes", "Bytes, other weight", "weight_dtype"),
+        ("kv_dtype_bytes", "Bytes, KV element", "kv_dtype"),
+        ("kv_scale_bytes", "Bytes, KV scale", "kv_dtype"),
     ):
         table.looked_up(
             key,
-            key.replace("_", " "),
-            lambda i, k=key, w=which: pick(
+            label,
+            lambda i, k=key, w=which: pick(  # type: ignore[misc]
                 wiring.lists[f"dtypes_{k}"], table.columns[f"{w}_row"][i], sheet.name
             ),
-            ONE_DECIMAL,
+            FACTOR,
         )
 
     def checkpoint(i: int) -> tuple[Any, Expr]:
@@ -162,6 +174,14 @@ def _precisions(sheet: Sheet, table: Table, wiring: Wiring) -> None:
         width=17,
         note="Size of the known checkpoint at the precision in use; 0 where none is known.",
     )
+
+
+def _one_name(wiring: Wiring, typed: Ref, here: str) -> tuple[Any, Expr]:
+    """A precision's first name where another one was typed (fp8_e4m3 is fp8)."""
+    aliases, meant = wiring.lists["dtype_aliases"], wiring.lists["dtypes_meant"]
+    row = Expr(f"MATCH({typed.expr(here).text},{aliases.expr(here).text},0)")
+    expr = Expr(f"IFERROR(INDEX({meant.expr(here).text},{row.text}),{typed.expr(here).text})")
+    return DTYPE_ALIASES.get(typed.value, typed.value), expr
 
 
 def _weights_at(table: Table, wiring: Wiring, dtype: str) -> None:
@@ -181,7 +201,7 @@ def _weights_at(table: Table, wiring: Wiring, dtype: str) -> None:
 
 
 def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
-    """A row per GPU of the candidates: memory as the engine sees it, the engine's batch limits, precisions."""
+    """A row per GPU of the candidates: memory as the engine sees it, batch limits, precisions that run."""
     gpus = solved.question.gpus
     sheet = titled(
         "GPUs",
@@ -219,17 +239,13 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         role="label",
         note="measured: seen in a log; derived: nvidia-smi less a stated share.",
     )
-    for key, label in (
-        ("max_num_seqs", "max_num_seqs"),
-        ("max_num_batched_tokens", "max_num_batched_tokens"),
-    ):
+    for key, label in (("max_num_seqs", "Most sequences"), ("max_num_batched_tokens", "Batched tokens")):
         table.given(
             key,
             label,
             [int(v) for v in solved.gpus[key]],
             WHOLE,
-            width=15,
-            note="The engine's default on this GPU.",
+            note=f"{key}: the engine's default on this GPU.",
             validation=Validation(label, "1 or more.", low=1, high=1e7),
         )
     table.given(
@@ -247,12 +263,14 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
                 f"{'KV' if what == 'kv' else 'Weights'} {d}",
                 [int(d in r) for r in runs],
                 PLAIN,
-                width=9,
+                width=10,
                 validation=Validation("Runs", "1 runs, 0 does not.", low=0, high=1, whole=True),
             )
     table.given(
-        "source", "Source of the memory", [g.memory.source for g in gpus], TEXT, role="remark", width=60
+        "source", "Source of the memory", [g.memory.source for g in gpus], TEXT, role="remark_wrapped", width=90
     )
+    for i, gpu in enumerate(gpus):
+        sheet.heights[table.top + 1 + i] = 13.0 * max(1, -(-len(gpu.memory.source) // 105)) + 3
     wiring.names["list_gpu"] = table.range("gpu")
     return sheet
 
@@ -264,7 +282,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     sheet = titled(
         "Instances",
         "Instances and prices",
-        "Prices of one purchase class, with date and source. The last rows are spare: fill one and it takes part.",
+        "Prices of one purchase class, with date and source. The last rows are spare: fill one, it takes part.",
         freeze=(HEAD_ROWS + 1, 1),
     )
     table = Table(sheet, HEAD_ROWS, 0, len(rows) + SPARE_INSTANCES)
@@ -272,7 +290,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     money = Validation("Price", "US dollars per hour of one instance.", low=0, high=1e6)
     count = Validation("GPUs", "GPUs of one instance.", low=1, high=1024, whole=True)
     gpu = Validation("GPU", "A GPU of the GPUs sheet.", source="list_gpu")
-    table.given("type", "Type", [r.instance.split("/", 1)[1] for r in rows] + blank, TEXT, width=36)
+    table.given("type", "Type", [r.instance.split("/", 1)[1] for r in rows] + blank, TEXT, width=40)
     table.given("provider", "Provider", [r.provider for r in rows] + blank, TEXT)
     table.given("instance_gpu", "GPU", [r.gpu.id for r in rows] + blank, TEXT, width=30, validation=gpu)
     table.given("gpu_count", "GPUs", [r.gpu_count for r in rows] + blank, PLAIN, width=8, validation=count)
@@ -288,8 +306,8 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("price_date", "Price date", [first_day(r.price_as_of) for r in rows] + blank, DATE)
     table.computed(age_days, lambda i: {**wiring.inputs, "price_date": table.columns["price_date"][i]})
     table.computed(age_word, lambda i: wiring.inputs)
-    table.computed(instance_id, lambda i: {}, width=40, name="instance")
-    table.given("source", "Source", [r.source for r in rows] + blank, TEXT, role="remark", width=70)
+    table.computed(instance_id, lambda i: {}, width=46, name="instance")
+    table.given("source", "Source", [r.source for r in rows] + blank, TEXT, role="remark", width=130)
     return sheet
 
 
@@ -298,4 +316,4 @@ def first_day(text: str | None) -> datetime.date | None:
     if not text:
         return None
     parts = [int(p) for p in text.split("-")]
-    return datetime.date(*(parts + [1, 1])[:3])
+    return datetime.date(*[*parts, 1, 1][:3])

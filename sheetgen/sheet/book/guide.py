@@ -6,7 +6,7 @@ from typing import Any
 
 from sheetgen.formula import Expr, both, either, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, head_lines, titled
 from sheetgen.sheet.book.words import check_word
 from sheetgen.sheet.model import Found, Range, Ref, Sheet
 from sheetgen.sheet.one_page import OnePage
@@ -25,17 +25,18 @@ def breaking_words(
     held = sequences * replicas
     fits = join_text(
         model, " at ", context_words, " on ", n_instances, " × ", instance, ": ", held,
-        " requests fit; request ", held + 1, " does not.",
+        where(held == 1, " request fits", " requests fit"), "; request ", held + 1, " does not.",
     )  # fmt: skip
     return where(is_number(n_instances), fits, join_text(model, " at ", context_words, ": ", instance, "."))
 
 
 def build_guide(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
-    """By where it dies: which bill overran, what to change and in which direction; then this sheet's breaking points."""
+    """By where it dies: which bill overran, what to change, which way; then this sheet's breaking points."""
     sheet = titled(
         "OOM guide",
         "OOM guide: where it died is a fingerprint",
-        "Find the row by where the deployment died. The same flag helps one death and worsens another: mind the direction.",
+        "Find the row by where the deployment died. "
+        "The same flag helps one death and worsens another: mind the direction.",
         freeze=(HEAD_ROWS + 1, 0),
     )
     heads = (
@@ -43,20 +44,20 @@ def build_guide(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
         ("Bill that overran", 26),
         ("What the log says", 52),
         ("What to change", 58),
-        ("On this sheet", 52),
+        ("On this sheet, as built", 52),
     )
     for column, (head, width) in enumerate(heads):
         sheet.text(HEAD_ROWS, column, head, "head")
         sheet.widths[column] = width
     row = HEAD_ROWS + 1
     for print_ in page.fingerprints:
-        for column, text in enumerate(
-            (print_.where, print_.bill, print_.looks_like, print_.change, print_.here)
-        ):
+        for column, text in enumerate((print_.where, print_.bill, print_.looks_like, print_.change, print_.here)):
             sheet.text(row, column, text, "wrapped_bold" if column == 0 else "wrapped")
-        sheet.heights[row] = 15.0 * max(
-            3, max(-(-len(t) // 52) for t in (print_.looks_like, print_.change, print_.here))
+        lines = max(
+            head_lines(text, heads[column][1])
+            for column, text in enumerate((print_.where, print_.bill, print_.looks_like, print_.change, print_.here))
         )
+        sheet.heights[row] = 14.0 * lines + 6
         row += 1
     row += 1
     sheet.text(row, 0, "Where each load of this sheet breaks (live)", "section")
@@ -65,7 +66,7 @@ def build_guide(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
     cells = wiring.tables["cells"]
     for i in range(len(solved.question.cells)):
         sheet.link(row + 1 + i, 0, cells.columns["model"][i], TEXT)
-        sheet.text(row + 1 + i, 1, solved.question.workloads[solved.question.cells[i].workload].name, "text")
+        sheet.link(row + 1 + i, 1, cells.columns["load_words"][i], TEXT)
         sheet.compute(row + 1 + i, 2, breaking_words, cells.row(i))
     return sheet
 
@@ -113,32 +114,34 @@ def share_in_range(gpu_memory_utilization: Any, active_fraction: Any, average_co
     """
     return where(
         both(
-            gpu_memory_utilization > 0, gpu_memory_utilization <= 1, active_fraction > 0, active_fraction <= 1,
+            gpu_memory_utilization > 0, gpu_memory_utilization <= 1,
+            active_fraction > 0, active_fraction <= 1,
             average_context_fraction > 0, average_context_fraction <= 1,
         ), 1, 0,
     )  # fmt: skip
 
 
 def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
-    """Each check counts what holds against what there is; one word for all of them goes on the first sheet."""
+    """Each check counts what holds against what there is; one word for all goes on the first sheet."""
     sheet = titled(
         "Checks",
         "Checks",
         "Each line counts what holds against what there is. The first sheet shows the overall word.",
     )
-    sheet.widths = {0: 56, 1: 12, 2: 12, 3: 10, 4: 4, 5: 24, 6: 14, 7: 14, 8: 14}
+    sheet.widths = {0: 50, 1: 10, 2: 10, 3: 10, 4: 4, 5: 26, 6: 30, 7: 12, 8: 12, 9: 12, 10: 12}
     cells = wiring.tables["cells"]
     n = len(solved.question.cells)
     for column, head in enumerate(("Check", "Holds", "Of", "")):
         sheet.text(HEAD_ROWS, column, head, "head")
-    for column, head in enumerate(("Load", "Classified", "Held", "Money")):
+    for column, head in enumerate(("Model", "Load", "Classified", "Held", "Money", "Shares")):
         sheet.text(HEAD_ROWS, 5 + column, head, "head")
     columns: list[list[Ref]] = [[], [], []]
     for i in range(n):
         sheet.link(HEAD_ROWS + 1 + i, 5, cells.columns["model"][i], TEXT)
+        sheet.link(HEAD_ROWS + 1 + i, 6, cells.columns["load_words"][i], TEXT)
         env = {**wiring.inputs, **cells.row(i)}
         for k, one in enumerate((classified, load_is_held, money_adds_up)):
-            columns[k].append(sheet.compute(HEAD_ROWS + 1 + i, 6 + k, one, env))
+            columns[k].append(sheet.compute(HEAD_ROWS + 1 + i, 7 + k, one, env))
     row = HEAD_ROWS + 1
     words: list[Ref] = []
 
@@ -153,7 +156,11 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
 
     here = sheet.name
     for label, refs in zip(
-        ("Every load is classified", "Recommended hardware holds its load", "Instances x price x hours is the month's cost"),
+        (
+            "Every load is classified",
+            "Recommended hardware holds its load",
+            "Instances x price x hours is the month's cost",
+        ),
         columns, strict=True,
     ):  # fmt: skip
         area = Range(tuple(refs)).expr(here).text
@@ -169,7 +176,7 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
         (n - sum(r.value == "old" for r in ages), n_loads - old),
         (n, n_loads),
     )
-    share = sheet.compute(row, 5 + 4, share_in_range, wiring.inputs, role="small")
+    share = sheet.compute(HEAD_ROWS + 1, 10, share_in_range, wiring.inputs)
     line("Shares on Inputs lie between 0 % and 100 %", (share.value, share.expr(here)), (1, Expr("1*1")))
     area = Range(tuple(words)).expr(here).text
     bad = any(w.value != "OK" for w in words)
@@ -192,7 +199,7 @@ def _count(refs: Range, here: str) -> tuple[int, Expr]:
 
 
 def build_notes(solved: Solution, page: OnePage, published: tuple[tuple[str, str], ...]) -> Sheet:
-    """What the sheet says of itself: assumptions, what was left out, published figures that differ, sources."""
+    """What the sheet says of itself: assumptions, what was left out, figures that differ, sources."""
     sheet = titled("Notes and sources", "Notes and sources", "What the numbers stand on.")
     sheet.widths = {0: 120, 1: 50}
     row = HEAD_ROWS
@@ -210,11 +217,13 @@ def build_notes(solved: Solution, page: OnePage, published: tuple[tuple[str, str
         row += 2
 
     block("About", [
-        ("A sizing sheet for serving large language models: memory, hardware and price. Blue on yellow cells are inputs; "
-         "black figures are formulas; green ones are taken from another sheet.", None),
-        (f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. Sheets are protected without a password.", None),
+        ("A sizing sheet for serving large language models: memory, hardware and price. Blue on yellow cells "
+         "are inputs; black figures are formulas; green ones are taken from another sheet.", None),
+        (f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. "
+         "Sheets are protected without a password.", None),
     ])  # fmt: skip
-    block("Assumptions in use", [(a, None) for a in page.assumptions])
+    block("Assumptions as built (those in use stand on the first sheet and on Inputs)",
+          [(a, None) for a in page.assumptions])  # fmt: skip
     block("Left out", [(page.left_out, None)])
     if published:
         block("Published figures that differ from ours, and why", [(f"{a}: {b}", None) for a, b in published])

@@ -10,8 +10,10 @@ from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALL
 from sheetgen.sheet.book.wiring import Wiring, titled
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation
+from sheetgen.sizing.tokens import TOKENS_PER_K
 from sheetgen.units import (
     DATE,
+    DTYPE_ALIASES,
     DTYPES,
     FACTOR,
     PERCENT,
@@ -25,6 +27,11 @@ from sheetgen.units import (
 )
 
 LABEL, VALUE, UNIT, NOTE = 0, 1, 2, 3
+ON_FIRST_SHEET = (
+    "gpu_memory_utilization", "block_size", "kv_reserved", "average_context_fraction", "prefix_cache_hit_fraction",
+    "active_fraction", "extra_headroom_fraction", "spare_replicas", "hours_per_month", "tight_below",
+    "stale_after_days",
+)  # fmt: skip
 TIGHT_BELOW = 0.10
 STALE_AFTER_DAYS = 180
 
@@ -42,8 +49,8 @@ class InputsSheet:
         self.sheet = titled(
             "Inputs",
             "Inputs",
-            "Change any yellow cell; memory, fit, hardware and price follow. Blue on yellow: input. Black: formula. "
-            "Green: taken from another sheet.",
+            "Change any yellow cell; memory, fit, hardware and price follow. "
+            "Blue on yellow: input. Black: formula. Green: taken from another sheet.",
             landscape=False,
             freeze=(3, 0),
         )
@@ -73,21 +80,21 @@ class InputsSheet:
         """One input with its label, unit and reason; its defined name is in_<name>."""
         row = self.row
         self.row += 1
-        self.sheet.text(row, LABEL, label, "label")
+        named = self.sheet.text(row, LABEL, label, "label")
         self.sheet.text(row, UNIT, unit, "unit")
         self.sheet.text(row, NOTE, note, "remark_wrapped")
-        self.sheet.heights[row] = 15.0 * max(1, -(-len(note) // 100))
+        self.sheet.heights[row] = 15.0 * max(1, -(-len(note) // 110))
         ref = self.sheet.put(row, VALUE, Cell(value, role, display, validation=validation), f"in_{name}")
         self.wiring.names[f"in_{name}"] = ref
         self.wiring.inputs[read_as or name] = ref
+        if name in ON_FIRST_SHEET:
+            self.wiring.assumptions.append((named, ref, display))
         return ref
 
 
 def whole(title: str, low: float = 1, high: float = 10_000_000) -> Validation:
     """Whole numbers between two bounds."""
-    return Validation(
-        title, f"A whole number from {low:,.0f} to {high:,.0f}.", low=low, high=high, whole=True
-    )
+    return Validation(title, f"A whole number from {low:,.0f} to {high:,.0f}.", low=low, high=high, whole=True)
 
 
 def share(title: str, low: float = 0.0) -> Validation:
@@ -117,14 +124,15 @@ def _questions(page: InputsSheet) -> None:
     ))  # fmt: skip
     page.section("2  How many requests are in flight at the peak?")
     page.wiring.lists["tiers"] = Range(tuple(
-        page.put(f"tier_{i}", f"Tier {i}", n, WHOLE, "requests", "Loads are alternatives; they are never added up.",
-                 whole(f"Tier {i}", 1, 1_000_000))
+        page.put(f"tier_{i}", f"Tier {i}", n, WHOLE, "requests",
+                 "Loads are alternatives; they are never added up.", whole(f"Tier {i}", 1, 1_000_000))
         for i, n in enumerate(question.tiers, 1)
     ))  # fmt: skip
     page.section("3  Which precision does the KV cache have?")
     page.put(
         "kv_cache_dtype", "KV cache precision", question.settings.kv_cache_dtype, TEXT, "",
-        "auto is the model's own 16-bit type, unless its checkpoint carries another. FP8 weights never imply FP8 KV.",
+        "auto is the model's own 16-bit type, unless its checkpoint carries another. "
+        "FP8 weights never imply FP8 KV.",
         Validation("KV cache precision", "auto or one of the precisions below.", source="list_dtype"),
         read_as="asked_kv_dtype",
     )  # fmt: skip
@@ -349,11 +357,12 @@ def _constants(page: InputsSheet) -> None:
         TENSOR_PARALLEL_SIZES[-1],
         PLAIN,
         "GPUs",
-        "Sizes considered: 1, 2, 4, 8.",
-        whole("TP", 1, 8),
+        "The largest of the sizes below.",
+        role="fixed",
     )
     page.wiring.lists["tp"] = Range(tuple(
-        page.put(f"tp_{i}", f"TP size {i}", size, PLAIN, "GPUs", "Tensor-parallel sizes that are tried.", role="fixed")
+        page.put(f"tp_{i}", f"TP size {i}", size, PLAIN, "GPUs", "Tensor-parallel sizes that are tried.",
+                 role="fixed")
         for i, size in enumerate(TENSOR_PARALLEL_SIZES, 1)
     ))  # fmt: skip
     unit = page.solved.question.settings.units
@@ -366,13 +375,13 @@ def _constants(page: InputsSheet) -> None:
         "The page shows amounts in this unit.",
         role="fixed",
     )
-    page.put("tokens_per_k", "Tokens in 1k", 1024, WHOLE, "tokens", "16k is 16,384.", role="fixed")
+    page.put("tokens_per_k", "Tokens in 1k", TOKENS_PER_K, WHOLE, "tokens", "16k is 16,384.", role="fixed")
 
 
 def _precisions(page: InputsSheet) -> None:
     tables = (
-        ("Precisions of weights: bytes for each element", ("linear_bytes", "other_bytes"), ("quantized", "other"),
-         [(d.linear_bytes, d.other_bytes) for d in DTYPES.values()]),
+        ("Precisions of weights: bytes for each element", ("linear_bytes", "other_bytes"),
+         ("quantized", "other"), [(d.linear_bytes, d.other_bytes) for d in DTYPES.values()]),
         ("Precisions of the KV cache: bytes for each element, and for a scale per token and head",
          ("kv_dtype_bytes", "kv_scale_bytes"), ("element", "scale"),
          [(d.kv_bytes, d.kv_scale_bytes) for d in DTYPES.values()]),
@@ -392,4 +401,11 @@ def _precisions(page: InputsSheet) -> None:
         page.wiring.lists |= {f"dtypes_{k}": Range(tuple(v)) for k, v in columns.items()}
     auto = page.sheet.put(page.row, LABEL, Cell("auto", "label", TEXT))
     page.sheet.text(page.row, NOTE, "the checkpoint's own precision", "remark")
-    page.wiring.names["list_dtype"] = Range((*columns["dtype"], auto))
+    aliases, meant = [], []
+    for alias, name in DTYPE_ALIASES.items():
+        page.row += 1
+        aliases.append(page.sheet.put(page.row, LABEL, Cell(alias, "label", TEXT)))
+        meant.append(page.sheet.put(page.row, VALUE, Cell(name, "label", TEXT)))
+        page.sheet.text(page.row, NOTE, f"another name of {name}", "remark")
+    page.wiring.lists |= {"dtype_aliases": Range(tuple(aliases)), "dtypes_meant": Range(tuple(meant))}
+    page.wiring.names["list_dtype"] = Range((*columns["dtype"], auto, *aliases))

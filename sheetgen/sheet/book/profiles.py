@@ -1,21 +1,19 @@
 """Profiles and Candidates: matrices with a column per GPU x TP, and per instance x TP.
 
-Profiles says what a model leaves on a GPU and how many sequences a replica holds of each load; Candidates says
-how many whole instances that takes, and what they cost in a month.
+Profiles says what a model leaves on a GPU and how many sequences a replica holds of each load; Candidates
+says how many whole instances that takes, and what they cost in a month.
 """
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sheetgen.cost import monthly_usd_of_instances, n_instances
 from sheetgen.estimate import SHARD
-from sheetgen.formula import Expr, Formula, where
+from sheetgen.formula import Expr, Formula, both, is_number, where
 from sheetgen.recommend import LOAD, Solution
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
-from sheetgen.sheet.book.catalogs import SPARE_INSTANCES
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import profile_position
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, pick
@@ -24,6 +22,7 @@ from sheetgen.units import DTYPES, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 LEFT = 2  # columns before the matrix: what the row is
 Env = Mapping[str, Source]
+Grid = Sequence[Sequence[Source]]  # by row and column
 
 
 class Head:
@@ -61,9 +60,7 @@ class Head:
         """Values that a formula gives."""
         row = self._label(one.label, one.documentation)
         self.columns[name or one.name] = [
-            self.sheet.compute(
-                row, LEFT + i, one, {**{k: v[i] for k, v in self.columns.items()}, **env(i)}, lock="row"
-            )
+            self.sheet.compute(row, LEFT + i, one, {**{k: v[i] for k, v in self.columns.items()}, **env(i)}, lock="row")
             for i in range(self.n_columns)
         ]
 
@@ -92,12 +89,38 @@ def _matrix(
     for r, label in enumerate(labels):
         sheet.link(top + 1 + r, 0, label, TEXT, role="computed")
         out.append(
-            [
-                sheet.compute(top + 1 + r, LEFT + c, one, env(r, c), display=display, lock=lock)
-                for c in range(n_columns)
-            ]
+            [sheet.compute(top + 1 + r, LEFT + c, one, env(r, c), display=display, lock=lock) for c in range(n_columns)]
         )
     return out
+
+
+def _env(
+    one: Formula,
+    grids: Mapping[str, Grid],
+    columns: Mapping[str, Sequence[Source]],
+    rows: Mapping[str, Sequence[Source]],
+    shared: Mapping[str, Source],
+) -> Callable[[int, int], Env]:
+    """What a formula reads in row r and column c: cells of other blocks, of the head, of the row's table,
+    of Inputs, the nearest first. Which is which is settled once, not for every cell.
+    """
+    in_grid = {n: grids[n] for n in one.inputs if n in grids}
+    in_column = {n: columns[n] for n in one.inputs if n in columns and n not in in_grid}
+    near = {*in_grid, *in_column}
+    in_row = {n: rows[n] for n in one.inputs if n in rows and n not in near}
+    fixed = {n: shared[n] for n in one.inputs if n in shared and n not in {*near, *in_row}}
+
+    def env(r: int, c: int) -> Env:
+        found = fixed.copy()
+        for n, by_row in in_row.items():
+            found[n] = by_row[r]
+        for n, by_column in in_column.items():
+            found[n] = by_column[c]
+        for n, grid in in_grid.items():
+            found[n] = grid[r][c]
+        return found
+
+    return env
 
 
 def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, list[Range]]]:
@@ -118,16 +141,19 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     gpu_rows = [p.gpu + 1 for p in profiles]
     positions = [TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) + 1 for p in profiles]
     head.given("gpu_row", "GPU row", gpu_rows)
-    head.looked_up(
-        "gpu_name", "GPU", lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here), TEXT
-    )
+    head.looked_up("gpu_name", "GPU", lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here), TEXT)
     head.given("tp_position", "TP row", positions)
-    head.looked_up(
-        "tensor_parallel_size", "TP", lambda i: pick(sizes, head.columns["tp_position"][i], here), PLAIN
-    )
-    for name in ("gpu_memory_bytes", "max_num_seqs", "max_num_batched_tokens"):
+    head.looked_up("tensor_parallel_size", "TP", lambda i: pick(sizes, head.columns["tp_position"][i], here), PLAIN)
+    for name, label in (
+        ("gpu_memory_bytes", "Memory, bytes"),
+        ("max_num_seqs", "Most sequences"),
+        ("max_num_batched_tokens", "Batched tokens"),
+    ):
         head.looked_up(
-            name, name, lambda i, n=name: pick(gpus.range(n), head.columns["gpu_row"][i], here), WHOLE
+            name,
+            label,
+            lambda i, n=name: pick(gpus.range(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
+            WHOLE,
         )
     head.looked_up(
         "non_torch_bytes_per_gpu",
@@ -143,17 +169,10 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     top = head.row + 1
     blocks: dict[str, list[list[Ref]]] = {}
 
-    columns = [{k: v[c] for k, v in head.columns.items()} for c in range(len(profiles))]
-    model_rows = [models.row(r) for r in range(n_models)]
-
-    def of_model(r: int, c: int) -> Env:
-        return ChainMap({k: v[r][c] for k, v in blocks.items()}, columns[c], model_rows[r], wiring.inputs)  # type: ignore[arg-type]
-
-    def block(one: Formula, name: str | None = None, env: Callable[[int, int], Env] = of_model) -> None:
+    def block(one: Formula, name: str | None = None, grids: Mapping[str, Grid] | None = None) -> None:
         nonlocal top
-        blocks[name or one.name] = _matrix(
-            sheet, top, one, models.columns["model"], len(profiles), env, lock="row"
-        )
+        env = _env(one, {**blocks, **(grids or {})}, head.columns, models.columns, wiring.inputs)
+        blocks[name or one.name] = _matrix(sheet, top, one, models.columns["model"], len(profiles), env, lock="row")
         top += n_models + 2
 
     block(weights.rank_weights_bytes, "loaded_weights_bytes_per_gpu")
@@ -163,45 +182,38 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     block(parallelism.layer_budget_bytes)
     for one in SHARD:
         block(one)
-    block(parallelism.runs, env=lambda r, c: ChainMap(_runs(wiring, head, r, c), of_model(r, c)))  # type: ignore[arg-type]
+    block(parallelism.runs, grids=_runs(wiring, head, n_models))
     wiring.tables["whole"] = _whole(wiring, blocks, sheet)
     rows: dict[str, list[list[Ref]]] = {}
 
-    loads = [cells.row(r) for r in range(cells.n_rows)]
-
-    def of_cell(r: int, c: int) -> Env:
-        # A load's model is part of the sheet's structure, so its row of a block is named directly.
-        model = solved.question.cells[r].model
-        mine = {k: v[model][c] for k, v in blocks.items()} | {
-            k: v[r][c] for k, v in rows.items() if len(v) > r
-        }
-        return ChainMap(mine, columns[c], loads[r], wiring.inputs)  # type: ignore[arg-type]
-
+    # A load's model is part of the sheet's structure, so its row of a block is named directly.
+    of_load = {k: [v[cell.model] for cell in solved.question.cells] for k, v in blocks.items()}
     for one in LOAD:
-        rows[one.name] = _matrix(sheet, top, one, cells.columns["model"], len(profiles), of_cell)
+        env = _env(one, {**of_load, **rows}, head.columns, cells.columns, wiring.inputs)
+        rows[one.name] = _matrix(sheet, top, one, cells.columns["model"], len(profiles), env)
         top += len(solved.question.cells) + 2
     return sheet, {k: [Range(tuple(r), lock="columns") for r in v] for k, v in rows.items()}
 
 
-def _runs(wiring: Wiring, head: Head, r: int, c: int) -> dict[str, Found]:
+def _runs(wiring: Wiring, head: Head, n_models: int) -> dict[str, Grid]:
     """Whether the column's GPU runs the model's precisions: look-ups into the GPUs sheet."""
     gpus, models = wiring.tables["gpus"], wiring.tables["models"]
-    gpu_row = head.columns["gpu_row"][c]
 
-    def flag(what: str, dtype_row: Ref) -> Found:
+    def flag(what: str, dtype_row: Ref, gpu_row: Ref) -> Found:
         columns = [gpus.columns[f"{what}_{d}"] for d in DTYPES]
         block = Range((columns[0][0], columns[-1][-1]))
         value = columns[int(dtype_row.value) - 1][int(gpu_row.value) - 1].value
         return Found(
             value,
-            lambda here: Expr(
-                f"INDEX({block.expr(here).text},{gpu_row.expr(here).text},{dtype_row.expr(here).text})"
-            ),
+            lambda here: Expr(f"INDEX({block.expr(here).text},{gpu_row.expr(here).text},{dtype_row.expr(here).text})"),
         )
 
     return {
-        "runs_weights": flag("weights", models.columns["weight_dtype_row"][r]),
-        "runs_kv": flag("kv", models.columns["kv_dtype_row"][r]),
+        f"runs_{what}": [
+            [flag(what, models.columns[key][r], gpu_row) for gpu_row in head.columns["gpu_row"]]
+            for r in range(n_models)
+        ]
+        for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
     }
 
 
@@ -218,9 +230,8 @@ def build_candidates(
 ) -> tuple[Sheet, dict[str, list[Range]], Head]:
     """The sheet, by name a row per load of what each candidate takes and costs, and the head."""
     instances, cells, gpus = wiring.tables["instances"], wiring.tables["cells"], wiring.tables["gpus"]
-    slots = [(s.candidate, solved.profiles[s.profile].tensor_parallel_size) for s in solved.slots]
-    first_spare = len(solved.question.candidates)
-    slots += [(first_spare + i, t) for i in range(SPARE_INSTANCES) for t in TENSOR_PARALLEL_SIZES]
+    # Every instance at every size, also where it has too few GPUs: a reader may give it more.
+    slots = [(c, t) for c in range(instances.n_rows) for t in TENSOR_PARALLEL_SIZES]
     sheet = titled(
         "Candidates",
         "Candidates",
@@ -246,16 +257,22 @@ def build_candidates(
     head.looked_up("type", "Type", of_instance("type", "ISTEXT", "-"), TEXT)
     head.looked_up("age_word", "Price age", of_instance("age_word", "ISTEXT", "-"), TEXT)
     head.given("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in slots])
-    head.looked_up(
-        "tp", "TP", lambda i: pick(wiring.lists["tp"], head.columns["tp_position"][i], here), PLAIN
-    )
+    head.looked_up("tp", "TP", lambda i: pick(wiring.lists["tp"], head.columns["tp_position"][i], here), PLAIN)
     head.looked_up("provider", "Provider", of_instance("provider", "ISTEXT", "-"), TEXT)
     head.looked_up("gpu", "GPU", of_instance("instance_gpu", "ISTEXT", "-"), TEXT)
     head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", "ISNUMBER", 0), PLAIN)
 
-    price = of_instance("price_usd_per_hour", "ISNUMBER", "-")
-    head.looked_up("price_usd_per_hour", "$ per hour", price, USD_CENTS)
     names = gpus.range("gpu")
+
+    def price(i: int) -> tuple[Any, Expr]:
+        """A price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented."""
+        value, expr = pick(instances.range("price_usd_per_hour"), head.columns["instance_row"][i], here)
+        gpu = head.columns["gpu"][i]
+        known = Expr(f"ISNUMBER(MATCH({gpu.expr(here).text},{names.expr(here).text},0))")
+        usable = both(is_number(expr), expr > 0, known)
+        return ("-" if value is None else value), where(usable, expr, "-")
+
+    head.looked_up("price_usd_per_hour", "$ per hour", price, USD_CENTS)
 
     def gpu_row(i: int) -> tuple[Any, Expr]:
         key = head.columns["gpu"][i]
@@ -278,21 +295,16 @@ def build_candidates(
     head.computed(parallelism.larger_tensor_parallel_size, tp)
     rows: dict[str, list[list[Ref]]] = {}
 
-    columns = [{k: v[c] for k, v in head.columns.items()} for c in range(len(slots))]
-    loads = [cells.row(r) for r in range(cells.n_rows)]
-
-    def env(r: int, c: int) -> Env:
-        held = {
-            n: found(of_profile[n][r], columns[c]["profile"]) for n in ("shared_replicas", "staged_instances")
-        }
-        mine = {k: v[r][c] for k, v in rows.items()}
-        return ChainMap(mine, held, columns[c], loads[r], wiring.inputs)  # type: ignore[arg-type]
-
+    held: dict[str, Grid] = {
+        name: [[found(row, place) for place in head.columns["profile"]] for row in of_profile[name]]
+        for name in ("shared_replicas", "staged_instances")
+    }
     top = head.row + 1
     for name, one, display in (
         ("n_instances", n_instances, WHOLE),
         ("monthly_usd", monthly_usd_of_instances, USD),
     ):
+        env = _env(one, {**held, **rows}, head.columns, cells.columns, wiring.inputs)
         rows[name] = _matrix(sheet, top, one, cells.columns["model"], len(slots), env, display)
         top += len(solved.question.cells) + 2
     return sheet, {k: [Range(tuple(r), lock="columns") for r in v] for k, v in rows.items()}, head

@@ -8,16 +8,20 @@ from sheetgen.formula import Expr, formula, where
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.inputs import excel_name
 from sheetgen.sheet.book.wiring import Wiring
-from sheetgen.sheet.book.words import cell_position, rent_words, short_tokens
+from sheetgen.sheet.book.words import cell_position, rent_words
 from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Validation, found, position
 from sheetgen.sheet.one_page import OnePage
+from sheetgen.sizing.tokens import short_tokens
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
 
 LOAD_COLUMNS = 3  # workload, in flight, a narrow blank; then a group of columns per model
 GROUP = (("KV", 9.0), ("Fit", 8.5), ("Recommended", 22.0), ("$ / month", 11.0))
+RENT_WIDTHS = (20.0, 27.0)  # of the column that names instances: by the longest name on the sheet
+WIDE = 4  # models from which the picture takes two groups of columns
 GAP = 1.2
 CHART_ROWS = 9
 PAGE_SHAPE = 0.64  # height of a landscape page over its width, margins and footer taken off
+PIXELS_PER_WIDTH = 7
 POINTS_PER_WIDTH = 5.6  # points of one unit of column width in Arial 10
 
 
@@ -28,7 +32,7 @@ def build_sizing(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
     sheet.widths = {0: 17, 1: 11, 2: GAP}
     for m in range(n_models):
         for k, (_, width) in enumerate(GROUP):
-            sheet.widths[_group(m) + k] = width
+            sheet.widths[_group(m) + k] = width if k != 2 else _rent_width(solved)
         sheet.widths[_group(m) + len(GROUP)] = GAP
     unit = UNIT_NAMES[solved.question.settings.units]
     sheet.text(0, 0, page.title, "title")
@@ -46,6 +50,16 @@ def build_sizing(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
     last = _foot(solved, page, wiring, sheet, row + 1, positions)
     _fill_page(sheet, last)
     return sheet
+
+
+def _rent_width(solved: Solution) -> float:
+    chosen = (c for c in solved.choices if c.slot is not None)
+    longest = max((len(f"{c.n_instances} {_type(solved, c.slot)}") for c in chosen), default=0)
+    return min(RENT_WIDTHS[1], max(RENT_WIDTHS[0], longest - 1.0))
+
+
+def _type(solved: Solution, slot: int) -> str:
+    return solved.candidate(slot).instance.split("/", 1)[1]
 
 
 def _fill_page(sheet: Sheet, last: int) -> None:
@@ -91,7 +105,8 @@ def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> tuple[int, list
     wiring.names["in_headline_tier"] = sheet.put(
         top + 2, 1, Cell(question.tiers[t], "input", WHOLE, validation=tier), "in_headline_tier"
     )
-    places = _positions(solved, wiring, sheet, 60)
+    places, shown = _positions(solved, wiring, sheet, 60)
+    _found(sheet, top + 3, 0, shown, TEXT, "shown")
     sheet.heights |= {top + 1: 26, top + 2: 24, top + 3: 17, top + 4: 17, top + 5: 17}
     for m, at in enumerate(places):
         left = _group(m)
@@ -110,8 +125,12 @@ def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> tuple[int, list
     return top + 6, places
 
 
-def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> list[Ref]:
-    """Where the headline's load of each model stands on Workings: small figures under the page's print area."""
+def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tuple[list[Ref], Found]:
+    """Where the headline's load of each model stands on Workings, and that load in words.
+
+    Small figures under the page's print area. A headline that is no load of the sheet any more, after a tier
+    was changed, stays with the tier at the same place.
+    """
     question = solved.question
     workloads, tiers, contexts = (
         wiring.names["list_workload"],
@@ -119,11 +138,18 @@ def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> list
         wiring.lists["contexts"],
     )
     assert isinstance(workloads, Range)
-    sheet.text(row, 0, "Positions of the headline's load on Workings", "small")
+    sheet.text(row, 0, "Positions of the headline's load on Workings, and those as built", "off_page")
     chosen, tier = wiring.names["in_headline_workload"], wiring.names["in_headline_tier"]
     assert isinstance(chosen, Ref) and isinstance(tier, Ref)
-    wp = sheet.formula(row + 1, 0, *position(workloads, chosen, sheet.name), PLAIN, "small")
-    tp = sheet.formula(row + 1, 1, *position(tiers, tier, sheet.name), PLAIN, "small")
+    w, t = question.headline
+    built = [sheet.put(row + 2, k, Cell(at + 1, "off_page", PLAIN)) for k, at in enumerate((w, t))]
+
+    def or_as_built(refs: Range, key: Ref, otherwise: Ref) -> tuple[int, Expr]:
+        at, expr = position(refs, key, sheet.name)
+        return at, Expr(f"IFERROR({expr.text},{otherwise.expr(sheet.name).text})")
+
+    wp = sheet.formula(row + 1, 0, *or_as_built(workloads, chosen, built[0]), PLAIN, "off_page")
+    tp = sheet.formula(row + 1, 1, *or_as_built(tiers, tier, built[1]), PLAIN, "off_page")
     models = wiring.tables["models"]
     counts = {
         "n_workloads": Found(len(contexts.refs), lambda here: Expr(f"COUNT({contexts.expr(here).text})")),
@@ -131,13 +157,14 @@ def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> list
     }
     places = []
     for m in range(len(question.models)):
-        name, names = models.columns["model"][m], models.range("model")
-        which = Found(
-            m + 1, lambda here, n=name: Expr(f"MATCH({n.expr(here).text},{names.expr(here).text},0)")
-        )
+        which = _row_of(models.columns["model"][m], models.range("model"), m + 1)
         env = {"model_row": which, "workload_position": wp, "tier_position": tp, **counts}
-        places.append(sheet.compute(row + 1, _group(m), cell_position, env, role="small"))
-    return places
+        places.append(sheet.compute(row + 1, _group(m), cell_position, env, role="off_page"))
+    return places, found(wiring.tables["cells"].range("load_words"), places[0])
+
+
+def _row_of(name: Ref, names: Range, value: int) -> Found:
+    return Found(value, lambda here: Expr(f"MATCH({name.expr(here).text},{names.expr(here).text},0)"))
 
 
 def _found(sheet: Sheet, row: int, column: int, what: Found, display: Display, role: str = "computed") -> Ref:
@@ -152,7 +179,7 @@ def _weights(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> int:
     lines = (
         (f"Weights BF16, {unit}", "weights_bf16_in_unit", ONE_DECIMAL),
         (f"Weights FP8, {unit}", "weights_fp8_in_unit", ONE_DECIMAL),
-        ("KV bytes per token", "kv_bytes_per_token", WHOLE),
+        ("KV per token, bytes", "kv_bytes_per_token", WHOLE),
     )
     for k, (label, name, display) in enumerate(lines):
         sheet.text(top + 1 + k, 0, label, "label")
@@ -160,9 +187,7 @@ def _weights(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> int:
         for m in range(len(solved.question.models)):
             sheet.link(top + 1 + k, _group(m), models.columns[name][m], display)
     for m in range(len(solved.question.models)):
-        for k, (label, name) in enumerate(
-            (("weights in use", "weight_dtype"), ("KV cache in use", "kv_dtype"))
-        ):
+        for k, (label, name) in enumerate((("weights in use", "weight_dtype"), ("KV cache in use", "kv_dtype"))):
             sheet.text(top + 1 + k, _group(m) + 2, label, "right_label")
             sheet.link(top + 1 + k, _group(m) + 3, models.columns[name][m], TEXT, "right_link")
     return top + 1 + len(lines)
@@ -223,9 +248,7 @@ def weights_in_unit(weights_bytes: Any, unit_bytes: Any) -> Any:
     return weights_bytes / unit_bytes
 
 
-def _foot(
-    solved: Solution, page: OnePage, wiring: Wiring, sheet: Sheet, top: int, positions: list[Ref]
-) -> int:
+def _foot(solved: Solution, page: OnePage, wiring: Wiring, sheet: Sheet, top: int, positions: list[Ref]) -> int:
     """Legend, checks, dates, the assumptions in use, and the picture of weights against KV; gives the last row."""
     if len(positions) == 1:
         sheet.text(top, LOAD_COLUMNS + 2, "words for fit: fits, tight, none fits, over limit", "remark")
@@ -245,18 +268,25 @@ def _foot(
     sheet.link(top + 3, 1, wiring.inputs["as_of"], DATE)
     sheet.text(top + 4, 0, f"sheetgen {page.version}", "small")
     sheet.text(top + 5, 0, f"catalog {page.catalog}", "small")
-    lines = page.assumptions[:10]
-    for k, line in enumerate(lines):
-        sheet.text(top + 1 + k, LOAD_COLUMNS, line, "remark")
+    rows = len(wiring.assumptions)
+    for k, (label, value, display) in enumerate(wiring.assumptions):
+        sheet.link(top + 1 + k, LOAD_COLUMNS, label, TEXT, "assumption")
+        sheet.link(top + 1 + k, LOAD_COLUMNS + 3, value, display, "right_link")
+    for line in page.assumptions:
+        if not any(c.isdigit() for c in line):  # a sentence with a number could go stale here: it is on Notes
+            rows += 1
+            sheet.text(top + rows, LOAD_COLUMNS, line, "remark")
     # The picture stands in the last group, beside the assumptions; below them where there is one model only.
-    return _picture(solved, wiring, sheet, top + (0 if len(positions) > 1 else len(lines) + 2), positions)
+    last = _picture(solved, wiring, sheet, top + (0 if len(positions) > 1 else rows + 2), positions)
+    return max(last, top + rows)
 
 
 def _picture(solved: Solution, wiring: Wiring, sheet: Sheet, top: int, positions: list[Ref]) -> int:
     """A stacked bar per model at the headline's load; its figures stand beside it."""
     models, cells = wiring.tables["models"], wiring.tables["cells"]
     unit = UNIT_NAMES[solved.question.settings.units]
-    left = _group(len(positions) - 1)
+    wide = len(positions) >= WIDE
+    left = _group(len(positions) - (2 if wide else 1))
     for k, label in enumerate(("Weights", "KV", f"At the load above, {unit}")):
         sheet.text(top, left + k, label, "head")
     refs: list[list[Ref]] = [[], [], []]
@@ -267,14 +297,18 @@ def _picture(solved: Solution, wiring: Wiring, sheet: Sheet, top: int, positions
         kv = found(cells.range("kv_in_unit"), at)
         refs[1].append(_found(sheet, row, left + 1, kv, ONE_DECIMAL))
         refs[2].append(sheet.link(row, left + 2, models.columns["model"][m], TEXT))
+    widths = [sheet.widths[left + k] for k in range(len(GROUP))]
+    place = (top, _group(len(positions) - 1)) if wide else (top + 2 + len(positions), left)
     sheet.charts.append(
         Chart(
-            top + 2 + len(positions), left,
+            *place,
             f"Weights and KV cache at the load above, {unit}",
             "Stacked bars: weights and KV cache of each model at the chosen load.",
             (refs[2][0], refs[2][-1]),
             [("Weights", refs[0][0], refs[0][-1], "#1D4ED8"), ("KV cache", refs[1][0], refs[1][-1], "#F59E0B")],
-            360, 20 * CHART_ROWS - 4, unit,
+            int(sum(widths) * PIXELS_PER_WIDTH), 20 * CHART_ROWS - 4, unit,
         )
     )  # fmt: skip
+    if wide:
+        return top + max(1 + len(positions), CHART_ROWS)
     return top + 2 + len(positions) + CHART_ROWS

@@ -13,6 +13,17 @@ from sheetgen.units import Display
 HEAD_ROWS = 3  # title, what the sheet is, blank
 
 
+def head_lines(label: str, width: float) -> int:
+    """Lines that a wrapped head takes in a column of this width, words kept whole."""
+    lines, left = 1, width
+    for word in label.split():
+        size = 1.2 * len(word)  # bold letters
+        if left < width and size > left:
+            lines, left = lines + 1, width
+        left -= size + 1
+    return lines
+
+
 @dataclass
 class Table:
     """A table on a sheet: one header row, then its rows. Columns are found by name."""
@@ -32,6 +43,8 @@ class Table:
         self.next_column += 1
         self.sheet.text(self.top, column, label, "head", note=note)
         self.sheet.widths[column] = max(self.sheet.widths.get(column, 0), width)
+        lines = head_lines(label, self.sheet.widths[column])
+        self.sheet.heights[self.top] = max(self.sheet.heights.get(self.top, 0), 14.0 * lines + 4)
         return column
 
     def given(
@@ -71,12 +84,10 @@ class Table:
         width: float = 12,
         rows: int | None = None,
     ) -> None:
-        """A column that one formula fills; `env` gives each row's inputs that are no columns of this table."""
+        """A column that one formula fills; `env` gives each row's inputs that are no columns here."""
         column = self._head(label or one.label, one.documentation, width)
         self.columns[name or one.name] = [
-            self.sheet.compute(
-                self.top + 1 + i, column, one, {**self.row(i), **env(i)}, display=display, lock="column"
-            )
+            self.sheet.compute(self.top + 1 + i, column, one, {**self.row(i), **env(i)}, display=display, lock="column")
             for i in range(rows if rows is not None else self.n_rows)
         ]
 
@@ -115,6 +126,7 @@ class Wiring:
     names: dict[str, Ref | Range] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     lists: dict[str, Range] = field(default_factory=dict)
+    assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
 
 
 def titled(name: str, title: str, about: str, **more: Any) -> Sheet:

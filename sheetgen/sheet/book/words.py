@@ -12,7 +12,6 @@ from sheetgen.formula import (
     number_where,
     percent_text,
     ratio,
-    remainder,
     where,
 )
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, WHOLE
@@ -45,15 +44,13 @@ def prompt_tokens(context_tokens: Any, answer_tokens: Any) -> Any:
     return where(context_tokens > answer_tokens, context_tokens - answer_tokens, 0)
 
 
-@formula("Short form of a token count", TEXT)
-def short_tokens(tokens: Any, tokens_per_k: Any) -> Any:
-    """131,072 as 128k; a number that is no multiple of 1,024 as it is.
+@formula("Load", TEXT)
+def load_words(workload: Any, concurrent_requests: Any) -> Any:
+    """A load in words: its workload, and the requests in flight.
 
-    Source: 1k is 1,024 tokens.
+    Source: the tiers on Inputs.
     """
-    return where(
-        remainder(tokens, tokens_per_k) == 0, join_text(tokens / tokens_per_k, "k"), join_text(tokens)
-    )
+    return join_text(workload, ", ", concurrent_requests, " in flight")
 
 
 @formula("Position of a profile", PLAIN)
@@ -66,9 +63,7 @@ def profile_position(gpu_row: Any, tp_position: Any, n_tensor_parallel_sizes: An
 
 
 @formula("Position of a load", PLAIN)
-def cell_position(
-    model_row: Any, workload_position: Any, tier_position: Any, n_workloads: Any, n_tiers: Any
-) -> Any:
+def cell_position(model_row: Any, workload_position: Any, tier_position: Any, n_workloads: Any, n_tiers: Any) -> Any:
     """The row of a model, workload and tier among the loads, from 1.
 
     Source: the order of the Workings sheet.

@@ -21,9 +21,7 @@ KINDS = ("models", "gpus", "instances", "workloads", "engines")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("words", nargs=-1)
 @common
-def list_entries(
-    kind: str, words: tuple[str, ...], as_json: bool, catalogs: tuple[str, ...], quiet: bool
-) -> None:
+def list_entries(kind: str, words: tuple[str, ...], as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
     """Models, GPUs, instances, workloads or engines; only rows that contain every one of WORDS.
 
     \b

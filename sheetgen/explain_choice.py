@@ -1,0 +1,125 @@
+"""How a recommendation's numbers came about: replicas, instances and money of the chosen instance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sheetgen import cost, given
+from sheetgen.catalog import Catalog
+from sheetgen.errors import ScenarioError
+from sheetgen.explain import QUANTITIES, Step, spaced, unit_of
+from sheetgen.formula import Expr, Formula, literal
+from sheetgen.recommend import Solution
+from sheetgen.scenario.deployment import Resolved
+from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
+from sheetgen.sizing import admission, parallelism, weights
+
+FORMULAS: dict[str, Formula] = QUANTITIES | {
+    f.name: f
+    for module in (weights, admission, parallelism, cost)
+    for f in vars(module).values()
+    if isinstance(f, Formula) and f is not cost.monthly_usd_of_instances
+}
+# What can be asked of a recommendation, in the order in which it comes about.
+CHOICE_QUANTITIES = (
+    "load_requests", "charge_bytes", "pipeline_stages", "sequences", "n_replicas", "replicas_per_instance",
+    "n_instances", "hourly_usd", "monthly_usd", "headroom_fraction",
+)  # fmt: skip
+# Before it is known how many stages a replica has, a rank's weights are read without stages and draft.
+READ_AS = {"loaded_weights_bytes_per_gpu": "rank_weights_bytes"}
+RULES = ("max_tensor_parallel_size", "max_pipeline_parallel_size")
+
+
+class ChoiceDerivation:
+    """The derivation of the one cell of `recommend`; `typed` holds what the user gave."""
+
+    def __init__(self, solved: Solution, typed: Mapping[str, Any], catalog: Catalog) -> None:
+        slot = solved.choices[0].slot
+        if slot is None:
+            raise ScenarioError(f"{solved.choices[0].verdict}: there is no recommendation to explain.")
+        self.candidate = solved.candidate(slot)
+        self.typed = typed
+        self.catalog = catalog
+        cell, model = solved.question.cells[0], solved.question.models[solved.question.cells[0].model]
+        names = Resolved(
+            model.model, self.candidate.gpu, solved.question.engine, model.weight_dtype, model.kv_cache_dtype, None
+        )
+        self.origins = given.Origins(names, typed, catalog)
+        profile = solved.slots[slot].profile
+        position = TENSOR_PARALLEL_SIZES.index(solved.tensor_parallel_size(slot))
+        self.values: dict[str, Any] = {}
+        for table, at in (
+            (solved.models, (cell.model,)),
+            (solved.cells, (0,)),
+            (solved.shards, (cell.model, position)),
+            (solved.gpus, (solved.profiles[profile].gpu,)),
+            (solved.pools, (cell.model, profile)),
+            (solved.sequences, (0, profile)),
+            (solved.costs, (0, slot)),
+        ):
+            self.values |= {name: _pick(column, at) for name, column in table.items() if _fits(column, at)}
+
+    def step(self, name: str) -> Step:
+        """The derivation of `name`, down to what the catalogs and the question gave."""
+        formula = FORMULAS.get(READ_AS.get(name, name))
+        if formula is None or any(i not in self.values for i in formula.inputs):
+            origin = self._origin(name) if formula is None else given.Origin("computed", formula.summary)
+            label, value = name.replace("_", " "), self.values[name]
+            return Step(name, label, value, unit_of(name), origin.kind, origin.about, source=origin.source)
+        inputs = [self.step(i) for i in formula.inputs]
+        values = [float("nan") if i.value is None else i.value for i in inputs]
+        return Step(
+            name,
+            formula.label,
+            self.values[name] if name in self.values else _plain(formula.function(*values)),
+            unit_of(name),
+            "computed",
+            formula.summary,
+            "",
+            spaced(formula.function(*(Expr(i) for i in formula.inputs)).text),
+            spaced(formula.function(*(literal("-" if i.value is None else i.value) for i in inputs)).text),
+            formula.source,
+            inputs,
+        )
+
+    def _origin(self, name: str) -> given.Origin:
+        one = self.candidate
+        if name in ("price_usd_per_hour", "gpu_count"):
+            where = f"catalogs/instances/{one.provider}.yaml, {one.instance}"
+            price = (
+                f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name.startswith("price") else ""
+            )
+            return given.Origin("catalog", where + price, source=one.source)
+        if name in ("runs_weights", "runs_kv"):
+            key = "weights_run" if name == "runs_weights" else "kv_run"
+            where = self.catalog.read_document(f"gpus/{one.gpu.id}.yaml").at((key,))
+            return given.Origin("catalog", where, source=one.gpu.source)
+        if name == "tensor_parallel_size":
+            return given.Origin("computed", "the one whose instances cost least")
+        if name in RULES:
+            return given.Origin("default", "a rule of sheetgen")
+        if name == "concurrent_requests":
+            return given.Origin("computed", "users x active_fraction, rounded up")
+        if self.typed.get(name) is not None:
+            return given.Origin("given", f"typed: {self.typed[name]}")
+        if name in ("spare_replicas", "extra_headroom_fraction", "hours_per_month", "active_fraction"):
+            return given.Origin("default", "the default of sheetgen")
+        return self.origins.of(name)
+
+
+def _fits(column: Any, at: tuple[int, ...]) -> bool:
+    return getattr(column, "ndim", 0) in (0, len(at))
+
+
+def _pick(column: Any, at: tuple[int, ...]) -> Any:
+    """The value of a table's column at one place; a side of length 1 stands for all."""
+    if not getattr(column, "ndim", 0):
+        return _plain(column)
+    return _plain(column[tuple(0 if side == 1 else i for i, side in zip(at, column.shape, strict=True))])
+
+
+def _plain(value: Any) -> Any:
+    """A number as int or float; nothing where there is none."""
+    number = float(value)
+    return None if number != number else int(number) if number == int(number) else number

@@ -1,0 +1,12 @@
+"""The cheapest that holds the load, or the reason nothing does.
+
+Four tables, as in the workbook: shards (model x TP), profiles (GPU x TP), cells (model x workload x tier) and
+candidates (instance x TP). What a replica holds is worked out per cell and profile, what it costs per cell and
+candidate; the choice is the least of a row.
+"""
+
+from sheetgen.recommend.reasons import why_not
+from sheetgen.recommend.solution import Choice, Columns, Profile, Slot, Solution, short_tokens
+from sheetgen.recommend.solve import LOAD, solve
+
+__all__ = ["LOAD", "Choice", "Columns", "Profile", "Slot", "Solution", "short_tokens", "solve", "why_not"]

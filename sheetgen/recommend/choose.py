@@ -1,0 +1,59 @@
+"""The choice of each cell: the least monthly cost, and how ties are broken."""
+
+from __future__ import annotations
+
+import numpy
+
+from sheetgen.formula import cheapest, first_where, least_where
+from sheetgen.recommend.solution import Choice, Solution, short_tokens
+from sheetgen.sizing import parallelism
+
+
+def choose(solved: Solution) -> list[Choice]:
+    """Per cell the least monthly cost; ties: fewer instances, then smaller TP, then catalog order."""
+    costs, slots = solved.costs, solved.slots
+    monthly, instances = costs["monthly_usd"], costs["n_instances"]
+    size = costs["tensor_parallel_size"] + 0 * monthly
+    best = cheapest(monthly, numpy.nan)
+    fewest = least_where(instances, monthly == best[:, None])
+    narrowest = least_where(size, monthly == best[:, None], instances == fewest[:, None])
+    position = first_where(monthly == best[:, None], instances == fewest[:, None], size == narrowest[:, None])
+    gpu = numpy.array([solved.profiles[s.profile].gpu for s in slots])
+    providers = [solved.candidate(i).provider for i in range(len(slots))]
+    provider = numpy.array([providers.index(p) for p in providers])
+    choices = []
+    for row, cell in enumerate(solved.question.cells):
+        if cell.over_limit or numpy.isnan(best[row]):
+            choices.append(Choice(_verdict_without(solved, row)))
+            continue
+        slot = int(position[row]) - 1
+        other = (gpu != gpu[slot]) | (provider != provider[slot])
+        others = numpy.where(other, monthly[row], numpy.nan)
+        second = cheapest(others, numpy.nan)
+        runner_up = None if numpy.isnan(second) else int(first_where(others == second)) - 1
+        replicas = costs["n_replicas"][row, slot]
+        held = costs["sequences"][row, slot]
+        choices.append(
+            Choice(
+                verdict="fits",
+                slot=slot,
+                runner_up=runner_up,
+                sequences_per_replica=int(held),
+                pipeline_parallel_size=int(costs["pipeline_stages"][row, slot]),
+                n_replicas=int(replicas),
+                n_instances=int(instances[row, slot]),
+                hourly_usd=float(costs["hourly_usd"][row, slot]),
+                monthly_usd=float(monthly[row, slot]),
+                runner_up_monthly_usd=None if runner_up is None else float(second),
+                headroom_fraction=float(parallelism.headroom_fraction(costs["load_requests"][row, 0], held, replicas)),
+            )
+        )
+    return choices
+
+
+def _verdict_without(solved: Solution, row: int) -> str:
+    cell = solved.question.cells[row]
+    if cell.over_limit:
+        limit = solved.question.models[cell.model].model.max_context_tokens
+        return f"over the model's {short_tokens(limit)}"
+    return "nothing fits"

@@ -1,0 +1,75 @@
+"""The answer as data: every table that led to it, and a choice per cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sheetgen.scenario.candidates import Candidate
+from sheetgen.scenario.question import Question
+from sheetgen.sizing import tokens
+
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A GPU at a tensor-parallel size: what one replica's rank is."""
+
+    gpu: int
+    tensor_parallel_size: int
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A candidate instance at a tensor-parallel size."""
+
+    candidate: int
+    profile: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The answer for one cell; `slot` is None where nothing holds it, and `verdict` says why."""
+
+    verdict: str
+    slot: int | None = None
+    runner_up: int | None = None
+    sequences_per_replica: int = 0
+    pipeline_parallel_size: int = 1
+    n_replicas: int = 0
+    n_instances: int = 0
+    hourly_usd: float = 0.0
+    monthly_usd: float = 0.0
+    runner_up_monthly_usd: float | None = None
+    headroom_fraction: float = 0.0
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Every table of the answer. Matrices are indexed [cell or model, profile or slot]; NaN where none."""
+
+    question: Question
+    profiles: tuple[Profile, ...]
+    slots: tuple[Slot, ...]
+    models: Columns  # by model
+    shards: Columns  # [model, position in TENSOR_PARALLEL_SIZES]
+    gpus: Columns  # by GPU
+    cells: Columns  # by cell
+    pools: Columns  # [model, profile]
+    sequences: Columns  # [cell, profile]
+    costs: Columns  # [cell, slot]
+    choices: tuple[Choice, ...]
+
+    def candidate(self, slot: int) -> Candidate:
+        """The instance behind a slot."""
+        return self.question.candidates[self.slots[slot].candidate]
+
+    def tensor_parallel_size(self, slot: int) -> int:
+        """The tensor-parallel size behind a slot."""
+        return self.profiles[self.slots[slot].profile].tensor_parallel_size
+
+
+def short_tokens(count: int) -> str:
+    """131072 as 128k, 4000 as 4000."""
+    return str(tokens.short_tokens(count, tokens.TOKENS_PER_K))

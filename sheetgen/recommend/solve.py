@@ -1,0 +1,191 @@
+"""Work out every cell on every candidate: pools, charges, sequences, instances, money."""
+
+from __future__ import annotations
+
+import numpy
+
+from sheetgen import cost
+from sheetgen.estimate import CHARGE, MODEL, SHARD, evaluate
+from sheetgen.recommend.choose import choose
+from sheetgen.recommend.solution import Choice, Columns, Profile, Slot, Solution
+from sheetgen.scenario.deployment import engine_columns, model_columns
+from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES, Question
+from sheetgen.sizing import admission, memory, parallelism, weights
+from sheetgen.units import GIB
+
+# What one replica on a profile takes and holds of a load, and how many replicas the load needs.
+LOAD = (
+    admission.charge_bytes,
+    parallelism.layers_that_fit,
+    parallelism.pipeline_stages,
+    parallelism.sequences,
+    parallelism.shared_replicas,
+    parallelism.staged_instances,
+)
+POOL = (
+    memory.activation_bytes_per_gpu,
+    memory.overhead_bytes_per_gpu,
+    memory.memory_budget_bytes,
+    memory.kv_budget_bytes_per_gpu,
+    parallelism.layer_budget_bytes,
+)
+
+
+def solve(question: Question) -> Solution:
+    """Work out every cell of `question` on every candidate, and choose."""
+    settings, engine = question.settings, question.engine
+    gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
+    profiles = tuple(Profile(g, t) for g in range(len(question.gpus)) for t in TENSOR_PARALLEL_SIZES)
+    profile_index = {(p.gpu, p.tensor_parallel_size): i for i, p in enumerate(profiles)}
+    slots = tuple(
+        Slot(c, profile_index[gpu_index[one.gpu.id], t])
+        for c, one in enumerate(question.candidates)
+        for t in TENSOR_PARALLEL_SIZES
+        if t <= one.gpu_count
+    )
+    inputs: Columns = {
+        **engine_columns(engine),
+        **{k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))},
+        "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
+        "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
+    }
+    rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in question.models]
+    models = evaluate(MODEL, {**inputs, **{k: numpy.array([r[k] for r in rows], float) for k in rows[0]}})
+    gpus = _gpus(question)
+    shards = evaluate(
+        SHARD,
+        {**inputs, **_down(models), "tensor_parallel_size": numpy.array([TENSOR_PARALLEL_SIZES], float)},
+    )
+    pools = _pools(question, profiles, inputs, models, gpus)
+    cells, sequences = _sequences(question, profiles, inputs, models, shards, gpus, pools)
+    costs = _costs(question, profiles, slots, inputs, models, cells, sequences)
+    solved = Solution(question, profiles, slots, models, shards, gpus, cells, pools, sequences, costs, ())
+    choices = tuple(choose(solved))
+    cells = _cell_kv(solved, choices)
+    return Solution(**{**vars(solved), "choices": choices, "cells": cells})
+
+
+def _down(columns: Columns) -> Columns:
+    """One-dimensional columns as rows of a matrix."""
+    return {k: v[:, None] if getattr(v, "ndim", 0) == 1 else v for k, v in columns.items()}
+
+
+def _gpus(question: Question) -> Columns:
+    limits = [question.engine.batch_limits(g.memory.engine_bytes / GIB, g.architecture) for g in question.gpus]
+    return {
+        "gpu_memory_bytes": numpy.array([g.memory.engine_bytes for g in question.gpus], float),
+        "max_num_seqs": numpy.array([seqs for seqs, _ in limits], float),
+        "max_num_batched_tokens": numpy.array([batched for _, batched in limits], float),
+    }
+
+
+def _pools(
+    question: Question, profiles: tuple[Profile, ...], inputs: Columns, models: Columns, gpus: Columns
+) -> Columns:
+    """What each model leaves on each profile: weights, activations, budget for the cache, and whether it runs."""
+    gpu = numpy.array([p.gpu for p in profiles])
+    size = numpy.array([p.tensor_parallel_size for p in profiles], float)
+    values = {**inputs, **_down(models), **{k: v[gpu][None, :] for k, v in gpus.items()}}
+    values["tensor_parallel_size"] = size[None, :]
+    values["non_torch_bytes_per_gpu"] = numpy.array([inputs[f"non_torch_bytes_tp{int(t)}"] for t in size])[None, :]
+    values["layer_bytes_per_gpu"] = parallelism.layer_bytes_per_gpu.of(values)
+    values["weights_bytes_per_gpu"] = weights.rank_weights_bytes.of(values)
+    values["loaded_weights_bytes_per_gpu"] = values["weights_bytes_per_gpu"]  # no draft model on a sheet
+    pools = evaluate(POOL, values)
+    of_gpu = [question.gpus[p.gpu] for p in profiles]
+    pools["runs_weights"] = numpy.array([[m.weight_dtype in g.weights_run for g in of_gpu] for m in question.models])
+    pools["runs_kv"] = numpy.array([[m.kv_cache_dtype in g.kv_run for g in of_gpu] for m in question.models])
+    return evaluate((parallelism.runs,), pools)
+
+
+def _sequences(
+    question: Question,
+    profiles: tuple[Profile, ...],
+    inputs: Columns,
+    models: Columns,
+    shards: Columns,
+    gpus: Columns,
+    pools: Columns,
+) -> tuple[Columns, Columns]:
+    """Per cell its load, and per cell and profile the charge, the pipeline stages and the sequences held."""
+    of_model = numpy.array([c.model for c in question.cells])
+    cells = {
+        **inputs,
+        **{k: v[of_model] for k, v in models.items() if getattr(v, "ndim", 0) == 1},
+        "context_tokens": numpy.array([c.context_tokens for c in question.cells], float),
+        "max_model_len": numpy.array([c.context_tokens for c in question.cells], float),
+        "input_tokens": numpy.array([c.input_tokens for c in question.cells], float),
+        "concurrent_requests": numpy.array([c.concurrent_requests for c in question.cells], float),
+    }
+    cells = evaluate(
+        (admission.charged_tokens, parallelism.load_requests, parallelism.users, parallelism.within_limit),
+        cells,
+    )
+    gpu = numpy.array([p.gpu for p in profiles])
+    position = numpy.array([TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) for p in profiles])
+    wide = {**_down(cells), **_shard(shards, of_model, position)}
+    wide |= {k: v[gpu][None, :] for k, v in gpus.items()}
+    full = numpy.ones((len(question.models), len(profiles)))
+    for name in ("kv_budget_bytes_per_gpu", "layer_budget_bytes", "layer_bytes_per_gpu", "runs"):
+        wide[name] = (pools[name] * full)[of_model]
+    return cells, evaluate(LOAD, wide)
+
+
+def _cell_kv(solved: Solution, choices: tuple[Choice, ...]) -> Columns:
+    """The cells with their own KV bill, before division over GPUs.
+
+    A window's charge depends on the batch in flight: the one of the recommended GPU, else the largest.
+    """
+    default = solved.gpus["max_num_batched_tokens"]
+    batched = [
+        default.max() if c.slot is None else default[solved.profiles[solved.slots[c.slot].profile].gpu] for c in choices
+    ]
+    of_model = numpy.array([c.model for c in solved.question.cells])
+    whole = {k: v[:, 0] for k, v in _shard(solved.shards, of_model, numpy.zeros(1, int)).items()}
+    values = {**solved.cells, **whole, "max_num_batched_tokens": numpy.array(batched, float)}
+    values = evaluate(CHARGE, values)
+    values["unsharded_kv_blocks_per_sequence"] = values["kv_blocks_per_sequence"]
+    values["unsharded_kv_block_bytes"] = values["kv_block_bytes"]
+    return evaluate((admission.kv_bytes_per_sequence, memory.kv_bytes), values)
+
+
+def _shard(shards: Columns, of_model: numpy.ndarray, position: numpy.ndarray) -> Columns:
+    """The shards of each cell's model at each profile's tensor-parallel size."""
+    names = {f.name for f in SHARD}
+    full = numpy.ones((1, len(TENSOR_PARALLEL_SIZES)))
+    return {k: (v * full)[of_model][:, position] for k, v in shards.items() if k in names}
+
+
+def _costs(
+    question: Question,
+    profiles: tuple[Profile, ...],
+    slots: tuple[Slot, ...],
+    inputs: Columns,
+    models: Columns,
+    cells: Columns,
+    sequences: Columns,
+) -> Columns:
+    """Per cell and slot: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load."""
+    of_model = numpy.array([c.model for c in question.cells])
+    profile = numpy.array([s.profile for s in slots])
+    candidates = [question.candidates[s.candidate] for s in slots]
+    values = {
+        **inputs,
+        "n_heads": models["n_heads"][of_model][:, None],
+        "load_requests": cells["load_requests"][:, None],
+        **{f.name: sequences[f.name][:, profile] for f in LOAD},
+        "tensor_parallel_size": numpy.array([profiles[p].tensor_parallel_size for p in profile], float)[None, :],
+        "gpu_count": numpy.array([c.gpu_count for c in candidates], float)[None, :],
+        "price_usd_per_hour": numpy.array([c.usd_per_hour for c in candidates], float)[None, :],
+    }
+    return evaluate(
+        (
+            parallelism.replicas_per_instance,
+            parallelism.larger_tensor_parallel_size,
+            parallelism.n_replicas,
+            cost.n_instances,
+            cost.hourly_usd,
+            cost.monthly_usd,
+        ),
+        values,
+    )

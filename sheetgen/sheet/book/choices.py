@@ -1,0 +1,285 @@
+"""The choice of each load on Workings: the cheapest candidate, the runner-up, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sheetgen import cost
+from sheetgen.estimate import CHARGE
+from sheetgen.formula import (
+    Expr,
+    cheapest,
+    first_where,
+    formula,
+    is_number,
+    join_text,
+    least_where,
+    literal,
+    number_where,
+    where,
+)
+from sheetgen.recommend import Solution
+from sheetgen.sheet.book.wiring import Table, Wiring
+from sheetgen.sheet.book.words import (
+    dearer_by,
+    fit_word,
+    hardware_words,
+    headroom,
+    in_unit,
+    n_gpus,
+    room_words,
+    runner_up_words,
+)
+from sheetgen.sheet.model import Found, Range, Ref, Source, index, pick
+from sheetgen.sizing import admission, kv_blocks, memory, parallelism
+from sheetgen.units import PLAIN, TEXT, USD, USD_CENTS, WHOLE
+
+
+@formula("$ per month", USD)
+def best_monthly_usd(monthly: Any) -> Any:
+    """The least $ per month of the row; none where nothing holds the load.
+
+    Source: the row of the Candidates sheet; MIN of nothing would read as free.
+    """
+    return cheapest(monthly, "-")
+
+
+@formula("Instances")
+def chosen_n_instances(best: Any, monthly: Any, instances: Any) -> Any:
+    """Instances of the cheapest candidate; the fewest where prices tie.
+
+    Source: INTERFACE (ties: fewer instances first).
+    """
+    return number_where(is_number(best), least_where(instances, _same(monthly, best)))
+
+
+@formula("TP", PLAIN)
+def chosen_tp(best: Any, fewest: Any, monthly: Any, instances: Any, sizes: Any) -> Any:
+    """Tensor-parallel size of the cheapest candidate; the smallest where the rest ties.
+
+    Source: INTERFACE (ties: then smaller TP).
+    """
+    return number_where(is_number(best), least_where(sizes, _same(monthly, best), _same(instances, fewest)))
+
+
+@formula("Candidate", PLAIN)
+def chosen_position(best: Any, fewest: Any, size: Any, monthly: Any, instances: Any, sizes: Any) -> Any:
+    """Column of the cheapest candidate; the first in catalog order where all else ties.
+
+    Source: INTERFACE (ties: then catalog order).
+    """
+    found = first_where(_same(monthly, best), _same(instances, fewest), _same(sizes, size))
+    return number_where(is_number(best), found)
+
+
+@formula("Runner-up, $ per month", USD)
+def runner_up_monthly_usd(best: Any, gpu: Any, provider: Any, monthly: Any, gpus: Any, providers: Any) -> Any:
+    """The least $ per month with another GPU or from another provider; none where there is none.
+
+    Source: INTERFACE (the runner-up).
+    """
+    others = least_where(monthly, _numbers(monthly), _other(gpus, gpu, providers, provider))
+    return where(is_number(best), others, 0)
+
+
+@formula("Runner-up's column", PLAIN)
+def runner_up_position(second: Any, gpu: Any, provider: Any, monthly: Any, gpus: Any, providers: Any) -> Any:
+    """Column of the runner-up; 0 where there is none.
+
+    Source: INTERFACE (the runner-up).
+    """
+    return first_where(_same(monthly, second), _other(gpus, gpu, providers, provider))
+
+
+def _same(row: Any, value: Any) -> Any:
+    return row == value
+
+
+def _numbers(row: Any) -> Any:
+    """Cells that hold a number: a text is greater than every number, so greater than the row's largest."""
+    if isinstance(row, Expr):
+        return row <= Expr(f"MAX({row.text})")
+    return is_number(row)
+
+
+def _other(gpus: Any, gpu: Any, providers: Any, provider: Any) -> Any:
+    """Cells with another GPU or provider: the OR of an array formula is a sum above 0."""
+    if isinstance(gpus, Expr):
+        return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0  # type: ignore[operator]
+    return (gpus != gpu) | (providers != provider)  # type: ignore[operator]
+
+
+def add_choices(
+    solved: Solution, wiring: Wiring, matrices: Mapping[str, list[Range]], head: Mapping[str, Range]
+) -> None:
+    """The choice of each load, from its rows on Candidates and Profiles.
+
+    matrices: by name, a row of cells per load. head: by name, a row of the Candidates sheet's head.
+    """
+    table = wiring.tables["cells"]
+    sheet = table.sheet
+    here = sheet.name
+
+    def rows(i: int) -> dict[str, Source]:
+        return {
+            "monthly": matrices["monthly_usd"][i],
+            "instances": matrices["n_instances"][i],
+            "sizes": head["tp"],
+            "gpus": head["gpu"],
+            "providers": head["provider"],
+        }
+
+    def col(name: str, as_name: str, i: int) -> dict[str, Ref]:
+        return {as_name: table.columns[name][i]}
+
+    table.computed(best_monthly_usd, rows, name="monthly_usd", width=14)
+    table.computed(chosen_n_instances, lambda i: {**rows(i), **col("monthly_usd", "best", i)}, name="n_instances")
+    fewest = lambda i: {**rows(i), **col("monthly_usd", "best", i), **col("n_instances", "fewest", i)}  # noqa: E731
+    table.computed(chosen_tp, fewest, name="tensor_parallel_size")
+    table.computed(chosen_position, lambda i: {**fewest(i), **col("tensor_parallel_size", "size", i)}, name="position")
+
+    def at(
+        name: str,
+        label: str,
+        refs: Range | list[Range],
+        otherwise: str,
+        display: Any = TEXT,
+        width: float = 14,
+    ) -> None:
+        """What stands in the chosen column of a row, or `otherwise` where nothing was chosen."""
+
+        def find(i: int) -> tuple[Any, Expr]:
+            row, place = refs[i] if isinstance(refs, list) else refs, table.columns["position"][i]
+            words = _otherwise(otherwise, table, i, here)
+            expr = where(is_number(place.expr(here)), index(row, place, here), words[1])
+            return (words[0] if place.value == "-" else row.refs[place.value - 1].value), expr
+
+        table.looked_up(name, label, find, display, width=width)  # type: ignore[arg-type]
+
+    at("instance", "Instance", head["instance"], "verdict", width=34)
+    at("type", "Type", head["type"], "verdict", width=30)
+    at("provider", "Provider", head["provider"], "-")
+    at("price_age", "Price age", head["age_word"], "-")
+    at("gpu", "GPU", head["gpu"], "-", width=28)
+    at("gpu_name", "GPU, short", head["gpu_name"], "-", width=18)
+    at("hourly_price", "$ per instance and hour", head["price_usd_per_hour"], "-", USD_CENTS)
+    at("profile", "Profile", head["profile"], "-", PLAIN)
+    _of_profile(table, "sequences", "Sequences per replica", matrices["sequences"])
+    _of_profile(table, "pipeline_stages", "PP", matrices["pipeline_stages"])
+    _numbers_of_choice(table, wiring)
+    table.computed(
+        runner_up_monthly_usd, lambda i: {**rows(i), **col("monthly_usd", "best", i)}, name="second", width=16
+    )
+    table.computed(runner_up_position, lambda i: rows(i), name="second_position", label="Runner-up's column")
+    for name, source in (("runner_up", "instance"), ("runner_up_gpu", "gpu_name")):
+
+        def second(i: int, source: str = source) -> tuple[Any, Expr]:
+            place = table.columns["second_position"][i]
+            expr = where(place.expr(here) > 0, index(head[source], place, here), "-")
+            return (head[source].refs[place.value - 1].value if place.value else "-"), expr
+
+        table.looked_up(name, "Runner-up" if name == "runner_up" else "Runner-up's GPU", second, TEXT, width=34)
+    table.computed(dearer_by, lambda i: {"runner_up_monthly_usd": _none_if_zero(table.columns["second"][i])})
+    table.computed(hardware_words, lambda i: {}, width=40)
+    table.computed(room_words, lambda i: {}, width=34)
+    table.computed(runner_up_words, lambda i: {}, width=48)
+    _kv_of_cell(solved, wiring, table)
+
+
+def _none_if_zero(second: Ref) -> Found:
+    """The runner-up's cost, or the sign for none where there is no other GPU or provider."""
+
+    def write(here: str) -> Expr:
+        return where(second.expr(here) == 0, "-", second.expr(here))
+
+    return Found(second.value or "-", write)
+
+
+def _otherwise(word: str, table: Table, i: int, here: str) -> tuple[Any, Expr]:
+    if word != "verdict":
+        return word, literal(word)
+    within, limit = table.columns["within_limit"][i], table.columns["limit_words"][i]
+    over = f"over the model's {limit.value}"
+    expr = where(within.expr(here) == 1, "nothing fits", join_text("over the model's ", limit.expr(here)))
+    return ("nothing fits" if within.value == 1 else over), expr
+
+
+def _of_profile(table: Table, name: str, label: str, rows: list[Range]) -> None:
+    """What the chosen profile's column holds, 0 where nothing was chosen."""
+    here = table.sheet.name
+
+    def find(i: int) -> tuple[Any, Expr]:
+        place = table.columns["profile"][i]
+        expr = where(is_number(place.expr(here)), index(rows[i], place, here), 0)
+        return (0 if place.value == "-" else rows[i].refs[place.value - 1].value), expr
+
+    table.looked_up(name, label, find, WHOLE)
+
+
+@formula("Replicas")
+def chosen_n_replicas(n_instances: Any, load_requests: Any, sequences: Any, spare_replicas: Any) -> Any:
+    """Replicas of the recommended hardware; none where there is none.
+
+    Source: n_replicas.
+    """
+    return number_where(is_number(n_instances), parallelism.n_replicas(load_requests, sequences, spare_replicas))
+
+
+@formula("$ per hour", USD_CENTS)
+def chosen_hourly_usd(n_instances: Any, hourly_price: Any) -> Any:
+    """$ per hour of all recommended instances; none where there are none.
+
+    Source: hourly_usd.
+    """
+    return cost.hourly_usd(n_instances, hourly_price)
+
+
+def _numbers_of_choice(table: Table, wiring: Wiring) -> None:
+    inputs = lambda i: wiring.inputs  # noqa: E731
+    table.computed(chosen_n_replicas, inputs, name="n_replicas")
+    table.computed(n_gpus, inputs)
+    table.computed(chosen_hourly_usd, inputs, name="hourly_usd")
+    table.computed(headroom, inputs)
+    table.computed(fit_word, lambda i: {**wiring.inputs, "headroom": table.columns["headroom"][i]}, width=12)
+
+
+def _kv_of_cell(solved: Solution, wiring: Wiring, table: Table) -> None:
+    """The load's own KV bill, before any division, with the batch in flight of the recommended GPU."""
+    here, gpus, profiles = table.sheet.name, wiring.tables["gpus"], wiring.tables["profiles"]
+    largest = Range(tuple(gpus.columns["max_num_batched_tokens"]))
+
+    def batch(i: int) -> tuple[Any, Expr]:
+        place = table.columns["profile"][i]
+        row = Range(tuple(profiles.columns["max_num_batched_tokens"]))
+        expr = where(is_number(place.expr(here)), index(row, place, here), Expr(f"MAX({largest.expr(here).text})"))
+        return (max(r.value for r in largest.refs) if place.value == "-" else row.refs[place.value - 1].value), expr
+
+    table.looked_up("max_num_batched_tokens", "Batch in flight", batch, WHOLE)
+    for one in (kv_blocks.growing_block_tokens, kv_blocks.windowed_block_tokens, kv_blocks.kv_block_bytes):
+        refs = wiring.tables["whole"].range(one.name)
+        table.looked_up(
+            one.name,
+            f"{one.label}, TP 1",
+            lambda i, r=refs: pick(r, table.columns["model_row"][i], here),  # type: ignore[misc]
+            WHOLE,
+            width=16,
+        )
+    for one in CHARGE:
+        table.computed(one, lambda i: wiring.inputs)
+    table.computed(
+        admission.kv_bytes_per_sequence,
+        lambda i: {
+            "unsharded_kv_blocks_per_sequence": table.columns["kv_blocks_per_sequence"][i],
+            "unsharded_kv_block_bytes": table.columns["kv_block_bytes"][i],
+        },
+        width=18,
+    )
+    table.computed(memory.kv_bytes, lambda i: {}, width=20)
+    table.computed(
+        in_unit,
+        lambda i: {"amount_bytes": table.columns["kv_bytes"][i], "unit_bytes": wiring.inputs["unit_bytes"]},
+        name="kv_in_unit",
+        label="KV in the page's unit",
+        width=14,
+    )

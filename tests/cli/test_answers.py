@@ -1,0 +1,93 @@
+"""What `size`, `recommend`, `list`, `show` and `check` print."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import sheetgen
+
+
+def test_size_bill_by_bill(run) -> None:  # type: ignore[no-untyped-def]
+    arguments = ("--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4", "--context", "16k", "--users", "32")
+    text = run("size", *arguments).output
+    answer = sheetgen.size(model="70b", gpu="h100", tensor_parallel_size=4, context="16k", users=32)
+    assert answer["verdict"] in text
+    for name in ("weights_bytes_per_gpu", "kv_pool_bytes_per_gpu", "kv_bytes", "kv_bytes_per_token", "kv_tokens"):
+        assert f"{answer[name]:,}" in text, name
+    assert re.search(r"KV of all requests +160\.00 +171,798,691,840", text)
+    assert json.loads(run("size", *arguments, "--json").output) == answer
+
+
+def test_size_exits_0_where_it_does_not_fit(run) -> None:  # type: ignore[no-untyped-def]
+    result = run("size", "--model", "405b", "--gpu", "t4")
+    assert result.exit_code == 0 and "does not fit: " in result.output
+
+
+def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
+    arguments = ("recommend", "--model", "70b", "--context", "16k", "--users", "200", "--as-of", "2026-11-20")
+    answer = json.loads(run(*arguments, "--json").output)
+    text = run(*arguments).output
+    assert f"{answer['n_instances']}x {answer['instance']}, ${answer['monthly_usd']:,.0f} a month" in text
+    assert answer["runner_up"]["instance"] in text and f"TP {answer['tensor_parallel_size']}" in text
+    shown = text.split("WHY NOT THE OTHERS\n")[1].split("\n  and ")[0].splitlines()
+    assert len(shown) == 8 and "more: --all shows them" in text
+    prices = [int(re.findall(r"\$([\d,]+)", line)[0].replace(",", "")) for line in shown]
+    assert prices == sorted(prices)
+    everything = run(*arguments, "--all").output
+    assert all(w["instance"] in everything and w["reason"] in everything for w in answer["why_not"])
+
+
+def test_recommend_where_nothing_fits(run) -> None:  # type: ignore[no-untyped-def]
+    result = run("recommend", "--model", "405b", "--instances", "aws/g5.xlarge")
+    assert result.exit_code == 0 and "nothing fits" in result.output and "GiB short" in result.output
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"), [("models", 130), ("gpus", 47), ("instances", 200), ("workloads", 3), ("engines", 1)]
+)
+def test_list(kind: str, count: int, run) -> None:  # type: ignore[no-untyped-def]
+    rows = json.loads(run("list", kind, "--json").output)
+    text = run("list", kind).output
+    assert len(rows) >= count and len(text.splitlines()) == len(rows) + 1
+    assert len({row["id"] for row in rows}) == len(rows) and all(row["id"] in text for row in rows)
+
+
+def test_list_filters_by_every_word(run) -> None:  # type: ignore[no-untyped-def]
+    rows = json.loads(run("list", "instances", "aws", "H100", "--json").output)
+    assert rows and all("aws" in row["id"] and "h100" in row["gpu"] for row in rows)
+    assert run("list", "models", "no-such-thing").output == "No models with no-such-thing.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("70b", "model, in catalogs/models/llama-3.1-70b.yaml"),
+        ("meta-llama/Llama-3.1-70B-Instruct", "kv_bytes_per_token at bf16: 327,680"),
+        ("h100", "engine_bytes: 85,029,615,043"),
+        ("aws/p5.48xlarge", "instance, in catalogs/instances/aws.yaml"),
+        ("rag", "workload, in catalogs/workloads.yaml"),
+        ("vllm", "engine, in catalogs/engines/vllm.yaml"),
+    ],
+)
+def test_show(name: str, expected: str, run) -> None:  # type: ignore[no-untyped-def]
+    text = run("show", name).output
+    assert expected in text and "source" in text
+    assert json.loads(run("show", name, "--json").output)["kind"] == text.split(",")[0]
+
+
+def test_check(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    assert run("check").output == "No problem found in the catalogs.\n"
+    (here / "c" / "models").mkdir(parents=True)
+    (here / "c" / "models" / "a.yaml").write_text("id: a\nnome: A\n")
+    (here / "c" / "models" / "b.yaml").write_text("id: [\n")
+    for arguments in (("check", "c"), ("check", "--catalogs", "c"), ("check", "c/models")):
+        result = run(*arguments)
+        assert result.exit_code == 1 and "c/models/a.yaml:2: unknown field nome. Did you mean name?" in result.stderr
+        assert re.fullmatch(r"\d+ problems in 2 files\.", result.stderr.splitlines()[-1])
+    one = run("check", "c/models/b.yaml", "--json")
+    assert one.exit_code == 1 and json.loads(one.stdout)["n_files"] == 1
+    assert run("check", "catalogs/none").exit_code == 1 and run("check", ".").exit_code == 1

@@ -1,0 +1,185 @@
+"""`build`: its JSON is the contract, scenario files are read strictly, files are whole or absent."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from sheetgen.cli import main
+from sheetgen.errors import MissingLibraryError
+from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS
+
+TOP = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources"}
+CANDIDATE = {"instance", "provider", "gpu", "gpu_count", "purchase", "hourly_usd", "price_as_of"}
+CELL = set(
+    [
+        "model",
+        "workload",
+        "tier",
+        "context_tokens",
+        "concurrent_requests",
+        "weight_dtype",
+        "kv_cache_dtype",
+        "weights_bytes",
+        "kv_bytes",
+        "verdict",
+        "instance",
+        "gpu",
+        "purchase",
+        "tensor_parallel_size",
+        "pipeline_parallel_size",
+        "sequences_per_replica",
+        "n_replicas",
+        "n_gpus",
+        "n_instances",
+        "hourly_usd",
+        "monthly_usd",
+        "headroom_fraction",
+        "sized_by",
+        "runner_up",
+        "why_not",
+    ]
+)
+JSON = ("--format", "json", "--as-of", "2026-11-20")
+
+
+def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
+    result = run("build", "--out", "o", *JSON, *arguments)
+    assert result.exit_code == 0, result.stderr
+    answer = json.loads((here / "o" / "sizing-sheet.json").read_text())
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    answer = built(run, here, "--models", "8b,llama-2-7b,405b")
+    assert set(answer) == TOP and answer["schema_version"] == 1 and answer["as_of"] == "2026-11-20"
+    assert all(set(c) == CANDIDATE | {"region", "assumed_shape"} for c in answer["candidates"])
+    assert len(answer["cells"]) == 3 * 3 * 4
+    ids = [c["instance"] for c in answer["candidates"]]
+    for cell in answer["cells"]:
+        assert set(cell) == CELL
+        over = cell["model"] == "llama-2-7b" and cell["workload"] != "chat"
+        assert cell["verdict"] == ("over the model's 4k" if over else "fits")
+        assert (cell["instance"] is None) is over and (cell["monthly_usd"] is None) is over
+        assert [w["instance"] for w in cell["why_not"]] == [i for i in ids if i != cell["instance"]]
+        if not over:
+            assert cell["sized_by"] == "memory" and cell["runner_up"]["monthly_usd"] >= cell["monthly_usd"]
+            assert cell["n_replicas"] * cell["sequences_per_replica"] >= cell["tier"]
+    asked = {*OPTIONS, *SHEET_OPTIONS} - {"as_of"}
+    assert asked <= set(answer["inputs"])
+    assert {s["kind"] for s in answer["sources"]} == {"model", "gpu", "instance", "workload", "engine"}
+
+
+def test_every_option_of_a_question_is_a_flag() -> None:
+    def flags(name: str) -> set[str]:
+        command = main.commands[name]
+        return {p.name for p in command.params if isinstance(p, click.Option) and p.name}
+
+    common = {"as_json", "catalogs", "quiet"}
+    assert flags("build") - common - {"formats", "out", "name", "scenario"} == {*OPTIONS, *SHEET_OPTIONS}
+    load = {"model", "context_tokens", "users", "input_tokens", "output_tokens", "show_all"}
+    assert flags("recommend") - common - load == set(OPTIONS)
+
+
+def test_a_scenario_file_and_flags_that_win(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "s.yaml").write_text(
+        "models: [8b, 70b]\nworkloads: chat\ntiers: [4, 8]\nweight-dtype: fp8\ngpu_memory_utilization: 0.8\n"
+        "as_of: 2026-01-02\nformat: json\nname: mine\n"
+    )
+    result = run("build", "--scenario", "s.yaml", "--out", "o", "--tiers", "16", "--headline", "chat:16")
+    assert result.exit_code == 0, result.stderr
+    answer = json.loads((here / "o" / "mine.json").read_text())
+    assert answer["inputs"]["models"] == ["llama-3.1-8b", "llama-3.1-70b"] and answer["inputs"]["tiers"] == [16]
+    assert answer["as_of"] == "2026-01-02" and answer["inputs"]["gpu_memory_utilization"] == 0.8
+    assert {c["weight_dtype"] for c in answer["cells"]} == {"fp8"}
+    assert "Llama 3.1 8B, Chat at 16 in flight: " in result.stdout and "wrote o/mine.json" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("modls: 8b\n", "s.yaml:1: unknown option modls. Did you mean models?"),
+        ("models: 8b\ntiers:\n  a: 1\n", "s.yaml:2: tiers must be text, a number, or a list of these."),
+        ("models: 8b\nmodels: 70b\n", "s.yaml:2: models is given twice"),
+        ("models: [\n", "is not valid YAML"),
+        ("- 8b\n", "s.yaml:1: holds no options."),
+        ("models: true\n", "s.yaml:1: models must be text"),
+    ],
+)
+def test_scenario_files_that_are_refused(text: str, expected: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "s.yaml").write_text(text)
+    result = run("build", "--scenario", "s.yaml", "--format", "json")
+    assert result.exit_code == 1 and expected in result.stderr and len(result.stderr.splitlines()) == 1
+    assert [p.name for p in here.iterdir()] == ["s.yaml"]
+
+
+def test_json_on_stdout_is_the_file(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    result = run("build", "--models", "8b", "--json", *JSON, "--out", "o")
+    assert result.stdout == (here / "o" / "sizing-sheet.json").read_text() and result.stderr == ""
+
+
+def test_quiet_says_nothing(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    result = run("build", "--models", "8b", "--quiet", *JSON)
+    assert result.exit_code == 0 and result.output == "" and (here / "output" / "sizing-sheet.json").exists()
+
+
+def test_same_question_same_bytes(here: Path) -> None:
+    made = []
+    for seed, zone in (("1", "UTC"), ("2", "Asia/Tokyo")):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": zone, "SOURCE_DATE_EPOCH": "1763600000"}
+        command = [sys.executable, "-m", "sheetgen", "build", "--models", "8b,70b", "--format", "json", "--name", seed]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+        made.append((here / "output" / f"{seed}.json").read_bytes())
+    assert made[0] == made[1] and b'"as_of": "2025-11-20"' in made[0]
+
+
+def test_an_old_file_survives_a_failed_build(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "output").mkdir()
+    (here / "output" / "sizing-sheet.json").write_text("old")
+    assert run("build", "--models", "8b,zzz", *JSON).exit_code == 1
+    assert (here / "output" / "sizing-sheet.json").read_text() == "old"
+    assert run("build", "--models", "8b", *JSON).exit_code == 0
+    assert [p.name for p in (here / "output").iterdir()] == ["sizing-sheet.json"]
+    assert (here / "output" / "sizing-sheet.json").stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@pytest.fixture
+def no_pango(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sheetgen.writers import pdf
+
+    def refuse(*_: object, **__: object) -> bytes:
+        raise MissingLibraryError("Pango is missing. Install it with: apt-get install libpangoft2-1.0-0")
+
+    monkeypatch.setattr(pdf, "write_pdf", refuse)
+
+
+def test_without_pango_there_is_a_workbook(run, here: Path, no_pango: None) -> None:  # type: ignore[no-untyped-def]
+    result = run("build", "--models", "8b")
+    assert result.exit_code == 0 and result.stderr.startswith("Pango is missing. Install it with: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert [p.name for p in (here / "output").iterdir()] == ["sizing-sheet.xlsx"]
+
+
+def test_without_pango_a_pdf_that_was_asked_for_is_an_error(run, here: Path, no_pango: None) -> None:  # type: ignore[no-untyped-def]
+    result = run("build", "--models", "8b", "--format", "json,pdf")
+    assert result.exit_code == 1 and result.stderr.startswith("Pango is missing.") and list(here.iterdir()) == []
+
+
+def test_a_context_over_one_models_limit_is_an_error_only_when_none_is_left(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    result = run("build", "--models", "llama-2-7b", "--workloads", "rag,long-doc", *JSON)
+    assert result.exit_code == 1 and "every context is over what the models allow" in result.stderr
+    assert list(here.iterdir()) == []

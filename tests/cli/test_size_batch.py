@@ -1,0 +1,79 @@
+"""`size --batch`: unknown columns stay as typed, errors stand in their rows, numbers equal `size`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import sheetgen
+
+ROWS = (
+    "id,model,gpu,context_tokens,concurrent_requests,weight_dtype,remark\n"
+    '007,70b,h200,16k,8,,"a, b"\n'
+    "008,nope,h100,16k,8,auto,=1+1\n"
+    "009,8b,,abc,,fp8,\n"
+    "010,8b,,,,fp8,NA\n"
+)
+
+
+def read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_batch(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "in.csv").write_text("\ufeff" + ROWS, encoding="utf-8")
+    result = run("size", "--batch", "in.csv", "--out", "sub/out.csv")
+    assert result.exit_code == 0 and result.stdout == "" and result.stderr == ""
+    rows = read((here / "sub" / "out.csv").read_text())
+    assert [r["id"] for r in rows] == ["007", "008", "009", "010"]
+    assert [r["remark"] for r in rows] == ["a, b", "=1+1", "", "NA"]
+    assert [bool(r["error"]) for r in rows] == [False, True, True, False]
+    assert "'nope' is not in the catalogs" in rows[1]["error"]
+    assert rows[2]["context_tokens"] == "abc" and "context_tokens is 'abc'" in rows[2]["error"]
+    assert rows[1]["context_tokens"] == "16k" and rows[1]["weights_bytes"] == ""
+    first = sheetgen.size(model="70b", gpu="h200", context="16k", users=8)
+    for name, value in first.items():
+        text = rows[0][name]
+        whole = isinstance(value, float) and value.is_integer()
+        assert text == ("" if value is None else f"{value:.0f}" if whole else str(value)), name
+
+
+def test_flags_stand_in_for_missing_columns(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "in.csv").write_text("context_tokens\n1k\n2k\n")
+    rows = read(run("size", "--batch", "in.csv", "--model", "8b", "--gpu", "l40s").stdout)
+    assert [r["context_tokens"] for r in rows] == ["1024", "2048"] and {r["gpu"] for r in rows} == {"l40s"}
+
+
+def test_batch_as_json(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "in.csv").write_text(ROWS)
+    rows = json.loads(run("size", "--batch", "in.csv", "--json").stdout)
+    assert len(rows) == 4 and rows[0]["kv_bytes_per_token"] == 327_680 and rows[1]["fits"] is None
+    assert rows[0]["error"] is None and rows[3]["fits"] is True
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", "is no CSV table"),
+        ("gpu\nh100\n", "has no column model"),
+        ("model,gpu,model\n8b,h100,8b\n", "column 'model' stands twice"),
+        ("model\n8b,1,2\n", "is no CSV table"),
+        (b"model\n\xff\xfe\n", "is not UTF-8 text"),
+    ],
+)
+def test_files_that_are_no_table(content: str | bytes, expected: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "in.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    result = run("size", "--batch", "in.csv", "--out", "out.csv")
+    assert result.exit_code == 1 and expected in result.stderr and len(result.stderr.splitlines()) == 1
+    assert not (here / "out.csv").exists()
+
+
+def test_an_unwritable_target_leaves_nothing(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "in.csv").write_text("model\n8b\n")
+    result = run("size", "--batch", "in.csv", "--out", "in.csv/out.csv")
+    assert result.exit_code == 1 and "cannot be written" in result.stderr
+    assert [p.name for p in here.iterdir()] == ["in.csv"]

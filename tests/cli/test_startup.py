@@ -1,0 +1,66 @@
+"""Start-up stays light, and `size` reads no more of the catalogs than it needs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from sheetgen.cli import main
+
+HEAVY = ("pandas", "numpy", "openpyxl", "xlsxwriter", "weasyprint", "pydantic", "yaml", "jinja2")
+
+
+def loaded_after(code: str) -> list[str]:
+    script = f"import sys, json\n{code}\nprint(json.dumps([m for m in {HEAVY!r} if m in sys.modules]), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    found = json.loads(done.stderr.splitlines()[-1])
+    assert isinstance(found, list)
+    return found
+
+
+def test_importing_sheetgen_loads_nothing_heavy() -> None:
+    assert loaded_after("import sheetgen; sheetgen.__version__") == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["build", "--help"], ["size", "--help"], ["--version"]])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    code = f"from sheetgen.cli import main\ntry: main({arguments!r})\nexcept SystemExit as end: assert end.code == 0"
+    assert loaded_after(code) == []
+
+
+def test_size_loads_no_pandas() -> None:
+    assert loaded_after("import sheetgen; sheetgen.size(model='8b')") == ["numpy", "pydantic", "yaml"]
+
+
+def test_size_opens_one_model_and_one_gpu() -> None:
+    script = (
+        "import sys, json\nopened = []\n"
+        "def note(event, arguments):\n"
+        "    if event == 'open' and isinstance(arguments[0], str) and '/catalogs/' in arguments[0]:\n"
+        "        opened.append(arguments[0].split('/catalogs/')[1])\n"
+        "import sheetgen.api\nsys.addaudithook(note)\n"
+        "sheetgen.api.size(model='meta-llama/Llama-3.1-70B-Instruct', gpu='h200')\nprint(json.dumps(sorted(opened)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    opened = json.loads(done.stdout)
+    assert [f for f in opened if f.startswith(("models/", "gpus/"))] == [
+        "gpus/nvidia-h200-sxm5-141gb.yaml",
+        "models/llama-3.1-70b.yaml",
+    ]
+    assert not [f for f in opened if f.startswith("instances/")]
+
+
+def test_python_m_sheetgen() -> None:
+    command = [sys.executable, "-m", "sheetgen", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("sheetgen 0.")
+
+
+def test_every_command_has_help_with_an_example(run) -> None:  # type: ignore[no-untyped-def]
+    for name in main.commands:
+        text = run(name, "--help").output
+        assert f"  sheetgen {name} " in text or f"  sheetgen {name}\n" in text, f"{name}: no example"
+        assert "--json" in text and "--catalogs" in text and "--quiet" in text, name
+    assert list(main.commands) == ["build", "recommend", "size", "explain", "list", "show", "check"]

@@ -1,0 +1,31 @@
+"""Questions answered and drawn as pages, for the tests of the page."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from sheetgen.catalog import Catalog
+from sheetgen.recommend import Solution, solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.one_page import OnePage
+
+THREE = "8b,70b,405b"
+FIVE = "8b,70b,405b,qwen3.6-27b,gpt-oss-120b"
+AS_OF = "2026-11-20"
+
+
+@cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+@cache
+def answered(models: str = THREE, **options: Any) -> Solution:
+    return solve(ask(catalog(), {"models": models, "as_of": AS_OF, **options}))
+
+
+@cache
+def page(models: str = THREE, **options: Any) -> OnePage:
+    return build_page(answered(models, **options), catalog())

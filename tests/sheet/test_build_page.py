@@ -1,0 +1,235 @@
+"""The page from real answers: every row is there, and every word says what the answer says."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import pytest
+from pages import FIVE, THREE, answered, catalog, page
+
+from sheetgen.recommend import Solution
+from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.fit import headline_rows
+from sheetgen.sheet.one_page import OnePage
+
+STATUSES = {"fits", "tight", "none", "over"}
+
+
+def texts(value: Any) -> list[str]:
+    """Every text on a page."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, tuple):
+        return [t for v in value for t in texts(v)]
+    if dataclasses.is_dataclass(value):
+        return [t for f in dataclasses.fields(value) for t in texts(getattr(value, f.name))]
+    return []
+
+
+@pytest.mark.parametrize("models", [THREE, FIVE])
+def test_every_row_is_there(models: str) -> None:
+    n, drawn = len(models.split(",")), page(models)
+    assert len(drawn.cards) == len(drawn.models) == len(drawn.bars) == n
+    assert len(drawn.matrix) == 3 and all(len(b.rows) == 4 for b in drawn.matrix)
+    assert all(len(r.cells) == n for b in drawn.matrix for r in b.rows)
+    assert [(b.workload, r.tier) for b in drawn.matrix for r in b.rows if r.headline] == [("RAG", "32")]
+    assert len(drawn.fingerprints) == 7
+    assert 3 * (n - 1) <= len(drawn.levers) <= 3 * n
+    assert all(t.strip() == t and "nan" not in t.lower().split() and "None" not in t for t in texts(drawn))
+
+
+@pytest.mark.parametrize("models", [THREE, FIVE])
+def test_matrix_says_what_the_answer_says(models: str) -> None:
+    solved, drawn = answered(models), page(models)
+    for row, cell in enumerate(solved.question.cells):
+        shown = drawn.matrix[cell.workload].rows[cell.tier].cells[cell.model]
+        choice = solved.choices[row]
+        assert shown.status in STATUSES and shown.monthly_usd == choice.monthly_usd
+        assert shown.status == ("tight" if choice.headroom_fraction < 0.10 else "fits")
+        assert shown.kv == f"{shown.kv_bytes / 2**30:,.1f}" or shown.kv_bytes * 10 / 2**30 % 1 == 0.5
+        assert shown.rent.startswith(f"{choice.n_instances:,} × ")
+        gpus = choice.n_instances * solved.candidate(choice.slot or 0).gpu_count
+        assert shown.hardware.startswith(f"{gpus:,}× ")
+
+
+def test_card_of_the_headline() -> None:
+    solved = answered(THREE, gpus="h100", providers="aws")
+    row = headline_rows(solved)[1]
+    choice, card = solved.choices[row], page(THREE, gpus="h100", providers="aws").cards[1]
+    assert card.model == "Llama 3.1 70B" and card.fits
+    assert card.rent == "1 × p5.48xlarge" and card.provider == "AWS, us-east-1"
+    assert card.monthly == f"${choice.monthly_usd:,.0f}"
+    assert card.hardware == "8× H100 SXM, TP 4, 2 replicas"
+    assert card.memory == "2 × 131.4 GiB weights + 160.0 GiB KV cache"
+    held = choice.n_replicas * choice.sequences_per_replica
+    assert card.headroom.startswith(f"room for {held} requests, ")
+    assert re.fullmatch(r"then \d+× H100 SXM on AWS: \$[\d,]+ \(\+\d+%\)", card.runner_up) or card.runner_up == (
+        "no other GPU or provider holds it"
+    )
+
+
+def test_runner_up_costs_more_and_stages_are_said() -> None:
+    drawn = page(THREE)
+    assert "PP 2" in drawn.cards[2].hardware and "PP" not in drawn.cards[0].hardware
+    assert all(re.search(r": \$[\d,]+ \(\+\d+%\)$", c.runner_up) for c in drawn.cards)
+
+
+def test_bars_hold_what_is_on_the_gpus() -> None:
+    solved, drawn = answered(FIVE), page(FIVE)
+    for row, bar in zip(headline_rows(solved), drawn.bars, strict=True):
+        needed = bar.weights_bytes + bar.kv_bytes + bar.overhead_bytes
+        assert bar.capacity_bytes is not None and 0.4 * bar.capacity_bytes < needed < bar.capacity_bytes
+        replicas = solved.choices[row].n_replicas
+        weights = solved.models["weights_bytes"][solved.question.cells[row].model]
+        assert bar.weights_bytes == replicas * weights
+        assert (f"{replicas} × " in bar.weights) == (replicas > 1)
+    assert drawn.bars[1].capacity == "342.0 GiB on 4× RTX PRO 6000"
+
+
+def test_an_mla_cache_is_copied_to_every_rank() -> None:
+    drawn = page("deepseek-v3")
+    (bar,) = drawn.bars
+    assert bar.kv == "2 × 34.3" and bar.kv_bytes == 2 * 32 * 16384 * 70272
+    assert drawn.models[0].attention == "MLA, 576 wide" and drawn.models[0].full_attention_per_token == "–"
+
+
+def test_units_are_named_and_differ() -> None:
+    gib, gb = page("70b"), page("70b", units="gb")
+    assert (gib.unit, gb.unit) == ("GiB", "GB")
+    assert gib.models[0].weights_bf16 == "131.4" and gb.models[0].weights_bf16 == "141.1"
+    assert gib.models[0].kv_per_token == "320.0 KiB" and gb.models[0].kv_per_token == "327.7 kB"
+    assert gib.cards[0].memory == "131.4 GiB weights + 160.0 GiB KV cache"
+    assert gb.cards[0].memory == "141.1 GB weights + 171.8 GB KV cache"
+    assert gib.matrix[1].rows[1].cells[0].kv == "160.0" and gb.matrix[1].rows[1].cells[0].kv == "171.8"
+    assert not [t for t in texts(gb) if re.search(r"\d (GiB|MiB|KiB)", t) and "a batched element" not in t]
+
+
+def test_money_is_short_in_the_matrix_and_whole_on_the_cards() -> None:
+    drawn = page(THREE)
+    short = [c.monthly for b in drawn.matrix for r in b.rows for c in r.cells]
+    assert all(re.fullmatch(r"\$(\d{1,3}|\d{1,3}\.\dk|\d+\.\d\dM)", m) for m in short)
+    assert all(re.fullmatch(r"\$\d{1,3}(,\d{3})*", c.monthly) for c in drawn.cards)
+
+
+def test_families_say_their_attention() -> None:
+    drawn = page("8b,qwen3.6-27b,gpt-oss-120b,llama-2-7b,llama-4-scout-17b-16e,falcon-7b")
+    assert [m.attention for m in drawn.models] == [
+        "GQA, 8 of 32 heads",
+        "16 of 64 layers grow, 48 keep a state",
+        "18 of 36 layers windowed (128)",
+        "MHA, 32 heads",
+        "36 of 48 layers chunked (8k)",
+        "MQA, 1 of 71 heads",
+    ]
+    assert [m.ratio for m in drawn.models][:4] == ["4.0× less", "24.0× less", "16.0× less", "the same"]
+    assert drawn.models[1].note == "and 147 MiB of state a request"
+    assert drawn.models[2].note == "and 36.0 KiB a token inside the window"
+    assert [m.weights_used for m in drawn.models][2] == "mxfp4"
+
+
+def test_a_context_over_the_limit_says_so() -> None:
+    drawn = page("llama-2-7b,8b")
+    cells = [r.cells[0] for b in drawn.matrix for r in b.rows]
+    assert [c.status == "over" for c in cells] == [False] * 4 + [True] * 8
+    over = cells[-1]
+    assert (over.word, over.kv, over.rent, over.monthly, over.monthly_usd) == ("over 4k", "–", "–", "–", None)
+    card = drawn.cards[0]
+    assert not card.fits and card.rent == "over the model's 4k" and card.hardware == "16k asked, 4k allowed"
+    assert card.monthly == "–" and drawn.bars[0].capacity_bytes is None
+    assert not [lever for lever in drawn.levers if lever.model == "Llama 2 7B"]
+
+
+def test_nothing_fits_is_said_and_has_no_price() -> None:
+    drawn = page("qwen3.8-2.4t-a95b", gpus="l4")
+    assert {c.status for b in drawn.matrix for r in b.rows for c in r.cells} == {"none"}
+    card = drawn.cards[0]
+    assert not card.fits and (card.rent, card.monthly) == ("nothing fits", "–")
+    assert card.hardware == "no candidate holds weights and one request"
+    assert drawn.instances == () and drawn.bars[0].capacity == "nothing fits"
+    assert [f.here for f in drawn.fingerprints] == [""] * 7
+    assert all(lever.saving in ("no change", "now fits") for lever in drawn.levers)
+
+
+def test_a_precision_that_no_candidate_runs_is_the_reason() -> None:
+    drawn = page("70b", kv_cache_dtype="fp8", gpus="t4")
+    assert drawn.cards[0].hardware == "no candidate runs bf16 weights with a fp8 KV cache"
+
+
+def test_levers_are_other_answers_in_order_of_what_they_save() -> None:
+    drawn = page(THREE)
+    asked = answered("70b", weight_dtype="fp8", kv_cache_dtype="fp8")
+    both = next(v for v in drawn.levers if v.model == "Llama 3.1 70B" and v.change == "FP8 weights and KV cache")
+    row = headline_rows(asked)[0]
+    assert both.monthly == f"${asked.choices[row].monthly_usd:,.0f}" and both.saving.startswith("−")
+    base = {c.model: float(c.monthly[1:].replace(",", "")) for c in drawn.cards}
+    saved = [base[v.model] - float(v.monthly[1:].replace(",", "")) for v in drawn.levers]
+    first, others = saved[:3], saved[3:]
+    assert {v.model for v in drawn.levers[:3]} == set(base), "the best change of each model comes first"
+    assert first == sorted(first, reverse=True) and others == sorted(others, reverse=True)
+    assert [v.change for v in page("gpt-oss-120b").levers] == ["FP8 KV cache"]
+    assert page("70b", weight_dtype="fp8", kv_cache_dtype="fp8").levers == ()
+
+
+def test_instances_are_those_recommended_with_their_prices() -> None:
+    solved, drawn = answered(THREE), page(THREE)
+    used = {solved.candidate(c.slot).instance for c in solved.choices if c.slot is not None}
+    assert {i.instance for i in drawn.instances} == used
+    loads = [int(i.used_for.split()[0]) if i.used_for.endswith(("load", "loads")) else 1 for i in drawn.instances]
+    assert sum(loads) == 36
+    first = drawn.instances[0]
+    assert first.instance == "aws/g7e.2xlarge" and first.hourly == "$3.36" and first.memory == "95.0 GiB"
+    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", first.price_date)
+
+
+@pytest.mark.parametrize("day,stale", [("2027-01-16", False), ("2027-01-17", True)])
+def test_prices_are_stale_after_180_days(day: str, stale: bool) -> None:
+    row = next(i for i in page("8b", as_of=day).instances if i.price_date == "2026-07-20")
+    assert row.stale is stale
+
+
+def test_the_banner_has_the_oldest_date_of_all_candidates() -> None:
+    drawn = page(THREE, providers="aws")
+    assert drawn.price_banner == "on-demand prices, the oldest of 2026-07-20"
+    assert page(THREE, providers="aws", as_of="2027-06-01").price_banner.endswith("older than 180 days")
+    assert page(THREE).as_of == "2026-11-20"
+
+
+def test_left_out_adds_up() -> None:
+    question = answered(THREE).question
+    sentence = page(THREE).left_out
+    numbers = [int(n) for n in re.findall(r"(?:: |, )(\d+) ", sentence)]
+    assert sum(numbers) == sum(count for _, count in question.left_out)
+    assert sentence.startswith(f"{len(question.candidates)} candidates")
+
+
+def test_assumptions_have_the_values_in_use() -> None:
+    usual = " ".join(page("70b").assumptions)
+    for words in ("vLLM 0.19.0", "utilization 0.90", "blocks of 16", "730 hours", "charged 100%", "hits: 0%"):
+        assert words in usual
+    other = " ".join(
+        page(
+            "70b", active_fraction=0.25, average_context_fraction=0.5, hours_per_month=744, spare_replicas=1,
+            prefix_cache_hit_fraction=0.125, gpu_memory_utilization=0.85, kv_allocation="reserved",
+        ).assumptions
+    )  # fmt: skip
+    for words in (
+        "utilization 0.85", "744 hours", "at the peak: 25%", "charged 50%", "hits: 12.5%", "(N+1): 1", "reserved at",
+    ):  # fmt: skip
+        assert words in other
+    assert "25% of the users in flight" in page("70b", active_fraction=0.25).precision_line
+
+
+def test_sources_link_only_to_the_web() -> None:
+    drawn = page("8b,c4ai-command-r7b-12-2024")
+    links = [s.url for s in drawn.sources if s.url]
+    assert links and all(link.startswith("https://") for link in links)
+    assert any("huggingface.co" in link for link in links)
+    assert any("AWS prices: " in s.text for s in drawn.sources)
+
+
+def test_the_same_answer_gives_the_same_page() -> None:
+    solved: Solution = answered(FIVE)
+    again: OnePage = build_page(solved, catalog())
+    assert again == page(FIVE)

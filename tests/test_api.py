@@ -1,0 +1,341 @@
+"""What programs call: the keys are a contract, a point equals the row of a frame, the known figures come out."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import time
+from typing import Any
+
+import pandas
+import pytest
+
+import sheetgen
+from sheetgen.catalog import Catalog
+from sheetgen.errors import CatalogError, ScenarioError
+
+INPUTS = [
+    "model",
+    "gpu",
+    "engine",
+    "engine_version",
+    "weight_dtype",
+    "kv_cache_dtype",
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "expert_parallel_size",
+    "gpu_memory_utilization",
+    "max_model_len",
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "block_size",
+    "context_tokens",
+    "concurrent_requests",
+    "input_tokens",
+    "output_tokens",
+    "prefix_cache_hit_fraction",
+    "draft_model",
+]
+RESULTS = [
+    "n_params",
+    "n_params_active",
+    "weights_bytes",
+    "weights_bytes_per_gpu",
+    "activation_bytes_per_gpu",
+    "non_torch_bytes_per_gpu",
+    "cuda_graph_bytes_per_gpu",
+    "gpu_memory_bytes",
+    "kv_pool_bytes_per_gpu",
+    "kv_bytes_per_token",
+    "kv_bytes_per_token_per_gpu",
+    "state_bytes_per_sequence",
+    "kv_bytes_per_sequence",
+    "kv_bytes_per_sequence_steady",
+    "kv_bytes",
+    "kv_tokens",
+    "max_concurrency",
+    "max_context_tokens_that_fit",
+    "fits",
+    "verdict",
+    "short_by_bytes",
+    "min_gpus",
+    "ttft_seconds",
+    "tpot_seconds",
+    "output_tokens_per_second",
+    "output_tokens_per_second_per_gpu",
+    "bound_by",
+    "error",
+]
+MORE = ("average_context_fraction", "kv_allocation", "hybrid_kv_manager", "model_id", "gpu_id")
+SPEED = ("ttft_seconds", "tpot_seconds", "output_tokens_per_second", "output_tokens_per_second_per_gpu", "bound_by")
+
+
+def test_the_keys_of_size_are_the_contract() -> None:
+    answer = sheetgen.size(model="70b")
+    assert set(answer) == {*INPUTS, *RESULTS, *MORE}
+    assert json.loads(json.dumps(answer, allow_nan=False)) == answer
+    for name, value in answer.items():
+        if "bytes" in name or name.startswith(("n_params", "kv_tokens", "max_context")):
+            assert type(value) is int or (name == "short_by_bytes"), name
+    assert all(answer[name] is None for name in (*SPEED, "error"))
+    assert type(answer["fits"]) is bool
+
+
+def test_defaults_used_are_in_the_answer() -> None:
+    answer = sheetgen.size(model="70b", context="16k")
+    assert answer["gpu"] == "h100" and answer["engine_version"] == "0.19.0"
+    assert (answer["weight_dtype"], answer["kv_cache_dtype"]) == ("bf16", "bf16")
+    assert (answer["max_model_len"], answer["input_tokens"], answer["output_tokens"]) == (16384, 15360, 1024)
+    assert (answer["max_num_seqs"], answer["max_num_batched_tokens"], answer["block_size"]) == (1024, 8192, 16)
+    small = sheetgen.size(model="70b", context=1001)
+    assert (small["input_tokens"], small["output_tokens"]) == (501, 500)
+    assert sheetgen.size(model="deepseek-v3")["weight_dtype"] == "fp8"
+    assert sheetgen.size(model="deepseek-v3")["kv_cache_dtype"] == "bf16"
+
+
+KV_PER_TOKEN = {
+    "8b": (131_072, 0),
+    "70b": (327_680, 0),
+    "405b": (516_096, 0),
+    "deepseek-v3": (70_272, 0),
+    "qwen3.6-27b": (65_536, 153_944_064),
+    "nemotron-3-nano-30b-a3b": (6_144, None),
+    "gpt-oss-120b": (36_864, 0),
+}
+
+
+@pytest.mark.parametrize("model", KV_PER_TOKEN)
+def test_published_kv_bytes_per_token(model: str) -> None:
+    per_token, state = KV_PER_TOKEN[model]
+    answer = sheetgen.size(model=model, kv_cache_dtype="bf16")
+    assert answer["kv_bytes_per_token"] == per_token
+    assert answer["state_bytes_per_sequence"] == state if state is not None else answer["state_bytes_per_sequence"] > 0
+
+
+def test_published_walk_of_a_70b() -> None:
+    def kv(context: int) -> int:
+        value = sheetgen.size(model="70b", weight_dtype="fp8", kv_cache_dtype="fp8", context=context, users=64)[
+            "kv_bytes"
+        ]
+        assert isinstance(value, int)
+        return value
+
+    assert kv(6000) == pytest.approx(64e9, rel=0.02)
+    assert kv(3008) * 2 == kv(6016) and kv(12032) == 2 * kv(6016)  # whole blocks of 16
+
+
+@pytest.mark.parametrize(
+    ("inputs", "fits", "words"),
+    [
+        ({"users": 27}, True, "fits: room for 27 requests of 16,384 tokens; request 28 does not fit."),
+        ({"users": 28}, False, "GiB short on 4x H100 SXM; room for 27 requests of 16,384 tokens, 28 asked for."),
+        (
+            {"tensor_parallel_size": 1},
+            False,
+            "the weights alone need 131.4 GiB of each GPU, and the engine may use 71.3",
+        ),
+        ({"tensor_parallel_size": 2, "context": 4096, "max_model_len": 131072}, False, "the engine does not start"),
+        (
+            {"gpu": "a10", "weight_dtype": "nvfp4", "kv_cache_dtype": "int8"},
+            False,
+            "NVIDIA A10 keeps no KV cache in int8. It keeps bf16,",
+        ),
+        ({"gpu": "b300", "context": 64, "users": 1025}, False, "max_num_seqs admits 1,024 of 1,025 requests"),
+        ({"gpu": "b300", "context": 64, "users": 1024}, True, "which is max_num_seqs; memory would hold"),
+        ({"gpu": "gaudi3", "users": 1}, True, "The memory of Gaudi 3 is assumed ("),
+        ({"gpu": "mi300x", "weight_dtype": "nvfp4"}, False, "does not run nvfp4 weights. It runs bf16,"),
+    ],
+)
+def test_verdicts_say_why_with_numbers(inputs: dict[str, Any], fits: bool, words: str) -> None:
+    base = {"model": "70b", "gpu": "h100", "tensor_parallel_size": 4, "context": "16k"}
+    answer = sheetgen.size(**{**base, **inputs})
+    assert answer["fits"] is fits and words in answer["verdict"], answer["verdict"]
+    assert (answer["short_by_bytes"] is None) is fits
+    assert answer["verdict"].startswith("fits: " if fits else "does not fit: ")
+
+
+def test_shortage_is_the_whole_replicas_and_exact() -> None:
+    answer = sheetgen.size(model="70b", tensor_parallel_size=4, context="16k", users=28)
+    need = 4 * (28 * answer["kv_bytes_per_sequence"] // 4 - answer["kv_pool_bytes_per_gpu"])
+    assert answer["short_by_bytes"] == need
+    assert sheetgen.size(model="8b", gpu="mi300x", weight_dtype="nvfp4")["min_gpus"] is None
+    assert sheetgen.size(model="deepseek-v3", gpu="t4")["fits"] is False
+
+
+def test_short_and_long_spellings() -> None:
+    assert sheetgen.size(model="8b", context="4k", users=3) == sheetgen.size(
+        model="8b", context_tokens=4096, concurrent_requests="3"
+    )
+    with pytest.raises(ScenarioError, match="given twice"):
+        sheetgen.size(model="8b", context=1, context_tokens=2)
+    with pytest.raises(ScenarioError, match="Did you mean tensor_parallel_size"):
+        sheetgen.size(model="8b", tensor_parallel=2)
+    with pytest.raises((ScenarioError, CatalogError), match="not in the catalogs"):
+        sheetgen.size(model=["8b"])
+
+
+def random_rows(n_rows: int, seed: int) -> pandas.DataFrame:
+    rng = random.Random(seed)
+    models = [
+        "70b",
+        "8b",
+        "gemma-3-27b",
+        "deepseek-v3",
+        "gpt-oss-120b",
+        "qwen3.6-27b",
+        "nemotron-3-nano-30b-a3b",
+        "nope",
+    ]
+    gpus = ["h100", "h200", "l4", "b200", "a10", "mi300x", None, "spark", "h1000"]
+    rows = [
+        {
+            "note": f"row {i}",
+            "model": rng.choice(models),
+            "gpu": rng.choice(gpus),
+            "weight_dtype": rng.choice([None, "auto", "fp8", "nvfp4", "int4"]),
+            "kv_cache_dtype": rng.choice([None, "fp8", "int8", "bf16"]),
+            "engine_version": rng.choice([None, "0.19.0", "0.22.0"]),
+            "tensor_parallel_size": rng.choice([1, 2, 4, 8, None]),
+            "pipeline_parallel_size": rng.choice([1, 1, 1, 2, 3]),
+            "data_parallel_size": rng.choice([1, 1, 1, 2, 3]),
+            "context_tokens": rng.choice([None, rng.randint(1, 30_000), rng.randint(1, 200_000), 0, 2.5]),
+            "max_model_len": rng.choice([None, None, None, 131_072]),
+            "concurrent_requests": rng.choice([None, rng.randint(1, 3_000)]),
+            "max_num_seqs": rng.choice([None, None, rng.randint(1, 600)]),
+            "gpu_memory_utilization": rng.choice([None, rng.uniform(0.5, 1)]),
+            "prefix_cache_hit_fraction": rng.choice([None, rng.random()]),
+            "draft_model": rng.choice([None, None, None, "eagle3-llama-3.x-70b"]),
+            "kv_allocation": rng.choice([None, None, "reserved"]),
+        }
+        for i in range(n_rows)
+    ]
+    return pandas.DataFrame(rows, index=[f"i{i // 2}" for i in range(n_rows)])
+
+
+def same(left: Any, right: Any) -> bool:
+    if right is None or (isinstance(right, float) and math.isnan(right)):
+        return left is None
+    return bool(left == right)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_frame_equals_its_rows(seed: int) -> None:
+    frame = random_rows(250, seed)
+    sized = sheetgen.size_frame(frame)
+    assert sized.index.equals(frame.index) and list(sized["note"]) == list(frame["note"])
+    assert list(sized.columns)[: len(frame.columns)] == list(frame.columns)
+    failed = 0
+    for given, row in zip(frame.to_dict("records"), sized.to_dict("records"), strict=True):
+        inputs = {str(k): v for k, v in given.items() if k != "note" and v is not None and v == v}
+        try:
+            answer = sheetgen.size(**inputs)
+        except (ScenarioError, CatalogError) as error:
+            failed += 1
+            assert row["error"] == " ".join(" ".join(error.problems).split("\n"))
+            assert row["verdict"] is None and math.isnan(row["weights_bytes"])
+            continue
+        different = {k: (v, row[k]) for k, v in answer.items() if not same(v, row[k])}
+        assert different == {}, inputs
+    assert 20 < failed < 220
+    assert sized["fits"].eq(True).sum() > 20
+
+
+def test_dtypes_of_a_frame() -> None:
+    sized = sheetgen.size_frame(pandas.DataFrame({"model": ["8b", "x"], "keep": [7, 8]}, index=[5, 5]))
+    texts = {"model", "gpu", "engine", "engine_version", "weight_dtype", "kv_cache_dtype", "draft_model"}
+    texts |= {"kv_allocation", "verdict", "error", "bound_by", "fits", "model_id", "gpu_id"}
+    for name in (*INPUTS, *RESULTS, *MORE):
+        assert sized[name].dtype == (object if name in texts else float), name
+    assert list(sized["keep"]) == [7, 8] and sized["keep"].dtype == int
+    assert list(sized.index) == [5, 5]
+    assert sized["max_num_seqs"].iloc[0] == 1024
+
+
+def test_frames_of_no_rows_of_errors_only_and_of_short_spellings() -> None:
+    empty = sheetgen.size_frame(pandas.DataFrame({"model": []}))
+    assert len(empty) == 0 and set(RESULTS) <= set(empty.columns)
+    failed = sheetgen.size_frame(pandas.DataFrame({"model": ["x"], "context": ["?"]}))
+    assert "context_tokens is '?'" in failed["error"].iloc[0] and "'x' is not in" in failed["error"].iloc[0]
+    short = sheetgen.size_frame(pandas.DataFrame({"model": ["8b"], "context": ["16k"], "users": [4]}))
+    assert short["context_tokens"].iloc[0] == 16384 and short["concurrent_requests"].iloc[0] == 4
+    assert short["context"].iloc[0] == "16k"
+
+
+def test_sizing_what_came_out_changes_nothing() -> None:
+    once = sheetgen.size_frame(random_rows(60, 3))
+    good = once[once["error"].isna()]
+    pandas.testing.assert_frame_equal(sheetgen.size_frame(good), good)
+
+
+def test_a_frame_is_much_faster_than_its_rows() -> None:
+    frame = random_rows(250, 4)
+    many = pandas.concat([frame] * 40, ignore_index=True)
+    start = time.perf_counter()
+    sheetgen.size_frame(many)
+    per_row = (time.perf_counter() - start) / len(many)
+    start = time.perf_counter()
+    for _ in range(10):
+        sheetgen.size(model="70b")
+    assert (time.perf_counter() - start) / 10 > 30 * per_row
+
+
+def test_recommend_is_the_record_of_one_cell() -> None:
+    answer = sheetgen.recommend(model="70b", context="16k", users=200, as_of="2026-11-20")
+    top = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources"}
+    assert set(answer) == top | set(answer["cells"][0]) and len(answer["cells"]) == 1
+    assert answer["concurrent_requests"] == 200 and answer["inputs"]["users"] == 200
+    assert answer["n_gpus"] == answer["n_replicas"] * answer["tensor_parallel_size"] * answer["pipeline_parallel_size"]
+    assert answer["n_replicas"] * answer["sequences_per_replica"] >= 200
+    assert answer["instance"] not in [w["instance"] for w in answer["why_not"]]
+    assert len(answer["why_not"]) == len(answer["candidates"]) - 1
+    assert json.loads(json.dumps(answer, allow_nan=False)) == answer
+
+
+def test_users_are_in_flight_by_the_active_fraction() -> None:
+    third = sheetgen.recommend(model="8b", users=10, active_fraction=0.33)
+    assert third["concurrent_requests"] == 4 and third["inputs"]["active_fraction"] == 0.33
+    assert sheetgen.recommend(model="8b")["context_tokens"] == 4096
+    huge = sheetgen.recommend(model="8b", users=50_000_000)
+    assert huge["verdict"] == "fits" and huge["n_replicas"] * huge["sequences_per_replica"] >= 50_000_000
+
+
+def test_recommend_says_what_it_does_not_know() -> None:
+    with pytest.raises(ScenarioError, match="Did you mean providers"):
+        sheetgen.recommend(model="8b", provider="aws")
+    with pytest.raises(ScenarioError, match="over the 131,072 that"):
+        sheetgen.recommend(model="8b", context="129k")
+    with pytest.raises(ScenarioError, match="Name one"):
+        sheetgen.recommend(users=3)
+
+
+def test_recommend_agrees_with_size() -> None:
+    """The recommended replica, sized on its own, holds what recommend says, and no more."""
+    checked = 0
+    for model, context, users in (
+        ("8b", "4k", 40),
+        ("70b", "16k", 200),
+        ("gpt-oss-120b", "32k", 64),
+        ("405b", "8k", 9),
+    ):
+        answer = sheetgen.recommend(model=model, context=context, users=users)
+        if answer["pipeline_parallel_size"] > 1:
+            continue
+        point = {
+            "model": model,
+            "gpu": answer["gpu"],
+            "tensor_parallel_size": answer["tensor_parallel_size"],
+            "context": context,
+        }
+        held = answer["sequences_per_replica"]
+        assert sheetgen.size(**point, users=held)["fits"] is True
+        assert sheetgen.size(**point, users=held + 1)["fits"] is False
+        checked += 1
+    assert checked >= 3
+
+
+def test_all_models_can_be_sized() -> None:
+    served = [m.id for m in Catalog().models() if m.kind != "draft"]
+    sized = sheetgen.size_frame(pandas.DataFrame({"model": served, "context_tokens": [512] * len(served)}))
+    assert sized["error"].isna().all() and (sized["kv_bytes_per_token"] > 0).sum() > 100

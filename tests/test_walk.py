@@ -1,0 +1,55 @@
+"""A 70B at FP8 with 64 in flight at 3,000, 6,000 and 12,000 tokens: KV halves and doubles, the GPUs move."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from brute_force import answer
+from walk import CONTEXTS, DOCS, Step, files, steps
+
+from sheetgen.catalog import Catalog
+
+KV_BYTES_PER_TOKEN = 2 * 80 * 8 * 128 * 1
+USERS = 64
+
+
+@pytest.fixture(scope="module")
+def walk() -> list[Step]:
+    return steps(Catalog())
+
+
+def test_the_kv_cache_halves_and_doubles(walk: list[Step]) -> None:
+    less, base, more = (step.kv_bytes for step in walk)
+    assert base == USERS * 6_000 * KV_BYTES_PER_TOKEN  # 375 whole blocks of 16 tokens
+    assert more == 2 * base
+    assert less == USERS * 3_008 * KV_BYTES_PER_TOKEN  # 3,000 tokens take 188 blocks
+    assert less == pytest.approx(base / 2, rel=0.003)
+    assert len({step.weights_bytes for step in walk}) == 1
+
+
+def test_the_recommended_gpus_move(walk: list[Step]) -> None:
+    money = [step.monthly_usd for step in walk]
+    assert money[0] < money[1] < money[2]
+    assert len({step.fit.candidate.instance for step in walk}) == 3
+    gpus = [step.fit.gpus_used for step in walk]
+    assert gpus[0] <= gpus[1] < gpus[2]
+
+
+@pytest.mark.parametrize("position", range(3))
+def test_each_step_equals_the_brute_force(walk: list[Step], position: int) -> None:
+    found = answer("llama-3.1-70b", CONTEXTS[position], USERS, "fp8", "fp8")
+    assert found is not None
+    best, step = found[0], walk[position]
+    assert (best.offer.instance, best.tp, best.replicas, best.instances) == (
+        step.fit.candidate.instance,
+        step.fit.tensor_parallel_size,
+        step.fit.choice.n_replicas,
+        step.fit.choice.n_instances,
+    )
+
+
+def test_the_docs_are_fresh() -> None:
+    for name, text in files(Catalog()).items():
+        assert (DOCS / name).read_text(encoding="utf-8") == text, f"docs/{name} is old: python tests/walk.py"
+    ElementTree.fromstring((DOCS / "walk.svg").read_text(encoding="utf-8"))

@@ -1,0 +1,148 @@
+"""The page as Markdown: all of it is there, and hostile text stays text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from page_sample import page_of
+
+from sheetgen.sheet.one_page import OnePage, Source
+from sheetgen.writers.markdown import plain, write_markdown
+
+HOSTILE = (
+    "a | b | c",
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[click](javascript:alert(1))",
+    "![x](https://evil.example/x.png)",
+    "`rm -rf /`",
+    "**bold** _under_ ~~gone~~ __more__",
+    "https://evil.example/path",
+    "www.evil.example",
+    "# heading",
+    "- item",
+    "+ item",
+    "1. item",
+    "1) item",
+    "===",
+    "> quote",
+    "&lt;b&gt; &amp;",
+    "back\\slash\\",
+    "line\nbreak\r\nand\ttab",
+    "<!-- comment -->",
+    "bell\x07 and\u202eright to left\u200b",
+    "{{ jinja }} {% raw %}",
+    "=cmd()",
+    "$x$",
+)
+
+
+def rendered(text: str) -> Any:
+    """The tokens of GitHub-flavoured Markdown, links in plain text recognised."""
+    markdown_it = pytest.importorskip("markdown_it")
+    return markdown_it.MarkdownIt("gfm-like", {"linkify": False}).parse(text)
+
+
+def kinds(tokens: Any) -> set[str]:
+    return {t.type for token in tokens for t in (token, *(token.children or ()))}
+
+
+@pytest.fixture(scope="module")
+def page() -> OnePage:
+    return page_of(3)
+
+
+def test_everything_is_there(page: OnePage) -> None:
+    text = write_markdown(page)
+    assert text.startswith("# LLM serving sizing sheet\n") and text.endswith("\n") and "\n\n\n" not in text
+    for card in page.cards:
+        row = next(line for line in text.splitlines() if line.startswith(f"| {card.model} | {card.rent}"))
+        assert card.monthly in row and card.runner_up in row
+    for block in page.matrix:
+        assert f"### {block.workload} {block.context} (" in text
+    tiers = ("| 1 |", "| 32 |", "| ◆ 32 |", "| 128 |", "| 1,024 |")
+    assert sum(line.startswith(tiers) for line in text.splitlines()) == 12
+    for fingerprint in page.fingerprints:
+        assert fingerprint.where in text and fingerprint.here in text
+    assert text.count("\n- ") == len(page.assumptions) + len(page.sources)
+    assert "[GQA: arXiv:2305.13245](<https://arxiv.org/abs/2305.13245>)" in text
+
+
+def test_tables_have_as_many_cells_as_heads(page: OnePage) -> None:
+    for part in write_markdown(page).split("\n\n"):
+        if part.startswith("|"):
+            assert len({line.replace("\\|", "").count("|") for line in part.splitlines()}) == 1
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_shown_as_it_is(text: str) -> None:
+    line = plain(text)
+    assert "\n" not in line and "\r" not in line
+    tokens = rendered(line)
+    assert kinds(tokens) <= {"paragraph_open", "paragraph_close", "inline", "text", "text_special"}, kinds(tokens)
+    visible = "".join(t.content for token in tokens for t in token.children or ())
+    wanted = "".join(c for c in text if c not in "\x07\u202e\u200b")
+    assert visible == " ".join(wanted.split())
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_stays_in_its_cell(page: OnePage, text: str) -> None:
+    cards = (replace(page.cards[0], model=text, rent=text), *page.cards[1:])
+    fingerprints = tuple(replace(f, here=text, change=text) for f in page.fingerprints)
+    hostile = replace(
+        page, title=text, question=text, cards=cards, fingerprints=fingerprints, assumptions=(text,), left_out=text,
+        sources=(Source(text, text), Source(text)),
+    )  # fmt: skip
+    tokens = rendered(write_markdown(hostile))
+    clean = rendered(write_markdown(page))
+    assert kinds(tokens) <= kinds(clean) | {"text_special"}
+    assert sum(t.type == "tr_open" for t in tokens) == sum(t.type == "tr_open" for t in clean)
+    assert sum(t.type == "td_open" for t in tokens) == sum(t.type == "td_open" for t in clean)
+    links = [t.attrs["href"] for token in tokens for t in token.children or () if t.type == "link_open"]
+    assert links == ([text] if text == "https://evil.example/path" else [])
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "file:///etc/passwd", "https://a b", "https://a>b", "data:x", "//evil", "https://"]
+)
+def test_only_web_addresses_become_links(page: OnePage, url: str) -> None:
+    text = write_markdown(replace(page, sources=(Source("a source", url),)))
+    assert "- a source\n" in text and "](<" not in text
+
+
+@pytest.mark.parametrize(
+    "text,shown",
+    [
+        ("gpu_memory_utilization", "gpu_memory_utilization"),
+        ("131.4 GiB", "131.4 GiB"),
+        ("azure/Standard_NC96ads_A100_v4", "azure/Standard_NC96ads_A100_v4"),
+        ("--max-model-len", "\\--max-model-len"),
+        ("", ""),
+    ],
+)
+def test_plain_names_are_not_escaped(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
+@pytest.mark.parametrize("text", ["https://evil.example", "ftp://evil.example", "see www.evil.example", "MAILTO:a@b.c"])
+def test_bare_addresses_are_broken_up_for_linkifiers(text: str) -> None:
+    line = plain(text)
+    assert "://" not in line.replace("\\:", "") and "www." not in line and "mailto:" not in line.lower()
+
+
+def test_loads_without_an_answer_have_no_price(page: OnePage) -> None:
+    block = page.matrix[0]
+    cells = block.rows[0].cells
+    none = replace(cells[0], status="none", word="nothing fits", rent="–", monthly="–", monthly_usd=None)
+    over = replace(none, status="over", word="over 4k", kv="–")
+    row = replace(block.rows[0], cells=(none, over, replace(cells[2], status="tight")))
+    text = write_markdown(replace(page, matrix=(replace(block, rows=(row,)),)))
+    (line,) = [line for line in text.splitlines() if line.startswith("| 1 |")]
+    assert "✗ nothing fits · KV" in line and "| ✗ over 4k |" in line and "· tight ·" in line
+
+
+def test_a_page_without_rows_has_no_empty_table(page: OnePage) -> None:
+    text = write_markdown(replace(page, instances=(), levers=()))
+    assert "| Instance | GPUs |" not in text and "| Change |" not in text
