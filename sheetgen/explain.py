@@ -73,6 +73,7 @@ class Derivation:
             "longest": estimate.evaluate(estimate.CHARGE, longest),
         }
         self.before_draft = values
+        self.steps: dict[tuple[str, str], Step] = {}
         self.origins = given.Origins(sized.points.names[0], typed, catalog)
 
     def value(self, name: str, reading: str = "point") -> Any:
@@ -84,6 +85,11 @@ class Derivation:
 
     def step(self, name: str, reading: str = "point") -> Step:
         """The derivation of `name`, down to what the catalogs and the question gave."""
+        if (name, reading) not in self.steps:
+            self.steps[name, reading] = self._step(name, reading)
+        return self.steps[name, reading]
+
+    def _step(self, name: str, reading: str) -> Step:
         again = READ_AGAIN.get(name)
         if again:
             inner = self.step(again[0], again[1])

@@ -49,6 +49,7 @@ class ChoiceDerivation:
         profile = solved.slots[slot].profile
         position = TENSOR_PARALLEL_SIZES.index(solved.tensor_parallel_size(slot))
         self.values: dict[str, Any] = {}
+        self.steps: dict[str, Step] = {}
         for table, at in (
             (solved.models, (cell.model,)),
             (solved.cells, (0,)),
@@ -62,6 +63,11 @@ class ChoiceDerivation:
 
     def step(self, name: str) -> Step:
         """The derivation of `name`, down to what the catalogs and the question gave."""
+        if name not in self.steps:
+            self.steps[name] = self._step(name)
+        return self.steps[name]
+
+    def _step(self, name: str) -> Step:
         formula = FORMULAS.get(READ_AS.get(name, name))
         if formula is None or any(i not in self.values for i in formula.inputs):
             origin = self._origin(name) if formula is None else given.Origin("computed", formula.summary)

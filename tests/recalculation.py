@@ -19,7 +19,7 @@ import signal
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,15 +74,24 @@ def _profile(attempt: int) -> str:
 
 def convert(path: Path, workdir: Path, target: str = XLSX, timeout: float = 120) -> Path:
     """`path` loaded, recalculated and saved by LibreOffice as `target`; a crash or a hang is retried once."""
+    return convert_all([path], workdir, target, timeout)[0]
+
+
+def convert_all(
+    paths: Sequence[Path], workdir: Path, target: str = XLSX, timeout: float = 120
+) -> list[Path]:
+    """The same for several files in one run of LibreOffice, whose start takes longer than a small workbook."""
     program = soffice()
     assert program, "LibreOffice is required here (SHEETGEN_REQUIRE_LIBREOFFICE=1) and not installed"
     folder = workdir / "libreoffice"
-    out = folder / f"{path.stem}.{target.split(':')[0]}"
-    out.unlink(missing_ok=True)
+    outs = [folder / f"{path.stem}.{target.split(':')[0]}" for path in paths]
+    assert len(set(outs)) == len(outs), "two files of one name would overwrite each other"
+    for out in outs:
+        out.unlink(missing_ok=True)
     said = ""
     for attempt in (0, 1):
         command = [program, f"-env:UserInstallation={_profile(attempt)}", "--headless", "--norestore"]
-        command += ["--convert-to", target, "--outdir", str(folder), str(path)]
+        command += ["--convert-to", target, "--outdir", str(folder), *map(str, paths)]
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
         )
@@ -91,9 +100,10 @@ def convert(path: Path, workdir: Path, target: str = XLSX, timeout: float = 120)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # soffice is a script: its children have to go too
             said, _ = process.communicate()
-        if process.returncode == 0 and out.exists():
-            return out
-    raise AssertionError(f"LibreOffice did not convert {path}: {said.strip() or 'it said nothing'}")
+        if process.returncode == 0 and all(out.exists() for out in outs):
+            return outs
+    names = ", ".join(path.name for path in paths)
+    raise AssertionError(f"LibreOffice did not convert {names}: {said.strip() or 'it said nothing'}")
 
 
 def recalculate(path: Path, workdir: Path) -> Path:

@@ -220,9 +220,8 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_frame_equals_its_rows(seed: int) -> None:
-    frame = random_rows(250, seed)
+def test_a_frame_equals_its_rows() -> None:
+    frame = random_rows(220, 1)
     sized = sheetgen.size_frame(frame)
     assert sized.index.equals(frame.index) and list(sized["note"]) == list(frame["note"])
     assert list(sized.columns)[: len(frame.columns)] == list(frame.columns)
@@ -238,7 +237,7 @@ def test_a_frame_equals_its_rows(seed: int) -> None:
             continue
         different = {k: (v, row[k]) for k, v in answer.items() if not same(v, row[k])}
         assert different == {}, inputs
-    assert 20 < failed < 220
+    assert 20 < failed < 200
     assert sized["fits"].eq(True).sum() > 20
 
 

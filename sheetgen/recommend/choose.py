@@ -55,5 +55,5 @@ def _verdict_without(solved: Solution, row: int) -> str:
     cell = solved.question.cells[row]
     if cell.over_limit:
         limit = solved.question.models[cell.model].model.max_context_tokens
-        return f"over the model's {short_tokens(limit)}"
+        return f"over the model's {short_tokens(limit or 0)}"
     return "nothing fits"

@@ -29,7 +29,7 @@ class Candidate:
     gpu_count: int
     purchase: str
     usd_per_hour: float
-    price_as_of: str
+    price_as_of: str | None  # None where nobody says when the price was read
     region: str
     source: str
     assumed_shape: bool = False

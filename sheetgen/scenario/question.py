@@ -13,8 +13,9 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.scenario import parse
-from sheetgen.scenario.candidates import PURCHASES, Candidate, Filters, select
+from sheetgen.scenario.candidates import Candidate, Filters, select
 from sheetgen.scenario.one_load import one_workload, over_limit, requests_in_flight
+from sheetgen.scenario.settings import Settings, settings_of
 
 TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)
 MAX_PIPELINE_PARALLEL_SIZE = 8
@@ -50,27 +51,6 @@ class Cell:
     input_tokens: int
     concurrent_requests: int
     over_limit: bool
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The inputs that hold for the whole sheet."""
-
-    weight_dtype: str = "auto"
-    kv_cache_dtype: str = "auto"
-    gpu_memory_utilization: float = 0.90
-    block_size: int = 16
-    hours_per_month: float = 730
-    active_fraction: float = 1.0
-    extra_headroom_fraction: float = 0.0
-    spare_replicas: int = 0
-    average_context_fraction: float = 1.0
-    prefix_cache_hit_fraction: float = 0.0
-    kv_reserved: int = 0
-    hybrid_kv_manager: int = 1
-    purchase: str = "on-demand"
-    units: str = "gib"
-    paper: str = "a4"
 
 
 @dataclass(frozen=True)
@@ -111,7 +91,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     engine = attempt(
         lambda: load_engine(catalog, options.get("engine") or "vllm", options.get("engine_version"))
     )
-    settings = attempt(_settings, options, engine)
+    settings = attempt(settings_of, options, engine)
     models = attempt(_models, catalog, options, settings)
     one_load = options.get("context_tokens") is not None
     workloads = attempt(one_workload, options) if one_load else attempt(_workloads, catalog, options)
@@ -159,38 +139,6 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         catalog.catalog_sha256(),
         cells,
         filters,
-    )
-
-
-def _settings(options: Mapping[str, Any], engine: Engine | None) -> Settings:
-    default = Settings()
-
-    def share(name: str, fallback: float, above_zero: bool = True) -> float:
-        value = options.get(name)
-        return fallback if value is None else parse.fraction(value, name, above_zero)
-
-    utilization = engine.gpu_memory_utilization if engine else default.gpu_memory_utilization
-    hours = options.get("hours_per_month")
-    return Settings(
-        weight_dtype=parse.dtype(options.get("weight_dtype") or "auto", "weight_dtype"),
-        kv_cache_dtype=parse.dtype(options.get("kv_cache_dtype") or "auto", "kv_cache_dtype"),
-        gpu_memory_utilization=share("gpu_memory_utilization", utilization),
-        block_size=parse.whole(
-            options.get("block_size") or (engine.block_size if engine else 16), "block_size"
-        ),
-        hours_per_month=parse.whole(hours, "hours_per_month", 1, 744) if hours is not None else 730,
-        active_fraction=share("active_fraction", 1.0),
-        extra_headroom_fraction=share("extra_headroom_fraction", 0.0, above_zero=False),
-        spare_replicas=parse.whole(options.get("spare_replicas") or 0, "spare_replicas", 0, 100),
-        average_context_fraction=share("average_context_fraction", 1.0),
-        prefix_cache_hit_fraction=share("prefix_cache_hit_fraction", 0.0, above_zero=False),
-        kv_reserved=int(
-            parse.one_of(options.get("kv_allocation") or "paged", "kv_allocation", ("paged", "reserved"))
-            == "reserved"
-        ),
-        purchase=parse.one_of(options.get("purchase") or "on-demand", "purchase", PURCHASES),
-        units=parse.one_of(options.get("units") or "gib", "units", ("gib", "gb")),
-        paper=parse.one_of(options.get("paper") or "a4", "paper", ("a4", "letter")),
     )
 
 

@@ -5,10 +5,10 @@ So a number never wraps, and the columns of words get all the width that the num
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 from sheetgen.sheet.one_page import OnePage
+from sheetgen.writers.fonts import width_em
 
 _PAD = 0.8  # em: 0.4 on either side of a cell's text, as in one_page.css
 _SPARE = 0.2  # em: kerning and rounding
@@ -55,26 +55,3 @@ def column_widths(page: OnePage, regular: Path, bold: Path) -> dict[str, float]:
 def instance_name(instance: str) -> str:
     """An instance as the page names it: `azure/Standard_NC96ads_A100_v4` is NC96ads A100 v4."""
     return instance.rpartition("/")[2].removeprefix("Standard_").replace("_", " ")
-
-
-def width_em(text: str, font: Path) -> float:
-    """The width of `text` on one line, in em."""
-    advances = _advances(font)
-    return sum(advances.get(char, 0.6) for char in text)
-
-
-@cache
-def _advances(font: Path) -> dict[str, float]:
-    """The width of each character in em, figures in their tabular form."""
-    from fontTools.ttLib import TTFont
-
-    opened = TTFont(font, lazy=True)
-    widths, per_em = opened["hmtx"], opened["head"].unitsPerEm
-    tabular: dict[str, str] = {}
-    table = opened["GSUB"].table
-    for record in table.FeatureList.FeatureRecord:
-        if record.FeatureTag == "tnum":
-            for index in record.Feature.LookupListIndex:
-                for sub in table.LookupList.Lookup[index].SubTable:
-                    tabular.update(getattr(sub, "ExtSubTable", sub).mapping)
-    return {chr(code): widths[tabular.get(name, name)][0] / per_em for code, name in opened.getBestCmap().items()}

@@ -6,12 +6,9 @@ replaced, and a link is drawn only where it is http or https.
 
 from __future__ import annotations
 
-import base64
 import datetime
 import re
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,52 +17,14 @@ from sheetgen.errors import PageError
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers import svg
 from sheetgen.writers.columns import column_widths, instance_name
+from sheetgen.writers.density import DENSITIES, MOST_BESIDE_WORKLOAD, WIDE_MODELS, Density
+from sheetgen.writers.fonts import FAMILY, FONTS, drawable_with, font_url
 
-FONTS = {400: "Inter-Regular.otf", 600: "Inter-SemiBold.otf", 700: "Inter-Bold.otf"}  # weight: file
-FAMILY = "Sheetgen Inter"  # a name of our own, so that an Inter of the system is never taken instead
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
 MARGIN_X, MARGIN_Y = 26.0, 20.0  # points
 GUTTER = 16.0  # points between two halves
 INSTANCE_COLUMNS = ("instance", "gpus", "memory", "hourly", "where", "date", "used")
 MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour
-WIDE_MODELS = 3  # up to here a model has three columns and a card; above, two lines in one column and a row
-MOST_BESIDE_WORKLOAD = 5  # models that leave room for a column of workloads; above, they are headings between rows
-
-
-@dataclass(frozen=True)
-class Density:
-    """How tightly the page is set. All sizes in points; `n_*` is how many rows a list shows, the rest is counted."""
-
-    name: str
-    text: float
-    small: float
-    head: float  # section headings
-    pad: float  # above and below the text of a table cell
-    gap: float  # above a section
-    leading: float  # line height over text size
-    n_instances: int
-    n_levers: int
-    compact: bool = False  # one line a model where there were two
-    abreast: int = 1  # answers beside one another, where there are rows and not cards
-    symptoms: bool = True  # what each death looks like, beside its bill
-
-    def stretched(self, pad: float, gap: float) -> Density:
-        """The same with `pad` points more in each cell, above and below, and `gap` more above each section."""
-        return replace(self, pad=self.pad + pad, gap=self.gap + gap)
-
-
-DENSITIES = (
-    Density("roomy", 9.0, 8.0, 10.0, 1.7, 10.0, 1.3, 12, 6),
-    Density("normal", 8.4, 7.6, 9.5, 1.4, 9.0, 1.28, 12, 5),
-    Density("dense", 7.9, 7.3, 9.0, 1.0, 7.0, 1.22, 12, 5),
-    Density("denser", 7.5, 7.0, 8.5, 0.5, 5.0, 1.17, 10, 4),
-    Density("compact", 7.5, 7.0, 8.5, 0.5, 4.5, 1.17, 8, 4, compact=True),
-    Density("tight", 7.2, 7.0, 8.0, 0.3, 4.0, 1.15, 8, 4, compact=True),
-    Density("tighter", 7.0, 7.0, 8.0, 0.1, 3.5, 1.12, 5, 3, compact=True),
-    Density("tightest", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 5, 2, compact=True, symptoms=False),
-    Density("last", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 0, 0, compact=True, abreast=2, symptoms=False),
-)
-USUAL = {True: 4, False: 6}  # where in DENSITIES a page of up to WIDE_MODELS models lands, and one of more
 
 
 def render_html(
@@ -86,7 +45,7 @@ def render_html(
 
     if page.paper not in PAPERS:
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
-    drawable = _drawable(templates / "fonts" / FONTS[400])
+    drawable = drawable_with(templates / "fonts" / FONTS[400])
 
     def finalize(value: Any) -> Any:
         return _tied(drawable(value)) if isinstance(value, str) and not isinstance(value, Markup) else value
@@ -113,20 +72,25 @@ def render_html(
     return environment.get_template("one_page.html.j2").render(
         page=page,
         css=Markup((templates / "one_page.css").read_text(encoding="utf-8")),
-        faces=[(weight, Markup(_font_url(templates, name, embed_fonts))) for weight, name in FONTS.items()],
+        faces=[(weight, Markup(font_url(templates, name, embed_fonts))) for weight, name in FONTS.items()],
         family=Markup(FAMILY),
         main_width=min(max(instances_width, 0.55 * content), 0.74 * content),
         d=asdict(replace(density, abreast=2) if crowded else density),
         widths=widths,
-        paper={"width": width, "height": height + extra_height, "x": MARGIN_X, "y": MARGIN_Y, "gutter": GUTTER},
+        paper={
+            "width": width,
+            "height": height + extra_height,
+            "x": MARGIN_X,
+            "y": MARGIN_Y,
+            "gutter": GUTTER,
+        },
         crowded=crowded,
         wide=len(page.models) <= WIDE_MODELS,
         day=_day(page.as_of),
         marks=MARKS,
         memory_bars=[
-            svg.stacked_bar(
-                b, f"{drawable(b.model)}: ", longest, width=bar_width, height=density.text * 0.8
-            ) for b in page.bars
+            svg.stacked_bar(b, f"{drawable(b.model)}: ", longest, width=bar_width, height=density.text * 0.8)
+            for b in page.bars
         ],
         kv_bars=[
             svg.pair_bar(
@@ -165,13 +129,6 @@ def _day(as_of: str) -> str | None:
         return None
 
 
-def _font_url(templates: Path, name: str, embed: bool) -> str:
-    if not embed:
-        return f"asset:{name}"
-    data = base64.b64encode((templates / "fonts" / name).read_bytes()).decode("ascii")
-    return f"data:font/otf;base64,{data}"
-
-
 def _tied(text: str) -> str:
     """`text` with its arrows kept on the line of the word before them."""
     return re.sub(r" ([↑↓])", "\u00a0\\1", text)
@@ -182,33 +139,3 @@ def _breakable(text: str) -> Any:
     from markupsafe import Markup, escape
 
     return Markup("_<wbr>").join(escape(part) for part in text.split("_"))
-
-
-@cache
-def _drawable(font: Path) -> Callable[[str], str]:
-    """What makes a text drawable with the bundled fonts alone: a character they lack becomes its plain form, or `?`.
-
-    So a name in another script, an emoji or a control character can never bring in a font of the system, which would
-    differ from machine to machine.
-    """
-    import unicodedata
-
-    from fontTools.ttLib import TTFont
-
-    known = frozenset(map(chr, TTFont(font, lazy=True).getBestCmap()))
-
-    def drawable(text: str) -> str:
-        if known.issuperset(text):
-            return text
-        plain = []
-        for char in text:
-            if char in known:
-                plain.append(char)
-            elif char.isspace():
-                plain.append(" ")
-            else:
-                simple = "".join(c for c in unicodedata.normalize("NFKD", char) if c in known)
-                plain.append(simple or "?")
-        return "".join(plain)
-
-    return drawable

@@ -168,10 +168,12 @@ def _runner_up(solved: Solution, choice: Choice, row: int) -> Record | None:
 
 def sources(question: Question) -> list[Record]:
     """Where the figures come from: one entry per model, GPU, recommended-from instance, workload and engine."""
-    found = [("model", m.model.id, m.model.source, m.model.checked_on) for m in question.models]
+    found: list[tuple[str, str, str, str | None]] = [
+        ("model", m.model.id, m.model.source, m.model.checked_on) for m in question.models
+    ]
     found += [("gpu", g.id, f"memory: {g.memory.source}; {g.source}", g.checked_on) for g in question.gpus]
     found += [("instance", c.instance, c.source, c.price_as_of) for c in question.candidates]
-    found += [("workload", w.id, w.source, None) for w in question.workloads]  # type: ignore[misc]
+    found += [("workload", w.id, w.source, None) for w in question.workloads]
     engine = question.engine
     found += [
         ("engine", f"{engine.engine} {part}", source, engine.checked_on)

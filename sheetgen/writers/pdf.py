@@ -5,6 +5,8 @@ The page is set ever more tightly until it holds everything; what is left over i
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -12,14 +14,16 @@ from typing import Any
 
 from sheetgen.errors import MissingLibraryError, PageError, shown
 from sheetgen.sheet.one_page import OnePage
-from sheetgen.writers.html import DENSITIES, FONTS, USUAL, WIDE_MODELS, Density, render_html
+from sheetgen.writers.density import DENSITIES, Density, usual
+from sheetgen.writers.fonts import FONTS
+from sheetgen.writers.html import render_html
 from sheetgen.writers.page_gates import height_left, overflows
 
 _MISSING = (
     "The PDF needs Pango, which is not installed. Debian, Ubuntu: apt-get install libpangoft2-1.0-0"
     " libharfbuzz-subset0. macOS: brew install pango."
 )
-_MOST_PAD = 2.2  # points that a table cell may gain above and below; the rest of the space goes between sections
+_MOST_PAD = 2.2  # points that a cell may gain above and below; the rest of the space goes between sections
 N_GAPS = 6  # gaps that lie below one another, from the head of the page to its foot
 _ENDLESS = 4000.0  # points
 
@@ -45,12 +49,12 @@ def write_pdf(page: OnePage, *, templates: Path) -> bytes:
     Raises PageError where the page cannot hold everything at the smallest print, and MissingLibraryError where Pango
     is not installed.
     """
-    return bytes(lay_out(page, templates=templates).document.write_pdf())
+    return bytes(lay_out(page, templates=templates).document.write_pdf(pdf_tags=True))
 
 
 def lay_out(page: OnePage, *, templates: Path) -> Layout:
     """The page at the roomiest density that holds it, with the space left over shared out."""
-    step = USUAL[len(page.models) <= WIDE_MODELS]
+    step = usual(len(page.models))
     tall = _lay_out(page, templates, DENSITIES[step], tall=True)
     while not tall.fits and step + 1 < len(DENSITIES):
         step += 1
@@ -95,7 +99,8 @@ def _filled(page: OnePage, templates: Path, tall: Layout) -> Layout:
 
 def _weasyprint() -> Any:
     try:
-        import weasyprint
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints a page of advice before it raises
+            import weasyprint
     except OSError as error:
         raise MissingLibraryError(_MISSING) from error
     logging.getLogger("weasyprint").setLevel(logging.CRITICAL)  # it warns of refused URLs; we list them

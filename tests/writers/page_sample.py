@@ -57,11 +57,11 @@ INSTANCES = (  # name, provider, GPUs, GPU, GiB each, $ an hour, region, day
     ("g6e.xlarge", "AWS", 1, "L40S", 44.39, 1.861, "us-east-1", "2026-09-14"),
     ("g6e.12xlarge", "AWS", 4, "L40S", 44.39, 10.493, "us-east-1", "2026-09-14"),
     ("a2-ultragpu-1g", "GCP", 1, "A100 80GB", 79.25, 5.069, "us-central1", "2026-10-02"),
-    ("Standard_NC40ads_H100_v5", "Azure", 1, "H100 NVL", 93.10, 6.980, "eastus", "2026-06-18"),
+    ("NC40ads H100 v5", "Azure", 1, "H100 NVL", 93.10, 6.980, "eastus", "2026-06-18"),
     ("p4de.24xlarge", "AWS", 8, "A100 80GB", 79.25, 27.447, "us-east-1", "2026-09-14"),
     ("p5.48xlarge", "AWS", 8, "H100 SXM", 79.19, 55.040, "us-east-1", "2026-09-14"),
     ("p5en.48xlarge", "AWS", 8, "H200", 139.80, 63.296, "us-east-1", "2026-09-14"),
-    ("Standard_ND96isr_H200_v5", "Azure", 8, "H200", 139.80, 84.800, "eastus", "2026-06-18"),
+    ("ND96isr H200 v5", "Azure", 8, "H200", 139.80, 84.800, "eastus", "2026-06-18"),
     ("p6-b200.48xlarge", "AWS", 8, "B200", 178.36, 113.933, "us-east-1", "2026-03-02"),
 )
 FINGERPRINTS = (
@@ -87,20 +87,43 @@ FINGERPRINTS = (
         "8,192 batched tokens take 2.1 GiB of each GPU",
     ),
     Fingerprint(
-        "At start, weights loaded",
-        "Weights, then graphs and the pool's minimum",
-        "dies before “ready”; “No available memory for the cache blocks”",
-        "tensor_parallel_size ↑, weights to FP8; max_model_len ↓",
-        "Llama 3.1 405B in bf16 needs 755.9 GiB: 94.5 GiB on each of 8 GPUs",
+        "At start",
+        "Weights",
+        "dies while weights load, before any KV cache line",
+        "tensor_parallel_size ↑ · quantization fp8",
+        "755.9 GiB in bf16, 94.5 GiB of each GPU's 71.3 GiB",
+    ),
+    Fingerprint(
+        "At start",
+        "KV pool for one request",
+        '"larger than the available KV cache memory"',
+        "max_model_len ↓ · gpu_memory_utilization ↑",
+        "a 16k request takes 1.3 GiB of 48.5 GiB a GPU, a 128k one 10.0 GiB",
+    ),
+    Fingerprint(
+        "At start",
+        "Workspace and CUDA graphs",
+        "pool size printed, then dies capturing graphs",
+        "gpu_memory_utilization ↓ · cudagraph_capture_sizes ↓",
+        "graphs take about 1.0 GiB a GPU, of 9.5 GiB left out",
+    ),
+    Fingerprint(
+        "At start",
+        "Sampler",
+        '"warming up sampler with N dummy requests"',
+        "max_num_seqs ↓ 256 · gpu_memory_utilization ↓",
+        "1,024 requests take 1.9 GiB a GPU, 256 take 0.5 GiB",
     ),
 )
 ASSUMPTIONS = (
     "A tier is requests in flight at peak, each charged its full context; cells are alternatives, never added up.",
     "vLLM 0.19.0, gpu_memory_utilization 0.90, blocks of 16 tokens, no prefix-cache hits, no draft model.",
-    "GPU memory is what the engine sees, not the figure on the box; 0.3 to 2 GiB a GPU for activations, graphs and NCCL.",
+    "GPU memory is what the engine sees, not the figure on the box; 0.3 to 2 GiB a GPU for activations and graphs.",
     "On-demand list prices, 730 hours a month, no discount, no storage, no egress.",
-    "Tensor parallel 1, 2, 4 or 8 within an instance; pipeline parallel only where one instance cannot hold the model.",
+    "Tensor parallel 1, 2, 4 or 8 within an instance; pipeline stages only where one instance is too small.",
     "Speed is not sized here: what holds the load may still be too slow for it.",
+    "Prefix-cache hits: 0%; no draft model. Spare replicas (N+1): 0. Tight: less than 10% free.",
+    "Prices older than 180 days are marked.",
 )
 SOURCES = (
     Source("AWS Price List API, 2026-09-14", "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/index.json"),
@@ -122,7 +145,10 @@ def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = Non
             split,
             tuple(
                 MatrixRow(
-                    f"{tier:,}", tier, (name, tier) == ("RAG", 32), tuple(_cell(m, tokens, tier) for m in models)
+                    f"{tier:,}",
+                    tier,
+                    (name, tier) == ("RAG", 32),
+                    tuple(_cell(m, tokens, tier) for m in models),
                 )
                 for tier in TIERS
             ),
@@ -185,9 +211,7 @@ def _cell(model: SampleModel, tokens: int, tier: int) -> MatrixCell:
     free = 1 - (kv + _weights(model) * count) / (count * row[2] * (row[4] * 0.9 - 1.5) * GIB)
     status = ("tight", "tight") if free < 0.05 else ("fits", "fits")
     money = f"${usd / 1e6:.2f}M" if usd >= 999_500 else f"${usd / 1e3:.1f}k"
-    return MatrixCell(
-        *status, f"{kv / GIB:,.1f}", kv, f"{count * row[2]}× {row[3]}", f"{count} × {row[0]}", money, usd
-    )
+    return MatrixCell(*status, f"{kv / GIB:,.1f}", kv, f"{count * row[2]}× {row[3]}", f"{count} × {row[0]}", money, usd)
 
 
 def _card(model: SampleModel) -> Card:
@@ -242,7 +266,11 @@ def _bar(model: SampleModel) -> Bar:
 
 
 def _levers(models: list[SampleModel]) -> tuple[Lever, ...]:
-    changes = (("FP8 KV cache", "−38%"), ("FP8 weights and KV cache", "−62%"), ("half the context", "no change"))
+    changes = (
+        ("FP8 KV cache", "−38%"),
+        ("FP8 weights and KV cache", "−62%"),
+        ("half the context", "no change"),
+    )
     return tuple(
         Lever(m.name, change, "1 × p5.48xlarge", "$40,179", saving) for m in models[:3] for change, saving in changes
     )
@@ -252,7 +280,7 @@ def _instances(blocks: tuple[MatrixBlock, ...]) -> tuple[InstanceRow, ...]:
     rents = [c.rent.partition(" × ")[2] for b in blocks for r in b.rows for c in r.cells]
     return tuple(
         InstanceRow(
-            row[0],
+            f"{row[1].lower()}/{row[0]}",
             row[1],
             f"{row[2]}× {row[3]}",
             f"{row[2] * row[4]:,.1f} GiB",

@@ -259,7 +259,7 @@ def _choices(page: InputsSheet) -> None:
     page.put("as_of", "Sheet's date", q.as_of, DATE, "", "Ages of prices count from this date.")
     page.put(
         "stale_after_days",
-        "Price is old after",
+        "Days until a price is old",
         STALE_AFTER_DAYS,
         WHOLE,
         "days",

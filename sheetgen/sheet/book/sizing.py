@@ -16,7 +16,7 @@ from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOL
 
 LOAD_COLUMNS = 3  # workload, in flight, a narrow blank; then a group of columns per model
 GROUP = (("KV", 9.0), ("Fit", 8.5), ("Recommended", 22.0), ("$ / month", 11.0))
-RENT_WIDTHS = (20.0, 27.0)  # of the column that names instances: by the longest name on the sheet
+RENT_WIDTHS = (20.0, 29.0)  # of the column that names instances: by the longest name on the sheet
 WIDE = 4  # models from which the picture takes two groups of columns
 GAP = 1.2
 CHART_ROWS = 9
@@ -28,7 +28,7 @@ POINTS_PER_WIDTH = 5.6  # points of one unit of column width in Arial 10
 def build_sizing(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
     """The first sheet: the headline per model, weights, the matrix, a picture, assumptions, dates, legend."""
     n_models = len(solved.question.models)
-    sheet = Sheet("Sizing sheet", one_page=True, about="the page")
+    sheet = Sheet("Sizing sheet", landscape=n_models > 1, one_page=True, about="the page")
     sheet.widths = {0: 17, 1: 11, 2: GAP}
     for m in range(n_models):
         for k, (_, width) in enumerate(GROUP):
@@ -39,11 +39,11 @@ def build_sizing(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
     sheet.text(
         1,
         0,
-        "Change a yellow cell here or on Inputs, Models, GPUs, Instances: everything recomputes. "
-        f"Memory in {unit}; prices in US dollars.",
+        "Change a yellow cell here or on Inputs, Models, GPUs, Instances: everything recomputes.",
         "subtitle",
     )
-    sheet.heights |= {0: 30, 1: 18}
+    sheet.text(2, 0, f"Memory in {unit}; prices in US dollars.", "subtitle")
+    sheet.heights |= {0: 30, 1: 17, 2: 20}
     row, positions = _headline(solved, wiring, sheet)
     row = _weights(solved, wiring, sheet, row + 1)
     row = _matrix(solved, wiring, sheet, row + 1)
@@ -55,7 +55,7 @@ def build_sizing(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
 def _rent_width(solved: Solution) -> float:
     chosen = (c for c in solved.choices if c.slot is not None)
     longest = max((len(f"{c.n_instances} {_type(solved, c.slot)}") for c in chosen), default=0)
-    return min(RENT_WIDTHS[1], max(RENT_WIDTHS[0], longest - 1.0))
+    return min(RENT_WIDTHS[1], max(RENT_WIDTHS[0], longest + 2.0))
 
 
 def _type(solved: Solution, slot: int) -> str:
@@ -64,6 +64,8 @@ def _type(solved: Solution, slot: int) -> str:
 
 def _fill_page(sheet: Sheet, last: int) -> None:
     """Stretch the rows so that the page, scaled to its width, is full: more models make it wider, not emptier."""
+    if not sheet.landscape:
+        return
     width = sum(sheet.widths.values()) * POINTS_PER_WIDTH
     heights = {row: sheet.heights.get(row, 15.0) for row in range(last + 1)}
     stretch = min(1.7, max(1.0, width * PAGE_SHAPE / sum(heights.values())))
@@ -275,10 +277,10 @@ def _foot(solved: Solution, page: OnePage, wiring: Wiring, sheet: Sheet, top: in
     for line in page.assumptions:
         if not any(c.isdigit() for c in line):  # a sentence with a number could go stale here: it is on Notes
             rows += 1
-            sheet.text(top + rows, LOAD_COLUMNS, line, "remark")
+            sheet.text(top + rows + 1, 0, line, "remark")
     # The picture stands in the last group, beside the assumptions; below them where there is one model only.
-    last = _picture(solved, wiring, sheet, top + (0 if len(positions) > 1 else rows + 2), positions)
-    return max(last, top + rows)
+    last = _picture(solved, wiring, sheet, top + (0 if len(positions) > 1 else rows + 3), positions)
+    return max(last, top + rows + 1)
 
 
 def _picture(solved: Solution, wiring: Wiring, sheet: Sheet, top: int, positions: list[Ref]) -> int:

@@ -44,7 +44,7 @@ def prompt_tokens(context_tokens: Any, answer_tokens: Any) -> Any:
     return where(context_tokens > answer_tokens, context_tokens - answer_tokens, 0)
 
 
-@formula("Load", TEXT)
+@formula("Load in words", TEXT)
 def load_words(workload: Any, concurrent_requests: Any) -> Any:
     """A load in words: its workload, and the requests in flight.
 

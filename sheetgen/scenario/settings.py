@@ -1,0 +1,63 @@
+"""The inputs that hold for a whole sheet: precisions, the engine's limits, money, and how the page is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sheetgen.catalog.engines import Engine
+from sheetgen.scenario import parse
+from sheetgen.scenario.candidates import PURCHASES
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The inputs that hold for the whole sheet."""
+
+    weight_dtype: str = "auto"
+    kv_cache_dtype: str = "auto"
+    gpu_memory_utilization: float = 0.90
+    block_size: int = 16
+    hours_per_month: float = 730
+    active_fraction: float = 1.0
+    extra_headroom_fraction: float = 0.0
+    spare_replicas: int = 0
+    average_context_fraction: float = 1.0
+    prefix_cache_hit_fraction: float = 0.0
+    kv_reserved: int = 0
+    hybrid_kv_manager: int = 1
+    purchase: str = "on-demand"
+    units: str = "gib"
+    paper: str = "a4"
+
+
+def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
+    """The settings behind the options of `build`; what is not given takes the engine's default or ours."""
+    default = Settings()
+
+    def share(name: str, fallback: float, above_zero: bool = True) -> float:
+        value = options.get(name)
+        return fallback if value is None else parse.fraction(value, name, above_zero)
+
+    if engine:
+        default = replace(default, gpu_memory_utilization=engine.gpu_memory_utilization, block_size=engine.block_size)
+    block, hours = options.get("block_size"), options.get("hours_per_month")
+    return Settings(
+        weight_dtype=parse.dtype(options.get("weight_dtype") or "auto", "weight_dtype"),
+        kv_cache_dtype=parse.dtype(options.get("kv_cache_dtype") or "auto", "kv_cache_dtype"),
+        gpu_memory_utilization=share("gpu_memory_utilization", default.gpu_memory_utilization),
+        block_size=parse.whole(default.block_size if block is None else block, "block_size"),
+        hours_per_month=parse.whole(hours, "hours_per_month", 1, 744) if hours is not None else 730,
+        active_fraction=share("active_fraction", 1.0),
+        extra_headroom_fraction=share("extra_headroom_fraction", 0.0, above_zero=False),
+        spare_replicas=parse.whole(options.get("spare_replicas") or 0, "spare_replicas", 0, 100),
+        average_context_fraction=share("average_context_fraction", 1.0),
+        prefix_cache_hit_fraction=share("prefix_cache_hit_fraction", 0.0, above_zero=False),
+        kv_reserved=int(
+            parse.one_of(options.get("kv_allocation") or "paged", "kv_allocation", ("paged", "reserved")) == "reserved"
+        ),
+        purchase=parse.one_of(options.get("purchase") or "on-demand", "purchase", PURCHASES),
+        units=parse.one_of(options.get("units") or "gib", "units", ("gib", "gb")),
+        paper=parse.one_of(options.get("paper") or "a4", "paper", ("a4", "letter")),
+    )

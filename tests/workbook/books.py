@@ -1,0 +1,256 @@
+"""Workbooks for these tests: built once a process, edited by the words on their sheets, held against `solve`."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from recalculation import cells
+
+from sheetgen.catalog import Catalog, write_index
+from sheetgen.catalog.model import Model
+from sheetgen.recommend import Solution, solve
+from sheetgen.scenario.question import Cell, Question, ask
+from sheetgen.sheet.book import build_book
+from sheetgen.sheet.book.inputs import excel_name
+from sheetgen.sheet.build_page import build_page
+from sheetgen.writers.xlsx import write_xlsx
+
+AS_OF = "2026-11-20"
+DEFAULT = "8b,70b,405b"
+FAMILIES = "llama-3.1-8b,gemma-3-27b,qwen3.6-27b,gpt-oss-120b,deepseek-v3"
+HEAD = 4  # the row of a table's head
+
+# A small sheet, quick to recalculate, on which all that the large one does can be seen.
+INSTANCES = (
+    "aws/g6.xlarge,aws/g6.12xlarge,aws/g6e.xlarge,aws/g6e.12xlarge,aws/p5.4xlarge,aws/p5.48xlarge,aws/p5en.48xlarge,"
+    "gcp/g2-standard-4,gcp/a2-highgpu-4g,gcp/a3-highgpu-8g,azure/Standard_NC80adis_H100_v5,azure/Standard_ND96isr_H200_v5"
+)
+SMALL = {
+    "models": "8b,gemma-3-27b,deepseek-v3", "workloads": "chat,long-doc", "tiers": "1,32,256",
+    "headline": "chat:32", "instances": INSTANCES, "as_of": AS_OF,
+}  # fmt: skip
+
+
+@functools.cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+def book_bytes(solved: Solution, of: Catalog | None = None) -> bytes:
+    return write_xlsx(build_book(solved, build_page(solved, of or catalog())))
+
+
+def build(folder: Path, name: str, options: Mapping[str, Any]) -> tuple[Path, Question]:
+    """A workbook in `folder`, and the question that it answers."""
+    question = ask(catalog(), options)
+    path = folder / f"{name}.xlsx"
+    path.write_bytes(book_bytes(solve(question)))
+    return path, question
+
+
+# Finding ------------------------------------------------------------------------------------------------
+
+
+class Sheets:
+    """A workbook's cells by what stands in a table's head and in its first column."""
+
+    def __init__(self, path: Path) -> None:
+        self.values = {(c.sheet, c.cell): c.value for c in cells(path)}
+        self.columns: dict[tuple[str, str], str] = {}
+        for (sheet, cell), value in self.values.items():
+            letters = cell.rstrip("0123456789")
+            if cell == f"{letters}{HEAD}" and isinstance(value, str):
+                assert (sheet, value) not in self.columns, f"{sheet} has two columns called {value!r}"
+                self.columns[sheet, value] = letters
+
+    def at(self, sheet: str, key: str | int, head: str) -> tuple[str, str]:
+        """The cell in the column `head` of the row that starts with `key` (or of that row)."""
+        row = key if isinstance(key, int) else self._row(sheet, key)
+        return sheet, f"{self.columns[sheet, head]}{row}"
+
+    def _row(self, sheet: str, key: str) -> str:
+        found = [cell[1:] for (s, cell), v in self.values.items() if s == sheet and v == key and cell[0] == "A"]
+        return next(row for row in found if row.isdigit())
+
+    def spare(self) -> int:
+        """The first spare row of Instances."""
+        rows = [int(c[1:]) for (s, c), v in self.values.items() if s == "Instances" and c[1:].isdigit() and c[0] == "D"]
+        return max(rows) + 1
+
+
+# Asking otherwise ---------------------------------------------------------------------------------------
+
+
+def overlay(folder: Path, files: Mapping[str, str]) -> Catalog:
+    """The shipped catalog with these files over it."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    write_index(folder)
+    return Catalog(folder)
+
+
+class Reshaped(Model):
+    """A model with other numbers in its columns, as a reader types them into Models."""
+
+    changes: dict[str, float]
+
+    def shape(self) -> dict[str, float]:
+        return {**super().shape(), **self.changes}
+
+
+def reshape(question: Question, model: int, **changes: float) -> Question:
+    """`question` with numbers of one model's columns changed."""
+    models = list(question.models)
+    old = models[model]
+    context = int(changes.get("max_context_tokens", old.model.max_context_tokens or 0))
+    before = getattr(old.model, "changes", {})
+    fields = {**dict(old.model), "max_context_tokens": context, "changes": {**before, **changes}}
+    models[model] = dataclasses.replace(old, model=Reshaped.model_construct(**fields))
+    return with_cells(dataclasses.replace(question, models=tuple(models)))
+
+
+def with_cells(question: Question) -> Question:
+    """`question` with its loads worked out anew from its models, workloads and tiers."""
+    loads = [
+        Cell(m, w, t, work.context_tokens, work.input_tokens, tier,
+             work.context_tokens > (model.model.max_context_tokens or 0))
+        for m, model in enumerate(question.models)
+        for w, work in enumerate(question.workloads)
+        for t, tier in enumerate(question.tiers)
+    ]  # fmt: skip
+    return dataclasses.replace(question, cells=tuple(loads))
+
+
+def with_workload(question: Question, workload: int, context: int, answer: int) -> Question:
+    works = list(question.workloads)
+    sizes = {"input_tokens": context - answer, "output_tokens": answer}
+    works[workload] = works[workload].model_copy(update=sizes)
+    return with_cells(dataclasses.replace(question, workloads=tuple(works)))
+
+
+def with_settings(question: Question, **settings: Any) -> Question:
+    """`question` with other settings; precisions change what the models use."""
+    new = dataclasses.replace(question.settings, **settings)
+    models = tuple(
+        dataclasses.replace(
+            m,
+            weight_dtype=m.auto_weight_dtype if new.weight_dtype == "auto" else new.weight_dtype,
+            kv_cache_dtype=m.auto_kv_cache_dtype if new.kv_cache_dtype == "auto" else new.kv_cache_dtype,
+        )
+        for m in question.models
+    )
+    return dataclasses.replace(question, settings=new, models=models)
+
+
+def with_gpu(question: Question, gpu_id: str, memory_bytes: int | None = None, **fields: Any) -> Question:
+    """`question` with one GPU changed, wherever it stands."""
+
+    def changed(gpu: Any) -> Any:
+        if gpu.id != gpu_id:
+            return gpu
+        memory = gpu.memory
+        if memory_bytes is not None:
+            memory = memory.model_copy(update={"engine_bytes": memory_bytes})
+        return gpu.model_copy(update={**fields, "memory": memory})
+
+    candidates = tuple(dataclasses.replace(c, gpu=changed(c.gpu)) for c in question.candidates)
+    return dataclasses.replace(question, gpus=tuple(map(changed, question.gpus)), candidates=candidates)
+
+
+def with_instance(question: Question, name: str, **fields: Any) -> Question:
+    """`question` with one instance changed."""
+    candidates = tuple(
+        dataclasses.replace(c, **fields) if c.instance == name else c for c in question.candidates
+    )
+    return dataclasses.replace(question, candidates=candidates)
+
+
+# What solve says of every load --------------------------------------------------------------------------
+
+WORKINGS = (
+    "Context", "In flight", "Tokens charged per sequence", "Users", "Load", "$ per month", "Instances", "TP",
+    "Instance", "Type", "Provider", "GPU", "GPU, short", "$ per instance and hour", "Sequences per replica", "PP",
+    "Replicas", "GPUs of the replicas", "$ per hour", "Headroom", "Fit", "Runner-up", "Runner-up, $ per month",
+    "KV per sequence", "KV for all requests",
+)  # fmt: skip
+RESULTS = ("instance", "n_instances", "monthly_usd")
+
+
+def expected(solved: Solution, tight_below: float = 0.10) -> list[dict[str, Any]]:
+    """For each load, the columns of Workings as `solve` has them."""
+    return [_load(solved, row, tight_below) for row in range(len(solved.choices))]
+
+
+def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
+    cell, choice, kv = solved.question.cells[row], solved.choices[row], solved.cells
+    out: dict[str, Any] = {
+        "Context": cell.context_tokens,
+        "In flight": cell.concurrent_requests,
+        "Tokens charged per sequence": kv["charged_tokens"][row],
+        "Users": kv["users"][row],
+        "Load": kv["load_requests"][row],
+        "KV per sequence": kv["kv_bytes_per_sequence"][row],
+        "KV for all requests": kv["kv_bytes"][row],
+        "Instance": choice.verdict,
+        "Type": choice.verdict,
+        "Fit": "over limit" if cell.over_limit else "none fits",
+        "Sequences per replica": 0,
+        "PP": 0,
+        "Runner-up, $ per month": 0,
+    }
+    if choice.slot is None:
+        return {**dict.fromkeys(WORKINGS, "-"), **out}
+    one, tp = solved.candidate(choice.slot), solved.tensor_parallel_size(choice.slot)
+    second = choice.runner_up
+    return out | {
+        "$ per month": choice.monthly_usd,
+        "Instances": choice.n_instances,
+        "TP": tp,
+        "Instance": one.instance,
+        "Type": one.instance.split("/", 1)[1],
+        "Provider": one.provider,
+        "GPU": one.gpu.id,
+        "GPU, short": one.gpu.short_name,
+        "$ per instance and hour": one.usd_per_hour,
+        "Sequences per replica": choice.sequences_per_replica,
+        "PP": choice.pipeline_parallel_size,
+        "Replicas": choice.n_replicas,
+        "GPUs of the replicas": choice.n_replicas * tp * choice.pipeline_parallel_size,
+        "$ per hour": choice.hourly_usd,
+        "Headroom": choice.headroom_fraction,
+        "Fit": "tight" if choice.headroom_fraction < tight_below else "fits",
+        "Runner-up": "-" if second is None else solved.candidate(second).instance,
+        "Runner-up, $ per month": choice.runner_up_monthly_usd or 0,
+    }
+
+
+def stems(question: Question) -> list[str]:
+    """The defined names of each load's results, without their ending."""
+    models = [excel_name(m.model.id) for m in question.models]
+    works = [excel_name(w.id) for w in question.workloads]
+    return [f"rec_{models[c.model]}_{works[c.workload]}_{c.tier + 1}" for c in question.cells]
+
+
+def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution, **more: Any) -> tuple[int, list[str]]:
+    """How many cells of a recalculated workbook were held against `solve`, and which differ."""
+    n, wrong = 0, []
+    for row, (stem, load) in enumerate(zip(stems(solved.question), expected(solved, **more), strict=True)):
+        pairs = [(head, found.get(sheets.at("Workings", HEAD + 1 + row, head)), load[head]) for head in WORKINGS]
+        named = dict(zip(RESULTS, ("Instance", "Instances", "$ per month"), strict=True))
+        pairs += [(f"{stem}_{end}", found.get(f"{stem}_{end}"), load[head]) for end, head in named.items()]
+        for name, got, want in pairs:
+            n += 1
+            if not same(got, want):
+                wrong.append(f"{stem} {name}: the workbook says {got!r}, solve {want!r}")
+    return n, wrong
+
+
+def same(got: Any, want: Any) -> bool:
+    if isinstance(want, str) or isinstance(got, str) or got is None:
+        return bool(got == want)
+    return abs(got - want) <= 1e-9 * max(abs(got), abs(want), 1e-3)

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import books
+import pytest
+
+from sheetgen.scenario.question import Question
+
+
+@pytest.fixture(scope="session")
+def default_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workbook of the main job: three models, all workloads, tiers and instances."""
+    options = {"models": books.DEFAULT, "as_of": books.AS_OF}
+    return books.build(tmp_path_factory.mktemp("default"), "default", options)[0]
+
+
+@pytest.fixture(scope="session")
+def families_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five models of different families: dense, windowed, recurrent, experts with windows, latent attention."""
+    options = {"models": books.FAMILIES, "as_of": books.AS_OF}
+    return books.build(tmp_path_factory.mktemp("families"), "families", options)[0]
+
+
+@pytest.fixture(scope="session")
+def small_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
+    return books.build(tmp_path_factory.mktemp("small"), "small", books.SMALL)

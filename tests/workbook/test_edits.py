@@ -1,0 +1,261 @@
+"""A workbook after edits: two engines agree on every cell, and on what `solve` says of the same question."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import books
+import pytest
+from books import Sheets, differences, reshape, with_gpu, with_instance, with_settings, with_workload
+from recalculation import (
+    ErrorValue,
+    Mismatch,
+    _same,
+    cells,
+    convert_all,
+    edit,
+    needs_libreoffice,
+    poison,
+    recalculate_with_formualizer,
+    values,
+)
+
+from sheetgen.catalog import default_folder
+from sheetgen.recommend import Solution, solve
+from sheetgen.scenario.question import Question, ask
+
+H100, H200, L40S = "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm5-141gb", "nvidia-l40s-48gb"
+Where = Callable[[Sheets], Mapping[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Cells to type into, and how `build` is asked for the same thing: options, catalog files, or a Question."""
+
+    name: str
+    cells: Mapping[str, Any] | Where
+    options: Mapping[str, Any] = field(default_factory=dict)
+    files: Callable[[], Mapping[str, str]] | None = None
+    change: Callable[[Question], Question] = lambda question: question
+    tight_below: float = 0.10
+    moves: bool = True  # some load gets another answer
+
+    def typed(self, sheets: Sheets) -> dict[Any, Any]:
+        return dict(self.cells(sheets) if callable(self.cells) else self.cells)
+
+    def question(self, folder: Path) -> Question:
+        catalog = books.overlay(folder, self.files()) if self.files else books.catalog()
+        return self.change(ask(catalog, {**books.SMALL, **self.options}))
+
+
+def shipped(name: str, *changes: tuple[str, str]) -> Callable[[], Mapping[str, str]]:
+    """A file of the shipped catalog with texts replaced, each found exactly once."""
+
+    def files() -> Mapping[str, str]:
+        text = (default_folder() / name).read_text()
+        for old, new in changes:
+            assert text.count(old) == 1, f"{name} holds {old!r} {text.count(old)} times"
+            text = text.replace(old, new)
+        return {name: text}
+
+    return files
+
+
+def row(provider: str, kind: str, **fields: Any) -> Callable[[], Mapping[str, str]]:
+    """A provider's file with one instance, taken from the shipped one and changed."""
+
+    def files() -> Mapping[str, str]:
+        text = (default_folder() / f"instances/{provider}.yaml").read_text()
+        head, *rows = re.split(r"(?m)^(?=  - type: )", text)
+        mine = next(r for r in rows if r.startswith(f"  - type: {kind}\n"))
+        for name, value in fields.items():
+            before = "on-demand, " if name == "usd_per_hour" else ""
+            mine, n = re.subn(rf"\b{before}{name}: [^,}}\n]+", f"{before}{name}: {value}", mine)
+            assert n == 1, f"{kind} holds {name} {n} times"
+        return {f"instances/{provider}.yaml": head + mine}
+
+    return files
+
+
+def engine(**fields: Any) -> Callable[[Question], Question]:
+    return lambda q: dataclasses.replace(q, engine=q.engine.model_copy(update=fields))
+
+
+def non_torch(**gib: float) -> Callable[[Question], Question]:
+    return lambda q: engine(non_torch_gib=q.engine.non_torch_gib.model_copy(update=gib))(q)
+
+
+def at(sheet: str, key: str, head: str, value: Any) -> Where:
+    return lambda sheets: {sheets.at(sheet, key, head): value}
+
+
+def in_spare_row(values: Mapping[str, Any], more: int = 0) -> Where:
+    return lambda sheets: {sheets.at("Instances", sheets.spare() + more, head): v for head, v in values.items()}
+
+
+NEW = {"Type": "box.1", "Provider": "acme", "GPU": H200, "GPUs": 8, "$ per hour": 3.25, "Price date": 46000}
+HALF = ("input_tokens: 3072", "input_tokens: 4976")
+
+
+def with_new(question: Question) -> Question:
+    old = next(c for c in question.candidates if c.gpu.id == H200)
+    new = dataclasses.replace(old, instance="acme/box.1", provider="acme", gpu_count=8, usd_per_hour=3.25)
+    return dataclasses.replace(question, candidates=(*question.candidates, new))
+
+
+def without(name: str) -> Callable[[Question], Question]:
+    return lambda q: dataclasses.replace(q, candidates=tuple(c for c in q.candidates if c.instance != name))
+
+
+def flag(dtype: str, gpu: str) -> Callable[[Question], Question]:
+    def change(question: Question) -> Question:
+        runs = next(g.weights_run for g in question.gpus if g.id == gpu)
+        return with_gpu(question, gpu, weights_run={k: v for k, v in runs.items() if k != dtype})
+
+    return change
+
+
+def own_int4(question: Question) -> Question:
+    *others, last = question.models
+    return dataclasses.replace(
+        question, models=(*others, dataclasses.replace(last, weight_dtype="int4", auto_weight_dtype="int4"))
+    )
+
+
+SETTINGS = [
+    Edit(f"in_{name}={value}", {f"in_{name}": value}, {name: value}, moves=moves)
+    for name, value, moves in (
+        ("kv_cache_dtype", "fp8", True), ("kv_cache_dtype", "fp8_e4m3", True), ("kv_cache_dtype", "int4", True),
+        ("weight_dtype", "fp8", True), ("weight_dtype", "int4", True), ("weight_dtype", "fp32", True),
+        ("gpu_memory_utilization", 0.95, True), ("hours_per_month", 744, True), ("active_fraction", 0.25, False),
+        ("extra_headroom_fraction", 0.2, True), ("spare_replicas", 1, True),
+        ("average_context_fraction", 0.5, True), ("prefix_cache_hit_fraction", 0.4, True), ("block_size", 4096, True),
+    )
+]  # fmt: skip
+
+EDITS = [
+    *SETTINGS,
+    Edit("context", {"in_context_chat": 6000}, files=shipped("workloads.yaml", HALF)),
+    Edit("context over every limit", {"in_context_long_doc": 200_000},
+         files=shipped("workloads.yaml", ("input_tokens: 129024", "input_tokens: 197952"))),
+    Edit("answer", {"in_output_chat": 3072, "in_prefix_cache_hit_fraction": 0.9}, {"prefix_cache_hit_fraction": 0.9},
+         files=shipped("workloads.yaml", ("input_tokens: 3072\n    output_tokens: 1024",
+                                          "input_tokens: 1024\n    output_tokens: 3072"))),
+    Edit("tier", {"in_tier_2": 64}, {"tiers": "1,64,256", "headline": "chat:64"}),
+    Edit("reserved", {"in_kv_reserved": 1, "in_average_context_fraction": 0.5},
+         {"kv_allocation": "reserved", "average_context_fraction": 0.5}, moves=False),
+    Edit("hybrid off", {"in_hybrid_kv_manager": 0}, change=lambda q: with_settings(q, hybrid_kv_manager=0)),
+    Edit("date", {"in_as_of": 46_500, "in_stale_after_days": 30}, {"as_of": "2027-04-23"}, moves=False),
+    Edit("tight", {"in_tight_below": 0.5}, tight_below=0.5),
+    Edit("headline", {"in_headline_workload": "Long document", "in_headline_tier": 256},
+         {"headline": "long-doc:256"}, moves=False),
+    Edit("sampler", {"in_sampler_bytes_per_logit": 60.0}, change=engine(sampler_bytes_per_logit=60.0)),
+    Edit("activations", {"in_activation_bytes_per_element": 200.0}, change=engine(activation_bytes_per_element=200.0)),
+    Edit("non-torch", {"in_non_torch_bytes_tp1": 8 * 2**30}, change=non_torch(tp1=8)),
+    Edit("graphs", {"in_cuda_graph_bytes_per_gpu": 6 * 2**30, "in_graphs_in_budget": 1},
+         change=engine(cuda_graph_gib=6, graphs_in_budget=True)),
+    Edit("batches", {"in_in_flight_batches": 2}, change=engine(in_flight_batches=2)),
+    Edit("stretch", {"in_group_stretch": 8}, change=engine(group_stretch=8)),
+    Edit("model: KV heads", at("Models", "Llama 3.1 8B", "KV heads (full)", 4),
+         files=shipped("models/llama-3.1-8b.yaml", ("n_kv_heads: 8", "n_kv_heads: 4"))),
+    Edit("model: layers", at("Models", "Llama 3.1 8B", "Full-attention layers", 16), files=shipped(
+        "models/llama-3.1-8b.yaml",
+        ("n_layers: 32, n_kv_heads: 8, key_width: 128, value_width: 128}",
+         "n_layers: 16, n_kv_heads: 8, key_width: 128, value_width: 128}\n"
+         "  - {kind: no_cache, n_layers: 16, reason: a test}"))),
+    Edit("model: limit", at("Models", "Llama 3.1 8B", "Longest context", 20_000),
+         files=shipped("models/llama-3.1-8b.yaml", ("max_context_tokens: 131072", "max_context_tokens: 20000"))),
+    Edit("model: window", at("Models", "Gemma 3 27B", "Window", 32_768),
+         change=lambda q: reshape(q, 1, window_tokens=32_768)),
+    Edit("model: heads", at("Models", "Llama 3.1 8B", "Query heads", 6), change=lambda q: reshape(q, 0, n_heads=6)),
+    Edit("model: latent", at("Models", "DeepSeek-V3", "Latent width", 1152),
+         change=lambda q: reshape(q, 2, mla_width=1152)),
+    Edit("model: own precision", at("Models", "DeepSeek-V3", "Own weights", "int4"), change=own_int4),
+    Edit("GPU: memory", at("GPUs", L40S, "Memory, bytes", 60 * 10**9),
+         change=lambda q: with_gpu(q, L40S, 60 * 10**9)),
+    Edit("GPU: runs", at("GPUs", L40S, "Weights bf16", 0), change=flag("bf16", L40S)),
+    Edit("price", at("Instances", "p5en.48xlarge", "$ per hour", 1.5),
+         files=row("aws", "p5en.48xlarge", usd_per_hour=1.5)),
+    Edit("price gone", at("Instances", "g6e.xlarge", "$ per hour", None), change=without("aws/g6e.xlarge")),
+    Edit("more GPUs", at("Instances", "g6.xlarge", "GPUs", 8), files=row("aws", "g6.xlarge", gpu_count=8)),
+    Edit("fewer GPUs", at("Instances", "g6e.12xlarge", "GPUs", 2), files=row("aws", "g6e.12xlarge", gpu_count=2)),
+    Edit("another GPU", at("Instances", "g6.xlarge", "GPU", H100), files=row("aws", "g6.xlarge", gpu=H100)),
+    Edit("another name", at("Instances", "g6e.12xlarge", "Type", "small.one"),
+         change=lambda q: with_instance(q, "aws/g6e.12xlarge", instance="aws/small.one")),
+    Edit("another provider", at("Instances", "g6e.12xlarge", "Provider", "acme"),
+         change=lambda q: with_instance(q, "aws/g6e.12xlarge", instance="acme/g6e.12xlarge", provider="acme")),
+    Edit("spare row", in_spare_row(NEW), change=with_new),
+    Edit("spare row, GPU unknown", in_spare_row({**NEW, "GPU": "a-gpu-of-the-future"}), moves=False),
+    Edit("spare row, no price", in_spare_row({**NEW, "$ per hour": None}), moves=False),
+    Edit("spare row, free", in_spare_row({**NEW, "$ per hour": 0}), moves=False),
+]  # fmt: skip
+
+
+def unlike(one: Path, other: Path) -> tuple[int, list[Mismatch]]:
+    """Formula cells of one workbook against the same cells of another."""
+    theirs = {(c.sheet, c.cell): c.value for c in cells(other)}
+    mine = [c for c in cells(one) if c.formula]
+    pairs = [(c, theirs.get((c.sheet, c.cell))) for c in mine]
+    return len(mine), [Mismatch(*c, got) for c, got in pairs if not _same(c.value, got)]
+
+
+def errors(found: Mapping[Any, Any]) -> list[Any]:
+    return [key for key, value in found.items() if isinstance(value, ErrorValue)]
+
+
+def answers(solved: Solution, tight_below: float = 0.10) -> list[tuple[Any, ...]]:
+    """What a reader acts on, for each load."""
+    return [(x["Instance"], x["Instances"], x["$ per month"], x["Fit"]) for x in books.expected(solved, tight_below)]
+
+
+def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(small_book: Any) -> None:
+    sheets = Sheets(small_book[0])
+    names = {key for one in EDITS for key in one.typed(sheets)}
+    on_sheets = {key[0] for key in names if isinstance(key, tuple)}
+    assert len(names) >= 40
+    assert on_sheets == {"Models", "GPUs", "Instances"}
+    assert {"in_headline_workload", "in_headline_tier"} <= names  # Sizing sheet
+
+
+@pytest.fixture(scope="module")
+def edited(small_book: tuple[Path, Question], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The small workbook once for each edit, caches poisoned, not yet recalculated."""
+    path, folder = small_book[0], tmp_path_factory.mktemp("edits")
+    poisoned = folder / "poisoned.xlsx"
+    poison(path, poisoned)
+    sheets = Sheets(path)
+    return {
+        one.name: edit(poisoned, folder / f"edit-{i}.xlsx", one.typed(sheets)) for i, one in enumerate(EDITS)
+    }
+
+
+@pytest.mark.parametrize("part", range(3))
+@needs_libreoffice
+def test_libreoffice_and_formualizer_and_solve_agree_after_each_edit(
+    part: int, edited: dict[str, Path], small_book: tuple[Path, Question], tmp_path: Path
+) -> None:
+    chosen = EDITS[part::3]
+    by_libreoffice = convert_all([edited[e.name] for e in chosen], tmp_path, timeout=240)
+    base, sheets, n_solve, n_engines = solve(small_book[1]), Sheets(small_book[0]), 0, 0
+    for one, recalculated in zip(chosen, by_libreoffice, strict=True):
+        by_formualizer = recalculate_with_formualizer(edited[one.name], tmp_path / f"{recalculated.stem}-f.xlsx")
+        n, wrong = unlike(recalculated, by_formualizer)
+        n_engines += n
+        assert not wrong, f"{one.name}: LibreOffice and formualizer differ: {wrong[:5]}"
+        found, solved = values(recalculated), solve(one.question(tmp_path / f"catalog-{recalculated.stem}"))
+        assert not errors(found), f"{one.name}: errors in {errors(found)[:5]}"
+        n, lines = differences(found, sheets, solved, tight_below=one.tight_below)
+        n_solve += n
+        assert not lines, f"{one.name}: {len(lines)} of {n} differ\n" + "\n".join(lines[:10])
+        moved = answers(solved, one.tight_below) != answers(base)
+        assert moved or not one.moves, f"{one.name} changed no answer: it tests nothing"
+    print(f"{len(chosen)} edits: {n_engines} cells in two engines, {n_solve} cells against solve")
+
+
+# Many edits at once --------------------------------------------------------------------------------------

@@ -1,0 +1,167 @@
+"""What a catalog says is text on the page: never markup, a link, a fetch, or a font of the system."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.abc
+import logging
+import re
+import sys
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from page_sample import page_of
+from pages import TEMPLATES, fonts_of, links_of, outside, text_of
+from test_pdf_page import BUNDLED
+
+from sheetgen.errors import MissingLibraryError, PageError
+from sheetgen.sheet.one_page import OnePage, Source
+from sheetgen.writers.html import render_html
+from sheetgen.writers.page_gates import overflows
+from sheetgen.writers.pdf import assets_only, lay_out, write_pdf
+
+EVIL = (
+    "<script>alert(1)</script>",
+    "</style><img src=file:///etc/passwd>",
+    '"><a href="javascript:alert(1)">x</a>',
+    "{{ 7 * 7 }}{% raw %}",
+    "</title></svg><b>bold",
+    "@import url(http://example.com/x.css);",
+    "null\x00bell\x07escape\x1b[31m",
+    "=cmd()|' /C calc'!A0",
+)
+
+
+def everywhere(value: Any, evil: str) -> Any:
+    """`value` with `evil` put before every text that a catalog could have written."""
+    if isinstance(value, tuple):
+        return tuple(everywhere(item, evil) for item in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        kept = {"status", "paper", "as_of", "url", "monthly", "kv", "unit"}
+        return dataclasses.replace(
+            value,
+            **{
+                f.name: everywhere(getattr(value, f.name), evil)
+                for f in dataclasses.fields(value)
+                if f.name not in kept
+            },
+        )
+    return f"{evil} {value}" if isinstance(value, str) else value
+
+
+class Tags(HTMLParser):
+    """Which elements and attributes a document has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen |= {tag, *(f"{tag} {name}" for name, _ in attrs)}
+
+
+def small(evil: str) -> OnePage:
+    page = everywhere(page_of(1), evil)
+    return dataclasses.replace(page, levers=(), fingerprints=page.fingerprints[:2], assumptions=(evil,))
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_markup_is_text(evil: str) -> None:
+    plain, attacked = Tags(), Tags()
+    plain.feed(render_html(page_of(1), templates=TEMPLATES))
+    attacked.feed(render_html(small(evil), templates=TEMPLATES))
+    assert attacked.seen <= plain.seen
+
+
+@pytest.mark.parametrize("evil", [EVIL[0], EVIL[1], EVIL[6]])
+def test_hostile_words_are_drawn_as_they_are(evil: str) -> None:
+    page = dataclasses.replace(page_of(2), question=evil, left_out=evil, sources=(Source(evil, evil),))
+    pdf = write_pdf(page, templates=TEMPLATES)
+    printable = re.sub(r"[\x00-\x1f]", "?", evil)
+    assert printable.replace(" ", "") in text_of(pdf).replace(" ", "")
+    assert outside(pdf, "a4") == [] and fonts_of(pdf) == BUNDLED and links_of(pdf) == []
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "javascript:alert(1)", "data:text/html,x", "//x", "http://", "x"]
+)
+def test_only_web_addresses_become_links(url: str) -> None:
+    assert "<a " not in render_html(
+        dataclasses.replace(page_of(1), sources=(Source("text", url),)), templates=TEMPLATES
+    )
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "http://example.com/", "asset:../../x", "asset:OFL.txt", "data:,x"]
+)
+def test_nothing_but_the_fonts_is_ever_fetched(url: str) -> None:
+    fetcher = assets_only(TEMPLATES)
+    with pytest.raises(ValueError, match="not an asset"):
+        fetcher.fetch(url)
+    assert len(fetcher.refused) == 1
+    assert fetcher.fetch("asset:Inter-Regular.otf").read()[:4] == b"OTTO"
+
+
+def test_a_page_that_asks_for_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unescaped(*args: Any, **options: Any) -> str:
+        return render_html(*args, **options).replace("<body", '<body style="background: url(file:///etc/passwd)"')
+
+    monkeypatch.setattr("sheetgen.writers.pdf.render_html", unescaped)
+    with pytest.raises(PageError, match="file:///etc/passwd"):
+        lay_out(page_of(1), templates=TEMPLATES)
+
+
+@pytest.mark.parametrize("name", ["W" * 60, "通义千问 🚀 Ünïcode ﬁne", "‮right to left", "a\tb\nc"])
+def test_any_name_is_drawn_in_the_bundled_fonts(name: str) -> None:
+    pdf = write_pdf(page_of(2, names={"Llama 3.1 8B": name}), templates=TEMPLATES)
+    assert fonts_of(pdf) <= BUNDLED
+    assert outside(pdf, "a4") == []
+
+
+def test_a_name_without_end_is_named() -> None:
+    with pytest.raises(PageError, match=r"cards\[0\]\.model, 10,000 characters: shorten it"):
+        write_pdf(page_of(1, names={"Llama 3.1 8B": "x" * 10_000}), templates=TEMPLATES)
+
+
+def test_a_number_wider_than_its_column_is_caught() -> None:
+    page = page_of(3)
+    row = page.models[0]
+    wide = dataclasses.replace(row, kv_per_token="1" * 60)
+    with pytest.raises(PageError, match=r"wider than its place|leaves the page"):
+        write_pdf(dataclasses.replace(page, models=(wide, *page.models[1:])), templates=TEMPLATES)
+
+
+FAULTS = {
+    "<p style='white-space: nowrap'>" + "word " * 60: "wider than its place",
+    "<div style='width: 900pt; height: 1pt'></div>": "leaves the page's margins",
+    "<div style='margin-top: -300pt'>up</div>": "leaves the page's margins",
+    "<table style='table-layout: fixed; width: 100%'><tr><td style='width: 20pt; white-space: nowrap'>"
+    "a long name</td><td>x</td></tr></table>": "wider than its place",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_walk_finds_what_leaves_its_place(fault: str) -> None:
+    import weasyprint
+
+    logging.getLogger("weasyprint").setLevel(logging.CRITICAL)
+    document = weasyprint.HTML(string=f"<style>@page {{ size: a4 }}</style><p>sound</p>{fault}").render()
+    assert any(FAULTS[fault] in problem for problem in overflows(document.pages[0]))
+
+
+def test_without_pango_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class NoPango(importlib.abc.MetaPathFinder):
+        def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+            if name == "weasyprint":
+                raise OSError("cannot load library 'libpango-1.0-0'")
+
+    monkeypatch.delitem(sys.modules, "weasyprint", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [NoPango(), *sys.meta_path])
+    with pytest.raises(MissingLibraryError) as error:
+        write_pdf(page_of(1), templates=TEMPLATES)
+    (line,) = error.value.problems
+    assert "\n" not in line and "libpangoft2-1.0-0" in line and "brew install pango" in line
+    assert capsys.readouterr() == ("", "")
