@@ -62,7 +62,7 @@ def _cross_problems(catalog: Catalog, folder: Folder) -> Iterator[str]:
     if folder.has_index and not clashes:
         target = Path(folder.path / INDEX)
         if not target.is_file() or target.read_text(encoding="utf-8") != index_text(index):
-            yield f"{folder.shown_as}/{INDEX}: is older than the files. Write it anew with write_index."
+            yield f"{folder.shown_as}/{INDEX}: is older than the files. Write it anew: sheetgen check --write-index."
             return
     known = {model_id for layer in catalog.folders for model_id in layer.names("models")}
     for model in folder.models():

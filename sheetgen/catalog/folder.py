@@ -19,7 +19,7 @@ E = TypeVar("E", bound=Entry)
 
 INDEX = "index.yaml"
 INDEX_NOTE = (
-    "# Every name of a model or GPU and the id that it means. Written by write_index; do not edit.\n"
+    "# Every name of a model or GPU and the id that it means. Written by `sheetgen check --write-index`; do not edit.\n"
     "# Two ids with a space between: the name could mean either, and is refused with both.\n"
 )
 
@@ -102,5 +102,7 @@ def write_index(path: Path) -> Path:
     if clashes:
         raise CatalogError(*(f"{path.name}: {clash}. Give each its own name." for clash in clashes))
     target = path / INDEX
-    target.write_text(index_text(index), encoding="utf-8")
+    half = target.with_suffix(".yaml.tmp")
+    half.write_text(index_text(index), encoding="utf-8")
+    half.replace(target)
     return target

@@ -166,7 +166,7 @@ class _Builder:
         text = event.value
         if len(text) > MAX_STRING:
             self.refuse(event, f"holds a string of {len(text):,} characters; {MAX_STRING:,} is the most")
-        if any(unicodedata.category(c) in _HIDDEN and c not in "\n\t" for c in text):
+        if not text.isprintable() and any(unicodedata.category(c) in _HIDDEN and c not in "\n\t" for c in text):
             self.refuse(event, f"holds a control character in {shown(text)}. Take it out")
         is_plain = event.style is None or event.style == ""
         return plain_value(text) if is_plain and not key else text

@@ -15,8 +15,11 @@ PARTS = ("models", "gpus", "instances", "engines")
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH...]")
+@click.option("--write-index", is_flag=True, help="First write the catalogs' index of names anew.")
 @common
-def check(paths: tuple[str, ...], as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+def check(
+    paths: tuple[str, ...], write_index: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool
+) -> None:
     """Validate catalogs: all of them, or only the folders and files named. Exits 1 where there is a problem.
 
     \b
@@ -24,7 +27,13 @@ def check(paths: tuple[str, ...], as_json: bool, catalogs: tuple[str, ...], quie
       sheetgen check
       sheetgen check my-catalogs/
       sheetgen check catalogs/models/llama-3.1-70b.yaml
+      sheetgen check --write-index          after adding or renaming a model or GPU
     """
+    if write_index:
+        from sheetgen.catalog import default_folder
+        from sheetgen.catalog import write_index as write
+
+        write(default_folder())
     problems = list(dict.fromkeys(p for path in paths or (None,) for p in _problems(path, catalogs)))
     files = {p.split(":", 1)[0] for p in problems}
     if as_json:

@@ -59,7 +59,7 @@ def width_em(text: str, font: Path) -> float:
 @cache
 def _advances(font: Path) -> dict[str, float]:
     """The width of each character in em, figures in their tabular form."""
-    from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
+    from fontTools.ttLib import TTFont
 
     with TTFont(font) as opened:
         widths, per_em = opened["hmtx"], opened["head"].unitsPerEm

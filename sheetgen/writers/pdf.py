@@ -24,8 +24,11 @@ _MISSING = (
     " libharfbuzz-subset0. macOS: brew install pango."
 )
 _MOST_PAD = 2.2  # points that a cell may gain above and below; the rest of the space goes between sections
-N_GAPS = 6  # gaps that lie below one another, from the head of the page to its foot
-_ENDLESS = 4000.0  # points
+_N_GAPS = 6  # gaps that lie below one another, from the head of the page to its foot
+_ENDLESS = 4000.0  # points of paper to measure on
+_ROOM_FOR_MORE = 30.0  # points left below which the next roomier density has never fitted
+_HOPELESS = -250.0  # points lacking that only the last density can save
+_MOST_CHARACTERS = 40_000  # a full page has about 8,000
 
 
 @dataclass(frozen=True)
@@ -53,21 +56,29 @@ def write_pdf(page: OnePage, *, templates: Path) -> bytes:
 
 
 def lay_out(page: OnePage, *, templates: Path) -> Layout:
-    """The page at the roomiest density that holds it, with the space left over shared out."""
+    """The page at the roomiest density that holds it, with the space left over shared out.
+
+    A layout takes most of a second, so it begins where pages of this size usually end, and does not try what the
+    height left or lacking shows to be hopeless.
+    """
+    _refuse_endless(page)
     step = usual(len(page.models))
     tall = _lay_out(page, templates, DENSITIES[step], tall=True)
-    while not tall.fits and step + 1 < len(DENSITIES):
+    if tall.fits:
+        for density in reversed(DENSITIES[:step]):
+            if tall.left < _ROOM_FOR_MORE:
+                break
+            roomier = _lay_out(page, templates, density, tall=True)
+            if not roomier.fits:
+                break
+            tall = roomier
+    while not tall.fits:
         step += 1
+        if step == len(DENSITIES):
+            raise PageError(_too_much(page, tall))
+        if tall.left < _HOPELESS:
+            step = len(DENSITIES) - 1
         tall = _lay_out(page, templates, DENSITIES[step], tall=True)
-        if tall.fits:
-            return _filled(page, templates, tall)
-    if not tall.fits:
-        raise PageError(_too_much(page, tall))
-    for density in reversed(DENSITIES[:step]):
-        roomier = _lay_out(page, templates, density, tall=True)
-        if not roomier.fits:
-            break
-        tall = roomier
     return _filled(page, templates, tall)
 
 
@@ -87,13 +98,13 @@ def _lay_out(page: OnePage, templates: Path, density: Density, *, tall: bool = F
 
 def _filled(page: OnePage, templates: Path, tall: Layout) -> Layout:
     """`tall` on its paper, the height that is left given to the table rows and then to the gaps between sections."""
-    rows = sum(len(block.rows) for block in page.matrix) + len(page.fingerprints) + len(page.models) + 12
-    pad = min(_MOST_PAD, 0.8 * tall.left / (2 * rows))
-    padded = _lay_out(page, templates, tall.density.stretched(pad, 0), tall=True)
-    if not padded.fits:
-        padded = tall
-    spaced = padded.density.stretched(0, (padded.left - 0.5) / N_GAPS) if padded.left > 0.5 else padded.density
-    final = _lay_out(page, templates, spaced)
+    if tall.left > 3 * _N_GAPS:
+        rows = sum(len(block.rows) for block in page.matrix) + len(page.fingerprints) + len(page.models) + 12
+        pad = min(_MOST_PAD, 0.8 * tall.left / (2 * rows))
+        padded = _lay_out(page, templates, tall.density.stretched(pad, 0), tall=True)
+        tall = padded if padded.fits else tall
+    gap = max(0.0, tall.left - 0.5) / _N_GAPS
+    final = _lay_out(page, templates, tall.density.stretched(0, gap))
     return final if not final.problems else _lay_out(page, templates, tall.density)
 
 
@@ -129,15 +140,27 @@ def assets_only(templates: Path) -> Any:
 
 def _too_much(page: OnePage, tried: Layout) -> str:
     """Where the page bursts, and what to do."""
-    n_rows = sum(len(block.rows) for block in page.matrix)
-    name, text = max(_texts(page, ""), key=lambda item: len(item[1]))
-    long = f" The longest text is {name}, {len(text):,} characters: shorten it." if len(text) > 400 else ""
+    n_loads = sum(len(block.rows) for block in page.matrix)
     what = tried.problems[0] if tried.problems else f"{-tried.left:.0f} pt too long"
     other = " or --paper a4" if page.paper == "letter" else ""
     return (
-        f"The {page.paper} page cannot hold {len(page.models)} models x {n_rows} loads at {tried.density.text:g} pt"
-        f" ({what}). Ask for fewer --models, --workloads or --tiers{other}.{long}"
+        f"The {page.paper} page cannot hold {len(page.models)} models x {n_loads} loads at {tried.density.text:g} pt"
+        f" ({what}). Ask for fewer --models, --workloads or --tiers{other}.{_longest(page)}"
     )
+
+
+def _refuse_endless(page: OnePage) -> None:
+    """Say at once what no page can hold; to lay it out would take minutes."""
+    n_characters = sum(len(text) for _, text in _texts(page, ""))
+    if n_characters > _MOST_CHARACTERS:
+        limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
+        raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
+
+
+def _longest(page: OnePage) -> str:
+    """A word on the longest text, where it is out of all proportion."""
+    name, text = max(_texts(page, ""), key=lambda item: len(item[1]))
+    return f" The longest text is {name}, {len(text):,} characters: shorten it." if len(text) > 400 else ""
 
 
 def _texts(value: Any, name: str) -> list[tuple[str, str]]:

@@ -261,7 +261,7 @@ def _bar(model: SampleModel) -> Bar:
         f"{_weights(model) / GIB:,.1f}",
         f"{kv / GIB:,.1f}",
         f"{overhead / GIB:,.1f}",
-        f"{(usable + overhead) / GIB:,.1f} GiB usable on {count * row[2]}× {row[3]}",
+        f"{(usable + overhead) / GIB:,.1f} GiB on {count * row[2]}× {row[3]}",
     )
 
 

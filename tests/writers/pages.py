@@ -37,7 +37,8 @@ def missing(pdf: bytes, page: OnePage) -> list[str]:
 def outside(pdf: bytes, paper: str) -> list[str]:
     """Characters and drawings beyond the page's margins."""
     width, height = PAPERS[paper]
-    left, top, right, bottom = MARGIN_X - 0.5, MARGIN_Y - 0.5, width - MARGIN_X + 0.5, height - MARGIN_Y + 0.5
+    slack = 1  # point: a long line gathers the rounding of its letters
+    left, top, right, bottom = MARGIN_X - slack, MARGIN_Y - slack, width - MARGIN_X + slack, height - MARGIN_Y + slack
     found = []
     with pdfplumber.open(io.BytesIO(pdf)) as opened:
         for page in opened.pages:

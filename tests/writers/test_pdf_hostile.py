@@ -120,8 +120,9 @@ def test_any_name_is_drawn_in_the_bundled_fonts(name: str) -> None:
 
 
 def test_a_name_without_end_is_named() -> None:
-    with pytest.raises(PageError, match=r"cards\[0\]\.model, 10,000 characters: shorten it"):
-        write_pdf(page_of(1, names={"Llama 3.1 8B": "x" * 10_000}), templates=TEMPLATES)
+    for n_characters in (3_000, 10_000):
+        with pytest.raises(PageError, match=rf"cards\[0\]\.model, {n_characters:,} characters: shorten it"):
+            write_pdf(page_of(1, names={"Llama 3.1 8B": "x" * n_characters}), templates=TEMPLATES)
 
 
 def test_a_number_wider_than_its_column_is_caught() -> None:

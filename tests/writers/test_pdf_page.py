@@ -78,7 +78,10 @@ def test_it_says_what_it_is() -> None:
 
 def test_pictures_have_words() -> None:
     alternatives = alternatives_of(drawn(3, "a4"))
-    assert any("Llama 3.1 70B" in text and "131.4 weights" in text and "usable on" in text for text in alternatives)
+    assert any(
+        "Llama 3.1 70B" in text and "131.4 weights" in text and "570.6 GiB on 8× A100 80GB" in text
+        for text in alternatives
+    )
     assert any("320.0 KiB a token" in text for text in alternatives)
 
 
@@ -111,10 +114,10 @@ def test_the_same_bytes_whatever_the_hash_seed_and_the_time_zone(tmp_path: Path)
 def test_a_page_that_is_too_full_says_by_how_much_and_what_to_do() -> None:
     page = page_of(5, "letter")
     block = page.matrix[0]
-    full = dataclasses.replace(page, matrix=(dataclasses.replace(block, rows=block.rows * 3), *page.matrix[1:]))
+    full = dataclasses.replace(page, matrix=(dataclasses.replace(block, rows=block.rows * 5), *page.matrix[1:]))
     with pytest.raises(PageError) as error:
         write_pdf(full, templates=TEMPLATES)
-    assert re.search(r"5 models x 20 loads at 7 pt \(\d+ pt too long\)\. Ask for fewer --models", str(error.value))
+    assert re.search(r"5 models x 28 loads at 7 pt \(\d+ pt too long\)\. Ask for fewer --models", str(error.value))
     assert "--paper a4" in str(error.value)
 
 
