@@ -44,9 +44,9 @@ def column_widths(page: OnePage, regular: Path, bold: Path) -> dict[str, float]:
         "gpus": fits("GPUs", *(i.gpus for i in rows), most=11.0),
         "memory": fits("Memory", *(i.memory for i in rows)),
         "hourly": fits("$/hour", *(i.hourly for i in rows)),
-        "where": fits("Where", *(f"{i.provider} {i.region}" for i in rows), most=8.5),
+        "where": fits("Where", *(f"{i.provider} {i.region}" for i in rows), most=10.5),
         "date": words("Price of", *(i.price_date for i in rows), most=7.5),
-        "used": fits("Used for", *(i.used_for for i in rows), most=7.0),
+        "used": fits("Used for", *(i.used_for for i in rows), most=9.0),
         "lever-money": fits("$/month", *(v.monthly for v in levers)),
         "saving": fits("Saves", *(v.saving for v in levers)),
     }

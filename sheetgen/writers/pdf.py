@@ -45,6 +45,10 @@ class Layout:
         """Whether everything is on the page and in its place."""
         return self.left >= 0 and not self.problems
 
+    def pdf(self) -> bytes:
+        """The file: tagged, so that it can be read aloud."""
+        return bytes(self.document.write_pdf(pdf_tags=True))
+
 
 def write_pdf(page: OnePage, *, templates: Path) -> bytes:
     """The PDF's bytes.
@@ -52,7 +56,7 @@ def write_pdf(page: OnePage, *, templates: Path) -> bytes:
     Raises PageError where the page cannot hold everything at the smallest print, and MissingLibraryError where Pango
     is not installed.
     """
-    return bytes(lay_out(page, templates=templates).document.write_pdf(pdf_tags=True))
+    return lay_out(page, templates=templates).pdf()
 
 
 def lay_out(page: OnePage, *, templates: Path) -> Layout:

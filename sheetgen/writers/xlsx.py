@@ -6,13 +6,14 @@ Text is always written as text, so that no string of a catalog or a user can bec
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from typing import Any
 
 import xlsxwriter
 from xlsxwriter.worksheet import Worksheet
 
-from sheetgen.errors import PageError
+from sheetgen.errors import PageError, shown
 from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Sheet, Validation, column_name
 from sheetgen.writers.xlsx_styles import STATUS, style
 
@@ -20,6 +21,7 @@ CHART_ROWS = 9  # rows that a chart covers on the page
 POINTS_PER_WIDTH = 5.6  # of one unit of column width in Arial 10
 PAGE_POINTS = {True: 760.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
 SMALLEST_SCALE = 0.5  # of print; a wider sheet goes over several pages, its first columns on each
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
 _PAPER = {"a4": 9, "letter": 1}
 
 
@@ -44,7 +46,7 @@ def write_xlsx(book: Book) -> bytes:
     return buffer.getvalue()
 
 
-class _PortableWorksheet(Worksheet):
+class _PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no types
     """A worksheet for formulas of the Excel 2007 vocabulary, which need no prefixes for newer functions.
 
     The library searches each formula for some thirty such functions; a test holds ours to the vocabulary.
@@ -128,6 +130,8 @@ class _Writer:
     def _cell(self, worksheet: Worksheet, row: int, column: int, cell: Cell) -> None:
         form = self._format(cell)
         where = f"{worksheet.get_name()}!{column_name(column)}{row + 1}"
+        if isinstance(cell.value, str) and _CONTROL.search(cell.value):
+            raise PageError(f"{where}: the text {shown(cell.value)!r} holds a control character.")
         if cell.formula is not None:
             text, value = "=" + cell.formula.text, cell.value
             if value is None or value == "":

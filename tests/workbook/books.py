@@ -11,12 +11,14 @@ from typing import Any
 from recalculation import cells
 
 from sheetgen.catalog import Catalog, write_index
+from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.model import Model
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.question import Cell, Question, ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.book.inputs import excel_name
 from sheetgen.sheet.build_page import build_page
+from sheetgen.units import GIB
 from sheetgen.writers.xlsx import write_xlsx
 
 AS_OF = "2026-11-20"
@@ -162,11 +164,26 @@ def with_gpu(question: Question, gpu_id: str, memory_bytes: int | None = None, *
     return dataclasses.replace(question, gpus=tuple(map(changed, question.gpus)), candidates=candidates)
 
 
+class Limited(Engine):
+    """An engine with other batch limits on GPUs of these sizes, as a reader types them into GPUs."""
+
+    limits: dict[float, tuple[int, int]]
+
+    def batch_limits(self, gpu_memory_gib: float, architecture: str) -> tuple[int, int]:
+        return self.limits.get(gpu_memory_gib) or super().batch_limits(gpu_memory_gib, architecture)
+
+
+def with_limits(question: Question, gpu_id: str, max_num_seqs: int, max_num_batched_tokens: int) -> Question:
+    """`question` with other batch limits on one GPU."""
+    size = next(g.memory.engine_bytes for g in question.gpus if g.id == gpu_id) / GIB
+    limits = {**getattr(question.engine, "limits", {}), size: (max_num_seqs, max_num_batched_tokens)}
+    engine = Limited.model_construct(**{**dict(question.engine), "limits": limits})
+    return dataclasses.replace(question, engine=engine)
+
+
 def with_instance(question: Question, name: str, **fields: Any) -> Question:
     """`question` with one instance changed."""
-    candidates = tuple(
-        dataclasses.replace(c, **fields) if c.instance == name else c for c in question.candidates
-    )
+    candidates = tuple(dataclasses.replace(c, **fields) if c.instance == name else c for c in question.candidates)
     return dataclasses.replace(question, candidates=candidates)
 
 

@@ -61,22 +61,23 @@ class Tags(HTMLParser):
         self.seen |= {tag, *(f"{tag} {name}" for name, _ in attrs)}
 
 
-def small(evil: str) -> OnePage:
-    page = everywhere(page_of(1), evil)
-    return dataclasses.replace(page, levers=(), fingerprints=page.fingerprints[:2], assumptions=(evil,))
+def little(names: dict[str, str] | None = None) -> OnePage:
+    """A page of two models and one workload, quick to lay out."""
+    page = page_of(2, names=names)
+    return dataclasses.replace(page, matrix=page.matrix[:1], levers=page.levers[:1], fingerprints=page.fingerprints[:1])
 
 
 @pytest.mark.parametrize("evil", EVIL)
 def test_markup_is_text(evil: str) -> None:
     plain, attacked = Tags(), Tags()
     plain.feed(render_html(page_of(1), templates=TEMPLATES))
-    attacked.feed(render_html(small(evil), templates=TEMPLATES))
+    attacked.feed(render_html(everywhere(page_of(1), evil), templates=TEMPLATES))
     assert attacked.seen <= plain.seen
 
 
 @pytest.mark.parametrize("evil", [EVIL[0], EVIL[1], EVIL[6]])
 def test_hostile_words_are_drawn_as_they_are(evil: str) -> None:
-    page = dataclasses.replace(page_of(2), question=evil, left_out=evil, sources=(Source(evil, evil),))
+    page = dataclasses.replace(little(), question=evil, left_out=evil, sources=(Source(evil, evil),))
     pdf = write_pdf(page, templates=TEMPLATES)
     printable = re.sub(r"[\x00-\x1f]", "?", evil)
     assert printable.replace(" ", "") in text_of(pdf).replace(" ", "")
@@ -109,12 +110,12 @@ def test_a_page_that_asks_for_a_file_is_refused(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("sheetgen.writers.pdf.render_html", unescaped)
     with pytest.raises(PageError, match="file:///etc/passwd"):
-        lay_out(page_of(1), templates=TEMPLATES)
+        lay_out(little(), templates=TEMPLATES)
 
 
 @pytest.mark.parametrize("name", ["W" * 60, "通义千问 🚀 Ünïcode ﬁne", "‮right to left", "a\tb\nc"])
 def test_any_name_is_drawn_in_the_bundled_fonts(name: str) -> None:
-    pdf = write_pdf(page_of(2, names={"Llama 3.1 8B": name}), templates=TEMPLATES)
+    pdf = write_pdf(little({"Llama 3.1 8B": name}), templates=TEMPLATES)
     assert fonts_of(pdf) <= BUNDLED
     assert outside(pdf, "a4") == []
 
@@ -122,11 +123,11 @@ def test_any_name_is_drawn_in_the_bundled_fonts(name: str) -> None:
 def test_a_name_without_end_is_named() -> None:
     for n_characters in (3_000, 10_000):
         with pytest.raises(PageError, match=rf"cards\[0\]\.model, {n_characters:,} characters: shorten it"):
-            write_pdf(page_of(1, names={"Llama 3.1 8B": "x" * n_characters}), templates=TEMPLATES)
+            write_pdf(little({"Llama 3.1 8B": "x" * n_characters}), templates=TEMPLATES)
 
 
 def test_a_number_wider_than_its_column_is_caught() -> None:
-    page = page_of(3)
+    page = little()
     row = page.models[0]
     wide = dataclasses.replace(row, kv_per_token="1" * 60)
     with pytest.raises(PageError, match=r"wider than its place|leaves the page"):

@@ -106,8 +106,8 @@ def _numbers(row: Any) -> Any:
 def _other(gpus: Any, gpu: Any, providers: Any, provider: Any) -> Any:
     """Cells with another GPU or provider: the OR of an array formula is a sum above 0."""
     if isinstance(gpus, Expr):
-        return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0  # type: ignore[operator]
-    return (gpus != gpu) | (providers != provider)  # type: ignore[operator]
+        return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0
+    return (gpus != gpu) | (providers != provider)
 
 
 def add_choices(
@@ -135,7 +135,10 @@ def add_choices(
 
     table.computed(best_monthly_usd, rows, name="monthly_usd", width=14)
     table.computed(chosen_n_instances, lambda i: {**rows(i), **col("monthly_usd", "best", i)}, name="n_instances")
-    fewest = lambda i: {**rows(i), **col("monthly_usd", "best", i), **col("n_instances", "fewest", i)}  # noqa: E731
+
+    def fewest(i: int) -> dict[str, Source]:
+        return {**rows(i), **col("monthly_usd", "best", i), **col("n_instances", "fewest", i)}
+
     table.computed(chosen_tp, fewest, name="tensor_parallel_size")
     table.computed(chosen_position, lambda i: {**fewest(i), **col("tensor_parallel_size", "size", i)}, name="position")
 
@@ -155,7 +158,7 @@ def add_choices(
             expr = where(is_number(place.expr(here)), index(row, place, here), words[1])
             return (words[0] if place.value == "-" else row.refs[place.value - 1].value), expr
 
-        table.looked_up(name, label, find, display, width=width)  # type: ignore[arg-type]
+        table.looked_up(name, label, find, display, width=width)
 
     at("instance", "Instance", head["instance"], "verdict", width=34)
     at("type", "Type", head["type"], "verdict", width=30)
@@ -191,7 +194,8 @@ def _none_if_zero(second: Ref) -> Found:
     """The runner-up's cost, or the sign for none where there is no other GPU or provider."""
 
     def write(here: str) -> Expr:
-        return where(second.expr(here) == 0, "-", second.expr(here))
+        expr: Expr = where(second.expr(here) == 0, "-", second.expr(here))
+        return expr
 
     return Found(second.value or "-", write)
 

@@ -239,7 +239,7 @@ def build_candidates(
         "load, and $ per month. A dash: it cannot hold the load, or has no price.",
         freeze=(HEAD_ROWS + 4, LEFT),
     )
-    sheet.widths = {0: 30, 1: 26} | {c: 14 for c in range(LEFT, LEFT + len(slots))}
+    sheet.widths = {0: 30.0, 1: 26.0} | {c: 14.0 for c in range(LEFT, LEFT + len(slots))}
     here = sheet.name
     head = Head(sheet, HEAD_ROWS, len(slots))
     head.given("instance_row", "Instance row", [c + 1 for c, _ in slots])

@@ -9,7 +9,7 @@ from sheetgen.recommend import Solution
 from sheetgen.sheet.book.inputs import excel_name
 from sheetgen.sheet.book.wiring import Wiring
 from sheetgen.sheet.book.words import cell_position, rent_words
-from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Validation, found, position
+from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Source, Validation, found, position
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.sizing.tokens import short_tokens
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
@@ -53,8 +53,8 @@ def build_sizing(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
 
 
 def _rent_width(solved: Solution) -> float:
-    chosen = (c for c in solved.choices if c.slot is not None)
-    longest = max((len(f"{c.n_instances} {_type(solved, c.slot)}") for c in chosen), default=0)
+    words = (f"{c.n_instances} {_type(solved, c.slot)}" for c in solved.choices if c.slot is not None)
+    longest = max((len(w) for w in words), default=0)
     return min(RENT_WIDTHS[1], max(RENT_WIDTHS[0], longest + 2.0))
 
 
@@ -160,7 +160,7 @@ def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tupl
     places = []
     for m in range(len(question.models)):
         which = _row_of(models.columns["model"][m], models.range("model"), m + 1)
-        env = {"model_row": which, "workload_position": wp, "tier_position": tp, **counts}
+        env: dict[str, Source] = {"model_row": which, "workload_position": wp, "tier_position": tp, **counts}
         places.append(sheet.compute(row + 1, _group(m), cell_position, env, role="off_page"))
     return places, found(wiring.tables["cells"].range("load_words"), places[0])
 

@@ -31,13 +31,12 @@ def build_loads(solved: Solution, wiring: Wiring) -> Sheet:
     table = Table(sheet, HEAD_ROWS, 0, len(cells))
     wiring.tables["cells"] = table
     models = wiring.tables["models"]
-    given = {"role": "fixed", "width": 8}
-    table.given("model_row", "Model row", [c.model + 1 for c in cells], PLAIN, **given)
-    table.given("workload_row", "Workload row", [c.workload + 1 for c in cells], PLAIN, **given)
-    table.given("tier_row", "Tier row", [c.tier + 1 for c in cells], PLAIN, **given)
+    table.given("model_row", "Model row", [c.model + 1 for c in cells], PLAIN, role="fixed", width=8)
+    table.given("workload_row", "Workload row", [c.workload + 1 for c in cells], PLAIN, role="fixed", width=8)
+    table.given("tier_row", "Tier row", [c.tier + 1 for c in cells], PLAIN, role="fixed", width=8)
 
     def look(name: str, label: str, refs: Range, key: str, display: Any = WHOLE, width: float = 14) -> None:
-        table.looked_up(name, label, lambda i: pick(refs, table.columns[key][i], sheet.name), display, width=width)  # type: ignore[arg-type]
+        table.looked_up(name, label, lambda i: pick(refs, table.columns[key][i], sheet.name), display, width=width)
 
     look("model", "Model", models.range("model"), "model_row", TEXT, 24)
     table.given(

@@ -1,0 +1,226 @@
+"""Hostile strings become text or a clear error: never a formula, a link, a fetch or a broken name."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import books
+import openpyxl
+import pytest
+from recalculation import compare, formulas, recalculate_with_formualizer
+
+from sheetgen.catalog import default_folder
+from sheetgen.errors import PageError, SheetgenError
+from sheetgen.recommend import solve
+from sheetgen.scenario.question import ask
+
+HOSTILE = (
+    "=cmd()", "=1+1", "+1", "-1", "@x", "{=1}", "=cmd|' /C calc'!A0", "<script>alert(1)</script>",
+    "file:///etc/passwd", "javascript:alert(1)", "\\\\server\\share", "a\tb", "a\nb", "a\x0bb", "a\x00b", "_x0041_",
+    "#N/A", "internal:Inputs!A1", "mailto:a@b.c", "'quoted", '"; =cmd(); "', "]]>&amp;<f>1</f>", "&L&8 &[Path]",
+    "A" * 10_000, "\u202egpj.exe",
+)  # fmt: skip
+CONTROL = tuple(t for t in HOSTILE if "\x00" in t or "\x0b" in t)
+PRINTED = tuple(t for t in HOSTILE if t not in (*CONTROL, "_x0041_"))  # formualizer refuses the last one
+MARKS = (
+    "cmd",
+    "script&",
+    "script>",
+    "passwd",
+    "alert",
+    "AAAA",
+    "/C calc",
+    "server",
+    "Path]",
+    "x0041",
+    "mailto",
+    "script:",
+)
+ONE = {"models": "8b", "workloads": "chat", "tiers": "1", "headline": "chat:1", "gpus": "h100", "as_of": books.AS_OF}
+ROW = """provider: acme
+instances:
+  - type: {type}
+    gpu: h100
+    gpu_count: 1
+    unit: instance
+    region: {region}
+    prices:
+      - {{purchase: on-demand, usd_per_hour: 0.01, as_of: '2026-11'}}
+    source: {source}
+    confidence: high
+    checked_on: 2026-11-20
+    notes: [{notes}]
+"""
+FIELDS = ("type", "region", "source", "notes", "name", "model source", "model notes")
+
+
+def quoted(text: str) -> str:
+    """`text` as a YAML string."""
+    known = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\x00": "\\0", "\x0b": "\\v"}
+    return '"' + "".join(known.get(c, c) for c in text) + '"'
+
+
+def files(field: str, text: str) -> dict[str, str]:
+    if field in ("type", "region", "source", "notes"):
+        plain = {"type": "one", "region": "here", "source": "a list", "notes": "none"}
+        return {"instances/acme.yaml": ROW.format(**{**plain, field: quoted(text)})}
+    model = (default_folder() / "models/llama-3.1-8b.yaml").read_text()
+    if field == "name":
+        return {"models/llama-3.1-8b.yaml": model.replace("name: Llama 3.1 8B", f"name: {quoted(text)}")}
+    if field == "model source":
+        return {"models/llama-3.1-8b.yaml": re.sub(r"(?m)^source: .*$", lambda _: f"source: {quoted(text)}", model)}
+    return {"models/llama-3.1-8b.yaml": model.replace("notes: []", f"notes: [{quoted(text)}]")}
+
+
+def assert_harmless(path: Path) -> None:
+    """Nothing in the package calculates, links to, or fetches what a catalog's string says."""
+    with zipfile.ZipFile(path) as package:
+        names = package.namelist()
+        for part in ("externalLinks", "vbaProject", "connections", "queryTables", "embeddings", "activeX", "customXml"):
+            assert not [n for n in names if part in n]
+        for name in names:
+            if not name.endswith((".xml", ".rels", ".vml")):
+                continue
+            root = ElementTree.fromstring(package.read(name))  # well formed
+            if name.endswith(".rels"):
+                outside = [r.get("Target", "") for r in root if r.get("TargetMode") == "External"]
+                assert all(t.startswith(("https://", "http://")) for t in outside), f"{name} links to {outside}"
+            if name.startswith("docProps/") or name == "xl/workbook.xml":
+                text = ElementTree.tostring(root, encoding="unicode")
+                assert not [m for m in MARKS if m in text], f"{name} carries a catalog's string"
+        sheets = [n for n in names if n.startswith("xl/worksheets/sheet")]
+        for name in sheets:
+            xml = package.read(name).decode()
+            written = re.findall(r"<(?:f|formula[12]?|oddFooter|oddHeader)\b[^>]*>([^<]*)<", xml)
+            assert not [t for t in written if any(m in t for m in MARKS)], f"{name} calculates a catalog's string"
+    for one in formulas(path):
+        assert not re.search(r"DDE|HYPERLINK|WEBSERVICE|INDIRECT|\[\d+\]", re.sub(r'"[^"]*"', "", one.formula))
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_hostile_catalog_is_an_error_or_text(field: str, tmp_path: Path) -> None:
+    refused = 0
+    for i, text in enumerate(HOSTILE):
+        try:
+            catalog = books.overlay(tmp_path / str(i), files(field, text))
+            own = {"providers": "acme,aws"} if field in ("type", "region", "source", "notes") else {}
+            question = ask(catalog, {**ONE, **own})
+        except SheetgenError as error:
+            refused += 1
+            for line in error.problems:
+                assert "\n" not in line and len(line) < 600 and line.isprintable(), repr(line)
+                assert re.match(r".*\.yaml(:\d+)*: ", line), f"no place in {line!r}"
+            continue
+        path = tmp_path / f"{i}.xlsx"
+        path.write_bytes(books.book_bytes(solve(question), catalog))
+        assert_harmless(path)
+    print(f"{field}: {refused} of {len(HOSTILE)} refused")
+    assert refused >= 8
+
+
+@pytest.fixture(scope="module")
+def hostile_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
+    """A workbook whose every string from outside is hostile, past the catalog's own refusals."""
+    question = ask(books.catalog(), {**books.SMALL, "models": "8b", "workloads": "chat", "headline": "chat:32"})
+    said: set[str] = set()
+    texts = iter(PRINTED * 40)
+
+    def evil() -> str:
+        text = next(texts)
+        said.add(text)
+        return text
+
+    def gpu(one: Any) -> Any:
+        memory = one.memory.model_copy(update={"source": evil()})
+        return one.model_copy(update={"short_name": evil(), "memory": memory})
+
+    gpus = {g.id: gpu(g) for g in question.gpus}
+    candidates = tuple(
+        dataclasses.replace(c, instance=f"aws/{evil()}", region=evil(), source=evil(), gpu=gpus[c.gpu.id])
+        for c in question.candidates
+    )
+    old = question.models[0]
+    question = dataclasses.replace(
+        question,
+        models=(dataclasses.replace(old, model=old.model.model_copy(update={"name": evil(), "source": evil()})),),
+        workloads=tuple(w.model_copy(update={"name": evil(), "about": evil()}) for w in question.workloads),
+        gpus=tuple(gpus.values()),
+        candidates=candidates,
+    )
+    path = tmp_path_factory.mktemp("hostile") / "hostile.xlsx"
+    path.write_bytes(books.book_bytes(solve(question)))
+    return path, said
+
+
+def test_the_writer_makes_text_of_anything(hostile_book: tuple[Path, set[str]], tmp_path: Path) -> None:
+    path, said = hostile_book
+    assert said == set(PRINTED)
+    assert_harmless(path)
+    book = openpyxl.load_workbook(path)
+    texts = {c.value for sheet in book for row in sheet.iter_rows() for c in row if c.data_type == "s"}
+    assert said <= texts, said - texts
+    result = compare(path, recalculate_with_formualizer(path, tmp_path / "out.xlsx"))
+    assert result.n_compared == result.n_formulas and not result.mismatches, str(result)
+
+
+@pytest.mark.parametrize("text", (*CONTROL, "a\x1fb", "a\x7fb"))
+def test_a_control_character_is_a_clear_error(text: str) -> None:
+    question = ask(books.catalog(), ONE)
+    model = question.models[0].model.model_copy(update={"name": text})
+    models = (dataclasses.replace(question.models[0], model=model),)
+    with pytest.raises(PageError, match=r"\w+!\w+: the text .* holds a control character"):
+        books.book_bytes(solve(dataclasses.replace(question, models=models)))
+
+
+def test_links_go_to_the_web_only(default_book: Path) -> None:
+    book = openpyxl.load_workbook(default_book)
+    links = [c.hyperlink.target for sheet in book for row in sheet.iter_rows() for c in row if c.hyperlink]
+    assert links and all(link.startswith("https://") for link in links)
+
+
+# The names and sheets that other programs rely on ------------------------------------------------------------
+
+SHEETS = (
+    "Sizing sheet", "Inputs", "Models", "GPUs", "Instances", "Workings", "OOM guide", "Checks", "Notes and sources",
+)  # fmt: skip
+INPUTS = (
+    "in_context_chat", "in_context_rag", "in_context_long_doc", "in_tier_1", "in_tier_2", "in_tier_3", "in_tier_4",
+    "in_weight_dtype", "in_kv_cache_dtype", "in_gpu_memory_utilization", "in_hours_per_month", "in_active_fraction",
+    "in_as_of", "in_headline_workload", "in_headline_tier", "in_block_size", "in_average_context_fraction",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("which", ("default_book", "families_book"))
+def test_the_contract_of_sheets_and_names(which: str, request: pytest.FixtureRequest) -> None:
+    book = openpyxl.load_workbook(request.getfixturevalue(which))
+    kept = [name for name in book.sheetnames if name in SHEETS]
+    assert tuple(kept) == SHEETS and book.sheetnames[0] == "Sizing sheet"
+    names = set(book.defined_names)
+    assert set(INPUTS) <= names
+    models = books.DEFAULT if which == "default_book" else books.FAMILIES
+    question = ask(books.catalog(), {"models": models, "as_of": books.AS_OF})
+    results = {f"{stem}_{end}" for stem in books.stems(question) for end in books.RESULTS}
+    assert {n for n in names if n.startswith("rec_")} == results
+    for name in names:
+        assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,254}", name), name
+        assert not re.fullmatch(r"[A-Za-z]{1,3}[0-9]{1,7}|[RrCc]|[Rr][0-9]*[Cc][0-9]*", name), f"{name} is a cell"
+    assert len({n.lower() for n in names}) == len(names)
+    for name in (*INPUTS, *results):
+        (sheet, cell), *more = book.defined_names[name].destinations
+        assert not more and book[sheet][cell.replace("$", "")].value is not None, name
+    for name in INPUTS:
+        (sheet, cell), *_ = book.defined_names[name].destinations
+        assert book[sheet][cell.replace("$", "")].protection.locked is False, f"{name} cannot be typed into"
+
+
+def test_the_file_says_what_it_was_made_of(default_book: Path) -> None:
+    book = openpyxl.load_workbook(default_book)
+    said = {p.name: p.value for p in book.custom_doc_props.props}
+    assert said["sheetgen.catalog_sha256"] == books.catalog().catalog_sha256()
+    assert said["sheetgen.schema"] and said["sheetgen.version"]
+    assert all(sheet.protection.sheet and not sheet.protection.password for sheet in book)

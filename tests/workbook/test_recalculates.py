@@ -1,0 +1,86 @@
+"""Every formula of the workbook, recalculated by other programs, gives the value that was written beside it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from openpyxl.formula import Tokenizer
+from openpyxl.formula.tokenizer import Token
+from recalculation import (
+    ALLOWED_FUNCTIONS,
+    ErrorValue,
+    assert_recalculates,
+    compare,
+    formulas,
+    functions_used,
+    needs_libreoffice,
+    poison,
+    recalculate,
+    recalculate_with_formualizer,
+    tamper,
+)
+
+BOOKS = ("default_book", "families_book")
+CONSTANTS = {"0", "1", "2"}  # the 2 of keys and values, and of nothing else
+
+
+@pytest.fixture(params=BOOKS)
+def book(request: pytest.FixtureRequest) -> Path:
+    path = request.getfixturevalue(request.param)
+    assert isinstance(path, Path)
+    return path
+
+
+@needs_libreoffice
+def test_libreoffice_recalculates_every_formula(book: Path, tmp_path: Path) -> None:
+    result = assert_recalculates(book, tmp_path)
+    assert result.n_compared == result.n_formulas > 30_000
+    print(f"{book.stem}: {result}")
+
+
+@needs_libreoffice
+def test_libreoffice_finds_one_wrong_sign(default_book: Path, tmp_path: Path) -> None:
+    tampered, poisoned = tmp_path / "tampered.xlsx", tmp_path / "poisoned.xlsx"
+    sheet, cell, _, _ = tamper(default_book, tampered)
+    poison(tampered, poisoned)
+    result = compare(default_book, recalculate(poisoned, tmp_path))
+    assert (sheet, cell) in {(m.sheet, m.cell) for m in result.mismatches}
+
+
+def test_formualizer_recalculates_every_formula(book: Path, tmp_path: Path) -> None:
+    poisoned = tmp_path / "poisoned.xlsx"
+    n_poisoned = poison(book, poisoned)
+    result = compare(book, recalculate_with_formualizer(poisoned, tmp_path / "out.xlsx"))
+    assert not result.mismatches and result.n_poisoned == 0, str(result)
+    assert n_poisoned == result.n_compared == result.n_formulas
+
+
+def test_formualizer_finds_one_wrong_sign(default_book: Path, tmp_path: Path) -> None:
+    sheet, cell, _, _ = tamper(default_book, tmp_path / "tampered.xlsx")
+    result = compare(default_book, recalculate_with_formualizer(tmp_path / "tampered.xlsx", tmp_path / "out.xlsx"))
+    assert (sheet, cell) in {(m.sheet, m.cell) for m in result.mismatches}
+
+
+def test_the_vocabulary_is_portable(book: Path) -> None:
+    assert functions_used(book) <= ALLOWED_FUNCTIONS
+    assert not [f.formula for f in formulas(book) if "_xlfn" in f.formula or "^" in f.formula]
+
+
+def test_every_formula_has_a_value_beside_it_and_none_is_an_error(book: Path) -> None:
+    bad = [f for f in formulas(book) if f.value is None or f.value == "" or isinstance(f.value, ErrorValue)]
+    assert not bad, bad[:5]
+    assert not [f for f in formulas(book) if isinstance(f.value, str) and f.value.startswith("#")]
+
+
+def test_no_number_stands_in_a_formula_but_0_and_1_and_the_2_of_keys_and_values(book: Path) -> None:
+    numbers: dict[str, list[str]] = {}
+    for one in formulas(book):
+        for token in Tokenizer("=" + one.formula).items:
+            if token.type == Token.OPERAND and token.subtype == Token.NUMBER:
+                numbers.setdefault(token.value, []).append(f"{one.sheet}!{one.cell} ={one.formula}")
+    assert set(numbers) <= CONSTANTS, {n: places[:2] for n, places in numbers.items() if n not in CONSTANTS}
+    # The 2 counts keys and values of a head, or is the least number of pipeline stages: MAX(2,ROUNDUP(...)).
+    others = [p for p in numbers["2"] if not re.search(r"(?<![\d.])2\*\$?\w|MAX\(2,ROUNDUP\(", p)]
+    assert not others, others[:3]
