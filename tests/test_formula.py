@@ -77,8 +77,8 @@ ROW, SIZES = Expr("A1:H1"), Expr("A2:H2")
         (ratio(A + 1, B - C), "IF(B1-C1=0,0,(A1+1)/(B1-C1))"),
         (ratio(1, B, "-"), 'IF(B1=0,"-",1/B1)'),
         (cheapest(ROW, "-"), 'IF(COUNT(A1:H1)=0,"-",MIN(A1:H1))'),
-        (least_where(SIZES >= A, ROW), "MIN(IF(A2:H2>=A1,A1:H1))"),
-        (least_where(ROW < A, ROW, "-"), 'IF(COUNT(IF(A1:H1<A1,A1:H1))=0,"-",MIN(IF(A1:H1<A1,A1:H1)))'),
+        (least_where(ROW, SIZES >= A), "MIN(IF(A2:H2>=A1,A1:H1))"),
+        (least_where(ROW, ROW < A, otherwise="-"), 'IF(COUNT(IF(A1:H1<A1,A1:H1))=0,"-",MIN(IF(A1:H1<A1,A1:H1)))'),
         (first_where(ROW == A), "IFERROR(MATCH(1,1*(A1:H1=A1),0),0)"),
         (
             first_where(ROW == A, SIZES >= B, otherwise="-"),
@@ -128,9 +128,9 @@ def test_what_cannot_stand_in_a_formula(value):
 
 
 def test_array_formulas_stay_marked():
-    assert least_where(ROW > 0, ROW).array
+    assert least_where(ROW, ROW > 0).array
     assert (2 * first_where(ROW == A) + 1).array
-    assert where(A > 0, -least_where(ROW > 0, ROW), 0).array
+    assert where(A > 0, -least_where(ROW, ROW > 0), 0).array
     assert not cheapest(ROW, 0).array
     assert not (A + B).array
 
@@ -175,7 +175,7 @@ def test_a_formula_cannot_branch(branch):
         lambda: numpy.ceil(A),
         lambda: where(A > 1, numpy.arange(3), 0),
         lambda: smallest(A, numpy.arange(3)),
-        lambda: least_where(both(ROW > 1, ROW < 2), ROW),
+        lambda: least_where(ROW, both(ROW > 1, ROW < 2)),
         lambda: first_where(either(ROW > 1, ROW < 2)),
     ],
 )
@@ -262,16 +262,16 @@ def test_rows_with_nothing_there():
     sizes = numpy.array([8, 8, 2, 4, 8])
     assert cheapest(costs, "-") == 1
     assert cheapest(nothing, "-") == "-"
-    assert least_where(sizes >= 8, costs) == 2  # the NaN among them does not spread
-    assert least_where(sizes > 8, costs) == 0  # as MIN of nothing
-    assert least_where(sizes > 8, costs, "-") == "-"
+    assert least_where(costs, sizes >= 8) == 2  # the NaN among them does not spread
+    assert least_where(costs, sizes > 8) == 0  # as MIN of nothing
+    assert least_where(costs, sizes > 8, otherwise="-") == "-"
     assert first_where(costs == 1) == 3  # the first of two
     assert first_where(costs == 1, sizes >= 4) == 4
     assert first_where(costs == 9) == 0
     assert first_where(costs == 9, otherwise="-") == "-"
     table = numpy.vstack([costs, nothing])
     assert first_where(table == 1).tolist() == [3, 0]
-    assert least_where(table > 1, table).tolist() == [2, 0]
+    assert least_where(table, table > 1).tolist() == [2, 0]
 
 
 numbers = st.integers(-1000, 1000).map(lambda n: n / 8)

@@ -28,7 +28,7 @@ from recalculation import (
     values,
 )
 
-import sheetgen.formula as vocabulary
+import sheetgen.formula.expr as vocabulary
 from sheetgen.formula import (
     Expr,
     both,
@@ -219,9 +219,9 @@ def write_rows(path) -> None:
 RANGES = [
     lambda costs, sizes, need: cheapest(costs, "-"),
     lambda costs, sizes, need: cheapest(costs, 0) + 1,
-    lambda costs, sizes, need: least_where(sizes >= need, costs),
-    lambda costs, sizes, need: least_where(sizes >= need, costs, "-"),
-    lambda costs, sizes, need: least_where(costs <= 0.5, sizes, need) * 2,
+    lambda costs, sizes, need: least_where(costs, sizes >= need),
+    lambda costs, sizes, need: least_where(costs, sizes >= need, otherwise="-"),
+    lambda costs, sizes, need: least_where(sizes, costs <= 0.5, otherwise=need) * 2,
     lambda costs, sizes, need: first_where(costs == cheapest(costs, 0)),
     lambda costs, sizes, need: first_where(sizes == need),
     lambda costs, sizes, need: first_where(costs == 0.5, sizes >= need, otherwise="none fits"),

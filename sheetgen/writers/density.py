@@ -38,7 +38,7 @@ DENSITIES = (  # from the roomiest to the last resort; 7 pt is the floor
     Density("compact", 7.5, 7.0, 8.5, 0.5, 4.5, 1.17, 8, 4, compact=True),
     Density("tight", 7.2, 7.0, 8.0, 0.3, 4.0, 1.15, 8, 4, compact=True),
     Density("tighter", 7.0, 7.0, 8.0, 0.1, 3.5, 1.12, 5, 3, compact=True),
-    Density("tightest", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 4, 2, compact=True, symptoms=False),
+    Density("tightest", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 5, 2, compact=True, symptoms=False),
     Density("pressed", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 5, 2, compact=True, abreast=2, symptoms=False),
     Density("last", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 0, 0, compact=True, abreast=2, symptoms=False),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -40,11 +41,72 @@ def render_html(
     With `embed_fonts` it stands alone (the fonts inside, base64); without, it asks for `asset:<font file>`.
     `extra_height` (points) makes the paper taller, to measure how much a page needs.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     if page.paper not in PAPERS:
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
+    drawable = drawable_with(templates / "fonts" / FONTS[400])
+    width, height = PAPERS[page.paper]
+    content = width - 2 * MARGIN_X
+    half = (content - GUTTER) / 2
+    crowded = len(page.models) > MOST_BESIDE_WORKLOAD
+    shown = replace(page, instances=page.instances[: density.n_instances], levers=page.levers[: density.n_levers])
+    widths = column_widths(shown, templates / "fonts" / FONTS[400], templates / "fonts" / FONTS[700])
+    bar_width = density.text * 12 if density.compact else half - density.small * widths["usable"] - density.text * 0.4
+    instances_width = sum(widths[name] for name in INSTANCE_COLUMNS) * density.small
+    longest = max((max(b.capacity_bytes or 0, svg.needed(b)) for b in page.bars), default=0.0)
+    most = max((f.full_attention_bytes for f in page.models), default=0.0)
+    return (
+        _environment(templates)
+        .get_template("one_page.html.j2")
+        .render(
+            page=page,
+            css=Markup((templates / "one_page.css").read_text(encoding="utf-8")),
+            faces=[(weight, Markup(font_url(templates, name, embed_fonts))) for weight, name in FONTS.items()],
+            family=Markup(FAMILY),
+            main_width=min(max(instances_width, 0.55 * content), 0.72 * content),
+            d=asdict(replace(density, abreast=2) if crowded else density),
+            widths=widths,
+            paper={
+                "width": width,
+                "height": height + extra_height,
+                "x": MARGIN_X,
+                "y": MARGIN_Y,
+                "gutter": GUTTER,
+            },
+            crowded=crowded,
+            wide=len(page.models) <= WIDE_MODELS,
+            day=_day(page.as_of),
+            marks=MARKS,
+            memory_bars=[
+                svg.stacked_bar(b, f"{drawable(b.model)}: ", longest, width=bar_width, height=density.text * 0.8)
+                for b in page.bars
+            ],
+            kv_bars=[
+                svg.pair_bar(
+                    f.kv_per_token_bytes,
+                    f.full_attention_bytes,
+                    most,
+                    drawable(f"{f.name}: {f.kv_per_token} a token, {f.full_attention_per_token} with full attention"),
+                    width=3.2 * density.text,
+                    height=density.text * 0.8,
+                )
+                for f in page.models
+            ],
+            instances=shown.instances,
+            levers=shown.levers,
+            n_instances_more=len(page.instances) - len(shown.instances),
+            sources=[(s.text, s.url if _is_web(s.url) else None) for s in page.sources],
+        )
+    )
+
+
+@cache
+def _environment(templates: Path) -> Any:
+    """Jinja2, strict: every value is escaped, an unknown name is an error, and all text can be drawn."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
     drawable = drawable_with(templates / "fonts" / FONTS[400])
 
     def finalize(value: Any) -> Any:
@@ -60,54 +122,7 @@ def render_html(
     )
     environment.filters["instance_name"] = instance_name
     environment.filters["breakable"] = lambda text: _breakable(drawable(text))
-    width, height = PAPERS[page.paper]
-    content = width - 2 * MARGIN_X
-    half = (content - GUTTER) / 2
-    crowded = len(page.models) > MOST_BESIDE_WORKLOAD
-    widths = column_widths(page, templates / "fonts" / FONTS[400], templates / "fonts" / FONTS[700])
-    bar_width = density.text * 12 if density.compact else half - density.small * widths["usable"] - density.text * 0.4
-    instances_width = sum(widths[name] for name in INSTANCE_COLUMNS) * density.small
-    longest = max((max(b.capacity_bytes or 0, svg.needed(b)) for b in page.bars), default=0.0)
-    most = max((f.full_attention_bytes for f in page.models), default=0.0)
-    return environment.get_template("one_page.html.j2").render(
-        page=page,
-        css=Markup((templates / "one_page.css").read_text(encoding="utf-8")),
-        faces=[(weight, Markup(font_url(templates, name, embed_fonts))) for weight, name in FONTS.items()],
-        family=Markup(FAMILY),
-        main_width=min(max(instances_width, 0.55 * content), 0.74 * content),
-        d=asdict(replace(density, abreast=2) if crowded else density),
-        widths=widths,
-        paper={
-            "width": width,
-            "height": height + extra_height,
-            "x": MARGIN_X,
-            "y": MARGIN_Y,
-            "gutter": GUTTER,
-        },
-        crowded=crowded,
-        wide=len(page.models) <= WIDE_MODELS,
-        day=_day(page.as_of),
-        marks=MARKS,
-        memory_bars=[
-            svg.stacked_bar(b, f"{drawable(b.model)}: ", longest, width=bar_width, height=density.text * 0.8)
-            for b in page.bars
-        ],
-        kv_bars=[
-            svg.pair_bar(
-                f.kv_per_token_bytes,
-                f.full_attention_bytes,
-                most,
-                drawable(f"{f.name}: {f.kv_per_token} a token, {f.full_attention_per_token} with full attention"),
-                width=3.2 * density.text,
-                height=density.text * 0.8,
-            )
-            for f in page.models
-        ],
-        instances=page.instances[: density.n_instances],
-        levers=page.levers[: density.n_levers],
-        n_instances_more=max(0, len(page.instances) - density.n_instances),
-        sources=[(s.text, s.url if _is_web(s.url) else None) for s in page.sources],
-    )
+    return environment
 
 
 def _is_web(url: str | None) -> bool:

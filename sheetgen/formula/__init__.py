@@ -1,0 +1,53 @@
+"""One formula, two readings: the same Python function computes a number or writes Excel text.
+
+A sizing quantity is one function under `@formula`. Its name is the column's name, its parameters' names are
+the quantities that it reads. Called with numbers or numpy arrays it computes; called with `Expr` objects
+(cell references) its operators build the text of an Excel formula. The helpers below exist in both readings
+and stay inside the Excel 2007 vocabulary.
+"""
+
+from sheetgen.formula.documented import Formula, formula
+from sheetgen.formula.expr import Expr, literal
+from sheetgen.formula.ranges import cheapest, first_where, least_where
+from sheetgen.formula.vocabulary import (
+    both,
+    either,
+    is_number,
+    is_text,
+    join_text,
+    largest,
+    number_where,
+    percent_text,
+    power,
+    ratio,
+    remainder,
+    round_down,
+    round_up,
+    smallest,
+    where,
+)
+
+__all__ = [
+    "Expr",
+    "Formula",
+    "both",
+    "cheapest",
+    "either",
+    "first_where",
+    "formula",
+    "is_number",
+    "is_text",
+    "join_text",
+    "largest",
+    "least_where",
+    "literal",
+    "number_where",
+    "percent_text",
+    "power",
+    "ratio",
+    "remainder",
+    "round_down",
+    "round_up",
+    "smallest",
+    "where",
+]

@@ -1,0 +1,156 @@
+"""The helpers that formulas are written with, in both readings, inside the Excel 2007 vocabulary."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from sheetgen.formula.expr import JOIN, Expr, call, inside, is_array, is_written, literal
+from sheetgen.units import PERCENT
+
+
+def where(condition: Any, then: Any, otherwise: Any) -> Any:
+    """`then` where `condition` holds, else `otherwise`. Both are evaluated: guard a division with ratio()."""
+    if is_written((condition, then, otherwise)):
+        return call("IF", condition, then, otherwise)
+    if is_array((condition, then, otherwise)):
+        return choose(condition, then, otherwise)
+    return then if condition else otherwise
+
+
+def choose(condition: Any, then: Any, otherwise: Any) -> Any:
+    """numpy.where, but numbers beside a text stay numbers."""
+    import numpy
+
+    then, otherwise = numpy.asarray(then), numpy.asarray(otherwise)
+    if (then.dtype.kind in "US") != (otherwise.dtype.kind in "US"):
+        then, otherwise = then.astype(object), otherwise.astype(object)
+    return numpy.where(condition, then, otherwise)
+
+
+def _fold(name: str, numpy_name: str, plain: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+    if is_written(values):
+        return call(name, *values)
+    if is_array(values):
+        import numpy
+
+        return functools.reduce(getattr(numpy, numpy_name), values)
+    return plain(values)
+
+
+def smallest(*values: Any) -> Any:
+    """The least of several numbers."""
+    return _fold("MIN", "minimum", min, values)
+
+
+def largest(*values: Any) -> Any:
+    """The greatest of several numbers."""
+    return _fold("MAX", "maximum", max, values)
+
+
+def both(*conditions: Any) -> Any:
+    """True where all hold."""
+    return _fold("AND", "logical_and", all, conditions)
+
+
+def either(*conditions: Any) -> Any:
+    """True where at least one holds."""
+    return _fold("OR", "logical_or", any, conditions)
+
+
+def round_up(x: Any) -> Any:
+    """The next whole number at or above `x` (x >= 0: ROUNDUP moves away from zero).
+
+    A spreadsheet takes 3.0000000000000004 for 3 here, and so do we: quotients of whole bytes that are not
+    whole lie further than 1e-12 from a whole number.
+    """
+    if isinstance(x, Expr):
+        return call("ROUNDUP", x, 0)
+    if is_array((x,)):
+        import numpy
+
+        near = numpy.round(x)
+        return numpy.where(abs(x - near) <= 1e-12 * abs(near), near, numpy.ceil(x))
+    if x != x:
+        return x
+    nearest = round(x)
+    return nearest if abs(x - nearest) <= 1e-12 * abs(nearest) else math.ceil(x)
+
+
+def round_down(x: Any) -> Any:
+    """The next whole number at or below `x`."""
+    if isinstance(x, Expr):
+        return call("INT", x)
+    if is_array((x,)):
+        import numpy
+
+        return numpy.floor(x)
+    return x if x != x else math.floor(x)
+
+
+def ratio(x: Any, n: Any, otherwise: Any = 0) -> Any:
+    """x / n, or `otherwise` where n is 0: the one guarded division, lazy in both readings."""
+    if is_written((x, n, otherwise)):
+        return call("IF", literal(n) == 0, otherwise, literal(x) / n)
+    if is_array((x, n, otherwise)):
+        import numpy
+
+        safe = numpy.where(numpy.equal(n, 0), 1, n)
+        return choose(numpy.equal(n, 0), otherwise, x / safe)
+    return otherwise if n == 0 else x / n
+
+
+def remainder(x: Any, n: Any) -> Any:
+    """x modulo n, for x >= 0 and n > 0."""
+    return call("MOD", x, n) if is_written((x, n)) else x % n
+
+
+def is_number(x: Any) -> Any:
+    """True for a number; false for text or a blank (NaN or None in Python)."""
+    if isinstance(x, Expr):
+        return call("ISNUMBER", x)
+    if is_array((x,)):
+        import numpy
+
+        return ~numpy.isnan(x)
+    return isinstance(x, (int, float)) and x == x
+
+
+def is_text(x: Any) -> Any:
+    """True for a text."""
+    return call("ISTEXT", x) if isinstance(x, Expr) else isinstance(x, str)
+
+
+def number_where(condition: Any, value: Any) -> Any:
+    """`value` where `condition` holds, else none: NaN in Python, "-" in Excel."""
+    if is_written((condition, value)):
+        return call("IF", condition, value, "-")
+    return where(condition, value, math.nan)
+
+
+def join_text(*parts: Any) -> Any:
+    """Text and whole numbers put together (&)."""
+    if is_written(parts):
+        text = "&".join(inside(p, JOIN) for p in parts)
+        return Expr(text, JOIN, any(literal(p).array for p in parts))
+    return "".join(_as_text(p) for p in parts)
+
+
+def _as_text(x: Any) -> str:
+    if isinstance(x, float):
+        return "-" if x != x else str(int(x)) if x == int(x) else str(x)
+    return str(x)
+
+
+def percent_text(x: Any) -> Any:
+    """A share as text in whole percent (TEXT with a format that every locale reads alike)."""
+    if isinstance(x, Expr):
+        return call("TEXT", x, "0%")
+    return PERCENT.text(x)
+
+
+def power(base: Any, exponent: Any) -> Any:
+    """base to the exponent, for base > 0. (`^` is left out: Excel reads -3^2 as 9.)"""
+    return call("POWER", base, exponent) if is_written((base, exponent)) else (base * 1.0) ** exponent
