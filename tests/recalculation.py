@@ -19,7 +19,7 @@ import signal
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,9 +77,7 @@ def convert(path: Path, workdir: Path, target: str = XLSX, timeout: float = 120)
     return convert_all([path], workdir, target, timeout)[0]
 
 
-def convert_all(
-    paths: Sequence[Path], workdir: Path, target: str = XLSX, timeout: float = 120
-) -> list[Path]:
+def convert_all(paths: Sequence[Path], workdir: Path, target: str = XLSX, timeout: float = 120) -> list[Path]:
     """The same for several files in one run of LibreOffice, whose start takes longer than a small workbook."""
     program = soffice()
     assert program, "LibreOffice is required here (SHEETGEN_REQUIRE_LIBREOFFICE=1) and not installed"
@@ -194,7 +192,12 @@ def formulas(path: Path) -> Iterator[Cell]:
 
 def values(path: Path) -> dict[tuple[str, str] | str, Any]:
     """Every value, by (sheet, cell) and, where one cell has a defined name, by that name."""
-    found: dict[tuple[str, str] | str, Any] = {(c.sheet, c.cell): c.value for c in cells(path)}
+    return by_place_and_name(path, cells(path))
+
+
+def by_place_and_name(path: Path, read: Iterable[Cell]) -> dict[tuple[str, str] | str, Any]:
+    """The same of cells that were read from `path` before."""
+    found: dict[tuple[str, str] | str, Any] = {(c.sheet, c.cell): c.value for c in read}
     with zipfile.ZipFile(path) as package:
         found.update({name: found.get(place) for name, place in _names(package).items()})
     return found
@@ -223,11 +226,16 @@ def _attribute(attributes: str, name: str) -> str:
     return found[1] if found else ""
 
 
-def _rewrite(path: Path, out: Path, change: Callable[[str, str, str, str], str | None]) -> int:
-    """Copy a workbook; `change(sheet, cell, attributes, inside)` gives a cell's new XML, None keeps it."""
+def _rewrite(
+    path: Path, out: Path, change: Callable[[str, str, str, str], str | None], only: Set[str] | None = None
+) -> int:
+    """Copy a workbook; `change(sheet, cell, attributes, inside)` gives a cell's new XML, None keeps it.
+
+    only: the sheets that may change; all of them where None.
+    """
     changed = 0
     with zipfile.ZipFile(path) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as copy:
-        sheets = {member: sheet for sheet, member in _sheets(source).items()}
+        sheets = {member: sheet for sheet, member in _sheets(source).items() if only is None or sheet in only}
 
         for item in source.infolist():
             data = source.read(item)
@@ -276,13 +284,9 @@ def edit(path: Path, out: Path, changes: Mapping[tuple[str, str] | str, Any]) ->
             return f"<c {kept}/>"
         if isinstance(value, str):
             return f'<c {kept} t="inlineStr"><is><t xml:space="preserve">{escape(value)}</t></is></c>'
-        return (
-            f'<c {kept} t="b"><v>{value:d}</v></c>'
-            if isinstance(value, bool)
-            else f"<c {kept}><v>{value}</v></c>"
-        )
+        return f'<c {kept} t="b"><v>{value:d}</v></c>' if isinstance(value, bool) else f"<c {kept}><v>{value}</v></c>"
 
-    _rewrite(path, out, change)
+    _rewrite(path, out, change, {sheet for sheet, _ in left})
     assert not left, f"no such cell to edit: {sorted(left)}"
     return out
 
@@ -335,9 +339,7 @@ class Comparison:
 
     def __str__(self) -> str:
         head = f"{self.n_compared} of {self.n_formulas} formulas compared, {len(self.mismatches)} mismatches"
-        lines = [
-            f"{m.sheet}!{m.cell} ={m.formula} wrote {m.expected!r}, got {m.got!r}" for m in self.mismatches
-        ]
+        lines = [f"{m.sheet}!{m.cell} ={m.formula} wrote {m.expected!r}, got {m.got!r}" for m in self.mismatches]
         return "\n".join([head, *lines[:20]])
 
 
@@ -372,9 +374,7 @@ def assert_recalculates(path: Path, workdir: Path) -> Comparison:
     n_poisoned = poison(path, poisoned)
     result = compare(path, recalculate(poisoned, workdir))
     assert n_poisoned == result.n_formulas > 0, f"poisoned {n_poisoned} of {result.n_formulas} formulas"
-    assert result.n_poisoned == 0, (
-        f"LibreOffice kept {result.n_poisoned} poisoned values: it did not recalculate"
-    )
+    assert result.n_poisoned == 0, f"LibreOffice kept {result.n_poisoned} poisoned values: it did not recalculate"
     assert not result.mismatches, str(result)
     assert result.n_compared == result.n_formulas, str(result)
     return result

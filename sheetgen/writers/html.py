@@ -11,7 +11,7 @@ import re
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sheetgen.errors import PageError
@@ -20,6 +20,9 @@ from sheetgen.writers import svg
 from sheetgen.writers.columns import column_widths, instance_name
 from sheetgen.writers.density import DENSITIES, MOST_BESIDE_WORKLOAD, WIDE_MODELS, Density
 from sheetgen.writers.fonts import FAMILY, FONTS, drawable_with, font_url
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
 MARGIN_X, MARGIN_Y = 26.0, 20.0  # points
@@ -102,7 +105,7 @@ def render_html(
 
 
 @cache
-def _environment(templates: Path) -> Any:
+def _environment(templates: Path) -> Environment:
     """Jinja2, strict: every value is escaped, an unknown name is an error, and all text can be drawn."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from pages import FIVE, THREE, answered, catalog, page
+from solved_pages import FIVE, THREE, answered, catalog, page
 
 from sheetgen.recommend import Solution
 from sheetgen.sheet.build_page import build_page

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pages import FIVE, THREE, answered, catalog
+from solved_pages import FIVE, THREE, answered, catalog
 
 from sheetgen.api import size
 from sheetgen.catalog import guidance

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pages import catalog
+from solved_pages import catalog
 
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.errors import CatalogError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,17 @@ from books import (
     with_workload,
 )
 from recalculation import (
+    Cell,
     ErrorValue,
     Mismatch,
     _same,
+    by_place_and_name,
     cells,
     convert_all,
     edit,
     needs_libreoffice,
     poison,
     recalculate_with_formualizer,
-    values,
 )
 
 from sheetgen.catalog import default_folder
@@ -205,12 +206,11 @@ EDITS = [
 ]  # fmt: skip
 
 
-def unlike(one: Path, other: Path) -> tuple[int, list[Mismatch]]:
+def unlike(mine: Sequence[Cell], other: Path) -> tuple[int, list[Mismatch]]:
     """Formula cells of one workbook against the same cells of another."""
     theirs = {(c.sheet, c.cell): c.value for c in cells(other)}
-    mine = [c for c in cells(one) if c.formula]
-    pairs = [(c, theirs.get((c.sheet, c.cell))) for c in mine]
-    return len(mine), [Mismatch(*c, got) for c, got in pairs if not _same(c.value, got)]
+    pairs = [(c, theirs.get((c.sheet, c.cell))) for c in mine if c.formula]
+    return len(pairs), [Mismatch(*c, got) for c, got in pairs if not _same(c.value, got)]
 
 
 def errors(found: Mapping[Any, Any]) -> list[Any]:
@@ -252,10 +252,14 @@ def test_libreoffice_and_formualizer_and_solve_agree_after_each_edit(
     base, sheets, n_solve, n_engines = solve(small_book[1]), Sheets(small_book[0]), 0, 0
     for one, file, recalculated in zip(chosen, files, by_libreoffice, strict=True):
         by_formualizer = recalculate_with_formualizer(file, tmp_path / f"{recalculated.stem}-f.xlsx")
-        n, wrong = unlike(recalculated, by_formualizer)
+        read = list(cells(recalculated))
+        n, wrong = unlike(read, by_formualizer)
         n_engines += n
         assert not wrong, f"{one.name}: LibreOffice and formualizer differ: {wrong[:5]}"
-        found, solved = values(recalculated), solve(one.question(tmp_path / f"catalog-{recalculated.stem}"))
+        found, solved = (
+            by_place_and_name(recalculated, read),
+            solve(one.question(tmp_path / f"catalog-{recalculated.stem}")),
+        )
         assert not errors(found), f"{one.name}: errors in {errors(found)[:5]}"
         n, lines = differences(found, sheets, solved, tight_below=one.tight_below)
         n_solve += n
@@ -286,8 +290,9 @@ def test_the_default_workbook_after_many_edits_at_once(default_book: Path, tmp_p
     }  # fmt: skip
     file = edit(default_book, tmp_path / "default.xlsx", typed)
     recalculated = convert_all([file], tmp_path)[0]
-    n, wrong = unlike(recalculated, recalculate_with_formualizer(file, tmp_path / "formualizer.xlsx"))
-    found = values(recalculated)
+    read = list(cells(recalculated))
+    n, wrong = unlike(read, recalculate_with_formualizer(file, tmp_path / "formualizer.xlsx"))
+    found = by_place_and_name(recalculated, read)
     assert not wrong and not errors(found)
 
     question = ask(books.catalog(), {
