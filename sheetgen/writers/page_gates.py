@@ -13,7 +13,7 @@ def overflows(page: Any) -> list[str]:
 
     Two questions: is a box in the flow beyond the page's content box, and is a text beyond the content of the block
     (the cell, the paragraph) that holds it. WeasyPrint has no public name for its boxes; the attributes used here
-    are the same in 66 and 70.
+    are those of 70, to which pyproject.toml holds it.
     """
     root = page._page_box
     left, top = root.content_box_x(), root.content_box_y()
