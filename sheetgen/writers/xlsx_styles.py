@@ -70,4 +70,6 @@ def style(role: str, number_format: str) -> dict[str, Any]:
         look["quote_prefix"] = role in ("input", "label", "text", "remark", "remark_wrapped", "wrapped")
         if role not in FLUSH and look.get("align", "left") == "left":
             look |= {"align": "left", "indent": 1}  # in line with the bars, and off the number before it
+    elif role in ("computed", "link", "fixed", "kv", "money"):
+        look["align"] = "right"  # the dash for no number, too
     return look

@@ -78,9 +78,11 @@ def _matrix(
     env: Callable[[int, int], Env],
     display: Display | None = None,
     lock: str = "none",
+    loads: list[Ref] | None = None,
 ) -> list[list[Ref]]:
     """A block of rows below `top`: the formula's name, then a row per label.
 
+    loads: what a row is beside its label, where the rows are loads.
     lock: "row" where other blocks name one row of this one, "none" where they read it row by row.
     """
     sheet.text(top, 0, one.label, "section", note=one.documentation)
@@ -88,6 +90,8 @@ def _matrix(
     out = []
     for r, label in enumerate(labels):
         sheet.link(top + 1 + r, 0, label, TEXT, role="computed")
+        if loads is not None:
+            sheet.link(top + 1 + r, 1, loads[r], TEXT, role="computed")
         out.append(
             [sheet.compute(top + 1 + r, LEFT + c, one, env(r, c), display=display, lock=lock) for c in range(n_columns)]
         )
@@ -190,7 +194,9 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     of_load = {k: [v[cell.model] for cell in solved.question.cells] for k, v in blocks.items()}
     for one in LOAD:
         env = _env(one, {**of_load, **rows}, head.columns, cells.columns, wiring.inputs)
-        rows[one.name] = _matrix(sheet, top, one, cells.columns["model"], len(profiles), env)
+        rows[one.name] = _matrix(
+            sheet, top, one, cells.columns["model"], len(profiles), env, loads=cells.columns["load_words"]
+        )
         top += len(solved.question.cells) + 2
     return sheet, {k: [Range(tuple(r), lock="columns") for r in v] for k, v in rows.items()}
 
@@ -239,7 +245,7 @@ def build_candidates(
         "load, and $ per month. A dash: it cannot hold the load, or has no price.",
         freeze=(HEAD_ROWS + 4, LEFT),
     )
-    sheet.widths = {0: 30.0, 1: 26.0} | {c: 14.0 for c in range(LEFT, LEFT + len(slots))}
+    sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(slots))}
     here = sheet.name
     head = Head(sheet, HEAD_ROWS, len(slots))
     head.given("instance_row", "Instance row", [c + 1 for c, _ in slots])
@@ -305,6 +311,8 @@ def build_candidates(
         ("monthly_usd", monthly_usd_of_instances, USD),
     ):
         env = _env(one, {**held, **rows}, head.columns, cells.columns, wiring.inputs)
-        rows[name] = _matrix(sheet, top, one, cells.columns["model"], len(slots), env, display)
+        rows[name] = _matrix(
+            sheet, top, one, cells.columns["model"], len(slots), env, display, loads=cells.columns["load_words"]
+        )
         top += len(solved.question.cells) + 2
     return sheet, {k: [Range(tuple(r), lock="columns") for r in v] for k, v in rows.items()}, head
