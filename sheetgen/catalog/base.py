@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterator
 from typing import Annotated, TypeVar
@@ -48,6 +49,13 @@ def _id(value: str) -> str:
 def _date(value: str) -> str:
     if not _DATE.fullmatch(value):
         raise ValueError("is no date: write YYYY, YYYY-MM or YYYY-MM-DD")
+    year, *rest = (int(part) for part in value.split("-"))
+    try:
+        datetime.date(year, *[*rest, 1, 1][:2])
+    except ValueError:
+        raise ValueError("is no day of the calendar") from None
+    if not 2000 <= year <= 2100:
+        raise ValueError("is not between 2000 and 2100")
     return value
 
 

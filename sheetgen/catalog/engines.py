@@ -3,69 +3,92 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Annotated, Any
 
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import AfterValidator, Field
 
-from sheetgen.catalog.base import Entry
+from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Text
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.reader import Loc
 from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
+
+
+Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
+BytesEach = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Number = Annotated[int, Field(ge=1, le=10_000_000)]
+_VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?((?:[.+-]?[A-Za-z0-9]+)*)")
+
+
+def _version_text(value: str) -> str:
+    if not _VERSION.fullmatch(value):
+        raise ValueError("is no version: write one like 0.19.0")
+    return value
+
+
+Version = Annotated[str, AfterValidator(_version_text)]
 
 
 class BatchDefault(Entry):
     """The engine's own batch limits on a GPU of at least this memory."""
 
-    min_memory_gib: float
-    not_architecture: str
-    max_num_seqs: PositiveInt
-    max_num_batched_tokens: PositiveInt
+    min_memory_gib: Gib
+    not_architecture: Label
+    max_num_seqs: Number
+    max_num_batched_tokens: Number
 
 
 class VersionChange(Entry):
     """What differs from a version on."""
 
-    from_version: str
+    from_version: Version
     graphs_in_budget: bool | None = None
     tokens_by_concurrency: bool | None = None
-    gpu_memory_utilization: float | None = None
-    in_flight_batches: PositiveInt | None = None
+    gpu_memory_utilization: Share | None = None
+    in_flight_batches: Annotated[int, Field(ge=1, le=8)] | None = None
 
 
 class NonTorch(Entry):
     """Memory outside torch per GPU, in GiB, by tensor-parallel size."""
 
-    tp1: float
-    tp2: float
-    tp4: float
-    tp8: float
+    tp1: Gib
+    tp2: Gib
+    tp4: Gib
+    tp8: Gib
 
 
 class Engine(Entry):
     """One engine's memory accounting. Fields in GiB are per GPU."""
 
-    engine: str
-    name: str
-    default_version: str
-    checked_on: str
-    vendors: list[str]
-    gpu_memory_utilization: PositiveFloat
-    block_size: PositiveInt
-    batch_defaults: list[BatchDefault]
-    batch_defaults_source: str
-    sampler_bytes_per_logit: float
-    activation_bytes_per_element: float
-    activation_source: str
+    engine: Id
+    name: Label
+    default_version: Version
+    checked_on: Date
+    vendors: Many[Id]
+    gpu_memory_utilization: Share
+    block_size: Number
+    batch_defaults: Many[BatchDefault]
+    batch_defaults_source: Text
+    sampler_bytes_per_logit: BytesEach
+    activation_bytes_per_element: BytesEach
+    activation_source: Text
     non_torch_gib: NonTorch
-    non_torch_source: str
-    cuda_graph_gib: float
-    cuda_graph_source: str
-    group_stretch: float
-    in_flight_batches: PositiveInt
+    non_torch_source: Text
+    cuda_graph_gib: Gib
+    cuda_graph_source: Text
+    group_stretch: Annotated[float, Field(ge=1, le=100)]
+    in_flight_batches: Annotated[int, Field(ge=1, le=8)]
     tokens_by_concurrency: bool
     graphs_in_budget: bool
-    accounting_source: str
-    versions: list[VersionChange]
+    accounting_source: Text
+    versions: Many[VersionChange]
+
+    def problems(self) -> Iterator[tuple[Loc, str]]:
+        last = self.batch_defaults[-1] if self.batch_defaults else None
+        if last is None or last.min_memory_gib > 0 or last.not_architecture != "none":
+            yield ("batch_defaults",), "batch_defaults must end with a row for every GPU: min_memory_gib 0, not none"
 
     def at(self, version: str | None) -> Engine:
         """This engine with all that `version` changes (the default version where None)."""
@@ -91,10 +114,10 @@ class Engine(Entry):
 
 
 def _version(text: str) -> tuple[int, ...]:
-    match = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", text)
+    match = _VERSION.fullmatch(text)
     if not match:
         raise CatalogError(f"engine version {shown(text)!r} is not a version. Write one like 0.19.0.")
-    return tuple(int(x or 0) for x in match.groups())
+    return tuple(int(x or 0) for x in match.groups()[:3])
 
 
 def load_engine(catalog: Catalog, name: str, version: str | None = None) -> Engine:
@@ -109,4 +132,7 @@ def load_engine(catalog: Catalog, name: str, version: str | None = None) -> Engi
             f"engine {shown(name)!r} has no memory accounting in catalogs/engines yet. Known: {', '.join(known)}."
             + did_you_mean(key, known)
         )
-    return validate(catalog.read_document(f"engines/{key}.yaml"), Engine).at(version)
+    engine = validate(catalog.read_document(f"engines/{key}.yaml"), Engine)
+    if engine.engine != key:
+        raise CatalogError(f"catalogs/engines/{key}.yaml: engine is {engine.engine!r}, but the file is {key}.yaml.")
+    return engine.at(version)

@@ -151,14 +151,29 @@ class Workload(Entry):
 
 
 class WorkloadFile(Entry):
-    workloads: Annotated[tuple[Workload, ...], Field(strict=False, min_length=1)]
+    workloads: Annotated[tuple[Workload, ...], Field(strict=False, min_length=1, max_length=3)]
+
+    def problems(self) -> Iterator[tuple[Loc, str]]:
+        seen: set[str] = set()
+        for i, one in enumerate(self.workloads):
+            if one.id in seen:
+                yield ("workloads", i, "id"), f"workload {one.id} is given twice. Keep one"
+            seen.add(one.id)
 
 
 class Tier(Entry):
-    requests: Count
+    requests: Annotated[int, Field(ge=1, le=1_000_000)]
     name: Label
     reason: Text
 
 
 class TierFile(Entry):
-    tiers: Annotated[tuple[Tier, ...], Field(strict=False, min_length=1)]
+    tiers: Annotated[tuple[Tier, ...], Field(strict=False, min_length=1, max_length=4)]
+
+    def problems(self) -> Iterator[tuple[Loc, str]]:
+        seen: set[int] = set()
+        for i, one in enumerate(self.tiers):
+            if one.requests in seen:
+                yield ("tiers", i, "requests"), f"a tier of {one.requests:,} requests is given twice. Keep one"
+            seen.add(one.requests)
+

@@ -23,6 +23,7 @@ from sheetgen.formula.vocabulary import (
     remainder,
     round_down,
     round_up,
+    same_money,
     smallest,
     where,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "remainder",
     "round_down",
     "round_up",
+    "same_money",
     "smallest",
     "where",
 ]

@@ -107,6 +107,15 @@ def remainder(x: Any, n: Any) -> Any:
     return call("MOD", x, n) if is_written((x, n)) else x % n
 
 
+def same_money(x: Any, y: Any) -> Any:
+    """x = y as a spreadsheet compares: in some 15 digits, so that 3 x $0.70 ties with 1 x $2.10."""
+    if is_written((x, y)):
+        return literal(x) == y
+    import numpy
+
+    return numpy.isclose(x, y, rtol=1e-12, atol=0)
+
+
 def is_number(x: Any) -> Any:
     """True for a number; false for text or a blank (NaN or None in Python)."""
     if isinstance(x, Expr):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from sheetgen.formula import cheapest, first_where, least_where
+from sheetgen.formula import cheapest, first_where, least_where, same_money
 from sheetgen.recommend.solution import Choice, Solution, short_tokens
 from sheetgen.sizing import parallelism
 
@@ -15,9 +15,10 @@ def choose(solved: Solution) -> list[Choice]:
     monthly, instances = costs["monthly_usd"], costs["n_instances"]
     size = costs["tensor_parallel_size"] + 0 * monthly
     best = cheapest(monthly, numpy.nan)
-    fewest = least_where(instances, monthly == best[:, None])
-    narrowest = least_where(size, monthly == best[:, None], instances == fewest[:, None])
-    position = first_where(monthly == best[:, None], instances == fewest[:, None], size == narrowest[:, None])
+    least = same_money(monthly, best[:, None])
+    fewest = least_where(instances, least)
+    narrowest = least_where(size, least, instances == fewest[:, None])
+    position = first_where(least, instances == fewest[:, None], size == narrowest[:, None])
     gpu = numpy.array([solved.profiles[s.profile].gpu for s in slots])
     providers = [solved.candidate(i).provider for i in range(len(slots))]
     provider = numpy.array([providers.index(p) for p in providers])
@@ -30,7 +31,7 @@ def choose(solved: Solution) -> list[Choice]:
         other = (gpu != gpu[slot]) | (provider != provider[slot])
         others = numpy.where(other, monthly[row], numpy.nan)
         second = cheapest(others, numpy.nan)
-        runner_up = None if numpy.isnan(second) else int(first_where(others == second)) - 1
+        runner_up = None if numpy.isnan(second) else int(first_where(same_money(others, second))) - 1
         replicas = costs["n_replicas"][row, slot]
         held = costs["sequences"][row, slot]
         choices.append(

@@ -63,7 +63,7 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     kv = attempt(parse.dtype, row["kv_cache_dtype"], "kv_cache_dtype")
     gpu = attempt(catalog.gpu, str(row["gpu"]))
     engine = attempt(load_engine, catalog, str(row["engine"]), row["engine_version"])
-    draft = attempt(catalog.model, str(row["draft_model"])) if row["draft_model"] else None
+    draft = attempt(_draft_model, str(row["draft_model"]), catalog) if row["draft_model"] else None
     attempt(parse.one_of, row["kv_allocation"], "kv_allocation", ("paged", "reserved"))
     if problems or model is None:
         raise ScenarioError(*dict.fromkeys(problems))
@@ -78,6 +78,19 @@ def _served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
     if model.kind == "draft":
         raise ScenarioError(f"model {model.id} is a draft of another model: name it as draft_model.")
     return model, dtype
+
+
+def _draft_model(name: str, catalog: Catalog) -> Model:
+    """A draft whose whole cache `draft_columns` counts: one with full attention in every layer that keeps any."""
+    draft = catalog.model(name)
+    shape = draft.shape()
+    other = sum(shape[k] for k in ("n_windowed_layers", "n_mla_layers", "n_other_layers", "n_state_layers"))
+    if other:
+        raise ScenarioError(
+            f"draft_model {draft.id} has {other:.0f} layers with a window, a latent or a state; only drafts with full"
+            " attention throughout can be sized."
+        )
+    return draft
 
 
 def model_columns(model: Model, weight_dtype: str, kv_cache_dtype: str) -> Columns:

@@ -38,7 +38,7 @@ def n_growing_groups(group_layers: Any, n_full_layers: Any, n_mla_layers: Any, n
 
     Source: vLLM hybrid KV cache manager.
     """
-    return round_up((n_full_layers + n_mla_layers + n_other_layers) / group_layers)
+    return round_up(ratio(n_full_layers + n_mla_layers + n_other_layers, group_layers))
 
 
 @formula("Groups of windowed layers")
@@ -47,7 +47,7 @@ def n_windowed_groups(group_layers: Any, n_windowed_layers: Any) -> Any:
 
     Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B is 6 (52 layers stored as 60).
     """
-    return round_up(n_windowed_layers / group_layers)
+    return round_up(ratio(n_windowed_layers, group_layers))
 
 
 @formula("Groups of recurrent layers")
@@ -56,7 +56,7 @@ def n_state_groups(group_layers: Any, n_state_layers: Any) -> Any:
 
     Source: vLLM hybrid KV cache manager. Check: Qwen3.6-27B is 3 (48 layers in groups of 16).
     """
-    return round_up(n_state_layers / group_layers)
+    return round_up(ratio(n_state_layers, group_layers))
 
 
 @formula("KV groups")

@@ -11,6 +11,7 @@ from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers.fonts import width_em
 
 _PAD = 0.8  # em: 0.4 on either side of a cell's text, as in one_page.css
+_RULE = 0.36  # em: the white rule left of a model's figures in the matrix, `.matrix .first` in one_page.css
 _SPARE = 0.2  # em: kerning and rounding
 
 
@@ -19,9 +20,9 @@ def column_widths(page: OnePage, regular: Path, bold: Path) -> dict[str, float]:
     cells = [cell for block in page.matrix for row in block.rows for cell in row.cells]
     facts, rows, levers = page.models, page.instances, page.levers
 
-    def fits(*texts: str, font: Path = regular, most: float = 99.0) -> float:
-        """Holds each text on one line, unless that takes more than `most` em."""
-        return round(min(max((width_em(t, font) for t in texts), default=0.0) + _PAD + _SPARE, most), 2)
+    def fits(*texts: str, font: Path = regular, beside: float = 0.0, most: float = 99.0) -> float:
+        """Holds each text on one line, with `beside` em of rule, unless that takes more than `most` em."""
+        return round(min(max((width_em(t, font) for t in texts), default=0.0) + _PAD + _SPARE + beside, most), 2)
 
     def words(*texts: str, font: Path = regular, most: float) -> float:
         """Breaks the texts only between words, unless that takes more than `most` em."""
@@ -33,7 +34,7 @@ def column_widths(page: OnePage, regular: Path, bold: Path) -> dict[str, float]:
     return {
         "tier": fits("In flight", *tiers, font=bold),
         "workload": words("Workload", *splits, font=bold, most=8.0),
-        "kv": fits(page.unit, *(c.kv for c in cells), *weights, font=bold),
+        "kv": fits(page.unit, *(c.kv for c in cells), *weights, font=bold, beside=_RULE),
         "money": fits("$/month", *(c.monthly for c in cells), font=bold),
         "token": fits("A token", *(f.kv_per_token for f in facts), font=bold),
         "full": fits("If full", *(f.full_attention_per_token for f in facts)),

@@ -17,6 +17,7 @@ from sheetgen.formula import (
     least_where,
     literal,
     number_where,
+    same_money,
     where,
 )
 from sheetgen.recommend import Solution
@@ -51,7 +52,7 @@ def chosen_n_instances(best: Any, monthly: Any, instances: Any) -> Any:
 
     Source: INTERFACE (ties: fewer instances first).
     """
-    return number_where(is_number(best), least_where(instances, _same(monthly, best)))
+    return number_where(is_number(best), least_where(instances, same_money(monthly, best)))
 
 
 @formula("TP", PLAIN)
@@ -60,7 +61,7 @@ def chosen_tp(best: Any, fewest: Any, monthly: Any, instances: Any, sizes: Any) 
 
     Source: INTERFACE (ties: then smaller TP).
     """
-    return number_where(is_number(best), least_where(sizes, _same(monthly, best), _same(instances, fewest)))
+    return number_where(is_number(best), least_where(sizes, same_money(monthly, best), _same(instances, fewest)))
 
 
 @formula("Candidate", PLAIN)
@@ -69,7 +70,7 @@ def chosen_position(best: Any, fewest: Any, size: Any, monthly: Any, instances: 
 
     Source: INTERFACE (ties: then catalog order).
     """
-    found = first_where(_same(monthly, best), _same(instances, fewest), _same(sizes, size))
+    found = first_where(same_money(monthly, best), _same(instances, fewest), _same(sizes, size))
     return number_where(is_number(best), found)
 
 
@@ -89,7 +90,7 @@ def runner_up_position(second: Any, gpu: Any, provider: Any, monthly: Any, gpus:
 
     Source: INTERFACE (the runner-up).
     """
-    return first_where(_same(monthly, second), _other(gpus, gpu, providers, provider))
+    return first_where(same_money(monthly, second), _other(gpus, gpu, providers, provider))
 
 
 def _same(row: Any, value: Any) -> Any:
