@@ -13,7 +13,7 @@ from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import gpu_names, model_names, table
 from sheetgen.catalog.reader import Document, read_document
 from sheetgen.catalog.validate import validate
-from sheetgen.errors import CatalogError
+from sheetgen.errors import CatalogError, shown
 
 E = TypeVar("E", bound=Entry)
 
@@ -34,7 +34,7 @@ class Folder:
 
     def __init__(self, path: Path, shown_as: str, has_index: bool) -> None:
         self.path = path
-        self.shown_as = shown_as
+        self.shown_as = shown(shown_as, 300)
         self.has_index = has_index
         self._entries: dict[str, Entry] = {}
 

@@ -13,7 +13,7 @@ from sheetgen.catalog.reader import Loc
 Confidence = Literal["high", "medium", "low"]
 Purchase = Literal["on-demand", "reserved-1yr", "reserved-3yr", "spot", "capacity-block"]
 Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
-Price = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+Price = Annotated[float, Field(ge=1e-4, le=1e6, allow_inf_nan=False)]
 
 
 class Memory(Entry):

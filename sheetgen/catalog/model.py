@@ -151,6 +151,8 @@ class Model(Entry):
         yield from self._layer_problems()
         yield from self._param_problems()
         known = {name for name in (self.hf_id, *self.same_architecture) if name}
+        if self.max_context_tokens is None and self.kind != "draft":
+            yield ("max_context_tokens",), "max_context_tokens is missing; only a draft may do without"
         for name in self.max_context_of:
             if name not in known:
                 yield ("max_context_of", name), f"{name} is neither hf_id nor in same_architecture"

@@ -54,7 +54,9 @@ class Document:
 
 def read_document(path: Path, where: str | None = None) -> Document:
     """Read `path`; `where` is its name in messages."""
-    name = where if where is not None else str(path)
+    name = shown(where if where is not None else path, 300)
+    if path.exists() and not path.is_file():
+        raise CatalogError(f"{name}: is not a file.")  # a pipe would be waited for without end
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)

@@ -183,7 +183,7 @@ def _workloads(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, 
     known = {w.id: w for w in catalog.workloads()}
     names = parse.words(options.get("workloads")) or tuple(known)
     chosen = tuple(known[parse.one_of(name, "workload", known)] for name in names)
-    if len(set(names)) != len(names) or len(chosen) > 3:
+    if len({w.id for w in chosen}) != len(chosen) or len(chosen) > 3:
         raise ScenarioError(f"workloads are {shown(','.join(names))!r}. Name up to three, each once.")
     return chosen
 

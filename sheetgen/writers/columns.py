@@ -48,6 +48,7 @@ def column_widths(page: OnePage, regular: Path, bold: Path) -> dict[str, float]:
         "where": fits("Where", *(f"{i.provider} {i.region}" for i in rows), most=10.5),
         "date": words("Price of", *(i.price_date for i in rows), most=7.5),
         "used": fits("Used for", *(i.used_for for i in rows), most=9.0),
+        "lever-rent": fits("Change, then rent", *(v.rent for v in levers), most=13.0),
         "lever-money": fits("$/month", *(v.monthly for v in levers)),
         "saving": fits("Saves", *(v.saving for v in levers)),
     }

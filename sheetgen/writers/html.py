@@ -28,6 +28,7 @@ PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height,
 MARGIN_X, MARGIN_Y = 26.0, 20.0  # points
 GUTTER = 16.0  # points between two halves
 INSTANCE_COLUMNS = ("instance", "gpus", "memory", "hourly", "where", "date", "used")
+LEVER_COLUMNS = ("lever-rent", "lever-money", "saving")
 MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour
 
 
@@ -57,6 +58,7 @@ def render_html(
     widths = column_widths(shown, templates / "fonts" / FONTS[400], templates / "fonts" / FONTS[700])
     bar_width = density.text * 12 if density.compact else half - density.small * widths["usable"] - density.text * 0.4
     instances_width = sum(widths[name] for name in INSTANCE_COLUMNS) * density.small
+    levers_width = min(max(sum(widths[name] for name in LEVER_COLUMNS) * density.small, 0.25 * content), 0.4 * content)
     longest = max((max(b.capacity_bytes or 0, svg.needed(b)) for b in page.bars), default=0.0)
     most = max((f.full_attention_bytes for f in page.models), default=0.0)
     return (
@@ -67,7 +69,7 @@ def render_html(
             css=Markup((templates / "one_page.css").read_text(encoding="utf-8")),
             faces=[(weight, Markup(font_url(templates, name, embed_fonts))) for weight, name in FONTS.items()],
             family=Markup(FAMILY),
-            main_width=min(max(instances_width, 0.55 * content), 0.72 * content),
+            main_width=min(max(instances_width, 0.55 * content), content - GUTTER - levers_width),
             d=asdict(replace(density, abreast=2) if crowded else density),
             widths=widths,
             paper={

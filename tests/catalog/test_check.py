@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sheetgen.catalog import Catalog, read_document, validate, write_index
+from sheetgen.catalog import Catalog, default_folder, read_document, validate, write_index
 from sheetgen.catalog.hardware import InstanceFile
 from sheetgen.catalog.model import Model
 from sheetgen.errors import CatalogError
@@ -150,7 +150,7 @@ def test_a_small_catalog_is_sound(small: Path) -> None:
             ROWS,
             "usd_per_hour: 2.5",
             "usd_per_hour: 0",
-            f"{ROWS}:9: usd_per_hour is 0, but should be greater than 0.",
+            f"{ROWS}:9: usd_per_hour is 0, but should be greater than or equal to 0.0001.",
         ),
         (ROWS, "usd_per_hour: 2.5", "usd_per_hour: 2,5", "unknown field 5"),
         (ROWS, "    unit: instance\n", "", f"{ROWS}:3: field unit is missing."),
@@ -262,3 +262,26 @@ def test_read_yaml(catalog: Catalog) -> None:
     assert catalog.read_yaml("tiers.yaml")["tiers"][0]["requests"] == 1
     with pytest.raises(CatalogError, match=r"catalogs/none\.yaml: is missing"):
         catalog.read_yaml("none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("relative", "old", "new", "said"),
+    [
+        ("engines/vllm.yaml", "min_memory_gib: 0,", "min_memory_gib: 50,", "must end with a row for every GPU"),
+        ("engines/vllm.yaml", "tp1: 0.25", "tp1: -5.0", "vllm.yaml:"),
+        ("engines/vllm.yaml", "gpu_memory_utilization: 0.90", "gpu_memory_utilization: 90.0", "vllm.yaml:"),
+        ("engines/vllm.yaml", "from_version: 0.21.0", "from_version: foo", "is no version"),
+        ("workloads.yaml", "id: rag", "id: chat", "chat is given twice"),
+        ("tiers.yaml", "requests: 128", "requests: 32", "32 requests is given twice"),
+        ("instances/aws.yaml", "as_of: '2026-07-20'", "as_of: '2026-02-31'", "no day of the calendar"),
+        ("models/llama-3.1-8b.yaml", "max_context_tokens: 131072", "max_context_tokens: null", "only a draft"),
+    ],
+)
+def test_what_an_attack_found_is_a_line(tmp_path, relative, old, new, said):
+    target = tmp_path / "over" / relative
+    target.parent.mkdir(parents=True)
+    text = (default_folder() / relative).read_text(encoding="utf-8")
+    assert old in text
+    target.write_text(text.replace(old, new, 1), encoding="utf-8")
+    problems = Catalog(tmp_path / "over").problems()
+    assert any(said in p for p in problems), problems

@@ -20,11 +20,8 @@ from sheetgen.sheet.one_page import OnePage
 SCHEMA = 1
 
 
-def build_book(solved: Solution, page: OnePage, published: tuple[tuple[str, str], ...] = ()) -> Book:
-    """The workbook as data: every cell with its value, and the formula that gives it.
-
-    published: (claim, our value and the reason) of published figures that differ from ours.
-    """
+def build_book(solved: Solution, page: OnePage) -> Book:
+    """The workbook as data: every cell with its value, and the formula that gives it."""
     wiring = Wiring()
     inputs = build_inputs(solved, wiring)
     models = build_models(solved, wiring)
@@ -39,7 +36,7 @@ def build_book(solved: Solution, page: OnePage, published: tuple[tuple[str, str]
     wiring.names["list_workload"] = _workloads(wiring, inputs)
     wiring.names["list_tier"] = wiring.lists["tiers"]
     guide = build_guide(solved, page, wiring)
-    notes = build_notes(solved, page, published)
+    notes = build_notes(page)
     sizing = build_sizing(solved, page, wiring)
     sheets = [sizing, inputs, models, gpus, instances, workings, profiles, candidates, guide, checks, notes]
     as_of = solved.question.as_of

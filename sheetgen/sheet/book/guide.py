@@ -198,7 +198,7 @@ def _count(refs: Range, here: str) -> tuple[int, Expr]:
     return sum(r.value is not None for r in refs.refs), Expr(f"COUNT({refs.expr(here).text})")
 
 
-def build_notes(solved: Solution, page: OnePage, published: tuple[tuple[str, str], ...]) -> Sheet:
+def build_notes(page: OnePage) -> Sheet:
     """What the sheet says of itself: assumptions, what was left out, figures that differ, sources."""
     sheet = titled("Notes and sources", "Notes and sources", "What the numbers stand on.")
     sheet.widths = {0: 120, 1: 50}
@@ -225,7 +225,5 @@ def build_notes(solved: Solution, page: OnePage, published: tuple[tuple[str, str
     block("Assumptions as built (those in use stand on the first sheet and on Inputs)",
           [(a, None) for a in page.assumptions])  # fmt: skip
     block("Left out", [(page.left_out, None)])
-    if published:
-        block("Published figures that differ from ours, and why", [(f"{a}: {b}", None) for a, b in published])
     block("Sources", [(s.text, s.url) for s in page.sources])
     return sheet
