@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,7 +26,7 @@ from sheetgen.verdict import judge
 if TYPE_CHECKING:
     import pandas
 
-Catalogs = Sequence[str | Path]
+Catalogs = str | Path | Sequence[str | Path]
 ROWS_AT_ONCE = 65_536  # of a frame: more take more memory and no less time
 
 SHORT_SPELLINGS = {"context": "context_tokens", "users": "concurrent_requests"}
@@ -38,6 +40,8 @@ RESULTS = (
 )  # fmt: skip
 RESOLVED = ("model_id", "gpu_id")  # what the names of a row stand for
 TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error")
+NAME_LISTS = ("model", "gpus", "providers", "instances")  # options that may be a list of names
+WORDS = (*NAMES, "gpus", "providers", "instances", "region", "purchase", "as_of")  # options that are text
 ONE_LOAD = ("model", "context_tokens", "context", "users", "input_tokens", "output_tokens")
 FRACTIONS = ("max_concurrency", "gpu_memory_utilization")  # all other quantities are whole numbers
 SPEED = ("ttft_seconds", "tpot_seconds", "output_tokens_per_second", "output_tokens_per_second_per_gpu")
@@ -83,7 +87,36 @@ def size(*, catalogs: Catalogs = (), **inputs: Any) -> dict[str, Any]:
     `context` and `users` are the short spellings of context_tokens and concurrent_requests. What does not
     fit is a verdict, not an error. Raises ScenarioError or CatalogError with every problem found.
     """
-    return record(sized_point(inputs, Catalog(*catalogs)))
+    return record(sized_point(inputs, _catalog(catalogs)))
+
+
+def _catalog(catalogs: Catalogs) -> Catalog:
+    """The shipped catalogs with one folder or several laid over them."""
+    folders = (catalogs,) if isinstance(catalogs, (str, Path)) else catalogs
+    if not isinstance(folders, Sequence) or not all(isinstance(one, (str, Path)) for one in folders):
+        raise ScenarioError(f"catalogs is {shown(repr(catalogs))}. It must be a folder, or a list of folders.")
+    return Catalog(*folders)
+
+
+def _check_types(given: Mapping[str, Any]) -> None:
+    """Refuse values of a type that no input has, and blanks where a value is meant."""
+    problems = []
+    for name, value in given.items():
+        if isinstance(value, str):
+            if not value.strip():
+                problems.append(f"{name} is blank. Give a value, or leave it out for its default.")
+        elif name in WORDS and not (name == "as_of" and isinstance(value, datetime.date)):
+            problems.append(f"{name} is {shown(repr(value))}. It must be text.")
+        elif name not in WORDS and not isinstance(value, numbers.Number):
+            problems.append(f"{name} is {shown(repr(value))}. It must be a number.")
+    if problems:
+        raise ScenarioError(*problems)
+
+
+def _joined(name: str, value: Any) -> Any:
+    """A list of names as the text that the command line takes."""
+    several = name in NAME_LISTS and isinstance(value, (list, tuple)) and value
+    return ",".join(value) if several and all(isinstance(v, str) for v in value) else value
 
 
 def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
@@ -107,6 +140,7 @@ def _long_names(inputs: Mapping[str, Any]) -> dict[str, Any]:
             raise ScenarioError(f"{long} is given twice, as {long} and by its short spelling. Keep one.")
         if value is not None:
             found[long] = value
+    _check_types(found)
     return found
 
 
@@ -133,6 +167,8 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = ()) -> pandas.Da
     """
     import pandas
 
+    if not isinstance(frame, pandas.DataFrame):
+        raise ScenarioError(f"size_frame takes a pandas DataFrame, not {shown(type(frame).__name__)}.")
     twice = sorted({str(c) for c in frame.columns[frame.columns.duplicated()]})
     if twice:
         raise ScenarioError(*(f"column {shown(name)} stands twice in the frame. Keep one." for name in twice))
@@ -140,7 +176,7 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = ()) -> pandas.Da
     given = {
         name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame
     }
-    catalog = Catalog(*catalogs)
+    catalog = _catalog(catalogs)
     parts = []
     for start in range(0, max(1, len(frame)), ROWS_AT_ONCE):
         stop = min(len(frame), start + ROWS_AT_ONCE)
@@ -161,9 +197,10 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
     """The cheapest instances that hold one load: `recommend(model="70b", context="16k", users=200)`.
 
     Takes the options of `build`, but one model, one context and a number of users instead of workloads and
-    tiers. Returns the record of `build --format json` with that one cell, whose keys stand at the top as well.
+    tiers; model, gpus, providers and instances may be lists of text. Returns the record of
+    `build --format json` with that one cell, whose keys stand at the top as well.
     """
-    catalog = Catalog(*catalogs)
+    catalog = _catalog(catalogs)
     return recommend_record(recommended(options, catalog), options, catalog)
 
 
@@ -186,13 +223,15 @@ def fingerprints(solved: Solution, catalog: Catalog) -> list[dict[str, Any]]:
 
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     """The solved question of one load, as `recommend` asks it."""
-    asked = {name: value for name, value in options.items() if value is not None}
+    asked = {name: _joined(name, value) for name, value in options.items() if value is not None}
     for name in asked:
         if name not in ONE_LOAD and name not in OPTIONS:
             raise ScenarioError(f"unknown option {shown(name)!r}.{did_you_mean(name, (*ONE_LOAD, *OPTIONS))}")
-    model = str(asked.pop("model", ""))
+    _check_types(asked)
+    if "context" in asked and "context_tokens" in asked:
+        raise ScenarioError("context_tokens is given twice, as context_tokens and by its short spelling. Keep one.")
+    model = asked.pop("model", "")
     if len(parse.words(model)) != 1:
         raise ScenarioError(f"model is {shown(model)!r}. Name one, such as 70b; `build` takes several.")
-    context = asked.pop("context", None)
-    load = {"context_tokens": context or DEFAULTS["context_tokens"], "users": 1}
+    load = {"context_tokens": asked.pop("context", DEFAULTS["context_tokens"]), "users": 1}
     return solve(ask(catalog, {"models": model, **load, **asked}))

@@ -46,7 +46,25 @@ def did_you_mean(word: str, allowed: Iterable[str]) -> str:
     return f" Did you mean {near[0]}?" if near else ""
 
 
+class _Shown(str):
+    """Text that is escaped already: its repr only adds the quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        quote = '"' if "'" in self else "'"
+        return f"{quote}{self}{quote}"
+
+
 def shown(text: object, limit: int = 60) -> str:
-    """`text` made safe to print: control characters escaped, and cut at `limit` characters."""
-    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
-    return plain if len(plain) <= limit else plain[: limit - 1] + "…"
+    """`text` made safe to print: control characters escaped, and cut at `limit` characters.
+
+    In a message `{shown(text)!r}` is the same in quotes, not escaped once more.
+    """
+    plain = escaped(str(text))
+    return _Shown(plain if len(plain) <= limit else plain[: limit - 1] + "…")
+
+
+def escaped(text: str) -> str:
+    """`text` with every character that a terminal could obey, line breaks too, written out as `\\x1b`."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -14,7 +14,6 @@ from sheetgen.catalog.reader import Loc
 from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
-
 Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
 BytesEach = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 import click
 
@@ -11,10 +15,11 @@ from sheetgen.cli.build import build
 from sheetgen.cli.check import check
 from sheetgen.cli.explain import explain
 from sheetgen.cli.listing import list_entries
+from sheetgen.cli.output import say
 from sheetgen.cli.recommend import recommend
 from sheetgen.cli.show import show
 from sheetgen.cli.size import size
-from sheetgen.errors import SheetgenError
+from sheetgen.errors import SheetgenError, escaped
 
 
 class Commands(click.Group):
@@ -23,13 +28,52 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        if sys.stdout is None:
+            _give_up("the result cannot be written: stdout is closed.")
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            _give_up(f"the result cannot be written ({error.strerror or error}).")
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with _escaped_usage():
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with _escaped_usage():
+                return super().invoke(ctx)
         except SheetgenError as error:
             for problem in error.problems:
-                click.echo(problem, err=True)
+                say(problem, err=True)
             ctx.exit(1)
+
+
+@contextlib.contextmanager
+def _escaped_usage() -> Iterator[None]:
+    """What was typed wrongly is told without its control characters."""
+    try:
+        yield
+    except click.UsageError as error:
+        told = error.format_message()
+        safe = "\n".join(map(escaped, told.split("\n")))
+        if safe == told:
+            raise
+        raise click.UsageError(safe, error.ctx) from error
+
+
+def _give_up(problem: str) -> NoReturn:
+    """One line, and no second failure when Python flushes at its end what could not be written."""
+    with contextlib.suppress(OSError):
+        say(problem, err=True)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())
+    sys.exit(1)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,52 +20,75 @@ def run_batch(
     source: Path, target: Path | None, asked: Mapping[str, Any], as_json: bool, catalogs: Sequence[str], quiet: bool
 ) -> None:  # fmt: skip
     """Size every row of `source`; `asked` stands in for columns that it lacks."""
-    from sheetgen.api import size_frame
+    from sheetgen.api import RESOLVED, RESULTS, SHORT_SPELLINGS, size_frame
+    from sheetgen.scenario.amounts import DEFAULTS
     from sheetgen.writers.csv import records, write_csv
 
-    frame = _read(source)
+    frame, too_long = _read(source, (*DEFAULTS, *SHORT_SPELLINGS))
     for name, value in asked.items():
         if value is not None and name not in frame:
             frame[name] = str(value)
     if "model" not in frame:
         raise ScenarioError(f"{shown(source)}: has no column model. Add one, or name the model with --model.")
     sized = size_frame(frame, catalogs=catalogs)
+    for name in (*RESOLVED, *RESULTS) if too_long else ():
+        sized.loc[list(too_long), name] = list(too_long.values()) if name == "error" else None
     if as_json:
-        print_json(records(sized))
+        print_json(records(sized, frame))
     elif target is None:
-        click.echo(write_csv(sized, frame).decode(), nl=False)
+        click.echo(write_csv(sized, frame), nl=False)
     else:
         write_files({target: write_csv(sized, frame)})
     failed = int(sized["error"].notna().sum())
     note(f"{len(sized):,} rows" + (f", {failed:,} of them with an error" if failed else ""), quiet)
 
 
-def _read(source: Path) -> pandas.DataFrame:
-    """The file as text, cell by cell as typed; only a blank is a blank."""
+def _read(source: Path, known: Sequence[str]) -> tuple[pandas.DataFrame, dict[int, str]]:
+    """The file as text, cell by cell as typed, and what is wrong with rows that have more cells than the head."""
     import pandas
 
     try:
         with source.open(encoding="utf-8-sig", newline="") as file:
-            head = next(csv.reader(file), [])
-        twice = sorted({name for name in head if head.count(name) > 1})
-        if twice:
-            raise ScenarioError(*(f"{shown(source)}: column {shown(n)!r} stands twice. Keep one." for n in twice))
-        return pandas.read_csv(
-            source,
-            dtype=str,
-            keep_default_na=False,
-            encoding="utf-8-sig",
-            index_col=False,
-            on_bad_lines="error",
-        )
+            rows = [row for row in csv.reader(file) if row]
     except OSError as error:
         raise ScenarioError(f"{shown(source)}: cannot be read ({error.strerror or error}).") from error
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{shown(source)}: is not UTF-8 text. Save it as UTF-8.") from error
-    except (
-        pandas.errors.EmptyDataError,
-        pandas.errors.ParserError,
-        pandas.errors.ParserWarning,
-        csv.Error,
-    ) as error:
+    except csv.Error as error:
         raise ScenarioError(f"{shown(source)}: is no CSV table ({shown(error, 100)}).") from error
+    if not rows:
+        raise ScenarioError(f"{shown(source)}: is no CSV table (it is empty).")
+    head = rows.pop(0)
+    problems = [*_head_problems(head, known)]
+    if problems:
+        raise ScenarioError(*(f"{shown(source)}: {problem}" for problem in problems))
+    width = len(head)
+    too_long = {}
+    for i, row in enumerate(rows):
+        if any(cell.strip() for cell in row[width:]):
+            lost = shown(",".join(row[width:]))
+            too_long[i] = (
+                f"the row has {len(row)} cells and the header {width}: {lost!r} has no column. "
+                "Quote a cell that holds a comma."
+            )
+        row[width:] = []
+        row += [""] * (width - len(row))
+    return pandas.DataFrame(rows, columns=head, dtype=object), too_long
+
+
+def _head_problems(head: Sequence[str], known: Sequence[str]) -> Iterator[str]:
+    """What would make a column be passed over without a word."""
+    for name in sorted({name for name in head if head.count(name) > 1}):
+        yield f"column {shown(name)!r} stands twice. Keep one."
+    for mark, called in ((";", "';'"), ("\t", "tabs")):
+        if len(head) == 1 and any(_plain(part) in known for part in head[0].split(mark)[1:]):
+            yield f"the header is {shown(head[0])!r}. Is it separated by {called}? Separate the cells by commas."
+            return
+    for name in head:
+        meant = _plain(name)
+        if name not in known and meant in known and meant not in head:
+            yield f"column {shown(name)!r} is not read. Did you mean {meant}?"
+
+
+def _plain(name: str) -> str:
+    return "_".join(name.strip().lower().replace("-", " ").split())

@@ -75,7 +75,7 @@ def _split(rows: list[tuple[str, str, str]]) -> tuple[tuple[str, str, str], list
 
 def _remark(name: str, numbers: dict[str, float], inside: bool) -> str:
     if name == "memory_budget_bytes":
-        return f" ({numbers['gpu_memory_utilization']:.0%})" if numbers["gpu_memory_utilization"] else ""
+        return f" ({100 * numbers['gpu_memory_utilization']:.4g}%)" if numbers["gpu_memory_utilization"] else ""
     if name == "cuda_graph_bytes_per_gpu":
         return "" if inside else ", outside the budget"
     return ""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import ENGINE, MARKET, PRECISION, SHEET, common, text_options
-from sheetgen.cli.output import note, print_json, write_files
-from sheetgen.errors import MissingLibraryError, ScenarioError, SheetgenError, did_you_mean, shown
+from sheetgen.cli.output import note, print_json, say, write_files
+from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, SheetgenError, did_you_mean, shown
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -44,8 +44,9 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
         raise click.UsageError("Missing option '--models'. Name some, such as --models 8b,70b,405b.")
     formats = _formats(asked.pop("format", None))
     folder, name = (str(asked.pop(key, default)) for key, default in FILES.items())
-    if not name or name in (".", "..") or set(name) & set("/\\\0"):
-        raise ScenarioError(f"name is {shown(name)!r}. It must be a file's name without a folder.")
+    _check_name(name)
+    if not folder.strip():
+        raise ScenarioError("out is blank. Name a folder, or leave it out.")
     from sheetgen.catalog import Catalog
     from sheetgen.recommend import solve
     from sheetgen.scenario.question import ask
@@ -56,15 +57,27 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     targets = {Path(folder) / f"{name}.{ending}": data for ending, data in files.items()}
     write_files(targets)
     if missing:
-        click.echo(missing, err=True)
+        say(missing, err=True)
     if as_json:
         print_json(_document(solved, catalog))
     elif not quiet:
         for target in targets:
-            click.echo(f"wrote {target}")
+            say(f"wrote {target}")
         for line in _headlines(solved):
-            click.echo(line)
+            say(line)
     note(f"{len(solved.question.cells)} loads on {len(solved.question.candidates)} instances", quiet)
+
+
+def _check_name(name: str) -> None:
+    """Refuse what would be no file, a hidden one, one that commands take for a flag, or one that cannot be typed."""
+    if not name.isprintable():
+        raise ScenarioError(f"name is {shown(name)!r}. It must not hold control characters.")
+    if not name.strip() or name != name.strip():
+        raise ScenarioError(f"name is {shown(name)!r}. It must not be blank, nor begin or end with a space.")
+    if name in (".", "..") or set(name) & set("/\\"):
+        raise ScenarioError(f"name is {shown(name)!r}. It must be a file's name without a folder.")
+    if name.startswith((".", "-")):
+        raise ScenarioError(f"name is {shown(name)!r}. It must not begin with a dot or a dash.")
 
 
 def _formats(text: Any) -> tuple[str, ...]:
@@ -83,9 +96,9 @@ def _formats(text: Any) -> tuple[str, ...]:
 def _draw(
     solved: Solution, catalog: Catalog, formats: Iterable[str], required: bool
 ) -> tuple[dict[str, bytes], str | None]:
-    """Each format's bytes, and what to install where the PDF had to be left out.
+    """Each format's bytes, and why where the PDF had to be left out.
 
-    Raises MissingLibraryError where the PDF was asked for by name (`required`) and cannot be drawn.
+    Raises MissingLibraryError or PageError where the PDF was asked for by name (`required`) and cannot be drawn.
     """
     from sheetgen.sheet.build_page import build_page
     from sheetgen.writers.json import text
@@ -114,6 +127,10 @@ def _draw(
                 if required:
                     raise
                 missing = " ".join(error.problems)
+            except PageError as error:
+                if required:
+                    raise
+                missing = " ".join(("No PDF is written.", *error.problems))
     return files, missing
 
 

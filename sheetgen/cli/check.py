@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sheetgen.cli.options import common
-from sheetgen.cli.output import print_json
+from sheetgen.cli.output import print_json, say
 from sheetgen.errors import CatalogError, shown
 
 PARTS = ("models", "gpus", "instances", "engines")
@@ -40,13 +40,13 @@ def check(
         print_json({"problems": problems, "n_files": len(files)})
     else:
         for problem in problems:
-            click.echo(problem, err=True)
+            say(problem, err=True)
     if problems:
         if not as_json:
-            click.echo(f"{_count(len(problems), 'problem')} in {_count(len(files), 'file')}.", err=True)
+            say(f"{_count(len(problems), 'problem')} in {_count(len(files), 'file')}.", err=True)
         raise SystemExit(1)
     if not as_json and not quiet:
-        click.echo("No problem found in " + (", ".join(paths) if paths else "the catalogs") + ".")
+        say("No problem found in " + (", ".join(paths) if paths else "the catalogs") + ".")
 
 
 def _count(number: int, word: str) -> str:

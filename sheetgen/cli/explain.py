@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import DEPLOYMENT, MARKET, common, load_options, text_options
-from sheetgen.cli.output import print_json
+from sheetgen.cli.output import print_json, say
 from sheetgen.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def explain(
     if as_json:
         print_json(dataclasses.asdict(step))
         return
-    click.echo("\n".join(_text(step)))
+    say("\n".join(_text(step)))
 
 
 def _of_point(name: str, asked: dict[str, Any], catalogs: tuple[str, ...]) -> Step:
@@ -97,7 +97,7 @@ def _list_all(as_json: bool) -> None:
         print_json([{"name": n, "label": label, "summary": s} for n, label, s in rows])
         return
     shortened = [(n, label, s if len(s) <= 90 else s[:89].rsplit(" ", 1)[0] + " …") for n, label, s in rows]
-    click.echo(table(("QUANTITY", "LABEL", "WHAT IT IS"), shortened))
+    say(table(("QUANTITY", "LABEL", "WHAT IT IS"), shortened))
 
 
 def _text(step: Step) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import common
-from sheetgen.cli.output import note, print_json, table
+from sheetgen.cli.output import note, print_json, say, table
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -37,11 +37,11 @@ def list_entries(kind: str, words: tuple[str, ...], as_json: bool, catalogs: tup
         print_json(rows)
         return
     if not rows:
-        click.echo(f"No {kind} with {' and '.join(words)}." if words else f"No {kind}.")
+        say(f"No {kind} with {' and '.join(words)}." if words else f"No {kind}.")
         return
     head = list(rows[0])
     numbers = [i for i, name in enumerate(head) if any(isinstance(r[name], (int, float)) for r in rows)]
-    click.echo(
+    say(
         table(
             [name.replace("_", " ") for name in head],
             ([_cell(v) for v in row.values()] for row in rows),

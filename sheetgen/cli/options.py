@@ -59,6 +59,7 @@ MARKET = (
 SHEET = (
     ("models", "NAMES", "Models by catalog id, alias or Hugging Face id: 8b,70b,405b."),
     ("workloads", "NAMES", "Up to three of `sheetgen list workloads`. Default chat,rag,long-doc."),
+    ("contexts", "LIST", "Other contexts for them, such as rag=32k,chat=8k (prompt and answer together)."),
     ("tiers", "NUMBERS", "One to four numbers of requests in flight. Default 1,32,128,1024."),
     ("headline", "LOAD", "The load of the large answer per model. Default rag:32."),
     ("units", "UNIT", "gib or gb. Default gib."),

@@ -11,7 +11,12 @@ from typing import Any
 
 import click
 
-from sheetgen.errors import ScenarioError, shown
+from sheetgen.errors import ScenarioError, escaped, shown
+
+
+def say(text: str, err: bool = False) -> None:
+    """Lines for a person: nothing in them, a user's text or a catalog's, can command the terminal."""
+    click.echo("\n".join(map(escaped, text.split("\n"))), err=err)
 
 
 def print_json(value: Any) -> None:
@@ -23,8 +28,8 @@ def print_json(value: Any) -> None:
 
 def note(message: str, quiet: bool = False) -> None:
     """A remark for a person who watches: on stderr, and only on a terminal."""
-    if not quiet and sys.stderr.isatty():
-        click.echo(message, err=True)
+    if not quiet and sys.stderr is not None and sys.stderr.isatty():
+        say(message, err=True)
 
 
 def write_files(files: Mapping[Path, bytes], change: str = "Choose another place with --out.") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import ENGINE, MARKET, PRECISION, SPLIT, common, text_options
-from sheetgen.cli.output import print_json, table
+from sheetgen.cli.output import print_json, say, table
 
 if TYPE_CHECKING:
     from sheetgen.recommend import Solution
@@ -39,7 +39,7 @@ def recommend(as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: b
     if as_json:
         print_json(recommend_record(solved, options, catalog))
     else:
-        click.echo(_answer(solved, None if show_all else SHOWN))
+        say(_answer(solved, None if show_all else SHOWN))
 
 
 def _answer(solved: Solution, limit: int | None) -> str:

@@ -32,6 +32,8 @@ def with_scenario(path: str | None, options: Mapping[str, Any], also: Iterable[s
             problems.append(f"{at}: unknown option {shown(key)}.{did_you_mean(name, allowed)}")
         elif not _is_plain(value):
             problems.append(f"{at}: {shown(key)} must be text, a number, or a list of these.")
+        elif name in found:
+            problems.append(f"{at}: {shown(name)} is given twice, with a dash and with an underscore. Keep one.")
         elif value is not None:
             found[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
     if problems:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import common
-from sheetgen.cli.output import print_json
+from sheetgen.cli.output import print_json, say
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def show(name: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> No
     if as_json:
         print_json({"kind": kind, "file": file, **entry})
         return
-    click.echo(f"{kind}, in {file}\n")
+    say(f"{kind}, in {file}\n")
     for line in _lines(entry):
-        click.echo(line)
+        say(line)
 
 
 def find(name: str, catalog: Catalog) -> tuple[str, str, dict[str, Any]]:

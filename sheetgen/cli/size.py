@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sheetgen.cli.options import DEPLOYMENT, common, load_options, text_options
-from sheetgen.cli.output import print_json
+from sheetgen.cli.output import print_json, say
 
 
 @click.command()
@@ -52,4 +52,4 @@ def size(
         return
     from sheetgen.cli.bills import bills
 
-    click.echo(bills(sized))
+    say(bills(sized))

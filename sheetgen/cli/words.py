@@ -14,6 +14,20 @@ def headline(solved: Solution, row: int) -> str:
     return f"{choice.n_instances:,}x {solved.candidate(choice.slot).instance}, ${choice.monthly_usd:,.0f} a month"
 
 
+def percent(share: float) -> str:
+    """A share in whole percent, where neither all nor nothing is said of what is only nearly so."""
+    if 0.995 <= share < 1:
+        return ">99%"
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
+
+
+def dearer(share: float) -> str:
+    """How much more something costs: `+12%`, or words where that would round to nothing."""
+    if share == 0:
+        return "the same price"
+    return "less than 1% more" if 0 < share < 0.005 else f"{share:+.0%}"
+
+
 def memory_line(solved: Solution, row: int) -> list[str]:
     """How the load sits on the recommended instances, and what comes second."""
     choice = solved.choices[row]
@@ -31,7 +45,7 @@ def memory_line(solved: Solution, row: int) -> list[str]:
         f"{choice.n_instances * candidate.gpu_count:,} rented",
         f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; "
         f"a replica holds {choice.sequences_per_replica:,} requests, "
-        f"{choice.headroom_fraction:.0%} of the room is free",
+        f"{percent(choice.headroom_fraction)} of the room is free",
         f"${choice.hourly_usd:,.2f} an hour, {candidate.purchase} in {candidate.region or 'no stated region'}, "
         f"price of {candidate.price_as_of or 'no stated date'}{', assumed shape' if candidate.assumed_shape else ''}",
     ]
@@ -41,6 +55,6 @@ def memory_line(solved: Solution, row: int) -> list[str]:
         more = choice.runner_up_monthly_usd / choice.monthly_usd - 1
         lines.append(
             f"runner-up: {count:,}x {second.instance} ({second.gpu_count}x {second.gpu.short_name} each), "
-            f"${choice.runner_up_monthly_usd:,.0f} a month ({more:+.0%})"
+            f"${choice.runner_up_monthly_usd:,.0f} a month ({dearer(more)})"
         )
     return lines

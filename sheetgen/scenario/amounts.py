@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -72,35 +73,47 @@ _TOKENS = ("context_tokens", "max_model_len", "input_tokens", "output_tokens", "
 
 
 def is_blank(value: Any) -> bool:
-    return value is None or value != value or (isinstance(value, str) and not value.strip())
+    if value is None or isinstance(value, str):
+        return value is None or not value.strip()
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA, which is neither itself nor another
+        return True
+    except ValueError:  # a whole array in a cell
+        return False
 
 
 def number_column(name: str, given: Any, n_rows: int, errors: list[str | None]) -> Any:
-    """The column as floats, the default where blank; a value that is no number is told in `errors`."""
+    """The column as floats, the default where blank; NaN, and told in `errors`, where it is no number."""
     default = numpy.nan if DEFAULTS[name] is None else float(DEFAULTS[name])
     if given is None:
         return numpy.full(n_rows, default)
-    column = numpy.asarray(given)
-    if column.dtype.kind not in "fiu":
-        column = numpy.array([_number(name, v, i, errors) for i, v in enumerate(given)])
-    column = column.astype(float)
-    return numpy.where(numpy.isnan(column), default, column)
+    kind = getattr(getattr(given, "dtype", None), "kind", "O")
+    if kind in "fiu":
+        column = numpy.asarray(given, float)
+        for row in numpy.flatnonzero(numpy.isinf(column)):
+            _refuse(name, column[row], int(row), errors)
+        return numpy.select([numpy.isnan(column), numpy.isinf(column)], [default, numpy.nan], column)
+    return numpy.array([_number(name, v, i, default, errors) for i, v in enumerate(given)], float)
 
 
-def _number(name: str, value: Any, row: int, errors: list[str | None]) -> float:
+def _number(name: str, value: Any, row: int, default: float, errors: list[str | None]) -> float:
     if is_blank(value):
-        return numpy.nan
-    text = str(value).strip().replace(",", "")
+        return default
+    text = str(value).strip()
     try:
-        if name in _TOKENS and text[-1:] in "kKmM":
-            return parse.tokens(value, name)
-        number = float(text)
-    except (ScenarioError, ValueError):
-        number = numpy.nan
-    if number != number:
-        hint = " Write a number of tokens, such as 16k or 16384." if name in _TOKENS else ""
-        _tell(errors, row, f"{name} is {shown(value)!r}, which is not a number.{hint}")
-    return number
+        found = parse.tokens(text, name) if name in _TOKENS and text[-1:] in "kKmM" else parse.number(text)
+    except ScenarioError:
+        found = numpy.nan
+    if not math.isfinite(found):
+        _refuse(name, value, row, errors)
+        return numpy.nan
+    return found
+
+
+def _refuse(name: str, value: Any, row: int, errors: list[str | None]) -> None:
+    hint = " Write a number of tokens, such as 16k or 16384." if name in _TOKENS else ""
+    _tell(errors, row, f"{name} is {shown(value)!r}, which is not a number.{hint}")
 
 
 def _tell(errors: list[str | None], row: int, problem: str) -> None:

@@ -32,6 +32,7 @@ class Candidate:
     price_as_of: str | None  # None where nobody says when the price was read
     region: str
     source: str
+    price_kind: str = ""  # the terms of a reserved price, as the catalog names them
     assumed_shape: bool = False
 
 
@@ -127,6 +128,7 @@ def _offers(
             price_as_of=price.as_of,
             region=row.region or "",
             source=row.source,
+            price_kind=price.kind or "",
             assumed_shape=assumed,
         )
 

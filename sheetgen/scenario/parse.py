@@ -13,7 +13,22 @@ from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES
 
 MAX_TOKENS = 100_000_000
-LAST_SECOND = 253_402_300_799  # of the year 9999
+FIRST_DAY, LAST_DAY = datetime.date(2000, 1, 1), datetime.date(2100, 1, 1)  # that a sheet can have
+_TOKENS = re.compile(r"\s*(\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(\.\d+)?\s*([kKmM]?)\s*")
+_THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*")
+
+
+def number(value: Any) -> float:
+    """`value` as a number, NaN where it is none. Commas may only part thousands: 1,000 but not 1,0 or 1,5."""
+    text = str(value)
+    if "," in text:
+        if not _THOUSANDS.fullmatch(text):
+            return math.nan
+        text = text.replace(",", "")
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def tokens(value: Any, name: str = "context") -> int:
@@ -21,12 +36,12 @@ def tokens(value: Any, name: str = "context") -> int:
 
     Raises ScenarioError for anything that is not a whole number of tokens from 1 to 100 million.
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKmM]?)\s*", str(value).replace(",", "").replace("_", ""))
+    match = _TOKENS.fullmatch(str(value))
     if match is None:
         raise ScenarioError(
             f"{name} is {shown(value)!r}. Write a number of tokens, such as 16k (16,384) or 20000."
         )
-    count = float(match[1]) * {"": 1, "k": 1024, "m": 1024**2}[match[2].lower()]
+    count = float(match[1].replace(",", "") + (match[2] or "")) * {"": 1, "k": 1024, "m": 1024**2}[match[3].lower()]
     if not (1 <= count <= MAX_TOKENS) or count != int(count):
         raise ScenarioError(
             f"{name} is {shown(value)!r}. It must be a whole number of tokens from 1 to 100,000,000."
@@ -36,28 +51,30 @@ def tokens(value: Any, name: str = "context") -> int:
 
 def whole(value: Any, name: str, least: int = 1, most: int = 10_000_000) -> int:
     """A whole number between `least` and `most`."""
-    try:
-        number = float(str(value).replace(",", "").replace("_", ""))
-    except ValueError:
-        number = math.nan
-    if not (least <= number <= most) or number != int(number):
+    count = number(value)
+    if not (least <= count <= most) or count != int(count):
         raise ScenarioError(
             f"{name} is {shown(value)!r}. It must be a whole number from {least:,} to {most:,}."
         )
-    return int(number)
+    return int(count)
+
+
+def amount(value: Any, name: str, least: int, most: int) -> float:
+    """A number between `least` and `most`, an int where it is whole."""
+    found = number(value)
+    if not least <= found <= most:
+        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a number from {least:,} to {most:,}.")
+    return int(found) if found == int(found) else found
 
 
 def fraction(value: Any, name: str, above_zero: bool = True) -> float:
     """A share between 0 and 1."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not (0 <= number <= 1) or (above_zero and number == 0):
+    share = number(value)
+    if not (0 <= share <= 1) or (above_zero and share == 0):
         raise ScenarioError(
             f"{name} is {shown(value)!r}. It must be a number {'above 0 and' if above_zero else 'from 0 and'} up to 1."
         )
-    return number
+    return share
 
 
 def tiers(text: str) -> tuple[int, ...]:
@@ -98,13 +115,26 @@ def words(text: str | None) -> tuple[str, ...]:
 
 
 def as_of_date(text: str | None) -> datetime.date:
-    """The date that price ages count from: as given, SOURCE_DATE_EPOCH's, or today in UTC."""
+    """The date that price ages count from: as given, SOURCE_DATE_EPOCH's, or today in UTC.
+
+    Raises ScenarioError for a day before 2000 or after the first of 2100, which workbooks cannot count from.
+    """
     if text:
         try:
-            return datetime.date.fromisoformat(str(text))
+            day = datetime.date.fromisoformat(str(text))
         except ValueError:
             raise ScenarioError(f"as_of is {shown(text)!r}. Write a date such as 2026-11-20.") from None
+        if not FIRST_DAY <= day <= LAST_DAY:
+            raise ScenarioError(f"as_of is {shown(text)!r}. It must be a day from {FIRST_DAY} to {LAST_DAY}.")
+        return day
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if re.fullmatch(r"\d{1,12}", epoch) and int(epoch) <= LAST_SECOND:
-        return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC).date()
-    return datetime.datetime.now(datetime.UTC).date()
+    if not re.fullmatch(r"\d+", epoch):
+        return datetime.datetime.now(datetime.UTC).date()
+    seconds = int(epoch) if len(epoch) <= 12 else -1
+    start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    days = seconds // 86_400
+    if not (FIRST_DAY - start.date()).days <= days <= (LAST_DAY - start.date()).days:
+        raise ScenarioError(
+            f"SOURCE_DATE_EPOCH is {shown(epoch)!r}. It must be the seconds of a day from {FIRST_DAY} to {LAST_DAY}."
+        )
+    return start.date() + datetime.timedelta(days)

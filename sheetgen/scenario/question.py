@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from sheetgen.scenario.settings import Settings, settings_of
 TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)
 MAX_PIPELINE_PARALLEL_SIZE = 8
 MAX_MODELS = 8
-SHEET_OPTIONS = ("models", "workloads", "tiers", "headline", "units", "paper")
+SHEET_OPTIONS = ("models", "workloads", "contexts", "tiers", "headline", "units", "paper")
 OPTIONS = (  # what `ask` reads beside them, and for one load
     "gpus", "providers", "instances", "region", "purchase", "engine", "engine_version", "weight_dtype",
     "kv_cache_dtype", "gpu_memory_utilization", "block_size", "kv_allocation", "average_context_fraction",
@@ -185,20 +185,36 @@ def _workloads(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, 
     chosen = tuple(known[parse.one_of(name, "workload", known)] for name in names)
     if len({w.id for w in chosen}) != len(chosen) or len(chosen) > 3:
         raise ScenarioError(f"workloads are {shown(','.join(names))!r}. Name up to three, each once.")
-    return chosen
+    return tuple(_with_contexts(chosen, parse.words(options.get("contexts"))))
+
+
+def _with_contexts(chosen: tuple[Workload, ...], asked: tuple[str, ...]) -> Iterator[Workload]:
+    """The workloads at the contexts asked for (`rag=32k`); the answer's length stays, the prompt takes the rest."""
+    known = {w.id: w for w in chosen}
+    wanted: dict[str, int] = {}
+    for one in asked:
+        name, equals, length = one.partition("=")
+        if not equals:
+            raise ScenarioError(f"contexts has {shown(one)!r}. Write a workload and its tokens, such as rag=32k.")
+        workload = parse.one_of(name, "contexts", known)
+        if workload in wanted:
+            raise ScenarioError(f"contexts names {workload} twice. Keep one.")
+        wanted[workload] = parse.tokens(length, f"context of {workload}")
+    for w in chosen:
+        context = wanted.get(w.id, w.context_tokens)
+        output = w.output_tokens if context > w.output_tokens else context // 2
+        yield w.model_copy(update={"input_tokens": context - output, "output_tokens": output})
 
 
 def _headline(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int, ...]) -> tuple[int, int]:
     """Positions of the headline's workload and tier: RAG at 32 in flight, or the middle of what there is."""
     ids = [w.id for w in workloads]
+    usual = tiers.index(32) if 32 in tiers else (len(tiers) - 1) // 2
     if not text:
-        return (
-            ids.index("rag") if "rag" in ids else 0,
-            tiers.index(32) if 32 in tiers else (len(tiers) - 1) // 2,
-        )
+        return ids.index("rag") if "rag" in ids else 0, usual
     name, _, tier = str(text).partition(":")
     workload = parse.one_of(name, "headline", tuple(ids))
-    number = parse.whole(tier, "headline tier", most=1_000_000) if tier else tiers[0]
+    number = parse.whole(tier, "headline tier", most=1_000_000) if tier else tiers[usual]
     if number not in tiers:
         raise ScenarioError(
             f"headline is {shown(text)!r}. Its tier must be one of {', '.join(map(str, tiers))}."

@@ -48,7 +48,7 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
         kv_cache_dtype=parse.dtype(options.get("kv_cache_dtype") or "auto", "kv_cache_dtype"),
         gpu_memory_utilization=share("gpu_memory_utilization", default.gpu_memory_utilization),
         block_size=parse.whole(default.block_size if block is None else block, "block_size"),
-        hours_per_month=parse.whole(hours, "hours_per_month", 1, 744) if hours is not None else 730,
+        hours_per_month=parse.amount(hours, "hours_per_month", 1, 744) if hours is not None else 730,
         active_fraction=share("active_fraction", 1.0),
         extra_headroom_fraction=share("extra_headroom_fraction", 0.0, above_zero=False),
         spare_replicas=parse.whole(options.get("spare_replicas") or 0, "spare_replicas", 0, 100),

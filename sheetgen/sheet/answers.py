@@ -33,9 +33,7 @@ def _card(solved: Solution, row: int) -> Card:
     memory = f"{named_size(weights, units)} weights + {named_size(kv, units)} KV cache"
     fit = Fit.of(solved, row)
     if fit is None:
-        return Card(
-            model.model.name, False, choice.verdict, NONE, NONE, _why_nothing(solved, row), memory, NONE, NONE
-        )
+        return Card(model.model.name, False, choice.verdict, NONE, NONE, _why_nothing(solved, row), memory, NONE, NONE)
     one, pipeline = fit.candidate, choice.pipeline_parallel_size
     idle = fit.gpus_rented - fit.gpus_used
     hardware = [
@@ -95,9 +93,7 @@ def matrix(solved: Solution, tight_below: float) -> tuple[MatrixBlock, ...]:
                     tier=f"{requests:,}",
                     requests=requests,
                     headline=(w, t) == question.headline,
-                    cells=tuple(
-                        _cell(solved, rows[w, t, m], tight_below) for m in range(len(question.models))
-                    ),
+                    cells=tuple(_cell(solved, rows[w, t, m], tight_below) for m in range(len(question.models))),
                 )
                 for t, requests in enumerate(question.tiers)
             ),
@@ -189,4 +185,3 @@ def used_for(solved: Solution, rows: list[int]) -> str:
     cell = solved.question.cells[rows[0]]
     workload = solved.question.workloads[cell.workload].name
     return f"{solved.question.models[cell.model].model.name}, {workload} {cell.concurrent_requests:,}"
-

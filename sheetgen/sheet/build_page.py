@@ -65,6 +65,7 @@ def _precision(question: Question) -> str:
             f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
             f"KV cache {kv}",
             f"{engine.name} {engine.default_version}",
+            "sized by memory, not speed",
             "every user counted as in flight" if active == 1 else f"{share(active)} of the users in flight",
         )
     )

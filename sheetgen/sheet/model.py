@@ -173,9 +173,7 @@ class Sheet:
 
     def link(self, row: int, column: int, ref: Ref, display: Display, role: str = "link", **more: Any) -> Ref:
         """Place what another cell holds."""
-        return self.put(
-            row, column, Cell(plain(ref.value), role, display, formula=ref.expr(self.name), **more)
-        )
+        return self.put(row, column, Cell(plain(ref.value), role, display, formula=ref.expr(self.name), **more))
 
     def formula(
         self,

@@ -102,7 +102,13 @@ def assumption_lines(question: Question, known: dict[str, Assumption]) -> Iterat
     yield "GPU memory is what the engine sees. Memory decides; speed is not sized."
     for one in known.values():
         if one.sentence:
-            yield one.sentence.replace("{value}", _value(one, settings))
+            sentence = one.sentence.replace("{value}", _value(one, settings))
+            if settings.purchase != "on-demand":
+                sentence = sentence.replace("list price, without discounts,", f"the {settings.purchase} price, without")
+            yield sentence
+    kinds = sorted({c.price_kind for c in question.candidates if c.price_kind})
+    if settings.purchase.startswith("reserved") and kinds:
+        yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."
 
 
 def _value(one: Assumption, settings: object) -> str:

@@ -105,4 +105,3 @@ def rented_gpus(n_instances: int, candidate: Candidate) -> str:
 def plural(count: int, noun: str) -> str:
     """1 replica, 2 replicas."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-

@@ -146,7 +146,8 @@ def shared_replicas(pipeline_stages: Any, sequences: Any, load_requests: Any, sp
     Source: n_replicas.
     """
     return number_where(
-        both(pipeline_stages == 1, sequences >= 1), n_replicas(load_requests, sequences, spare_replicas)
+        both(pipeline_stages == 1, sequences >= 1, load_requests >= 1),
+        n_replicas(load_requests, sequences, spare_replicas),
     )
 
 
@@ -157,7 +158,7 @@ def staged_instances(pipeline_stages: Any, sequences: Any, load_requests: Any, s
     Source: n_replicas x pipeline_stages.
     """
     replicas = n_replicas(load_requests, sequences, spare_replicas)
-    return number_where(both(pipeline_stages > 1, sequences >= 1), replicas * pipeline_stages)
+    return number_where(both(pipeline_stages > 1, sequences >= 1, load_requests >= 1), replicas * pipeline_stages)
 
 
 @formula("Replicas per instance")

@@ -10,7 +10,7 @@ from pathlib import Path
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers.fonts import width_em
 
-_PAD = 0.8  # em: 0.4 on either side of a cell's text, as in one_page.css
+PAD = 0.8  # em: 0.4 on either side of a cell's text, as in one_page.css; a table's outer edges have none
 _RULE = 0.36  # em: the white rule left of a model's figures in the matrix, `.matrix .first` in one_page.css
 _SPARE = 0.2  # em: kerning and rounding
 
@@ -22,7 +22,7 @@ def column_widths(page: OnePage, regular: Path, bold: Path) -> dict[str, float]:
 
     def fits(*texts: str, font: Path = regular, beside: float = 0.0, most: float = 99.0) -> float:
         """Holds each text on one line, with `beside` em of rule, unless that takes more than `most` em."""
-        return round(min(max((width_em(t, font) for t in texts), default=0.0) + _PAD + _SPARE + beside, most), 2)
+        return round(min(max((width_em(t, font) for t in texts), default=0.0) + PAD + _SPARE + beside, most), 2)
 
     def words(*texts: str, font: Path = regular, most: float) -> float:
         """Breaks the texts only between words, unless that takes more than `most` em."""

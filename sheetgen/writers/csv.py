@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sheetgen.scenario.amounts import DEFAULTS
+
 if TYPE_CHECKING:
     import pandas
+
+_INT64 = 2.0**63
 
 
 def write_csv(sized: pandas.DataFrame, typed: pandas.DataFrame) -> bytes:
@@ -13,26 +17,32 @@ def write_csv(sized: pandas.DataFrame, typed: pandas.DataFrame) -> bytes:
 
     A row with an error keeps its inputs as they were `typed`.
     """
-    out = _whole(sized)
-    failed = sized["error"].notna()
-    if failed.any():
-        for name in typed.columns:
-            out[name] = out[name].astype(object)
-            out.loc[failed, name] = typed.loc[failed, name]
-    return out.to_csv(index=False, lineterminator="\n").encode()
+    text = _as_told(sized, typed).to_csv(index=False, lineterminator="\n")
+    return text.encode(errors="backslashreplace")
 
 
-def records(sized: pandas.DataFrame) -> list[dict[str, Any]]:
-    """One mapping per row, with None where there is nothing."""
-    out = _whole(sized).astype(object)
+def records(sized: pandas.DataFrame, typed: pandas.DataFrame) -> list[dict[str, Any]]:
+    """One mapping per row, with None where there is nothing; inputs of a row with an error as `typed`."""
+    out = _as_told(sized, typed).astype(object)
     return [{str(k): v for k, v in row.items()} for row in out.where(out.notna(), None).to_dict("records")]
 
 
-def _whole(sized: pandas.DataFrame) -> pandas.DataFrame:
-    """Columns of whole numbers as integers that may be missing."""
+def _as_told(sized: pandas.DataFrame, typed: pandas.DataFrame) -> pandas.DataFrame:
+    """Whole numbers as integers that may be missing, and the inputs of failed rows as `typed`, blanks as None."""
     out = sized.copy()
+    failed = sized["error"].notna()
     for name in out.columns:
-        column = out[name]
+        echo = name in DEFAULTS and name in typed and bool(failed.any())
+        column = out[name].mask(failed) if echo else out[name]
         if column.dtype == float and (column.dropna() % 1 == 0).all():
-            out[name] = column.astype("Int64")
+            small = bool((column.dropna().abs() < _INT64).all())
+            column = column.astype("Int64") if small else column.map(_integer).astype(object)
+        if echo:
+            column = column.astype(object)
+            column[failed] = typed.loc[failed, name].replace("", None)
+        out[name] = column
     return out
+
+
+def _integer(value: float) -> int | None:
+    return None if value != value else int(value)

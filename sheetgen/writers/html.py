@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from sheetgen.errors import PageError
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers import svg
-from sheetgen.writers.columns import column_widths, instance_name
+from sheetgen.writers.columns import PAD, column_widths, instance_name
 from sheetgen.writers.density import DENSITIES, MOST_BESIDE_WORKLOAD, WIDE_MODELS, Density
 from sheetgen.writers.fonts import FAMILY, FONTS, drawable_with, font_url
 
@@ -28,6 +28,7 @@ PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height,
 MARGIN_X, MARGIN_Y = 26.0, 20.0  # points
 GUTTER = 16.0  # points between two halves
 INSTANCE_COLUMNS = ("instance", "gpus", "memory", "hourly", "where", "date", "used")
+LEAST_WORDS = 5.0  # em: what a column of words keeps where room is short
 LEVER_COLUMNS = ("lever-rent", "lever-money", "saving")
 MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour
 
@@ -57,8 +58,7 @@ def render_html(
     shown = replace(page, instances=page.instances[: density.n_instances], levers=page.levers[: density.n_levers])
     widths = column_widths(shown, templates / "fonts" / FONTS[400], templates / "fonts" / FONTS[700])
     bar_width = density.text * 12 if density.compact else half - density.small * widths["usable"] - density.text * 0.4
-    instances_width = sum(widths[name] for name in INSTANCE_COLUMNS) * density.small
-    levers_width = min(max(sum(widths[name] for name in LEVER_COLUMNS) * density.small, 0.25 * content), 0.4 * content)
+    main_width = _main_width(widths, density, content)
     longest = max((max(b.capacity_bytes or 0, svg.needed(b)) for b in page.bars), default=0.0)
     most = max((f.full_attention_bytes for f in page.models), default=0.0)
     return (
@@ -69,7 +69,7 @@ def render_html(
             css=Markup((templates / "one_page.css").read_text(encoding="utf-8")),
             faces=[(weight, Markup(font_url(templates, name, embed_fonts))) for weight, name in FONTS.items()],
             family=Markup(FAMILY),
-            main_width=min(max(instances_width, 0.55 * content), content - GUTTER - levers_width),
+            main_width=main_width,
             d=asdict(replace(density, abreast=2) if crowded else density),
             widths=widths,
             paper={
@@ -104,6 +104,22 @@ def render_html(
             sources=[(s.text, s.url if _is_web(s.url) else None) for s in page.sources],
         )
     )
+
+
+def _main_width(widths: dict[str, float], density: Density, content: float) -> float:
+    """How wide the list of instances is, in points, the levers beside it; narrows `widths` where both lack room.
+
+    Then "used for" gives way first, which has what the others leave, and after it "where".
+    """
+    em = density.small
+    wanted = sum(widths[name] for name in INSTANCE_COLUMNS) * em
+    least = wanted - sum(max(widths[name] - LEAST_WORDS, 0.0) for name in ("used", "where")) * em
+    levers = (sum(widths[name] for name in LEVER_COLUMNS) - PAD) * em
+    room = content - GUTTER - min(max(levers, 0.25 * content), 0.4 * content)
+    width = min(max(wanted, 0.55 * content), max(room, min(least, 0.75 * content)))
+    lacking = (wanted - width) / em - (widths["used"] - LEAST_WORDS)
+    widths["where"] -= min(max(lacking, 0.0), max(widths["where"] - LEAST_WORDS, 0.0))
+    return width
 
 
 @cache

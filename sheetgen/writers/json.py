@@ -6,6 +6,7 @@ Same question, same bytes: keys in a fixed order, numbers as they are, no time b
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from sheetgen.scenario.question import Question
 SCHEMA_VERSION = 1
 
 Record = dict[str, Any]
+# What a terminal could obey, or no UTF-8 file can hold: JSON may spell these by their numbers.
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
 
 
 def write_json(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = ()) -> bytes:
@@ -25,7 +28,8 @@ def write_json(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = ())
 
 def text(value: Any) -> str:
     """Any record as the JSON text that all commands print: no NaN, no escapes of plain letters."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    plain_text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", plain_text) + "\n"
 
 
 def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = ()) -> Record:

@@ -19,7 +19,7 @@ ONE_LINE = {
     "zero users": ((*SIZE, "--users", "0"), "concurrent_requests is 0."),
     "users in words": ((*SIZE, "--users", "many"), "concurrent_requests is 'many'"),
     "users nan": ((*SIZE, "--users", "nan"), "concurrent_requests is 'nan'"),
-    "users infinite": ((*SIZE, "--users", "inf"), "concurrent_requests is inf."),
+    "users infinite": ((*SIZE, "--users", "inf"), "concurrent_requests is 'inf', which is not"),
     "half a GPU": ((*SIZE, "--tensor-parallel-size", "1.5"), "must be a whole number"),
     "TP that does not divide": ((*SIZE, "--tensor-parallel-size", "3"), "does not divide the 32 heads"),
     "more stages than layers": ((*SIZE, "--pipeline-parallel-size", "64"), "more than the 32 layers"),

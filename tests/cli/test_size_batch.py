@@ -63,7 +63,10 @@ def test_batch_as_json(run, here: Path) -> None:  # type: ignore[no-untyped-def]
         ("", "is no CSV table"),
         ("gpu\nh100\n", "has no column model"),
         ("model,gpu,model\n8b,h100,8b\n", "column 'model' stands twice"),
-        ("model\n8b,1,2\n", "is no CSV table"),
+        ("model;gpu;users\n8b;h100;1\n", "Is it separated by ';'?"),
+        ("model\tgpu\n8b\th100\n", "Is it separated by tabs?"),
+        (" Model ,gpu\n8b,h100\n", "column ' Model ' is not read. Did you mean model?"),
+        ("model,Context Tokens\n8b,1k\n", "Did you mean context_tokens?"),
         (b"model\n\xff\xfe\n", "is not UTF-8 text"),
     ],
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from sheetgen.formula import Expr, both, either, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, head_lines, titled
 from sheetgen.sheet.book.words import check_word
-from sheetgen.sheet.model import Found, Range, Ref, Sheet
+from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.units import PLAIN, TEXT
 
@@ -178,24 +179,62 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     )
     share = sheet.compute(HEAD_ROWS + 1, 10, share_in_range, wiring.inputs)
     line("Shares on Inputs lie between 0 % and 100 %", (share.value, share.expr(here)), (1, Expr("1*1")))
+    _input_lines(solved, wiring, sheet, line)
     area = Range(tuple(words)).expr(here).text
     bad = any(w.value != "OK" for w in words)
     sheet.text(row + 1, 0, "All checks", "label")
-    total = sheet.formula(
-        row + 1,
-        3,
-        "CHECK" if bad else "OK",
-        where(Expr(f'COUNTIFS({area},"CHECK")') == 0, "OK", "CHECK"),
-        TEXT,
-        "light",
-    )
+    # What is counted is the lines that hold: a line that is an error does not, and must not pass for one.
+    n_lines = sheet.put(row + 1, 2, Cell(len(words), "fixed", PLAIN))
+    all_hold = Expr(f'COUNTIFS({area},"OK")') == n_lines.expr(here)
+    total = sheet.formula(row + 1, 3, "CHECK" if bad else "OK", where(all_hold, "OK", "CHECK"), TEXT, "light")
     wiring.inputs["all_checks"] = total
     wiring.names["chk_all"] = total
     return sheet
 
 
+def _input_lines(solved: Solution, wiring: Wiring, sheet: Sheet, line: Any) -> None:
+    """Inputs that a person may have emptied, or typed past what the cell accepts."""
+    here = sheet.name
+    cells, n_w, n_t = wiring.tables["cells"], len(solved.question.workloads), len(solved.question.tiers)
+    for label, key, refs, n in (
+        ("Every context is a number above 0", "workload_row", wiring.lists["contexts"], n_w),
+        ("Every tier is a number above 0", "tier_row", wiring.lists["tiers"], n_t),
+    ):
+        of = Expr(f"MAX({cells.range(key).expr(here).text})")
+        line(label, (n, Expr(f'COUNTIFS({refs.expr(here).text},">0")')), (n, of))
+    known = wiring.names["list_dtype"].expr(here).text
+    for label, key in (
+        ("The KV cache's precision is known", "asked_kv_dtype"),
+        ("The weights' precision is known", "asked_weight_dtype"),
+    ):
+        asked = wiring.inputs[key].expr(here).text
+        found = where(Expr(f"ISNUMBER(MATCH({asked},{known},0))"), 1, 0)
+        line(label, (1, found), (1, Expr("1*1")))
+    numbers = [r for r in wiring.inputs.values() if r.sheet == "Inputs" and isinstance(r.value, (int, float))]
+    rows = sorted(r.row for r in numbers)
+    column = Range(tuple(Ref("Inputs", r, 1, None) for r in (rows[0], rows[-1])))
+    value = sum(
+        c == 1 and rows[0] <= r <= rows[-1] and isinstance(cell.value, (int, float, datetime.date))
+        for (r, c), cell in wiring.inputs_cells.items()
+    )
+    built = sheet.put(HEAD_ROWS + 2, 10, Cell(value, "fixed", PLAIN))
+    line("No number is missing on Inputs", (value, Expr(f"COUNT({column.expr(here).text})")), (value, built.expr(here)))
+
+
 def _count(refs: Range, here: str) -> tuple[int, Expr]:
     return sum(r.value is not None for r in refs.refs), Expr(f"COUNT({refs.expr(here).text})")
+
+
+WORDS = (
+    ("KV cache", "what the engine keeps in GPU memory of every token of a request; it grows with context and requests"),
+    ("in flight", "requests being answered at the same moment; people online are usually many more"),
+    ("replica", "one running copy of the model, on one GPU or several"),
+    ("TP", "tensor parallelism: the GPUs of one instance that share each layer of a replica"),
+    ("PP", "pipeline stages: instances that each hold some layers of a replica; slower, and they need a fast network"),
+    ("headroom", "share of the requests that the rented replicas could hold which the load leaves free"),
+    ("full multi-head attention", "what the cache would be if every query head kept keys and values of its own"),
+    ("BF16, FP8", "16 and 8 bits a number; fewer bits take less memory and may cost quality"),
+)
 
 
 def build_notes(page: OnePage) -> Sheet:
@@ -224,6 +263,7 @@ def build_notes(page: OnePage) -> Sheet:
     ])  # fmt: skip
     block("Assumptions as built (those in use stand on the first sheet and on Inputs)",
           [(a, None) for a in page.assumptions])  # fmt: skip
+    block("Words", [(f"{word}: {meaning}", None) for word, meaning in WORDS])
     block("Left out", [(page.left_out, None)])
     block("Sources", [(s.text, s.url) for s in page.sources])
     return sheet

@@ -109,6 +109,7 @@ def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     _choices(page)
     _constants(page)
     _precisions(page)
+    wiring.inputs_cells = page.sheet.cells
     return page.sheet
 
 

@@ -134,11 +134,7 @@ def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tupl
     was changed, stays with the tier at the same place.
     """
     question = solved.question
-    workloads, tiers, contexts = (
-        wiring.names["list_workload"],
-        wiring.lists["tiers"],
-        wiring.lists["contexts"],
-    )
+    workloads, tiers = wiring.names["list_workload"], wiring.lists["tiers"]
     assert isinstance(workloads, Range)
     sheet.text(row, 0, "Positions of the headline's load on Workings, and those as built", "off_page")
     chosen, tier = wiring.names["in_headline_workload"], wiring.names["in_headline_tier"]
@@ -152,10 +148,11 @@ def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tupl
 
     wp = sheet.formula(row + 1, 0, *or_as_built(workloads, chosen, built[0]), PLAIN, "off_page")
     tp = sheet.formula(row + 1, 1, *or_as_built(tiers, tier, built[1]), PLAIN, "off_page")
-    models = wiring.tables["models"]
+    models, cells = wiring.tables["models"], wiring.tables["cells"]
+    # The largest position there is, not a count of the inputs: an input that is emptied must not shift the rows.
     counts = {
-        "n_workloads": Found(len(contexts.refs), lambda here: Expr(f"COUNT({contexts.expr(here).text})")),
-        "n_tiers": Found(len(tiers.refs), lambda here: Expr(f"COUNT({tiers.expr(here).text})")),
+        "n_workloads": _greatest(cells.range("workload_row")),
+        "n_tiers": _greatest(cells.range("tier_row")),
     }
     places = []
     for m in range(len(question.models)):
@@ -163,6 +160,10 @@ def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tupl
         env: dict[str, Source] = {"model_row": which, "workload_position": wp, "tier_position": tp, **counts}
         places.append(sheet.compute(row + 1, _group(m), cell_position, env, role="off_page"))
     return places, found(wiring.tables["cells"].range("load_words"), places[0])
+
+
+def _greatest(refs: Range) -> Found:
+    return Found(max(r.value for r in refs.refs), lambda here: Expr(f"MAX({refs.expr(here).text})"))
 
 
 def _row_of(name: Ref, names: Range, value: int) -> Found:

@@ -126,6 +126,7 @@ class Wiring:
     names: dict[str, Ref | Range] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     lists: dict[str, Range] = field(default_factory=dict)
+    inputs_cells: dict[tuple[int, int], Cell] = field(default_factory=dict)  # the cells of the Inputs sheet
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
 
 

@@ -1,0 +1,52 @@
+"""An input that somebody empties, or pastes text into, never shows another load's answer as if all were well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import recalculation
+from recalculation import needs_libreoffice
+
+EDITS: dict[str, dict[Any, Any]] = {
+    "a context emptied": {"in_context_long_doc": None},
+    "a tier emptied": {"in_tier_4": None},
+    "the first tier emptied": {"in_tier_1": None},
+    "a context as text": {"in_context_chat": "4k"},
+    "an unknown precision": {"in_kv_cache_dtype": "fp-8"},
+    "the utilization emptied": {"in_gpu_memory_utilization": None},
+}
+
+
+@pytest.fixture(scope="module")
+def answers(default_book: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[Any, Any]]:
+    work = tmp_path_factory.mktemp("emptied")
+    files = [default_book]
+    for i, changes in enumerate(EDITS.values()):
+        files.append(recalculation.edit(default_book, work / f"edit{i}.xlsx", changes))
+    done = recalculation.convert_all(files, work / "out")
+    return dict(zip(("as built", *EDITS), (recalculation.values(f) for f in done), strict=True))
+
+
+@needs_libreoffice
+@pytest.mark.parametrize("edit", list(EDITS))
+def test_the_checks_see_it(answers: dict[str, dict[Any, Any]], edit: str) -> None:
+    assert answers["as built"]["chk_all"] == "OK"
+    assert answers[edit]["chk_all"] == "CHECK"
+
+
+@needs_libreoffice
+@pytest.mark.parametrize("edit", ["a context emptied", "a tier emptied", "the first tier emptied", "a context as text"])
+def test_the_headline_stays_with_its_load(answers: dict[str, dict[Any, Any]], edit: str) -> None:
+    """RAG at 32 in flight is not what was edited: what stands on the first sheet must not move."""
+    head = [("Sizing sheet", f"{column}{row}") for column in "DFIKNP" for row in (5, 6, 7, 8)]
+    before = {k: answers["as built"].get(k) for k in head}
+    assert any(isinstance(v, str) and "×" in v for v in before.values())
+    assert {k: answers[edit].get(k) for k in head} == before
+
+
+@needs_libreoffice
+def test_no_load_is_not_free(answers: dict[str, dict[Any, Any]]) -> None:
+    assert answers["a tier emptied"]["rec_llama_3_1_8b_chat_4_monthly_usd"] == "-"
+    assert answers["a tier emptied"]["rec_llama_3_1_8b_chat_4_instance"] == "nothing fits"

@@ -1,0 +1,75 @@
+"""Every small question has a page: a random sample of models, workloads, loads and papers, each at some density."""
+
+from __future__ import annotations
+
+import io
+import random
+from functools import cache
+
+import pypdf
+import pytest
+from pages import TEMPLATES, missing, outside, text_of
+
+from sheetgen.catalog import Catalog
+from sheetgen.recommend import solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.one_page import OnePage
+from sheetgen.writers.density import DENSITIES
+from sheetgen.writers.html import PAPERS
+from sheetgen.writers.pdf import _lay_out, write_pdf
+
+MODELS, WORKLOADS, TIERS = ("8b", "70b", "405b"), ("chat", "rag", "long-doc"), ("1", "32", "128", "1024")
+NARROW = (  # only short KV figures: the weights, or a bold headline, are the widest of their column
+    ("8b", "chat", "1"),
+    ("8b", "rag", "32"),
+    ("405b", "rag", "32"),
+    ("8b,70b", "chat", "1"),
+    ("8b,70b,405b", "chat,rag", "1,32"),
+)
+
+
+@cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+@cache
+def asked(models: str, workloads: str, tiers: str, paper: str) -> OnePage:
+    given = {"models": models, "workloads": workloads, "tiers": tiers, "paper": paper, "as_of": "2026-11-20"}
+    return build_page(solve(ask(catalog(), given)), catalog())
+
+
+def sample(n: int, seed: int) -> list[tuple[str, str, str, str, int]]:
+    """`n` questions, each with the index of a density; models, workloads and loads in their usual order."""
+    chance = random.Random(seed)
+
+    def some(names: tuple[str, ...]) -> str:
+        chosen = chance.sample(names, chance.randint(1, len(names)))
+        return ",".join(name for name in names if name in chosen)
+
+    return [
+        (some(MODELS), some(WORKLOADS), some(TIERS), chance.choice(tuple(PAPERS)), i % len(DENSITIES)) for i in range(n)
+    ]
+
+
+@pytest.mark.parametrize(("models", "workloads", "tiers", "paper", "step"), sample(24, seed=20261120))
+def test_nothing_is_wider_than_its_place(models: str, workloads: str, tiers: str, paper: str, step: int) -> None:
+    layout = _lay_out(asked(models, workloads, tiers, paper), TEMPLATES, DENSITIES[step], tall=True)
+    assert layout.problems == []
+
+
+@pytest.mark.parametrize(("models", "workloads", "tiers"), NARROW)
+def test_short_figures_have_room_for_the_weights(models: str, workloads: str, tiers: str) -> None:
+    page = asked(models, workloads, tiers, "a4")
+    for density in (DENSITIES[0], DENSITIES[-1]):
+        assert _lay_out(page, TEMPLATES, density, tall=True).problems == []
+
+
+@pytest.mark.parametrize(("models", "paper"), [("8b", "a4"), ("8b,70b,405b", "letter")])
+def test_the_smallest_question_fills_one_page(models: str, paper: str) -> None:
+    page = asked(models, "rag", "32", paper)
+    pdf = write_pdf(page, templates=TEMPLATES)
+    assert len(pypdf.PdfReader(io.BytesIO(pdf)).pages) == 1
+    assert outside(pdf, paper) == [] and missing(pdf, page) == []
+    assert "RAG (16k tokens), 32 requests in flight" in text_of(pdf)
