@@ -106,7 +106,8 @@ def _check_types(given: Mapping[str, Any]) -> None:
             if not value.strip():
                 problems.append(f"{name} is blank. Give a value, or leave it out for its default.")
         elif name in WORDS and not (name == "as_of" and isinstance(value, datetime.date)):
-            problems.append(f"{name} is {shown(repr(value))}. It must be text.")
+            allowed = "text, or a list of texts" if name in NAME_LISTS and name not in NAMES else "text"
+            problems.append(f"{name} is {shown(repr(value))}. It must be {allowed}.")
         elif name not in WORDS and not isinstance(value, numbers.Number):
             problems.append(f"{name} is {shown(repr(value))}. It must be a number.")
     if problems:

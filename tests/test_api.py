@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import random
 import time
+from pathlib import Path
 from typing import Any
 
 import pandas
@@ -338,3 +340,108 @@ def test_all_models_can_be_sized() -> None:
     served = [m.id for m in Catalog().models() if m.kind != "draft"]
     sized = sheetgen.size_frame(pandas.DataFrame({"model": served, "context_tokens": [512] * len(served)}))
     assert sized["error"].isna().all() and (sized["kv_bytes_per_token"] > 0).sum() > 100
+
+
+def test_recommend_takes_lists_of_names() -> None:
+    lists = sheetgen.recommend(model=["8b"], gpus=["h100", "l40s"], providers=("aws",), as_of=datetime.date(2026, 1, 2))
+    assert lists == sheetgen.recommend(model="8b", gpus="h100,l40s", providers="aws", as_of="2026-01-02")
+    assert lists["inputs"]["gpus"] == ["h100", "l40s"] and lists["inputs"]["providers"] == ["aws"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"gpus": [5]},
+        {"gpus": []},
+        {"gpus": {"h100"}},
+        {"region": 5},
+        {"engine": 5},
+        {"engine": ["vllm"]},
+        {"engine_version": 0.19},
+        {"purchase": 3},
+        {"weight_dtype": 8},
+        {"as_of": 2026},
+        {"as_of": datetime.date(1999, 12, 31)},
+        {"users": [1]},
+        {"users": "1,0"},
+        {"context": [1]},
+        {"context": 0},
+        {"context": ""},
+        {"context_tokens": 0},
+        {"active_fraction": [1]},
+        {"active_fraction": 10**400},
+        {"hours_per_month": float("nan")},
+        {"block_size": {}},
+        {"region": " "},
+        {"catalogs": 5},
+        {"catalogs": [5]},
+        {"model": 5},
+        {"model": ["8b", "70b"]},
+        {"context": 1024, "context_tokens": 2048},
+    ],
+    ids=str,
+)
+def test_recommend_refuses_with_a_sentence(options: dict[str, Any]) -> None:
+    with pytest.raises(ScenarioError) as error:
+        sheetgen.recommend(**{"model": "8b", **options})
+    assert len(error.value.problems) == 1 and str(error.value).split()[0] in (*options, "context_tokens")
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"context_tokens": [1]},
+        {"context": ""},
+        {"users": float("inf")},
+        {"users": "1e400"},
+        {"users": {}},
+        {"context": 10**400},
+        {"gpu": 5},
+        {"gpu": ["h100"]},
+        {"gpu": " "},
+        {"catalogs": None},
+    ],
+    ids=str,
+)
+def test_size_refuses_with_a_sentence(inputs: dict[str, Any]) -> None:
+    with pytest.raises(ScenarioError, match=r"^\w+ is .*\.$"):
+        sheetgen.size(**{"model": "8b", **inputs})
+
+
+def test_one_folder_of_catalogs(tmp_path: Path) -> None:
+    plain = sheetgen.size(model="8b")
+    assert sheetgen.size(model="8b", catalogs=str(tmp_path)) == sheetgen.size(model="8b", catalogs=tmp_path) == plain
+    with pytest.raises(CatalogError, match=r"/nowhere: is no folder"):
+        sheetgen.recommend(model="8b", catalogs="/nowhere")
+    with pytest.raises(CatalogError, match=r"/nowhere: is no folder"):
+        sheetgen.size_frame(pandas.DataFrame({"model": ["8b"]}), catalogs="/nowhere")
+
+
+def test_a_frame_with_cells_of_any_kind() -> None:
+    frame = pandas.DataFrame(
+        {
+            "model": ["8b", "8b", "8b", ["8b"]],
+            "context_tokens": [float("inf"), 4096, float("nan"), float("-inf")],
+            "output_tokens": [float("inf"), 1, 2, 3],
+            "max_num_seqs": [[1], pandas.NA, None, {}],
+            "concurrent_requests": pandas.array([1, None, 3, 4], dtype="Int64"),
+        }
+    )
+    sized = sheetgen.size_frame(frame)
+    assert sized["error"].notna().tolist() == [True, False, False, True]
+    assert "context_tokens is 'inf', which is not a number." in sized["error"][0]
+    assert sized["context_tokens"].isna().tolist() == [True, False, False, True]
+    assert sized["concurrent_requests"].tolist() == [1, 1, 3, 4]
+    with pytest.raises(ScenarioError, match="not list"):
+        sheetgen.size_frame([1])  # type: ignore[arg-type]
+
+
+def test_thousands_and_underscores() -> None:
+    for text in ("1,024", "1_024", "1024", "1k", " 1024 ", "1,024.0"):
+        assert sheetgen.size(model="8b", context=text)["context_tokens"] == 1024
+        assert sheetgen.recommend(model="8b", context=text)["context_tokens"] == 1024
+    for text in ("10,24", "1,02", ",024", "1,024,", "1,0k", "1,5k", "1_,024", "1__024", "0001,024"):
+        with pytest.raises(ScenarioError, match="context_tokens is '"):
+            sheetgen.size(model="8b", context=text)
+        with pytest.raises(ScenarioError, match="context_tokens is '"):
+            sheetgen.recommend(model="8b", context=text)

@@ -34,6 +34,8 @@ def _as_told(sized: pandas.DataFrame, typed: pandas.DataFrame) -> pandas.DataFra
     for name in out.columns:
         echo = name in DEFAULTS and name in typed and bool(failed.any())
         column = out[name].mask(failed) if echo else out[name]
+        if column.dtype == float and failed.any():
+            column = column.mask(failed & (column.abs() >= _INT64))  # what followed from an absurd input
         if column.dtype == float and (column.dropna() % 1 == 0).all():
             small = bool((column.dropna().abs() < _INT64).all())
             column = column.astype("Int64") if small else column.map(_integer).astype(object)

@@ -91,3 +91,16 @@ def test_check(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     one = run("check", "c/models/b.yaml", "--json")
     assert one.exit_code == 1 and json.loads(one.stdout)["n_files"] == 1
     assert run("check", "catalogs/none").exit_code == 1 and run("check", ".").exit_code == 1
+
+
+def test_nearly_all_and_nearly_nothing() -> None:
+    from sheetgen.cli.words import dearer, percent
+
+    assert [percent(s) for s in (0, 1 / 311, 0.5, 310 / 311, 1)] == ["0%", "<1%", "50%", ">99%", "100%"]
+    assert [dearer(s) for s in (0, 0.001, 0.12)] == ["the same price", "less than 1% more", "+12%"]
+
+
+def test_room_that_is_nearly_free(run) -> None:  # type: ignore[no-untyped-def]
+    arguments = ("recommend", "--model", "8b", "--context", "1k", "--gpus", "h100", "--as-of", "2026-11-20")
+    answer = json.loads(run(*arguments, "--json").output)
+    assert answer["headroom_fraction"] > 0.995 and ">99% of the room is free" in run(*arguments).output

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +44,24 @@ ONE_LINE = {
     "format": (("build", "--models", "8b", "--format", "docx"), "Allowed: xlsx, pdf, json, md."),
     "name": (("build", "--models", "8b", "--name", "../x"), "without a folder"),
     "as of": (("build", "--models", "8b", "--as-of", "soon"), "as_of is 'soon'"),
+    "as of too early": (("build", "--models", "8b", "--as-of", "0001-01-01"), "from 2000-01-01 to 2100-01-01"),
+    "as of too late": (("recommend", "--model", "8b", "--as-of", "2100-01-02"), "from 2000-01-01 to 2100-01-01"),
+    "blank context": ((*SIZE, "--context", ""), "context_tokens is blank."),
+    "recommend blank context": (("recommend", "--model", "8b", "--context", " "), "context_tokens is blank."),
+    "blank gpu": ((*SIZE, "--gpu", ""), "gpu is blank."),
+    "comma for a point": ((*SIZE, "--context", "1,6k"), "context_tokens is '1,6k'"),
+    "recommend comma for a point": (("recommend", "--model", "8b", "--context", "1,5k"), "context_tokens is '1,5k'"),
+    "commas anywhere": ((*SIZE, "--users", "1,0,0"), "concurrent_requests is '1,0,0'"),
+    "recommend commas anywhere": (("recommend", "--model", "8b", "--users", "1,0,0"), "users is '1,0,0'"),
+    "underscores anywhere": ((*SIZE, "--users", "1__0"), "concurrent_requests is '1__0'"),
+    "underscores in tokens": ((*SIZE, "--context", "_16k"), "context_tokens is '_16k'"),
+    "hours": (("recommend", "--model", "8b", "--hours-per-month", "745"), "a number from 1 to 744"),
+    "name with a control character": (("build", "--models", "8b", "--name", "a\x1b[31mb"), r"name is 'a\x1b[31mb'"),
+    "blank name": (("build", "--models", "8b", "--name", " "), "It must not be blank"),
+    "no name": (("build", "--models", "8b", "--name", ""), "It must not be blank"),
+    "hidden name": (("build", "--models", "8b", "--name", ".x"), "must not begin with a dot or a dash"),
+    "name like a flag": (("build", "--models", "8b", "--name=-x"), "must not begin with a dot or a dash"),
+    "blank folder": (("build", "--models", "8b", "--out", ""), "out is blank."),
     "quantity": (("explain", "kv_bytes_per_tokens", "--model", "8b"), "Did you mean kv_bytes_per_token?"),
     "show": (("show", "h1000"), "is in no catalog"),
     "check": (("check", "nowhere"), "nowhere: does not exist"),
@@ -60,6 +81,32 @@ def test_one_line_and_exit_1(case: str, run, here: Path) -> None:  # type: ignor
     assert len(result.stderr.splitlines()) == 1
     assert result.stderr.strip().endswith((".", "?")) and "Traceback" not in result.stderr
     assert list(here.iterdir()) == []
+
+
+def test_source_date_epoch_is_bounded(run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    for epoch in ("0", "946684799", "4102531200", "9" * 30):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+        result = run("recommend", "--model", "8b")
+        assert result.exit_code == 1 and result.stderr.startswith("SOURCE_DATE_EPOCH is '") and result.stdout == ""
+    for epoch, day in (("946684800", "2000-01-01"), ("4102531199", "2100-01-01")):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+        assert f'"as_of": "{day}"' in run("recommend", "--model", "8b", "--json").stdout
+
+
+@pytest.mark.parametrize("arguments", ["size --model 8b", "size --model 8b --json", "list models", "--help"])
+@pytest.mark.parametrize(("stdout", "expected"), [("/dev/full", "No space left on device"), ("&-", "closed")])
+def test_a_stdout_that_takes_nothing(arguments: str, stdout: str, expected: str) -> None:
+    command = ["sh", "-c", f'"$0" -m sheetgen {arguments} >{stdout}', sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.startswith("the result cannot be written") and expected in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("stderr", ["/dev/full", "&-"])
+def test_a_stderr_that_takes_nothing(stderr: str) -> None:
+    for model, code in (("8b", 0), ("zzz", 1)):
+        command = ["sh", "-c", f'"$0" -m sheetgen size --model {model} 2>{stderr}', sys.executable]
+        assert subprocess.run(command, capture_output=True).returncode == code
 
 
 def test_all_problems_in_one_run(run, here: Path) -> None:  # type: ignore[no-untyped-def]
@@ -128,5 +175,33 @@ def test_a_broken_catalog_is_told_with_its_line(file: str, command: str, run, he
 
 def test_control_characters_do_not_reach_the_terminal(run) -> None:  # type: ignore[no-untyped-def]
     result = run("size", "--model", "a\x1b[31mb\n\rc" + "z" * 10_000)
+    assert r"model 'a\x1b[31mb\n\rczzz" in result.stderr  # escaped once
     assert result.exit_code == 1 and "\x1b" not in result.stderr and len(result.stderr) < 400
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_no_echo_of_control_characters(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "c\x1b" / "models").mkdir(parents=True)
+    (here / "c\x1b" / "models" / "a.yaml").write_text("id: [\n")
+    for arguments in (
+        ("list", "models", "a\x1b"),
+        ("show", "a\x1b"),
+        ("check", "c\x1b"),
+        ("size", "--a\x1b"),
+        ("--a\x1b",),
+        ("list", "a\x1b"),
+        ("build", "--models", "8b", "--format", "json", "--out", "o\x1b\u202e", "--as-of", "2026-11-20"),
+        ("explain", "weights_bytes", "--model", "8b", "--context", "4k\x1c"),
+    ):
+        result = run(*arguments)
+        assert not {"\x1b", "\u202e", "\x1c"} & set(result.output), arguments
+        assert r"\x1" in result.output or result.exit_code == 0, arguments
+
+
+def test_json_spells_what_a_terminal_could_obey() -> None:
+    from sheetgen.writers.json import text
+
+    hostile = "a\x1b\x7f\x9b\u202e\ud800é×"
+    written = text({"a": hostile})
+    assert json.loads(written) == {"a": hostile} and written.replace("\n", "").isprintable() and "é×" in written
+    assert written.encode()

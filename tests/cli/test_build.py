@@ -13,7 +13,7 @@ import click
 import pytest
 
 from sheetgen.cli import main
-from sheetgen.errors import MissingLibraryError
+from sheetgen.errors import MissingLibraryError, PageError
 from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS
 
 TOP = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources"}
@@ -73,7 +73,7 @@ def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no
         if not over:
             assert cell["sized_by"] == "memory" and cell["runner_up"]["monthly_usd"] >= cell["monthly_usd"]
             assert cell["n_replicas"] * cell["sequences_per_replica"] >= cell["tier"]
-    asked = {*OPTIONS, *SHEET_OPTIONS} - {"as_of"}
+    asked = {*OPTIONS, *SHEET_OPTIONS} - {"as_of", "contexts"}  # told at the top, and within workloads
     assert asked <= set(answer["inputs"])
     assert {s["kind"] for s in answer["sources"]} == {"model", "gpu", "instance", "workload", "engine"}
 
@@ -110,6 +110,7 @@ def test_a_scenario_file_and_flags_that_win(run, here: Path) -> None:  # type: i
         ("models: 8b\ntiers:\n  a: 1\n", "s.yaml:2: tiers must be text, a number, or a list of these."),
         ("models: 8b\nmodels: 70b\n", "s.yaml:2: models is given twice"),
         ("models: [\n", "is not valid YAML"),
+        ("models: 8b\nas_of: 2026-01-01\nas-of: 2026-01-02\n", "s.yaml:3: as_of is given twice"),
         ("- 8b\n", "s.yaml:1: holds no options."),
         ("models: true\n", "s.yaml:1: models must be text"),
     ],
@@ -177,6 +178,50 @@ def test_without_pango_there_is_a_workbook(run, here: Path, no_pango: None) -> N
 def test_without_pango_a_pdf_that_was_asked_for_is_an_error(run, here: Path, no_pango: None) -> None:  # type: ignore[no-untyped-def]
     result = run("build", "--models", "8b", "--format", "json,pdf")
     assert result.exit_code == 1 and result.stderr.startswith("Pango is missing.") and list(here.iterdir()) == []
+
+
+@pytest.fixture
+def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sheetgen.writers import pdf
+
+    def refuse(*_: object, **__: object) -> bytes:
+        raise PageError("The page is too full. Ask for less.")
+
+    monkeypatch.setattr(pdf, "write_pdf", refuse)
+
+
+def test_where_the_page_cannot_hold_it_there_is_a_workbook(run, here: Path, no_room: None) -> None:  # type: ignore[no-untyped-def]
+    result = run("build", "--models", "8b")
+    assert result.exit_code == 0
+    assert result.stderr == "No PDF is written. The page is too full. Ask for less.\n"
+    assert [p.name for p in (here / "output").iterdir()] == ["sizing-sheet.xlsx"]
+
+
+def test_where_the_page_cannot_hold_it_a_pdf_that_was_asked_for_is_an_error(run, here: Path, no_room: None) -> None:  # type: ignore[no-untyped-def]
+    result = run("build", "--models", "8b", "--format", "xlsx,json,pdf")
+    assert result.exit_code == 1 and result.stderr == "The page is too full. Ask for less.\n"
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("tiers", "headline", "expected"),
+    [
+        ("1,32,128", "rag", "rag:32"),
+        ("1,32,128", "chat:128", "chat:128"),
+        ("1,8,9,100", "rag", "rag:8"),
+        ("4", "chat", "chat:4"),
+    ],
+)
+def test_the_tier_of_a_headline(tiers: str, headline: str, expected: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    answer = built(run, here, "--models", "8b", "--tiers", tiers, "--headline", headline)
+    assert answer["inputs"]["headline"] == expected
+
+
+def test_hours_of_a_month_may_be_a_fraction(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    answer = built(run, here, "--models", "8b", "--hours-per-month", "730.5")
+    assert answer["inputs"]["hours_per_month"] == 730.5
+    assert answer["cells"][0]["monthly_usd"] == pytest.approx(answer["cells"][0]["hourly_usd"] * 730.5)
+    assert built(run, here, "--models", "8b")["inputs"]["hours_per_month"] == 730
 
 
 def test_a_context_over_one_models_limit_is_an_error_only_when_none_is_left(run, here: Path) -> None:  # type: ignore[no-untyped-def]

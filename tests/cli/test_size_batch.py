@@ -82,3 +82,36 @@ def test_an_unwritable_target_leaves_nothing(run, here: Path) -> None:  # type: 
     result = run("size", "--batch", "in.csv", "--out", "in.csv/out.csv")
     assert result.exit_code == 1 and "cannot be written" in result.stderr
     assert [p.name for p in here.iterdir()] == ["in.csv"]
+
+
+def test_numbers_that_are_not_finite_or_absurd(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    cells = ["inf", "1e400", "-Infinity", "1e300", "NaN", '"1,0"', '"1,000"']
+    (here / "in.csv").write_text("model,users,context_tokens\n" + "".join(f"8b,{c},\n8b,,{c}\n" for c in cells))
+    (here / "in.csv").write_text((here / "in.csv").read_text().replace("users", "concurrent_requests", 1))
+    rows = json.loads(run("size", "--batch", "in.csv", "--json").stdout)
+    for cell, users, context in zip(cells, rows[::2], rows[1::2], strict=True):
+        typed = cell.strip('"')
+        if typed == "1,000":
+            assert (users["concurrent_requests"], context["context_tokens"]) == (1000, 1000)
+            continue
+        assert users["concurrent_requests"] == context["context_tokens"] == typed
+        assert users["error"].startswith("concurrent_requests is ") and users["kv_bytes"] is None
+        assert context["error"].startswith("context_tokens is ") and context["concurrent_requests"] is None
+    assert read(run("size", "--batch", "in.csv").stdout)[0]["concurrent_requests"] == "inf"
+
+
+def test_rows_that_are_longer_or_shorter_than_the_header(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "in.csv").write_text("model,gpu,error\n8b,h100,old,lost,\n8b,h100,old,,\n\n8b\nzz,,old\n")
+    result = run("size", "--batch", "in.csv")
+    long, blank, short, unknown = read(result.stdout)
+    assert result.exit_code == 0 and result.stderr == ""
+    assert long["error"].startswith("the row has 5 cells and the header 3: 'lost,' has no column.")
+    assert long["weights_bytes"] == long["model_id"] == long["verdict"] == ""
+    assert blank["error"] == short["error"] == "" and blank["weights_bytes"] == short["weights_bytes"] != ""
+    assert "'zz' is not in the catalogs" in unknown["error"]
+    assert json.loads(run("size", "--batch", "in.csv", "--json").stdout)[0]["fits"] is None
+
+
+def test_cells_come_back_byte_by_byte(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "in.csv").write_text("model,remark\n8b,\x1b[31mred\n")
+    assert read(run("size", "--batch", "in.csv").stdout)[0]["remark"] == "\x1b[31mred"
