@@ -28,13 +28,18 @@ def column_widths(page: OnePage, regular: Path, bold: Path) -> dict[str, float]:
         """Breaks the texts only between words, unless that takes more than `most` em."""
         return fits(*(word for text in texts for word in text.split()), font=font, most=most)
 
+    headline = [c.kv for block in page.matrix for row in block.rows if row.headline for c in row.cells]
     weights = [text for f in facts for text in (f.weights_bf16, f.weights_fp8)]
     splits = [text for b in page.matrix for text in (b.workload, b.context, b.split)]
     tiers = [f"{'◆ ' * row.headline}{row.tier}" for b in page.matrix for row in b.rows]
     return {
-        "tier": fits("In flight", *tiers, font=bold),
+        "tier": max(fits("In flight"), fits(*tiers, font=bold)),
         "workload": words("Workload", *splits, font=bold, most=8.0),
-        "kv": fits(page.unit, *(c.kv for c in cells), *weights, font=bold, beside=_RULE),
+        # Only the headline's figures and the weights in use are bold.
+        "kv": max(
+            fits(page.unit, *(c.kv for c in cells), beside=_RULE),
+            fits(*headline, *weights, font=bold, beside=_RULE),
+        ),
         "money": fits("$/month", *(c.monthly for c in cells), font=bold),
         "token": fits("A token", *(f.kv_per_token for f in facts), font=bold),
         "full": fits("If full", *(f.full_attention_per_token for f in facts)),
