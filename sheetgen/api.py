@@ -64,9 +64,7 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog) -> Siz
     inputs = dict(points.inputs)
     results: dict[str, Any] = {}
     for name in (*RESOLVED, *RESULTS):
-        results[name] = numpy.full(
-            n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float
-        )
+        results[name] = numpy.full(n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float)
     results["error"][:] = [None if e is None else " ".join(e.splitlines()) for e in points.errors]
     if len(points.good):
         verdicts = judge(known, points.names)
@@ -174,16 +172,12 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = ()) -> pandas.Da
     if twice:
         raise ScenarioError(*(f"column {shown(name)} stands twice in the frame. Keep one." for name in twice))
     short = {long: name for name, long in SHORT_SPELLINGS.items() if name in frame and long not in frame}
-    given = {
-        name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame
-    }
+    given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}
     catalog = _catalog(catalogs)
     parts = []
     for start in range(0, max(1, len(frame)), ROWS_AT_ONCE):
         stop = min(len(frame), start + ROWS_AT_ONCE)
-        sized = size_columns(
-            {name: column[start:stop] for name, column in given.items()}, stop - start, catalog
-        )
+        sized = size_columns({name: column[start:stop] for name, column in given.items()}, stop - start, catalog)
         parts.append({**sized.inputs, **sized.results})
     columns: dict[Any, Any] = {}
     for name in parts[0]:

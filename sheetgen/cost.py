@@ -9,6 +9,10 @@ from sheetgen.sizing import parallelism
 from sheetgen.units import USD, USD_CENTS
 
 
+def _spend(n_instances: Any, price_usd_per_hour: Any) -> Any:
+    return n_instances * price_usd_per_hour
+
+
 @formula("Instances")
 def n_instances(
     shared_replicas: Any,
@@ -38,8 +42,7 @@ def monthly_usd_of_instances(n_instances: Any, price_usd_per_hour: Any, hours_pe
 
     Source: hourly_usd and monthly_usd.
     """
-    hourly = n_instances * price_usd_per_hour
-    return number_where(is_number(n_instances), hourly * hours_per_month)
+    return number_where(is_number(n_instances), _spend(n_instances, price_usd_per_hour) * hours_per_month)
 
 
 @formula("$ per hour", USD_CENTS)
@@ -48,7 +51,7 @@ def hourly_usd(n_instances: Any, price_usd_per_hour: Any) -> Any:
 
     Source: the provider's price of one instance.
     """
-    return number_where(is_number(n_instances), n_instances * price_usd_per_hour)
+    return number_where(is_number(n_instances), _spend(n_instances, price_usd_per_hour))
 
 
 @formula("$ per month", USD)

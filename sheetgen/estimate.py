@@ -142,9 +142,7 @@ def _fewest_gpus(known: Mapping[str, Any]) -> Any:
         trial["non_torch_bytes_per_gpu"] = known[f"non_torch_bytes_tp{size}"]
         trial = evaluate((*SHARD, *CHARGE, *POOL, parallelism.layer_budget_bytes), trial)
         trial["runs"] = 1 * (known["n_heads"] % size == 0)
-        trial["charge_bytes"] = (
-            trial["kv_blocks_per_sequence"] * trial["kv_block_bytes"] * known["requests_per_rank"]
-        )
+        trial["charge_bytes"] = trial["kv_blocks_per_sequence"] * trial["kv_block_bytes"] * known["requests_per_rank"]
         trial["max_pipeline_parallel_size"] = 64
         trial["within_limit"] = 1
         trial = evaluate((parallelism.layers_that_fit, parallelism.pipeline_stages), trial)

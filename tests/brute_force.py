@@ -239,9 +239,7 @@ def plans(model: str, context: int, users: int, weight_dtype: str, kv_dtype: str
     return found
 
 
-def answer(
-    model: str, context: int, users: int, weight_dtype: str, kv_dtype: str
-) -> tuple[Plan, list[Plan]] | None:
+def answer(model: str, context: int, users: int, weight_dtype: str, kv_dtype: str) -> tuple[Plan, list[Plan]] | None:
     """The cheapest plan, and the cheapest with another GPU or provider (all of them, where several cost the
     same: the rules break ties for the choice only); nothing where none holds the load."""
     every = sorted(plans(model, context, users, weight_dtype, kv_dtype), key=lambda one: one.rank)

@@ -213,9 +213,7 @@ def test_a_formula_knows_itself():
     f = kv_bytes_per_token
     assert (f.name, f.label, f.display) == ("kv_bytes_per_token", "KV cache per token", ONE_DECIMAL)
     assert f.inputs == ("n_layers", "n_kv_heads", "head_dim", "kv_dtype_bytes")
-    assert f.summary == (
-        "Keys and values that one token of context keeps in GPU memory, all layers together."
-    )
+    assert f.summary == ("Keys and values that one token of context keeps in GPU memory, all layers together.")
     assert f.source == "arXiv:2305.13245, table 1."
     assert f.documentation.splitlines()[3] == "Before division by TP."
     assert (bare.summary, bare.source, bare.documentation, bare.display) == ("", "", "", WHOLE)

@@ -75,9 +75,7 @@ class Generator:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         # Eighths have an exact binary form; a few are 0, for ratio() and for ties.
-        self.numbers = [self.random.choice([1, -1]) * self.random.randint(0, 800) / 8 for _ in range(20)] + [
-            0
-        ]
+        self.numbers = [self.random.choice([1, -1]) * self.random.randint(0, 800) / 8 for _ in range(20)] + [0]
         self.words = ["auto", "bf16", "fp8", "auto", 'a 24" rack']
         self.cells = [Pair(x, Expr(f"Values!$A${i}")) for i, x in enumerate(self.numbers, 1)]
         self.texts = [Pair(x, Expr(f"Values!$B${i}")) for i, x in enumerate(self.words, 1)]
@@ -196,9 +194,7 @@ def write_rows(path) -> None:
         sheet = book.add_worksheet("Rows")
         for i in range(N_ROWS):
             gaps = draw.choice([0, 0.3, 0.9, 1])
-            costs = numpy.array(
-                [math.nan if draw.random() < gaps else draw.randint(1, 4) / 4 for _ in range(8)]
-            )
+            costs = numpy.array([math.nan if draw.random() < gaps else draw.randint(1, 4) / 4 for _ in range(8)])
             sizes = numpy.array([draw.randint(1, 4) for _ in range(8)])
             need = draw.randint(1, 5)
             for j in range(8):
@@ -268,9 +264,7 @@ def test_a_broken_precedence_rule_is_seen(tmp_path, monkeypatch, sign):
     path = tmp_path / "broken.xlsx"
     write_expressions(path)
     result = compare(path, recalculate(path, tmp_path))
-    print(
-        f"right operand of {sign} not bracketed: {len(result.mismatches)} mismatches of {result.n_compared}"
-    )
+    print(f"right operand of {sign} not bracketed: {len(result.mismatches)} mismatches of {result.n_compared}")
     assert result.n_compared == N_EXPRESSIONS
     assert len(result.mismatches) > 20
 
@@ -315,9 +309,7 @@ def write_small(path) -> None:
 def test_an_edit_is_what_a_reader_types(tmp_path):
     path, edited = tmp_path / "a.xlsx", tmp_path / "b.xlsx"
     write_small(path)
-    edit(
-        path, edited, {"in_heads": 4, "in_dtype": "fp8", ("It's in", "D1"): "spare", ("It's in", "C1"): None}
-    )
+    edit(path, edited, {"in_heads": 4, "in_dtype": "fp8", ("It's in", "D1"): "spare", ("It's in", "C1"): None})
     got = values(recalculate_with_formualizer(edited, tmp_path / "c.xlsx"))
     assert [got["Out", f"A{i}"] for i in (1, 2, 3, 4)] == [8, "eight & <", False, 1]
     assert (got["in_heads"], got["in_dtype"]) == (4, "fp8")

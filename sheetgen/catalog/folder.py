@@ -58,9 +58,7 @@ class Folder:
             key = "provider" if schema is InstanceFile else "id"
             given = getattr(entry, key, expected)
             if given != expected:
-                raise CatalogError(
-                    f"{document.at((key,))}: {key} is {given}, but the file is named {expected}.yaml."
-                )
+                raise CatalogError(f"{document.at((key,))}: {key} is {given}, but the file is named {expected}.yaml.")
             self._entries[relative] = entry
         found = self._entries[relative]
         assert isinstance(found, schema)

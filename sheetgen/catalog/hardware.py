@@ -176,4 +176,3 @@ class TierFile(Entry):
             if one.requests in seen:
                 yield ("tiers", i, "requests"), f"a tier of {one.requests:,} requests is given twice. Keep one"
             seen.add(one.requests)
-

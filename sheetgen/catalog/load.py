@@ -49,9 +49,7 @@ class Catalog:
         self.folders = [Folder(root, "catalogs" if base is None else str(base), has_index=True)]
         for folder in extra:
             if not Path(folder).is_dir():
-                raise CatalogError(
-                    f"{shown(folder)}: is no folder. --catalogs takes a folder like catalogs/."
-                )
+                raise CatalogError(f"{shown(folder)}: is no folder. --catalogs takes a folder like catalogs/.")
             self.folders.append(Folder(Path(folder), str(folder).rstrip("/"), has_index=False))
 
     # Models
@@ -83,9 +81,7 @@ class Catalog:
         dtype = next((c.weight_dtype for c in model.checkpoints if (c.hf_id or "").lower() == key), None)
         if key in (model.id, (model.hf_id or "").lower()):
             dtype = None
-        context = next(
-            (n for other, n in model.max_context_of.items() if key in (other.lower(), stem(other))), None
-        )
+        context = next((n for other, n in model.max_context_of.items() if key in (other.lower(), stem(other))), None)
         return (model.model_copy(update={"max_context_tokens": context}) if context else model), dtype
 
     def models(self) -> tuple[Model, ...]:
@@ -148,9 +144,7 @@ class Catalog:
         if len(found) == 1:
             return found[0]
         if found:
-            raise CatalogError(
-                f"instance {shown(name)!r} could be {' or '.join(i.id for i in found)}. Say which."
-            )
+            raise CatalogError(f"instance {shown(name)!r} could be {' or '.join(i.id for i in found)}. Say which.")
         ids = {key: i.id for i in self.instances() for key in (i.type.lower(), i.id.lower())}
         raise self._unknown("instance", name, low, ids)
 
@@ -212,9 +206,7 @@ class Catalog:
         for folder in reversed(self.folders):
             if folder.has(relative):
                 return folder.entry(relative, schema)
-        raise CatalogError(
-            f"catalogs/{relative}: is missing, though the index names it. Write the index anew."
-        )
+        raise CatalogError(f"catalogs/{relative}: is missing, though the index names it. Write the index anew.")
 
     def _unknown(self, what: str, name: str, low: str, names: dict[str, str]) -> CatalogError:
         near = did_you_mean(low, names)
@@ -225,6 +217,4 @@ class Catalog:
         if len(holding) > 1:
             listed = list(holding)[:8]
             near = f" It could be {', '.join(listed)}{' and others' if len(holding) > 8 else ''}."
-        return CatalogError(
-            f"{what} {shown(name)!r} is not in the catalogs.{near} `sheetgen list {what}s` has all."
-        )
+        return CatalogError(f"{what} {shown(name)!r} is not in the catalogs.{near} `sheetgen list {what}s` has all.")

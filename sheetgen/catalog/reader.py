@@ -63,9 +63,7 @@ def read_document(path: Path, where: str | None = None) -> Document:
     except OSError as error:
         raise CatalogError(f"{name}: cannot be read ({error.strerror or error}).") from error
     if len(raw) > MAX_FILE_BYTES:
-        raise CatalogError(
-            f"{name}: is larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have."
-        )
+        raise CatalogError(f"{name}: is larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have.")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -83,9 +81,7 @@ def read_text(text: str, where: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else 1
-        raise CatalogError(
-            f"{where}:{line}: is not valid YAML ({shown(error.problem or error, 100)})."
-        ) from error
+        raise CatalogError(f"{where}:{line}: is not valid YAML ({shown(error.problem or error, 100)}).") from error
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1 if isinstance(error.position, int) else 1
         raise CatalogError(f"{where}:{line}: holds a control character. Take it out.") from error

@@ -17,9 +17,7 @@ PARTS = ("models", "gpus", "instances", "engines")
 @click.argument("paths", nargs=-1, metavar="[PATH...]")
 @click.option("--write-index", is_flag=True, help="First write the catalogs' index of names anew.")
 @common
-def check(
-    paths: tuple[str, ...], write_index: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool
-) -> None:
+def check(paths: tuple[str, ...], write_index: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
     """Validate catalogs: all of them, or only the folders and files named. Exits 1 where there is a problem.
 
     \b

@@ -31,7 +31,8 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> str:
         least = float(numpy.nanmin(monthly))
         if least == choice.monthly_usd:
             return "same price, but more instances, a larger TP or later in the catalog"
-        return f"${least:,.0f} a month, {100 * (least / choice.monthly_usd - 1):.0f}% more"
+        dearer = 100 * (least / choice.monthly_usd - 1)
+        return f"${least:,.0f} a month, {f'{dearer:.0f}%' if dearer >= 0.5 else 'less than 1%'} more"
     model = solved.question.models[cell.model]
     if model.weight_dtype not in candidate.gpu.weights_run:
         return f"{candidate.gpu.short_name} does not run {model.weight_dtype} weights"

@@ -151,9 +151,7 @@ def fill(numbers: Columns, columns: Columns) -> None:
     numbers["input_tokens"] = numpy.where(blank(asked_in), context - output, asked_in)
 
 
-def check(
-    numbers: Columns, columns: Columns, model_id: Callable[[Any], str], errors: list[str | None]
-) -> None:
+def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], errors: list[str | None]) -> None:
     """Tell in `errors` what cannot go together in rows that have no error yet."""
     sound = numpy.array([e is None for e in errors], bool)
 
@@ -194,7 +192,5 @@ def check(
     stages = numbers["pipeline_parallel_size"]
     refuse(
         stages > layers,
-        lambda i: (
-            f"pipeline_parallel_size is {stages[i]:.0f}, more than the {layers[i]:.0f} layers of {model_id(i)}."
-        ),
+        lambda i: f"pipeline_parallel_size is {stages[i]:.0f}, more than the {layers[i]:.0f} layers of {model_id(i)}.",
     )

@@ -129,9 +129,7 @@ def draft_columns(draft: Model | None, kv_cache_dtype: str) -> Columns:
         "draft_layers": shape.get("n_full_layers", 0),
         "draft_kv_heads": shape.get("full_kv_heads", 0),
         "draft_head_bytes": head,
-        "draft_weights_bytes": (draft.checkpoint_bytes(draft.weight_dtype) or 2 * shape["n_params"])
-        if draft
-        else 0,
+        "draft_weights_bytes": (draft.checkpoint_bytes(draft.weight_dtype) or 2 * shape["n_params"]) if draft else 0,
     }
 
 

@@ -38,14 +38,10 @@ def tokens(value: Any, name: str = "context") -> int:
     """
     match = _TOKENS.fullmatch(str(value))
     if match is None:
-        raise ScenarioError(
-            f"{name} is {shown(value)!r}. Write a number of tokens, such as 16k (16,384) or 20000."
-        )
+        raise ScenarioError(f"{name} is {shown(value)!r}. Write a number of tokens, such as 16k (16,384) or 20000.")
     count = float(match[1].replace(",", "") + (match[2] or "")) * {"": 1, "k": 1024, "m": 1024**2}[match[3].lower()]
     if not (1 <= count <= MAX_TOKENS) or count != int(count):
-        raise ScenarioError(
-            f"{name} is {shown(value)!r}. It must be a whole number of tokens from 1 to 100,000,000."
-        )
+        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a whole number of tokens from 1 to 100,000,000.")
     return int(count)
 
 
@@ -53,9 +49,7 @@ def whole(value: Any, name: str, least: int = 1, most: int = 10_000_000) -> int:
     """A whole number between `least` and `most`."""
     count = number(value)
     if not (least <= count <= most) or count != int(count):
-        raise ScenarioError(
-            f"{name} is {shown(value)!r}. It must be a whole number from {least:,} to {most:,}."
-        )
+        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a whole number from {least:,} to {most:,}.")
     return int(count)
 
 
@@ -93,8 +87,7 @@ def dtype(value: Any, name: str) -> str:
     text = str(value).strip().lower()
     if text not in DTYPE_CHOICES:
         raise ScenarioError(
-            f"{name} is {shown(value)!r}. Allowed: {', '.join(DTYPE_CHOICES)}."
-            + did_you_mean(text, DTYPE_CHOICES)
+            f"{name} is {shown(value)!r}. Allowed: {', '.join(DTYPE_CHOICES)}." + did_you_mean(text, DTYPE_CHOICES)
         )
     return DTYPE_ALIASES.get(text, text)
 
@@ -103,9 +96,7 @@ def one_of(value: Any, name: str, allowed: Mapping[str, Any] | tuple[str, ...]) 
     """One word of `allowed`."""
     text = str(value).strip().lower()
     if text not in allowed:
-        raise ScenarioError(
-            f"{name} is {shown(value)!r}. Allowed: {', '.join(allowed)}." + did_you_mean(text, allowed)
-        )
+        raise ScenarioError(f"{name} is {shown(value)!r}. Allowed: {', '.join(allowed)}." + did_you_mean(text, allowed))
     return text
 
 

@@ -88,9 +88,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
             problems.extend(error.problems)
             return None
 
-    engine = attempt(
-        lambda: load_engine(catalog, options.get("engine") or "vllm", options.get("engine_version"))
-    )
+    engine = attempt(lambda: load_engine(catalog, options.get("engine") or "vllm", options.get("engine_version")))
     settings = attempt(settings_of, options, engine)
     models = attempt(_models, catalog, options, settings)
     one_load = options.get("context_tokens") is not None
@@ -120,9 +118,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         longest = max(m.model.max_context_tokens or 0 for m in models)
         if one_load:
             raise over_limit(cells[0].context_tokens, longest, models[0].model.id)
-        raise ScenarioError(
-            f"every context is over what the models allow (the longest is {longest:,} tokens)."
-        )
+        raise ScenarioError(f"every context is over what the models allow (the longest is {longest:,} tokens).")
     gpus = tuple(dict.fromkeys(c.gpu.id for c in selection.candidates))
     by_id = {c.gpu.id: c.gpu for c in selection.candidates}
     return Question(
@@ -142,9 +138,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     )
 
 
-def _models(
-    catalog: Catalog, options: Mapping[str, Any], settings: Settings | None
-) -> tuple[SheetModel, ...]:
+def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | None) -> tuple[SheetModel, ...]:
     names = parse.words(options.get("models"))
     if not names:
         raise ScenarioError("no model was named. Use --models, for example --models 8b,70b,405b.")
@@ -216,15 +210,11 @@ def _headline(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[in
     workload = parse.one_of(name, "headline", tuple(ids))
     number = parse.whole(tier, "headline tier", most=1_000_000) if tier else tiers[usual]
     if number not in tiers:
-        raise ScenarioError(
-            f"headline is {shown(text)!r}. Its tier must be one of {', '.join(map(str, tiers))}."
-        )
+        raise ScenarioError(f"headline is {shown(text)!r}. Its tier must be one of {', '.join(map(str, tiers))}.")
     return ids.index(workload), tiers.index(number)
 
 
-def _cells(
-    models: tuple[SheetModel, ...], workloads: tuple[Workload, ...], tiers: tuple[int, ...]
-) -> list[Cell]:
+def _cells(models: tuple[SheetModel, ...], workloads: tuple[Workload, ...], tiers: tuple[int, ...]) -> list[Cell]:
     return [
         Cell(
             m,

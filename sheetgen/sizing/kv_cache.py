@@ -12,13 +12,18 @@ from typing import Any
 from sheetgen.formula import both, formula, largest, round_up, where
 
 
+def _heads_of_a_rank(kv_heads: Any, tensor_parallel_size: Any) -> Any:
+    """KV heads split over the ranks until each has one; then they are copied."""
+    return where(kv_heads > 0, largest(1, round_up(kv_heads / tensor_parallel_size)), 0)
+
+
 @formula("Full-attention KV heads per GPU")
 def full_kv_heads_per_gpu(full_kv_heads: Any, tensor_parallel_size: Any) -> Any:
     """KV heads of full-attention layers that one rank keeps: they split, then they are copied.
 
     Source: vLLM get_num_kv_heads: max(1, heads / TP). Check: 8 heads at TP 16 is 1, not one half.
     """
-    return where(full_kv_heads > 0, largest(1, round_up(full_kv_heads / tensor_parallel_size)), 0)
+    return _heads_of_a_rank(full_kv_heads, tensor_parallel_size)
 
 
 @formula("Windowed KV heads per GPU")
@@ -27,7 +32,7 @@ def windowed_kv_heads_per_gpu(windowed_kv_heads: Any, tensor_parallel_size: Any)
 
     Source: vLLM get_num_kv_heads, applied per group of layers.
     """
-    return where(windowed_kv_heads > 0, largest(1, round_up(windowed_kv_heads / tensor_parallel_size)), 0)
+    return _heads_of_a_rank(windowed_kv_heads, tensor_parallel_size)
 
 
 @formula("Growing KV per token and rank")
@@ -66,8 +71,7 @@ def draft_bytes_per_token(
 
     Source: reference models.md section 7. Check: the EAGLE-3 head of Llama 3.1 8B in bf16 is 4,096.
     """
-    heads = where(draft_kv_heads > 0, largest(1, round_up(draft_kv_heads / tensor_parallel_size)), 0)
-    return draft_layers * heads * draft_head_bytes
+    return draft_layers * _heads_of_a_rank(draft_kv_heads, tensor_parallel_size) * draft_head_bytes
 
 
 @formula("Windowed KV per token and rank")

@@ -36,13 +36,26 @@ def write_markdown(page: OnePage) -> str:
         "## Models",
         table(
             (
-                "Model", "Parameters", f"BF16 weights, {unit}", f"FP8 weights, {unit}", "Used here",
-                "KV a token", "if full attention", "Ratio", "Attention",
+                "Model",
+                "Parameters",
+                f"BF16 weights, {unit}",
+                f"FP8 weights, {unit}",
+                "Used here",
+                "KV a token",
+                "if full attention",
+                "Ratio",
+                "Attention",
             ),
             [
                 (
-                    m.name, m.params, m.weights_bf16, m.weights_fp8, f"{m.weights_used}, KV {m.kv_used}",
-                    m.kv_per_token, m.full_attention_per_token, m.ratio,
+                    m.name,
+                    m.params,
+                    m.weights_bf16,
+                    m.weights_fp8,
+                    f"{m.weights_used}, KV {m.kv_used}",
+                    m.kv_per_token,
+                    m.full_attention_per_token,
+                    m.ratio,
                     f"{m.attention}; {m.note}" if m.note else m.attention,
                 )
                 for m in page.models
@@ -65,8 +78,13 @@ def write_markdown(page: OnePage) -> str:
             ("Instance", "GPUs", "Memory", "$ an hour", "Where", "Price of", "Used for"),
             [
                 (
-                    i.instance, i.gpus, i.memory, i.hourly, f"{i.provider}, {i.region}",
-                    i.price_date + (" (old)" if i.stale else ""), i.used_for,
+                    i.instance,
+                    i.gpus,
+                    i.memory,
+                    i.hourly,
+                    f"{i.provider}, {i.region}",
+                    i.price_date + (" (old)" if i.stale else ""),
+                    i.used_for,
                 )
                 for i in page.instances
             ],

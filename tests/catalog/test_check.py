@@ -180,9 +180,7 @@ def test_all_problems_in_one_run(small: Path) -> None:
 
 
 def test_same_name_twice(small: Path) -> None:
-    text = (
-        (small / MODEL).read_text().replace("id: llama-3.1-8b", "id: other").replace("meta-llama/", "other/")
-    )
+    text = (small / MODEL).read_text().replace("id: llama-3.1-8b", "id: other").replace("meta-llama/", "other/")
     (small / "models" / "other.yaml").write_text(text)
     found = Catalog(base=small).problems()
     assert any("8b names both llama-3.1-8b and other" in line for line in found)

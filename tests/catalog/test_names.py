@@ -87,9 +87,7 @@ def test_not_resolved(catalog: Catalog, name: str, words: list[str]) -> None:
     assert str(caught.value).isprintable() and len(str(caught.value)) < 500
 
 
-def test_a_folder_with_a_config_is_a_path(
-    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_with_a_config_is_a_path(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.json").write_text("{}")
     monkeypatch.chdir(tmp_path)

@@ -82,9 +82,7 @@ def test_refused(text: str, message: str) -> None:
 
 
 def test_billion_laughs() -> None:
-    bomb = "a: &a [x, x]\n" + "".join(
-        f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
-    )
+    bomb = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
     with pytest.raises(CatalogError, match="anchor or alias"):
         read_text(bomb, "f.yaml")
 

@@ -42,9 +42,7 @@ def test_providers(provider: str, name: str) -> None:
     assert wording.provider_name(provider) == name
 
 
-@pytest.mark.parametrize(
-    "text,day", [("2026-07-20", "2026-07-20"), ("2026-07", "2026-07-01"), ("2025", "2025-01-01")]
-)
+@pytest.mark.parametrize("text,day", [("2026-07-20", "2026-07-20"), ("2026-07", "2026-07-01"), ("2025", "2025-01-01")])
 def test_a_vague_date_is_taken_as_its_first_day(text: str, day: str) -> None:
     found = notes.day_of(text)
     assert found is not None and found.isoformat() == day

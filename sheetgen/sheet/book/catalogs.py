@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 from sheetgen.estimate import MODEL
@@ -12,6 +11,7 @@ from sheetgen.scenario.deployment import model_columns
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
 from sheetgen.sheet.model import Range, Ref, Sheet, Validation, pick, position
+from sheetgen.sheet.notes import day_of
 from sheetgen.sizing.weights import weights_bytes
 from sheetgen.units import DATE, DTYPE_ALIASES, DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD_CENTS, WHOLE
 
@@ -303,17 +303,9 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     )
     table.given("purchase", "Class", [r.purchase for r in rows] + blank, TEXT, role="remark")
     table.given("region", "Region", [r.region for r in rows] + blank, TEXT, role="remark", width=14)
-    table.given("price_date", "Price date", [first_day(r.price_as_of) for r in rows] + blank, DATE)
+    table.given("price_date", "Price date", [day_of(r.price_as_of) for r in rows] + blank, DATE)
     table.computed(age_days, lambda i: {**wiring.inputs, "price_date": table.columns["price_date"][i]})
     table.computed(age_word, lambda i: wiring.inputs)
     table.computed(instance_id, lambda i: {}, width=46, name="instance")
     table.given("source", "Source", [r.source for r in rows] + blank, TEXT, role="remark", width=130)
     return sheet
-
-
-def first_day(text: str | None) -> datetime.date | None:
-    """A date of which only year or month is known, as its first day: a price is never made younger."""
-    if not text:
-        return None
-    parts = [int(p) for p in text.split("-")]
-    return datetime.date(*[*parts, 1, 1][:3])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from sheetgen.formula import Expr, formula, where
+from sheetgen.formula import Expr, where
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.inputs import excel_name
 from sheetgen.sheet.book.wiring import Wiring
-from sheetgen.sheet.book.words import cell_position, rent_words
+from sheetgen.sheet.book.words import cell_position, in_unit, rent_words
 from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Source, Validation, found, position
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.sizing.tokens import short_tokens
@@ -242,15 +240,6 @@ def _name_results(wiring: Wiring, solved: Solution, at: int, load: tuple[int, in
         wiring.names[f"{stem}_{name}"] = columns[name][at]
 
 
-@formula("Weights in use", ONE_DECIMAL)
-def weights_in_unit(weights_bytes: Any, unit_bytes: Any) -> Any:
-    """Weights at the precision in use, in the unit of the page.
-
-    Source: weights_bytes.
-    """
-    return weights_bytes / unit_bytes
-
-
 def _foot(solved: Solution, page: OnePage, wiring: Wiring, sheet: Sheet, top: int, positions: list[Ref]) -> int:
     """Legend, checks, dates, the assumptions in use, and the picture of weights against KV; gives the last row."""
     if len(positions) == 1:
@@ -295,8 +284,8 @@ def _picture(solved: Solution, wiring: Wiring, sheet: Sheet, top: int, positions
     refs: list[list[Ref]] = [[], [], []]
     for m, at in enumerate(positions):
         row = top + 1 + m
-        env = {"weights_bytes": models.columns["weights_bytes"][m], "unit_bytes": wiring.inputs["unit_bytes"]}
-        refs[0].append(sheet.compute(row, left, weights_in_unit, env))
+        env = {"amount_bytes": models.columns["weights_bytes"][m], "unit_bytes": wiring.inputs["unit_bytes"]}
+        refs[0].append(sheet.compute(row, left, in_unit, env))
         kv = found(cells.range("kv_in_unit"), at)
         refs[1].append(_found(sheet, row, left + 1, kv, ONE_DECIMAL))
         refs[2].append(sheet.link(row, left + 2, models.columns["model"][m], TEXT))

@@ -14,6 +14,7 @@ from sheetgen.formula import (
     ratio,
     where,
 )
+from sheetgen.sizing.parallelism import headroom_fraction
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, WHOLE
 
 
@@ -105,7 +106,7 @@ def headroom(load_requests: Any, sequences: Any, n_replicas: Any) -> Any:
 
     Source: 1 - load / (replicas x sequences per replica).
     """
-    return number_where(is_number(n_replicas), 1 - ratio(load_requests, sequences * n_replicas, 1))
+    return number_where(is_number(n_replicas), headroom_fraction(load_requests, sequences, n_replicas))
 
 
 @formula("Dearer by", PERCENT)
