@@ -128,8 +128,8 @@ def is_number(x: Any) -> Any:
 
 
 def is_text(x: Any) -> Any:
-    """True for a text."""
-    return call("ISTEXT", x) if isinstance(x, Expr) else isinstance(x, str)
+    """True for a text that is not empty: in a spreadsheet every text is greater than every number or blank."""
+    return x > "" if isinstance(x, Expr) else isinstance(x, str) and x > ""
 
 
 def number_where(condition: Any, value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sheetgen.cost import monthly_usd_of_instances, n_instances
 from sheetgen.estimate import SHARD
-from sheetgen.formula import Expr, Formula, both, is_number, where
+from sheetgen.formula import Expr, Formula, both, is_number, is_text, where
 from sheetgen.recommend import LOAD, Solution
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
@@ -250,23 +250,23 @@ def build_candidates(
     head = Head(sheet, HEAD_ROWS, len(slots))
     head.given("instance_row", "Instance row", [c + 1 for c, _ in slots])
 
-    def of_instance(name: str, test: str, blank: Any) -> Callable[[int], tuple[Any, Expr]]:
+    def of_instance(name: str, test: Callable[[Any], Any], blank: Any) -> Callable[[int], tuple[Any, Expr]]:
         """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
 
         def find(i: int) -> tuple[Any, Expr]:
             value, expr = pick(instances.range(name), head.columns["instance_row"][i], here)
-            return (blank if value is None else value), where(Expr(f"{test}({expr.text})"), expr, blank)
+            return (blank if value is None else value), where(test(expr), expr, blank)
 
         return find
 
-    head.looked_up("instance", "Instance", of_instance("instance", "ISTEXT", "-"), TEXT)
-    head.looked_up("type", "Type", of_instance("type", "ISTEXT", "-"), TEXT)
-    head.looked_up("age_word", "Price age", of_instance("age_word", "ISTEXT", "-"), TEXT)
+    head.looked_up("instance", "Instance", of_instance("instance", is_text, "-"), TEXT)
+    head.looked_up("type", "Type", of_instance("type", is_text, "-"), TEXT)
+    head.looked_up("age_word", "Price age", of_instance("age_word", is_text, "-"), TEXT)
     head.given("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in slots])
     head.looked_up("tp", "TP", lambda i: pick(wiring.lists["tp"], head.columns["tp_position"][i], here), PLAIN)
-    head.looked_up("provider", "Provider", of_instance("provider", "ISTEXT", "-"), TEXT)
-    head.looked_up("gpu", "GPU", of_instance("instance_gpu", "ISTEXT", "-"), TEXT)
-    head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", "ISNUMBER", 0), PLAIN)
+    head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
+    head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
+    head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", is_number, 0), PLAIN)
 
     names = gpus.range("gpu")
 
