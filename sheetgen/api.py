@@ -44,7 +44,6 @@ NAME_LISTS = ("model", "gpus", "providers", "instances")  # options that may be 
 WORDS = (*NAMES, "gpus", "providers", "instances", "region", "purchase", "as_of")  # options that are text
 ONE_LOAD = ("model", "context_tokens", "context", "users", "input_tokens", "output_tokens")
 FRACTIONS = ("max_concurrency", "gpu_memory_utilization")  # all other quantities are whole numbers
-SPEED = ("ttft_seconds", "tpot_seconds", "output_tokens_per_second", "output_tokens_per_second_per_gpu")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Numbers stand beside their text where a picture or a program needs them; the tex
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,17 @@ class Source:
 
     text: str
     url: str | None = None
+
+    @property
+    def web_url(self) -> str | None:
+        """`url` where it is a plain http or https address, else None: what a writer may make a link of."""
+        if not self.url or any(c.isspace() or not c.isprintable() for c in self.url):
+            return None
+        try:
+            parts = urlsplit(self.url)
+        except ValueError:
+            return None
+        return self.url if parts.scheme in ("http", "https") and parts.netloc else None
 
 
 @dataclass(frozen=True)

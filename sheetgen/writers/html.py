@@ -12,7 +12,6 @@ from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from sheetgen.errors import PageError
 from sheetgen.sheet.one_page import OnePage
@@ -101,7 +100,7 @@ def render_html(
             instances=shown.instances,
             levers=shown.levers,
             n_instances_more=len(page.instances) - len(shown.instances),
-            sources=[(s.text, s.url if _is_web(s.url) else None) for s in page.sources],
+            sources=[(s.text, s.web_url) for s in page.sources],
         )
     )
 
@@ -144,17 +143,6 @@ def _environment(templates: Path) -> Environment:
     environment.filters["instance_name"] = instance_name
     environment.filters["breakable"] = lambda text: _breakable(drawable(text))
     return environment
-
-
-def _is_web(url: str | None) -> bool:
-    """Whether `url` is a plain http or https address."""
-    if not url or any(c.isspace() or not c.isprintable() for c in url):
-        return False
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.netloc)
 
 
 def _day(as_of: str) -> str | None:

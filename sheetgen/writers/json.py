@@ -21,11 +21,6 @@ Record = dict[str, Any]
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
 
 
-def write_json(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = ()) -> bytes:
-    """`document` as UTF-8 text, indented, with a line break at the end."""
-    return text(document(solved, fingerprints)).encode()
-
-
 def text(value: Any) -> str:
     """Any record as the JSON text that all commands print: no NaN, no escapes of plain letters."""
     plain_text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)

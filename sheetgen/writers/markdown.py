@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from urllib.parse import urlsplit
 
 from sheetgen.sheet.one_page import MatrixBlock, MatrixCell, OnePage, Source
 
@@ -141,15 +140,6 @@ def _bullets(lines: Iterable[str]) -> str:
 
 def _source(source: Source) -> str:
     text = plain(source.text)
-    return f"[{text}](<{source.url}>)" if source.url and _is_web(source.url) else text
-
-
-def _is_web(url: str) -> bool:
-    """Whether `url` is a plain http or https address that cannot leave its brackets."""
-    if any(c in "<>\\" or c.isspace() or not c.isprintable() for c in url):
-        return False
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.netloc)
+    url = source.web_url
+    # Angle brackets and backslashes would let the address out of its own brackets.
+    return f"[{text}](<{url}>)" if url and not any(c in "<>\\" for c in url) else text
