@@ -86,7 +86,12 @@ BESIDE = ("indexer", "compressed")  # kinds whose layers are counted in another 
 
 
 class Params(Entry):
-    """Parameters by part: the parts add up to the total."""
+    """Parameters by part: embedding to per_layer_embedding add up to the total.
+
+    Of the body, `copied` are those that every tensor-parallel rank keeps whole (norms, routers, latent
+    down-projections), `unquantized` those that quantization leaves in 16 bits (norms, routers, biases,
+    convolutions). `mtp_extra` is outside the total: an engine loads it when it speculates.
+    """
 
     total: Count
     embedding: CountOrZero
@@ -96,6 +101,8 @@ class Params(Entry):
     vision: CountOrZero = 0
     per_layer_embedding: CountOrZero = 0
     mtp_extra: CountOrZero = 0
+    copied: CountOrZero = 0
+    unquantized: CountOrZero = 0
     active: Count
     note: Text | None = None
 
@@ -104,6 +111,14 @@ class Experts(Entry):
     n: Count
     top_k: Count
     shared: CountOrZero = 0
+
+
+class Encoder(Entry):
+    """The largest image or clip that the engine's profile run feeds: its tokens, and its input elements."""
+
+    max_item_tokens: Count
+    max_item_elements: CountOrZero
+    source: Text
 
 
 class Checkpoint(Entry):
@@ -144,6 +159,9 @@ class Model(Entry):
     attention: Annotated[tuple[Group, ...], Field(strict=False, min_length=1)]
     params: Params
     experts: Experts | None = None
+    gated_ffn: bool = True
+    rope_table_elements: CountOrZero = 0
+    encoder: Encoder | None = None
     checkpoints: Many[Checkpoint] = ()
     notes: Many[Text] = ()
 
@@ -184,6 +202,9 @@ class Model(Entry):
         parts = p.embedding + p.body + p.routed_experts + p.lm_head + p.vision + p.per_layer_embedding
         if parts != p.total:
             yield ("params", "total"), f"total is {p.total:,}, but its parts add up to {parts:,}"
+        for part in ("copied", "unquantized"):
+            if getattr(p, part) > p.body:
+                yield ("params", part), f"{part} {getattr(p, part):,} is more than the body's {p.body:,}"
         if p.active > p.total:
             yield ("params", "active"), f"active {p.active:,} is more than total {p.total:,}"
         if self.experts and self.experts.top_k > self.experts.n:
