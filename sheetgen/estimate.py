@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sheetgen.formula import Formula
-from sheetgen.sizing import admission, kv_blocks, kv_cache, memory, parallelism, weights
+from sheetgen.sizing import activations, admission, kv_blocks, kv_cache, memory, parallelism, weights
 
 # What a model and its precisions determine, whatever it runs on.
 MODEL: tuple[Formula, ...] = (
@@ -18,6 +18,7 @@ MODEL: tuple[Formula, ...] = (
     weights.ends_bytes,
     weights.stage_ends_bytes,
     weights.expert_fraction,
+    weights.rope_table_bytes,
     kv_cache.kv_bytes_per_token,
     kv_cache.state_bytes_per_sequence,
     kv_blocks.group_layers,
@@ -38,16 +39,30 @@ SHARD: tuple[Formula, ...] = (
     kv_blocks.growing_block_tokens,
     kv_blocks.windowed_block_tokens,
     kv_blocks.kv_block_bytes,
-    parallelism.layer_bytes_per_gpu,
+    weights.copied_kv_weights_bytes,
+    weights.layer_bytes_per_gpu,
+    parallelism.paid_layer_bytes,
 )
 # What admission charges one sequence on that rank.
 CHARGE: tuple[Formula, ...] = (admission.windowed_tokens, admission.kv_blocks_per_sequence)
+# The peak of the engine's profile run on one GPU.
+PEAK: tuple[Formula, ...] = (
+    activations.sampler_bytes,
+    activations.forward_bytes,
+    activations.expert_workspace_bytes,
+    activations.encoder_bytes,
+    activations.profile_peak_bytes,
+    activations.hand_over_bytes,
+)
 # What a GPU and the engine leave for the cache.
 POOL: tuple[Formula, ...] = (
     weights.stage_fraction,
     weights.weights_bytes_per_gpu,
     weights.loaded_weights_bytes_per_gpu,
-    memory.activation_bytes_per_gpu,
+    *PEAK,
+    activations.activation_bytes_per_gpu,
+    memory.staged_non_torch_bytes_per_gpu,
+    memory.non_torch_bytes_per_gpu,
     memory.overhead_bytes_per_gpu,
     memory.memory_budget_bytes,
     memory.kv_budget_bytes_per_gpu,
@@ -139,8 +154,9 @@ def _fewest_gpus(known: Mapping[str, Any]) -> Any:
     for size in (1, 2, 4, 8):
         # One rank of TP `size` without stages; pipeline_stages then says how many stages it takes.
         trial = {**known, "tensor_parallel_size": size, "pipeline_parallel_size": 1}
-        trial["non_torch_bytes_per_gpu"] = known[f"non_torch_bytes_tp{size}"]
-        trial = evaluate((*SHARD, *CHARGE, *POOL, parallelism.layer_budget_bytes), trial)
+        trial["non_torch_bytes_per_tp"] = known[f"non_torch_bytes_tp{size}"]
+        staged = (memory.stage_overhead_bytes, parallelism.layer_budget_bytes)
+        trial = evaluate((*SHARD, *CHARGE, *POOL, *staged), trial)
         trial["runs"] = 1 * (known["n_heads"] % size == 0)
         trial["charge_bytes"] = trial["kv_blocks_per_sequence"] * trial["kv_block_bytes"] * known["requests_per_rank"]
         trial["max_pipeline_parallel_size"] = 64

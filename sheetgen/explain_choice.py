@@ -27,7 +27,11 @@ CHOICE_QUANTITIES = (
     "n_instances", "hourly_usd", "monthly_usd", "headroom_fraction",
 )  # fmt: skip
 # Before it is known how many stages a replica has, a rank's weights are read without stages and draft.
-READ_AS = {"loaded_weights_bytes_per_gpu": "rank_weights_bytes"}
+READ_AS = {
+    "loaded_weights_bytes_per_gpu": "rank_weights_bytes",
+    "activation_bytes_per_gpu": "profile_peak_bytes",
+    "non_torch_bytes_per_gpu": "non_torch_bytes_per_tp",
+}
 RULES = ("max_tensor_parallel_size", "max_pipeline_parallel_size")
 
 
@@ -70,7 +74,7 @@ class ChoiceDerivation:
     def _step(self, name: str) -> Step:
         formula = FORMULAS.get(READ_AS.get(name, name))
         if formula is None or any(i not in self.values for i in formula.inputs):
-            origin = self._origin(name) if formula is None else given.Origin("computed", formula.summary)
+            origin = given.Origin("computed", formula.summary) if formula else self._origin(READ_AS.get(name, name))
             label, value = name.replace("_", " "), self.values[name]
             return Step(name, label, value, unit_of(name), origin.kind, origin.about, source=origin.source)
         inputs = [self.step(i) for i in formula.inputs]

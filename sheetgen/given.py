@@ -17,7 +17,7 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
         "the requests in flight, shared out over the data-parallel ranks",
         ("concurrent_requests", "data_parallel_size"),
     ),
-    "non_torch_bytes_per_gpu": (
+    "non_torch_bytes_per_tp": (
         "the engine's figure at this tensor-parallel size",
         ("tensor_parallel_size",),
     ),
@@ -43,19 +43,34 @@ _PARAMS = {
     "n_params": "total",
     "n_params_active": "active",
     "n_params_quantizable": "body",
+    "n_params_copied": "copied",
     "n_params_routed": "routed_experts",
     "n_params_embedding": "embedding",
     "n_params_lm_head": "lm_head",
 }
+_FIELDS = {  # columns that stand under another name in the model's file
+    "ffn_matrices": ("gated_ffn",),
+    "experts_per_token": ("experts", "top_k"),
+    "expert_intermediate_size": ("moe_intermediate_size",),
+    "encoder_item_tokens": ("encoder", "max_item_tokens"),
+    "encoder_item_elements": ("encoder", "max_item_elements"),
+}
 _PRECISION = {
     "linear_bytes": ("weight_dtype", "bytes of a quantized weight"),
     "other_bytes": ("weight_dtype", "bytes of a weight that stays unquantized"),
+    "activation_copy_bytes": ("weight_dtype", "bytes of the quantized copy of a layer's input"),
     "kv_dtype_bytes": ("kv_cache_dtype", "bytes of an element"),
     "kv_scale_bytes": ("kv_cache_dtype", "bytes of a scale per token and head"),
 }
 _ENGINE = {  # what an engine's file says, and the field that names its source
     "sampler_bytes_per_logit": "activation_source",
-    "activation_bytes_per_element": "activation_source",
+    "sampler_bytes_per_vocabulary_entry": "activation_source",
+    "forward_hidden_copies": "activation_source",
+    "expert_workspace_share": "activation_source",
+    "matmul_workspace_bytes": "activation_source",
+    "activations_in_budget": "budget_source",
+    "context_bytes": "budget_source",
+    "fraction_of_free": "budget_source",
     "cuda_graph_bytes_per_gpu": "cuda_graph_source",
     "group_stretch": "accounting_source",
     "in_flight_batches": "accounting_source",
@@ -95,7 +110,7 @@ class Origins:
             return self._asked(name)
         if name in DERIVED:
             about, inputs = DERIVED[name]
-            if name == "non_torch_bytes_per_gpu":
+            if name == "non_torch_bytes_per_tp":
                 about = f"{self._engine_file()}, {about}"
                 return Origin("assumption", about, inputs, self.names.engine.non_torch_source)
             return Origin("computed", about, inputs)
@@ -152,7 +167,8 @@ class Origins:
 
     def _model(self, name: str) -> Origin:
         model = self.names.model
-        loc = ("params", _PARAMS[name]) if name in _PARAMS else (name,) if hasattr(model, name) else ("attention",)
+        loc: tuple[str, ...] = (name,) if hasattr(model, name) else ("attention",)
+        loc = _FIELDS.get(name, ("params", _PARAMS[name]) if name in _PARAMS else loc)
         return Origin("catalog", self._file(loc), source=model.source)
 
     def _file(self, loc: tuple[str | int, ...]) -> str:

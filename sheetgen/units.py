@@ -23,12 +23,15 @@ class Dtype:
 
     linear_bytes: a weight of a quantized linear layer, its scales included.
     other_bytes: a weight that quantization leaves alone (embeddings, lm_head, norms, vision).
+    activation_copy_bytes: an element of the quantized copy that a linear layer makes of its input; 0 where
+    the weights alone are quantized.
     kv_bytes: one element of the KV cache. kv_scale_bytes: scale of one head's key or value, per token.
     """
 
     name: str
     linear_bytes: float
     other_bytes: float
+    activation_copy_bytes: float
     kv_bytes: float
     kv_scale_bytes: float
     about: str
@@ -41,22 +44,23 @@ class Dtype:
 DTYPES: dict[str, Dtype] = {
     d.name: d
     for d in (
-        Dtype("bf16", 2, 2, 2, 0, "16-bit brain float"),
-        Dtype("fp16", 2, 2, 2, 0, "16-bit float"),
-        Dtype("fp32", 4, 4, 4, 0, "32-bit float"),
-        Dtype("fp8", 1, 2, 1, 0, "8-bit float e4m3"),
-        Dtype("fp8_e5m2", 1, 2, 1, 0, "8-bit float e5m2"),
-        Dtype("int8", 1, 2, 1, 4, "8-bit integer; KV with a scale per token and head"),
+        Dtype("bf16", 2, 2, 0, 2, 0, "16-bit brain float"),
+        Dtype("fp16", 2, 2, 0, 2, 0, "16-bit float"),
+        Dtype("fp32", 4, 4, 0, 4, 0, "32-bit float"),
+        Dtype("fp8", 1, 2, 1, 1, 0, "8-bit float e4m3"),
+        Dtype("fp8_e5m2", 1, 2, 1, 1, 0, "8-bit float e5m2"),
+        Dtype("int8", 1, 2, 1, 1, 4, "8-bit integer; KV with a scale per token and head"),
         Dtype(
             "int4",
             0.51953125,
             2,
+            0,
             0.5,
             4,
             "4-bit integer in groups of 128; KV with a scale per token and head",
         ),
-        Dtype("nvfp4", 0.5625, 2, 0.5625, 0, "4-bit float, an 8-bit scale per 16"),
-        Dtype("mxfp4", 0.53125, 2, 0.53125, 0, "4-bit float, an 8-bit scale per 32"),
+        Dtype("nvfp4", 0.5625, 2, 0.5625, 0.5625, 0, "4-bit float, an 8-bit scale per 16"),
+        Dtype("mxfp4", 0.53125, 2, 0, 0.53125, 0, "4-bit float, an 8-bit scale per 32"),
     )
 }
 DTYPE_ALIASES = {"fp8_e4m3": "fp8"}

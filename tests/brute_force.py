@@ -116,8 +116,55 @@ def weights(model: str, dtype: str) -> int:
         return int(min(known, key=rank)["size_bytes"])
     p = {k: int(v) for k, v in entry["params"].items() if k != "note"}
     linear, other, _ = BYTES[dtype]
-    quantized = p["body"] + p["routed_experts"]
+    quantized = p["body"] + p["routed_experts"] - p.get("unquantized", 0)
     return math.ceil(quantized * linear + (p["total"] - quantized) * other)
+
+
+def layer_weights(model: str, dtype: str, tp: int) -> tuple[Fraction, list[int], int]:
+    """What one rank keeps of all layers; embedding and head; and the rotary tables that each GPU has."""
+    entry = read(f"models/{model}.yaml")
+    p = entry["params"]
+    linear, other, _ = BYTES[dtype]
+    ends = [int(p["embedding"]) * other, int(p["lm_head"]) * other]
+    copied = int(p.get("copied", 0)) * Fraction(linear)
+    twice = 0  # key and value projections beyond one copy, where ranks outnumber heads
+    for g in entry["attention"]:
+        if g["kind"] in ("full", "windowed", "chunked"):
+            heads = int(g["n_kv_heads"])
+            width = int(g["key_width"]) + int(g["value_width"])
+            twice += int(g["n_layers"]) * (max(1, -(-heads // tp)) * tp - heads) * width
+    twice_bytes = twice * int(entry["hidden_size"]) * Fraction(linear)
+    absorbed = sum(int(g["n_layers"]) * int(g.get("absorbed_elements", 0)) for g in entry["attention"])
+    rank = (weights(model, dtype) - sum(ends) - copied + twice_bytes + absorbed * other) / tp + copied
+    return rank, ends, int(entry.get("rope_table_elements", 0)) * other
+
+
+def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int) -> tuple[Fraction, Fraction]:
+    """Activations and memory outside torch on a GPU without stages, and on a stage."""
+    entry = read(f"models/{model}.yaml")
+    other = BYTES[dtype][1]
+    hidden, vocab = int(entry["hidden_size"]), int(entry["vocab_size"])
+
+    def number(key: str) -> int:
+        return 0 if entry.get(key) in (None, "null") else int(entry[key])
+
+    copy = {"fp8": 1, "fp8_e5m2": 1, "int8": 1, "nvfp4": Fraction(9, 16)}.get(dtype, 0)
+    matrices = 2 if entry.get("gated_ffn") == "false" else 3
+    sampler = seqs * vocab * (other + 12) + vocab * 528 + (batched + seqs) * hidden * other
+    wide = Fraction((matrices * other + copy) * number("intermediate_size")) / tp
+    forward = batched * (wide + Fraction(15, 4) * hidden * other)
+    peak = max(Fraction(sampler), forward) + round(Fraction(4, 100) * GIB)
+    if entry.get("experts") not in (None, "null"):
+        own = Fraction(number("moe_intermediate_size") or number("intermediate_size"), tp)
+        rows = batched * int(entry["experts"]["top_k"])
+        peak += rows * (max(own, hidden) + max(2 * own, hidden)) * other
+    if entry.get("encoder") not in (None, "null"):
+        tokens, elements = (int(entry["encoder"][k]) for k in ("max_item_tokens", "max_item_elements"))
+        peak += max(1, batched // tokens) * (tokens * hidden + elements) * other
+    apart = {1: "0.25", 2: "2.07", 4: "2.17", 8: "2.25"}[tp]
+    alone = math.ceil(peak) + round(Decimal(apart) * GIB)
+    staged = math.ceil(peak) + round(Decimal("0.07" if tp == 1 else apart) * GIB) + 2 * batched * hidden * other
+    return Fraction(alone), Fraction(staged)
 
 
 def groups(model: str, tp: int, kv_dtype: str) -> tuple[Any, Any, Any, int, bool]:
@@ -204,10 +251,7 @@ class Plan:
 def plans(model: str, context: int, users: int, weight_dtype: str, kv_dtype: str) -> list[Plan]:
     """Every way that holds the load on a candidate."""
     entry = read(f"models/{model}.yaml")
-    layers, heads, p = int(entry["n_layers"]), int(entry["n_heads"]), entry["params"]
-    total = weights(model, weight_dtype)
-    other = BYTES[weight_dtype][1]
-    ends = [int(p["embedding"]) * other, int(p["lm_head"]) * other]
+    layers, heads = int(entry["n_layers"]), int(entry["n_heads"])
     found = []
     for order, offer in enumerate(candidates()):
         if not runs(offer.gpu, weight_dtype, kv_dtype):
@@ -217,17 +261,15 @@ def plans(model: str, context: int, users: int, weight_dtype: str, kv_dtype: str
         for tp in sizes:
             need = charge(model, tp, kv_dtype, context, batched)
             budget = math.floor(int(read(f"gpus/{offer.gpu}.yaml")["memory"]["engine_bytes"]) * UTILIZATION)
-            activation = math.ceil(
-                seqs * int(entry["vocab_size"]) * Fraction(31, 2)
-                + batched * int(entry["hidden_size"]) * Fraction(46, 25)
-            )
-            free = budget - activation - round({1: 0.25, 2: 2.07, 4: 2.17, 8: 2.17}[tp] * GIB)
-            held, stages = math.floor((free - math.ceil(Fraction(total, tp))) / need), 1
+            rank, ends, tables = layer_weights(model, weight_dtype, tp)
+            alone, staged = overheads(model, weight_dtype, tp, seqs, batched)
+            whole = math.ceil(rank + Fraction(sum(ends), tp) + tables)
+            held, stages = math.floor((budget - alone - whole) / need), 1
             if held < 1 and tp == sizes[-1]:
                 for stages in range(2, 9):  # the fullest stage: most layers, the larger of embedding and head
                     part = Fraction(-(-layers // stages), layers)
-                    kept = (max(ends) + (total - sum(ends)) * part) / tp
-                    held = math.floor((free - kept) / (need * part))
+                    kept = rank * part + Fraction(max(ends), tp) + tables
+                    held = math.floor((budget - staged - kept) / (need * part))
                     if held >= 1:
                         break
             if held < 1:

@@ -39,27 +39,46 @@ class BatchDefault(Entry):
     max_num_batched_tokens: Number
 
 
-class VersionChange(Entry):
-    """What differs from a version on."""
-
-    from_version: Version
-    graphs_in_budget: bool | None = None
-    tokens_by_concurrency: bool | None = None
-    gpu_memory_utilization: Share | None = None
-    in_flight_batches: Annotated[int, Field(ge=1, le=8)] | None = None
-
-
 class NonTorch(Entry):
-    """Memory outside torch per GPU, in GiB, by tensor-parallel size."""
+    """Memory outside torch per GPU, in GiB, by tensor-parallel size; staged: of a stage at TP 1."""
 
     tp1: Gib
     tp2: Gib
     tp4: Gib
     tp8: Gib
+    staged: Gib
+
+
+class Fit(Entry):
+    """What one of the engine's figures was set on, and how far off it is there."""
+
+    what: Label
+    n_rows: Annotated[int, Field(ge=0, le=1_000_000)]
+    error: Text
+
+
+class VersionChange(Entry):
+    """What differs from a version on, and how that is known."""
+
+    from_version: Version
+    batch_defaults: Many[BatchDefault] | None = None
+    sampler_bytes_per_logit: BytesEach | None = None
+    sampler_bytes_per_vocabulary_entry: BytesEach | None = None
+    non_torch_gib: NonTorch | None = None
+    cuda_graph_gib: Gib | None = None
+    graphs_in_budget: bool | None = None
+    tokens_by_concurrency: bool | None = None
+    gpu_memory_utilization: Share | None = None
+    in_flight_batches: Annotated[int, Field(ge=1, le=8)] | None = None
+    source: Text
 
 
 class Engine(Entry):
-    """One engine's memory accounting. Fields in GiB are per GPU."""
+    """One engine's memory accounting. Fields in GiB are per GPU.
+
+    The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
+    of what is free after the bills, so each bill takes the same share of the budget.
+    """
 
     engine: Id
     name: Label
@@ -67,11 +86,18 @@ class Engine(Entry):
     checked_on: Date
     vendors: Many[Id]
     gpu_memory_utilization: Share
+    context_gib: Gib
+    fraction_of_free: bool
+    budget_source: Text
     block_size: Number
     batch_defaults: Many[BatchDefault]
     batch_defaults_source: Text
+    activations_in_budget: bool
     sampler_bytes_per_logit: BytesEach
-    activation_bytes_per_element: BytesEach
+    sampler_bytes_per_vocabulary_entry: BytesEach
+    forward_hidden_copies: Annotated[float, Field(ge=0, le=100)]
+    expert_workspace_share: Annotated[float, Field(ge=0, le=10)]
+    matmul_workspace_gib: Gib
     activation_source: Text
     non_torch_gib: NonTorch
     non_torch_source: Text
@@ -82,7 +108,8 @@ class Engine(Entry):
     tokens_by_concurrency: bool
     graphs_in_budget: bool
     accounting_source: Text
-    versions: Many[VersionChange]
+    fitted: Many[Fit] = ()
+    versions: Many[VersionChange] = ()
 
     def problems(self) -> Iterator[tuple[Loc, str]]:
         last = self.batch_defaults[-1] if self.batch_defaults else None
@@ -95,7 +122,8 @@ class Engine(Entry):
         changes: dict[str, Any] = {"default_version": version or self.default_version}
         for change in self.versions:
             if _version(change.from_version) <= wanted:
-                changes |= change.model_dump(exclude={"from_version"}, exclude_none=True)
+                named = change.model_fields_set - {"from_version", "source"}
+                changes |= {name: getattr(change, name) for name in named if getattr(change, name) is not None}
         return self.model_copy(update=changes)
 
     def batch_limits(self, gpu_memory_gib: float, architecture: str) -> tuple[int, int]:

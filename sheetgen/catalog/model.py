@@ -35,12 +35,17 @@ class WindowedAttention(Entry):
 
 
 class LatentAttention(Entry):
-    """Multi-head latent attention: one latent per token, whatever the heads."""
+    """Multi-head latent attention: one latent per token, whatever the heads.
+
+    absorbed_elements: of one layer, the up-projections that the engine keeps a second time, in 16 bits and in
+    the order that decoding reads them (kv_lora_rank x heads x (nope + value width)).
+    """
 
     kind: Literal["mla"]
     n_layers: Count
     latent_width: Count
     fp8_entry_bytes: CountOrZero = 0
+    absorbed_elements: CountOrZero = 0
 
 
 class Indexer(Entry):

@@ -31,6 +31,7 @@ def shape_of(model: Model) -> dict[str, float]:
             out["n_mla_layers"] += g.n_layers
             out["mla_width"] = g.latent_width
             out["mla_fp8_entry_bytes"] = g.fp8_entry_bytes
+            out["mla_absorbed_elements"] += g.n_layers * g.absorbed_elements
         elif g.kind == "compressed":
             out["n_other_layers"] += g.n_layers
             out["other_elements_per_token"] += g.n_layers * g.elements_per_token
@@ -46,11 +47,21 @@ def shape_of(model: Model) -> dict[str, float]:
         "n_heads": model.n_heads,
         "hidden_size": model.hidden_size,
         "vocab_size": model.vocab_size,
+        "intermediate_size": model.intermediate_size or 0,
+        "ffn_matrices": 3 if model.gated_ffn else 2,
+        "experts_per_token": model.experts.top_k if model.experts else 0,
+        "expert_intermediate_size": (model.moe_intermediate_size or model.intermediate_size or 0)
+        if model.experts
+        else 0,
+        "encoder_item_tokens": model.encoder.max_item_tokens if model.encoder else 0,
+        "encoder_item_elements": model.encoder.max_item_elements if model.encoder else 0,
+        "rope_table_elements": model.rope_table_elements,
         "max_context_tokens": model.max_context_tokens or 0,
         **out,
         "n_params": p.total,
         "n_params_active": p.active,
-        "n_params_quantizable": p.body + p.routed_experts,
+        "n_params_quantizable": p.body + p.routed_experts - p.unquantized,
+        "n_params_copied": p.copied,
         "n_params_routed": p.routed_experts,
         "n_params_embedding": p.embedding,
         "n_params_lm_head": p.lm_head,
@@ -69,6 +80,7 @@ _ATTENTION = (
     "n_mla_layers",
     "mla_width",
     "mla_fp8_entry_bytes",
+    "mla_absorbed_elements",
     "n_other_layers",
     "other_elements_per_token",
     "other_bytes_per_token",

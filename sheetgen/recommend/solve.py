@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 
 from sheetgen import cost
-from sheetgen.estimate import CHARGE, MODEL, SHARD, evaluate
+from sheetgen.estimate import CHARGE, MODEL, PEAK, SHARD, evaluate
 from sheetgen.recommend.choose import choose
 from sheetgen.recommend.solution import Choice, Columns, Profile, Slot, Solution
 from sheetgen.scenario.deployment import engine_columns, model_columns
@@ -23,12 +23,15 @@ LOAD = (
     parallelism.staged_instances,
 )
 POOL = (
-    memory.activation_bytes_per_gpu,
     memory.overhead_bytes_per_gpu,
+    memory.stage_overhead_bytes,
     memory.memory_budget_bytes,
     memory.kv_budget_bytes_per_gpu,
     parallelism.layer_budget_bytes,
 )
+
+
+_WEIGHTS = ("copied_kv_weights_bytes", "layer_bytes_per_gpu", "paid_layer_bytes")
 
 
 def solve(question: Question) -> Solution:
@@ -56,7 +59,7 @@ def solve(question: Question) -> Solution:
         SHARD,
         {**inputs, **_down(models), "tensor_parallel_size": numpy.array([TENSOR_PARALLEL_SIZES], float)},
     )
-    pools = _pools(question, profiles, inputs, models, gpus)
+    pools = _pools(question, profiles, inputs, models, shards, gpus)
     cells, sequences = _sequences(question, profiles, inputs, models, shards, gpus, pools)
     costs = _costs(question, profiles, slots, inputs, models, cells, sequences)
     solved = Solution(question, profiles, slots, models, shards, gpus, cells, pools, sequences, costs, ())
@@ -80,15 +83,25 @@ def _gpus(question: Question) -> Columns:
 
 
 def _pools(
-    question: Question, profiles: tuple[Profile, ...], inputs: Columns, models: Columns, gpus: Columns
+    question: Question,
+    profiles: tuple[Profile, ...],
+    inputs: Columns,
+    models: Columns,
+    shards: Columns,
+    gpus: Columns,
 ) -> Columns:
     """What each model leaves on each profile: weights, activations, budget for the cache, and whether it runs."""
     gpu = numpy.array([p.gpu for p in profiles])
     size = numpy.array([p.tensor_parallel_size for p in profiles], float)
+    position = numpy.array([TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) for p in profiles])
     values = {**inputs, **_down(models), **{k: v[gpu][None, :] for k, v in gpus.items()}}
     values["tensor_parallel_size"] = size[None, :]
     values["non_torch_bytes_per_gpu"] = numpy.array([inputs[f"non_torch_bytes_tp{int(t)}"] for t in size])[None, :]
-    values["layer_bytes_per_gpu"] = parallelism.layer_bytes_per_gpu.of(values)
+    values["non_torch_bytes_per_tp"] = values["non_torch_bytes_per_gpu"]
+    values["staged_non_torch_bytes_per_gpu"] = memory.staged_non_torch_bytes_per_gpu.of(values)
+    values |= {name: row[:, position] for name, row in shards.items() if name in _WEIGHTS}
+    values = evaluate(PEAK, values)
+    values["activation_bytes_per_gpu"] = values["profile_peak_bytes"]  # pools are those without pipeline stages
     values["weights_bytes_per_gpu"] = weights.rank_weights_bytes.of(values)
     values["loaded_weights_bytes_per_gpu"] = values["weights_bytes_per_gpu"]  # no draft model on a sheet
     pools = evaluate(POOL, values)
@@ -126,7 +139,7 @@ def _sequences(
     wide = {**_down(cells), **_shard(shards, of_model, position)}
     wide |= {k: v[gpu][None, :] for k, v in gpus.items()}
     full = numpy.ones((len(question.models), len(profiles)))
-    for name in ("kv_budget_bytes_per_gpu", "layer_budget_bytes", "layer_bytes_per_gpu", "runs"):
+    for name in ("kv_budget_bytes_per_gpu", "layer_budget_bytes", "paid_layer_bytes", "runs"):
         wide[name] = (pools[name] * full)[of_model]
     return cells, evaluate(LOAD, wide)
 

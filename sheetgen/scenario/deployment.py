@@ -101,6 +101,7 @@ def model_columns(model: Model, weight_dtype: str, kv_cache_dtype: str) -> Colum
         "checkpoint_bytes": model.checkpoint_bytes(weight_dtype),
         "linear_bytes": weight.linear_bytes,
         "other_bytes": weight.other_bytes,
+        "activation_copy_bytes": weight.activation_copy_bytes,
         "kv_dtype_bytes": kv.kv_bytes,
         "kv_scale_bytes": kv.kv_scale_bytes,
     }
@@ -110,13 +111,20 @@ def engine_columns(engine: Engine) -> Columns:
     """The numbers that an engine's accounting contributes."""
     return {
         "sampler_bytes_per_logit": engine.sampler_bytes_per_logit,
-        "activation_bytes_per_element": engine.activation_bytes_per_element,
-        "cuda_graph_bytes_per_gpu": engine.cuda_graph_gib * GIB,
+        "sampler_bytes_per_vocabulary_entry": engine.sampler_bytes_per_vocabulary_entry,
+        "forward_hidden_copies": engine.forward_hidden_copies,
+        "expert_workspace_share": engine.expert_workspace_share,
+        "matmul_workspace_bytes": round(engine.matmul_workspace_gib * GIB),
+        "activations_in_budget": int(engine.activations_in_budget),
+        "context_bytes": round(engine.context_gib * GIB),
+        "fraction_of_free": int(engine.fraction_of_free),
+        "cuda_graph_bytes_per_gpu": round(engine.cuda_graph_gib * GIB),
         "graphs_in_budget": int(engine.graphs_in_budget),
         "tokens_by_concurrency": int(engine.tokens_by_concurrency),
         "in_flight_batches": engine.in_flight_batches,
         "group_stretch": engine.group_stretch,
         **{f"non_torch_bytes_tp{t}": round(engine.non_torch_at(t) * GIB) for t in (1, 2, 4, 8)},
+        "staged_non_torch_bytes_tp1": round(engine.non_torch_gib.staged * GIB),
     }
 
 
@@ -216,5 +224,5 @@ def _derive(values: Columns, reserved: Any) -> None:
     values["kv_reserved"] = reserved.astype(float)
     values["requests_per_rank"] = numpy.ceil(values["concurrent_requests"] / values["data_parallel_size"])
     steps = [values[f"non_torch_bytes_tp{t}"] for t in (1, 2, 4, 8)]
-    values["non_torch_bytes_per_gpu"] = numpy.select([size < 2, size < 4, size < 8], steps[:3], steps[3])
+    values["non_torch_bytes_per_tp"] = numpy.select([size < 2, size < 4, size < 8], steps[:3], steps[3])
     values["draft_weights_bytes_per_gpu"] = numpy.ceil(values["draft_weights_bytes"] / size)

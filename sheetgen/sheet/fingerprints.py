@@ -11,11 +11,12 @@ from typing import Any
 
 from sheetgen.catalog import guidance
 from sheetgen.catalog.load import Catalog
+from sheetgen.estimate import PEAK, evaluate
 from sheetgen.recommend import Solution, short_tokens
 from sheetgen.sheet import one_page
 from sheetgen.sheet.fit import Fit, headline_rows
 from sheetgen.sheet.wording import named_size, plural
-from sheetgen.sizing import admission, memory
+from sheetgen.sizing import activations, admission
 from sheetgen.units import GIB
 
 FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with
@@ -119,14 +120,17 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     part = -(-n_layers // stages) / n_layers
     layers = fit.pool("layer_bytes_per_gpu") * part
     staged = stages > 1
-    pool = fit.pool("layer_budget_bytes") - layers if staged else fit.pool("kv_budget_bytes_per_gpu")
-    ends = fit.pool("stage_ends_bytes") / fit.tensor_parallel_size
+    paid = fit.pool("paid_layer_bytes") * part
+    pool = fit.pool("layer_budget_bytes") - paid if staged else fit.pool("kv_budget_bytes_per_gpu")
+    ends = fit.pool("stage_ends_bytes") / fit.tensor_parallel_size + fit.pool("rope_table_bytes")
     per_replica = -(-int(fit.load("load_requests")) // (choice.n_replicas - question.settings.spare_replicas))
     longest_allowed = int(model.model.max_context_tokens or cell.context_tokens)
-    activation = {k: fit.pool(k) for k in memory.activation_bytes_per_gpu.inputs}
-    fewer = {"max_num_batched_tokens": min(FEWER_TOKENS, activation["max_num_batched_tokens"])}
-    sampler = activation | {"max_num_batched_tokens": 0}
+    given = {k for one in PEAK for k in one.inputs} - {one.name for one in PEAK}
+    batch = {k: fit.pool(k) for k in given}
+    fewer = {"max_num_batched_tokens": min(FEWER_TOKENS, batch["max_num_batched_tokens"])}
+    sampler = batch | {"max_num_batched_tokens": 0}
     less = sampler | {"max_num_seqs": min(FEWER_SEQUENCES, sampler["max_num_seqs"])}
+    handed = fit.pool("hand_over_bytes") if staged else 0
     return {
         "model": model.model.id,
         "model_name": model.model.name,
@@ -143,8 +147,8 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         "requests_per_replica": per_replica,
         "sequences_held": choice.sequences_per_replica,
         "next_request": choice.sequences_per_replica + 1,
-        "max_num_seqs": int(activation["max_num_seqs"]),
-        "max_num_batched_tokens": int(activation["max_num_batched_tokens"]),
+        "max_num_seqs": int(batch["max_num_seqs"]),
+        "max_num_batched_tokens": int(batch["max_num_batched_tokens"]),
         "gpu_memory_utilization": question.settings.gpu_memory_utilization,
         "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
         "memory_budget_bytes": fit.pool("memory_budget_bytes"),
@@ -155,11 +159,11 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         "longest_tokens_at_load": _longest(fit, per_replica, pool / part, longest_allowed),
         "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
         "weights_bytes_per_gpu": layers + ends if staged else fit.pool("loaded_weights_bytes_per_gpu"),
-        "activation_bytes_per_gpu": fit.pool("activation_bytes_per_gpu"),
-        "activation_bytes_at_fewer_tokens": float(memory.activation_bytes_per_gpu.of(activation | fewer)),
+        "activation_bytes_per_gpu": fit.pool("activation_bytes_per_gpu") + handed,
+        "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, batch | fewer)["profile_peak_bytes"]),
         "vocab_size": model.model.vocab_size,
-        "sampler_bytes": float(memory.activation_bytes_per_gpu.of(sampler)),
-        "sampler_bytes_at_fewer_sequences": float(memory.activation_bytes_per_gpu.of(less)),
+        "sampler_bytes": float(activations.sampler_bytes.of(sampler)),
+        "sampler_bytes_at_fewer_sequences": float(activations.sampler_bytes.of(less)),
         "cuda_graph_bytes_per_gpu": question.engine.cuda_graph_gib * GIB,
         "graphs_in_budget": int(question.engine.graphs_in_budget),
     }

@@ -93,11 +93,11 @@ def assumption_lines(question: Question, known: dict[str, Assumption]) -> Iterat
         f"{engine.name} {engine.default_version}, gpu_memory_utilization {used}, KV cache {cache}, "
         "default batch limits."
     )
-    logit, element = plain(engine.sampler_bytes_per_logit), plain(engine.activation_bytes_per_element)
     apart = engine.non_torch_gib
     yield (
-        f"Activations {logit} B a logit and {element} B a batched element; outside torch "
-        f"{plain(apart.tp1)} to {plain(apart.tp8)} GiB, CUDA graphs {plain(engine.cuda_graph_gib)} GiB a GPU."
+        f"Activations from shapes (sampler: {plain(engine.sampler_bytes_per_logit)} B a logit beside the logits); "
+        f"outside torch {plain(apart.tp1)} to {plain(apart.tp8)} GiB, "
+        f"CUDA graphs {plain(engine.cuda_graph_gib)} GiB a GPU."
     )
     yield "GPU memory is what the engine sees. Memory decides; speed is not sized."
     for one in known.values():

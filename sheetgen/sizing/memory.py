@@ -4,38 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import formula, largest, ratio, round_down, round_up, smallest, where
+from sheetgen.formula import formula, largest, ratio, round_down, smallest, where
 from sheetgen.units import TWO_DECIMALS
 
 
-@formula("Activations per GPU")
-def activation_bytes_per_gpu(
-    max_num_seqs: Any,
-    vocab_size: Any,
-    max_num_batched_tokens: Any,
-    hidden_size: Any,
-    sampler_bytes_per_logit: Any,
-    activation_bytes_per_element: Any,
-) -> Any:
-    """The peak of the engine's profile run, in bytes, charged on every GPU of the replica.
-
-    With many sequences it is the sampler's logits (sequences x vocabulary), plus the batch in flight
-    (tokens x hidden size). It does not depend on the context or on tensor parallelism.
-
-    Source: two constants fitted on 22 vLLM 0.19 runs on H100 (mean error 0.11 GiB).
-    Check:  Llama 3.1 8B, 1,024 sequences: 1.95 GiB (logged: 1.89).
-    """
-    sampler = max_num_seqs * vocab_size * sampler_bytes_per_logit
-    return round_up(sampler + max_num_batched_tokens * hidden_size * activation_bytes_per_element)
-
-
 @formula("Memory the engine may use")
-def memory_budget_bytes(gpu_memory_bytes: Any, gpu_memory_utilization: Any) -> Any:
-    """What the engine may take of one GPU, in bytes: a share of the memory it sees, not of the marketed one.
+def memory_budget_bytes(gpu_memory_bytes: Any, context_bytes: Any, gpu_memory_utilization: Any) -> Any:
+    """What the engine may take of one GPU, in bytes: a share of the memory it sees, not of the marketed one,
+    less what was gone before where the engine counts from the free memory (SGLang).
 
     Source: vLLM; H100 SXM shows 79.19 GiB. Check: 0.90 of that is 71.27 GiB.
     """
-    return round_down(gpu_memory_bytes * gpu_memory_utilization)
+    return round_down((gpu_memory_bytes - context_bytes) * gpu_memory_utilization)
+
+
+def paid(amount_bytes: Any, gpu_memory_utilization: Any, fraction_of_free: Any) -> Any:
+    """What a bill takes from the budget: all of it, or where the budget is a share of what is free after the
+    bill (TensorRT-LLM) that share of it."""
+    return amount_bytes * where(fraction_of_free == 1, gpu_memory_utilization, 1)
 
 
 @formula("Activations and overhead")
@@ -43,24 +29,69 @@ def overhead_bytes_per_gpu(
     activation_bytes_per_gpu: Any,
     non_torch_bytes_per_gpu: Any,
     cuda_graph_bytes_per_gpu: Any,
+    activations_in_budget: Any,
     graphs_in_budget: Any,
 ) -> Any:
-    """Activations, memory outside torch, and CUDA graphs where the engine counts them in its budget, in bytes.
+    """Memory outside torch, and activations and CUDA graphs where the engine counts them in its budget, in bytes.
 
-    Source: vLLM: graphs lie outside the budget up to 0.20.
+    Source: vLLM: graphs lie outside the budget up to 0.20; SGLang leaves both to what its share does not take.
     """
-    return activation_bytes_per_gpu + non_torch_bytes_per_gpu + graphs_in_budget * cuda_graph_bytes_per_gpu
+    graphs = graphs_in_budget * cuda_graph_bytes_per_gpu
+    return activations_in_budget * activation_bytes_per_gpu + non_torch_bytes_per_gpu + graphs
+
+
+@formula("Non-torch on a stage")
+def staged_non_torch_bytes_per_gpu(
+    non_torch_bytes_per_tp: Any, staged_non_torch_bytes_tp1: Any, tensor_parallel_size: Any
+) -> Any:
+    """Memory outside torch of a pipeline stage, in bytes: less than without stages at TP 1, the same beyond.
+
+    Source: two PP runs of vLLM 0.19 on H100, logged 0.07 GiB; stages of several ranks were not measured.
+    """
+    return where(tensor_parallel_size == 1, staged_non_torch_bytes_tp1, non_torch_bytes_per_tp)
+
+
+@formula("Non-torch per GPU")
+def non_torch_bytes_per_gpu(
+    non_torch_bytes_per_tp: Any, staged_non_torch_bytes_per_gpu: Any, pipeline_parallel_size: Any
+) -> Any:
+    """Memory outside torch, in bytes per GPU: NCCL's and the custom all-reduce's buffers, CUDA's own.
+
+    Source: the engine's figure at this tensor-parallel size (catalogs/engines).
+    """
+    return where(pipeline_parallel_size > 1, staged_non_torch_bytes_per_gpu, non_torch_bytes_per_tp)
+
+
+@formula("Overhead on a stage")
+def stage_overhead_bytes(
+    overhead_bytes_per_gpu: Any,
+    non_torch_bytes_per_gpu: Any,
+    staged_non_torch_bytes_per_gpu: Any,
+    hand_over_bytes: Any,
+    activations_in_budget: Any,
+) -> Any:
+    """The same on a pipeline stage, which is handed the batch by the one before, in bytes.
+
+    Source: hand_over_bytes; non-torch memory of two PP runs, logged 0.07 GiB.
+    """
+    less = non_torch_bytes_per_gpu - staged_non_torch_bytes_per_gpu
+    return overhead_bytes_per_gpu - less + activations_in_budget * hand_over_bytes
 
 
 @formula("Left for KV before clipping")
 def kv_budget_bytes_per_gpu(
-    memory_budget_bytes: Any, loaded_weights_bytes_per_gpu: Any, overhead_bytes_per_gpu: Any
+    memory_budget_bytes: Any,
+    loaded_weights_bytes_per_gpu: Any,
+    overhead_bytes_per_gpu: Any,
+    gpu_memory_utilization: Any,
+    fraction_of_free: Any,
 ) -> Any:
     """What weights, activations and overhead leave on one GPU, in bytes; negative where they do not fit.
 
     Source: vLLM's accounting, checked on 90 start-up logs (median difference 0.000 GiB).
     """
-    return memory_budget_bytes - loaded_weights_bytes_per_gpu - overhead_bytes_per_gpu
+    bills = loaded_weights_bytes_per_gpu + overhead_bytes_per_gpu
+    return memory_budget_bytes - paid(bills, gpu_memory_utilization, fraction_of_free)
 
 
 @formula("KV pool per GPU")

@@ -17,27 +17,35 @@ from sheetgen.formula import (
     smallest,
     where,
 )
+from sheetgen.sizing.memory import paid
 from sheetgen.units import PERCENT
 
 
 @formula("Left for layers on a stage")
 def layer_budget_bytes(
-    memory_budget_bytes: Any, overhead_bytes_per_gpu: Any, stage_ends_bytes: Any, tensor_parallel_size: Any
+    memory_budget_bytes: Any,
+    stage_overhead_bytes: Any,
+    stage_ends_bytes: Any,
+    rope_table_bytes: Any,
+    tensor_parallel_size: Any,
+    gpu_memory_utilization: Any,
+    fraction_of_free: Any,
 ) -> Any:
     """What one GPU of a pipeline stage has left for layers and their cache, in bytes.
 
     Source: the KV pool's accounting, the layers' weights not yet paid.
     """
-    return memory_budget_bytes - overhead_bytes_per_gpu - stage_ends_bytes / tensor_parallel_size
+    bills = stage_overhead_bytes + stage_ends_bytes / tensor_parallel_size + rope_table_bytes
+    return memory_budget_bytes - paid(bills, gpu_memory_utilization, fraction_of_free)
 
 
-@formula("Layers' weights per GPU, unstaged")
-def layer_bytes_per_gpu(weights_bytes: Any, ends_bytes: Any, tensor_parallel_size: Any) -> Any:
-    """Weights of all layers that one tensor-parallel rank would keep without pipeline stages, in bytes.
+@formula("Layers' share of the budget")
+def paid_layer_bytes(layer_bytes_per_gpu: Any, gpu_memory_utilization: Any, fraction_of_free: Any) -> Any:
+    """What the weights of all layers take from one rank's budget, in bytes.
 
-    Source: definition.
+    Source: the KV pool's accounting.
     """
-    return (weights_bytes - ends_bytes) / tensor_parallel_size
+    return paid(layer_bytes_per_gpu, gpu_memory_utilization, fraction_of_free)
 
 
 @formula("Within the model's limit")
@@ -50,12 +58,12 @@ def within_limit(context_tokens: Any, max_context_tokens: Any) -> Any:
 
 
 @formula("Layers that fit on a stage")
-def layers_that_fit(layer_budget_bytes: Any, n_layers: Any, layer_bytes_per_gpu: Any, charge_bytes: Any) -> Any:
+def layers_that_fit(layer_budget_bytes: Any, n_layers: Any, paid_layer_bytes: Any, charge_bytes: Any) -> Any:
     """Whole layers, their weights and the cache of one sequence, that one GPU of a stage holds.
 
     Source: vLLM pipeline parallelism: a stage keeps the weights and the cache of its own layers.
     """
-    return round_down(ratio(largest(0, layer_budget_bytes) * n_layers, layer_bytes_per_gpu + charge_bytes))
+    return round_down(ratio(largest(0, layer_budget_bytes) * n_layers, paid_layer_bytes + charge_bytes))
 
 
 @formula("Pipeline stages")
@@ -85,7 +93,7 @@ def sequences(
     kv_budget_bytes_per_gpu: Any,
     charge_bytes: Any,
     layer_budget_bytes: Any,
-    layer_bytes_per_gpu: Any,
+    paid_layer_bytes: Any,
     n_layers: Any,
     max_num_seqs: Any,
 ) -> Any:
@@ -97,7 +105,7 @@ def sequences(
     pool = where(
         pipeline_stages == 1,
         kv_budget_bytes_per_gpu,
-        layer_budget_bytes - layer_bytes_per_gpu * layers / n_layers,
+        layer_budget_bytes - paid_layer_bytes * layers / n_layers,
     )
     held = round_down(ratio(largest(0, pool), charge_bytes * layers / n_layers))
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sheetgen.formula import formula, largest, ratio, round_up, where
+from sheetgen.sizing.kv_cache import full_kv_heads_per_gpu, windowed_kv_heads_per_gpu
 from sheetgen.units import TWO_DECIMALS
 
 
@@ -60,28 +61,85 @@ def stage_fraction(n_layers: Any, pipeline_parallel_size: Any) -> Any:
     return round_up(n_layers / pipeline_parallel_size) / n_layers
 
 
-@formula("Weights per GPU")
-def weights_bytes_per_gpu(
+@formula("Rotary tables")
+def rope_table_bytes(rope_table_elements: Any, other_bytes: Any) -> Any:
+    """Sine and cosine tables of the rotary embedding, one row per position, in bytes on every GPU.
+
+    Source: vLLM rotary_embedding. Check: Llama 3.1 8B is 32 MiB; Llama 4 Scout, with 10 M positions, 2.5 GiB.
+    """
+    return rope_table_elements * other_bytes
+
+
+@formula("KV projections copied")
+def copied_kv_weights_bytes(
+    n_full_layers: Any,
+    full_kv_heads: Any,
+    full_kv_width: Any,
+    n_windowed_layers: Any,
+    windowed_kv_heads: Any,
+    windowed_kv_width: Any,
+    hidden_size: Any,
+    linear_bytes: Any,
+    tensor_parallel_size: Any,
+) -> Any:
+    """What all ranks of a replica together keep twice of the key and value projections, in bytes: they are
+    copied with the KV heads once there are more ranks than heads.
+
+    Source: vLLM QKVParallelLinear. Check: 8 KV heads at TP 8 is 0.
+    """
+    full = full_kv_heads_per_gpu(full_kv_heads, tensor_parallel_size) * tensor_parallel_size - full_kv_heads
+    windowed = windowed_kv_heads_per_gpu(windowed_kv_heads, tensor_parallel_size) * tensor_parallel_size
+    rows = n_full_layers * full * full_kv_width + n_windowed_layers * (windowed - windowed_kv_heads) * windowed_kv_width
+    return rows * hidden_size * linear_bytes
+
+
+@formula("Layers' weights per GPU, unstaged")
+def layer_bytes_per_gpu(
     weights_bytes: Any,
     ends_bytes: Any,
+    n_params_copied: Any,
+    linear_bytes: Any,
+    copied_kv_weights_bytes: Any,
+    mla_absorbed_elements: Any,
+    other_bytes: Any,
+    tensor_parallel_size: Any,
+) -> Any:
+    """Weights of all layers that one tensor-parallel rank keeps without pipeline stages, in bytes.
+
+    Matrices are divided; norms, routers and the down-projections of latent attention are on every rank. The
+    up-projections of latent attention are kept a second time, absorbed into the queries and the output.
+
+    Source: reference models.md section 5; vLLM MLA process_weights_after_loading.
+    Check:  DeepSeek-V2-Lite in bf16 at TP 1: 0.11 GiB of absorbed projections (29.43 GiB logged in all).
+    """
+    copied = n_params_copied * linear_bytes
+    absorbed = mla_absorbed_elements * other_bytes
+    divided = weights_bytes - ends_bytes - copied + copied_kv_weights_bytes + absorbed
+    return divided / tensor_parallel_size + copied
+
+
+@formula("Weights per GPU")
+def weights_bytes_per_gpu(
+    layer_bytes_per_gpu: Any,
+    ends_bytes: Any,
     stage_ends_bytes: Any,
+    rope_table_bytes: Any,
     expert_fraction: Any,
     stage_fraction: Any,
     tensor_parallel_size: Any,
     pipeline_parallel_size: Any,
     data_parallel_size: Any,
 ) -> Any:
-    """Weights that the fullest GPU of a replica keeps, in bytes.
+    """Weights that the fullest GPU of a replica keeps, in bytes, as the engine loads them.
 
     Tensor parallelism divides every matrix, pipeline parallelism the layers, data parallelism only the
-    routed experts. Norms and routers, copied on each rank, are below 0.1 % and left out.
+    routed experts.
 
-    Source: reference models.md section 5. Check: Llama 3.1 8B in bf16 at TP 2 is 7.48 GiB (logged: 7.51).
+    Source: reference models.md section 5. Check: Llama 3.1 8B in bf16 is 14.99 GiB at TP 1, 7.51 at TP 2 (logged).
     """
     ends = where(pipeline_parallel_size == 1, ends_bytes, stage_ends_bytes)
     kept = 1 - expert_fraction + expert_fraction / data_parallel_size
-    layers = (weights_bytes - ends_bytes) * stage_fraction * kept
-    return round_up((ends + layers) / tensor_parallel_size)
+    return round_up(layer_bytes_per_gpu * stage_fraction * kept + ends / tensor_parallel_size + rope_table_bytes)
 
 
 @formula("Weights loaded per GPU")
@@ -94,9 +152,11 @@ def loaded_weights_bytes_per_gpu(weights_bytes_per_gpu: Any, draft_weights_bytes
 
 
 @formula("Weights per rank")
-def rank_weights_bytes(weights_bytes: Any, tensor_parallel_size: Any) -> Any:
+def rank_weights_bytes(
+    layer_bytes_per_gpu: Any, ends_bytes: Any, rope_table_bytes: Any, tensor_parallel_size: Any
+) -> Any:
     """Weights that one tensor-parallel rank keeps without pipeline stages, in bytes.
 
     Source: weights_bytes_per_gpu at one stage and one data-parallel rank.
     """
-    return round_up(weights_bytes / tensor_parallel_size)
+    return round_up(layer_bytes_per_gpu + ends_bytes / tensor_parallel_size + rope_table_bytes)

@@ -103,7 +103,7 @@ def test_units_are_named_and_differ() -> None:
     assert gib.cards[0].memory == "131.4 GiB weights + 160.0 GiB KV cache"
     assert gb.cards[0].memory == "141.1 GB weights + 171.8 GB KV cache"
     assert gib.matrix[1].rows[1].cells[0].kv == "160.0" and gb.matrix[1].rows[1].cells[0].kv == "171.8"
-    assert not [t for t in texts(gb) if re.search(r"\d (GiB|MiB|KiB)", t) and "a batched element" not in t]
+    assert not [t for t in texts(gb) if re.search(r"\d (GiB|MiB|KiB)", t) and "B a logit" not in t]
 
 
 def test_money_is_short_in_the_matrix_and_whole_on_the_cards() -> None:

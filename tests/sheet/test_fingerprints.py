@@ -101,7 +101,7 @@ def test_stages_are_counted_on_the_fullest_one() -> None:
         numbers["kv_pool_bytes_per_gpu"] // numbers["kv_bytes_per_sequence_per_gpu"]
     )
     total = sum(numbers[k] for k in ("weights_bytes_per_gpu", "kv_pool_bytes_per_gpu"))
-    overhead = fit.pool("overhead_bytes_per_gpu")
+    overhead = fit.pool("stage_overhead_bytes")
     assert total + overhead == pytest.approx(numbers["memory_budget_bytes"], rel=1e-9)
 
 

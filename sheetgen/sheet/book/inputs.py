@@ -278,25 +278,28 @@ def _choices(page: InputsSheet) -> None:
     )
 
 
+_ENGINE = (
+    ("context_bytes", "Memory gone before the share is taken", WHOLE, "bytes", ""),
+    ("fraction_of_free", "The share is of what is free (0 or 1)", PLAIN, "",
+     "0: of all memory, as vLLM counts. 1: of what is free after the bills, as TensorRT-LLM counts."),
+    ("activations_in_budget", "Activations count in the budget (0 or 1)", PLAIN, "",
+     "0 where the engine leaves them to the memory outside its share (SGLang)."),
+    ("sampler_bytes_per_logit", "Sampler, beside the 16-bit logits", TWO_DECIMALS, "bytes/logit", ""),
+    ("sampler_bytes_per_vocabulary_entry", "Sampler's rows of the vocabulary", WHOLE, "bytes/entry",
+     "132 multiprocessors x 4 bytes on H100."),
+    ("forward_hidden_copies", "Hidden states held in the forward pass", TWO_DECIMALS, "copies",
+     "Fitted on runs whose forward pass is the peak."),
+    ("expert_workspace_share", "Share of the experts' workspace held", TWO_DECIMALS, "", "1: both buffers."),
+    ("matmul_workspace_bytes", "Matrix multiplication's workspace", WHOLE, "bytes", "cuBLAS, and small buffers."),
+)  # fmt: skip
+_ENGINE_SOURCES = {"context_bytes": "budget_source", "sampler_bytes_per_logit": "activation_source"}
+
+
 def _constants(page: InputsSheet) -> None:
     e, columns = page.solved.question.engine, engine_columns(page.solved.question.engine)
     page.section(f"Engine: {e.name} {e.default_version}")
-    page.put(
-        "sampler_bytes_per_logit",
-        "Sampler peak per logit",
-        columns["sampler_bytes_per_logit"],
-        TWO_DECIMALS,
-        "bytes",
-        e.activation_source,
-    )
-    page.put(
-        "activation_bytes_per_element",
-        "Batch in flight per hidden element",
-        columns["activation_bytes_per_element"],
-        TWO_DECIMALS,
-        "bytes",
-        "Fitted together with the sampler's peak.",
-    )
+    for name, label, display, unit, note in _ENGINE:
+        page.put(name, label, columns[name], display, unit, note or getattr(e, _ENGINE_SOURCES[name]))
     for size in TENSOR_PARALLEL_SIZES:
         page.put(
             f"non_torch_bytes_tp{size}",
@@ -306,9 +309,12 @@ def _constants(page: InputsSheet) -> None:
             "bytes",
             e.non_torch_source,
         )
-    page.wiring.lists["non_torch"] = Range(
-        tuple(page.wiring.inputs[f"non_torch_bytes_tp{size}"] for size in TENSOR_PARALLEL_SIZES)
-    )
+    page.put(
+        "staged_non_torch_bytes_tp1", "Non-torch memory of a stage at TP 1", columns["staged_non_torch_bytes_tp1"],
+        WHOLE, "bytes", "With pipeline stages; at a larger TP the figure above holds.",
+    )  # fmt: skip
+    apart = [page.wiring.inputs[f"non_torch_bytes_tp{size}"] for size in TENSOR_PARALLEL_SIZES]
+    page.wiring.lists["non_torch"] = Range(tuple(apart))
     page.put(
         "cuda_graph_bytes_per_gpu",
         "CUDA graphs",
@@ -383,6 +389,8 @@ def _precisions(page: InputsSheet) -> None:
     tables = (
         ("Precisions of weights: bytes for each element", ("linear_bytes", "other_bytes"),
          ("quantized", "other"), [(d.linear_bytes, d.other_bytes) for d in DTYPES.values()]),
+        ("Precisions of weights: bytes for each element of the copy that a quantized layer makes of its input",
+         ("activation_copy_bytes",), ("copy",), [(d.activation_copy_bytes,) for d in DTYPES.values()]),
         ("Precisions of the KV cache: bytes for each element, and for a scale per token and head",
          ("kv_dtype_bytes", "kv_scale_bytes"), ("element", "scale"),
          [(d.kv_bytes, d.kv_scale_bytes) for d in DTYPES.values()]),

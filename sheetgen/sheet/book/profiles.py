@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sheetgen.cost import monthly_usd_of_instances, n_instances
-from sheetgen.estimate import SHARD
+from sheetgen.estimate import PEAK, SHARD
 from sheetgen.formula import Expr, Formula, both, is_number, is_text, where
 from sheetgen.recommend import LOAD, Solution
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import profile_position
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, pick
-from sheetgen.sizing import memory, parallelism, weights
+from sheetgen.sizing import activations, memory, parallelism, weights
 from sheetgen.units import DTYPES, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 LEFT = 2  # columns before the matrix: what the row is
@@ -165,6 +165,10 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
         lambda i: pick(wiring.lists["non_torch"], head.columns["tp_position"][i], here),
         WHOLE,
     )
+    own = head.columns["non_torch_bytes_per_gpu"]
+    head.computed(
+        memory.staged_non_torch_bytes_per_gpu, lambda i: {**wiring.inputs, "non_torch_bytes_per_tp": own[i]}
+    )
     head.computed(memory.memory_budget_bytes, lambda i: wiring.inputs)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 16
@@ -179,13 +183,15 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
         blocks[name or one.name] = _matrix(sheet, top, one, models.columns["model"], len(profiles), env, lock="row")
         top += n_models + 2
 
-    block(weights.rank_weights_bytes, "loaded_weights_bytes_per_gpu")
-    block(memory.activation_bytes_per_gpu)
-    block(memory.overhead_bytes_per_gpu)
-    block(memory.kv_budget_bytes_per_gpu)
-    block(parallelism.layer_budget_bytes)
     for one in SHARD:
         block(one)
+    block(weights.rank_weights_bytes, "loaded_weights_bytes_per_gpu")
+    for one in PEAK:
+        block(one, "activation_bytes_per_gpu" if one is activations.profile_peak_bytes else None)
+    block(memory.overhead_bytes_per_gpu)
+    block(memory.stage_overhead_bytes)
+    block(memory.kv_budget_bytes_per_gpu)
+    block(parallelism.layer_budget_bytes)
     block(parallelism.runs, grids=_runs(wiring, head, n_models))
     wiring.tables["whole"] = _whole(wiring, blocks, sheet)
     rows: dict[str, list[list[Ref]]] = {}
