@@ -37,13 +37,23 @@ RESULTS = (
     "kv_bytes_per_sequence_steady", "kv_bytes", "kv_tokens", "max_concurrency", "max_context_tokens_that_fit",
     "fits", "verdict", "short_by_bytes", "min_gpus", "ttft_seconds", "tpot_seconds", "output_tokens_per_second",
     "output_tokens_per_second_per_gpu", "bound_by", "error",
+    # Both ends of the 80 % error band of what was predicted, and which runs the band is from.
+    "weights_bytes_per_gpu_low", "weights_bytes_per_gpu_high", "activation_bytes_per_gpu_low",
+    "activation_bytes_per_gpu_high", "non_torch_bytes_per_gpu_low", "non_torch_bytes_per_gpu_high",
+    "kv_pool_bytes_per_gpu_low", "kv_pool_bytes_per_gpu_high", "kv_tokens_low", "kv_tokens_high",
+    "max_concurrency_low", "max_concurrency_high", "band_scope",
 )  # fmt: skip
 RESOLVED = ("model_id", "gpu_id")  # what the names of a row stand for
-TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error")
+TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope")
 NAME_LISTS = ("model", "gpus", "providers", "instances")  # options that may be a list of names
 WORDS = (*NAMES, "gpus", "providers", "instances", "region", "purchase", "as_of")  # options that are text
 ONE_LOAD = ("model", "context_tokens", "context", "users", "input_tokens", "output_tokens")
-FRACTIONS = ("max_concurrency", "gpu_memory_utilization")  # all other quantities are whole numbers
+FRACTIONS = (
+    "max_concurrency",
+    "max_concurrency_low",
+    "max_concurrency_high",
+    "gpu_memory_utilization",
+)  # all other quantities are whole numbers
 
 
 @dataclass(frozen=True)
@@ -68,7 +78,8 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog) -> Siz
     if len(points.good):
         verdicts = judge(known, points.names)
         ids = {"model_id": [n.model.id for n in points.names], "gpu_id": [n.gpu.id for n in points.names]}
-        for name, column in {**known, **vars(verdicts), **ids}.items():
+        scopes = [n.engine.band_scope(n.gpu.id) if n.engine.bands else None for n in points.names]
+        for name, column in {**known, **vars(verdicts), **ids, "band_scope": scopes}.items():
             if name in results:
                 exact = name in TEXTS or name in FRACTIONS
                 results[name][points.good] = column if exact else round_up(numpy.asarray(column, float))

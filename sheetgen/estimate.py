@@ -109,6 +109,7 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
     known = evaluate(FIT, known)
     steady = {**known, "shard_windowed_bytes_per_token": whole["shard_windowed_bytes_per_token"]}
     known["kv_bytes_per_sequence_steady"] = admission.kv_bytes_per_sequence_steady.of(steady)
+    known |= _band_ends(known)
     known["max_context_tokens_that_fit"] = _longest_context(known)
     known["min_gpus"] = _fewest_gpus(known)
     return known
@@ -123,6 +124,27 @@ def _with_draft(values: Mapping[str, Any]) -> dict[str, Any]:
         "n_other_layers": values["n_other_layers"] + values["draft_layers"],
         "draft_layers": 0,
     }
+
+
+def _band_ends(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Both ends of the 80 % error band of every predicted figure; NaN where no band is known."""
+    ends: dict[str, Any] = {}
+    for end in ("low", "high"):
+        weight = known["weights_bytes_per_gpu"]
+        for figure, error in (
+            ("weights_bytes_per_gpu", weight * known[f"weights_error_share_{end}"]),
+            ("activation_bytes_per_gpu", known[f"activation_error_bytes_{end}"]),
+            ("non_torch_bytes_per_gpu", known[f"non_torch_error_bytes_{end}"]),
+        ):
+            ends[f"{figure}_{end}"] = memory.at_band_end.of({"predicted_bytes": known[figure], "error_bytes": error})
+        budget, error = known["kv_budget_bytes_per_gpu"], known[f"kv_pool_error_bytes_{end}"]
+        pool = memory.at_band_end.of({"predicted_bytes": budget, "error_bytes": error})
+        trial = evaluate(
+            (memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens), {**known, "kv_pool_bytes_per_gpu": pool}
+        )
+        ends[f"kv_pool_bytes_per_gpu_{end}"] = pool
+        ends |= {f"{name}_{end}": trial[name] for name in ("kv_tokens", "max_concurrency")}
+    return ends
 
 
 def _longest_context(known: Mapping[str, Any]) -> Any:

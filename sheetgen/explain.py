@@ -33,7 +33,6 @@ GIVEN = (
     "n_params",
     "n_params_active",
     "gpu_memory_bytes",
-    "non_torch_bytes_per_gpu",
     "cuda_graph_bytes_per_gpu",
 )
 CIRCUMSTANCES = {
@@ -81,7 +80,7 @@ class Derivation:
         source = known if name in known and name != "draft_layers" else self.before_draft
         number = source[name]
         number = number.reshape(-1)[0] if hasattr(number, "reshape") else number
-        return int(number) if number == int(number) else float(number)
+        return float(number) if number != number or number != int(number) else int(number)
 
     def step(self, name: str, reading: str = "point") -> Step:
         """The derivation of `name`, down to what the catalogs and the question gave."""

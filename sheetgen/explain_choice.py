@@ -24,7 +24,7 @@ FORMULAS: dict[str, Formula] = QUANTITIES | {
 # What can be asked of a recommendation, in the order in which it comes about.
 CHOICE_QUANTITIES = (
     "load_requests", "charge_bytes", "pipeline_stages", "sequences", "n_replicas", "replicas_per_instance",
-    "n_instances", "hourly_usd", "monthly_usd", "headroom_fraction",
+    "n_instances", "hourly_usd", "monthly_usd", "headroom_fraction", "sure_headroom_fraction",
 )  # fmt: skip
 # Before it is known how many stages a replica has, a rank's weights are read without stages and draft.
 READ_AS = {

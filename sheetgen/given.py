@@ -38,6 +38,19 @@ SEARCHED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("weights_bytes", "kv_bytes", "memory_budget_bytes"),
     ),
 }
+_BAND_ENDS = {
+    "weights_bytes_per_gpu": "weights_error_share",
+    "activation_bytes_per_gpu": "activation_error_bytes",
+    "non_torch_bytes_per_gpu": "non_torch_error_bytes",
+    "kv_pool_bytes_per_gpu": "kv_pool_error_bytes",
+    "kv_tokens": "kv_pool_error_bytes",
+    "max_concurrency": "kv_pool_error_bytes",
+}
+SEARCHED |= {
+    f"{name}_{end}": (f"The {end} end of the 80 % error band of {name}.", (name, f"{error}_{end}"))
+    for name, error in _BAND_ENDS.items()
+    for end in ("low", "high")
+}
 ADDED_BY_DRAFT = {"other_bytes_per_token": "draft_bytes_per_token", "n_other_layers": "draft_layers"}
 _PARAMS = {
     "n_params": "total",
@@ -120,6 +133,9 @@ class Origins:
             source = _ENGINE[name]
             kind = "assumption" if source in _FITTED else "catalog"
             return Origin(kind, self._engine_file(), source=getattr(self.names.engine, source))
+        if "_error_" in name:
+            about = f"{self._engine_file()}, bands"
+            return Origin("assumption", about, source=self.names.engine.bands_source or "")
         if name == "gpu_memory_bytes":
             gpu = self.names.gpu
             where = self.catalog.read_document(f"gpus/{gpu.id}.yaml").at(("memory", "engine_bytes"))

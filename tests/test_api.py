@@ -71,12 +71,20 @@ RESULTS = [
     "error",
 ]
 MORE = ("average_context_fraction", "kv_allocation", "hybrid_kv_manager", "model_id", "gpu_id")
+BANDS = [
+    f"{name}_{end}"
+    for name in (
+        "weights_bytes_per_gpu", "activation_bytes_per_gpu", "non_torch_bytes_per_gpu", "kv_pool_bytes_per_gpu",
+        "kv_tokens", "max_concurrency",
+    )
+    for end in ("low", "high")
+]  # fmt: skip
 SPEED = ("ttft_seconds", "tpot_seconds", "output_tokens_per_second", "output_tokens_per_second_per_gpu", "bound_by")
 
 
 def test_the_keys_of_size_are_the_contract() -> None:
     answer = sheetgen.size(model="70b")
-    assert set(answer) == {*INPUTS, *RESULTS, *MORE}
+    assert set(answer) == {*INPUTS, *RESULTS, *MORE, *BANDS, "band_scope"}
     assert json.loads(json.dumps(answer, allow_nan=False)) == answer
     for name, value in answer.items():
         if "bytes" in name or name.startswith(("n_params", "kv_tokens", "max_context")):

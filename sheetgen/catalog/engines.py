@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -18,11 +18,14 @@ Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
 BytesEach = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Number = Annotated[int, Field(ge=1, le=10_000_000)]
-_VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?((?:[.+-]?[A-Za-z0-9]+)*)")
+_VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?[.+\-A-Za-z0-9]{0,80}")
+_BUILD = re.compile(r"b(\d{1,6})")  # llama.cpp counts builds: b7500
+
+LEAST_SHARE = 0.01  # of a GPU smaller than what the engine would keep free
 
 
 def _version_text(value: str) -> str:
-    if not _VERSION.fullmatch(value):
+    if not (_VERSION.fullmatch(value) or _BUILD.fullmatch(value)):
         raise ValueError("is no version: write one like 0.19.0")
     return value
 
@@ -31,12 +34,16 @@ Version = Annotated[str, AfterValidator(_version_text)]
 
 
 class BatchDefault(Entry):
-    """The engine's own batch limits on a GPU of at least this memory."""
+    """The engine's own batch limits on a GPU of at least this memory.
+
+    reserve_gib: where the engine's default share follows from the GPU, what that share leaves of it.
+    """
 
     min_memory_gib: Gib
     not_architecture: Label
     max_num_seqs: Number
     max_num_batched_tokens: Number
+    reserve_gib: Gib | None = None
 
 
 class NonTorch(Entry):
@@ -57,6 +64,29 @@ class Fit(Entry):
     error: Text
 
 
+class Band(Entry):
+    """How far measurements lay from predictions: four of five cross-validated runs had `measured - predicted`
+    between low and high, as a share of the prediction for weights, in GiB per GPU for the other figures.
+
+    calibrated: the runs that constants were set on, each predicted by constants set without its model;
+    other: every other run whose pool could be predicted.
+    """
+
+    figure: Literal["weights", "activation", "non_torch", "kv_pool"]
+    scope: Literal["calibrated", "other"]
+    low: Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
+    high: Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
+    n_rows: Number
+
+
+class Calibrated(Entry):
+    """The versions and GPUs that the constants were set on."""
+
+    from_version: Version
+    below_version: Version
+    gpus: Many[Id]
+
+
 class VersionChange(Entry):
     """What differs from a version on, and how that is known."""
 
@@ -69,6 +99,8 @@ class VersionChange(Entry):
     graphs_in_budget: bool | None = None
     tokens_by_concurrency: bool | None = None
     gpu_memory_utilization: Share | None = None
+    context_gib: Gib | None = None
+    block_size: Number | None = None
     in_flight_batches: Annotated[int, Field(ge=1, le=8)] | None = None
     source: Text
 
@@ -77,7 +109,8 @@ class Engine(Entry):
     """One engine's memory accounting. Fields in GiB are per GPU.
 
     The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
-    of what is free after the bills, so each bill takes the same share of the budget.
+    of what is free after the bills, so each bill takes the same share of the budget. `frees_windows`: whether
+    windowed layers give back what has left their window (vLLM's hybrid KV manager).
     """
 
     engine: Id
@@ -104,14 +137,21 @@ class Engine(Entry):
     cuda_graph_gib: Gib
     cuda_graph_source: Text
     group_stretch: Annotated[float, Field(ge=1, le=100)]
+    frees_windows: bool = True
     in_flight_batches: Annotated[int, Field(ge=1, le=8)]
     tokens_by_concurrency: bool
     graphs_in_budget: bool
     accounting_source: Text
     fitted: Many[Fit] = ()
+    calibrated: Calibrated | None = None
+    bands: Many[Band] = ()
+    bands_source: Text | None = None
     versions: Many[VersionChange] = ()
 
     def problems(self) -> Iterator[tuple[Loc, str]]:
+        for i, band in enumerate(self.bands):
+            if band.low > band.high:
+                yield ("bands", i), f"low {band.low} is above high {band.high}"
         last = self.batch_defaults[-1] if self.batch_defaults else None
         if last is None or last.min_memory_gib > 0 or last.not_architecture != "none":
             yield ("batch_defaults",), "batch_defaults must end with a row for every GPU: min_memory_gib 0, not none"
@@ -126,11 +166,36 @@ class Engine(Entry):
                 changes |= {name: getattr(change, name) for name in named if getattr(change, name) is not None}
         return self.model_copy(update=changes)
 
+    def band_scope(self, gpu_id: str) -> Literal["calibrated", "other"]:
+        """Whether the constants were set on this version and GPU."""
+        known = self.calibrated
+        if known is None or gpu_id not in known.gpus:
+            return "other"
+        version = _version(self.default_version)
+        within = _version(known.from_version) <= version < _version(known.below_version)
+        return "calibrated" if within else "other"
+
+    def band(self, figure: str, gpu_id: str) -> Band | None:
+        """The error band of a figure on a GPU; nothing where too few runs were seen."""
+        scope = self.band_scope(gpu_id)
+        return next((b for b in self.bands if b.figure == figure and b.scope == scope), None)
+
     def batch_limits(self, gpu_memory_gib: float, architecture: str) -> tuple[int, int]:
         """Default (max_num_seqs, max_num_batched_tokens) on a GPU of this memory and architecture."""
+        row = self._batch_default(gpu_memory_gib, architecture)
+        return row.max_num_seqs, row.max_num_batched_tokens
+
+    def utilization_on(self, gpu_memory_gib: float, architecture: str) -> float:
+        """Default gpu_memory_utilization on a GPU of this memory: the engine's one, or what its reserve leaves."""
+        reserve = self._batch_default(gpu_memory_gib, architecture).reserve_gib
+        if reserve is None:
+            return self.gpu_memory_utilization
+        return max(LEAST_SHARE, round(1 - reserve / gpu_memory_gib, 3))
+
+    def _batch_default(self, gpu_memory_gib: float, architecture: str) -> BatchDefault:
         for row in self.batch_defaults:
             if gpu_memory_gib >= row.min_memory_gib and not architecture.startswith(row.not_architecture):
-                return row.max_num_seqs, row.max_num_batched_tokens
+                return row
         raise AssertionError(f"{self.engine}: batch_defaults has no row for every GPU")
 
     def non_torch_at(self, tensor_parallel_size: int) -> float:
@@ -141,6 +206,8 @@ class Engine(Entry):
 
 
 def _version(text: str) -> tuple[int, ...]:
+    if build := _BUILD.fullmatch(text):
+        return (0, 0, int(build[1]))
     match = _VERSION.fullmatch(text)
     if not match:
         raise CatalogError(f"engine version {shown(text)!r} is not a version. Write one like 0.19.0.")
@@ -156,7 +223,7 @@ def load_engine(catalog: Catalog, name: str, version: str | None = None) -> Engi
     known = sorted({n for folder in catalog.folders for n in folder.names("engines")})
     if key not in known:
         raise CatalogError(
-            f"engine {shown(name)!r} has no memory accounting in catalogs/engines yet. Known: {', '.join(known)}."
+            f"engine {shown(name)!r} has no memory accounting in catalogs/engines. Known: {', '.join(known)}."
             + did_you_mean(key, known)
         )
     engine = validate(catalog.read_document(f"engines/{key}.yaml"), Engine)

@@ -22,7 +22,7 @@ PRECISION = (
 ENGINE = (
     ("engine", "NAME", "Serving engine. Default vllm."),
     ("engine_version", "VERSION", "Its version, whose accounting rules hold."),
-    ("gpu_memory_utilization", "SHARE", "Share of the memory that the engine may use. Default 0.90."),
+    ("gpu_memory_utilization", "SHARE", "Share of the memory that the engine may use. Default: the engine's."),
     ("block_size", "TOKENS", "Tokens in a block of the KV cache. Default 16."),
     ("kv_allocation", "HOW", "paged, or reserved: every request is charged max_model_len. Default paged."),
     ("average_context_fraction", "SHARE", "Share of the context that is filled on average. Default 1."),
@@ -78,7 +78,7 @@ DEPLOYMENT = (
     ("max_num_batched_tokens", "TOKENS", "Most tokens in one step. Default: the engine's own on this GPU."),
     *SPLIT,
     ("draft_model", "NAME", "Draft model for speculative decoding."),
-    ("hybrid_kv_manager", "0|1", "1 where the engine keeps windows and states apart. Default 1."),
+    ("hybrid_kv_manager", "0|1", "1 where the engine keeps windows and states apart. Default: the engine's own."),
 )
 
 

@@ -15,12 +15,13 @@ from sheetgen.cli.output import print_json, say
 @click.option("--model", metavar="NAME", help="Model by catalog id, alias or Hugging Face id.")
 @load_options
 @text_options(*DEPLOYMENT)
+@click.option("--from-log", metavar="FILE", help="Size what a start-up log says, beside what the engine measured.")
 @click.option("--batch", metavar="IN.csv", help="Size every row of a CSV whose columns are these options.")
 @click.option("--out", metavar="OUT.csv", help="Where --batch writes; default stdout.")
 @common
 def size(
-    model: str | None, batch: str | None, out: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
-    **inputs: Any,
+    model: str | None, from_log: str | None, batch: str | None, out: str | None, as_json: bool,
+    catalogs: tuple[str, ...], quiet: bool, **inputs: Any,
 ) -> None:  # fmt: skip
     """One deployment, bill by bill: weights, activations, overhead, KV cache, and whether the load fits.
 
@@ -32,8 +33,16 @@ def size(
       sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --users 32
       sheetgen size --model gpt-oss-120b --gpu h200 --kv-cache-dtype fp8 --json
       sheetgen size --batch in.csv --out out.csv
+      sheetgen size --from-log startup.log
     """
     asked = {"model": model, **inputs}
+    if from_log is not None:
+        if batch is not None or out is not None:
+            raise click.UsageError("--from-log does not go with --batch or --out.")
+        from sheetgen.cli.from_log import run_from_log
+
+        run_from_log(from_log, asked, as_json, catalogs)
+        return
     if batch is not None:
         from sheetgen.cli.batch import run_batch
 

@@ -45,7 +45,7 @@ def memory_line(solved: Solution, row: int) -> list[str]:
         f"{choice.n_instances * candidate.gpu_count:,} rented",
         f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; "
         f"a replica holds {choice.sequences_per_replica:,} requests, "
-        f"{percent(choice.headroom_fraction)} of the room is free",
+        f"{percent(choice.sure_headroom_fraction)} of the room is surely free",
         f"${choice.hourly_usd:,.2f} an hour, {candidate.purchase} in {candidate.region or 'no stated region'}, "
         f"price of {candidate.price_as_of or 'no stated date'}{', assumed shape' if candidate.assumed_shape else ''}",
     ]

@@ -33,7 +33,8 @@ def choose(solved: Solution) -> list[Choice]:
         second = cheapest(others, numpy.nan)
         runner_up = None if numpy.isnan(second) else int(first_where(same_money(others, second))) - 1
         replicas = costs["n_replicas"][row, slot]
-        held = costs["sequences"][row, slot]
+        load = costs["load_requests"][row, 0]
+        held, sure = costs["sequences"][row, slot], costs["sure_sequences"][row, slot]
         choices.append(
             Choice(
                 verdict="fits",
@@ -46,7 +47,8 @@ def choose(solved: Solution) -> list[Choice]:
                 hourly_usd=float(costs["hourly_usd"][row, slot]),
                 monthly_usd=float(monthly[row, slot]),
                 runner_up_monthly_usd=None if runner_up is None else float(second),
-                headroom_fraction=float(parallelism.headroom_fraction(costs["load_requests"][row, 0], held, replicas)),
+                headroom_fraction=float(parallelism.headroom_fraction(load, held, replicas)),
+                sure_headroom_fraction=float(parallelism.sure_headroom_fraction(load, sure, replicas)),
             )
         )
     return choices

@@ -43,6 +43,7 @@ class Choice:
     monthly_usd: float = 0.0
     runner_up_monthly_usd: float | None = None
     headroom_fraction: float = 0.0
+    sure_headroom_fraction: float = 0.0
 
 
 @dataclass(frozen=True)

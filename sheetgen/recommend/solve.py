@@ -8,7 +8,7 @@ from sheetgen import cost
 from sheetgen.estimate import CHARGE, MODEL, PEAK, SHARD, evaluate
 from sheetgen.recommend.choose import choose
 from sheetgen.recommend.solution import Choice, Columns, Profile, Slot, Solution
-from sheetgen.scenario.deployment import engine_columns, model_columns
+from sheetgen.scenario.deployment import band_columns, engine_columns, model_columns
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES, Question
 from sheetgen.sizing import admission, memory, parallelism, weights
 from sheetgen.units import GIB
@@ -19,6 +19,7 @@ LOAD = (
     parallelism.layers_that_fit,
     parallelism.pipeline_stages,
     parallelism.sequences,
+    parallelism.sure_sequences,
     parallelism.shared_replicas,
     parallelism.staged_instances,
 )
@@ -79,6 +80,10 @@ def _gpus(question: Question) -> Columns:
         "gpu_memory_bytes": numpy.array([g.memory.engine_bytes for g in question.gpus], float),
         "max_num_seqs": numpy.array([seqs for seqs, _ in limits], float),
         "max_num_batched_tokens": numpy.array([batched for _, batched in limits], float),
+        # Without a band the prediction is taken at its word.
+        "kv_pool_error_bytes_low": numpy.nan_to_num(
+            numpy.array([band_columns(question.engine, g)["kv_pool_error_bytes_low"] for g in question.gpus], float)
+        ),
     }
 
 

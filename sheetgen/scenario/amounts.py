@@ -38,7 +38,7 @@ DEFAULTS: dict[str, Any] = {
     "draft_model": None,
     "average_context_fraction": 1.0,
     "kv_allocation": "paged",
-    "hybrid_kv_manager": 1,
+    "hybrid_kv_manager": None,
 }
 NAMES = (
     "model",
@@ -140,7 +140,7 @@ def check_bounds(numbers: Columns, errors: list[str | None]) -> None:
 def fill(numbers: Columns, columns: Columns) -> None:
     """Fill the blanks whose default follows from the names or from the other numbers."""
     blank = numpy.isnan
-    for name in ("max_num_seqs", "max_num_batched_tokens", "block_size", "gpu_memory_utilization"):
+    for name in ("max_num_seqs", "max_num_batched_tokens", "block_size", "gpu_memory_utilization", "hybrid_kv_manager"):
         numbers[name] = numpy.where(blank(numbers[name]), columns.pop(f"default_{name}"), numbers[name])
     context = numbers["context_tokens"]
     numbers["max_model_len"] = numpy.where(blank(numbers["max_model_len"]), context, numbers["max_model_len"])

@@ -128,6 +128,20 @@ def engine_columns(engine: Engine) -> Columns:
     }
 
 
+BAND_FIGURES = ("weights", "activation", "non_torch", "kv_pool")
+
+
+def band_columns(engine: Engine, gpu: Gpu) -> Columns:
+    """How far measurements may lie from the predictions on this GPU: NaN where no band is known."""
+    found: Columns = {}
+    for figure in BAND_FIGURES:
+        band, unit = engine.band(figure, gpu.id), 1 if figure == "weights" else GIB
+        name = f"{figure}_error_share" if figure == "weights" else f"{figure}_error_bytes"
+        found[f"{name}_low"] = band.low * unit if band else numpy.nan
+        found[f"{name}_high"] = band.high * unit if band else numpy.nan
+    return found
+
+
 def draft_columns(draft: Model | None, kv_cache_dtype: str) -> Columns:
     """The numbers that a speculative-decoding draft contributes: its own weights, its own KV per token."""
     shape = draft.shape() if draft else {}
@@ -205,16 +219,19 @@ def _resolved(row: dict[str, Any], catalog: Catalog) -> tuple[Resolved | None, s
 def _named_columns(names: Resolved) -> Columns:
     """All numbers that the names of a row contribute, the engine's defaults among them."""
     memory = names.gpu.memory.engine_bytes
-    seqs, batched = names.engine.batch_limits(memory / GIB, names.gpu.architecture)
+    gpu = (memory / GIB, names.gpu.architecture)
+    seqs, batched = names.engine.batch_limits(*gpu)
     return {
         **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype),
         **engine_columns(names.engine),
+        **band_columns(names.engine, names.gpu),
         **draft_columns(names.draft, names.kv_cache_dtype),
         "gpu_memory_bytes": memory,
         "default_max_num_seqs": seqs,
         "default_max_num_batched_tokens": batched,
+        "default_hybrid_kv_manager": int(names.engine.frees_windows),
         "default_block_size": names.engine.block_size,
-        "default_gpu_memory_utilization": names.engine.gpu_memory_utilization,
+        "default_gpu_memory_utilization": names.engine.utilization_on(*gpu),
     }
 
 

@@ -41,7 +41,12 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
         return fallback if value is None else parse.fraction(value, name, above_zero)
 
     if engine:
-        default = replace(default, gpu_memory_utilization=engine.gpu_memory_utilization, block_size=engine.block_size)
+        default = replace(
+            default,
+            gpu_memory_utilization=engine.gpu_memory_utilization,
+            block_size=engine.block_size,
+            hybrid_kv_manager=int(engine.frees_windows),
+        )
     block, hours = options.get("block_size"), options.get("hours_per_month")
     return Settings(
         weight_dtype=parse.dtype(options.get("weight_dtype") or "auto", "weight_dtype"),
@@ -57,6 +62,7 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
         kv_reserved=int(
             parse.one_of(options.get("kv_allocation") or "paged", "kv_allocation", ("paged", "reserved")) == "reserved"
         ),
+        hybrid_kv_manager=default.hybrid_kv_manager,
         purchase=parse.one_of(options.get("purchase") or "on-demand", "purchase", PURCHASES),
         units=parse.one_of(options.get("units") or "gib", "units", ("gib", "gb")),
         paper=parse.one_of(options.get("paper") or "a4", "paper", ("a4", "letter")),

@@ -54,7 +54,7 @@ def _card(solved: Solution, row: int) -> Card:
         provider=", ".join(filter(None, (provider_name(one.provider), one.region))),
         hardware=", ".join(hardware),
         memory=memory,
-        headroom=f"room for {plural(held, 'request')}, {PERCENT.text(choice.headroom_fraction)} free",
+        headroom=f"room for {plural(held, 'request')}, {PERCENT.text(choice.sure_headroom_fraction)} surely free",
         runner_up=_runner_up(solved, row),
     )
 
@@ -113,7 +113,7 @@ def _cell(solved: Solution, row: int, tight_below: float) -> MatrixCell:
     fit = Fit.of(solved, row)
     if fit is None:
         return MatrixCell("none", choice.verdict, text, kv, NONE, NONE, NONE, None)
-    status = "tight" if choice.headroom_fraction < tight_below else "fits"
+    status = "tight" if choice.sure_headroom_fraction < tight_below else "fits"
     return MatrixCell(
         status,
         status,

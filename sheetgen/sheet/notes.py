@@ -100,6 +100,12 @@ def assumption_lines(question: Question, known: dict[str, Assumption]) -> Iterat
         f"CUDA graphs {plain(engine.cuda_graph_gib)} GiB a GPU."
     )
     yield "GPU memory is what the engine sees. Memory decides; speed is not sized."
+    less = sorted({-b.low for b in engine.bands if b.figure == "kv_pool"})
+    if less:
+        yield (
+            f"Surely free: counted with a KV pool {' to '.join(plain(round(one, 2)) for one in less)} GiB a GPU smaller: "
+            "the low end of the 80% band of prediction errors."
+        )
     for one in known.values():
         if one.sentence:
             sentence = one.sentence.replace("{value}", _value(one, settings))

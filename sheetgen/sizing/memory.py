@@ -103,6 +103,16 @@ def kv_pool_bytes_per_gpu(kv_budget_bytes_per_gpu: Any) -> Any:
     return largest(0, kv_budget_bytes_per_gpu)
 
 
+@formula("At one end of the band")
+def at_band_end(predicted_bytes: Any, error_bytes: Any) -> Any:
+    """A bill or a pool of one GPU, in bytes, where its prediction errs as such predictions did at one end of
+    their 80 % band.
+
+    Source: cross-validated runs (docs/fidelity.md); catalogs/engines, bands.
+    """
+    return largest(0, predicted_bytes + error_bytes)
+
+
 @formula("KV blocks in the pool")
 def n_kv_blocks(kv_pool_bytes_per_gpu: Any, kv_block_bytes: Any, stage_fraction: Any) -> Any:
     """Whole KV blocks in the pool of one GPU, all groups together.

@@ -111,6 +111,32 @@ def sequences(
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 
 
+@formula("Sequences at the band's low end")
+def sure_sequences(
+    pipeline_stages: Any,
+    kv_budget_bytes_per_gpu: Any,
+    charge_bytes: Any,
+    layer_budget_bytes: Any,
+    paid_layer_bytes: Any,
+    n_layers: Any,
+    max_num_seqs: Any,
+    kv_pool_error_bytes_low: Any,
+) -> Any:
+    """Sequences that one replica still holds where its pool comes out at the low end of the 80 % error band.
+
+    Source: sequences, with the pool less what nine of ten predictions of its kind err by at most.
+    """
+    return sequences(
+        pipeline_stages,
+        kv_budget_bytes_per_gpu + kv_pool_error_bytes_low,
+        charge_bytes,
+        layer_budget_bytes + kv_pool_error_bytes_low,
+        paid_layer_bytes,
+        n_layers,
+        max_num_seqs,
+    )
+
+
 @formula("Users")
 def users(concurrent_requests: Any, active_fraction: Any) -> Any:
     """People that these requests in flight stand for: requests / the share of users active at the peak.
@@ -204,3 +230,13 @@ def headroom_fraction(load_requests: Any, sequences: Any, n_replicas: Any) -> An
     Source: 1 - load / (replicas x sequences per replica).
     """
     return 1 - ratio(load_requests, sequences * n_replicas, 1)
+
+
+@formula("Sure headroom", PERCENT)
+def sure_headroom_fraction(load_requests: Any, sure_sequences: Any, n_replicas: Any) -> Any:
+    """The same where every KV pool comes out at the low end of its 80 % error band; 0 where the load is above
+    what the replicas then hold. A fit is called tight by it.
+
+    Source: headroom_fraction, with the sequences at the band's low end.
+    """
+    return largest(0, headroom_fraction(load_requests, sure_sequences, n_replicas))

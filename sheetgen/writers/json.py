@@ -134,6 +134,7 @@ def _chosen(solved: Solution, choice: Choice) -> Record:
         choice.hourly_usd,
         choice.monthly_usd,
         choice.headroom_fraction,
+        choice.sure_headroom_fraction,
     )
     return dict(zip(CHOSEN, values, strict=True))
 
@@ -141,6 +142,7 @@ def _chosen(solved: Solution, choice: Choice) -> Record:
 CHOSEN = (
     "instance", "gpu", "purchase", "tensor_parallel_size", "pipeline_parallel_size", "sequences_per_replica",
     "n_replicas", "n_gpus", "n_instances", "hourly_usd", "monthly_usd", "headroom_fraction",
+    "sure_headroom_fraction",
 )  # fmt: skip
 
 

@@ -42,6 +42,7 @@ CELL = set(
         "hourly_usd",
         "monthly_usd",
         "headroom_fraction",
+        "sure_headroom_fraction",
         "sized_by",
         "runner_up",
         "why_not",

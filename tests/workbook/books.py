@@ -240,7 +240,8 @@ def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
         "GPUs of the replicas": choice.n_replicas * tp * choice.pipeline_parallel_size,
         "$ per hour": choice.hourly_usd,
         "Headroom": choice.headroom_fraction,
-        "Fit": "tight" if choice.headroom_fraction < tight_below else "fits",
+        "Sure headroom": choice.sure_headroom_fraction,
+        "Fit": "tight" if choice.sure_headroom_fraction < tight_below else "fits",
         "Runner-up": "-" if second is None else solved.candidate(second).instance,
         "Runner-up, $ per month": choice.runner_up_monthly_usd or 0,
     }

@@ -259,6 +259,15 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
             validation=Validation(label, "1 or more.", low=1, high=1e7),
         )
     table.given(
+        "kv_pool_error_bytes_low",
+        "Pool's error, low end",
+        [float(v) for v in solved.gpus["kv_pool_error_bytes_low"]],
+        WHOLE,
+        width=16,
+        note="Bytes by which the KV pool may be smaller (80 % band of predictions of this kind); headroom counts it.",
+        validation=Validation("Error", "Bytes, 0 or less.", low=-1e13, high=0),
+    )
+    table.given(
         "bandwidth",
         "Bandwidth, GB/s",
         [g.memory_bandwidth_bytes_per_second / 1e9 for g in gpus],

@@ -27,6 +27,7 @@ from sheetgen.sheet.book.words import (
     fit_word,
     hardware_words,
     headroom,
+    sure_headroom,
     in_unit,
     n_gpus,
     room_words,
@@ -170,6 +171,7 @@ def add_choices(
     at("hourly_price", "$ per instance and hour", head["price_usd_per_hour"], "-", USD_CENTS)
     at("profile", "Profile", head["profile"], "-", PLAIN)
     _of_profile(table, "sequences", "Sequences per replica", matrices["sequences"])
+    _of_profile(table, "sure_sequences", "Sequences at the band's low end", matrices["sure_sequences"])
     _of_profile(table, "pipeline_stages", "PP", matrices["pipeline_stages"])
     _numbers_of_choice(table, wiring)
     table.computed(
@@ -246,7 +248,8 @@ def _numbers_of_choice(table: Table, wiring: Wiring) -> None:
     table.computed(n_gpus, inputs)
     table.computed(chosen_hourly_usd, inputs, name="hourly_usd")
     table.computed(headroom, inputs)
-    table.computed(fit_word, lambda i: {**wiring.inputs, "headroom": table.columns["headroom"][i]}, width=12)
+    table.computed(sure_headroom, inputs)
+    table.computed(fit_word, inputs, width=12)
 
 
 def _kv_of_cell(solved: Solution, wiring: Wiring, table: Table) -> None:

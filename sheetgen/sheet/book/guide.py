@@ -231,7 +231,11 @@ WORDS = (
     ("replica", "one running copy of the model, on one GPU or several"),
     ("TP", "tensor parallelism: the GPUs of one instance that share each layer of a replica"),
     ("PP", "pipeline stages: instances that each hold some layers of a replica; slower, and they need a fast network"),
-    ("headroom", "share of the requests that the rented replicas could hold which the load leaves free"),
+    (
+        "surely free",
+        "share left of the requests that the replicas hold even where each KV pool comes out at the low end of "
+        "the 80% band of prediction errors; a fit is tight by it",
+    ),
     ("full multi-head attention", "what the cache would be if every query head kept keys and values of its own"),
     ("BF16, FP8", "16 and 8 bits a number; fewer bits take less memory and may cost quality"),
 )

@@ -329,7 +329,7 @@ def _constants(page: InputsSheet) -> None:
         columns["graphs_in_budget"],
         PLAIN,
         "",
-        "vLLM up to 0.20: no; an estimate of them from 0.21.",
+        "1 where the engine takes an estimate of them from its share.",
         whole("Graphs", 0, 1),
     )
     page.put(

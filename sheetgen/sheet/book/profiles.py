@@ -152,6 +152,7 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
         ("gpu_memory_bytes", "Memory, bytes"),
         ("max_num_seqs", "Most sequences"),
         ("max_num_batched_tokens", "Batched tokens"),
+        ("kv_pool_error_bytes_low", "Pool's error, low end"),
     ):
         head.looked_up(
             name,
@@ -166,9 +167,7 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
         WHOLE,
     )
     own = head.columns["non_torch_bytes_per_gpu"]
-    head.computed(
-        memory.staged_non_torch_bytes_per_gpu, lambda i: {**wiring.inputs, "non_torch_bytes_per_tp": own[i]}
-    )
+    head.computed(memory.staged_non_torch_bytes_per_gpu, lambda i: {**wiring.inputs, "non_torch_bytes_per_tp": own[i]})
     head.computed(memory.memory_budget_bytes, lambda i: wiring.inputs)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 16

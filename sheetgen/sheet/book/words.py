@@ -14,7 +14,7 @@ from sheetgen.formula import (
     ratio,
     where,
 )
-from sheetgen.sizing.parallelism import headroom_fraction
+from sheetgen.sizing.parallelism import headroom_fraction, sure_headroom_fraction
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, WHOLE
 
 
@@ -82,12 +82,12 @@ def rent_words(n_instances: Any, instance: Any) -> Any:
 
 
 @formula("Fit", TEXT)
-def fit_word(n_instances: Any, headroom: Any, tight_below: Any, within_limit: Any) -> Any:
+def fit_word(n_instances: Any, sure_headroom: Any, tight_below: Any, within_limit: Any) -> Any:
     """fits, tight (little headroom), none fits, or over limit.
 
-    Source: headroom against the share on Inputs.
+    Source: sure headroom against the share on Inputs.
     """
-    held = where(is_number(n_instances), where(headroom < tight_below, "tight", "fits"), "none fits")
+    held = where(is_number(n_instances), where(sure_headroom < tight_below, "tight", "fits"), "none fits")
     return where(within_limit == 1, held, "over limit")
 
 
@@ -107,6 +107,15 @@ def headroom(load_requests: Any, sequences: Any, n_replicas: Any) -> Any:
     Source: 1 - load / (replicas x sequences per replica).
     """
     return number_where(is_number(n_replicas), headroom_fraction(load_requests, sequences, n_replicas))
+
+
+@formula("Sure headroom", PERCENT)
+def sure_headroom(load_requests: Any, sure_sequences: Any, n_replicas: Any) -> Any:
+    """The same where every KV pool comes out at the low end of its 80 % error band; a fit is tight by it.
+
+    Source: 1 - load / (replicas x sequences at the band's low end), at least 0.
+    """
+    return number_where(is_number(n_replicas), sure_headroom_fraction(load_requests, sure_sequences, n_replicas))
 
 
 @formula("Dearer by", PERCENT)
@@ -165,12 +174,12 @@ def hardware_words(
 
 
 @formula("Room in words", TEXT)
-def room_words(n_instances: Any, n_replicas: Any, sequences: Any, headroom: Any) -> Any:
+def room_words(n_instances: Any, n_replicas: Any, sequences: Any, sure_headroom: Any) -> Any:
     """How many requests the recommended hardware holds, and what is free.
 
     Source: sequences per replica x replicas.
     """
-    words = join_text("holds ", sequences * n_replicas, " requests, ", percent_text(headroom), " free")
+    words = join_text("holds ", sequences * n_replicas, " requests, ", percent_text(sure_headroom), " surely free")
     return where(is_number(n_instances), words, "-")
 
 

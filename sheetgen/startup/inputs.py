@@ -1,0 +1,169 @@
+"""What is sized for a start-up log: its arguments in our words, the options given, and what is in neither."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import Model
+from sheetgen.catalog.names import stem, without_precision
+from sheetgen.errors import ScenarioError, shown
+from sheetgen.startup.literals import Value, pairs
+from sheetgen.startup.measured import Measured
+from sheetgen.startup.read import StartupLog
+from sheetgen.startup.words import DTYPES, NOT_SIZED, QUANTIZATIONS, RENAMED
+from sheetgen.units import GIB
+
+NEAR = 0.01  # a GPU is told by its memory where the log's figure is this near
+_COPY = re.compile(r"models--([\w.-]{1,96}?)--([\w.-]{1,96})")  # a folder of the Hugging Face cache
+_NAME = re.compile(r"[\w.-]{1,96}(?:/[\w.-]{1,96})?")
+_STATED = (
+    "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "gpu_memory_utilization",
+    "max_model_len", "max_num_seqs", "max_num_batched_tokens", "kv_cache_dtype", "engine_version",
+)  # fmt: skip
+
+
+@dataclass
+class Asked:
+    """Inputs of `sheetgen.size`, and one sentence for each that the log does not state or that is not sized."""
+
+    inputs: dict[str, Any] = field(default_factory=dict)
+    not_stated: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def ask(log: StartupLog, measured: Measured, options: Mapping[str, Any], catalog: Catalog) -> Asked:
+    """Inputs from the options, which win, and the log. Raises ScenarioError where model or GPU cannot be told."""
+    given = {name: value for name, value in options.items() if value is not None}
+    asked = Asked({"engine": log.engine} | ({"engine_version": log.version} if log.version else {}))
+    stated = {name: argument.value for name, argument in log.arguments.items()}
+    for theirs, ours in RENAMED[log.engine].items():
+        value = stated.get(theirs)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
+            asked.inputs[ours] = value
+    _parallel(log.engine, stated, asked)
+    problems: list[str] = []
+    if "model" not in given:
+        model = _model(stated, catalog, asked, problems)
+        if model is not None and "max_model_len" not in asked.inputs:
+            asked.inputs["max_model_len"] = model.max_context_tokens
+            asked.not_stated.append(
+                f"max_model_len is not in the log; the model's {model.max_context_tokens:,} was taken."
+            )
+    _dtypes(stated, asked)
+    if "gpu" not in given:
+        _gpu(log, measured, catalog, asked, problems)
+    if problems:
+        raise ScenarioError(*problems)
+    asked.inputs |= given
+    context = asked.inputs.get("max_model_len")
+    if context and not {"context", "context_tokens"} & given.keys():
+        asked.inputs["context_tokens"] = context
+    asked.notes += [f"{name} is {shown(value)} in the log; {why}." for name, value, why in _not_sized(stated)]
+    return asked
+
+
+def tell_defaults(asked: Asked, used: Mapping[str, Any]) -> None:
+    """Name each input that neither the log nor an option stated, with the value that was taken."""
+    for name in _STATED:
+        if name not in asked.inputs and not any(line.startswith(name) for line in asked.not_stated):
+            asked.not_stated.append(f"{name} is not in the log; {used[name]} was taken.")
+
+
+def _model(stated: Mapping[str, Value], catalog: Catalog, asked: Asked, problems: list[str]) -> Model | None:
+    """The catalog model that the log names; its text is only ever compared with the names in the catalogs."""
+    names = [n for key in ("model", "model_path", "model_tag", "served_model_name") for n in _names(stated.get(key))]
+    known = {name for folder in catalog.folders for name in folder.index.models}
+    for name in dict.fromkeys(names):
+        low = name.lower()
+        shorter = without_precision(low)
+        keys = (low, stem(low), *((shorter[0], stem(shorter[0])) if shorter else ()))
+        if known.isdisjoint(keys):
+            continue
+        model, dtype = catalog.resolve_model(name)
+        asked.inputs["model"] = model.id
+        if dtype is not None:
+            asked.inputs["weight_dtype"] = dtype
+        return model
+    if names:
+        problems.append(f"the log's model is {shown(names[0])!r}, which is not in the catalogs. Add --model NAME.")
+    else:
+        problems.append("the log does not say which model was loaded. Add --model NAME.")
+    return None
+
+
+def _names(value: Value) -> Iterator[str]:
+    """Names that a path, a Hugging Face id or a list of names may stand for."""
+    for part in re.split(r"[\[\]', ]+", str(value or "")[:2000]):
+        if copy := _COPY.search(part):
+            yield f"{copy[1]}/{copy[2]}"
+        plain = part.rstrip("/")
+        if _NAME.fullmatch(plain):
+            yield plain
+        if "/" in plain and _NAME.fullmatch(plain.rsplit("/", 1)[-1]):
+            yield plain.rsplit("/", 1)[-1]
+
+
+def _dtypes(stated: Mapping[str, Value], asked: Asked) -> None:
+    how = str(stated.get("quantization") or "").lower()
+    if how in QUANTIZATIONS:
+        asked.inputs.setdefault("weight_dtype", QUANTIZATIONS[how])
+    elif "weight_dtype" not in asked.inputs and "32" in str(stated.get("dtype") or ""):
+        asked.inputs["weight_dtype"] = "fp32"
+    cache = str(stated.get("kv_cache_dtype") or "").lower().removeprefix("torch.")
+    if cache in DTYPES:
+        asked.inputs["kv_cache_dtype"] = DTYPES[cache]
+    elif cache:
+        asked.notes.append(f"kv_cache_dtype is {shown(cache)!r} in the log, which is not known here; auto was taken.")
+
+
+def _parallel(engine: str, stated: Mapping[str, Value], asked: Asked) -> None:
+    """GPUs as vLLM counts them: expert parallelism adds none, SGLang's attention ranks are TP / DP."""
+    size, ranks = asked.inputs.get("tensor_parallel_size", 1), asked.inputs.get("data_parallel_size", 1)
+    if stated.get("enable_expert_parallel") is True:
+        asked.inputs["expert_parallel_size"] = size * ranks
+    if engine == "sglang" and stated.get("enable_dp_attention") is True and ranks > 1 and size % ranks == 0:
+        asked.inputs["tensor_parallel_size"] = size // ranks
+        asked.notes.append(f"DP attention: TP {size} with DP {ranks} is sized as TP {size // ranks}, DP {ranks}.")
+    world = stated.get("world_size")
+    if engine == "tensorrt-llm" and "tensor_parallel_size" not in asked.inputs and isinstance(world, int):
+        asked.inputs["tensor_parallel_size"] = world
+        asked.not_stated.append(f"tensor_parallel_size is not in the log; its {world} MPI ranks were taken.")
+    if stated.get("disable_hybrid_kv_cache_manager") is True:
+        asked.inputs["hybrid_kv_manager"] = 0
+
+
+def _gpu(log: StartupLog, measured: Measured, catalog: Catalog, asked: Asked, problems: list[str]) -> None:
+    """By its name in the log, else by the memory that the engine saw."""
+    if log.gpu is not None:
+        asked.inputs["gpu"] = log.gpu[0]
+        return
+    seen = measured.figures.get("gpu_memory_bytes")
+    if seen is None:
+        problems.append("the log names no GPU and no total memory of one. Add --gpu NAME.")
+        return
+    off = {gpu.id: abs(gpu.memory.engine_bytes - seen.value) / gpu.memory.engine_bytes for gpu in catalog.gpus()}
+    near = sorted((share, name) for name, share in off.items() if share <= NEAR)
+    if not near:
+        size = f"{seen.value / GIB:.2f} GiB"
+        problems.append(f"the log names no GPU, and its {size} are within 1 % of none in the catalogs. Add --gpu NAME.")
+        return
+    asked.inputs["gpu"] = near[0][1]
+    others = ", ".join(name for _, name in near[1:])
+    asked.not_stated.append(
+        f"gpu is not in the log; {near[0][1]} was taken by its memory of {seen.value / GIB:.2f} GiB"
+        + (f" ({others} would do as well)." if others else ".")
+    )
+
+
+def _not_sized(stated: Mapping[str, Value]) -> Iterator[tuple[str, Value, str]]:
+    for name, why in NOT_SIZED.items():
+        value = stated.get(name)
+        if value not in (None, False, 0, "", "{}", "[]", "None"):
+            if name == "speculative_config":
+                inner = pairs(str(value))
+                value = inner.get("method") or inner.get("model") or value
+            yield name, value, why

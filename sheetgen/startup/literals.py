@@ -1,0 +1,107 @@
+"""Arguments as an engine prints them, read without evaluating anything.
+
+`{'a': 1, 'b': [..]}`, `Namespace(a=1, ...)`, `ServerArgs(a=1, ...)`, `with config: a='x', b=torch.bfloat16, ...`:
+the pairs at the top level, in one pass over the text. What lies deeper stays text.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+Value = str | int | float | bool | None
+
+_KEY = re.compile(r"\s*(?:'([\w.-]{1,80})'|\"([\w.-]{1,80})\"|([A-Za-z_][\w.-]{0,80}))\s*[:=](?!=)")
+_WORDS: dict[str, Value] = {"None": None, "null": None, "True": True, "true": True, "False": False, "false": False}
+_INT, _FLOAT = (
+    re.compile(r"[+-]?\d{1,18}"),
+    re.compile(r"[+-]?(?:\d{1,18}\.\d{0,18}|\.\d{1,18}|\d{1,18})(?:[eE][+-]?\d{1,2})?"),
+)
+_HUMAN = {"k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 1024**2, "G": 1024**3}
+MOST_PAIRS = 2000
+LONGEST_COMMAND = 20_000
+
+
+def pairs(text: str) -> dict[str, Value]:
+    """The pairs between the outermost brackets of `text`, or of all of it where it has none around."""
+    found: dict[str, Value] = {}
+    for part in _parts(text):
+        if len(found) >= MOST_PAIRS:
+            break
+        if match := _KEY.match(part):
+            found.setdefault(match[1] or match[2] or match[3], value(part[match.end() :]))
+    return found
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The text between commas at the top level; ends at the bracket that closes it."""
+    opened = text.find("{") if text.lstrip().startswith("{") else -1
+    if opened < 0 and (call := re.match(r"\s*[\w.]{1,80}\(", text)):
+        opened = call.end() - 1
+    start, depth, quote, skip, before = opened + 1, 0, "", False, ","
+    for i in range(start, len(text)):
+        letter = text[i]
+        if skip:
+            skip = False
+        elif letter == "\\" and quote:
+            skip = True
+        elif quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"" and before in "=:,[({":  # not an apostrophe
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+            if depth < 0:
+                yield text[start:i]
+                return
+        elif letter == "," and depth == 0:
+            yield text[start:i]
+            start = i + 1
+        before = before if letter == " " else letter
+    yield text[start:]
+
+
+def value(text: str) -> Value:
+    """A quoted text, a number, True, False or None; anything else as the text it is."""
+    bare = text.strip()
+    if len(bare) >= 2 and bare[0] in "'\"" and bare[-1] == bare[0]:
+        return bare[1:-1]
+    if bare in _WORDS:
+        return _WORDS[bare]
+    return number(bare) if _FLOAT.fullmatch(bare) else bare
+
+
+def number(text: str) -> int | float:
+    return int(text) if _INT.fullmatch(text) else float(text)
+
+
+def command_flags(text: str, first: str = "") -> dict[str, Value]:
+    """The flags of a command line, dashes written as underscores; the word after the command under `first`."""
+    text = text[:LONGEST_COMMAND]
+    try:
+        words = shlex.split(text)
+    except ValueError:  # a quote that nobody closes
+        words = text.split()
+    found: dict[str, Value] = {}
+    i = 0
+    while i < len(words) and len(found) < MOST_PAIRS:
+        word, i = words[i], i + 1
+        if not word.startswith("-") or len(word) < 2 or word[1].isdigit():
+            if first and not found and i <= 2:
+                found[first] = word
+            continue
+        name, has_value, given = word.lstrip("-").partition("=")
+        if not has_value and i < len(words) and not re.match(r"-{1,2}[A-Za-z]", words[i]):
+            given, has_value, i = words[i], "=", i + 1
+        found[name.replace("-", "_")] = _flag_value(given) if has_value else True
+    return found
+
+
+def _flag_value(text: str) -> Value:
+    """A flag's value; `32k` is 32,000 and `32K` is 32,768, as vLLM reads them."""
+    if (match := re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([kKmMgG])", text)) is not None:
+        return int(float(match[1]) * _HUMAN[match[2]])
+    return value(text)

@@ -1,0 +1,138 @@
+"""`sheetgen size --from-log`: the prediction beside real logs, what they do not state, and what cannot be told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import sheetgen
+from sheetgen.cli import main
+
+LOGS = Path(__file__).parent.parent / "startup" / "logs"
+GIB = 2**30
+
+
+def answer(run: Any, log: str, *options: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run("size", "--from-log", LOGS / f"{log}.log", "--json", *options).output)
+    return found
+
+
+def test_a_log_that_states_its_figures(run) -> None:  # type: ignore[no-untyped-def]
+    found = answer(run, "vllm-0.31.0")
+    assert found["inputs"]["model_id"] == "llama-3.1-8b" and found["inputs"]["max_model_len"] == 131072
+    sized = sheetgen.size(
+        model="llama-3.1-8b", gpu=found["inputs"]["gpu_id"], engine_version="0.31.0", gpu_memory_utilization=0.92,
+        max_model_len=131072, context_tokens=131072,
+    )  # fmt: skip
+    for name, predicted in found["predicted"].items():
+        if name != "n_gpu_blocks":
+            assert predicted == sized[name], name
+    assert found["measured"]["kv_pool_bytes_per_gpu"] == round(56.21 * GIB)
+    assert found["measured"]["kv_tokens"] == 460_496
+    for name, difference in found["difference"].items():
+        if difference is not None:
+            assert difference == pytest.approx(found["predicted"][name] - found["measured"][name])
+    assert abs(found["difference_percent"]["weights_bytes_per_gpu"]) < 1
+    assert "tensor_parallel_size is not in the log; 1 was taken." in found["not_stated"]
+    assert found["not_stated"][0].startswith("gpu is not in the log; nvidia-a100-sxm4-80gb was taken by its memory")
+    assert found["evidence"]["kv_tokens"]["line_number"] == 10
+
+
+def test_in_words(run) -> None:  # type: ignore[no-untyped-def]
+    text = run("size", "--from-log", LOGS / "vllm-0.10.2.log").output
+    assert "vLLM 0.10.2: qwen3-next-80b-a3b on 2x nvidia-h200-sxm5-141gb (TP 2)" in text
+    row = next(line for line in text.splitlines() if line.startswith("  weights"))
+    assert "74.28 GiB" in row and row.endswith("%")
+    assert "max_num_seqs is not in the log" in text and "gpu is not in the log" not in text
+
+
+def test_options_win_over_the_log(run) -> None:  # type: ignore[no-untyped-def]
+    found = answer(run, "vllm-0.31.0", "--gpu", "h200", "--model", "70b", "--tensor-parallel-size", "2")
+    assert (found["inputs"]["gpu_id"], found["inputs"]["model_id"]) == ("nvidia-h200-sxm5-141gb", "llama-3.1-70b")
+    assert found["inputs"]["tensor_parallel_size"] == 2
+    assert not any(line.startswith(("gpu", "tensor_parallel")) for line in found["not_stated"])
+
+
+def test_what_cannot_be_told_is_asked_for(run) -> None:  # type: ignore[no-untyped-def]
+    result = run("size", "--from-log", LOGS / "vllm-0.22.0.log")
+    assert result.exit_code == 1
+    assert result.output == "the log names no GPU and no total memory of one. Add --gpu NAME.\n"
+    result = run("size", "--from-log", LOGS / "vllm-0.6.4.log")
+    assert result.exit_code == 1 and "Add --model NAME." in result.output and len(result.output.splitlines()) == 1
+    assert run("size", "--from-log", LOGS / "vllm-0.22.0.log", "--gpu", "l40s").exit_code == 0
+
+
+@pytest.mark.parametrize("name", [file.stem for file in sorted(LOGS.glob("*.log"))])
+def test_every_log_prints_its_figures(name: str, run) -> None:  # type: ignore[no-untyped-def]
+    options = ("--model", "8b", "--gpu", "h100")
+    result = run("size", "--from-log", LOGS / f"{name}.log", *options)
+    assert (result.exit_code == 0 and "KV tokens" in result.output and result.output.isascii()) or "–" in result.output
+    found = answer(run, name, *options)
+    assert set(found) >= {"inputs", "predicted", "measured", "difference", "not_stated"}
+    assert set(found["predicted"]) == set(found["measured"]) == set(found["difference"])
+
+
+def test_an_engine_without_accounting_still_shows_what_was_measured(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    log = tmp_path / "log"
+    text = (LOGS / "vllm-0.31.0.log").read_text(encoding="utf-8")
+    log.write_text(text, encoding="utf-8")
+    result = run("size", "--from-log", log, "--engine", "my-engine", "--gpu", "h100")
+    assert result.exit_code == 0 and "no prediction: engine 'my-engine' has no memory accounting" in result.output
+    assert "460,496" in result.output
+
+
+def test_stdin_and_gzip() -> None:
+    data = (LOGS / "vllm-0.31.0.log").read_bytes()
+    runs = [
+        CliRunner().invoke(main, ["size", "--from-log", "-", "--json"], input=sent)
+        for sent in (data, gzip.compress(data, mtime=0))
+    ]
+    assert runs[0].exit_code == 0 and runs[0].output == runs[1].output
+
+
+def test_no_log_text_is_looked_for_on_disk(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "secret").mkdir()
+    (here / "secret" / "config.json").write_text("{}")
+    log = here / "log"
+    for name in ("secret", "./secret", "../secret/x.json", "/etc/passwd", "~/x", "a\\b"):
+        log.write_text(
+            f"INFO non-default args: {{'model': '{name}'}}\nFree memory on device (1.0/79.25 GiB) on startup."
+        )
+        result = run("size", "--from-log", log)
+        assert (result.exit_code == 1 and "not in the catalogs. Add --model NAME." in result.output) or (
+            "does not say which model" in result.output
+        )
+
+
+def test_no_log_text_commands_the_terminal(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    log = here / "log"
+    log.write_bytes(b"INFO non-default args: {'model': 'x\x1b[31my\x07\xe2\x80\xaez'}\nModel loading took 1.0 GiB\n")
+    for options in ((), ("--model", "8b", "--gpu", "h100"), ("--model", "8b", "--gpu", "h100", "--json")):
+        output = run("size", "--from-log", log, *options).output
+        assert all(c.isprintable() or c == "\n" for c in output)
+
+
+def test_absurd_arguments_do_not_hide_what_was_measured(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    log = here / "log"
+    log.write_text(
+        "non-default args: {'model': 'llama-3.1-8b', 'tensor_parallel_size': 7}\nGPU KV cache size: 5 tokens"
+    )
+    result = run("size", "--from-log", log, "--gpu", "h100")
+    assert result.exit_code == 0 and "no prediction: tensor_parallel_size is 7" in result.output
+
+
+@pytest.mark.parametrize("data", [b"", b"\0\1\2", b"hello\n" * 100, b"{" * 10000])
+def test_no_log_at_all(data: bytes, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "log").write_bytes(data)
+    result = run("size", "--from-log", "log")
+    assert result.exit_code == 1 and len(result.output.splitlines()) == 1 and "log: no line of a start" in result.output
+
+
+def test_usage(run) -> None:  # type: ignore[no-untyped-def]
+    assert run("size", "--from-log", "a", "--batch", "b").exit_code == 2
+    assert run("size", "--from-log", "nothing.log").exit_code == 1
