@@ -40,6 +40,7 @@ SHARD: tuple[Formula, ...] = (
     kv_blocks.windowed_block_tokens,
     kv_blocks.kv_block_bytes,
     weights.copied_kv_weights_bytes,
+    weights.tensor_rounding_bytes,
     weights.layer_bytes_per_gpu,
     parallelism.paid_layer_bytes,
 )

@@ -136,6 +136,12 @@ def layer_weights(model: str, dtype: str, tp: int) -> tuple[Fraction, list[int],
     twice_bytes = twice * int(entry["hidden_size"]) * Fraction(linear)
     absorbed = sum(int(g["n_layers"]) * int(g.get("absorbed_elements", 0)) for g in entry["attention"])
     rank = (weights(model, dtype) - sum(ends) - copied + twice_bytes + absorbed * other) / tp + copied
+    if entry.get("experts") in (None, "null") and entry.get("intermediate_size") not in (None, "null"):
+        down = int(entry["hidden_size"]) * int(entry["intermediate_size"]) * Fraction(linear) / tp
+        up = down * (1 if entry.get("gated_ffn") == "false" else 2)
+        for tensor in (down, up):  # torch rounds large tensors up to 2 MiB, unless more than half of it is left
+            rest = math.ceil(tensor / 2**21) * 2**21 - tensor
+            rank += int(entry["n_layers"]) * (rest if tensor >= 10 * 2**20 and rest <= 2**20 else 0)
     return rank, ends, int(entry.get("rope_table_elements", 0)) * other
 
 
@@ -152,7 +158,7 @@ def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int) -> tuple
     matrices = 2 if entry.get("gated_ffn") == "false" else 3
     sampler = seqs * vocab * (other + 12) + vocab * 528 + (batched + seqs) * hidden * other
     wide = Fraction((matrices * other + copy) * number("intermediate_size")) / tp
-    forward = batched * (wide + Fraction(15, 4) * hidden * other)
+    forward = batched * (wide + Fraction(395, 100) * hidden * other)
     peak = max(Fraction(sampler), forward) + round(Fraction(4, 100) * GIB)
     if entry.get("experts") not in (None, "null"):
         own = Fraction(number("moe_intermediate_size") or number("intermediate_size"), tp)

@@ -94,6 +94,8 @@ class VersionChange(Entry):
     batch_defaults: Many[BatchDefault] | None = None
     sampler_bytes_per_logit: BytesEach | None = None
     sampler_bytes_per_vocabulary_entry: BytesEach | None = None
+    expert_workspace_share: Annotated[float, Field(ge=0, le=10)] | None = None
+    state_blocks: Annotated[int, Field(ge=1, le=8)] | None = None
     non_torch_gib: NonTorch | None = None
     cuda_graph_gib: Gib | None = None
     graphs_in_budget: bool | None = None
@@ -110,7 +112,9 @@ class Engine(Entry):
 
     The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
     of what is free after the bills, so each bill takes the same share of the budget. `frees_windows`: whether
-    windowed layers give back what has left their window (vLLM's hybrid KV manager).
+    windowed layers give back what has left their window (vLLM's hybrid KV manager). `state_blocks`: blocks that
+    admission charges each group of recurrent layers. Tensors of large_allocation_bytes and more take whole
+    steps of allocation_step_bytes (both torch's own).
     """
 
     engine: Id
@@ -131,6 +135,8 @@ class Engine(Entry):
     forward_hidden_copies: Annotated[float, Field(ge=0, le=100)]
     expert_workspace_share: Annotated[float, Field(ge=0, le=10)]
     matmul_workspace_gib: Gib
+    allocation_step_bytes: Number = 2 * 2**20
+    large_allocation_bytes: Number = 10 * 2**20
     activation_source: Text
     non_torch_gib: NonTorch
     non_torch_source: Text
@@ -138,6 +144,7 @@ class Engine(Entry):
     cuda_graph_source: Text
     group_stretch: Annotated[float, Field(ge=1, le=100)]
     frees_windows: bool = True
+    state_blocks: Annotated[int, Field(ge=1, le=8)] = 1
     in_flight_batches: Annotated[int, Field(ge=1, le=8)]
     tokens_by_concurrency: bool
     graphs_in_budget: bool

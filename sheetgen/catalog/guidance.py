@@ -18,6 +18,9 @@ from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 Direction = Literal["raise", "lower", "set", "unset", "free"]
+Setting = Literal[
+    "gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "kv_cache_dtype", "weight_dtype", "cuda_graphs"
+]
 LABELS = (
     "startup_weights_do_not_fit",
     "startup_kv_pool_too_small",
@@ -62,13 +65,18 @@ EngineFlags = dict[Id, Flag]
 class Fix(Entry):
     """One change: the flag of each engine that has one, which way to turn it, why, and what it costs.
 
-    `set` without a value is a switch that is turned on.
+    `set` without a value is a switch that is turned on. `setting` is what it turns in the words of the sheet, by
+    which a value is known to be met already; `values` are those of engines that name them otherwise. `engines` are
+    those that it is for, where it is not for all.
     """
 
     what: Label
     flags: EngineFlags = Field(default_factory=dict)
+    setting: Setting | None = None
+    engines: Many[Id] = ()
     direction: Direction
     value: Label | None = None
+    values: dict[Id, Label] = Field(default_factory=dict)
     reason: Text
     cost: Text
 
@@ -80,18 +88,39 @@ class Source(Entry):
     url: Text
 
 
+class OwnWords(Entry):
+    """What one engine has better words for than those said of all: its own message, its own flags."""
+
+    looks_like: Label | None = None
+    symptom: Text | None = None
+    leave_alone: Text | None = None
+
+
 class Fingerprint(Entry):
-    """Where a deployment dies, how its log looks, which memory bill overran, and the fixes in their order."""
+    """Where a deployment dies, how its log looks, which memory bill overran, and the fixes in their order.
+
+    Without looks_like the log is known only by an engine's own message.
+    """
 
     label: Annotated[str, AfterValidator(_label)]
     where: Label
     bill: Label
-    looks_like: Label
+    looks_like: Label | None = None
     symptom: Text
+    own: dict[Id, OwnWords] = Field(default_factory=dict)
     log_lines: dict[Id, Many[Line]]
     fixes: Annotated[tuple[Fix, ...], Field(strict=False, min_length=1)]
     leave_alone: Text | None = None
     sources: Annotated[tuple[Source, ...], Field(strict=False, min_length=1)]
+
+    def words(self, engine: str) -> OwnWords:
+        """What is said of it for an engine: its own words where it has some, else those for all."""
+        own = self.own.get(engine, OwnWords())
+        return OwnWords(
+            looks_like=own.looks_like or self.looks_like,
+            symptom=own.symptom or self.symptom,
+            leave_alone=own.leave_alone or self.leave_alone,
+        )
 
 
 class FingerprintFile(Entry):
@@ -110,6 +139,7 @@ class Assumption(Entry):
     """One judgement: its value, its unit, why, and where it is from.
 
     `sentence` says it on the page, with {value} for the value in use; none where the page need not say it.
+    `flags` are what the engines call it.
     """
 
     id: Id
@@ -118,6 +148,7 @@ class Assumption(Entry):
     reason: Text
     source: Text
     sentence: Text | None = None
+    flags: EngineFlags = Field(default_factory=dict)
 
 
 class AssumptionFile(Entry):
@@ -141,6 +172,11 @@ def assumptions(catalog: Catalog) -> dict[str, Assumption]:
     """Every assumption by its id, in the order of the page."""
     found = validate(catalog.read_document("assumptions.yaml"), AssumptionFile).assumptions
     return {one.id: one for one in found}
+
+
+def bare(flag: str) -> str:
+    """A flag as the engine's Python has it, which does not break at a line's end: max_model_len."""
+    return flag.lstrip("-").replace("-", "_") if flag.startswith("--") else flag
 
 
 def number(known: dict[str, Assumption], name: str) -> float:

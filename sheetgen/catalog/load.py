@@ -46,6 +46,7 @@ class Catalog:
 
     def __init__(self, *extra: str | Path, base: str | Path | None = None) -> None:
         root = Path(base) if base is not None else default_folder()
+        self._imported: dict[str, Document] = {}
         self.folders = [Folder(root, "catalogs" if base is None else str(base), has_index=True)]
         for folder in extra:
             if not Path(folder).is_dir():
@@ -60,6 +61,8 @@ class Catalog:
     def resolve_model(self, name: str) -> tuple[Model, str | None]:
         """The model that `name` means, and the weight dtype if the name says one."""
         low = name.strip().lower()
+        if low not in self._names("models") and is_path(name):
+            return self._import(name), None
         for key in dict.fromkeys((low, stem(low))):
             if found := self._names("models").get(key):
                 return self._named(name, low, found)
@@ -67,12 +70,18 @@ class Catalog:
             for key in dict.fromkeys((shorter[0], stem(shorter[0]))):
                 if found := self._names("models").get(key):
                     return self._named(name, shorter[0], found)[0], shorter[1]
-        if is_path(name):
-            raise CatalogError(
-                f"model {shown(name)!r} is a path, and models are not read from files yet. "
-                "Use a name of `sheetgen list models`, or add a file with --catalogs."
-            )
         raise self._unknown("model", name, low, self._names("models"))
+
+    def has_model(self, model_id: str) -> bool:
+        return model_id in self._ids("models")
+
+    def _import(self, path: str) -> Model:
+        """A Hugging Face config of the user's own; `read_document` then has its entry too."""
+        from sheetgen.catalog.huggingface import import_file
+
+        model, where = import_file(path)
+        self._imported[f"models/{model.id}.yaml"] = Document(where, model.model_dump(mode="json"), {})
+        return model
 
     def _named(self, name: str, key: str, found: str) -> tuple[Model, str | None]:
         if " " in found:
@@ -159,7 +168,9 @@ class Catalog:
     # Files
 
     def read_document(self, relative: str) -> Document:
-        """A file of the last folder that has it, with the lines of its fields."""
+        """A file of the last folder that has it, with the lines of its fields; an imported model by its id."""
+        if relative in self._imported:
+            return self._imported[relative]
         for folder in reversed(self.folders):
             if folder.has(relative):
                 return folder.document(relative)
@@ -182,6 +193,8 @@ class Catalog:
             for path in sorted(folder.path.rglob("*.yaml")):
                 data = path.read_bytes()
                 digest.update(f"{path.relative_to(folder.path).as_posix()}\0{len(data)}\0".encode() + data)
+        for relative, document in sorted(self._imported.items()):
+            digest.update(f"{relative}\0{document.data}\0".encode())
         return digest.hexdigest()
 
     # Inner parts

@@ -46,7 +46,12 @@ class Document:
     lines: dict[Loc, int] = field(repr=False)
 
     def at(self, loc: Loc) -> str:
-        """`file:line` of a field; of what holds it where the field itself is not in the file."""
+        """`file:line` of a field; of what holds it where the field itself is not in the file.
+
+        The file alone where no lines are known, as of an imported config.
+        """
+        if not self.lines:
+            return self.where
         while loc and loc not in self.lines:
             loc = loc[:-1]
         return f"{self.where}:{self.lines.get(loc, 1)}"

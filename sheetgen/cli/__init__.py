@@ -12,6 +12,7 @@ import click
 
 from sheetgen import __version__
 from sheetgen.cli.build import build
+from sheetgen.cli.catalog import catalog
 from sheetgen.cli.check import check
 from sheetgen.cli.explain import explain
 from sheetgen.cli.listing import list_entries
@@ -90,5 +91,5 @@ def main() -> None:
     """
 
 
-for command in (build, recommend, size, explain, list_entries, show, check):
+for command in (build, recommend, size, explain, list_entries, show, check, catalog):
     main.add_command(command)

@@ -18,6 +18,12 @@ PER_GPU = (
     ("CUDA graphs", "cuda_graph_bytes_per_gpu"),
     ("left for the KV pool", "kv_pool_bytes_per_gpu"),
 )
+BAND_WORDS = {
+    "calibrated": "Four of five measured runs on this GPU and engine version lay within such bands, each predicted\n"
+    "by constants that were set without its model (docs/fidelity.md).",
+    "other": "Four of five public logs of other GPUs and engine versions lay within such bands; this GPU and\n"
+    "version are not among the runs that the constants were set on (docs/fidelity.md).",
+}
 WHOLE = (
     ("weights", "weights_bytes"),
     ("KV per token", "kv_bytes_per_token"),
@@ -50,26 +56,28 @@ def bills(sized: Sized) -> str:
         "",
     ]
     inside = bool(numbers["graphs_in_budget"])
-    rows = [("EACH GPU", "GiB", "bytes")]
+    scope = answer["band_scope"]
+    rows: list[tuple[str, ...]] = [("EACH GPU", "GiB", "bytes", "80 % band, GiB" if scope else "")]
     rows += [
-        _row("  " + label + _remark(name, numbers, inside), numbers[name])
+        _row("  " + label + _remark(name, numbers, inside), numbers[name], _band(name, answer))
         for label, name in PER_GPU
         if name != "draft_weights_bytes_per_gpu" or numbers[name]
     ]
-    rows += [("", "", ""), ("THE REPLICA, BEFORE DIVISION", "GiB", "bytes")]
+    rows += [("", "", "", ""), ("THE REPLICA, BEFORE DIVISION", "GiB", "bytes", "")]
     rows += [
         _row("  " + label, numbers[name])
         for label, name in WHOLE
         if name != "state_bytes_per_sequence" or numbers[name]
     ]
-    return "\n".join(head) + "\n" + table(*_split(rows), right=(1, 2)) + "\n\n" + _limits(answer)
+    bands = f"\n{BAND_WORDS[scope]}\n" if scope else ""
+    return "\n".join(head) + "\n" + table(*_split(rows), right=(1, 2)) + "\n" + bands + "\n" + _limits(answer)
 
 
 def _numbers(answer: dict[str, Any]) -> dict[str, float]:
     return {k: v for k, v in answer.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
 
 
-def _split(rows: list[tuple[str, str, str]]) -> tuple[tuple[str, str, str], list[tuple[str, str, str]]]:
+def _split(rows: list[tuple[str, ...]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     return rows[0], rows[1:]
 
 
@@ -81,9 +89,15 @@ def _remark(name: str, numbers: dict[str, float], inside: bool) -> str:
     return ""
 
 
-def _row(label: str, count: float) -> tuple[str, str, str]:
+def _row(label: str, count: float, band: str = "") -> tuple[str, ...]:
     gib = count / GIB
-    return label, f"{gib:,.2f}" if gib >= 0.01 or count == 0 else f"{gib:.6f}", f"{count:,.0f}"
+    return label, f"{gib:,.2f}" if gib >= 0.01 or count == 0 else f"{gib:.6f}", f"{count:,.0f}", band
+
+
+def _band(name: str, answer: dict[str, Any]) -> str:
+    """Both ends of a figure's error band, where one is known."""
+    low, high = answer.get(f"{name}_low"), answer.get(f"{name}_high")
+    return "" if low is None or high is None else f"{low / GIB:,.2f} to {high / GIB:,.2f}"
 
 
 def _limits(answer: dict[str, Any]) -> str:

@@ -32,7 +32,7 @@ POOL = (
 )
 
 
-_WEIGHTS = ("copied_kv_weights_bytes", "layer_bytes_per_gpu", "paid_layer_bytes")
+_WEIGHTS = ("copied_kv_weights_bytes", "tensor_rounding_bytes", "layer_bytes_per_gpu", "paid_layer_bytes")
 
 
 def solve(question: Question) -> Solution:

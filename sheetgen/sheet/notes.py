@@ -6,7 +6,8 @@ import datetime
 import re
 from collections.abc import Iterator
 
-from sheetgen.catalog.guidance import Assumption
+from sheetgen.catalog.engines import Engine
+from sheetgen.catalog.guidance import Assumption, bare
 from sheetgen.recommend import Solution
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.answers import used_for, used_instances
@@ -88,22 +89,17 @@ def assumption_lines(question: Question, known: dict[str, Assumption]) -> Iterat
     settings, engine = question.settings, question.engine
     blocks = f"paged in blocks of {settings.block_size}"
     cache = "reserved at max_model_len" if settings.kv_reserved else blocks
-    used = TWO_DECIMALS.text(settings.gpu_memory_utilization)
-    yield (
-        f"{engine.name} {engine.default_version}, gpu_memory_utilization {used}, KV cache {cache}, "
-        "default batch limits."
-    )
-    apart = engine.non_torch_gib
-    yield (
-        f"Activations from shapes (sampler: {plain(engine.sampler_bytes_per_logit)} B a logit beside the logits); "
-        f"outside torch {plain(apart.tp1)} to {plain(apart.tp8)} GiB, "
-        f"CUDA graphs {plain(engine.cuda_graph_gib)} GiB a GPU."
-    )
+    share_known = known.get("gpu_memory_utilization")
+    flag = share_known.flags.get(engine.engine) if share_known else None
+    used = f"{bare(flag) if flag else 'share of GPU memory'} {TWO_DECIMALS.text(settings.gpu_memory_utilization)}"
+    yield f"{engine.name} {engine.default_version}, {used}, KV cache {cache}, default batch limits."
+    yield _constants(engine)
     yield "GPU memory is what the engine sees. Memory decides; speed is not sized."
     less = sorted({-b.low for b in engine.bands if b.figure == "kv_pool"})
     if less:
+        smaller = " to ".join(plain(round(one, 2)) for one in less)
         yield (
-            f"Surely free: counted with a KV pool {' to '.join(plain(round(one, 2)) for one in less)} GiB a GPU smaller: "
+            f"Surely free: counted with a KV pool {smaller} GiB a GPU smaller: "
             "the low end of the 80% band of prediction errors."
         )
     for one in known.values():
@@ -115,6 +111,18 @@ def assumption_lines(question: Question, known: dict[str, Assumption]) -> Iterat
     kinds = sorted({c.price_kind for c in question.candidates if c.price_kind})
     if settings.purchase.startswith("reserved") and kinds:
         yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."
+
+
+def _constants(engine: Engine) -> str:
+    """The engine's constants beside the shapes; what it does not have is not said."""
+    logit, apart, graphs = engine.sampler_bytes_per_logit, engine.non_torch_gib, engine.cuda_graph_gib
+    shapes = "Activations from shapes"
+    if logit:
+        shapes += f" (sampler: {plain(logit)} B a logit beside the logits)"
+    ends = " to ".join(dict.fromkeys((plain(apart.tp1), plain(apart.tp8))))
+    fixed = [f"outside torch {ends} GiB"] if max(apart.tp1, apart.tp8) else []
+    fixed += [f"CUDA graphs {plain(graphs)} GiB"] if graphs else []
+    return f"{shapes}; {', '.join(fixed)} a GPU." if fixed else f"{shapes}."
 
 
 def _value(one: Assumption, settings: object) -> str:

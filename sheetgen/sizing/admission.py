@@ -59,11 +59,12 @@ def kv_blocks_per_sequence(
     n_growing_groups: Any,
     n_windowed_groups: Any,
     n_state_groups: Any,
+    state_blocks: Any,
 ) -> Any:
     """Blocks that admission charges one sequence, over all KV groups.
 
     Growing groups take whole blocks of the context; sliding windows one block more than their tokens;
-    a state takes one block.
+    a state takes one block, or two in releases that align states with the prefix cache.
 
     Source: reference engine_rules.md (admission rule), models.md section 4.
     """
@@ -71,7 +72,7 @@ def kv_blocks_per_sequence(
     return (
         n_growing_groups * round_up(charged_tokens / growing_block_tokens)
         + n_windowed_groups * (round_up(windowed_tokens / windowed_block_tokens) + spare)
-        + n_state_groups
+        + n_state_groups * state_blocks
     )
 
 
@@ -88,6 +89,7 @@ def charge_bytes(
     n_growing_groups: Any,
     n_windowed_groups: Any,
     n_state_groups: Any,
+    state_blocks: Any,
     kv_block_bytes: Any,
 ) -> Any:
     """What admission charges one sequence on one rank, in bytes, before pipeline stages divide it.
@@ -112,6 +114,7 @@ def charge_bytes(
         n_growing_groups,
         n_windowed_groups,
         n_state_groups,
+        state_blocks,
     )
     return blocks * kv_block_bytes
 

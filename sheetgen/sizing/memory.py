@@ -110,7 +110,7 @@ def at_band_end(predicted_bytes: Any, error_bytes: Any) -> Any:
 
     Source: cross-validated runs (docs/fidelity.md); catalogs/engines, bands.
     """
-    return largest(0, predicted_bytes + error_bytes)
+    return round_down(largest(0, predicted_bytes + error_bytes))
 
 
 @formula("KV blocks in the pool")

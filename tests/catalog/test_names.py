@@ -71,8 +71,8 @@ def test_resolved(catalog: Catalog, line: str) -> None:
         ("qwen3", ["qwen3-8b", "and others"]),
         ("falcon-40", ["Did you mean falcon-40b?"]),
         ("zzzz", ["is not in the catalogs", "sheetgen list models"]),
-        ("my/config.json", ["is a path"]),
-        ("./model", ["is a path"]),
+        ("my/config.json", ["my/config.json: cannot be read (No such file or directory)"]),
+        ("./model", ["./model: cannot be read (No such file or directory)"]),
         ("", ["is not in the catalogs"]),
         ("x" * 10_000, ["is not in the catalogs", "…"]),
         ("a\x00b\x1b[31m", ["\\x00", "\\x1b"]),
@@ -91,7 +91,7 @@ def test_a_folder_with_a_config_is_a_path(catalog: Catalog, tmp_path: Path, monk
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CatalogError, match="is a path"):
+    with pytest.raises(CatalogError, match=r"mine/config\.json: model_type is missing"):
         catalog.model("mine")
 
 

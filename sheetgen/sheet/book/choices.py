@@ -27,11 +27,11 @@ from sheetgen.sheet.book.words import (
     fit_word,
     hardware_words,
     headroom,
-    sure_headroom,
     in_unit,
     n_gpus,
     room_words,
     runner_up_words,
+    sure_headroom,
 )
 from sheetgen.sheet.model import Found, Range, Ref, Source, index, pick
 from sheetgen.sizing import admission, kv_blocks, memory, parallelism

@@ -291,6 +291,8 @@ _ENGINE = (
      "Fitted on runs whose forward pass is the peak."),
     ("expert_workspace_share", "Share of the experts' workspace held", TWO_DECIMALS, "", "1: both buffers."),
     ("matmul_workspace_bytes", "Matrix multiplication's workspace", WHOLE, "bytes", "cuBLAS, and small buffers."),
+    ("allocation_step_bytes", "Allocation step of large tensors", WHOLE, "bytes", "torch's own."),
+    ("large_allocation_bytes", "A tensor is large from", WHOLE, "bytes", "torch's own."),
 )  # fmt: skip
 _ENGINE_SOURCES = {"context_bytes": "budget_source", "sampler_bytes_per_logit": "activation_source"}
 
@@ -340,6 +342,15 @@ def _constants(page: InputsSheet) -> None:
         "",
         "Tokens in flight that a window is charged; 2 in releases with asynchronous scheduling.",
         whole("Batches", 1, 8),
+    )
+    page.put(
+        "state_blocks",
+        "Blocks of a recurrent group",
+        columns["state_blocks"],
+        PLAIN,
+        "blocks",
+        "Charged to each sequence; 2 in releases that align states with the prefix cache.",
+        whole("Blocks", 1, 8),
     )
     page.put(
         "group_stretch",

@@ -1,0 +1,197 @@
+"""A Hugging Face config as an entry of the catalog: every part counted, every layer's cache by kind."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from sheetgen.catalog.huggingface.decoder import Decoder, plain_decoder
+from sheetgen.catalog.huggingface.draft import eagle3, is_eagle3
+from sheetgen.catalog.huggingface.encoder import largest_item
+from sheetgen.catalog.huggingface.families import FAMILIES, WRAPPERS
+from sheetgen.catalog.huggingface.family import Family
+from sheetgen.catalog.huggingface.fields import Fields
+from sheetgen.catalog.huggingface.mtp import with_mtp
+from sheetgen.catalog.huggingface.quantization import precision_of
+from sheetgen.catalog.huggingface.rope import max_context, rope_tables
+from sheetgen.catalog.huggingface.special import BUILDERS
+from sheetgen.catalog.huggingface.tally import NOTHING
+from sheetgen.catalog.huggingface.vision import vision_params
+from sheetgen.catalog.model import Model
+from sheetgen.catalog.names import stem
+from sheetgen.catalog.reader import Document
+from sheetgen.catalog.validate import validate
+from sheetgen.errors import CatalogError, did_you_mean, shown
+
+
+def import_config(
+    config: Mapping[str, Any],
+    *,
+    name: str,
+    hf_id: str | None = None,
+    model_id: str | None = None,
+    source: str | None = None,
+    where: str = "config.json",
+) -> Model:
+    """The entry for a config; `where` is its name in messages.
+
+    Raises CatalogError with the key and the value of what cannot be read: nothing is guessed.
+    """
+    for key, value in (("name", name), ("hf_id", hf_id or ""), ("source", source or "")):
+        if not value.isprintable():
+            raise CatalogError(f"{where}: {key} {shown(value)!r} holds a control character. Take it out.")
+    outer = Fields(config, where)
+    text, family, tower = _language_model(outer)
+    decoder = _decoder(text, family)
+    precision = precision_of(outer, text)
+    vision, vision_notes = vision_params(outer, text, tower)
+    encoder, encoder_notes = largest_item(outer, tower)
+    groups = _groups(decoder)
+    dual = ["rope tables of dual chunk attention are not counted"] if text.raw("dual_chunk_attention_config") else []
+    notes = [*decoder.notes, *dual, *precision.notes, *vision_notes, *encoder_notes]
+    data: dict[str, Any] = {
+        "id": model_id or _id_of(hf_id or name),
+        "name": name,
+        "hf_id": hf_id,
+        "kind": decoder.kind,
+        "confidence": "sourced",
+        "source": source or f"config.json of {hf_id or name}",
+        "checked_on": _today(),
+        "n_layers": len(decoder.layers),
+        "hidden_size": text.count("hidden_size"),
+        "intermediate_size": max((layer.dense_width for layer in decoder.layers), default=0) or None,
+        "moe_intermediate_size": max((layer.moe_width for layer in decoder.layers), default=0) or None,
+        "n_heads": decoder.n_heads,
+        "vocab_size": text.count("vocab_size"),
+        "max_context_tokens": None if decoder.kind == "draft" else max_context(text),
+        "weight_dtype": precision.weights,
+        "kv_cache_dtype": precision.kv_cache,
+        "parallel_hybrid": decoder.parallel_hybrid,
+        "attention": groups,
+        "params": _params(decoder, vision, precision.left),
+        "experts": _experts(decoder),
+        "gated_ffn": family.gated,
+        "rope_table_elements": rope_tables(text, family, {g["kind"] for g in groups}),
+        "encoder": encoder,
+        "notes": notes,
+    }
+    return _validated(data, where)
+
+
+def _language_model(outer: Fields) -> tuple[Fields, Family, str]:
+    """The part of the config that shapes the language model, its family, and the tower beside it."""
+    model_type = outer.text("model_type")
+    if model_type not in WRAPPERS:
+        return _reading(outer, model_type), _family(outer, model_type), ""
+    key, tower = WRAPPERS[model_type]
+    if outer.raw(key) is None and outer.has("hidden_size"):  # older configs keep the language model outside
+        text, text_type = outer, f"{model_type}_text"
+    else:
+        text = outer.part(key)
+        text_type = text.text("model_type", f"{model_type}_text")
+        if text_type not in FAMILIES and f"{model_type}_text" in FAMILIES and text_type == model_type:
+            text_type = f"{model_type}_text"
+    family = _family(text, text_type)
+    merged = Fields(_with_outer(outer, text), outer.where, text.inside)
+    return merged.reading({**family.nested, **family.defaults}, family.rename), family, tower
+
+
+def _with_outer(outer: Fields, text: Fields) -> dict[str, Any]:
+    """A wrapper says for its language model whether the embedding is tied, where that does not say it."""
+    data = dict(text.data)
+    if text is not outer and data.get("tie_word_embeddings") is None and "tie_word_embeddings" in outer.data:
+        data["tie_word_embeddings"] = outer.data["tie_word_embeddings"]
+    return data
+
+
+def _family(f: Fields, model_type: str) -> Family:
+    if model_type in FAMILIES:
+        return FAMILIES[model_type]
+    known = sorted({*FAMILIES, *WRAPPERS})
+    why = ", and its own code (auto_map) is not run" if f.raw("auto_map") else ""
+    near = did_you_mean(model_type, known)
+    f.refuse(
+        "model_type",
+        f"is {shown(model_type)!r}, which sheetgen cannot count{why}.{near} It counts {', '.join(known)}.",
+    )
+
+
+def _reading(f: Fields, model_type: str) -> Fields:
+    family = _family(f, model_type)
+    return f.reading(family.defaults, family.rename)
+
+
+def _decoder(f: Fields, family: Family) -> Decoder:
+    if is_eagle3(f):
+        return eagle3(f, family)
+    decoder = BUILDERS[family.builder](f, family) if family.builder else plain_decoder(f, family)
+    return with_mtp(f, family, decoder)
+
+
+def _groups(decoder: Decoder) -> list[dict[str, Any]]:
+    """Equal layers together, in the order in which each kind first comes."""
+    counted: Counter[tuple[tuple[str, Any], ...]] = Counter()
+    for layer in decoder.layers:
+        for shape in layer.groups:
+            counted[tuple(shape.items())] += 1
+    return [{**dict(shape), "n_layers": n} for shape, n in counted.items()]
+
+
+def _params(decoder: Decoder, vision: int, left: frozenset[str]) -> dict[str, int]:
+    mixers = sum((layer.mixer for layer in decoder.layers), NOTHING)
+    body = sum((layer.body for layer in decoder.layers), NOTHING) + decoder.rest
+    routed = sum(layer.routed for layer in decoder.layers)
+    text = decoder.embedding + body.total + routed + decoder.lm_head + decoder.per_layer_embedding
+    n, top_k, _ = decoder.experts or (1, 1, 0)
+    unquantized = body.unquantized
+    if "attention" in left:
+        unquantized += mixers.total - mixers.unquantized
+    if "ffn" in left:
+        unquantized += body.total - mixers.total - (body.unquantized - mixers.unquantized)
+    return {
+        "total": text + vision,
+        "embedding": decoder.embedding,
+        "body": body.total,
+        "routed_experts": routed,
+        "lm_head": decoder.lm_head,
+        "vision": vision,
+        "per_layer_embedding": decoder.per_layer_embedding,
+        "mtp_extra": decoder.mtp_extra,
+        "copied": body.copied,
+        "unquantized": unquantized,
+        "active": text - routed + routed * top_k // n,
+    }
+
+
+def _experts(decoder: Decoder) -> dict[str, int] | None:
+    if decoder.experts is None:
+        return None
+    n, top_k, shared = decoder.experts
+    return {"n": n, "top_k": top_k, "shared": shared}
+
+
+def _id_of(name: str) -> str:
+    """A catalog id from a name: what an id may not hold becomes a dash."""
+    plain = re.sub(r"[^a-z0-9._-]+", "-", stem(name))
+    return re.sub(r"\.{2,}", ".", plain).strip("-._")[:100] or "model"
+
+
+def _today() -> str:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = (
+        datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
+        if epoch.isdigit()
+        else datetime.datetime.now(datetime.UTC)
+    )
+    return moment.date().isoformat()
+
+
+def _validated(data: dict[str, Any], where: str) -> Model:
+    try:
+        return validate(Document(where, data, {(): 1}), Model)
+    except CatalogError as error:
+        raise CatalogError(*(p.replace(f"{where}:1: ", f"{where}: ", 1) for p in error.problems)) from None

@@ -1,0 +1,151 @@
+"""The fields of a config, asked for by name and kind; what is not there or not so is named, never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from sheetgen.errors import CatalogError, did_you_mean, shown
+
+MAX_COUNT = 10**9  # widths, vocabularies, contexts: nothing published is larger
+MAX_LAYERS = 2_000
+_NEEDED = object()
+
+
+class Fields:
+    """A mapping of the config with its place in the file, and what its class takes where a key is absent."""
+
+    def __init__(
+        self,
+        data: Mapping[str, Any],
+        where: str,
+        inside: str = "",
+        defaults: Mapping[str, Any] | None = None,
+        rename: Mapping[str, str] | None = None,
+    ) -> None:
+        self.data = data
+        self.where = where
+        self.inside = inside
+        self.defaults = defaults or {}
+        self.rename = rename or {}
+
+    def reading(self, defaults: Mapping[str, Any], rename: Mapping[str, str]) -> Fields:
+        """The same fields as a family reads them: its defaults, and its own names for common things."""
+        return Fields(self.data, self.where, self.inside, defaults, rename)
+
+    def raw(self, key: str) -> Any:
+        """The value as the file has it, else as the model's class has it; None where neither says anything."""
+        value = self.data.get(key)
+        if value is None and key in self.rename:
+            value = self.data
+            for step in self.rename[key].split("."):
+                value = value.get(step) if isinstance(value, Mapping) else None
+        if value is None and key not in self.data:
+            return self.defaults.get(key)
+        return value
+
+    def has(self, key: str) -> bool:
+        return self.raw(key) is not None
+
+    def first(self, *keys: str) -> str:
+        """The first of several spellings that is in the file; the first of all where none is."""
+        return next((key for key in keys if self.has(key)), keys[0])
+
+    def refuse(self, key: str, what: str) -> NoReturn:
+        name = key if key in self.data else self.rename.get(key, key)
+        raise CatalogError(f"{self.where}: {shown(self.inside + name, 120)} {what}")
+
+    def number(self, key: str, default: Any = _NEEDED, least: float = 0, most: float = MAX_COUNT) -> float:
+        value = self._given(key, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+            self.refuse(key, f"is {shown(value)!r}, but must be a number.")
+        if not least <= value <= most:
+            self.refuse(key, f"is {shown(value)}, but must be from {least:,} to {most:,}.")
+        return value
+
+    def count(self, key: str, default: Any = _NEEDED, least: int = 1, most: int = MAX_COUNT) -> int:
+        value = self._given(key, default)
+        if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_COUNT:
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.refuse(key, f"is {shown(value)!r}, but must be a whole number.")
+        if not least <= value <= most:
+            self.refuse(key, f"is {shown(value)}, but must be from {least:,} to {most:,}.")
+        return value
+
+    def count_or_zero(self, key: str, default: int = 0) -> int:
+        return self.count(key, default, least=0)
+
+    def layers(self, key: str = "num_hidden_layers") -> int:
+        return self.count(key, most=MAX_LAYERS)
+
+    def flag(self, key: str | bool, default: Any = _NEEDED) -> bool:
+        """A switch; a family that has it fixed says True or False instead of a key."""
+        if isinstance(key, bool):
+            return key
+        value = self._given(key, default)
+        if not isinstance(value, bool):
+            self.refuse(key, f"is {shown(value)!r}, but must be true or false.")
+        return value
+
+    def text(self, key: str, default: Any = _NEEDED) -> str:
+        value = self._given(key, default)
+        if not isinstance(value, str):
+            self.refuse(key, f"is {shown(value)!r}, but must be text.")
+        return value
+
+    def one_of(self, key: str, allowed: Mapping[str, str], default: Any = _NEEDED) -> str:
+        """What a word of a known set stands for."""
+        value = self.text(key, default)
+        if value not in allowed:
+            near = did_you_mean(value, allowed)
+            self.refuse(key, f"is {shown(value)!r}, but must be one of {', '.join(allowed)}.{near}")
+        return allowed[value]
+
+    def part(self, key: str, defaults: Mapping[str, Any] | None = None) -> Fields:
+        value = self._given(key, _NEEDED if defaults is None else {})
+        if not isinstance(value, Mapping):
+            self.refuse(key, f"is {shown(value)!r}, but must be a mapping of fields.")
+        return Fields(value, self.where, f"{self.inside}{key}.", defaults)
+
+    def parts(self, key: str, length: int) -> list[Fields]:
+        """A list with one mapping for every layer."""
+        items = self.items(key, length)
+        for i, item in enumerate(items):
+            if not isinstance(item, Mapping):
+                self.refuse(f"{key}[{i}]", f"is {shown(item)!r}, but must be a mapping of fields.")
+        return [Fields(item, self.where, f"{self.inside}{key}[{i}].") for i, item in enumerate(items)]
+
+    def items(self, key: str, length: int | None = None) -> list[Any]:
+        value = self._given(key, _NEEDED)
+        if not isinstance(value, (list, tuple)):
+            self.refuse(key, f"is {shown(value)!r}, but must be a list.")
+        if length is not None and len(value) != length:
+            self.refuse(key, f"has {len(value):,} items, but the model has {length:,} layers.")
+        return list(value)
+
+    def whole_numbers(self, key: str, length: int | None = None) -> list[int]:
+        items = self.items(key, length)
+        for i, item in enumerate(items):
+            if isinstance(item, bool) or not isinstance(item, int) or not 0 <= item <= MAX_COUNT:
+                self.refuse(f"{key}[{i}]", f"is {shown(item)!r}, but must be a whole number.")
+        return items
+
+    def words(self, key: str, allowed: Mapping[str, str], length: int | None = None) -> list[str]:
+        """A list of words of a known set, and what each stands for."""
+        out = []
+        for i, item in enumerate(self.items(key, length)):
+            if not isinstance(item, str) or item not in allowed:
+                near = did_you_mean(item, allowed) if isinstance(item, str) else ""
+                self.refuse(f"{key}[{i}]", f"is {shown(item)!r}, but must be one of {', '.join(allowed)}.{near}")
+            out.append(allowed[item])
+        return out
+
+    def _given(self, key: str, default: Any) -> Any:
+        value = self.raw(key)
+        if value is None:
+            value = default
+        if value is _NEEDED:
+            near = did_you_mean(key, [str(k) for k in self.data if k != key][:500])
+            self.refuse(key, f"is missing, and the model cannot be counted without it.{near}")
+        return value

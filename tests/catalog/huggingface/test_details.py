@@ -1,0 +1,198 @@
+"""Rope tables, images, copies and precision: what vLLM does with a config beside its parameters and cache."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from test_real_configs import FOLDER
+
+from sheetgen.catalog import Model
+from sheetgen.catalog.huggingface import import_config
+from sheetgen.errors import CatalogError
+
+SMALL: dict[str, Any] = {
+    "model_type": "qwen3_moe",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "moe_intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "num_experts": 8,
+    "num_experts_per_tok": 2,
+    "vocab_size": 100,
+    "max_position_embeddings": 4096,
+    "torch_dtype": "bfloat16",
+}
+
+
+def of(name: str) -> Model:
+    return import_config(json.loads((FOLDER / f"{name}.json").read_text()), name=name)
+
+
+def small(**change: Any) -> Model:
+    return import_config({**SMALL, **change}, name="small")
+
+
+@pytest.mark.parametrize(
+    ("name", "elements"),
+    [
+        ("llama-3.1-70b", 131072 * 128),  # llama3 scaling does not lengthen the table
+        ("qwen3-8b", 40960 * 128),
+        ("gemma-3-27b", 131072 * 128 + 131072 * 8 * 128),  # local, and global with linear scaling
+        ("gemma-4-31b", 262144 * 256 + 262144 * 512),  # local, and global over the whole head
+        ("qwen3-vl-8b", 4 * 262144 * 128),  # mrope
+        ("qwen3.6-27b", 4 * 262144 * 64),  # mrope over a quarter of the head
+        ("qwen3-next-80b-a3b", 262144 * 64),
+        ("deepseek-v3", 4096 * 40 * 64),
+        ("deepseek-v3.2", 2 * 4096 * 40 * 64),  # the indexer rotates in its own style
+        ("gpt-oss-120b", 4096 * 32 * 64),
+        ("phi-3.5-mini", (131072 + 4096) * 96),  # long and short
+        ("llama-4-scout-17b-16e", 10485760 * 128),
+        ("glm-4.5", 131072 * 64),
+        ("minimax-text-01", 10240000 * 64),
+        ("nvidia-nemotron-nano-9b-v2", 0),
+        ("ai21-jamba-1.5-mini", 0),
+        ("mpt-7b", 0),
+    ],
+)
+def test_rope_tables(name: str, elements: int) -> None:
+    assert of(name).rope_table_elements == elements
+
+
+@pytest.mark.parametrize(
+    ("scaling", "rows"),
+    [
+        (None, 4096),
+        ({}, 4096),
+        ({"rope_type": "default"}, 4096),
+        ({"type": "linear", "factor": 4}, 16384),
+        ({"type": "dynamic", "factor": 2.0}, 8192),
+        ({"type": "dynamic", "alpha": 1000.0}, 4096),
+        ({"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 2048}, 16384),
+        ({"rope_type": "yarn", "factor": 4.0}, 16384),
+        ({"rope_type": "longrope", "original_max_position_embeddings": 1024}, 5120),
+        ({"rope_type": "default", "mrope_section": [2, 3, 3]}, 16384),
+        ({"type": "mrope", "mrope_section": [2, 3, 3]}, 16384),
+    ],
+)
+def test_rope_types(scaling: dict[str, Any] | None, rows: int) -> None:
+    model = small(rope_scaling=scaling)
+    assert model.rope_table_elements == rows * 16
+    is_yarn = (scaling or {}).get("rope_type") == "yarn"
+    assert model.max_context_tokens == (16384 if is_yarn else 4096)
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens", "elements"),
+    [
+        ("gemma-3-27b", 256, 3 * 896 * 896),
+        ("gemma-3-4b", 256, 3 * 896 * 896),
+    ],
+)
+def test_the_largest_image(name: str, tokens: int, elements: int) -> None:
+    encoder = of(name).encoder
+    assert encoder is not None
+    assert (encoder.max_item_tokens, encoder.max_item_elements) == (tokens, elements)
+
+
+def test_images_of_other_towers() -> None:
+    text = {key: value for key, value in SMALL.items() if "exp" not in key} | {"model_type": "mistral"}
+    vision = {"model_type": "pixtral", "image_size": 1540, "patch_size": 14}
+    mistral = import_config(
+        {"model_type": "mistral3", "text_config": text, "vision_config": vision, "spatial_merge_size": 2}, name="x"
+    ).encoder
+    assert mistral is not None and (mistral.max_item_tokens, mistral.max_item_elements) == (55 * 55, 3 * 1540 * 1540)
+    clip = {"model_type": "clip_vision_model", "image_size": 336, "patch_size": 14}
+    llava = {"model_type": "llava_next", "text_config": text, "vision_config": clip}
+    tiles = import_config({**llava, "image_grid_pinpoints": [[336, 672], [672, 672]]}, name="x").encoder
+    assert tiles is not None and (tiles.max_item_tokens, tiles.max_item_elements) == (2928, 5 * 3 * 336 * 336)
+    unknown = of("qwen3-vl-8b")
+    assert unknown.encoder is None and any("largest image" in note for note in unknown.notes)
+
+
+def test_what_ranks_copy() -> None:
+    norms = 2 * (2 * 64 + 2 * 16) + 64
+    routers = 2 * 8 * 64
+    model = small()
+    assert model.params.copied == model.params.unquantized == norms + routers
+    with_bias = small(attention_bias=True).params
+    assert with_bias.copied == norms + routers + 2 * 64  # the output's bias is whole on every rank
+    assert with_bias.unquantized == norms + routers + 2 * (4 + 2 * 2) * 16 + 2 * 64
+    v3 = of("deepseek-v3").params
+    downs = 61 * (7168 * 1536 + 7168 * 576)
+    assert v3.copied == v3.unquantized + downs
+
+
+@pytest.mark.parametrize(
+    ("quantization", "weights", "kv"),
+    [
+        ({"quant_method": "fp8", "fmt": "e4m3"}, "fp8", "bf16"),
+        ({"quant_method": "mxfp4"}, "mxfp4", "bf16"),
+        ({"quant_method": "awq", "bits": 4}, "int4", "bf16"),
+        ({"quant_method": "awq", "w_bit": 4}, "int4", "bf16"),
+        ({"quant_method": "gptq", "bits": 8}, "int8", "bf16"),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "int8", "bf16"),
+        ({"quant_method": "modelopt", "quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}, "fp8", "fp8"),
+        ({"quant_algo": "NVFP4"}, "nvfp4", "bf16"),
+        ({"quant_method": "modelopt", "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}},
+         "nvfp4", "fp8"),
+    ],
+)  # fmt: skip
+def test_precision(quantization: dict[str, Any], weights: str, kv: str) -> None:
+    model = small(quantization_config=quantization)
+    assert (model.weight_dtype, model.kv_cache_dtype) == (weights, kv)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits", "form", "dtype"),
+    [
+        ("float", 8, "float-quantized", "fp8"),
+        ("int", 8, "int-quantized", "int8"),
+        ("int", 4, "pack-quantized", "int4"),
+        ("float", 4, "nvfp4-pack-quantized", "nvfp4"),
+        ("float", 4, "mxfp4-pack-quantized", "mxfp4"),
+    ],
+)
+def test_compressed_tensors(kind: str, bits: int, form: str, dtype: str) -> None:
+    group = {"targets": ["Linear"], "weights": {"type": kind, "num_bits": bits}}
+    quantization = {"quant_method": "compressed-tensors", "format": form, "config_groups": {"group_0": group}}
+    assert small(quantization_config=quantization).weight_dtype == dtype
+    assert small(compression_config=quantization).weight_dtype == dtype
+    other = {"targets": ["x"], "weights": {"type": "int", "num_bits": 4 if dtype != "int4" else 8}}
+    mixed = {**quantization, "config_groups": {"a": group, "b": other}}
+    with pytest.raises(CatalogError, match=r"mix .* import the unquantized config"):
+        small(quantization_config=mixed)
+
+
+def test_parts_that_a_quantization_leaves_alone() -> None:
+    plain = small().params
+    attention = small(quantization_config={"quant_method": "awq", "bits": 4, "modules_to_not_convert": ["self_attn"]})
+    weights = 2 * (64 * 64 * 2 + 2 * 64 * 32)
+    assert attention.params.unquantized == plain.unquantized + weights
+    everything = small(quantization_config={"quant_method": "mxfp4"}).params
+    assert everything.unquantized == everything.body
+    one_layer = {"quant_method": "awq", "bits": 4, "modules_to_not_convert": ["model.layers.0.self_attn"]}
+    assert small(quantization_config=one_layer).params.unquantized == plain.unquantized
+    bomb = {"quant_method": "awq", "bits": 4, "modules_to_not_convert": ["re:(a+)+$" * 1000]}
+    assert small(quantization_config=bomb).params.unquantized == plain.unquantized
+
+
+def test_layers_of_multi_token_prediction() -> None:
+    """Equal to published totals less the rest: GLM-4.6 but for 90 x 160 router biases, Qwen3.6 and Nemotron exactly."""
+    assert of("glm-4.6").params.mtp_extra == 3_988_084_032 - 90 * 160
+    assert of("qwen3.6-27b").params.mtp_extra == 424_699_392
+    assert of("nvidia-nemotron-3-super-120b-a12b-bf16").params.mtp_extra == 2_942_324_736
+    assert of("qwen3.6-27b").params.total == 27_356_728_560  # they are outside the total
+
+
+def test_multi_query_is_the_default_of_gpt_bigcode() -> None:
+    sizes = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128, "vocab_size": 100}
+    kv = {
+        model_type: import_config({"model_type": model_type, **sizes}, name="x").shape()["full_kv_heads"]
+        for model_type in ("gpt_bigcode", "gpt2")
+    }
+    assert kv == {"gpt_bigcode": 1, "gpt2": 4}

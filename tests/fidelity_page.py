@@ -1,0 +1,232 @@
+"""docs/fidelity.md: what tests/fidelity.py compared, as a short page."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+
+import pandas
+from fidelity import BYTES, FIGURES, TOKENS_WITHIN, Fidelity, bands, summary
+from fidelity_fit import shipped
+from measured_rows import DATA
+
+from sheetgen.units import GIB
+
+N_WORST = 5
+WORDS = ("Scope", "Why")  # columns of text
+SMALL = ("activations", "non-torch", "CUDA graphs")  # shares of little say little
+SCOPES = {"like": "vLLM 0.17 to 0.20 on H100, held out", "other": "all other logs"}
+
+
+def reasons() -> dict[str, str]:
+    """Why a row is off, by its id."""
+    with (DATA / "reasons.csv").open(encoding="utf-8", newline="") as file:
+        return {row["id"]: row["reason"] for row in csv.DictReader(file)}
+
+
+def worst(found: Fidelity) -> pandas.DataFrame:
+    """The rows whose pool is furthest off, as a share: of the runs (held out), then of the logs."""
+    parts = []
+    for lines in (found.held_out, found.pools):
+        pools = lines[lines["figure"] == "KV pool"]
+        parts.append(pools.loc[pools["relative"].abs().sort_values(ascending=False, kind="stable").index[:N_WORST]])
+    return pandas.concat(parts)
+
+
+def document(found: Fidelity) -> str:
+    lines = [
+        "# How near sheetgen comes to real engines",
+        "",
+        "What `sheetgen size` computes, beside what engines printed:",
+        f"{len(found.h100)} runs of vLLM on H100 that print every part, and {len(found.logs)} public start-up logs of",
+        "vLLM, SGLang and TensorRT-LLM. Held out: the runs of a model are predicted with constants fitted without it.",
+        "Errors are prediction less log; median and mean are of their size.",
+        "",
+        *_runs(found),
+        *_tokens(found),
+        *_pools(found),
+        *_worst(found),
+        *_fitted(found),
+        *_bands(found),
+        *_left_out(found),
+    ]
+    made = "Made by `python tests/fidelity.py` from tests/data/measured; held to the code by `tests/test_fidelity.py`."
+    return "\n".join([*lines, made]) + "\n"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    head = list(head)
+    rule = ["---" if i == 0 or name in WORDS else "---:" for i, name in enumerate(head)]
+    return [_line(head), _line(rule), *(_line(row) for row in rows), ""]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _percent(value: float, places: int = 2) -> str:
+    text = f"{100 * value:+.{places}f}"
+    return ("0" if float(text) == 0 else text) + " %"
+
+
+def _size(value: float) -> str:
+    return f"{100 * value:.2f} %"
+
+
+def _gib(value: float) -> str:
+    text = f"{value:+.2f}"
+    return ("0" if float(text) == 0 else text) + " GiB"
+
+
+def _summaries(name: str, errors: pandas.Series) -> list[str]:
+    s = summary(errors)
+    return [
+        name,
+        f"{s['n']:.0f}",
+        _percent(s["bias"]),
+        _size(s["median"]),
+        _size(s["mae"]),
+        _percent(s["worst"]),
+    ]
+
+
+def _runs(found: Fidelity) -> list[str]:
+    rows = []
+    for figure in FIGURES:
+        inside, outside = (x[x["figure"] == figure] for x in (found.in_sample, found.held_out))
+        s, gib = summary(outside["relative"]), summary(outside["error"])
+        shares = [_size(inside["relative"].abs().mean()), _size(s["mae"]), _size(s["median"])]
+        shares += [_percent(s["bias"]), _percent(s["worst"])]
+        sizes = [f"{inside['error'].abs().mean():.3f}", f"{gib['mae']:.3f}", _gib(gib["worst"])]
+        dashes = ["–"] * 5
+        rows.append(
+            [figure, *(dashes if figure in SMALL else shares), *(sizes if figure in BYTES else dashes[: len(sizes)])]
+        )
+    head = ("Figure", "Mean in-sample", "held out", "Median", "Bias", "Worst", "GiB in-sample", "held out", "Worst")
+    out = [f"## {len(found.h100)} runs of vLLM 0.19 on H100", "", *_table(head, rows)]
+    stages = found.smallest_stage
+    out += [
+        "The two runs with pipeline stages logged the activations and the pool of a stage without the output head;",
+        "they are compared with such a stage. Their tokens follow from the smallest stage, the one with the head: the",
+        "pool that those tokens take and the one predicted for that stage differ by "
+        + " and ".join(_percent(value) for value in stages["relative"])
+        + ".",
+        "",
+        "By model family, held out, KV pool:",
+        "",
+    ]
+    pools = found.held_out[found.held_out["figure"] == "KV pool"]
+    head = ("Family", "Rows", "Bias", "Median", "Mean", "Worst")
+    return [*out, *_table(head, (_summaries(name, part["relative"]) for name, part in pools.groupby("family")))]
+
+
+def _tokens(found: Fidelity) -> list[str]:
+    all_of, missed = found.tokens, found.misses
+    within = 1 - len(missed) / len(all_of)
+    head = ("Engine", "Rows", "Within 1 %", "Bias", "Median", "Worst")
+    rows = []
+    for name, part in all_of.groupby("system"):
+        s = summary(part["relative"])
+        near = (part["relative"].abs() <= TOKENS_WITHIN).sum()
+        rows.append([name, f"{s['n']:.0f}", f"{near}", _percent(s["bias"]), _size(s["median"]), _percent(s["worst"])])
+    why = reasons()
+    return [
+        "## Tokens from the logged pool",
+        "",
+        "From the pool that a log states, the tokens that sheetgen prints, by its rules of blocks and groups:",
+        f"{len(all_of)} logs, {within:.1%} of them within 1 %.",
+        "",
+        *_table(head, rows),
+        "A group of recurrent layers is counted here at two state blocks a sequence from 0.21 on (one before), and at",
+        "one more for each drafted token, whose convolution state is longer too: blocks of 1600, 2848 and 8432 tokens",
+        "in the logs say so to the token.",
+        "",
+        "Further off than 1 %:",
+        "",
+        *(f"- `{row.id}` ({_percent(row.relative, 1)}): {why.get(row.id, '')}" for row in missed.itertuples()),
+        "",
+    ]
+
+
+def _pools(found: Fidelity) -> list[str]:
+    lines = found.pools[found.pools["figure"] == "KV pool"]
+    head = ("Engine and version", "Rows", "Bias", "Median", "Mean", "Worst")
+    out = [
+        "## Pools of the public logs",
+        "",
+        "The whole way from arguments to pool, where utilization, GPU and model are known. What a log does not state",
+        "is the engine's default, also its version; what was assumed beyond that stands in",
+        "tests/data/measured/engine_logs_rows.csv. Some constants of other versions come from these logs, so this is",
+        "not held out.",
+        "",
+        *_table(head, (_summaries(name, part["relative"]) for name, part in lines.groupby("system"))),
+    ]
+    rows = (_summaries(name.removeprefix("nvidia-"), part["relative"]) for name, part in lines.groupby("gpu_id"))
+    out += _table(("GPU", *head[1:]), [*rows, _summaries("**all**", lines["relative"])])
+    parts = []
+    for figure in ("weights", "activations", "non-torch"):
+        part = found.pools[found.pools["figure"] == figure]
+        s = summary(part["error"])
+        parts.append([figure, f"{s['n']:.0f}", _gib(s["bias"]), f"{s['median']:.2f} GiB", _gib(s["worst"])])
+    return [*out, "Parts, where the log prints them:", "", *_table(("Part", "Rows", "Bias", "Median", "Worst"), parts)]
+
+
+def _worst(found: Fidelity) -> list[str]:
+    why = reasons()
+    rows = [
+        [f"`{row.id}`", _percent(row.relative, 1), _gib(row.error), why.get(row.id, "")]
+        for row in worst(found).itertuples()
+    ]
+    out = ["## The worst ten pools", "", "Five of the runs, held out, and five of the logs.", ""]
+    return [*out, *_table(("Row", "Error", "Error", "Why"), rows)]
+
+
+def _fitted(found: Fidelity) -> list[str]:
+    rows = [
+        [f"`{name}`", f"{value:g}", f"{found.constants[name]:.3f}"] for name, value in shipped(found.catalog).items()
+    ]
+    return [
+        "## What was fitted",
+        "",
+        f"Each is a median over models, from the {len(found.h100)} runs ({found.h100['model_id'].nunique()} models):",
+        "`matmul_workspace_gib` from text models whose peak is the sampler, `forward_hidden_copies` from runs whose",
+        "peak is the forward pass, `non_torch_gib` by TP. The rest follows from shapes. TP 8 was not measured.",
+        "",
+        *_table(("Constant (vLLM 0.17 to 0.20)", "Shipped", "Fit"), rows),
+    ]
+
+
+def _bands(found: Fidelity) -> list[str]:
+    out = [
+        "## Error bands",
+        "",
+        "Measured less predicted: the shortest interval with 80 % of the models, 75 % of the rows, and the prediction",
+        "itself.",
+        "",
+    ]
+    rows = [
+        [figure, SCOPES[scope], _end(figure, one.low), _end(figure, one.high), f"{one.n_rows}", f"{one.held:.0%}"]
+        for scope, by_figure in bands(found).items()
+        for figure, one in by_figure.items()
+    ]
+    return [*out, *_table(("Figure", "Scope", "From", "To", "Rows", "Held"), rows)]
+
+
+def _end(figure: str, value: float) -> str:
+    return _percent(value) if figure == "weights" else _gib(value / GIB)
+
+
+def _left_out(found: Fidelity) -> list[str]:
+    none = found.logs[found.logs["use"] == "none"]
+    part = found.logs[found.logs["use"] == "tokens"]
+    grouped = none.groupby("reason", sort=False)["id"]
+    return [
+        "## What is left out, and what is still wrong",
+        "",
+        *(f"- {', '.join(f'`{name}`' for name in ids)}: {why}." for why, ids in grouped),
+        f"- {len(part)} logs are held to their tokens alone: their share, GPU or checkpoint is not in the log, or the",
+        "  engine's pool is not predicted.",
+        "- Memory outside torch at TP 2 and more is that of H100s with NVLink; cards on PCIe keep less.",
+        "- Weights of checkpoints that leave other layers in 16 bits than usual are off by what those layers weigh.",
+        "",
+    ]

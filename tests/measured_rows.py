@@ -1,0 +1,174 @@
+"""Measured runs and public start-up logs (tests/data/measured) as deployments, and what sheetgen predicts for them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pandas
+
+from sheetgen.catalog import Catalog
+from sheetgen.estimate import CHARGE, MODEL, POOL, SHARD, evaluate, point
+from sheetgen.scenario.amounts import DEFAULTS
+from sheetgen.scenario.deployment import complete
+from sheetgen.sizing import admission, kv_cache, memory
+from sheetgen.units import DTYPES, GIB
+
+DATA = Path(__file__).parent / "data" / "measured"
+V1 = (0, 9)  # from this version on the engine has its new core: prompts in batches, more sequences
+V0_LONGEST_BATCH = 32_768  # before it, a whole prompt was one batch up to this length
+V0_SEQUENCES = 256
+# State blocks that admission charges a recurrent group: one more from 0.21 on ("align" mode of the prefix cache).
+STATE_BLOCKS = ((0, 21), 2)
+CONV_TOKENS = 3  # tokens of a convolution's state: its kernel of 4 less one; each drafted token adds one
+ENGINES = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm"}
+PRECISIONS = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
+
+
+def h100_rows() -> pandas.DataFrame:
+    """The runs of vLLM on H100, each completed with the deployment that it was."""
+    rows = pandas.read_csv(DATA / "vllm_h100_measured.csv", dtype={"engine_version": str})
+    quantized = rows["model"].str.contains("quantized") | rows["quantization"].notna()
+    weight = rows["quantization"].where(rows["quantization"].notna(), "auto")
+    rows["weight_dtype"] = weight.where(quantized, rows["dtype"].replace(PRECISIONS))
+    # An "auto" cache has the type that the model runs in.
+    runs_in = rows["dtype"].replace(PRECISIONS)
+    rows["kv_cache_dtype"] = rows["kv_cache_dtype"].where(rows["kv_cache_dtype"] != "auto", runs_in)
+    rows = rows.rename(
+        columns={"tp": "tensor_parallel_size", "pp": "pipeline_parallel_size", "dp": "data_parallel_size"}
+    )
+    rows["id"] = [f"{name.split('/')[1]}-{i}" for i, name in enumerate(rows["model"], 1)]
+    return rows
+
+
+def log_rows() -> pandas.DataFrame:
+    """The public start-up logs. What engine_logs_rows.csv says of a row stands in for, or over, what the log says."""
+    logs = pandas.read_csv(DATA / "engine_logs.csv", dtype={"engine_version": str, "kv_cache_dtype": str})
+    said = pandas.read_csv(DATA / "engine_logs_rows.csv", dtype={"engine_version": str, "kv_cache_dtype": str})
+    logs = logs.rename(
+        columns={"tp": "tensor_parallel_size", "pp": "pipeline_parallel_size", "dp": "data_parallel_size"}
+    )
+    if list(logs["id"]) != list(said["id"]):
+        raise ValueError("engine_logs_rows.csv has other rows than engine_logs.csv")
+    logs["logged_model"] = logs["model"]
+    logs["engine_version"] = logs["engine_version"].map(_plain_version)
+    logs["weight_dtype"] = "auto"
+    logs["kv_cache_dtype"] = logs["kv_cache_dtype"].where(logs["kv_cache_dtype"].isin(DTYPES), "auto")
+    logs["gpu"] = "h100"
+    for name in said.columns:
+        logs[name] = said[name].where(said[name].notna(), logs[name]) if name in logs else said[name]
+    return logs
+
+
+def _plain_version(text: Any) -> Any:
+    """0.29.1 of 0.29.1rc1.dev17; nothing of a nightly build's hash."""
+    found = re.match(r"\d+\.\d+\.\d+", str(text))
+    return found[0] if found else None
+
+
+def _numbers(text: Any) -> tuple[int, ...]:
+    return tuple(int(n) for n in str(text).split(".")[:2]) if text == text and text else V1
+
+
+def predict(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
+    """Every quantity of sheetgen's sizing for deployments with the inputs' names as columns.
+
+    `headless_` quantities are those of a pipeline stage without the output head. Raises ValueError with all rows
+    that cannot be sized.
+    """
+    found = _evaluated(rows, catalog, point)
+    headless = _evaluated(rows, catalog, _stage_without_head)
+    for name in ("activation_bytes_per_gpu", "kv_pool_bytes_per_gpu"):
+        found[f"headless_{name}"] = headless[name]
+    return found
+
+
+def predict_tokens(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
+    """kv_tokens and max_concurrency that sheetgen prints for the pool that the log states."""
+    vllm = rows["engine"] == "vllm"
+    parts = [_evaluated(rows[vllm], catalog, _tokens_of_pool), _evaluated(rows[~vllm], catalog, _plain_tokens)]
+    return pandas.concat([part for part in parts if len(part)]).reindex(rows.index)
+
+
+def _evaluated(rows: pandas.DataFrame, catalog: Catalog, sizing: Any) -> pandas.DataFrame:
+    inputs: dict[str, Any] = {name: rows[name].to_numpy() for name in DEFAULTS if name in rows}
+    inputs["engine"] = [ENGINES[name] if sizing is not _plain_tokens else "vllm" for name in rows["engine"]]
+    inputs["context_tokens"] = rows["max_model_len"].fillna(DEFAULTS["context_tokens"]).to_numpy()
+    for name, value in _before_v1(rows).items():
+        inputs[name] = value
+    points = complete(inputs, len(rows), catalog)
+    bad = [f"{name}: {error}" for name, error in zip(rows["id"], points.errors, strict=True) if error]
+    if bad:
+        raise ValueError("rows that cannot be sized:\n" + "\n".join(bad))
+    known = sizing({**points.values, **_as_logged(rows, points.values)})
+    return pandas.DataFrame({name: numpy.broadcast_to(c, len(rows)) for name, c in known.items()}, index=rows.index)
+
+
+def _before_v1(rows: pandas.DataFrame) -> dict[str, Any]:
+    """The batch limits that old versions took where none were given."""
+    versions = zip(rows["engine"], rows["engine_version"], strict=True)
+    old = numpy.array([engine == "vllm" and _numbers(text) < V1 for engine, text in versions], bool)
+    length = rows["max_model_len"].fillna(DEFAULTS["context_tokens"])
+    batch = length.clip(lower=2048).where(length <= V0_LONGEST_BATCH, 2048)
+    limits = {}
+    for name, value in (("max_num_seqs", V0_SEQUENCES), ("max_num_batched_tokens", batch)):
+        given = rows[name] if name in rows else pandas.Series(numpy.nan, rows.index)
+        limits[name] = given.where(given.notna() | ~old, value).to_numpy(float)
+    return limits
+
+
+def _as_logged(rows: pandas.DataFrame, values: dict[str, Any]) -> dict[str, Any]:
+    """The memory that the engine saw, the pool that it printed, and MTP layers, shaped as the model's own."""
+    logged: dict[str, Any] = {"logged_pool_bytes": rows["kv_pool_gib_per_gpu"].to_numpy(float) * GIB}
+    if "gpu_total_gib" in rows:
+        total = rows["gpu_total_gib"].to_numpy(float) * GIB
+        logged["gpu_memory_bytes"] = numpy.where(numpy.isnan(total), values["gpu_memory_bytes"], total)
+    if "mtp_layers" in rows:
+        layers = rows["mtp_layers"].fillna(0).to_numpy(float)
+        drafted = rows["speculative_tokens"].fillna(0).to_numpy(float)
+        newer = numpy.array([_numbers(text) >= STATE_BLOCKS[0] for text in rows["engine_version"]], bool)
+        blocks = rows["state_blocks"].fillna(pandas.Series(numpy.where(newer, STATE_BLOCKS[1], 1), rows.index))
+        scales = 2 * values["kv_scale_bytes"]
+        logged |= {
+            "state_blocks_charged": blocks.to_numpy(float) + drafted,
+            "conv_bytes_per_state_layer": values["conv_bytes_per_state_layer"] * (1 + drafted / CONV_TOKENS),
+            "draft_layers": layers,
+            "draft_kv_heads": values["full_kv_heads"],
+            "draft_head_bytes": values["full_kv_width"] * values["kv_dtype_bytes"] + scales,
+        }
+    return logged
+
+
+def _with_mtp(values: dict[str, Any]) -> dict[str, Any]:
+    token = kv_cache.draft_bytes_per_token.of(values)
+    return {
+        **values,
+        "other_bytes_per_token": values["other_bytes_per_token"] + token,
+        "n_other_layers": values["n_other_layers"] + values["draft_layers"],
+    }
+
+
+def _stage_without_head(values: dict[str, Any]) -> dict[str, Any]:
+    """A pipeline stage that does not sample: its peak is the forward pass. Without stages, the same as `point`."""
+    staged = values["pipeline_parallel_size"] > 1
+    silent = {name: values[name] * ~staged for name in ("max_num_seqs", "sampler_bytes_per_vocabulary_entry")}
+    known = evaluate((admission.charged_tokens, *MODEL, *SHARD, *CHARGE), values)
+    return evaluate(POOL, {**known, **silent})
+
+
+def _tokens_of_pool(values: dict[str, Any]) -> dict[str, Any]:
+    known = evaluate((admission.charged_tokens, *MODEL, *SHARD), _with_mtp(values))
+    known = evaluate(CHARGE, {**known, "charged_tokens": known["max_model_len"], "stage_fraction": 1})
+    more = known["n_state_groups"] * (known["state_blocks_charged"] - known.get("state_blocks", 1))
+    known["full_kv_blocks_per_sequence"] = known["kv_blocks_per_sequence"] + more
+    known["kv_pool_bytes_per_gpu"] = known["logged_pool_bytes"]
+    return evaluate((memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens), known)
+
+
+def _plain_tokens(values: dict[str, Any]) -> dict[str, Any]:
+    """SGLang and TensorRT-LLM: bytes of the pool through bytes of a token."""
+    known = evaluate((*MODEL, *SHARD), _with_mtp(values))
+    known["kv_tokens"] = known["logged_pool_bytes"] / known["shard_kv_bytes_per_token"]
+    return {**known, "max_concurrency": numpy.nan}
