@@ -7,7 +7,8 @@ from solved_pages import FIVE, THREE, answered, catalog
 
 from sheetgen.api import size
 from sheetgen.catalog import guidance
-from sheetgen.sheet.fingerprints import Fingerprint, Fix, fingerprints_for, subject
+from sheetgen.sheet.death_numbers import subject
+from sheetgen.sheet.fingerprints import Fingerprint, Fix, fingerprints_for
 from sheetgen.sheet.one_page import Fingerprint as Row
 
 RUNNING = ["During a long completion", "Under a concurrency spike", "On the prefill of one long prompt"]
