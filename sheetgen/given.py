@@ -89,6 +89,7 @@ _ENGINE = {  # what an engine's file says, and the field that names its source
     "cuda_graph_bytes_per_gpu": "cuda_graph_source",
     "group_stretch": "accounting_source",
     "state_blocks": "accounting_source",
+    "shares_pages": "accounting_source",
     "in_flight_batches": "accounting_source",
     "graphs_in_budget": "accounting_source",
     "tokens_by_concurrency": "accounting_source",

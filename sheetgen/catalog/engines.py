@@ -111,7 +111,8 @@ class Engine(Entry):
     """One engine's memory accounting. Fields in GiB are per GPU.
 
     The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
-    of what is free after the bills, so each bill takes the same share of the budget. `frees_windows`: whether
+    of what is free after the bills, so each bill takes the same share of the budget. `shares_pages`:
+    whether all kinds of layers take pages of one size from one pool (vLLM). `frees_windows`: whether
     windowed layers give back what has left their window (vLLM's hybrid KV manager). `state_blocks`: blocks that
     admission charges each group of recurrent layers. Tensors of large_allocation_bytes and more take whole
     steps of allocation_step_bytes (both torch's own).
@@ -143,6 +144,7 @@ class Engine(Entry):
     cuda_graph_gib: Gib
     cuda_graph_source: Text
     group_stretch: Annotated[float, Field(ge=1, le=100)]
+    shares_pages: bool
     frees_windows: bool = True
     state_blocks: Annotated[int, Field(ge=1, le=8)] = 1
     in_flight_batches: Annotated[int, Field(ge=1, le=8)]

@@ -125,6 +125,7 @@ def engine_columns(engine: Engine) -> Columns:
         "tokens_by_concurrency": int(engine.tokens_by_concurrency),
         "in_flight_batches": engine.in_flight_batches,
         "state_blocks": engine.state_blocks,
+        "shares_pages": int(engine.shares_pages),
         "group_stretch": engine.group_stretch,
         **{f"non_torch_bytes_tp{t}": round(engine.non_torch_at(t) * GIB) for t in (1, 2, 4, 8)},
         "staged_non_torch_bytes_tp1": round(engine.non_torch_gib.staged * GIB),

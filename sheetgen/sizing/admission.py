@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import formula, largest, round_up, smallest, where
+from sheetgen.formula import formula, largest, ratio, round_up, smallest, where
 
 
 @formula("Tokens charged per sequence")
@@ -60,20 +60,34 @@ def kv_blocks_per_sequence(
     n_windowed_groups: Any,
     n_state_groups: Any,
     state_blocks: Any,
+    shares_pages: Any,
+    block_size: Any,
+    shard_kv_bytes_per_token: Any,
+    shard_windowed_bytes_per_token: Any,
+    n_state_layers: Any,
+    shard_state_bytes_per_layer: Any,
+    kv_block_bytes: Any,
 ) -> Any:
     """Blocks that admission charges one sequence, over all KV groups.
 
     Growing groups take whole blocks of the context; sliding windows one block more than their tokens;
-    a state takes one block, or two in releases that align states with the prefix cache.
+    a state takes one block, or two in releases that align states with the prefix cache. Where an engine keeps
+    each kind of layer in a pool of its own, it is what each kind takes, as a number of blocks of the growing one.
 
     Source: reference engine_rules.md (admission rule), models.md section 4.
     """
     spare = hybrid_kv_manager * (1 - window_is_chunked)
-    return (
+    shared = (
         n_growing_groups * round_up(charged_tokens / growing_block_tokens)
         + n_windowed_groups * (round_up(windowed_tokens / windowed_block_tokens) + spare)
         + n_state_groups * state_blocks
     )
+    own = (
+        round_up(charged_tokens / block_size) * block_size * shard_kv_bytes_per_token
+        + round_up(windowed_tokens / block_size) * block_size * shard_windowed_bytes_per_token
+        + n_state_layers * shard_state_bytes_per_layer
+    )
+    return where(shares_pages == 1, shared, ratio(own, kv_block_bytes))
 
 
 @formula("Charge per sequence and rank")
@@ -90,6 +104,12 @@ def charge_bytes(
     n_windowed_groups: Any,
     n_state_groups: Any,
     state_blocks: Any,
+    shares_pages: Any,
+    block_size: Any,
+    shard_kv_bytes_per_token: Any,
+    shard_windowed_bytes_per_token: Any,
+    n_state_layers: Any,
+    shard_state_bytes_per_layer: Any,
     kv_block_bytes: Any,
 ) -> Any:
     """What admission charges one sequence on one rank, in bytes, before pipeline stages divide it.
@@ -115,6 +135,13 @@ def charge_bytes(
         n_windowed_groups,
         n_state_groups,
         state_blocks,
+        shares_pages,
+        block_size,
+        shard_kv_bytes_per_token,
+        shard_windowed_bytes_per_token,
+        n_state_layers,
+        shard_state_bytes_per_layer,
+        kv_block_bytes,
     )
     return blocks * kv_block_bytes
 

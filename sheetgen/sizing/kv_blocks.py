@@ -120,12 +120,23 @@ def kv_block_bytes(
     windowed_block_tokens: Any,
     windowed_layer_bytes: Any,
     shard_state_bytes_per_layer: Any,
+    shares_pages: Any,
+    hybrid_kv_manager: Any,
+    block_size: Any,
+    shard_kv_bytes_per_token: Any,
+    shard_windowed_bytes_per_token: Any,
+    n_state_layers: Any,
 ) -> Any:
     """One block of one KV group, in bytes per rank, all layers of the model on one pipeline stage.
 
+    Where each kind of layer has a pool of its own: block_size tokens of all layers that keep every token.
+
     Source: vLLM hybrid KV cache manager. Check: Qwen3.6-27B in bf16 at TP 1 is 51,380,224.
     """
+    kept = shard_kv_bytes_per_token + (1 - hybrid_kv_manager) * shard_windowed_bytes_per_token
+    own = where(kept > 0, block_size * kept, block_size * shard_windowed_bytes_per_token)
+    own = where(own > 0, own, n_state_layers * shard_state_bytes_per_layer)
     growing = growing_block_tokens * growing_layer_bytes
     windowed = windowed_block_tokens * windowed_layer_bytes
     state = where(growing_layer_bytes > 0, 0, shard_state_bytes_per_layer)
-    return group_layers * largest(growing, windowed, state)
+    return where(shares_pages == 1, group_layers * largest(growing, windowed, state), own)

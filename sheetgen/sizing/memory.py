@@ -139,16 +139,20 @@ def kv_tokens(
     max_concurrency: Any,
     max_model_len: Any,
     tokens_by_concurrency: Any,
+    shares_pages: Any,
+    block_size: Any,
 ) -> Any:
     """ "GPU KV cache size" as the engine prints it: whole blocks, shared by the KV groups.
 
-    Later engines print max_concurrency x max_model_len for models with several groups.
+    Later releases of vLLM print max_concurrency x max_model_len for models with several groups; engines that keep
+    each kind of layer in a pool of its own print the tokens of the growing one.
 
     Source: reference engine_rules.md. Check: Gemma 3 27B on H100 at 0.95: 36,560.
     """
     by_blocks = round_down(n_kv_blocks / n_kv_groups) * growing_block_tokens
     by_concurrency = round_down(max_concurrency * max_model_len)
-    return where(tokens_by_concurrency * (n_kv_groups - 1) > 0, by_concurrency, by_blocks)
+    shared = where(tokens_by_concurrency * (n_kv_groups - 1) > 0, by_concurrency, by_blocks)
+    return where(shares_pages == 1, shared, n_kv_blocks * block_size)
 
 
 @formula("Sequences the pool holds")

@@ -63,7 +63,9 @@ def test_what_cannot_be_told_is_asked_for(run, tmp_path: Path) -> None:  # type:
     assert result.exit_code == 1
     assert result.output == "the log names no GPU and no total memory of one. Add --gpu NAME.\n"
     unknown = tmp_path / "unknown.log"
-    unknown.write_text((LOGS / "vllm-0.6.4.log").read_text(encoding="utf-8").replace("realtreetune/rho-1b", "nobody/none"))
+    unknown.write_text(
+        (LOGS / "vllm-0.6.4.log").read_text(encoding="utf-8").replace("realtreetune/rho-1b", "nobody/none")
+    )
     result = run("size", "--from-log", unknown)
     assert result.exit_code == 1 and "Add --model NAME." in result.output and len(result.output.splitlines()) == 1
     assert run("size", "--from-log", LOGS / "vllm-0.22.0.log", "--gpu", "l40s").exit_code == 0

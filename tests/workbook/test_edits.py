@@ -179,6 +179,7 @@ EDITS = [
     Edit("graphs", {"in_cuda_graph_bytes_per_gpu": 6 * 2**30, "in_graphs_in_budget": 1},
          change=engine(cuda_graph_gib=6, graphs_in_budget=True)),
     Edit("batches", {"in_in_flight_batches": 2}, change=engine(in_flight_batches=2)),
+    Edit("pools of their own", {"in_shares_pages": 0}, change=engine(shares_pages=False)),
     Edit("state blocks", {"in_state_blocks": 4}, change=engine(state_blocks=4), moves=False),
     Edit("stretch", {"in_group_stretch": 8}, change=engine(group_stretch=8)),
     Edit("model: KV heads", at("Models", "Llama 3.1 8B", "KV heads (full)", 4),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sheetgen import cost
-from sheetgen.estimate import CHARGE
+from sheetgen.estimate import CHARGE, SHARD
 from sheetgen.formula import (
     Expr,
     cheapest,
@@ -21,6 +21,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.recommend import Solution
+from sheetgen.sheet.book.profiles import WHOLE_OF
 from sheetgen.sheet.book.wiring import Table, Wiring
 from sheetgen.sheet.book.words import (
     dearer_by,
@@ -34,7 +35,7 @@ from sheetgen.sheet.book.words import (
     sure_headroom,
 )
 from sheetgen.sheet.model import Found, Range, Ref, Source, index, pick
-from sheetgen.sizing import admission, kv_blocks, memory, parallelism
+from sheetgen.sizing import admission, memory, parallelism
 from sheetgen.units import PLAIN, TEXT, USD, USD_CENTS, WHOLE
 
 
@@ -264,7 +265,7 @@ def _kv_of_cell(solved: Solution, wiring: Wiring, table: Table) -> None:
         return (max(r.value for r in largest.refs) if place.value == "-" else row.refs[place.value - 1].value), expr
 
     table.looked_up("max_num_batched_tokens", "Batch in flight", batch, WHOLE)
-    for one in (kv_blocks.growing_block_tokens, kv_blocks.windowed_block_tokens, kv_blocks.kv_block_bytes):
+    for one in (o for o in SHARD if o.name in WHOLE_OF):
         refs = wiring.tables["whole"].range(one.name)
         table.looked_up(
             one.name,

@@ -344,6 +344,15 @@ def _constants(page: InputsSheet) -> None:
         whole("Batches", 1, 8),
     )
     page.put(
+        "shares_pages",
+        "One pool of equal pages (0 or 1)",
+        columns["shares_pages"],
+        PLAIN,
+        "",
+        "1: windows and states take pages of the same pool (vLLM). 0: each kind of layer has a pool of its own.",
+        whole("Pages", 0, 1),
+    )
+    page.put(
         "state_blocks",
         "Blocks of a recurrent group",
         columns["state_blocks"],

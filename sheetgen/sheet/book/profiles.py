@@ -20,6 +20,11 @@ from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, 
 from sheetgen.sizing import activations, memory, parallelism, weights
 from sheetgen.units import DTYPES, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
+# What a load's own KV bill, before any division, reads of one undivided rank.
+WHOLE_OF = (
+    "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
+    "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
+)  # fmt: skip
 LEFT = 2  # columns before the matrix: what the row is
 Env = Mapping[str, Source]
 Grid = Sequence[Sequence[Source]]  # by row and column
@@ -231,7 +236,7 @@ def _runs(wiring: Wiring, head: Head, n_models: int) -> dict[str, Grid]:
 def _whole(wiring: Wiring, blocks: Mapping[str, list[list[Ref]]], sheet: Sheet) -> Table:
     """The first profile's column (TP 1) of the shard blocks, as a table with a row per model."""
     table = Table(sheet, 0, 0, len(wiring.tables["models"].columns["model"]))
-    for name in ("growing_block_tokens", "windowed_block_tokens", "kv_block_bytes"):
+    for name in WHOLE_OF:
         table.columns[name] = [row[0] for row in blocks[name]]
     return table
 
