@@ -78,7 +78,8 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog) -> Siz
     if len(points.good):
         verdicts = judge(known, points.names)
         ids = {"model_id": [n.model.id for n in points.names], "gpu_id": [n.gpu.id for n in points.names]}
-        scopes = [n.engine.band_scope(n.gpu.id) if n.engine.bands else None for n in points.names]
+        measured = ("calibrated" if flag else "other" for flag in points.values["is_calibrated"])
+        scopes = [s if n.engine.bands else None for s, n in zip(measured, points.names, strict=True)]
         for name, column in {**known, **vars(verdicts), **ids, "band_scope": scopes}.items():
             if name in results:
                 exact = name in TEXTS or name in FRACTIONS

@@ -80,11 +80,23 @@ class Band(Entry):
 
 
 class Calibrated(Entry):
-    """The versions and GPUs that the constants were set on."""
+    """The versions, GPUs and tensor-parallel sizes that the constants were set on."""
 
     from_version: Version
     below_version: Version
     gpus: Many[Id]
+    max_tensor_parallel_size: Number
+
+
+_SOURCES = {  # the field that says where another one is from
+    "batch_defaults": "batch_defaults_source",
+    "sampler_bytes_per_logit": "activation_source",
+    "non_torch_gib": "non_torch_source",
+    "cuda_graph_gib": "cuda_graph_source",
+    "graphs_in_budget": "accounting_source",
+    "state_blocks": "accounting_source",
+    "in_flight_batches": "accounting_source",
+}
 
 
 class VersionChange(Entry):
@@ -173,6 +185,7 @@ class Engine(Entry):
             if _version(change.from_version) <= wanted:
                 named = change.model_fields_set - {"from_version", "source"}
                 changes |= {name: getattr(change, name) for name in named if getattr(change, name) is not None}
+                changes |= {_SOURCES[name]: change.source for name in named if name in _SOURCES}
         return self.model_copy(update=changes)
 
     def band_scope(self, gpu_id: str) -> Literal["calibrated", "other"]:
@@ -184,9 +197,8 @@ class Engine(Entry):
         within = _version(known.from_version) <= version < _version(known.below_version)
         return "calibrated" if within else "other"
 
-    def band(self, figure: str, gpu_id: str) -> Band | None:
-        """The error band of a figure on a GPU; nothing where too few runs were seen."""
-        scope = self.band_scope(gpu_id)
+    def band(self, figure: str, scope: str) -> Band | None:
+        """The error band of a figure in a scope; nothing where too few runs were seen."""
         return next((b for b in self.bands if b.figure == figure and b.scope == scope), None)
 
     def batch_limits(self, gpu_memory_gib: float, architecture: str) -> tuple[int, int]:

@@ -19,11 +19,12 @@ PER_GPU = (
     ("left for the KV pool", "kv_pool_bytes_per_gpu"),
 )
 BAND_WORDS = {
-    "calibrated": "Four of five measured runs on this GPU and engine version lay within such bands, each predicted\n"
-    "by constants that were set without its model (docs/fidelity.md).",
-    "other": "Four of five public logs of other GPUs and engine versions lay within such bands; this GPU and\n"
-    "version are not among the runs that the constants were set on (docs/fidelity.md).",
+    "calibrated": "Four of five models measured on this GPU, engine version and up to this TP lay within such bands,\n"
+    "each predicted by constants that were set without it (docs/fidelity.md).",
+    "other": "Four of five models in public logs of other GPUs and versions lay within such bands; this GPU,\n"
+    "version, TP or draft is not among the runs that the constants were set on (docs/fidelity.md).",
 }
+NO_BAND = "No error band: too few measured runs of this engine were seen (docs/fidelity.md)."
 WHOLE = (
     ("weights", "weights_bytes"),
     ("KV per token", "kv_bytes_per_token"),
@@ -63,13 +64,15 @@ def bills(sized: Sized) -> str:
         for label, name in PER_GPU
         if name != "draft_weights_bytes_per_gpu" or numbers[name]
     ]
+    needed = numbers["kv_bytes_per_sequence_per_gpu"] * numbers["requests_per_rank"]
+    rows.append(_row("  KV that these requests take", needed))
     rows += [("", "", "", ""), ("THE REPLICA, BEFORE DIVISION", "GiB", "bytes", "")]
     rows += [
         _row("  " + label, numbers[name])
         for label, name in WHOLE
         if name != "state_bytes_per_sequence" or numbers[name]
     ]
-    bands = f"\n{BAND_WORDS[scope]}\n" if scope else ""
+    bands = f"\n{BAND_WORDS[scope] if scope else NO_BAND}\n"
     return "\n".join(head) + "\n" + table(*_split(rows), right=(1, 2)) + "\n" + bands + "\n" + _limits(answer)
 
 

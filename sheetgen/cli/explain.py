@@ -21,7 +21,7 @@ OF_A_CHOICE = tuple(row for row in MARKET if row[0] != "gpus")
 
 @click.command()
 @click.argument("quantity", required=False)
-@click.option("--model", metavar="NAME", help="Model by catalog id, alias or Hugging Face id.")
+@click.option("--model", metavar="NAME", help="Model by catalog id, alias, Hugging Face id, or path of a config.json.")
 @load_options
 @text_options(*DEPLOYMENT, *OF_A_CHOICE)
 @common

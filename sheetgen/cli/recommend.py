@@ -16,7 +16,12 @@ SHOWN = 8  # reasons against others; --all shows every one
 
 
 @click.command()
-@click.option("--model", metavar="NAME", required=True, help="Model by catalog id, alias or Hugging Face id.")
+@click.option(
+    "--model",
+    metavar="NAME",
+    required=True,
+    help="Model by catalog id, alias, Hugging Face id, or path of a config.json.",
+)
 @click.option("--context-tokens", "--context", "context_tokens", metavar="TOKENS", help="16k, or 16384. Default 4096.")
 @click.option("--users", metavar="NUMBER", help="People to serve, any number. Default 1.")
 @text_options(*SPLIT, *PRECISION, *MARKET, *ENGINE)

@@ -12,7 +12,7 @@ from sheetgen.cli.output import print_json, say
 
 
 @click.command()
-@click.option("--model", metavar="NAME", help="Model by catalog id, alias or Hugging Face id.")
+@click.option("--model", metavar="NAME", help="Model by catalog id, alias, Hugging Face id, or path of a config.json.")
 @load_options
 @text_options(*DEPLOYMENT)
 @click.option("--from-log", metavar="FILE", help="Size what a start-up log says, beside what the engine measured.")

@@ -38,6 +38,7 @@ _WEIGHTS = ("copied_kv_weights_bytes", "tensor_rounding_bytes", "layer_bytes_per
 def solve(question: Question) -> Solution:
     """Work out every cell of `question` on every candidate, and choose."""
     settings, engine = question.settings, question.engine
+    calibrated = engine.calibrated
     gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     profiles = tuple(Profile(g, t) for g in range(len(question.gpus)) for t in TENSOR_PARALLEL_SIZES)
     profile_index = {(p.gpu, p.tensor_parallel_size): i for i, p in enumerate(profiles)}
@@ -51,6 +52,7 @@ def solve(question: Question) -> Solution:
         **engine_columns(engine),
         **{k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))},
         "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
+        "calibrated_tensor_parallel_size": calibrated.max_tensor_parallel_size if calibrated else 0,
         "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
     }
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in question.models]
@@ -80,11 +82,15 @@ def _gpus(question: Question) -> Columns:
         "gpu_memory_bytes": numpy.array([g.memory.engine_bytes for g in question.gpus], float),
         "max_num_seqs": numpy.array([seqs for seqs, _ in limits], float),
         "max_num_batched_tokens": numpy.array([batched for _, batched in limits], float),
-        # Without a band the prediction is taken at its word.
-        "kv_pool_error_bytes_low": numpy.nan_to_num(
-            numpy.array([band_columns(question.engine, g)["kv_pool_error_bytes_low"] for g in question.gpus], float)
-        ),
+        "pool_error_bytes_measured": _pool_errors(question, [question.engine.band_scope(g.id) for g in question.gpus]),
+        "pool_error_bytes_elsewhere": _pool_errors(question, ["other"] * len(question.gpus)),
     }
+
+
+def _pool_errors(question: Question, scopes: list[str]) -> numpy.ndarray:
+    """The low end of the pool's error band per GPU; without a band the prediction is taken at its word."""
+    ends = [band_columns(question.engine, scope)["kv_pool_error_bytes_low"] for scope in scopes]
+    return numpy.asarray(numpy.nan_to_num(numpy.array(ends, float)))
 
 
 def _pools(
@@ -101,6 +107,7 @@ def _pools(
     position = numpy.array([TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) for p in profiles])
     values = {**inputs, **_down(models), **{k: v[gpu][None, :] for k, v in gpus.items()}}
     values["tensor_parallel_size"] = size[None, :]
+    values["kv_pool_error_bytes_low"] = parallelism.pool_error_bytes.of(values)
     values["non_torch_bytes_per_gpu"] = numpy.array([inputs[f"non_torch_bytes_tp{int(t)}"] for t in size])[None, :]
     values["non_torch_bytes_per_tp"] = values["non_torch_bytes_per_gpu"]
     values["staged_non_torch_bytes_per_gpu"] = memory.staged_non_torch_bytes_per_gpu.of(values)
@@ -144,7 +151,13 @@ def _sequences(
     wide = {**_down(cells), **_shard(shards, of_model, position)}
     wide |= {k: v[gpu][None, :] for k, v in gpus.items()}
     full = numpy.ones((len(question.models), len(profiles)))
-    for name in ("kv_budget_bytes_per_gpu", "layer_budget_bytes", "paid_layer_bytes", "runs"):
+    for name in (
+        "kv_budget_bytes_per_gpu",
+        "layer_budget_bytes",
+        "paid_layer_bytes",
+        "runs",
+        "kv_pool_error_bytes_low",
+    ):
         wide[name] = (pools[name] * full)[of_model]
     return cells, evaluate(LOAD, wide)
 

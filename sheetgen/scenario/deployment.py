@@ -135,15 +135,26 @@ def engine_columns(engine: Engine) -> Columns:
 BAND_FIGURES = ("weights", "activation", "non_torch", "kv_pool")
 
 
-def band_columns(engine: Engine, gpu: Gpu) -> Columns:
-    """How far measurements may lie from the predictions on this GPU: NaN where no band is known."""
+def band_columns(engine: Engine, scope: str) -> Columns:
+    """How far measurements may lie from the predictions in a scope: NaN where no band is known."""
     found: Columns = {}
     for figure in BAND_FIGURES:
-        band, unit = engine.band(figure, gpu.id), 1 if figure == "weights" else GIB
+        band, unit = engine.band(figure, scope), 1 if figure == "weights" else GIB
         name = f"{figure}_error_share" if figure == "weights" else f"{figure}_error_bytes"
         found[f"{name}_low"] = band.low * unit if band else numpy.nan
         found[f"{name}_high"] = band.high * unit if band else numpy.nan
     return found
+
+
+def _bands(names: Resolved) -> Columns:
+    """The band where the constants were set on this GPU and version, up to the largest TP among the runs, and
+    the band elsewhere under names that end in _elsewhere."""
+    engine = names.engine
+    here = engine.band_scope(names.gpu.id)
+    measured = here == "calibrated" and engine.calibrated is not None and names.draft is None
+    elsewhere = {f"{k}_elsewhere": v for k, v in band_columns(engine, "other").items()}
+    largest = engine.calibrated.max_tensor_parallel_size if engine.calibrated and measured else 0
+    return {**band_columns(engine, here), **elsewhere, "calibrated_tensor_parallel_size": largest}
 
 
 def draft_columns(draft: Model | None, kv_cache_dtype: str) -> Columns:
@@ -228,7 +239,7 @@ def _named_columns(names: Resolved) -> Columns:
     return {
         **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype),
         **engine_columns(names.engine),
-        **band_columns(names.engine, names.gpu),
+        **_bands(names),
         **draft_columns(names.draft, names.kv_cache_dtype),
         "gpu_memory_bytes": memory,
         "default_max_num_seqs": seqs,
@@ -246,4 +257,8 @@ def _derive(values: Columns, reserved: Any) -> None:
     values["requests_per_rank"] = numpy.ceil(values["concurrent_requests"] / values["data_parallel_size"])
     steps = [values[f"non_torch_bytes_tp{t}"] for t in (1, 2, 4, 8)]
     values["non_torch_bytes_per_tp"] = numpy.select([size < 2, size < 4, size < 8], steps[:3], steps[3])
+    values["is_calibrated"] = size <= values["calibrated_tensor_parallel_size"]
+    for name in [n for n in values if n.endswith("_elsewhere")]:
+        here = name.removesuffix("_elsewhere")
+        values[here] = numpy.where(values["is_calibrated"], values[here], values.pop(name))
     values["draft_weights_bytes_per_gpu"] = numpy.ceil(values["draft_weights_bytes"] / size)

@@ -128,7 +128,7 @@ def activation_bytes_per_gpu(profile_peak_bytes: Any, hand_over_bytes: Any, pipe
     """The peak of the profile run on the GPU with the least left, in bytes: the pipeline stage with the output
     head samples too, and is handed the batch by the stage before.
 
-    Source: profile_peak_bytes; two PP runs of Llama 3.1 8B, whose tokens follow from 2.02 GiB (stages without
-    the head log 1.10 and 1.05).
+    Source: profile_peak_bytes; the tokens of two PP runs of Llama 3.1 8B follow from 2.02 GiB.
+    Check:  stages without the head log 1.10 and 1.05 GiB.
     """
     return profile_peak_bytes + where(pipeline_parallel_size > 1, hand_over_bytes, 0)

@@ -111,6 +111,22 @@ def sequences(
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 
 
+@formula("Pool's error, low end")
+def pool_error_bytes(
+    pool_error_bytes_measured: Any,
+    pool_error_bytes_elsewhere: Any,
+    tensor_parallel_size: Any,
+    calibrated_tensor_parallel_size: Any,
+) -> Any:
+    """Bytes by which the KV pool may be smaller: by the runs on this GPU up to the largest tensor-parallel size
+    that was measured, by all other logs beyond.
+
+    Source: docs/fidelity.md; catalogs/engines, bands.
+    """
+    measured = tensor_parallel_size <= calibrated_tensor_parallel_size
+    return where(measured, pool_error_bytes_measured, pool_error_bytes_elsewhere)
+
+
 @formula("Sequences at the band's low end")
 def sure_sequences(
     pipeline_stages: Any,

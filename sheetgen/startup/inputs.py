@@ -59,11 +59,23 @@ def ask(log: StartupLog, measured: Measured, options: Mapping[str, Any], catalog
     if problems:
         raise ScenarioError(*problems)
     asked.inputs |= given
+    _within_limit(asked, given, catalog)
     context = asked.inputs.get("max_model_len")
     if context and not {"context", "context_tokens"} & given.keys():
         asked.inputs["context_tokens"] = context
     asked.notes += [f"{name} is {shown(value)} in the log; {why}." for name, value, why in _not_sized(stated)]
     return asked
+
+
+def _within_limit(asked: Asked, given: Mapping[str, Any], catalog: Catalog) -> None:
+    """An engine may allow some tokens more than the model's config does: size the model's own limit, and say so."""
+    if {"max_model_len", "context", "context_tokens"} & given.keys() or "max_model_len" not in asked.inputs:
+        return
+    limit = catalog.model(str(asked.inputs["model"])).max_context_tokens
+    length = asked.inputs["max_model_len"]
+    if limit is not None and length > limit:
+        asked.notes.append(f"max_model_len is {length:,.0f} in the log, over the model's {limit:,}, which was taken.")
+        asked.inputs["max_model_len"] = limit
 
 
 def tell_defaults(asked: Asked, used: Mapping[str, Any]) -> None:

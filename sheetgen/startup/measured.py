@@ -59,7 +59,7 @@ def _rank_notes(pools: Mapping[str, Figure], known: Mapping[str, Mapping[str, Fi
         values = [figure.value for figure in pools.values()]
         if max(values) > min(values):
             return [f"{rank or 'the first rank'} has the smallest KV pool of {len(pools)} ranks; it sets the tokens."]
-        return [f"all {len(pools)} ranks have the same KV pool."]
+        return [f"the {len(pools)} ranks in the log have the same KV pool."]
     if len(pools) == 1 and len(seen - {""}) > 1 and rank:
         return [f"only {rank} states its KV pool; the smallest of all ranks sets the tokens."]
     return []

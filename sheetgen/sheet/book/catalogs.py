@@ -258,15 +258,19 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
             note=f"{key}: the engine's default on this GPU.",
             validation=Validation(label, "1 or more.", low=1, high=1e7),
         )
-    table.given(
-        "kv_pool_error_bytes_low",
-        "Pool's error, low end",
-        [float(v) for v in solved.gpus["kv_pool_error_bytes_low"]],
-        WHOLE,
-        width=16,
-        note="Bytes by which the KV pool may be smaller (80 % band of predictions of this kind); headroom counts it.",
-        validation=Validation("Error", "Bytes, 0 or less.", low=-1e13, high=0),
-    )
+    for name, label, note in (
+        ("pool_error_bytes_measured", "Pool's error, measured TP", "up to the largest TP among measured runs"),
+        ("pool_error_bytes_elsewhere", "Pool's error, other TP", "at other tensor-parallel sizes"),
+    ):
+        table.given(
+            name,
+            label,
+            [float(v) for v in solved.gpus[name]],
+            WHOLE,
+            width=16,
+            note=f"Bytes by which the KV pool may be smaller {note} (low end of the 80 % band); headroom counts it.",
+            validation=Validation("Error", "Bytes, 0 or less.", low=-1e13, high=0),
+        )
     table.given(
         "bandwidth",
         "Bandwidth, GB/s",

@@ -157,7 +157,8 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
         ("gpu_memory_bytes", "Memory, bytes"),
         ("max_num_seqs", "Most sequences"),
         ("max_num_batched_tokens", "Batched tokens"),
-        ("kv_pool_error_bytes_low", "Pool's error, low end"),
+        ("pool_error_bytes_measured", "Pool's error, measured TP"),
+        ("pool_error_bytes_elsewhere", "Pool's error, other TP"),
     ):
         head.looked_up(
             name,
@@ -173,6 +174,7 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     )
     own = head.columns["non_torch_bytes_per_gpu"]
     head.computed(memory.staged_non_torch_bytes_per_gpu, lambda i: {**wiring.inputs, "non_torch_bytes_per_tp": own[i]})
+    head.computed(parallelism.pool_error_bytes, lambda i: wiring.inputs, name="kv_pool_error_bytes_low")
     head.computed(memory.memory_budget_bytes, lambda i: wiring.inputs)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 16
