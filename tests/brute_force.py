@@ -145,7 +145,7 @@ def layer_weights(model: str, dtype: str, tp: int) -> tuple[Fraction, list[int],
     return rank, ends, int(entry.get("rope_table_elements", 0)) * other
 
 
-def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int) -> tuple[Fraction, Fraction]:
+def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architecture: str) -> tuple[Fraction, Fraction]:
     """Activations and memory outside torch on a GPU without stages, and on a stage."""
     entry = read(f"models/{model}.yaml")
     other = BYTES[dtype][1]
@@ -167,7 +167,10 @@ def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int) -> tuple
     if entry.get("encoder") not in (None, "null"):
         tokens, elements = (int(entry["encoder"][k]) for k in ("max_item_tokens", "max_item_elements"))
         peak += max(1, batched // tokens) * (tokens * hidden + elements) * other
-    apart = {1: "0.25", 2: "2.07", 4: "2.17", 8: "2.25"}[tp]
+    older = architecture.split()[0] in ("Ampere", "Ada", "Turing", "Volta")
+    apart = (
+        {1: "0.25", 2: "0.25", 4: "0.25", 8: "2.1"}[tp] if older else {1: "0.25", 2: "2.07", 4: "2.17", 8: "2.25"}[tp]
+    )
     alone = math.ceil(peak) + round(Decimal(apart) * GIB)
     staged = math.ceil(peak) + round(Decimal("0.07" if tp == 1 else apart) * GIB) + 2 * batched * hidden * other
     return Fraction(alone), Fraction(staged)
@@ -268,7 +271,9 @@ def plans(model: str, context: int, users: int, weight_dtype: str, kv_dtype: str
             need = charge(model, tp, kv_dtype, context, batched)
             budget = math.floor(int(read(f"gpus/{offer.gpu}.yaml")["memory"]["engine_bytes"]) * UTILIZATION)
             rank, ends, tables = layer_weights(model, weight_dtype, tp)
-            alone, staged = overheads(model, weight_dtype, tp, seqs, batched)
+            alone, staged = overheads(
+                model, weight_dtype, tp, seqs, batched, read(f"gpus/{offer.gpu}.yaml")["architecture"]
+            )
             whole = math.ceil(rank + Fraction(sum(ends), tp) + tables)
             held, stages = math.floor((budget - alone - whole) / need), 1
             if held < 1 and tp == sizes[-1]:

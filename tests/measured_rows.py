@@ -82,6 +82,10 @@ def predict(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     headless = _evaluated(rows, catalog, _stage_without_head)
     for name in ("activation_bytes_per_gpu", "kv_pool_bytes_per_gpu"):
         found[f"headless_{name}"] = headless[name]
+    # From 0.26 on the printed peak of activations holds the estimate of the CUDA graphs.
+    inside = numpy.array([_numbers(text) >= (0, 26) for text in rows["engine_version"]], bool)
+    inside &= (rows["engine"] == "vllm").to_numpy()
+    found["activation_bytes_per_gpu"] += numpy.where(inside, found["cuda_graph_bytes_per_gpu"], 0)
     return found
 
 

@@ -70,7 +70,7 @@ RESULTS = [
     "bound_by",
     "error",
 ]
-MORE = ("average_context_fraction", "kv_allocation", "hybrid_kv_manager", "model_id", "gpu_id")
+MORE = ("average_context_fraction", "kv_allocation", "hybrid_kv_manager", "enable_prefix_caching", "model_id", "gpu_id")
 BANDS = [
     f"{name}_{end}"
     for name in (

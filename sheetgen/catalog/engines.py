@@ -92,6 +92,7 @@ _SOURCES = {  # the field that says where another one is from
     "batch_defaults": "batch_defaults_source",
     "sampler_bytes_per_logit": "activation_source",
     "non_torch_gib": "non_torch_source",
+    "older_non_torch_gib": "non_torch_source",
     "cuda_graph_gib": "cuda_graph_source",
     "graphs_in_budget": "accounting_source",
     "state_blocks": "accounting_source",
@@ -109,6 +110,7 @@ class VersionChange(Entry):
     expert_workspace_share: Annotated[float, Field(ge=0, le=10)] | None = None
     state_blocks: Annotated[int, Field(ge=1, le=8)] | None = None
     non_torch_gib: NonTorch | None = None
+    older_non_torch_gib: NonTorch | None = None
     cuda_graph_gib: Gib | None = None
     graphs_in_budget: bool | None = None
     tokens_by_concurrency: bool | None = None
@@ -121,6 +123,8 @@ class VersionChange(Entry):
 
 class Engine(Entry):
     """One engine's memory accounting. Fields in GiB are per GPU.
+
+    `older_gpus` are architectures (how their names begin) that `older_non_torch_gib` holds for.
 
     The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
     of what is free after the bills, so each bill takes the same share of the budget. `shares_pages`:
@@ -152,6 +156,8 @@ class Engine(Entry):
     large_allocation_bytes: Number = 10 * 2**20
     activation_source: Text
     non_torch_gib: NonTorch
+    older_gpus: Many[Label] = ()
+    older_non_torch_gib: NonTorch | None = None
     non_torch_source: Text
     cuda_graph_gib: Gib
     cuda_graph_source: Text
@@ -219,9 +225,13 @@ class Engine(Entry):
                 return row
         raise AssertionError(f"{self.engine}: batch_defaults has no row for every GPU")
 
-    def non_torch_at(self, tensor_parallel_size: int) -> float:
+    def is_older(self, architecture: str) -> bool:
+        """Whether a GPU is of the architectures that have their own memory outside torch."""
+        return self.older_non_torch_gib is not None and architecture.startswith(tuple(self.older_gpus))
+
+    def non_torch_at(self, tensor_parallel_size: int, older: bool = False) -> float:
         """Non-torch memory per GPU, in GiB, at the nearest measured TP at or below this one."""
-        known = self.non_torch_gib
+        known = self.older_non_torch_gib if older and self.older_non_torch_gib else self.non_torch_gib
         size = tensor_parallel_size
         return known.tp1 if size < 2 else known.tp2 if size < 4 else known.tp4 if size < 8 else known.tp8
 

@@ -78,6 +78,7 @@ DEPLOYMENT = (
     ("max_num_batched_tokens", "TOKENS", "Most tokens in one step. Default: the engine's own on this GPU."),
     *SPLIT,
     ("draft_model", "NAME", "Draft model for speculative decoding."),
+    ("enable_prefix_caching", "0|1", "0 where prefixes are not kept: recurrent layers then take one block less."),
     ("hybrid_kv_manager", "0|1", "1 where the engine keeps windows and states apart. Default: the engine's own."),
 )
 

@@ -108,7 +108,9 @@ def _pools(
     values = {**inputs, **_down(models), **{k: v[gpu][None, :] for k, v in gpus.items()}}
     values["tensor_parallel_size"] = size[None, :]
     values["kv_pool_error_bytes_low"] = parallelism.pool_error_bytes.of(values)
-    values["non_torch_bytes_per_gpu"] = numpy.array([inputs[f"non_torch_bytes_tp{int(t)}"] for t in size])[None, :]
+    older = [question.engine.is_older(question.gpus[p.gpu].architecture) for p in profiles]
+    names = [f"{'older_' if o else ''}non_torch_bytes_tp{int(t)}" for o, t in zip(older, size, strict=True)]
+    values["non_torch_bytes_per_gpu"] = numpy.array([inputs[name] for name in names])[None, :]
     values["non_torch_bytes_per_tp"] = values["non_torch_bytes_per_gpu"]
     values["staged_non_torch_bytes_per_gpu"] = memory.staged_non_torch_bytes_per_gpu.of(values)
     values |= {name: row[:, position] for name, row in shards.items() if name in _WEIGHTS}

@@ -39,6 +39,7 @@ DEFAULTS: dict[str, Any] = {
     "average_context_fraction": 1.0,
     "kv_allocation": "paged",
     "hybrid_kv_manager": None,
+    "enable_prefix_caching": 1,
 }
 NAMES = (
     "model",
@@ -62,6 +63,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "data_parallel_size": (1, 1024),
     "expert_parallel_size": (1, 1024),
     "hybrid_kv_manager": (0, 1),
+    "enable_prefix_caching": (0, 1),
     "prefix_cache_hit_fraction": (0, 1),
     "average_context_fraction": (1e-9, 1),
     "gpu_memory_utilization": (1e-9, 1),

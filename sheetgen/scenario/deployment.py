@@ -128,6 +128,7 @@ def engine_columns(engine: Engine) -> Columns:
         "shares_pages": int(engine.shares_pages),
         "group_stretch": engine.group_stretch,
         **{f"non_torch_bytes_tp{t}": round(engine.non_torch_at(t) * GIB) for t in (1, 2, 4, 8)},
+        **{f"older_non_torch_bytes_tp{t}": round(engine.non_torch_at(t, older=True) * GIB) for t in (1, 2, 4, 8)},
         "staged_non_torch_bytes_tp1": round(engine.non_torch_gib.staged * GIB),
     }
 
@@ -236,9 +237,12 @@ def _named_columns(names: Resolved) -> Columns:
     memory = names.gpu.memory.engine_bytes
     gpu = (memory / GIB, names.gpu.architecture)
     seqs, batched = names.engine.batch_limits(*gpu)
+    older = names.engine.is_older(names.gpu.architecture)
+    apart = {f"non_torch_bytes_tp{t}": round(names.engine.non_torch_at(t, older) * GIB) for t in (1, 2, 4, 8)}
     return {
         **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype),
         **engine_columns(names.engine),
+        **apart,
         **_bands(names),
         **draft_columns(names.draft, names.kv_cache_dtype),
         "gpu_memory_bytes": memory,
@@ -257,6 +261,8 @@ def _derive(values: Columns, reserved: Any) -> None:
     values["requests_per_rank"] = numpy.ceil(values["concurrent_requests"] / values["data_parallel_size"])
     steps = [values[f"non_torch_bytes_tp{t}"] for t in (1, 2, 4, 8)]
     values["non_torch_bytes_per_tp"] = numpy.select([size < 2, size < 4, size < 8], steps[:3], steps[3])
+    # Without prefixes to keep, a state is one block whatever the release.
+    values["state_blocks"] = numpy.where(values["enable_prefix_caching"] == 1, values["state_blocks"], 1)
     values["is_calibrated"] = size <= values["calibrated_tensor_parallel_size"]
     for name in [n for n in values if n.endswith("_elsewhere")]:
         here = name.removesuffix("_elsewhere")

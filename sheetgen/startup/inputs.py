@@ -144,6 +144,8 @@ def _parallel(engine: str, stated: Mapping[str, Value], asked: Asked) -> None:
     if engine == "tensorrt-llm" and "tensor_parallel_size" not in asked.inputs and isinstance(world, int):
         asked.inputs["tensor_parallel_size"] = world
         asked.not_stated.append(f"tensor_parallel_size is not in the log; its {world} MPI ranks were taken.")
+    if stated.get("enable_prefix_caching") is False:
+        asked.inputs["enable_prefix_caching"] = 0
     if stated.get("disable_hybrid_kv_cache_manager") is True:
         asked.inputs["hybrid_kv_manager"] = 0
 

@@ -272,6 +272,14 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
             validation=Validation("Error", "Bytes, 0 or less.", low=-1e13, high=0),
         )
     table.given(
+        "is_older_gpu",
+        "Older GPU (0 or 1)",
+        [int(solved.question.engine.is_older(g.architecture)) for g in gpus],
+        PLAIN,
+        note="1: memory outside torch is that of older GPUs on Inputs.",
+        validation=Validation("Older", "0 or 1.", low=0, high=1, whole=True),
+    )
+    table.given(
         "bandwidth",
         "Bandwidth, GB/s",
         [g.memory_bandwidth_bytes_per_second / 1e9 for g in gpus],

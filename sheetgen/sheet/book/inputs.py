@@ -302,20 +302,16 @@ def _constants(page: InputsSheet) -> None:
     page.section(f"Engine: {e.name} {e.default_version}")
     for name, label, display, unit, note in _ENGINE:
         page.put(name, label, columns[name], display, unit, note or getattr(e, _ENGINE_SOURCES[name]))
-    for size in TENSOR_PARALLEL_SIZES:
-        page.put(
-            f"non_torch_bytes_tp{size}",
-            f"Non-torch memory at TP {size}",
-            columns[f"non_torch_bytes_tp{size}"],
-            WHOLE,
-            "bytes",
-            e.non_torch_source,
-        )
+    for older, whose in (("", ""), ("older_", ", older GPUs")):
+        for size in TENSOR_PARALLEL_SIZES:
+            name = f"{older}non_torch_bytes_tp{size}"
+            source = e.non_torch_source if size == 1 and not older else "The same sources."
+            page.put(name, f"Non-torch memory at TP {size}{whose}", columns[name], WHOLE, "bytes", source)
     page.put(
         "staged_non_torch_bytes_tp1", "Non-torch memory of a stage at TP 1", columns["staged_non_torch_bytes_tp1"],
         WHOLE, "bytes", "With pipeline stages; at a larger TP the figure above holds.",
     )  # fmt: skip
-    apart = [page.wiring.inputs[f"non_torch_bytes_tp{size}"] for size in TENSOR_PARALLEL_SIZES]
+    apart = [page.wiring.inputs[f"{o}non_torch_bytes_tp{t}"] for o in ("", "older_") for t in TENSOR_PARALLEL_SIZES]
     page.wiring.lists["non_torch"] = Range(tuple(apart))
     page.put(
         "cuda_graph_bytes_per_gpu",

@@ -15,7 +15,7 @@ from sheetgen.formula import Expr, Formula, both, is_number, is_text, where
 from sheetgen.recommend import LOAD, Solution
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
-from sheetgen.sheet.book.words import profile_position
+from sheetgen.sheet.book.words import non_torch_position, profile_position
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, pick
 from sheetgen.sizing import activations, memory, parallelism, weights
 from sheetgen.units import DTYPES, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
@@ -167,9 +167,14 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
             WHOLE,
         )
     head.looked_up(
+        "is_older_gpu", "Older GPU", lambda i: pick(gpus.range("is_older_gpu"), head.columns["gpu_row"][i], here), PLAIN
+    )
+    n_sizes = Found(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
+    head.computed(non_torch_position, lambda i: {"n_tensor_parallel_sizes": n_sizes})
+    head.looked_up(
         "non_torch_bytes_per_gpu",
         "Non-torch memory",
-        lambda i: pick(wiring.lists["non_torch"], head.columns["tp_position"][i], here),
+        lambda i: pick(wiring.lists["non_torch"], head.columns["non_torch_position"][i], here),
         WHOLE,
     )
     own = head.columns["non_torch_bytes_per_gpu"]

@@ -63,6 +63,15 @@ def profile_position(gpu_row: Any, tp_position: Any, n_tensor_parallel_sizes: An
     return (gpu_row - 1) * n_tensor_parallel_sizes + tp_position
 
 
+@formula("Row of non-torch memory", PLAIN)
+def non_torch_position(tp_position: Any, is_older_gpu: Any, n_tensor_parallel_sizes: Any) -> Any:
+    """The row of a tensor-parallel size among the figures on Inputs: those of older GPUs stand below.
+
+    Source: the order of the Inputs sheet.
+    """
+    return tp_position + is_older_gpu * n_tensor_parallel_sizes
+
+
 @formula("Position of a load", PLAIN)
 def cell_position(model_row: Any, workload_position: Any, tier_position: Any, n_workloads: Any, n_tiers: Any) -> Any:
     """The row of a model, workload and tier among the loads, from 1.
