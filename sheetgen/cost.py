@@ -19,6 +19,8 @@ def n_instances(
     staged_instances: Any,
     replicas_per_instance: Any,
     n_heads: Any,
+    full_kv_heads: Any,
+    windowed_kv_heads: Any,
     larger_tensor_parallel_size: Any,
     price_usd_per_hour: Any,
 ) -> Any:
@@ -30,7 +32,7 @@ def n_instances(
     Source: INTERFACE: ceil(n_replicas / floor(gpu_count / TP)).
     """
     shared = round_up(ratio(shared_replicas, replicas_per_instance))
-    may_span = parallelism.may_span_instances(n_heads, larger_tensor_parallel_size)
+    may_span = parallelism.may_span_instances(n_heads, full_kv_heads, windowed_kv_heads, larger_tensor_parallel_size)
     staged = number_where(both(is_number(staged_instances), may_span), staged_instances)
     held = where(is_number(shared_replicas), shared, staged)
     return number_where(both(replicas_per_instance >= 1, is_number(price_usd_per_hour)), held)

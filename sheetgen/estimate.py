@@ -16,6 +16,7 @@ from sheetgen.sizing import activations, admission, kv_blocks, kv_cache, memory,
 MODEL: tuple[Formula, ...] = (
     weights.weights_bytes,
     weights.ends_bytes,
+    weights.loaded_weights_bytes,
     weights.stage_ends_bytes,
     weights.expert_fraction,
     weights.rope_table_bytes,
@@ -180,7 +181,7 @@ def _fewest_gpus(known: Mapping[str, Any]) -> Any:
         trial["non_torch_bytes_per_tp"] = known[f"non_torch_bytes_tp{size}"]
         staged = (memory.stage_overhead_bytes, parallelism.layer_budget_bytes)
         trial = evaluate((*SHARD, *CHARGE, *POOL, *staged), trial)
-        trial["runs"] = 1 * (known["n_heads"] % size == 0)
+        trial["runs"] = parallelism.runs.of({**trial, "runs_weights": 1, "runs_kv": 1})
         trial["charge_bytes"] = trial["kv_blocks_per_sequence"] * trial["kv_block_bytes"] * known["requests_per_rank"]
         trial["max_pipeline_parallel_size"] = 64
         trial["within_limit"] = 1

@@ -63,6 +63,7 @@ _PARAMS = {
 }
 _FIELDS = {  # columns that stand under another name in the model's file
     "ffn_matrices": ("gated_ffn",),
+    "n_params_mtp": ("params", "mtp_extra"),
     "experts_per_token": ("experts", "top_k"),
     "expert_intermediate_size": ("moe_intermediate_size",),
     "encoder_item_tokens": ("encoder", "max_item_tokens"),

@@ -98,8 +98,8 @@ def batch_limits(gpu: str) -> tuple[int, int]:
     return 256, 2048
 
 
-def weights(model: str, dtype: str) -> int:
-    """Bytes of a known checkpoint (the vendor's own, then NVIDIA's, then RedHatAI's), else by the formula."""
+def weights(model: str, dtype: str) -> int | Fraction:
+    """Bytes loaded: of a known checkpoint (the vendor's own, then NVIDIA's, then RedHatAI's), else by the formula."""
     entry = read(f"models/{model}.yaml")
     own = entry["hf_id"]
 
@@ -111,13 +111,19 @@ def weights(model: str, dtype: str) -> int:
         owner = name.split("/")[0]
         return -1 if name == own else order.index(owner) if owner in order else 3
 
-    known = [c for c in entry.get("checkpoints") or [] if c["weight_dtype"] == dtype]
-    if known:
-        return int(min(known, key=rank)["size_bytes"])
     p = {k: int(v) for k, v in entry["params"].items() if k != "note"}
+    known = [c for c in entry.get("checkpoints") or [] if c["weight_dtype"] == dtype]
+    size = int(min(known, key=rank)["size_bytes"]) if known else None
+    if size is not None and not p.get("mtp_extra"):
+        return size
     linear, other, _ = BYTES[dtype]
     quantized = p["body"] + p["routed_experts"] - p.get("unquantized", 0)
-    return math.ceil(quantized * linear + (p["total"] - quantized) * other)
+    counted = math.ceil(quantized * linear + (p["total"] - quantized) * other)
+    if size is None:
+        return counted
+    # Layers that wait for speculation, and a second embedding and head with them, are not loaded.
+    waiting = p["mtp_extra"] * Fraction(linear) + (p["embedding"] + p["lm_head"]) * other
+    return max(Fraction(min(size, counted)), size - waiting)
 
 
 def layer_weights(model: str, dtype: str, tp: int) -> tuple[Fraction, list[int], int]:
@@ -265,7 +271,9 @@ def plans(model: str, context: int, users: int, weight_dtype: str, kv_dtype: str
     for order, offer in enumerate(candidates()):
         if not runs(offer.gpu, weight_dtype, kv_dtype):
             continue
+        kv = [int(g["n_kv_heads"]) for g in entry["attention"] if "n_kv_heads" in g]
         sizes = [t for t in (1, 2, 4, 8) if t <= offer.count and heads % t == 0]
+        sizes = [t for t in sizes if all(k % t == 0 or t % k == 0 for k in kv)]
         seqs, batched = batch_limits(offer.gpu)
         for tp in sizes:
             need = charge(model, tp, kv_dtype, context, batched)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -251,13 +252,30 @@ def load_engine(catalog: Catalog, name: str, version: str | None = None) -> Engi
     Raises CatalogError for an engine without memory accounting in the catalogs, or a version that is none.
     """
     key = name.strip().lower()
-    known = sorted({n for folder in catalog.folders for n in folder.names("engines")})
+    known = _names(catalog)
     if key not in known:
         raise CatalogError(
             f"engine {shown(name)!r} has no memory accounting in catalogs/engines. Known: {', '.join(known)}."
             + did_you_mean(key, known)
         )
+    return _at(catalog, key, version)
+
+
+@functools.lru_cache(maxsize=64)
+def _names(catalog: Catalog) -> list[str]:
+    return sorted({n for folder in catalog.folders for n in folder.names("engines")})
+
+
+@functools.lru_cache(maxsize=1024)
+def _at(catalog: Catalog, key: str, version: str | None) -> Engine:
+    """A file of hundreds of rows names few engines: each is read once, and each version made once."""
+    engine = _entry(catalog, key)
+    return engine.at(version)
+
+
+@functools.lru_cache(maxsize=64)
+def _entry(catalog: Catalog, key: str) -> Engine:
     engine = validate(catalog.read_document(f"engines/{key}.yaml"), Engine)
     if engine.engine != key:
         raise CatalogError(f"catalogs/engines/{key}.yaml: engine is {engine.engine!r}, but the file is {key}.yaml.")
-    return engine.at(version)
+    return engine

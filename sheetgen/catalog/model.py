@@ -198,6 +198,8 @@ class Model(Entry):
                     ("attention", i),
                     f"a second {column} group of another shape, which the sheet has no columns for",
                 )
+        if all(g.kind == "no_cache" for g in self.attention):
+            yield ("attention",), "no layer keeps a cache or a state: nothing to size by context"
         layers = sum(g.n_layers for g in self.attention if g.kind not in BESIDE)
         if layers != self.n_layers and not self.parallel_hybrid:
             yield ("n_layers",), f"n_layers is {self.n_layers}, but the attention groups have {layers} layers"

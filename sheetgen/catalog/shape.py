@@ -62,6 +62,7 @@ def shape_of(model: Model) -> dict[str, float]:
         "n_params_active": p.active,
         "n_params_quantizable": p.body + p.routed_experts - p.unquantized,
         "n_params_copied": p.copied,
+        "n_params_mtp": p.mtp_extra,
         "n_params_routed": p.routed_experts,
         "n_params_embedding": p.embedding,
         "n_params_lm_head": p.lm_head,

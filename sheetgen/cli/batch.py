@@ -47,6 +47,8 @@ def _read(source: Path, known: Sequence[str]) -> tuple[pandas.DataFrame, dict[in
     """The file as text, cell by cell as typed, and what is wrong with rows that have more cells than the head."""
     import pandas
 
+    if source.exists() and not source.is_file():
+        raise ScenarioError(f"{shown(source)}: is not a file.")
     try:
         with source.open(encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file) if row]

@@ -204,7 +204,7 @@ def _costs(
     candidates = [question.candidates[s.candidate] for s in slots]
     values = {
         **inputs,
-        "n_heads": models["n_heads"][of_model][:, None],
+        **{name: models[name][of_model][:, None] for name in ("n_heads", "full_kv_heads", "windowed_kv_heads")},
         "load_requests": cells["load_requests"][:, None],
         **{f.name: sequences[f.name][:, profile] for f in LOAD},
         "tensor_parallel_size": numpy.array([profiles[p].tensor_parallel_size for p in profile], float)[None, :],

@@ -10,6 +10,7 @@ import numpy
 
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.scenario import parse
+from sheetgen.sizing.parallelism import heads_divide
 
 Columns = dict[str, Any]
 
@@ -189,6 +190,14 @@ def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], er
         numpy.mod(heads, numpy.maximum(size, 1)) > 0,
         lambda i: (
             f"tensor_parallel_size is {size[i]:.0f}, which does not divide the {heads[i]:.0f} heads of {model_id(i)}."
+        ),
+    )
+    kv = columns["full_kv_heads"], columns["windowed_kv_heads"]
+    refuse(
+        (numpy.mod(heads, numpy.maximum(size, 1)) == 0) & (heads_divide(heads, *kv, size) == 0),
+        lambda i: (
+            f"tensor_parallel_size is {size[i]:.0f}, over which the KV heads of {model_id(i)}"
+            f" ({' and '.join(f'{k[i]:.0f}' for k in kv if k[i])}) cannot be shared: engines refuse it."
         ),
     )
     stages = numbers["pipeline_parallel_size"]

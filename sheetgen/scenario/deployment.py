@@ -6,6 +6,7 @@ completed as columns, so that a million rows take seconds. A row that cannot be 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -61,7 +62,7 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     model, named_dtype = attempt(_served_model, row["model"], catalog) or (None, None)
     asked = attempt(parse.dtype, row["weight_dtype"], "weight_dtype")
     kv = attempt(parse.dtype, row["kv_cache_dtype"], "kv_cache_dtype")
-    gpu = attempt(catalog.gpu, str(row["gpu"]))
+    gpu = attempt(_gpu_called, catalog, str(row["gpu"]))
     engine = attempt(load_engine, catalog, str(row["engine"]), row["engine_version"])
     draft = attempt(_draft_model, str(row["draft_model"]), catalog) if row["draft_model"] else None
     attempt(parse.one_of, row["kv_allocation"], "kv_allocation", ("paged", "reserved"))
@@ -74,10 +75,21 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
 def _served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
     if name is None:
         raise ScenarioError("model is missing. Name one, such as 70b or meta-llama/Llama-3.1-70B-Instruct.")
-    model, dtype = catalog.resolve_model(str(name))
+    model, dtype = _model_called(catalog, str(name))
     if model.kind == "draft":
         raise ScenarioError(f"model {model.id} is a draft of another model: name it as draft_model.")
     return model, dtype
+
+
+@functools.lru_cache(maxsize=4096)
+def _model_called(catalog: Catalog, name: str) -> tuple[Model, str | None]:
+    """Rows of a batch share names: each is looked up once."""
+    return catalog.resolve_model(name)
+
+
+@functools.lru_cache(maxsize=4096)
+def _gpu_called(catalog: Catalog, name: str) -> Gpu:
+    return catalog.gpu(name)
 
 
 def _draft_model(name: str, catalog: Catalog) -> Model:

@@ -71,8 +71,9 @@ def kv_blocks_per_sequence(
     """Blocks that admission charges one sequence, over all KV groups.
 
     Growing groups take whole blocks of the context; sliding windows one block more than their tokens;
-    a state takes one block, or two in releases that align states with the prefix cache and keep one. Where an engine keeps
-    each kind of layer in a pool of its own, it is what each kind takes, as a number of blocks of the growing one.
+    a state takes one block, or two in releases that align states with the prefix cache and keep one. Where an
+    engine keeps each kind of layer in a pool of its own, it is what each kind takes, as a number of blocks of the
+    growing one.
 
     Source: reference engine_rules.md (admission rule), models.md section 4.
     """

@@ -172,12 +172,32 @@ def load_requests(concurrent_requests: Any, extra_headroom_fraction: Any) -> Any
 
 
 @formula("Runs")
-def runs(n_heads: Any, tensor_parallel_size: Any, runs_weights: Any, runs_kv: Any) -> Any:
-    """1 where the GPU runs both precisions and the query heads divide over the ranks, else 0.
+def runs(
+    n_heads: Any,
+    full_kv_heads: Any,
+    windowed_kv_heads: Any,
+    tensor_parallel_size: Any,
+    runs_weights: Any,
+    runs_kv: Any,
+) -> Any:
+    """1 where the GPU runs both precisions and the heads divide over the ranks, else 0.
 
-    Source: INTERFACE (TP divides the query heads); vLLM supported-hardware table.
+    KV heads divide over the ranks, or the ranks over them: engines refuse 10 KV heads at TP 4.
+
+    Source: INTERFACE (TP divides the query heads); vLLM get_num_kv_heads, issues 5951 and 16021.
     """
-    return where(both(remainder(n_heads, tensor_parallel_size) == 0, runs_weights == 1, runs_kv == 1), 1, 0)
+    divides = heads_divide(n_heads, full_kv_heads, windowed_kv_heads, tensor_parallel_size)
+    return where(both(divides == 1, runs_weights == 1, runs_kv == 1), 1, 0)
+
+
+def heads_divide(n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any, tensor_parallel_size: Any) -> Any:
+    """1 where a rank gets whole query heads, and whole KV heads or whole ranks one of them; else 0."""
+    size = largest(1, tensor_parallel_size)
+    every = [remainder(n_heads, size) == 0]
+    for kv_heads in (full_kv_heads, windowed_kv_heads):
+        heads = largest(1, kv_heads)
+        every.append(either(kv_heads == 0, remainder(heads, size) == 0, remainder(size, heads) == 0))
+    return where(both(*every), 1, 0)
 
 
 @formula("Replicas")
@@ -231,12 +251,15 @@ def larger_tensor_parallel_size(tensor_parallel_size: Any, gpu_count: Any, max_t
 
 
 @formula("May span instances")
-def may_span_instances(n_heads: Any, larger_tensor_parallel_size: Any) -> Any:
+def may_span_instances(
+    n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any, larger_tensor_parallel_size: Any
+) -> Any:
     """True at the largest TP that instance and heads allow: only there may stages take whole instances.
 
     Source: INTERFACE: PP above 1 only where a whole instance at its largest TP is too small.
     """
-    return either(larger_tensor_parallel_size == 0, remainder(n_heads, largest(1, larger_tensor_parallel_size)) > 0)
+    larger_divides = heads_divide(n_heads, full_kv_heads, windowed_kv_heads, larger_tensor_parallel_size)
+    return either(larger_tensor_parallel_size == 0, larger_divides == 0)
 
 
 @formula("Headroom", PERCENT)

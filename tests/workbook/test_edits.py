@@ -100,6 +100,10 @@ def non_torch(**gib: float) -> Callable[[Question], Question]:
     return lambda q: engine(non_torch_gib=q.engine.non_torch_gib.model_copy(update=gib))(q)
 
 
+def older_non_torch(**gib: float) -> Callable[[Question], Question]:
+    return lambda q: engine(older_non_torch_gib=q.engine.older_non_torch_gib.model_copy(update=gib))(q)  # type: ignore[union-attr]
+
+
 def at(sheet: str, key: str, head: str, value: Any) -> Where:
     return lambda sheets: {sheets.at(sheet, key, head): value}
 
@@ -175,7 +179,8 @@ EDITS = [
     Edit("share of free", {"in_fraction_of_free": 1}, change=engine(fraction_of_free=True)),
     Edit("activations outside", {"in_activations_in_budget": 0}, change=engine(activations_in_budget=False)),
     Edit("non-torch on stages", {"in_staged_non_torch_bytes_tp1": 9 * 2**30}, change=non_torch(staged=9), moves=False),
-    Edit("non-torch", {"in_non_torch_bytes_tp1": 8 * 2**30}, change=non_torch(tp1=8)),
+    Edit("non-torch", {"in_non_torch_bytes_tp1": 8 * 2**30}, change=non_torch(tp1=8), moves=False),
+    Edit("non-torch, older GPUs", {"in_older_non_torch_bytes_tp1": 8 * 2**30}, change=older_non_torch(tp1=8)),
     Edit("graphs", {"in_cuda_graph_bytes_per_gpu": 6 * 2**30, "in_graphs_in_budget": 1},
          change=engine(cuda_graph_gib=6, graphs_in_budget=True)),
     Edit("batches", {"in_in_flight_batches": 2}, change=engine(in_flight_batches=2)),

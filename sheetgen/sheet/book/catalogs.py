@@ -53,6 +53,7 @@ _SHAPE = (
     ("n_params_quantizable", "in layers", "Parameters that quantization reaches: layers and experts."),
     ("n_params_copied", "copied on each rank", "Parameters that tensor parallelism does not divide: norms, routers."),
     ("n_params_routed", "in routed experts", "Parameters of the routed experts."),
+    ("n_params_mtp", "in MTP layers", "Beside the total: a checkpoint may hold them; they wait for speculation."),
     ("n_params_embedding", "in the embedding", "Parameters of the token embedding."),
     ("n_params_lm_head", "in the head", "Parameters of the output head; 0 where it is tied."),
 )  # fmt: skip

@@ -16,6 +16,7 @@ from sheetgen.units import PLAIN, TEXT, WHOLE
 _OF_MODEL = (
     "max_context_tokens", "window_tokens", "window_is_chunked", "n_growing_groups", "n_windowed_groups",
     "n_state_groups", "n_state_layers", "n_layers", "n_heads",
+    "full_kv_heads", "windowed_kv_heads",
 )  # fmt: skip
 
 
