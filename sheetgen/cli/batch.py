@@ -24,6 +24,8 @@ def run_batch(
     from sheetgen.scenario.amounts import DEFAULTS
     from sheetgen.writers.csv import records, write_csv
 
+    if target is not None and target.exists() and source.exists() and target.samefile(source):
+        raise ScenarioError(f"{shown(target)}: is the input. Name another file with --out.")
     frame, too_long = _read(source, (*DEFAULTS, *SHORT_SPELLINGS))
     for name, value in asked.items():
         if value is not None and name not in frame:

@@ -115,3 +115,13 @@ def test_rows_that_are_longer_or_shorter_than_the_header(run, here: Path) -> Non
 def test_cells_come_back_byte_by_byte(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     (here / "in.csv").write_text("model,remark\n8b,\x1b[31mred\n")
     assert read(run("size", "--batch", "in.csv").stdout)[0]["remark"] == "\x1b[31mred"
+
+
+def test_the_input_is_never_overwritten(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = tmp_path / "in.csv"
+    table.write_text("model\n8b\n")
+    result = run("size", "--batch", table, "--out", table)
+    assert result.exit_code == 1 and "is the input" in result.output
+    assert table.read_text() == "model\n8b\n"
+    result = run("size", "--batch", tmp_path)
+    assert result.exit_code == 1 and "is not a file" in result.output
