@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
-from typing import Annotated, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -80,6 +80,7 @@ class Entry(BaseModel):
     """A part of a catalog file. Nothing is converted, nothing unknown passes, nothing changes later."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    id_field: ClassVar[str] = "id"  # the field that says the file's name
 
     def problems(self) -> Iterator[tuple[Loc, str]]:
         """What is wrong although every field by itself is right: where, and one sentence."""

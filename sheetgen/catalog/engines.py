@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
 from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Text
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.reader import Loc
-from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
@@ -135,6 +134,7 @@ class Engine(Entry):
     steps of allocation_step_bytes (both torch's own).
     """
 
+    id_field: ClassVar[str] = "engine"
     engine: Id
     name: Label
     default_version: Version
@@ -195,6 +195,11 @@ class Engine(Entry):
                 changes |= {_SOURCES[name]: change.source for name in named if name in _SOURCES}
         return self.model_copy(update=changes)
 
+    @property
+    def calibrated_tensor_parallel_size(self) -> int:
+        """The largest TP among the runs that the constants were set on; 0 where there were none."""
+        return self.calibrated.max_tensor_parallel_size if self.calibrated else 0
+
     def band_scope(self, gpu_id: str) -> Literal["calibrated", "other"]:
         """Whether the constants were set on this version and GPU."""
         known = self.calibrated
@@ -246,36 +251,17 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(x or 0) for x in match.groups()[:3])
 
 
+@functools.lru_cache(maxsize=1024)  # the rows of a batch name few engines and versions
 def load_engine(catalog: Catalog, name: str, version: str | None = None) -> Engine:
     """The engine called `name` at `version` (its default one where None).
 
     Raises CatalogError for an engine without memory accounting in the catalogs, or a version that is none.
     """
     key = name.strip().lower()
-    known = _names(catalog)
+    known = sorted(catalog.ids("engines"))
     if key not in known:
         raise CatalogError(
             f"engine {shown(name)!r} has no memory accounting in catalogs/engines. Known: {', '.join(known)}."
             + did_you_mean(key, known)
         )
-    return _at(catalog, key, version)
-
-
-@functools.lru_cache(maxsize=64)
-def _names(catalog: Catalog) -> list[str]:
-    return sorted({n for folder in catalog.folders for n in folder.names("engines")})
-
-
-@functools.lru_cache(maxsize=1024)
-def _at(catalog: Catalog, key: str, version: str | None) -> Engine:
-    """A file of hundreds of rows names few engines: each is read once, and each version made once."""
-    engine = _entry(catalog, key)
-    return engine.at(version)
-
-
-@functools.lru_cache(maxsize=64)
-def _entry(catalog: Catalog, key: str) -> Engine:
-    engine = validate(catalog.read_document(f"engines/{key}.yaml"), Engine)
-    if engine.engine != key:
-        raise CatalogError(f"catalogs/engines/{key}.yaml: engine is {engine.engine!r}, but the file is {key}.yaml.")
-    return engine
+    return catalog.entry("engines", key, Engine).at(version)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sheetgen.catalog.base import Entry
-from sheetgen.catalog.hardware import Gpu, InstanceFile
+from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import gpu_names, model_names, table
 from sheetgen.catalog.reader import Document, read_document
@@ -37,14 +37,18 @@ class Folder:
         self.shown_as = shown(shown_as, 300)
         self.has_index = has_index
         self._entries: dict[str, Entry] = {}
+        self._listed: dict[str, tuple[str, ...]] = {}
 
-    def names(self, part: str) -> list[str]:
-        """Ids of the files under `models`, `gpus` or `instances`, in order."""
-        folder = self.path / part
-        return sorted(file.stem for file in folder.glob("*.yaml")) if folder.is_dir() else []
+    def names(self, part: str) -> tuple[str, ...]:
+        """Ids of the files under `models`, `gpus`, `instances` or `engines`, in order."""
+        if part not in self._listed:
+            folder = self.path / part
+            files = folder.glob("*.yaml") if folder.is_dir() else ()
+            self._listed[part] = tuple(sorted(file.stem for file in files))
+        return self._listed[part]
 
     def has(self, relative: str) -> bool:
-        return (self.path / relative).is_file()
+        return relative in self._entries or (self.path / relative).is_file()
 
     def document(self, relative: str) -> Document:
         return read_document(self.path / relative, f"{self.shown_as}/{relative}")
@@ -55,7 +59,7 @@ class Folder:
             document = self.document(relative)
             entry = validate(document, schema)
             expected = Path(relative).stem
-            key = "provider" if schema is InstanceFile else "id"
+            key = schema.id_field
             given = getattr(entry, key, expected)
             if given != expected:
                 raise CatalogError(f"{document.at((key,))}: {key} is {given}, but the file is named {expected}.yaml.")

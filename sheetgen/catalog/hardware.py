@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -123,6 +123,7 @@ class Instance(InstanceRow):
 class InstanceFile(Entry):
     """One provider's rows. `order` places the provider in the catalog, which decides ties."""
 
+    id_field: ClassVar[str] = "provider"
     provider: Id
     order: Annotated[int, Field(ge=0)] = 10_000
     instances: Many[InstanceRow]

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from sheetgen.catalog.base import Entry
 from sheetgen.catalog.folder import Folder
 from sheetgen.catalog.hardware import (
     Gpu,
@@ -29,7 +30,7 @@ from sheetgen.catalog.reader import Document
 from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
-E = TypeVar("E", Model, Gpu)
+E = TypeVar("E", bound=Entry)
 
 
 def default_folder() -> Path:
@@ -73,7 +74,7 @@ class Catalog:
         raise self._unknown("model", name, low, self._names("models"))
 
     def has_model(self, model_id: str) -> bool:
-        return model_id in self._ids("models")
+        return model_id in self.ids("models")
 
     def _import(self, path: str) -> Model:
         """A Hugging Face config of the user's own; `read_document` then has its entry too."""
@@ -86,7 +87,7 @@ class Catalog:
     def _named(self, name: str, key: str, found: str) -> tuple[Model, str | None]:
         if " " in found:
             raise CatalogError(f"model {shown(name)!r} could be {' or '.join(found.split())}. Say which.")
-        model = self._entry("models", found, Model)
+        model = self.entry("models", found, Model)
         dtype = next((c.weight_dtype for c in model.checkpoints if (c.hf_id or "").lower() == key), None)
         if key in (model.id, (model.hf_id or "").lower()):
             dtype = None
@@ -97,7 +98,7 @@ class Catalog:
         return (model.model_copy(update={"max_context_tokens": context}) if context else model), dtype
 
     def models(self) -> tuple[Model, ...]:
-        return tuple(self._entry("models", entry_id, Model) for entry_id in self._ids("models"))
+        return tuple(self.entry("models", entry_id, Model) for entry_id in self.ids("models"))
 
     # GPUs
 
@@ -107,10 +108,10 @@ class Catalog:
             raise self._unknown("gpu", name, gpu_key(name), self._names("gpus"))
         if " " in found:
             raise CatalogError(f"gpu {shown(name)!r} could be {' or '.join(found.split())}. Say which.")
-        return self._entry("gpus", found, Gpu)
+        return self.entry("gpus", found, Gpu)
 
     def gpus(self) -> tuple[Gpu, ...]:
-        return tuple(self._entry("gpus", entry_id, Gpu) for entry_id in self._ids("gpus"))
+        return tuple(self.entry("gpus", entry_id, Gpu) for entry_id in self.ids("gpus"))
 
     # Instances
 
@@ -214,10 +215,12 @@ class Catalog:
             gpus |= folder.index.gpus
         return {"models": models, "gpus": gpus}
 
-    def _ids(self, part: str) -> list[str]:
+    def ids(self, part: str) -> list[str]:
+        """Every id of a part of the catalogs, those of the first folder first."""
         return list(dict.fromkeys(name for folder in self.folders for name in folder.names(part)))
 
-    def _entry(self, part: str, entry_id: str, schema: type[E]) -> E:
+    def entry(self, part: str, entry_id: str, schema: type[E]) -> E:
+        """The file of that id in the last folder that has one, checked; each is read once."""
         relative = f"{part}/{entry_id}.yaml"
         for folder in reversed(self.folders):
             if folder.has(relative):

@@ -38,7 +38,6 @@ _WEIGHTS = ("copied_kv_weights_bytes", "tensor_rounding_bytes", "layer_bytes_per
 def solve(question: Question) -> Solution:
     """Work out every cell of `question` on every candidate, and choose."""
     settings, engine = question.settings, question.engine
-    calibrated = engine.calibrated
     gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     profiles = tuple(Profile(g, t) for g in range(len(question.gpus)) for t in TENSOR_PARALLEL_SIZES)
     profile_index = {(p.gpu, p.tensor_parallel_size): i for i, p in enumerate(profiles)}
@@ -52,7 +51,6 @@ def solve(question: Question) -> Solution:
         **engine_columns(engine),
         **{k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))},
         "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
-        "calibrated_tensor_parallel_size": calibrated.max_tensor_parallel_size if calibrated else 0,
         "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
     }
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in question.models]

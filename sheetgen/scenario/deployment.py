@@ -6,7 +6,6 @@ completed as columns, so that a million rows take seconds. A row that cannot be 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +29,7 @@ from sheetgen.scenario.amounts import (
     is_blank,
     number_column,
 )
+from sheetgen.sizing.parallelism import is_measured
 from sheetgen.units import DTYPES, GIB
 
 
@@ -62,7 +62,7 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     model, named_dtype = attempt(_served_model, row["model"], catalog) or (None, None)
     asked = attempt(parse.dtype, row["weight_dtype"], "weight_dtype")
     kv = attempt(parse.dtype, row["kv_cache_dtype"], "kv_cache_dtype")
-    gpu = attempt(_gpu_called, catalog, str(row["gpu"]))
+    gpu = attempt(catalog.gpu, str(row["gpu"]))
     engine = attempt(load_engine, catalog, str(row["engine"]), row["engine_version"])
     draft = attempt(_draft_model, str(row["draft_model"]), catalog) if row["draft_model"] else None
     attempt(parse.one_of, row["kv_allocation"], "kv_allocation", ("paged", "reserved"))
@@ -75,21 +75,10 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
 def _served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
     if name is None:
         raise ScenarioError("model is missing. Name one, such as 70b or meta-llama/Llama-3.1-70B-Instruct.")
-    model, dtype = _model_called(catalog, str(name))
+    model, dtype = catalog.resolve_model(str(name))
     if model.kind == "draft":
         raise ScenarioError(f"model {model.id} is a draft of another model: name it as draft_model.")
     return model, dtype
-
-
-@functools.lru_cache(maxsize=4096)
-def _model_called(catalog: Catalog, name: str) -> tuple[Model, str | None]:
-    """Rows of a batch share names: each is looked up once."""
-    return catalog.resolve_model(name)
-
-
-@functools.lru_cache(maxsize=4096)
-def _gpu_called(catalog: Catalog, name: str) -> Gpu:
-    return catalog.gpu(name)
 
 
 def _draft_model(name: str, catalog: Catalog) -> Model:
@@ -138,6 +127,7 @@ def engine_columns(engine: Engine) -> Columns:
         "in_flight_batches": engine.in_flight_batches,
         "state_blocks": engine.state_blocks,
         "shares_pages": int(engine.shares_pages),
+        "calibrated_tensor_parallel_size": engine.calibrated_tensor_parallel_size,
         "group_stretch": engine.group_stretch,
         **{f"non_torch_bytes_tp{t}": round(engine.non_torch_at(t) * GIB) for t in (1, 2, 4, 8)},
         **{f"older_non_torch_bytes_tp{t}": round(engine.non_torch_at(t, older=True) * GIB) for t in (1, 2, 4, 8)},
@@ -164,9 +154,9 @@ def _bands(names: Resolved) -> Columns:
     the band elsewhere under names that end in _elsewhere."""
     engine = names.engine
     here = engine.band_scope(names.gpu.id)
-    measured = here == "calibrated" and engine.calibrated is not None and names.draft is None
     elsewhere = {f"{k}_elsewhere": v for k, v in band_columns(engine, "other").items()}
-    largest = engine.calibrated.max_tensor_parallel_size if engine.calibrated and measured else 0
+    measured = here == "calibrated" and names.draft is None
+    largest = engine.calibrated_tensor_parallel_size if measured else 0
     return {**band_columns(engine, here), **elsewhere, "calibrated_tensor_parallel_size": largest}
 
 
@@ -275,7 +265,7 @@ def _derive(values: Columns, reserved: Any) -> None:
     values["non_torch_bytes_per_tp"] = numpy.select([size < 2, size < 4, size < 8], steps[:3], steps[3])
     # Without prefixes to keep, a state is one block whatever the release.
     values["state_blocks"] = numpy.where(values["enable_prefix_caching"] == 1, values["state_blocks"], 1)
-    values["is_calibrated"] = size <= values["calibrated_tensor_parallel_size"]
+    values["is_calibrated"] = is_measured(size, values["calibrated_tensor_parallel_size"])
     for name in [n for n in values if n.endswith("_elsewhere")]:
         here = name.removesuffix("_elsewhere")
         values[here] = numpy.where(values["is_calibrated"], values[here], values.pop(name))

@@ -123,8 +123,13 @@ def pool_error_bytes(
 
     Source: docs/fidelity.md; catalogs/engines, bands.
     """
-    measured = tensor_parallel_size <= calibrated_tensor_parallel_size
+    measured = is_measured(tensor_parallel_size, calibrated_tensor_parallel_size)
     return where(measured, pool_error_bytes_measured, pool_error_bytes_elsewhere)
+
+
+def is_measured(tensor_parallel_size: Any, calibrated_tensor_parallel_size: Any) -> Any:
+    """Whether runs of this tensor-parallel size are among those that the constants were set on."""
+    return tensor_parallel_size <= calibrated_tensor_parallel_size
 
 
 @formula("Sequences at the band's low end")

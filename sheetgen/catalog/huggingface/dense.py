@@ -51,6 +51,17 @@ _GEMMA3 = replace(
     },
 )
 _PLAIN_MLP = Family(norm="layer", gated=False)
+_GPT2 = replace(
+    _PLAIN_MLP,
+    qkv_bias=True,
+    o_bias=True,
+    mlp_bias=True,
+    tied=True,
+    positions=0,
+    rope="none",
+    rename=_OLD_GPT,
+    builder="old_gpt",
+)
 _OLMO2 = replace(LLAMA, qk_norm="width", mlp_bias=False)
 _COHERE = Family(qkv_bias="attention_bias", o_bias="attention_bias", norms=1, norm="layer", norm_bias=False, tied=True)
 
@@ -130,28 +141,8 @@ DENSE: dict[str, Family] = {
     ),
     "arcee": replace(LLAMA, gated=False),
     "apertus": replace(LLAMA, gated=False, qk_norm="head", mlp_bias=False, builder="apertus"),
-    "gpt2": replace(
-        _PLAIN_MLP,
-        qkv_bias=True,
-        o_bias=True,
-        mlp_bias=True,
-        tied=True,
-        positions=0,
-        rope="none",
-        rename=_OLD_GPT,
-        builder="old_gpt",
-    ),
-    "gpt_bigcode": replace(
-        _PLAIN_MLP,
-        qkv_bias=True,
-        o_bias=True,
-        mlp_bias=True,
-        tied=True,
-        positions=0,
-        rope="none",
-        rename=_OLD_GPT,
-        builder="old_gpt",
-    ),
+    "gpt2": _GPT2,
+    "gpt_bigcode": _GPT2,
     "gptj": replace(
         _PLAIN_MLP, mlp_bias=True, norms=1, lm_head_bias=True, rope="gptj", rename=_OLD_GPT, builder="old_gpt"
     ),

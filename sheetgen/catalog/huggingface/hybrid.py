@@ -23,6 +23,17 @@ _QWEN35 = Family(
 )
 _QWEN35_MOE = replace(_QWEN35, moe=QWEN_SHARED_MOE)
 
+_MAMBA = Family(
+    layers="linear",
+    linear="mamba1",
+    norms=1,
+    tied=True,
+    rope="none",
+    builder="attention_free",
+    defaults={"time_step_rank": "auto"},
+)
+_LFM2 = Family(layers="conv", linear="short_conv", qk_norm="head", tied=True, builder="lfm2")
+
 HYBRID: dict[str, Family] = {
     "qwen3_next": replace(_QWEN35_MOE, defaults=QWEN_SPARSE),
     "qwen3_5_text": replace(_QWEN35, rope="mrope"),
@@ -76,36 +87,11 @@ HYBRID: dict[str, Family] = {
         rope="none",
         moe=Moe(layers="first_k", shared="num_shared_experts", top_k="num_experts_per_token"),
     ),
-    "lfm2": Family(layers="conv", linear="short_conv", qk_norm="head", tied=True, builder="lfm2"),
-    "lfm2_moe": Family(
-        layers="conv", linear="short_conv", qk_norm="head", tied=True, builder="lfm2", moe=Moe(layers="first_k")
-    ),
-    "mamba": Family(
-        layers="linear",
-        linear="mamba1",
-        norms=1,
-        tied=True,
-        rope="none",
-        builder="attention_free",
-        defaults={"time_step_rank": "auto"},
-    ),
-    "falcon_mamba": Family(
-        layers="linear",
-        linear="mamba1",
-        norms=1,
-        tied=True,
-        rope="none",
-        builder="attention_free",
-        defaults={"time_step_rank": "auto"},
-    ),
-    "mamba2": Family(
-        layers="linear",
-        linear="mamba2",
-        norms=1,
-        rope="none",
-        builder="attention_free",
-        defaults={"time_step_rank": "auto"},
-    ),
+    "lfm2": _LFM2,
+    "lfm2_moe": replace(_LFM2, moe=Moe(layers="first_k")),
+    "mamba": _MAMBA,
+    "falcon_mamba": _MAMBA,
+    "mamba2": replace(_MAMBA, linear="mamba2", tied=False),
 }
 
 SPECIAL: dict[str, Family] = {

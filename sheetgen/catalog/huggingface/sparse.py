@@ -32,6 +32,15 @@ _GLM_MOE = replace(
     moe=Moe(n="n_routed_experts", layers="first_k", shared="n_shared_experts"),
 )
 
+_HUNYUAN = Family(
+    qkv_bias="attention_bias",
+    o_bias="attention_bias",
+    qk_norm="head",
+    qk_norm_if="use_qk_norm",
+    moe=Moe(top_k="moe_topk", shared_width="shared_width"),
+    builder="hunyuan",
+)
+
 SPARSE: dict[str, Family] = {
     "mixtral": Family(layers="windowed", moe=LOCAL_MOE),
     "qwen2_moe": replace(QWEN2, moe=QWEN_SHARED_MOE, defaults=QWEN_SPARSE),
@@ -142,23 +151,8 @@ SPARSE: dict[str, Family] = {
         rope="mimo_v2",
         moe=Moe(n="n_routed_experts", layers="first_k"),
     ),
-    "hunyuan_v1_moe": Family(
-        qkv_bias="attention_bias",
-        o_bias="attention_bias",
-        qk_norm="head",
-        qk_norm_if="use_qk_norm",
-        moe=Moe(top_k="moe_topk", shared_width="shared_width"),
-        builder="hunyuan",
-        defaults={"use_qk_norm": True},
-    ),
-    "hunyuan": Family(
-        qkv_bias="attention_bias",
-        o_bias="attention_bias",
-        qk_norm="head",
-        qk_norm_if="use_qk_norm",
-        moe=Moe(top_k="moe_topk", shared_width="shared_width"),
-        builder="hunyuan",
-    ),
+    "hunyuan_v1_moe": replace(_HUNYUAN, defaults={"use_qk_norm": True}),
+    "hunyuan": _HUNYUAN,
     "solar_open": Family(
         qkv_bias="attention_bias",
         moe=replace(DEEPSEEK_MOE, layers="first_k"),

@@ -374,11 +374,10 @@ def _constants(page: InputsSheet) -> None:
         "A replica may span at most this many instances.",
         whole("Stages", 1, 64),
     )
-    calibrated = e.calibrated
     page.put(
         "calibrated_tensor_parallel_size",
         "Largest TP among measured runs",
-        calibrated.max_tensor_parallel_size if calibrated else 0,
+        columns["calibrated_tensor_parallel_size"],
         PLAIN,
         "GPUs",
         "Beyond it the wider error band of other logs holds.",
