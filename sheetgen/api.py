@@ -5,23 +5,25 @@ from __future__ import annotations
 import datetime
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from sheetgen.anchor import Anchored, anchored, frame_factors
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.estimate import point
 from sheetgen.formula import round_up
+from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario import parse
 from sheetgen.scenario.amounts import DEFAULTS, NAMES
 from sheetgen.scenario.deployment import Points, complete
 from sheetgen.scenario.one_load import MOST_USERS
 from sheetgen.scenario.question import OPTIONS, ask
-from sheetgen.verdict import judge
+from sheetgen.verdict import judge, pace_words
 
 if TYPE_CHECKING:
     import pandas
@@ -42,17 +44,30 @@ RESULTS = (
     "activation_bytes_per_gpu_high", "non_torch_bytes_per_gpu_low", "non_torch_bytes_per_gpu_high",
     "kv_pool_bytes_per_gpu_low", "kv_pool_bytes_per_gpu_high", "kv_tokens_low", "kv_tokens_high",
     "max_concurrency_low", "max_concurrency_high", "band_scope",
+    "tpot_seconds_low", "tpot_seconds_high", "ttft_seconds_low", "ttft_seconds_high",
+    "output_tokens_per_second_low", "output_tokens_per_second_high", "speed_scope", "running_requests",
+    "max_requests_per_second", "queue",
 )  # fmt: skip
 RESOLVED = ("model_id", "gpu_id")  # what the names of a row stand for
-TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope")
+TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
 NAME_LISTS = ("model", "gpus", "providers", "instances")  # options that may be a list of names
-WORDS = (*NAMES, "gpus", "providers", "instances", "region", "purchase", "as_of")  # options that are text
+WORDS = (*NAMES, "gpus", "providers", "instances", "region", "purchase", "as_of", "currency", "fx_date")  # texts
 ONE_LOAD = ("model", "context_tokens", "context", "users", "input_tokens", "output_tokens")
 FRACTIONS = (
     "max_concurrency",
     "max_concurrency_low",
     "max_concurrency_high",
     "gpu_memory_utilization",
+    "requests_per_second",
+    "max_requests_per_second",
+    "speed_factor",
+    "ttft_factor",
+    "output_tokens_per_second_per_gpu",
+    *(
+        f"{name}{end}"
+        for name in ("ttft_seconds", "tpot_seconds", "output_tokens_per_second")
+        for end in ("", "_low", "_high")
+    ),
 )  # all other quantities are whole numbers
 
 
@@ -64,6 +79,7 @@ class Sized:
     known: dict[str, Any]
     inputs: dict[str, Any]
     results: dict[str, Any]
+    anchored: Anchored | None = None
 
 
 def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog) -> Sized:
@@ -80,23 +96,41 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog) -> Siz
         ids = {"model_id": [n.model.id for n in points.names], "gpu_id": [n.gpu.id for n in points.names]}
         measured = ("calibrated" if flag else "other" for flag in points.values["is_calibrated"])
         scopes = [s if n.engine.bands else None for s, n in zip(measured, points.names, strict=True)]
-        for name, column in {**known, **vars(verdicts), **ids, "band_scope": scopes}.items():
+        texts = {**ids, **pace_words(known), "band_scope": scopes}
+        for name, column in {**known, **vars(verdicts), **texts}.items():
             if name in results:
-                exact = name in TEXTS or name in FRACTIONS
-                results[name][points.good] = column if exact else round_up(numpy.asarray(column, float))
+                results[name][points.good] = _as_result(name, column)
         for name in ("weight_dtype", "kv_cache_dtype"):  # "auto" has done its work: say what it stood for
             inputs[name] = numpy.array(inputs[name], object)
             inputs[name][points.good] = [getattr(n, name) for n in points.names]
     return Sized(points, known, inputs, results)
 
 
-def size(*, catalogs: Catalogs = (), **inputs: Any) -> dict[str, Any]:
+def _as_result(name: str, column: Any) -> Any:
+    """Whole numbers rounded up, times and rates to 12 digits, other numbers and texts as they are."""
+    if name in TEXTS:
+        return column
+    if name not in FRACTIONS:
+        return round_up(numpy.asarray(column, float))
+    return _to_12_digits(numpy.asarray(column, float)) if "_second" in name else column
+
+
+def _to_12_digits(column: Any) -> Any:
+    """Numbers rounded to 12 significant digits: more would be noise, and differ from machine to machine."""
+    size = numpy.where(numpy.isfinite(column) & (column != 0), numpy.abs(column), 1)
+    scale = 10.0 ** (11 - numpy.floor(numpy.log10(size)))
+    return numpy.round(column * scale) / scale
+
+
+def size(*, catalogs: Catalogs = (), anchor: Any = None, **inputs: Any) -> dict[str, Any]:
     """One deployment, bill by bill: every input with the defaults used, and every result of INTERFACE.
 
     `context` and `users` are the short spellings of context_tokens and concurrent_requests. What does not
-    fit is a verdict, not an error. Raises ScenarioError or CatalogError with every problem found.
+    fit is a verdict, not an error. `anchor` is a measured point of the same configuration, a mapping of `anchor.KEYS`
+    or a file of one, that sets speed_factor and ttft_factor. Raises ScenarioError or CatalogError with every problem
+    found.
     """
-    return record(sized_point(inputs, _catalog(catalogs)))
+    return record(sized_point({**inputs, "anchor": anchor}, _catalog(catalogs)))
 
 
 def _catalog(catalogs: Catalogs) -> Catalog:
@@ -131,8 +165,11 @@ def _joined(name: str, value: Any) -> Any:
 
 def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
     """One deployment as `Sized`; raises what cannot be sized."""
+    inputs = dict(inputs)
+    anchor = inputs.pop("anchor", None)
     given = {name: [value] for name, value in _long_names(inputs).items()}
-    sized = size_columns(given, 1, catalog)
+    found = None if anchor is None else anchored(anchor, given, 1, catalog)
+    sized = replace(size_columns({**given, **(found.inputs if found else {})}, 1, catalog), anchored=found)
     error = sized.points.errors[0]
     if error is not None:
         raise ScenarioError(*error.splitlines())
@@ -167,13 +204,13 @@ def _plain(name: str, value: Any) -> Any:
     return float(value) if name in FRACTIONS or name.endswith("_fraction") else int(value)
 
 
-def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = ()) -> pandas.DataFrame:
+def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), anchor: Any = None) -> pandas.DataFrame:
     """Size every row of `frame`, all rows at once.
 
     Returns its columns, completed with the defaults used, and all results, in the same order and with the
     same index: numbers as float64 with NaN for null, texts (and `fits`) as object. Unknown columns stay as
     they are; `context` and `users` are read where the long names are missing. A row that cannot be sized has
-    its reason in `error`.
+    its reason in `error`. `anchor` is a measured point of the one configuration that all rows then are of.
     """
     import pandas
 
@@ -185,6 +222,8 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = ()) -> pandas.Da
     short = {long: name for name, long in SHORT_SPELLINGS.items() if name in frame and long not in frame}
     given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}
     catalog = _catalog(catalogs)
+    if anchor is not None:
+        given |= frame_factors(anchor, given, len(frame), catalog)
     parts = []
     for start in range(0, max(1, len(frame)), ROWS_AT_ONCE):
         stop = min(len(frame), start + ROWS_AT_ONCE)
@@ -214,7 +253,7 @@ def recommend_record(solved: Solution, options: Mapping[str, Any], catalog: Cata
     """The record that `recommend` gives for its solved question."""
     from sheetgen.writers.json import document
 
-    answer = document(solved, fingerprints(solved, catalog))
+    answer = document(solved, fingerprints(solved, catalog), levers_of_sheet(solved, catalog))
     users = options.get("users")
     answer["inputs"]["users"] = 1 if users is None else parse.whole(users, "users", most=MOST_USERS)
     return {**answer, **answer["cells"][0]}

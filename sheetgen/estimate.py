@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sheetgen.formula import Formula
-from sheetgen.sizing import activations, admission, kv_blocks, kv_cache, memory, parallelism, weights
+from sheetgen.sizing import activations, admission, kv_blocks, kv_cache, memory, parallelism, speed, steps, weights
 
 # What a model and its precisions determine, whatever it runs on.
 MODEL: tuple[Formula, ...] = (
@@ -83,6 +83,43 @@ FIT: tuple[Formula, ...] = (
     memory.kv_bytes,
     memory.shortage_bytes_per_gpu,
 )
+# What a model makes a step and a prompt do, whatever GPU it runs on.
+WORK: tuple[Formula, ...] = (
+    steps.dense_read_bytes,
+    steps.expert_read_bytes,
+    steps.expert_miss_fraction,
+    steps.active_expert_params,
+)
+# How long the parts of a step and a prompt take on a GPU, for a workload.
+STEP: tuple[Formula, ...] = (
+    steps.context_read_bytes,
+    steps.dense_seconds,
+    steps.expert_seconds,
+    steps.layer_overhead_seconds,
+    steps.all_reduce_seconds,
+    steps.token_link_seconds,
+    steps.kv_read_seconds,
+    steps.decode_compute_seconds,
+    steps.fixed_step_seconds,
+    steps.request_step_seconds,
+    steps.prompt_attention_flops,
+    steps.prefill_seconds,
+)
+# What a user sees of a batch.
+PACE: tuple[Formula, ...] = (
+    speed.batch_requests,
+    steps.untouched_fraction,
+    speed.tpot_seconds,
+    speed.service_ttft_seconds,
+    speed.queue_seconds,
+    speed.ttft_seconds,
+    speed.output_tokens_per_second,
+    speed.max_requests_per_second,
+    speed.prefill_fraction,
+    speed.bound_by,
+)
+RUNNING: tuple[Formula, ...] = (speed.filled_tokens, speed.running_capacity, speed.running_requests)
+SPEED: tuple[Formula, ...] = (*WORK, *STEP, *RUNNING, *PACE)
 POINT: tuple[Formula, ...] = (admission.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
 
 
@@ -114,6 +151,26 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
     known |= _band_ends(known)
     known["max_context_tokens_that_fit"] = _longest_context(known)
     known["min_gpus"] = _fewest_gpus(known)
+    return known | _speed(known)
+
+
+def _speed(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Every quantity of speed; a draft model's gain and cost in time are not counted."""
+    known = {**known, "filled_tokens": speed.filled_tokens.of(known)}
+    filled = evaluate(CHARGE, {**known, "charged_tokens": known["filled_tokens"]})
+    known["filled_kv_blocks_per_sequence"] = filled["kv_blocks_per_sequence"]
+    known = evaluate(SPEED, known)
+    full = {**known, "running_requests": speed.full_house.of(known)}
+    known["max_requests_per_second"] = evaluate(PACE, full)["max_requests_per_second"]
+    known["grows"] = speed.grows.of(known)
+    for figure in ("tpot", "ttft", "output_tokens_per_second"):
+        name = figure if figure in known else f"{figure}_seconds"
+        for end in ("low", "high"):
+            band = {"predicted": known[name], "band_factor": known[f"{figure}_band_{end}"]}
+            known[f"{name}_{end}"] = speed.at_speed_band.of(band)
+    known["output_tokens_per_second_per_gpu"] = known["output_tokens_per_second"] / (
+        known["tensor_parallel_size"] * known["pipeline_parallel_size"] * known["data_parallel_size"]
+    )
     return known
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sheetgen import cost, given
 from sheetgen.catalog import Catalog
+from sheetgen.catalog.speed import load_speed
 from sheetgen.errors import ScenarioError
 from sheetgen.explain import QUANTITIES, Step, spaced, unit_of
 from sheetgen.formula import Expr, Formula, literal
@@ -24,7 +25,8 @@ FORMULAS: dict[str, Formula] = QUANTITIES | {
 # What can be asked of a recommendation, in the order in which it comes about.
 CHOICE_QUANTITIES = (
     "load_requests", "charge_bytes", "pipeline_stages", "sequences", "n_replicas", "replicas_per_instance",
-    "n_instances", "hourly_usd", "monthly_usd", "headroom_fraction", "sure_headroom_fraction",
+    "n_instances", "paid_hours_per_month", "hourly_usd", "monthly_usd", "annual_usd", "three_year_usd",
+    "usd_per_user_per_month", "headroom_fraction", "sure_headroom_fraction",
 )  # fmt: skip
 # Before it is known how many stages a replica has, a rank's weights are read without stages and draft.
 READ_AS = {
@@ -47,8 +49,9 @@ class ChoiceDerivation:
         self.catalog = catalog
         cell, model = solved.question.cells[0], solved.question.models[solved.question.cells[0].model]
         names = Resolved(
-            model.model, self.candidate.gpu, solved.question.engine, model.weight_dtype, model.kv_cache_dtype, None
-        )
+            model.model, self.candidate.gpu, solved.question.engine, model.weight_dtype, model.kv_cache_dtype, None,
+            load_speed(catalog),
+        )  # fmt: skip
         self.origins = given.Origins(names, typed, catalog)
         profile = solved.slots[slot].profile
         position = TENSOR_PARALLEL_SIZES.index(solved.tensor_parallel_size(slot))
@@ -107,6 +110,10 @@ class ChoiceDerivation:
             return given.Origin("catalog", where, source=one.gpu.source)
         if name == "tensor_parallel_size":
             return given.Origin("computed", "the one whose instances cost least")
+        if name in cost.CONSTANTS:
+            return given.Origin("default", "what it is counted in")
+        if name == "is_committed":
+            return given.Origin("computed", "1 where the purchase class is reserved, else 0")
         if name in RULES:
             return given.Origin("default", "a rule of sheetgen")
         if name == "concurrent_requests":

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.scenario.deployment import Resolved
+from sheetgen.scenario.deployment import SPEED_SCOPES, Resolved
 from sheetgen.units import GIB, MIB
 
 GUESSED = ("assumed", "unknown")  # bases of a GPU's memory that nobody has seen or derived
@@ -33,7 +33,7 @@ def judge(known: Mapping[str, Any], names: list[Resolved]) -> Verdicts:
     A deployment fits when the GPU runs its precisions, the engine would start (one request of max_model_len
     fits in the pool) and the replica holds all requests, in memory and under max_num_seqs.
     """
-    distinct = {id(one): _obstacle(one) for one in {id(one): one for one in names}.values()}
+    distinct = {id(one): obstacle(one) for one in {id(one): one for one in names}.values()}
     obstacles = [distinct[id(one)] for one in names]
     runs = numpy.array([o is None for o in obstacles], bool)
     starts = known["max_concurrency"] >= 1
@@ -54,7 +54,7 @@ def judge(known: Mapping[str, Any], names: list[Resolved]) -> Verdicts:
     return Verdicts(fits, numpy.where(fits, numpy.nan, short), numpy.where(runs, fewest, numpy.nan), text)
 
 
-def _obstacle(names: Resolved) -> str | None:
+def obstacle(names: Resolved) -> str | None:
     """Why these names cannot go together, or None."""
     gpu = names.gpu
     if gpu.vendor not in names.engine.vendors:
@@ -149,3 +149,28 @@ def _requests(count: float) -> str:
 def _gib(count: float) -> str:
     """Bytes in GiB; a shortage too small for one decimal in MiB."""
     return f"{count / GIB:,.1f} GiB" if count >= GIB / 10 else f"{count / MIB:,.1f} MiB"
+
+
+def pace_words(known: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row's speed is bound by, which runs its bands are from, whether requests queue; and its time to first
+    token, which has no end where the queue grows. None where the speed is not known."""
+    tpot, rate = known["tpot_seconds"], known["max_requests_per_second"]
+    asked, running, arriving = (known[n] for n in ("concurrent_requests", "running_requests", "requests_per_second"))
+    grows = known["grows"] == 1
+    queue = [
+        f"the queue grows without bound: {a:,.4g} requests a second arrive, {r:,.4g} can be served"
+        if g
+        else f"{c - b:,.0f} of {_requests(c)} wait for their turn"
+        if b < c
+        else None
+        for a, r, g, c, b in zip(arriving, rate, grows, asked, running, strict=True)
+    ]
+    bound = [
+        None if t != t else "queue" if g else str(b) for t, g, b in zip(tpot, grows, known["bound_by"], strict=True)
+    ]
+    scopes = [SPEED_SCOPES[int(s)] for s in known["speed_scope"]]
+    endless = {
+        name: numpy.where(grows, numpy.nan, known[name])
+        for name in ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high")
+    }
+    return {"queue": queue, "bound_by": bound, "speed_scope": scopes, **endless}

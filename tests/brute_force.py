@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from brute_speed import batch_within, parts
 
 CATALOGS = Path(__file__).parent.parent / "catalogs"
 GIB = 2**30
@@ -253,6 +254,7 @@ class Plan:
     sequences: int
     replicas: int
     instances: int
+    by_speed: bool = False  # speed asks for more replicas than memory
 
     @property
     def monthly(self) -> Decimal:
@@ -263,11 +265,29 @@ class Plan:
         return (self.monthly, self.instances, self.tp, self.order)
 
 
-def plans(model: str, context: int, users: int, weight_dtype: str, kv_dtype: str) -> list[Plan]:
-    """Every way that holds the load on a candidate."""
+@cache
+def workload(context: int, asked: bool) -> tuple[int, int, float]:
+    """Prompt, answer and target of TPOT: a load of one's own is half and half below 2,048 tokens, else has 1,024 for
+    the answer; the others are the catalog's; the target is that of the shortest of these that reaches the context."""
+    known = sorted(
+        ((int(w["input_tokens"]), int(w["output_tokens"]), float(w["tpot_target_ms"]))
+         for w in read("workloads.yaml")["workloads"]),
+        key=lambda w: w[0] + w[1],
+    )  # fmt: skip
+    like = next((w for w in known if w[0] + w[1] >= context), known[-1])
+    if not asked:
+        return like
+    answer = context // 2 if context < 2048 else 1024
+    return context - answer, answer, like[2]
+
+
+def plans(
+    model: str, context: int, users: int, weight_dtype: str, kv_dtype: str, targets: bool = True, asked: bool = False
+) -> tuple[list[Plan], bool]:
+    """Every way that serves the load on a candidate, and whether memory holds it on one that is too slow."""
     entry = read(f"models/{model}.yaml")
     layers, heads = int(entry["n_layers"]), int(entry["n_heads"])
-    found = []
+    found, slow = [], False
     for order, offer in enumerate(candidates()):
         if not runs(offer.gpu, weight_dtype, kv_dtype):
             continue
@@ -294,18 +314,30 @@ def plans(model: str, context: int, users: int, weight_dtype: str, kv_dtype: str
             if held < 1:
                 continue
             held = min(held, seqs)
-            replicas = -(-users // held)
+            prompt, reply, target = workload(context, asked)
+            part = parts(
+                model, offer.gpu, tp, weight_dtype, kv_dtype, prompt, reply, float(weights(model, weight_dtype)), BYTES
+            )
+            paced = batch_within(part, target) * stages if targets else held
+            if paced < 1:
+                slow = True
+                continue
+            replicas = -(-users // min(held, paced))
             instances = -(-replicas // (offer.count // tp)) if stages == 1 else replicas * stages
-            found.append(Plan(offer, order, tp, stages, held, replicas, instances))
-    return found
+            by_speed = replicas > -(-users // held)
+            found.append(Plan(offer, order, tp, stages, held, replicas, instances, by_speed))
+    return found, slow
 
 
-def answer(model: str, context: int, users: int, weight_dtype: str, kv_dtype: str) -> tuple[Plan, list[Plan]] | None:
+def answer(
+    model: str, context: int, users: int, weight_dtype: str, kv_dtype: str, targets: bool = True, asked: bool = False
+) -> tuple[Plan, list[Plan]] | str:
     """The cheapest plan, and the cheapest with another GPU or provider (all of them, where several cost the
-    same: the rules break ties for the choice only); nothing where none holds the load."""
-    every = sorted(plans(model, context, users, weight_dtype, kv_dtype), key=lambda one: one.rank)
+    same: the rules break ties for the choice only); the verdict where none serves the load."""
+    found, slow = plans(model, context, users, weight_dtype, kv_dtype, targets, asked)
+    every = sorted(found, key=lambda one: one.rank)
     if not every:
-        return None
+        return "no count meets the target" if slow else "nothing fits"
     best = every[0]
     mine = (best.offer.gpu, best.offer.provider)
     others = [one for one in every if (one.offer.gpu, one.offer.provider) != mine]

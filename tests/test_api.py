@@ -70,12 +70,16 @@ RESULTS = [
     "bound_by",
     "error",
 ]
-MORE = ("average_context_fraction", "kv_allocation", "hybrid_kv_manager", "enable_prefix_caching", "model_id", "gpu_id")
+MORE = (
+    "average_context_fraction", "kv_allocation", "hybrid_kv_manager", "enable_prefix_caching", "model_id", "gpu_id",
+    "requests_per_second", "speed_factor", "ttft_factor", "speed_scope", "running_requests",
+    "max_requests_per_second", "queue",
+)  # fmt: skip
 BANDS = [
     f"{name}_{end}"
     for name in (
         "weights_bytes_per_gpu", "activation_bytes_per_gpu", "non_torch_bytes_per_gpu", "kv_pool_bytes_per_gpu",
-        "kv_tokens", "max_concurrency",
+        "kv_tokens", "max_concurrency", "tpot_seconds", "ttft_seconds", "output_tokens_per_second",
     )
     for end in ("low", "high")
 ]  # fmt: skip
@@ -89,7 +93,8 @@ def test_the_keys_of_size_are_the_contract() -> None:
     for name, value in answer.items():
         if "bytes" in name or name.startswith(("n_params", "kv_tokens", "max_context")):
             assert type(value) is int or (name == "short_by_bytes"), name
-    assert all(answer[name] is None for name in (*SPEED, "error"))
+    assert all(answer[name] > 0 for name in SPEED if name != "bound_by")
+    assert answer["error"] is None
     assert type(answer["fits"]) is bool
 
 
@@ -255,6 +260,7 @@ def test_dtypes_of_a_frame() -> None:
     sized = sheetgen.size_frame(pandas.DataFrame({"model": ["8b", "x"], "keep": [7, 8]}, index=[5, 5]))
     texts = {"model", "gpu", "engine", "engine_version", "weight_dtype", "kv_cache_dtype", "draft_model"}
     texts |= {"kv_allocation", "verdict", "error", "bound_by", "fits", "model_id", "gpu_id"}
+    texts |= {"speed_scope", "queue"}
     for name in (*INPUTS, *RESULTS, *MORE):
         assert sized[name].dtype == (object if name in texts else float), name
     assert list(sized["keep"]) == [7, 8] and sized["keep"].dtype == int

@@ -51,7 +51,14 @@ def test_a_draft_brings_weights_and_cache():
     assert alone["kv_pool_bytes_per_gpu"] - both["kv_pool_bytes_per_gpu"] == -(-1_235_814_400 * 2 // 4)
 
 
-@pytest.mark.parametrize("version", ["0.19=cmd()", "0.19\x1b[31m", "latest", "<script>"])
+@pytest.mark.parametrize("version", ["0.19=cmd()", "0.19\x1b[31m", "the latest", "<script>", "-latest", "latest-"])
 def test_an_engine_version_is_a_version(version):
     with pytest.raises((CatalogError, ScenarioError), match="is not a version"):
         sheetgen.size(model="8b", engine_version=version)
+
+
+@pytest.mark.parametrize("build", ["latest", "nightly", "nightly-20260216-d3bae71e"])
+def test_a_build_is_sized_as_the_newest_release(build):
+    found, newest = (sheetgen.size(model="8b", engine_version=version) for version in (build, "999999.0.0"))
+    assert found.pop("engine_version") == build and newest.pop("engine_version") == "999999.0.0"
+    assert found == newest

@@ -1,13 +1,16 @@
-"""A recommended replica, sized by itself, holds the sequences that the recommendation counts with."""
+"""A recommended replica, sized by itself, holds the sequences that the recommendation counts with, and is as fast."""
 
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
 from sheetgen.api import recommended, sized_point
 from sheetgen.catalog import Catalog
+from sheetgen.recommend import Choice, Solution, solve
+from sheetgen.scenario.question import ask
 
 MODELS = ("8b", "70b", "405b", "gemma-3-27b", "qwen3.6-27b", "deepseek-v3", "gpt-oss-120b", "llama-4-scout-17b-16e")
 ENGINES = (("vllm", "0.19.0"), ("vllm", "0.24.0"), ("vllm", "0.12.0"), ("sglang", None), ("tensorrt-llm", None))
@@ -17,6 +20,21 @@ LOADS = [
         itertools.product(MODELS, ENGINES), itertools.cycle(((4096, 1), (16384, 40), (100_000, 7))), strict=False
     )
 ]
+# What changes how many requests a replica has, or how fast they are.
+ASKED: tuple[dict[str, Any], ...] = (
+    {},
+    {"tpot_ms": "off"},
+    {"tpot_ms": "25"},
+    {"tpot_ms": "off", "ttft_ms": "4000"},
+    {"spare_replicas": 1, "extra_headroom_fraction": 0.2},
+    {"prefix_cache_hit_fraction": 0.4},
+    {"average_context_fraction": 0.6},
+    {"kv_allocation": "reserved"},
+    {"speed_factor": 1.3, "ttft_factor": 0.8},
+    {"weight_dtype": "fp8", "kv_cache_dtype": "fp8"},
+)
+FIGURES = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
+TO_SIZE = ("prefix_cache_hit_fraction", "average_context_fraction", "kv_allocation", "speed_factor", "ttft_factor")
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +43,12 @@ def catalog() -> Catalog:
 
 
 @pytest.mark.parametrize("model,context,users,engine,version", LOADS)
+@pytest.mark.parametrize("targets", [{"tpot_ms": "off"}, {}], ids=["memory", "speed"])
 def test_sequences_are_those_of_size(
-    catalog: Catalog, model: str, context: int, users: int, engine: str, version: str | None
+    catalog: Catalog, model: str, context: int, users: int, engine: str, version: str | None, targets: dict[str, str]
 ) -> None:
     asked = {"model": model, "context_tokens": context, "engine": engine, "engine_version": version}
-    solved = recommended({**asked, "users": users}, catalog)
+    solved = recommended({**asked, "users": users, **targets}, catalog)
     choice = solved.choices[0]
     assert choice.slot is not None
     point = sized_point(
@@ -43,3 +62,78 @@ def test_sequences_are_those_of_size(
         catalog,
     )
     assert int(point.known["sequences_per_replica"][0]) == choice.sequences_per_replica
+
+
+def sized_alone(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -> dict[str, Any]:
+    """All quantities of the fullest replica that serves a cell, as `size` has them."""
+    question, choice, cell = solved.question, solved.choices[row], solved.question.cells[row]
+    assert choice.slot is not None
+    model, workload = question.models[cell.model], question.workloads[cell.workload]
+    gpu = solved.profiles[solved.slots[choice.slot].profile].gpu
+    given = {
+        "model": model.model.id,
+        "weight_dtype": model.weight_dtype,
+        "kv_cache_dtype": model.kv_cache_dtype,
+        "engine": question.engine.engine,
+        "engine_version": question.engine.default_version,
+        "gpu": question.gpus[gpu].id,
+        "tensor_parallel_size": solved.tensor_parallel_size(choice.slot),
+        "pipeline_parallel_size": choice.pipeline_parallel_size,
+        "gpu_memory_utilization": question.settings.gpu_memory_utilization,
+        "max_num_seqs": int(solved.gpus["max_num_seqs"][gpu]),
+        "max_num_batched_tokens": int(solved.gpus["max_num_batched_tokens"][gpu]),
+        "max_model_len": cell.context_tokens,
+        "context_tokens": cell.context_tokens,
+        "input_tokens": workload.input_tokens,
+        "output_tokens": workload.output_tokens,
+        "concurrent_requests": choice.requests_per_replica,
+        **{k: v for k, v in asked.items() if k in TO_SIZE},
+    }
+    return {name: column[0] for name, column in sized_point(given, catalog).known.items() if getattr(column, "ndim", 0)}
+
+
+def ends_of(choice: Choice) -> dict[str, float]:
+    """The figures of a choice and the ends of their bands, under the names that `size` has."""
+    found: dict[str, float] = {}
+    for name, (low, high) in zip(FIGURES, choice.bands, strict=True):
+        found |= {name: getattr(choice, name), f"{name}_low": low, f"{name}_high": high}
+    return found
+
+
+def check(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -> None:
+    """A cell's speed is that of its fullest replica by `size`; tokens a second are those of all replicas."""
+    choice, load = solved.choices[row], int(solved.cells["load_requests"][row])
+    serving = choice.n_replicas - solved.question.settings.spare_replicas
+    assert choice.requests_per_replica == -(-load // serving) <= choice.sequences_per_replica
+    alone = sized_alone(solved, row, catalog, asked)
+    assert alone["running_requests"] == choice.requests_per_replica and alone["queue_seconds"] == 0
+    for name, value in ends_of(choice).items():
+        if "factor" in "".join(asked) and name not in FIGURES:
+            continue  # bands of a measured point hold for its own configuration, a sheet has many
+        share = load / choice.requests_per_replica if name.startswith("output") else 1
+        assert value == pytest.approx(share * alone[name], rel=1e-9), (name, row)
+    assert choice.bound_by == str(alone["bound_by"])
+    assert choice.prefill_fraction == pytest.approx(alone["prefill_fraction"], rel=1e-9)
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, asked: dict[str, Any]) -> None:
+    models = "8b,70b,405b,gemma-3-27b,qwen3.6-27b,deepseek-v3,gpt-oss-120b"
+    solved = solve(ask(catalog, {"models": models, "engine": engine, "as_of": "2026-11-20", **asked}))
+    rows = [row for row, choice in enumerate(solved.choices) if choice.slot is not None]
+    assert len(rows) > 40
+    for row in rows:
+        check(solved, row, catalog, asked)
+    stages = {solved.choices[row].pipeline_parallel_size > 1 for row in rows}
+    assert stages == {False, True} or asked.get("tpot_ms") != "off", "both kinds of replicas were compared"
+
+
+@pytest.mark.parametrize("context,users,answer", [(512, 3, 256), (16384, 200, 1024), (16384, 32, 1), (100_000, 9, 50)])
+def test_the_speed_of_a_load_of_ones_own_is_that_of_size(
+    catalog: Catalog, context: int, users: int, answer: int
+) -> None:
+    asked = {"model": "70b", "context_tokens": context, "users": users, "output_tokens": answer}
+    solved = recommended(asked, catalog)
+    assert solved.question.workloads[0].output_tokens == answer
+    check(solved, 0, catalog, {})

@@ -10,8 +10,12 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.folder import INDEX, Folder, index_text
 from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
 from sheetgen.catalog.hardware import Gpu, InstanceFile, TierFile, WorkloadFile
+from sheetgen.catalog.levers import LEVERS, LeverFile
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
+from sheetgen.catalog.owning import OWNING, OwningFile, gpu_faults
+from sheetgen.catalog.speed import SPEED, SpeedFile
+from sheetgen.catalog.stacks import STACKS, StackFile
 from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
@@ -21,6 +25,10 @@ _FILES: dict[str, type[Entry]] = {
     "tiers.yaml": TierFile,
     "fingerprints.yaml": FingerprintFile,
     "assumptions.yaml": AssumptionFile,
+    LEVERS: LeverFile,
+    STACKS: StackFile,
+    SPEED: SpeedFile,
+    OWNING: OwningFile,
 }
 
 
@@ -74,3 +82,6 @@ def _cross_problems(catalog: Catalog, folder: Folder) -> Iterator[str]:
     for provider in folder.names("instances"):
         relative = f"instances/{provider}.yaml"
         yield from catalog.gpu_faults(folder, relative, folder.entry(relative, InstanceFile))
+    if folder.has(OWNING):
+        document = folder.document(OWNING)
+        yield from gpu_faults(catalog, document, validate(document, OwningFile))

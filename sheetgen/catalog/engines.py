@@ -242,10 +242,17 @@ class Engine(Entry):
         return known.tp1 if size < 2 else known.tp2 if size < 4 else known.tp4 if size < 8 else known.tp8
 
 
+# A build between releases, by its image's name: nightly, nightly-20260216-d3bae71e, gpt-oss-dev.
+_OWN_BUILD = re.compile(r"(?:nightly|latest|main|dev|head)|[A-Za-z][A-Za-z0-9_.]{0,40}(?:-[A-Za-z0-9_.]{1,40}){1,6}")
+NEWEST = (10**6, 0, 0)
+
+
 def _version(text: str) -> tuple[int, ...]:
     if build := _BUILD.fullmatch(text):
         return (0, 0, int(build[1]))
     match = _VERSION.fullmatch(text)
+    if not match and _OWN_BUILD.fullmatch(text):
+        return NEWEST
     if not match:
         raise CatalogError(f"engine version {shown(text)!r} is not a version. Write one like 0.19.0.")
     return tuple(int(x or 0) for x in match.groups()[:3])

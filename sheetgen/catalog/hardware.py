@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
@@ -13,6 +14,7 @@ from sheetgen.catalog.reader import Loc
 Confidence = Literal["high", "medium", "low"]
 Purchase = Literal["on-demand", "reserved-1yr", "reserved-3yr", "spot", "capacity-block"]
 Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+Target = Annotated[float | int, Field(gt=0, le=3_600_000, allow_inf_nan=False)]
 Price = Annotated[float, Field(ge=1e-4, le=1e6, allow_inf_nan=False)]
 
 
@@ -56,10 +58,23 @@ class Gpu(Entry):
     kv_run: Many[DtypeName]
     tdp_watts: Count | None = None
     interconnect: Label
+    # Each way and GPU, to all others of a node; PCIe where bridges join pairs.
+    interconnect_bytes_per_second: Count | None
     source: Text
     checked_on: Date
     confidence: Confidence
     notes: Many[Text] = ()
+
+    def peak_flops_for(self, weight_dtype: str) -> int | None:
+        """Operations per second, dense, that weights of this precision are multiplied with; None where unknown.
+
+        What the GPU holds in fewer bits than it computes in runs at 16 bits. MXFP4 weights meet 8-bit activations.
+        A peak that nobody publishes is half of the next narrower one, as tensor cores have it.
+        """
+        p = self.peak_dense_flops
+        fp8 = p.fp8 or (p.fp4 // 2 if p.fp4 else None)
+        narrow = {"fp8": fp8, "fp8_e5m2": fp8, "int8": p.int8, "nvfp4": p.fp4, "mxfp4": fp8 if p.fp4 else None}
+        return narrow.get(weight_dtype) or p.bf16 or p.fp16 or (fp8 // 2 if fp8 else None)
 
     def problems(self) -> Iterator[tuple[Loc, str]]:
         marketed = self.memory.marketed_gb
@@ -70,13 +85,36 @@ class Gpu(Entry):
             )
 
 
+class PastPrice(Entry):
+    """A price that held before; `source` where it was read elsewhere than its row says."""
+
+    usd_per_hour: Price
+    as_of: Date | None
+    source: Text | None = None
+
+
 class InstancePrice(Entry):
-    """What an hour costs when bought in one way, and when that was read."""
+    """What an hour costs when bought in one way, and when that was read.
+
+    `history` has what it cost before, the newest first. It is shown, and nothing is priced by it.
+    """
 
     purchase: Purchase
     usd_per_hour: Price
     as_of: Date | None
     kind: Label | None = None
+    history: Many[PastPrice] = ()
+
+    def problems(self) -> Iterator[tuple[Loc, str]]:
+        days = [first_day(past.as_of) for past in self.history]
+        for i, (newer, older) in enumerate(itertools.pairwise(days), start=1):
+            if older > newer:
+                yield ("history", i), f"history is not in order: {older} stands below {newer or 'no date'}"
+
+
+def first_day(as_of: str | None) -> str:
+    """The first day that 2026, 2026-01 or 2026-01-20 may mean, for comparison; no date is before all others."""
+    return f"{as_of}-01-01"[:10] if as_of else ""
 
 
 class InstanceRow(Entry):
@@ -104,6 +142,8 @@ class InstanceRow(Entry):
             if price.purchase in seen:
                 yield ("prices", i), f"a second {price.purchase} price. Keep one"
             seen.add(price.purchase)
+            for loc, what in price.problems():
+                yield ("prices", i, *loc), what
 
 
 class Instance(InstanceRow):
@@ -145,6 +185,8 @@ class Workload(Entry):
     output_tokens: Count
     about: Text
     source: Text
+    tpot_target_ms: Target | None = None  # drives the number of replicas; None: no target
+    ttft_target_ms: Target | None = None
 
     @property
     def context_tokens(self) -> int:

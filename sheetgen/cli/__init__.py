@@ -14,6 +14,7 @@ from sheetgen import __version__
 from sheetgen.cli.build import build
 from sheetgen.cli.catalog import catalog
 from sheetgen.cli.check import check
+from sheetgen.cli.decode import decode
 from sheetgen.cli.explain import explain
 from sheetgen.cli.listing import list_entries
 from sheetgen.cli.output import say
@@ -87,9 +88,10 @@ def main() -> None:
       sheetgen build --models 8b,70b,405b
       sheetgen recommend --model 70b --context 16k --users 200
       sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --users 32
+      sheetgen decode --model 70b --claim "12,000 tok/s at concurrency 512 on 8x H100" --context 16k
       sheetgen COMMAND --help
     """
 
 
-for command in (build, recommend, size, explain, list_entries, show, check, catalog):
+for command in (build, recommend, size, decode, explain, list_entries, show, check, catalog):
     main.add_command(command)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def run_batch(
     source: Path, target: Path | None, asked: Mapping[str, Any], as_json: bool, catalogs: Sequence[str], quiet: bool
 ) -> None:  # fmt: skip
-    """Size every row of `source`; `asked` stands in for columns that it lacks."""
+    """Size every row of `source`; `asked` stands in for columns that it lacks, and its anchor is of all rows."""
     from sheetgen.api import RESOLVED, RESULTS, SHORT_SPELLINGS, size_frame
     from sheetgen.scenario.amounts import DEFAULTS
     from sheetgen.writers.csv import records, write_csv
@@ -27,12 +27,13 @@ def run_batch(
     if target is not None and target.exists() and source.exists() and target.samefile(source):
         raise ScenarioError(f"{shown(target)}: is the input. Name another file with --out.")
     frame, too_long = _read(source, (*DEFAULTS, *SHORT_SPELLINGS))
+    anchor = asked.get("anchor")
     for name, value in asked.items():
-        if value is not None and name not in frame:
+        if value is not None and name != "anchor" and name not in frame:
             frame[name] = str(value)
     if "model" not in frame:
         raise ScenarioError(f"{shown(source)}: has no column model. Add one, or name the model with --model.")
-    sized = size_frame(frame, catalogs=catalogs)
+    sized = size_frame(frame, catalogs=catalogs, anchor=anchor)
     for name in (*RESOLVED, *RESULTS) if too_long else ():
         sized.loc[list(too_long), name] = list(too_long.values()) if name == "error" else None
     if as_json:

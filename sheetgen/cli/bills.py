@@ -6,6 +6,7 @@ from typing import Any
 
 from sheetgen.api import Sized, record
 from sheetgen.cli.output import table
+from sheetgen.cli.pace import pace
 from sheetgen.units import GIB
 
 PER_GPU = (
@@ -73,7 +74,8 @@ def bills(sized: Sized) -> str:
         if name != "state_bytes_per_sequence" or numbers[name]
     ]
     bands = f"\n{BAND_WORDS[scope] if scope else NO_BAND}\n"
-    return "\n".join(head) + "\n" + table(*_split(rows), right=(1, 2)) + "\n" + bands + "\n" + _limits(answer)
+    memory = table(*_split(rows), right=(1, 2)) + "\n" + bands + "\n" + _limits(answer)
+    return "\n".join(head) + "\n" + memory + "\n\n" + pace(sized, answer)
 
 
 def _numbers(answer: dict[str, Any]) -> dict[str, float]:

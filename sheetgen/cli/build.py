@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import ENGINE, MARKET, PRECISION, SHEET, common, text_options
+from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SHEET, TARGETS, common, text_options
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, SheetgenError, did_you_mean, shown
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
+    from sheetgen.levers import EveryLever
     from sheetgen.recommend import Solution
 
 FORMATS = ("xlsx", "pdf", "json", "md")
@@ -22,7 +23,7 @@ FILES = {"out": "output", "name": "sizing-sheet"}
 
 
 @click.command()
-@text_options(*SHEET, *PRECISION, *MARKET, *ENGINE)
+@text_options(*SHEET, *PRECISION, *TARGETS, *MARKET, *MONEY, *ENGINE)
 @click.option("--format", "formats", metavar="NAMES", help="Any of xlsx,pdf,json,md. Default xlsx,pdf.")
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default sizing-sheet.")
@@ -100,20 +101,22 @@ def _draw(
 
     Raises MissingLibraryError or PageError where the PDF was asked for by name (`required`) and cannot be drawn.
     """
+    from sheetgen.levers import levers_of_sheet
     from sheetgen.sheet.build_page import build_page
     from sheetgen.writers.json import text
 
     files: dict[str, bytes] = {}
     missing: str | None = None
-    page = build_page(solved, catalog)
+    levers = levers_of_sheet(solved, catalog)
+    page = build_page(solved, catalog, levers)
     for ending in formats:
         if ending == "json":
-            files[ending] = text(_document(solved, catalog)).encode()
+            files[ending] = text(_document(solved, catalog, levers)).encode()
         elif ending == "xlsx":
             from sheetgen.sheet.book import build_book
             from sheetgen.writers.xlsx import write_xlsx
 
-            files[ending] = write_xlsx(build_book(solved, page))
+            files[ending] = write_xlsx(build_book(solved, page, levers))
         elif ending == "md":
             from sheetgen.writers.markdown import write_markdown
 
@@ -143,11 +146,12 @@ def templates() -> Path:
     raise SheetgenError(f"no templates found beside {package} or in it. Reinstall sheetgen.")
 
 
-def _document(solved: Solution, catalog: Catalog) -> dict[str, Any]:
+def _document(solved: Solution, catalog: Catalog, levers: EveryLever | None = None) -> dict[str, Any]:
     from sheetgen.api import fingerprints
+    from sheetgen.levers import levers_of_sheet
     from sheetgen.writers.json import document
 
-    return document(solved, fingerprints(solved, catalog))
+    return document(solved, fingerprints(solved, catalog), levers or levers_of_sheet(solved, catalog))
 
 
 def _headlines(solved: Solution) -> list[str]:

@@ -1,4 +1,4 @@
-"""`sheetgen catalog`: new entries for the catalogs."""
+"""`sheetgen catalog`: new entries for the catalogs, and new prices."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sheetgen.cli.catalog_prices import prices
 from sheetgen.cli.options import common
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import CatalogError, shown
@@ -17,13 +18,17 @@ if TYPE_CHECKING:
 
 @click.group()
 def catalog() -> None:
-    """Make entries for the catalogs.
+    """Make entries for the catalogs, and refresh their prices.
 
     \b
     Examples:
       sheetgen catalog import config.json
       sheetgen catalog import Qwen3-8B/ --to my-catalogs
+      sheetgen catalog prices aws.csv --as-of 2026-11-20 --to my-catalogs
     """
+
+
+catalog.add_command(prices)
 
 
 @catalog.command("import")
@@ -79,7 +84,7 @@ def import_model(
     elif target is None:
         say(text.rstrip("\n"))
     elif not quiet:
-        say(f"{target}: written.{_next_step(to)}")
+        say(f"{target}: written.{next_step(to)}")
 
 
 def _read(config: str, name: str | None, model_id: str | None) -> Model:
@@ -91,7 +96,7 @@ def _read(config: str, name: str | None, model_id: str | None) -> Model:
     return import_config(fields, name=name or config.split("/")[1], hf_id=config, model_id=model_id, where=where)
 
 
-def _next_step(to: Path | None) -> str:
+def next_step(to: Path | None) -> str:
     if to is None:
         return ""
     if (to / "index.yaml").is_file():

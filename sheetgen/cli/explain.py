@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import DEPLOYMENT, MARKET, common, load_options, text_options
-from sheetgen.cli.output import print_json, say
+from sheetgen.cli.output import number_text, print_json, say
 from sheetgen.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def explain(
       sheetgen explain
       sheetgen explain kv_bytes_per_token --model 70b
       sheetgen explain weights_bytes_per_gpu --model 405b --weight-dtype fp8 --tensor-parallel-size 8 --json
+      sheetgen explain tpot_seconds --model deepseek-r1 --gpu h200 --tensor-parallel-size 8 --users 64
       sheetgen explain monthly_usd --model 70b --context 16k --users 200
     """
     from sheetgen.explain import find
@@ -52,7 +53,7 @@ def explain(
     asked = {k: v for k, v in {"model": model, **inputs}.items() if v is not None}
     step = (_of_choice if name in CHOICE_QUANTITIES else _of_point)(name, asked, catalogs)
     if as_json:
-        print_json(dataclasses.asdict(step))
+        print_json(_record(step, set(), _elsewhere(step.name)))
         return
     say("\n".join(_text(step)))
 
@@ -100,6 +101,27 @@ def _list_all(as_json: bool) -> None:
     say(table(("QUANTITY", "LABEL", "WHAT IT IS"), shortened))
 
 
+def _record(step: Step, seen: set[tuple[str, str]], elsewhere: frozenset[str]) -> dict[str, Any]:
+    """A derivation as plain values. What was told before, or belongs to another question, stands without its inputs;
+    `see` then says where they are."""
+    key = (step.name, step.reading)
+    see = "above" if key in seen else f"sheetgen explain {step.name}" if step.name in elsewhere else ""
+    see = see if step.inputs else ""
+    seen.add(key)
+    plain = {one.name: getattr(step, one.name) for one in dataclasses.fields(step) if one.name != "inputs"}
+    inputs = [] if see else [_record(one, seen, elsewhere) for one in step.inputs]
+    return {**plain, "see": see, "inputs": inputs}
+
+
+def _elsewhere(name: str) -> frozenset[str]:
+    """What a derivation does not go into: under speed, how the memory's quantities came about."""
+    from sheetgen import estimate
+    from sheetgen.explain import READ_AGAIN, SPEED, SPEED_BANDS, TOLD
+
+    of_speed = name in (*(f.name for f in SPEED), *SPEED_BANDS, *TOLD)
+    return frozenset((*(f.name for f in estimate.POINT), *READ_AGAIN)) if of_speed else frozenset()
+
+
 def _text(step: Step) -> Iterator[str]:
     yield f"{step.label} ({step.name})"
     yield step.about
@@ -110,7 +132,7 @@ def _text(step: Step) -> Iterator[str]:
         yield f"  = {step.formula}"
         yield f"  = {step.with_values}"
     yield f"  = {_value(step)}"
-    told = Told(set(), {})
+    told = Told(set(), {}, _elsewhere(step.name))
     if step.inputs:
         yield ""
         yield "FROM"
@@ -128,10 +150,12 @@ def _text(step: Step) -> Iterator[str]:
 
 @dataclasses.dataclass
 class Told:
-    """What was said already: quantities by name and reading, and the places that each source stands behind."""
+    """What was said already: quantities by name and reading, and the places that each source stands behind;
+    `elsewhere` are those that are not gone into."""
 
     seen: set[tuple[str, str]]
     sources: dict[str, list[str]]
+    elsewhere: frozenset[str]
 
     def note(self, step: Step) -> None:
         """Keep a given number's source for the end, once for all numbers that have it."""
@@ -147,6 +171,9 @@ class Told:
             yield f"{head}  [{step.origin}, see above]"
             return
         self.seen.add(key)
+        if step.name in self.elsewhere:
+            yield f"{head}  [{step.origin}; sheetgen explain {step.name}]"
+            return
         self.note(step)
         if step.formula:
             other = f", {step.reading}" if step.reading and step.reading != reading else ""
@@ -161,7 +188,11 @@ def _value(step: Step) -> str:
     value = step.value
     if value is None or value != value:
         return "none"
-    text = f"{value:,}" + (f" {step.unit}" if step.unit else "")
+    if isinstance(value, str):
+        return value
+    text = number_text(value) + (f" {step.unit}" if step.unit else "")
     if step.unit == "bytes" and value >= 2**20:
         text += f" ({value / 2**30:,.2f} GiB)"
+    if step.unit == "seconds" and 0 < value < 1:
+        text += f" ({number_text(float(f'{1000 * value:.4g}'))} ms)"
     return text

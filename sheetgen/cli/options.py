@@ -21,7 +21,11 @@ PRECISION = (
 )
 ENGINE = (
     ("engine", "NAME", "Serving engine. Default vllm."),
-    ("engine_version", "VERSION", "Its version, whose accounting rules hold."),
+    (
+        "engine_version",
+        "VERSION",
+        "Its version, whose accounting rules hold; a build's own name (nightly, gpt-oss-dev) is the newest.",
+    ),
     ("gpu_memory_utilization", "SHARE", "Share of the memory that the engine may use. Default: the engine's."),
     ("block_size", "TOKENS", "Tokens in a block of the KV cache. Default 16."),
     ("kv_allocation", "HOW", "paged, or reserved: every request is charged max_model_len. Default paged."),
@@ -56,6 +60,39 @@ MARKET = (
     ("hours_per_month", "HOURS", "Hours that a month is billed. Default 730."),
     ("as_of", "DATE", "Day from which the age of prices counts. Default today (UTC), or SOURCE_DATE_EPOCH."),
 )
+TARGETS = (
+    ("tpot_ms", "MS", "Time per output token to size for: 40, off, or chat=40,rag=off. Default 50, long-doc 100."),
+    ("ttft_ms", "MS", "Time to first token to size for, too: 2000, or rag=2000. Default: shown, not asked for."),
+    (
+        "speed_factor",
+        "FACTOR",
+        "What every predicted time per output token is multiplied by, as one measured point set it right "
+        "(size --anchor). Default 1.",
+    ),
+    ("ttft_factor", "FACTOR", "The same for the time to the first token. Default 1."),
+)
+MONEY = (
+    ("utilization", "SHARE", "Share of the hours in which the hardware does its load, for $ per token. Default 0.7."),
+    ("contingency_fraction", "SHARE", "Contingency, in a line of its own under the sums. Default 0."),
+    ("currency", "CODE", "Currency of the totals, such as EUR; needs --fx-rate. Default USD."),
+    ("fx_rate", "RATE", "How many of that currency one US dollar is."),
+    ("fx_date", "DATE", "Day of that rate. Default: the sheet's date."),
+    (
+        "capex_usd_per_gpu",
+        "AMOUNTS",
+        "Your quote for owning, of one GPU as installed: 39375, or h100=39375,b200=60000. Default: street prices.",
+    ),
+    ("kw_per_gpu", "AMOUNTS", "Its power with the server and the cooling, in kW: 1.7, or h100=1.7."),
+    ("owned_years", "YEARS", "Years that an owned GPU is used. Default 5."),
+    ("residual_fraction", "SHARE", "What it is worth at the end, of its purchase. Default 0."),
+    ("cost_of_capital_fraction", "SHARE", "Cost of capital a year. Default 0."),
+    ("support_fraction", "SHARE", "Support and maintenance a year, of the purchase. Default 0."),
+    ("installed_multiplier", "FACTOR", "Price installed over the price of the GPU module. Default 1.54."),
+    ("system_power_multiplier", "FACTOR", "Power of a server over the rated power of its GPUs. Default 1.79."),
+    ("usd_per_kwh", "AMOUNT", "Electricity. Default 0.08."),
+    ("pue", "FACTOR", "Power of the site over the power of its machines. Default 1.54."),
+    ("colo_usd_per_kw_month", "AMOUNT", "Rent of the site by the kW and month, without power. Default 194.95."),
+)
 SHEET = (
     ("models", "NAMES", "Models by catalog id, alias or Hugging Face id: 8b,70b,405b."),
     ("workloads", "NAMES", "Up to three of `sheetgen list workloads`. Default chat,rag,long-doc."),
@@ -64,6 +101,21 @@ SHEET = (
     ("headline", "LOAD", "The load of the large answer per model. Default rag:32."),
     ("units", "UNIT", "gib or gb. Default gib."),
     ("paper", "SIZE", "a4 or letter. Default a4."),
+)
+PACE = (
+    (
+        "requests_per_second",
+        "RATE",
+        "Requests that arrive in a second, whoever was answered: says where their queue grows without bound.",
+    ),
+    (
+        "anchor",
+        "POINT",
+        "One measured point of this model, GPU, engine, precision and parallel sizes: name=value, by commas, of "
+        "concurrent_requests, input_tokens, output_tokens, tpot_ms and, if measured, ttft_ms; or a JSON or YAML file.",
+    ),
+    ("speed_factor", "FACTOR", "What --anchor works out: measured over predicted time per output token. Default 1."),
+    ("ttft_factor", "FACTOR", "The same for the time to first token. Default 1."),
 )
 DEPLOYMENT = (
     ("gpu", "NAME", "GPU by id or alias. Default h100."),
@@ -80,6 +132,7 @@ DEPLOYMENT = (
     ("draft_model", "NAME", "Draft model for speculative decoding."),
     ("enable_prefix_caching", "0|1", "0 where prefixes are not kept: recurrent layers then take one block less."),
     ("hybrid_kv_manager", "0|1", "1 where the engine keeps windows and states apart. Default: the engine's own."),
+    *PACE,
 )
 
 

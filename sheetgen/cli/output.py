@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,11 @@ def print_json(value: Any) -> None:
     from sheetgen.writers.json import text
 
     click.echo(text(value), nl=False)
+
+
+def number_text(value: float) -> str:
+    """All digits of a whole number, 12 of another, and never an exponent."""
+    return f"{value:,}" if isinstance(value, int) else f"{Decimal(f'{value:.12g}'):,f}"
 
 
 def note(message: str, quiet: bool = False) -> None:

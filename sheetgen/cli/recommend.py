@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import ENGINE, MARKET, PRECISION, SPLIT, common, text_options
+from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SPLIT, TARGETS, common, text_options
 from sheetgen.cli.output import print_json, say, table
 
 if TYPE_CHECKING:
+    from sheetgen.catalog import Catalog
     from sheetgen.recommend import Solution
 
 SHOWN = 8  # reasons against others; --all shows every one
@@ -24,7 +25,7 @@ SHOWN = 8  # reasons against others; --all shows every one
 )
 @click.option("--context-tokens", "--context", "context_tokens", metavar="TOKENS", help="16k, or 16384. Default 4096.")
 @click.option("--users", metavar="NUMBER", help="People to serve, any number. Default 1.")
-@text_options(*SPLIT, *PRECISION, *MARKET, *ENGINE)
+@text_options(*SPLIT, *PRECISION, *TARGETS, *MARKET, *MONEY, *ENGINE)
 @click.option("--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight.")
 @common
 def recommend(as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: bool, **options: Any) -> None:
@@ -44,11 +45,13 @@ def recommend(as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: b
     if as_json:
         print_json(recommend_record(solved, options, catalog))
     else:
-        say(_answer(solved, None if show_all else SHOWN))
+        say(_answer(solved, catalog, None if show_all else SHOWN))
 
 
-def _answer(solved: Solution, limit: int | None) -> str:
-    """The answer, then the alternatives, the cheapest first."""
+def _answer(solved: Solution, catalog: Catalog, limit: int | None) -> str:
+    """The answer, what changes would buy, then the alternatives, the cheapest first."""
+    from sheetgen.cli.lever_lines import lever_lines
+    from sheetgen.cli.money_words import money_lines
     from sheetgen.cli.words import headline, memory_line
     from sheetgen.recommend import why_not
 
@@ -60,8 +63,11 @@ def _answer(solved: Solution, limit: int | None) -> str:
         "",
         headline(solved, 0),
         *memory_line(solved, 0),
+        *money_lines(solved, 0),
         "",
     ]
+    if changes := lever_lines(solved, 0, catalog):
+        lines += ["WHAT ONE CHANGE BUYS", *changes, ""]
     reasons = why_not(solved, 0)
     cheapest = [*sorted(reasons, key=lambda pair: _money(pair[1]))]
     shown = cheapest if limit is None else cheapest[:limit]

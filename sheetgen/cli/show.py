@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import common
-from sheetgen.cli.output import print_json, say
+from sheetgen.cli.output import number_text, print_json, say
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 if TYPE_CHECKING:
@@ -101,7 +101,27 @@ def _engine(name: str, catalog: Catalog) -> Found:
     if not any(key in folder.names("engines") for folder in catalog.folders):
         raise CatalogError(f"engine {shown(name)!r} is not in the catalogs.")
     entry = load_engine(catalog, key).model_dump(mode="json")
-    return "engine", catalog.read_document(f"engines/{key}.yaml").where, entry
+    return "engine", catalog.read_document(f"engines/{key}.yaml").where, {**entry, "speed": _speed(key, catalog)}
+
+
+def _speed(engine: str, catalog: Catalog) -> dict[str, Any]:
+    """The constants of an engine's speed by generation of GPUs, and those for all other GPUs."""
+    from sheetgen.catalog.speed import SPEED, load_speed
+
+    known = load_speed(catalog)
+    name = known.same_as.get(engine, engine)
+    found: dict[str, Any] = {"file": catalog.read_document(SPEED).where}
+    if name != engine:
+        found["as"] = f"{name}: {known.same_as_source}"
+    for cell in (c for c in known.cells if c.engine == name):
+        found[cell.generation] = {
+            "n_rows": cell.n_rows,
+            "n_configurations": cell.n_configurations,
+            "measured_gpus": list(cell.measured_gpus),
+            **cell.constants.model_dump(mode="json"),
+        }
+    found["other GPUs"] = {"source": known.default_source, **known.default.model_dump(mode="json")}
+    return found
 
 
 def _lines(value: Any, indent: str = "") -> Iterator[str]:
@@ -114,7 +134,10 @@ def _lines(value: Any, indent: str = "") -> Iterator[str]:
             yield label.rstrip()
             yield from _lines(item, indent + "  ")
         else:
-            yield label + _plain(item)
+            past = item.get("history", ()) if isinstance(item, dict) else ()  # of a price: what it was before
+            yield label + _plain({k: v for k, v in item.items() if k != "history"} if isinstance(item, dict) else item)
+            for price in past:
+                yield f"{indent}  before: {_plain({k: v for k, v in price.items() if v is not None})}"
 
 
 def _plain(value: Any) -> str:
@@ -127,5 +150,5 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:,.12g}"
+        return number_text(value)
     return f"{value:,}" if isinstance(value, int) and value > 9999 else str(value)

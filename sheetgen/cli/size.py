@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sheetgen.cli.options import DEPLOYMENT, common, load_options, text_options
+from sheetgen.cli.options import DEPLOYMENT, PACE, common, load_options, text_options
 from sheetgen.cli.output import print_json, say
 
 
@@ -15,15 +15,17 @@ from sheetgen.cli.output import print_json, say
 @click.option("--model", metavar="NAME", help="Model by catalog id, alias, Hugging Face id, or path of a config.json.")
 @load_options
 @text_options(*DEPLOYMENT)
+@click.option("--flags", metavar="ENGINES", help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all.")
+@click.option("--kv-budget", metavar="SETTINGS", help="KV budget of trtllm-build or NIM settings, or of their file.")
 @click.option("--from-log", metavar="FILE", help="Size what a start-up log says, beside what the engine measured.")
 @click.option("--batch", metavar="IN.csv", help="Size every row of a CSV whose columns are these options.")
 @click.option("--out", metavar="OUT.csv", help="Where --batch writes; default stdout.")
 @common
 def size(
     model: str | None, from_log: str | None, batch: str | None, out: str | None, as_json: bool,
-    catalogs: tuple[str, ...], quiet: bool, **inputs: Any,
+    catalogs: tuple[str, ...], quiet: bool, flags: str | None, kv_budget: str | None, **inputs: Any,
 ) -> None:  # fmt: skip
-    """One deployment, bill by bill: weights, activations, overhead, KV cache, and whether the load fits.
+    """One deployment, bill by bill: weights, activations, overhead, KV cache, whether the load fits; and its speed.
 
     What does not fit is an answer, not an error. In a batch, columns have the long names with underscores
     (context_tokens), unknown columns stay, and a row that cannot be sized has its reason in `error`.
@@ -32,13 +34,19 @@ def size(
     Examples:
       sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --users 32
       sheetgen size --model gpt-oss-120b --gpu h200 --kv-cache-dtype fp8 --json
+      sheetgen size --model 8b --users 64 --anchor concurrent_requests=32,input_tokens=1k,output_tokens=1k,tpot_ms=9.8
       sheetgen size --batch in.csv --out out.csv
       sheetgen size --from-log startup.log
+      sheetgen size --model 8b --gpu l40s --context 8k --users 16 --flags vllm
+      sheetgen size --model 8b --gpu spark --kv-budget max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8
     """
     asked = {"model": model, **inputs}
+    if (flags is not None or kv_budget is not None) and (from_log is not None or batch is not None):
+        raise click.UsageError("--flags and --kv-budget do not go with --from-log or --batch.")
     if from_log is not None:
         if batch is not None or out is not None:
             raise click.UsageError("--from-log does not go with --batch or --out.")
+        _refuse_speed(asked)
         from sheetgen.cli.from_log import run_from_log
 
         run_from_log(from_log, asked, as_json, catalogs)
@@ -54,11 +62,22 @@ def size(
         raise click.UsageError("Missing option '--model'.")
     from sheetgen.api import record, sized_point
     from sheetgen.catalog import Catalog
+    from sheetgen.cli.flags import Extras
 
-    sized = sized_point(asked, Catalog(*catalogs))
+    catalog = Catalog(*catalogs)
+    extras = Extras.of(asked, flags, kv_budget, catalog)
+    sized = sized_point(extras.asked, catalog)
+    answer = record(sized)
     if as_json:
-        print_json(record(sized))
+        print_json(answer | extras.record(answer))
         return
     from sheetgen.cli.bills import bills
 
-    say(bills(sized))
+    say(bills(sized) + extras.text(answer))
+
+
+def _refuse_speed(asked: dict[str, Any]) -> None:
+    """Inputs of speed alone would be accepted and ignored: a start-up log is compared in memory."""
+    given = [f"--{name.replace('_', '-')}" for name, *_ in PACE if asked.get(name) is not None]
+    if given:
+        raise click.UsageError(f"{', '.join(given)} does not go with --from-log, which compares memory.")

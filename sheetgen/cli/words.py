@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sheetgen.recommend import Solution
+from sheetgen.sheet.pace import bought_by, first_token_line, speed_line
 from sheetgen.units import GIB
 
 
@@ -46,6 +47,8 @@ def memory_line(solved: Solution, row: int) -> list[str]:
         f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; "
         f"a replica holds {choice.sequences_per_replica:,} requests, "
         f"{percent(choice.sure_headroom_fraction)} of the room is surely free",
+        f"{speed_line(solved, row)}, {first_token_line(solved, row)}, indicative; bound by {choice.bound_by}",
+        bought_by(solved, row),
         f"${choice.hourly_usd:,.2f} an hour, {candidate.purchase} in {candidate.region or 'no stated region'}, "
         f"price of {candidate.price_as_of or 'no stated date'}{', assumed shape' if candidate.assumed_shape else ''}",
     ]

@@ -8,7 +8,7 @@ and stay inside the Excel 2007 vocabulary.
 
 from sheetgen.formula.documented import Formula, formula
 from sheetgen.formula.expr import Expr, literal
-from sheetgen.formula.ranges import cheapest, first_where, least_where
+from sheetgen.formula.ranges import cheapest, count_steps, first_where, least_where
 from sheetgen.formula.vocabulary import (
     both,
     either,
@@ -33,6 +33,7 @@ __all__ = [
     "Formula",
     "both",
     "cheapest",
+    "count_steps",
     "either",
     "first_where",
     "formula",

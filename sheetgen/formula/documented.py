@@ -22,6 +22,7 @@ class Formula:
     display: Display
     inputs: tuple[str, ...]
     function: Callable[..., Any]
+    documented: Callable[..., Any] | None = None  # whose docstring holds, where the function is made of another
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -47,7 +48,7 @@ class Formula:
     @property
     def documentation(self) -> str:
         """The docstring, for header notes and `explain`."""
-        return textwrap.dedent(inspect.getdoc(self.function) or "").strip()
+        return textwrap.dedent(inspect.getdoc(self.documented or self.function) or "").strip()
 
     @property
     def summary(self) -> str:

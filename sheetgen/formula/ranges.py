@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sheetgen.formula.expr import ATOM, MULTIPLY, Expr, call, is_written, literal
@@ -68,6 +68,18 @@ def first_where(*conditions: Any, otherwise: Any = 0) -> Any:
 
     hold = functools.reduce(numpy.logical_and, conditions)
     return choose(hold.any(axis=-1), hold.argmax(axis=-1) + 1, otherwise)[()]
+
+
+def count_steps(holds: Callable[..., Any], *rows: Any) -> Any:
+    """For how many places of `rows` of equal length the condition `holds` is true of what stands there.
+
+    In Excel the condition is worked out for the whole rows at once: it must be made of operators alone, as MIN,
+    MAX, AND and OR answer once for a row and other functions look at its first cell. In Python a row's first axis
+    is walked.
+    """
+    if is_written(rows):
+        return call("SUMPRODUCT", 1 * holds(*rows))
+    return sum(1 * holds(*items) for items in zip(*rows, strict=True))
 
 
 def _product(conditions: Iterable[Any]) -> Expr:

@@ -5,8 +5,21 @@ candidates (instance x TP). What a replica holds is worked out per cell and prof
 candidate; the choice is the least of a row.
 """
 
+from sheetgen.recommend.choose import NOTHING_FITS, TOO_SLOW
 from sheetgen.recommend.reasons import why_not
 from sheetgen.recommend.solution import Choice, Columns, Profile, Slot, Solution, short_tokens
 from sheetgen.recommend.solve import LOAD, solve
 
-__all__ = ["LOAD", "Choice", "Columns", "Profile", "Slot", "Solution", "short_tokens", "solve", "why_not"]
+__all__ = [
+    "LOAD",
+    "NOTHING_FITS",
+    "TOO_SLOW",
+    "Choice",
+    "Columns",
+    "Profile",
+    "Slot",
+    "Solution",
+    "short_tokens",
+    "solve",
+    "why_not",
+]

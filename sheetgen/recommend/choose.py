@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 
 from sheetgen.formula import cheapest, first_where, least_where, same_money
 from sheetgen.recommend.solution import Choice, Solution, short_tokens
 from sheetgen.sizing import parallelism
+
+NOTHING_FITS = "nothing fits"
+TOO_SLOW = "no count meets the target"  # memory holds it somewhere, but a lone request is too slow
+
+
+def cheapest_position(monthly: Any, instances: Any, size: Any) -> tuple[Any, Any]:
+    """Per row the least monthly cost, and where it stands from 1: ties by fewer instances, smaller TP, then order."""
+    best = cheapest(monthly, numpy.nan)
+    least = same_money(monthly, best[:, None])
+    fewest = least_where(instances, least)
+    narrowest = least_where(size, least, instances == fewest[:, None])
+    return best, first_where(least, instances == fewest[:, None], size == narrowest[:, None])
 
 
 def choose(solved: Solution) -> list[Choice]:
@@ -14,11 +28,7 @@ def choose(solved: Solution) -> list[Choice]:
     costs, slots = solved.costs, solved.slots
     monthly, instances = costs["monthly_usd"], costs["n_instances"]
     size = costs["tensor_parallel_size"] + 0 * monthly
-    best = cheapest(monthly, numpy.nan)
-    least = same_money(monthly, best[:, None])
-    fewest = least_where(instances, least)
-    narrowest = least_where(size, least, instances == fewest[:, None])
-    position = first_where(least, instances == fewest[:, None], size == narrowest[:, None])
+    best, position = cheapest_position(monthly, instances, size)
     gpu = numpy.array([solved.profiles[s.profile].gpu for s in slots])
     providers = [solved.candidate(i).provider for i in range(len(slots))]
     provider = numpy.array([providers.index(p) for p in providers])
@@ -59,4 +69,6 @@ def _verdict_without(solved: Solution, row: int) -> str:
     if cell.over_limit:
         limit = solved.question.models[cell.model].model.max_context_tokens
         return f"over the model's {short_tokens(limit or 0)}"
-    return "nothing fits"
+    if (solved.costs["n_instances"][row] == 0).any():
+        return TOO_SLOW
+    return NOTHING_FITS

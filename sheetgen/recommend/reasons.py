@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy
 
+from sheetgen.estimate import evaluate
 from sheetgen.recommend.solution import Choice, Solution
+from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds
+from sheetgen.sizing.steps import untouched_fraction
 from sheetgen.units import GIB
 
 
@@ -33,6 +36,8 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> str:
             return "same price, but more instances, a larger TP or later in the catalog"
         dearer = 100 * (least / choice.monthly_usd - 1)
         return f"${least:,.0f} a month, {f'{dearer:.0f}%' if dearer >= 0.5 else 'less than 1%'} more"
+    if slow := _too_slow(solved, row, mine):
+        return slow
     model = solved.question.models[cell.model]
     if model.weight_dtype not in candidate.gpu.weights_run:
         return f"{candidate.gpu.short_name} does not run {model.weight_dtype} weights"
@@ -48,3 +53,31 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> str:
         solved.sequences["charge_bytes"][row, profile] - solved.pools["kv_budget_bytes_per_gpu"][cell.model, profile]
     )
     return f"{size}x {candidate.gpu.short_name}: {short * size / GIB:,.1f} GiB short"
+
+
+def _too_slow(solved: Solution, row: int, mine: list[int]) -> str | None:
+    """How far a lone request is from the targets on the size of the candidate that holds it and comes nearest; None
+    where memory does not hold it."""
+    held = [i for i in mine if solved.costs["n_instances"][row, i] == 0]
+    if not held:
+        return None
+    question = solved.question
+    pace, workload = question.pace(question.cells[row]), question.workloads[question.cells[row].workload]
+    known = {k: v[pace, [solved.slots[i].profile for i in held]] for k, v in solved.steps.items()}
+    known |= {k: solved.paces[k][pace] for k in ("output_tokens", "expert_miss_fraction")}
+    known |= {k: v for k, v in solved.paces.items() if getattr(v, "ndim", 0) == 0}
+    known = evaluate((untouched_fraction, tpot_seconds, service_ttft_seconds), {**known, "batch_requests": 1.0})
+    tpot, ttft = known["tpot_seconds"], known["service_ttft_seconds"]
+    tpot_limit, ttft_limit = (float(solved.paces[f"{name}_limit_seconds"][pace]) for name in ("tpot", "ttft"))
+    nearest = int(numpy.argmin(numpy.maximum(tpot / tpot_limit, ttft / ttft_limit)))
+    if tpot[nearest] > tpot_limit:
+        target = workload.tpot_target_ms or 0
+        return f"too slow: {_over(tpot[nearest], target)} ms a token for a lone request, {target:,.10g} asked for"
+    target = workload.ttft_target_ms or 0
+    return f"too slow: first token after {_over(ttft[nearest], target)} ms for a lone request, {target:,.10g} asked for"
+
+
+def _over(seconds: float, target_ms: float) -> str:
+    """Milliseconds above a target, with as many decimals as it takes to see that they are."""
+    texts = [f"{1e3 * seconds:,.{digits}f}" for digits in range(4)]
+    return next((one for one in texts if float(one.replace(",", "")) > target_ms), "a little over")

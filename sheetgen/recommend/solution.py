@@ -44,6 +44,14 @@ class Choice:
     runner_up_monthly_usd: float | None = None
     headroom_fraction: float = 0.0
     sure_headroom_fraction: float = 0.0
+    sized_by: str = "memory"  # or speed: which of the two asked for the replicas
+    requests_per_replica: int = 0
+    tpot_seconds: float = 0.0
+    ttft_seconds: float = 0.0
+    output_tokens_per_second: float = 0.0  # of all replicas together
+    bands: tuple[tuple[float, float], ...] = ()  # 80 %: TPOT, TTFT, output tokens a second
+    prefill_fraction: float = 0.0
+    bound_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,8 @@ class Solution:
     pools: Columns  # [model, profile]
     sequences: Columns  # [cell, profile]
     costs: Columns  # [cell, slot]
+    paces: Columns  # by model and workload
+    steps: Columns  # [model and workload, profile]
     choices: tuple[Choice, ...]
 
     def candidate(self, slot: int) -> Candidate:

@@ -7,6 +7,7 @@ import numpy
 from sheetgen import cost
 from sheetgen.estimate import CHARGE, MODEL, PEAK, SHARD, evaluate
 from sheetgen.recommend.choose import choose
+from sheetgen.recommend.paces import solve_paces, speed_inputs, speed_of_gpus, with_paces
 from sheetgen.recommend.solution import Choice, Columns, Profile, Slot, Solution
 from sheetgen.scenario.deployment import band_columns, engine_columns, model_columns
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES, Question
@@ -52,6 +53,9 @@ def solve(question: Question) -> Solution:
         **{k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))},
         "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
         "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
+        **cost.CONSTANTS,
+        "is_committed": settings.is_committed,
+        **speed_inputs(question),
     }
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in question.models]
     models = evaluate(MODEL, {**inputs, **{k: numpy.array([r[k] for r in rows], float) for k in rows[0]}})
@@ -61,10 +65,15 @@ def solve(question: Question) -> Solution:
         {**inputs, **_down(models), "tensor_parallel_size": numpy.array([TENSOR_PARALLEL_SIZES], float)},
     )
     pools = _pools(question, profiles, inputs, models, shards, gpus)
-    cells, sequences = _sequences(question, profiles, inputs, models, shards, gpus, pools)
+    every = numpy.arange(len(question.models))
+    position = numpy.array([TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) for p in profiles])
+    paces, steps = solve_paces(question, profiles, inputs, models, _shard(shards, every, position), gpus)
+    cells, sequences = _sequences(question, profiles, inputs, models, shards, gpus, pools, steps)
     costs = _costs(question, profiles, slots, inputs, models, cells, sequences)
-    solved = Solution(question, profiles, slots, models, shards, gpus, cells, pools, sequences, costs, ())
-    choices = tuple(choose(solved))
+    solved = Solution(
+        question, profiles, slots, models, shards, gpus, cells, pools, sequences, costs, paces, steps, ()
+    )  # fmt: skip
+    choices = with_paces(solved, tuple(choose(solved)))
     cells = _cell_kv(solved, choices)
     return Solution(**{**vars(solved), "choices": choices, "cells": cells})
 
@@ -82,6 +91,7 @@ def _gpus(question: Question) -> Columns:
         "max_num_batched_tokens": numpy.array([batched for _, batched in limits], float),
         "pool_error_bytes_measured": _pool_errors(question, [question.engine.band_scope(g.id) for g in question.gpus]),
         "pool_error_bytes_elsewhere": _pool_errors(question, ["other"] * len(question.gpus)),
+        **speed_of_gpus(question),
     }
 
 
@@ -131,6 +141,7 @@ def _sequences(
     shards: Columns,
     gpus: Columns,
     pools: Columns,
+    steps: Columns,
 ) -> tuple[Columns, Columns]:
     """Per cell its load, and per cell and profile the charge, the pipeline stages and the sequences held."""
     of_model = numpy.array([c.model for c in question.cells])
@@ -159,6 +170,7 @@ def _sequences(
         "kv_pool_error_bytes_low",
     ):
         wide[name] = (pools[name] * full)[of_model]
+    wide["batch_limit"] = steps["batch_limit"][numpy.array([question.pace(c) for c in question.cells])]
     return cells, evaluate(LOAD, wide)
 
 
@@ -205,6 +217,7 @@ def _costs(
         **{name: models[name][of_model][:, None] for name in ("n_heads", "full_kv_heads", "windowed_kv_heads")},
         "load_requests": cells["load_requests"][:, None],
         **{f.name: sequences[f.name][:, profile] for f in LOAD},
+        "batch_limit": sequences["batch_limit"][:, profile],
         "tensor_parallel_size": numpy.array([profiles[p].tensor_parallel_size for p in profile], float)[None, :],
         "gpu_count": numpy.array([c.gpu_count for c in candidates], float)[None, :],
         "price_usd_per_hour": numpy.array([c.usd_per_hour for c in candidates], float)[None, :],
@@ -215,6 +228,7 @@ def _costs(
             parallelism.larger_tensor_parallel_size,
             parallelism.n_replicas,
             cost.n_instances,
+            cost.paid_hours_per_month,
             cost.hourly_usd,
             cost.monthly_usd,
         ),

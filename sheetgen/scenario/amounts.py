@@ -41,6 +41,9 @@ DEFAULTS: dict[str, Any] = {
     "kv_allocation": "paged",
     "hybrid_kv_manager": None,
     "enable_prefix_caching": 1,
+    "requests_per_second": 0.0,
+    "speed_factor": 1.0,
+    "ttft_factor": 1.0,
 }
 NAMES = (
     "model",
@@ -53,7 +56,7 @@ NAMES = (
     "kv_allocation",
 )
 NUMBERS = tuple(name for name in DEFAULTS if name not in NAMES)
-# (lowest, highest) allowed; whole numbers unless the name ends in _fraction or _utilization
+# (lowest, highest) allowed; whole numbers unless the name ends in _fraction, _utilization, _factor or _per_second
 BOUNDS: dict[str, tuple[float, float]] = {
     "context_tokens": (1, parse.MAX_TOKENS),
     "max_model_len": (1, parse.MAX_TOKENS),
@@ -68,6 +71,9 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "prefix_cache_hit_fraction": (0, 1),
     "average_context_fraction": (1e-9, 1),
     "gpu_memory_utilization": (1e-9, 1),
+    "requests_per_second": (0, 1_000_000),
+    "speed_factor": (0.01, 100),
+    "ttft_factor": (0.01, 100),
 }
 OUTPUT_TOKENS = 1024  # the default split: the context less 1,024, and 1,024; half and half below 2,048
 
@@ -131,10 +137,12 @@ def check_bounds(numbers: Columns, errors: list[str | None]) -> None:
         low, high = BOUNDS.get(name, (1, 10_000_000))
         column = numbers[name]
         share = name.endswith(("_fraction", "_utilization"))
+        factor = name.endswith(("_factor", "_per_second"))
         bad = (column < low) | (column > high)
-        if not share:
+        if not share and not factor:
             bad |= column > numpy.floor(column)
         what = "a number above 0 and up to 1" if share else f"a whole number from {low:,.0f} to {high:,.0f}"
+        what = f"a number from {low:g} to {high:g}" if factor else what
         what = "a number from 0 to 1" if share and low == 0 else what
         for i in numpy.flatnonzero(bad):
             _tell(errors, int(i), f"{name} is {column[i]:,.10g}. It must be {what}.")

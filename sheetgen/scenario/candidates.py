@@ -19,9 +19,24 @@ MAX_CANDIDATES = 120  # instances; more would make the workbook slow to open
 PURCHASES = ("on-demand", "reserved-1yr", "reserved-3yr", "spot", "capacity-block")
 
 
+def is_commitment(purchase: str) -> bool:
+    """Whether a purchase class is paid for in every hour of its term, run or not."""
+    return purchase.startswith("reserved")
+
+
+@dataclass(frozen=True)
+class ClassPrice:
+    """What an hour of an instance costs in one purchase class, the day it was read, and its terms."""
+
+    purchase: str
+    usd_per_hour: float
+    price_as_of: str | None
+    price_kind: str = ""
+
+
 @dataclass(frozen=True)
 class Candidate:
-    """An instance that may be rented, at the price of one purchase class."""
+    """An instance that may be rented, at the price of one purchase class; `prices` has the other classes too."""
 
     instance: str
     provider: str
@@ -34,6 +49,13 @@ class Candidate:
     source: str
     price_kind: str = ""  # the terms of a reserved price, as the catalog names them
     assumed_shape: bool = False
+    prices: tuple[ClassPrice, ...] = ()
+
+    def class_price(self, purchase: str) -> ClassPrice | None:
+        """The price in that purchase class, or nothing: a missing price is never 0."""
+        if purchase == self.purchase:
+            return ClassPrice(purchase, self.usd_per_hour, self.price_as_of, self.price_kind)
+        return next((p for p in self.prices if p.purchase == purchase), None)
 
 
 @dataclass(frozen=True)
@@ -118,18 +140,20 @@ def _offers(
     shapes = (int(row.gpu_count),) if row.unit == "instance" else ASSUMED_SHAPES
     for shape in shapes:
         assumed = row.unit != "instance"
+        times = shape if assumed else 1
         yield Candidate(
             instance=f"{row.id} x{shape}" if assumed else row.id,
             provider=row.provider,
             gpu=gpu,
             gpu_count=shape,
             purchase=filters.purchase,
-            usd_per_hour=price.usd_per_hour * (shape if assumed else 1),
+            usd_per_hour=price.usd_per_hour * times,
             price_as_of=price.as_of,
             region=row.region or "",
             source=row.source,
             price_kind=price.kind or "",
             assumed_shape=assumed,
+            prices=tuple(ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "") for p in row.prices),
         )
 
 

@@ -16,6 +16,7 @@ from sheetgen.catalog.engines import Engine, load_engine
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
+from sheetgen.catalog.speed import Figure, Scope, SpeedFile, load_speed
 from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.scenario import parse
 from sheetgen.scenario.amounts import (
@@ -43,6 +44,7 @@ class Resolved:
     weight_dtype: str
     kv_cache_dtype: str
     draft: Model | None
+    speed: SpeedFile
 
 
 def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
@@ -66,10 +68,11 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     engine = attempt(load_engine, catalog, str(row["engine"]), row["engine_version"])
     draft = attempt(_draft_model, str(row["draft_model"]), catalog) if row["draft_model"] else None
     attempt(parse.one_of, row["kv_allocation"], "kv_allocation", ("paged", "reserved"))
+    speed = attempt(load_speed, catalog)
     if problems or model is None:
         raise ScenarioError(*dict.fromkeys(problems))
     weight = asked if asked != "auto" else (named_dtype or model.weight_dtype)
-    return Resolved(model, gpu, engine, weight, model.kv_cache_dtype if kv == "auto" else kv, draft)
+    return Resolved(model, gpu, engine, weight, model.kv_cache_dtype if kv == "auto" else kv, draft, speed)
 
 
 def _served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
@@ -135,6 +138,39 @@ def engine_columns(engine: Engine) -> Columns:
     }
 
 
+# For the few GPUs without published peaks (RTX PRO 4500, Trainium): the least ratio of arithmetic to bandwidth among
+# data-centre GPUs since Ampere (A100: 312 TFLOPS over 2.0 TB/s), and a PCIe 4 x16 link.
+ASSUMED_FLOPS_PER_BYTE = 150
+ASSUMED_LINK_BYTES_PER_SECOND = 32_000_000_000
+
+
+# What the formulas of speed are made of: no judgements, and nothing to fit.
+SPEED_DEFINITIONS = {
+    "operations_per_parameter": 2,  # a multiplication and an addition
+    "all_reduces_per_layer": 2,  # after attention and after the feed-forward part
+    "activation_element_bytes": 2,  # 16 bits, whatever the weights have
+    "ring_passes": 2,  # a ring all-reduce scatters and gathers
+    "state_passes": 2,  # a recurrent state is read and written
+    "average_answer_share": 0.5,  # of an answer, written on average
+}
+
+
+def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str) -> Columns:
+    """The numbers that an engine on a GPU contributes to speed; assumed where the GPU's are not published."""
+    peak, link = gpu.peak_flops_for(weight_dtype), gpu.interconnect_bytes_per_second
+    assumed = ASSUMED_FLOPS_PER_BYTE * gpu.memory_bandwidth_bytes_per_second
+    return {
+        **speed.constants(engine.engine, gpu).model_dump(),
+        "nvlink_gpus": speed.nvlink_gpus,
+        "all_reduce_growth": speed.all_reduce_growth,
+        **SPEED_DEFINITIONS,
+        "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
+        "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
+        "peak_flops": peak or assumed,
+        "peak_flops_16_bit": gpu.peak_flops_for("bf16") or assumed,
+    }
+
+
 BAND_FIGURES = ("weights", "activation", "non_torch", "kv_pool")
 
 
@@ -158,6 +194,28 @@ def _bands(names: Resolved) -> Columns:
     measured = here == "calibrated" and names.draft is None
     largest = engine.calibrated_tensor_parallel_size if measured else 0
     return {**band_columns(engine, here), **elsewhere, "calibrated_tensor_parallel_size": largest}
+
+
+SPEED_FIGURES: tuple[Figure, ...] = ("tpot", "ttft", "output_tokens_per_second")
+SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "anchored")
+
+
+def speed_band_columns(speed: SpeedFile, scope: Scope, is_moe: bool) -> Columns:
+    """Both ends of the bands of speed in a scope, as factors of the prediction."""
+    found: Columns = {}
+    for figure in SPEED_FIGURES:
+        band = speed.band(figure, scope, is_moe)
+        found |= {f"{figure}_band_low": band.low, f"{figure}_band_high": band.high}
+    return found
+
+
+def _speed_bands(names: Resolved) -> Columns:
+    """The bands of all scopes, under names that end in the scope, and which scope holds without an anchor."""
+    is_moe, known = names.model.experts is not None, names.speed
+    of_scope = {scope: speed_band_columns(known, scope, is_moe) for scope in SPEED_SCOPES}
+    here = "other" if names.draft else known.scope(names.engine.engine, names.gpu)
+    every = {f"{name}_{scope}": v for scope, found in of_scope.items() for name, v in found.items()}
+    return {**every, "speed_is_fitted": int(here == "fitted")}
 
 
 def draft_columns(draft: Model | None, kv_cache_dtype: str) -> Columns:
@@ -247,6 +305,8 @@ def _named_columns(names: Resolved) -> Columns:
         **apart,
         **_bands(names),
         **draft_columns(names.draft, names.kv_cache_dtype),
+        **speed_columns(names.speed, names.engine, names.gpu, names.weight_dtype),
+        **_speed_bands(names),
         "gpu_memory_bytes": memory,
         "default_max_num_seqs": seqs,
         "default_max_num_batched_tokens": batched,
@@ -269,4 +329,15 @@ def _derive(values: Columns, reserved: Any) -> None:
     for name in [n for n in values if n.endswith("_elsewhere")]:
         here = name.removesuffix("_elsewhere")
         values[here] = numpy.where(values["is_calibrated"], values[here], values.pop(name))
+    # No run had pipeline stages, or more GPUs than a node.
+    fitted = (values["speed_is_fitted"] == 1) & (values["pipeline_parallel_size"] == 1)
+    fitted &= size * values["data_parallel_size"] <= values["nvlink_gpus"]
+    # A measured point says nothing of the figure that it does not give.
+    scopes = {
+        factor: numpy.select([values[factor] != 1, fitted], [2, 0], 1) for factor in ("speed_factor", "ttft_factor")
+    }
+    values["speed_scope"] = scopes["speed_factor"]
+    for name in [n.removesuffix("_anchored") for n in values if n.endswith("_anchored")]:
+        scope = scopes["ttft_factor" if name.startswith("ttft") else "speed_factor"]
+        values[name] = numpy.choose(scope, [values.pop(f"{name}_{s}") for s in SPEED_SCOPES])
     values["draft_weights_bytes_per_gpu"] = numpy.ceil(values["draft_weights_bytes"] / size)

@@ -7,12 +7,16 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES
 
+if TYPE_CHECKING:
+    from sheetgen.catalog.load import Catalog
+
 MAX_TOKENS = 100_000_000
+ALL_GPUS = "all"
 FIRST_DAY, LAST_DAY = datetime.date(2000, 1, 1), datetime.date(2100, 1, 1)  # that a sheet can have
 _TOKENS = re.compile(r"\s*(\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(\.\d+)?\s*([kKmM]?)\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*")
@@ -71,6 +75,56 @@ def fraction(value: Any, name: str, above_zero: bool = True) -> float:
     return share
 
 
+def factor(value: Any, name: str) -> float:
+    """A factor between a hundredth and a hundred; 1 where nothing is given."""
+    found = 1.0 if value is None else number(value)
+    if not 0.01 <= found <= 100:
+        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a number from 0.01 to 100.")
+    return found
+
+
+def positive(value: Any, name: str, most: float) -> float:
+    """A number above 0 and up to `most`."""
+    found = number(value)
+    if not 0 < found <= most:
+        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a number above 0 and up to {most:,}.")
+    return found
+
+
+def number_between(value: Any, name: str, low: float, high: float) -> float:
+    """A number from `low` to `high`."""
+    found = number(value)
+    if not low <= found <= high:
+        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a number from {low:,g} to {high:,g}.")
+    return found
+
+
+def currency(value: Any, name: str) -> str:
+    """Three letters of a currency, such as EUR."""
+    text = str(value).strip().upper()
+    if not re.fullmatch(r"[A-Z]{3}", text):
+        raise ScenarioError(f"{name} is {shown(value)!r}. Write its three letters, such as EUR.")
+    return text
+
+
+def per_gpu(value: Any, name: str, catalog: Catalog, most: float) -> dict[str, float]:
+    """An amount for all GPUs, or for some of them by name, under their ids: `h100=39375,b200=55000`."""
+    if value is None:
+        return {}
+    if "=" not in str(value):
+        return {ALL_GPUS: positive(value, name, most)}
+    found: dict[str, float] = {}
+    for one in words(str(value)):
+        gpu, equals, figure = one.partition("=")
+        if not equals:
+            raise ScenarioError(f"{name} has {shown(one)!r}. Write a GPU and its amount, such as h100=39375.")
+        key = catalog.gpu(gpu).id
+        if key in found:
+            raise ScenarioError(f"{name} names {key} twice. Keep one.")
+        found[key] = positive(figure.strip(), f"{name} of {shown(gpu.strip())}", most)
+    return found
+
+
 def tiers(text: str) -> tuple[int, ...]:
     """`1,32,128,1024` as numbers of requests in flight: one to four, each once."""
     parts = [p for p in str(text).split(",") if p.strip()]
@@ -105,19 +159,24 @@ def words(text: str | None) -> tuple[str, ...]:
     return tuple(w.strip() for w in (text or "").split(",") if w.strip())
 
 
+def day(text: Any, name: str) -> datetime.date:
+    """A date such as 2026-11-20, from 2000 to the first of 2100, which workbooks can count from."""
+    try:
+        found = datetime.date.fromisoformat(str(text))
+    except ValueError:
+        raise ScenarioError(f"{name} is {shown(text)!r}. Write a date such as 2026-11-20.") from None
+    if not FIRST_DAY <= found <= LAST_DAY:
+        raise ScenarioError(f"{name} is {shown(text)!r}. It must be a day from {FIRST_DAY} to {LAST_DAY}.")
+    return found
+
+
 def as_of_date(text: str | None) -> datetime.date:
     """The date that price ages count from: as given, SOURCE_DATE_EPOCH's, or today in UTC.
 
     Raises ScenarioError for a day before 2000 or after the first of 2100, which workbooks cannot count from.
     """
     if text:
-        try:
-            day = datetime.date.fromisoformat(str(text))
-        except ValueError:
-            raise ScenarioError(f"as_of is {shown(text)!r}. Write a date such as 2026-11-20.") from None
-        if not FIRST_DAY <= day <= LAST_DAY:
-            raise ScenarioError(f"as_of is {shown(text)!r}. It must be a day from {FIRST_DAY} to {LAST_DAY}.")
-        return day
+        return day(text, "as_of")
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     if not re.fullmatch(r"\d+", epoch):
         return datetime.datetime.now(datetime.UTC).date()

@@ -11,11 +11,14 @@ from sheetgen.catalog.engines import Engine, load_engine
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
+from sheetgen.catalog.speed import SpeedFile, load_speed
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.scenario import parse
 from sheetgen.scenario.candidates import Candidate, Filters, select
+from sheetgen.scenario.money import MONEY_OPTIONS, Owning, owning_of
 from sheetgen.scenario.one_load import one_workload, over_limit, requests_in_flight
 from sheetgen.scenario.settings import Settings, settings_of
+from sheetgen.scenario.targets import TARGETS, with_targets
 
 TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)
 MAX_PIPELINE_PARALLEL_SIZE = 8
@@ -25,7 +28,7 @@ OPTIONS = (  # what `ask` reads beside them, and for one load
     "gpus", "providers", "instances", "region", "purchase", "engine", "engine_version", "weight_dtype",
     "kv_cache_dtype", "gpu_memory_utilization", "block_size", "kv_allocation", "average_context_fraction",
     "prefix_cache_hit_fraction", "active_fraction", "extra_headroom_fraction", "spare_replicas", "hours_per_month",
-    "as_of",
+    "as_of", *TARGETS, "speed_factor", "ttft_factor", *MONEY_OPTIONS,
 )  # fmt: skip
 
 
@@ -70,6 +73,12 @@ class Question:
     catalog_sha256: str
     cells: tuple[Cell, ...] = field(default=())
     filters: Filters = field(default=Filters())
+    owning: Owning = field(default=Owning())
+    speed: SpeedFile | None = None
+
+    def pace(self, cell: Cell) -> int:
+        """Which pair of model and workload a cell is of: speed does not depend on the tier."""
+        return cell.model * len(self.workloads) + cell.workload
 
 
 def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
@@ -93,6 +102,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     models = attempt(_models, catalog, options, settings)
     one_load = options.get("context_tokens") is not None
     workloads = attempt(one_workload, options) if one_load else attempt(_workloads, catalog, options)
+    workloads = attempt(with_targets, workloads, catalog.workloads(), options) if workloads else None
+    speed = attempt(load_speed, catalog)
     if one_load:
         tiers = attempt(requests_in_flight, options, settings.active_fraction if settings else 1.0)
     else:
@@ -110,8 +121,10 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         settings.purchase if settings else "on-demand",
     )
     selection = attempt(select, catalog, engine, filters) if engine else None
+    by_id = {c.gpu.id: c.gpu for c in selection.candidates} if selection else {}
+    owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
     headline = attempt(_headline, options.get("headline"), workloads, tiers) if workloads and tiers else None
-    if problems or selection is None or headline is None:
+    if problems or selection is None or headline is None or owning is None or speed is None or workloads is None:
         raise ScenarioError(*dict.fromkeys(problems))
     cells = tuple(_cells(models, workloads, tiers))
     if all(c.over_limit for c in cells):
@@ -119,14 +132,12 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         if one_load:
             raise over_limit(cells[0].context_tokens, longest, models[0].model.id)
         raise ScenarioError(f"every context is over what the models allow (the longest is {longest:,} tokens).")
-    gpus = tuple(dict.fromkeys(c.gpu.id for c in selection.candidates))
-    by_id = {c.gpu.id: c.gpu for c in selection.candidates}
     return Question(
         models,
         workloads,
         tiers,
         engine,
-        tuple(by_id[g] for g in gpus),
+        tuple(by_id.values()),
         selection.candidates,
         selection.left_out,
         settings,
@@ -135,6 +146,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         catalog.catalog_sha256(),
         cells,
         filters,
+        owning,
+        speed,
     )
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.scenario import parse
-from sheetgen.scenario.candidates import PURCHASES
+from sheetgen.scenario.candidates import PURCHASES, is_commitment
+from sheetgen.scenario.money import Money, money_settings
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Money):
     """The inputs that hold for the whole sheet."""
 
     weight_dtype: str = "auto"
@@ -28,8 +29,16 @@ class Settings:
     kv_reserved: int = 0
     hybrid_kv_manager: int = 1
     purchase: str = "on-demand"
+    speed_factor: float = 1.0
+    ttft_factor: float = 1.0
+    speed_targets: int = 1  # 0: memory alone decides
     units: str = "gib"
     paper: str = "a4"
+
+    @property
+    def is_committed(self) -> int:
+        """1 where the purchase class pays for every hour of the month, run or not."""
+        return int(is_commitment(self.purchase))
 
 
 def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
@@ -64,6 +73,9 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
         ),
         hybrid_kv_manager=default.hybrid_kv_manager,
         purchase=parse.one_of(options.get("purchase") or "on-demand", "purchase", PURCHASES),
+        speed_factor=parse.factor(options.get("speed_factor"), "speed_factor"),
+        ttft_factor=parse.factor(options.get("ttft_factor"), "ttft_factor"),
         units=parse.one_of(options.get("units") or "gib", "units", ("gib", "gb")),
         paper=parse.one_of(options.get("paper") or "a4", "paper", ("a4", "letter")),
+        **money_settings(options),
     )

@@ -1,83 +1,21 @@
-"""The answers of the page: a card and a bar for each model at the headline load; every load in a matrix."""
+"""The answers of the page beside the cards: a bar for each model at the headline load; every load in a matrix."""
 
 from __future__ import annotations
 
 import math
 
 from sheetgen.recommend import Solution, short_tokens
-from sheetgen.sheet.fit import Fit, at, headline_rows
-from sheetgen.sheet.one_page import Bar, Card, MatrixBlock, MatrixCell, MatrixRow
+from sheetgen.sheet.fit import Fit, headline_rows
+from sheetgen.sheet.one_page import Bar, MatrixBlock, MatrixCell, MatrixRow
 from sheetgen.sheet.wording import (
     NONE,
-    change,
-    money,
     named_size,
     plural,
-    provider_name,
     rent,
     rented_gpus,
     short_money,
     size,
 )
-from sheetgen.units import PERCENT
-
-
-def cards(solved: Solution) -> tuple[Card, ...]:
-    return tuple(_card(solved, row) for row in headline_rows(solved))
-
-
-def _card(solved: Solution, row: int) -> Card:
-    question, choice = solved.question, solved.choices[row]
-    model, units = question.models[question.cells[row].model], question.settings.units
-    weights, kv = solved.models["weights_bytes"][question.cells[row].model], solved.cells["kv_bytes"][row]
-    memory = f"{named_size(weights, units)} weights + {named_size(kv, units)} KV cache"
-    fit = Fit.of(solved, row)
-    if fit is None:
-        return Card(model.model.name, False, choice.verdict, NONE, NONE, _why_nothing(solved, row), memory, NONE, NONE)
-    one, pipeline = fit.candidate, choice.pipeline_parallel_size
-    idle = fit.gpus_rented - fit.gpus_used
-    hardware = [
-        rented_gpus(choice.n_instances, one),
-        f"TP {fit.tensor_parallel_size}",
-        *([f"PP {pipeline}"] if pipeline > 1 else []),
-        plural(choice.n_replicas, "replica"),
-        *([f"{plural(idle, 'GPU')} idle"] if idle else []),
-    ]
-    if choice.n_replicas > 1:
-        memory = f"{choice.n_replicas:,} × {memory}"
-    held = choice.n_replicas * choice.sequences_per_replica
-    return Card(
-        model=model.model.name,
-        fits=True,
-        rent=rent(choice.n_instances, one),
-        monthly=money(choice.monthly_usd),
-        provider=", ".join(filter(None, (provider_name(one.provider), one.region))),
-        hardware=", ".join(hardware),
-        memory=memory,
-        headroom=f"room for {plural(held, 'request')}, {PERCENT.text(choice.sure_headroom_fraction)} surely free",
-        runner_up=_runner_up(solved, row),
-    )
-
-
-def _runner_up(solved: Solution, row: int) -> str:
-    choice = solved.choices[row]
-    second, usd = choice.runner_up, choice.runner_up_monthly_usd
-    if second is None or usd is None:
-        return "no other GPU or provider holds it"
-    one = solved.candidate(second)
-    gpus = rented_gpus(round(at(solved.costs, "n_instances", row, second)), one)
-    return f"then {gpus} on {provider_name(one.provider)}: {money(usd)} ({change(choice.monthly_usd, usd)})"
-
-
-def _why_nothing(solved: Solution, row: int) -> str:
-    cell = solved.question.cells[row]
-    model = solved.question.models[cell.model]
-    if cell.over_limit:
-        limit = short_tokens(int(model.model.max_context_tokens or 0))
-        return f"{short_tokens(cell.context_tokens)} asked, {limit} allowed"
-    if not (solved.pools["runs"][cell.model] == 1).any():
-        return f"no candidate runs {model.weight_dtype} weights with a {model.kv_cache_dtype} KV cache"
-    return "no candidate holds weights and one request"
 
 
 def matrix(solved: Solution, tight_below: float) -> tuple[MatrixBlock, ...]:
@@ -123,6 +61,7 @@ def _cell(solved: Solution, row: int, tight_below: float) -> MatrixCell:
         rent(choice.n_instances, fit.candidate),
         short_money(choice.monthly_usd),
         choice.monthly_usd,
+        choice.sized_by == "speed",
     )
 
 

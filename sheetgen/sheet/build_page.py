@@ -6,25 +6,34 @@ from importlib.metadata import PackageNotFoundError, version
 
 from sheetgen.catalog import guidance
 from sheetgen.catalog.load import Catalog
+from sheetgen.levers import EveryLever, levers_of_sheet
 from sheetgen.recommend import Solution, short_tokens
 from sheetgen.scenario.question import Question
 from sheetgen.sheet import notes
-from sheetgen.sheet.answers import bars, cards, matrix
+from sheetgen.sheet.answers import bars, matrix
+from sheetgen.sheet.cards import cards
 from sheetgen.sheet.fingerprints import fingerprints_for
-from sheetgen.sheet.levers import levers
+from sheetgen.sheet.fit import headline_rows
+from sheetgen.sheet.levers import lever_lines
 from sheetgen.sheet.model_facts import model_facts
 from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.pace import sizing_rule
 from sheetgen.sheet.wording import plural, share
 from sheetgen.units import UNIT_NAMES
 
 TITLE = "LLM serving sizing sheet"
 
 
-def build_page(solved: Solution, catalog: Catalog) -> OnePage:
-    """The page of an answer. What is tight and what is stale is in the catalogs' assumptions."""
+def build_page(solved: Solution, catalog: Catalog, levers: EveryLever | None = None) -> OnePage:
+    """The page of an answer. What is tight and what is stale is in the catalogs' assumptions.
+
+    `levers` are those of every load where they are known already; else those of the headline are worked out.
+    """
     question = solved.question
     known = guidance.assumptions(catalog)
     deaths = fingerprints_for(solved, catalog)
+    if levers is None:
+        levers = levers_of_sheet(solved, catalog, headline_rows(solved))
     stale_after = guidance.number(known, "stale_after_days")
     return OnePage(
         title=TITLE,
@@ -41,7 +50,7 @@ def build_page(solved: Solution, catalog: Catalog) -> OnePage:
         models=model_facts(solved),
         bars=bars(solved),
         fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(deaths)),
-        levers=levers(solved),
+        levers=lever_lines(solved, levers),
         instances=notes.instance_rows(solved, stale_after),
         left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question, known)),
@@ -65,7 +74,7 @@ def _precision(question: Question) -> str:
             f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
             f"KV cache {kv}",
             f"{engine.name} {engine.default_version}",
-            "sized by memory, not speed",
+            sizing_rule(question),
             "every user counted as in flight" if active == 1 else f"{share(active)} of the users in flight",
         )
     )

@@ -138,6 +138,7 @@ class Sheet:
     heights: dict[int, float] = field(default_factory=dict)
     status_cells: list[tuple[int, int]] = field(default_factory=list)
     repeat_rows: tuple[int, int] | None = None
+    page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
     charts: list[Chart] = field(default_factory=list)
 
     def put(self, row: int, column: int, cell: Cell, name: str | None = None, lock: str = "both") -> Ref:

@@ -12,6 +12,7 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.answers import used_for, used_instances
 from sheetgen.sheet.one_page import InstanceRow, Source
+from sheetgen.sheet.pace import sizing_rule
 from sheetgen.sheet.wording import named_size, plain, provider_name, share
 from sheetgen.units import TWO_DECIMALS, USD_CENTS
 
@@ -94,7 +95,8 @@ def assumption_lines(question: Question, known: dict[str, Assumption]) -> Iterat
     used = f"{bare(flag) if flag else 'share of GPU memory'} {TWO_DECIMALS.text(settings.gpu_memory_utilization)}"
     yield f"{engine.name} {engine.default_version}, {used}, KV cache {cache}, default batch limits."
     yield _constants(engine)
-    yield "GPU memory is what the engine sees. Memory decides; speed is not sized."
+    yield "GPU memory is what the engine sees."
+    yield _speed(question)
     less = sorted({-b.low for b in engine.bands if b.figure == "kv_pool"})
     if less:
         smaller = " to ".join(plain(round(one, 2)) for one in less)
@@ -111,6 +113,14 @@ def assumption_lines(question: Question, known: dict[str, Assumption]) -> Iterat
     kinds = sorted({c.price_kind for c in question.candidates if c.price_kind})
     if settings.purchase.startswith("reserved") and kinds:
         yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."
+
+
+def _speed(question: Question) -> str:
+    """What speed rests on, and whether it takes part in the sizing."""
+    rule = sizing_rule(question)
+    return (
+        f"{rule[0].upper()}{rule[1:]}; in brackets 80% bands (docs/speed.md); the first token under load is indicative."
+    )
 
 
 def _constants(engine: Engine) -> str:

@@ -21,6 +21,10 @@ class Card:
     hardware: str  # "8× H100 SXM, TP 8, 1 replica"
     memory: str  # "131.4 GiB weights + 160.0 GiB KV cache"
     headroom: str  # "room for 41 requests, 22% free"
+    speed: str  # "48 ms a token (38–57), 640 tokens/s"
+    first_token: str  # "first token 1.9 s (0.9 s–3.2 s)"
+    sized_by: str  # "sized by speed (50 ms a token); memory alone: 1 replica"
+    unit_money: str  # "$159 per user and month, $0.21 prompt, $3.40 answer per million tokens at 70% utilization"
     runner_up: str  # "then 8× H200 on Azure: $92,000 (+12%)"
 
 
@@ -36,6 +40,7 @@ class MatrixCell:
     rent: str  # "2 × p5.48xlarge"
     monthly: str  # "$80.4k"
     monthly_usd: float | None
+    by_speed: bool = False  # speed asked for more replicas than memory
 
 
 @dataclass(frozen=True)
@@ -104,14 +109,15 @@ class Fingerprint:
 
 
 @dataclass(frozen=True)
-class Lever:
+class LeverLine:
     """What one change buys at the headline load of one model."""
 
     model: str
     change: str  # "FP8 KV cache"
     rent: str
     monthly: str
-    saving: str  # "−38%" or "no change"
+    saving: str  # "$6,049", "no change" or "now fits"
+    share: str = ""  # "50%"
 
 
 @dataclass(frozen=True)
@@ -166,7 +172,7 @@ class OnePage:
     models: tuple[ModelFacts, ...]
     bars: tuple[Bar, ...]
     fingerprints: tuple[Fingerprint, ...]
-    levers: tuple[Lever, ...]
+    levers: tuple[LeverLine, ...]
     instances: tuple[InstanceRow, ...]
     left_out: str
     assumptions: tuple[str, ...]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from sheetgen.levers import Lever
 from sheetgen.scenario.candidates import Candidate
-from sheetgen.units import ONE_DECIMAL, UNIT_BYTES, UNIT_NAMES, USD, WHOLE, Display
+from sheetgen.units import ONE_DECIMAL, PERCENT, UNIT_BYTES, UNIT_NAMES, USD, WHOLE, Display
 
 NONE = "–"  # what stands where there is no number; never 0
 MINUS = "−"
@@ -79,6 +80,32 @@ def change(before: float, after: float) -> str:
     if percent == "0%":
         percent = "under 1%"
     return f"{MINUS if after < before else '+'}{percent}"
+
+
+def saving(lever: Lever) -> str:
+    """What a lever saves a month: $6,049 (50%), no change, $1,200 more (+12%), now fits."""
+    share_saved = saved_share(lever)
+    return f"{saved_money(lever)} ({share_saved})" if share_saved else saved_money(lever)
+
+
+def saved_money(lever: Lever) -> str:
+    """The same in dollars alone: $6,049, no change, $1,200 more, now fits."""
+    usd = lever.saved_usd
+    if usd is None:
+        return "now fits" if lever.now_fits else NONE
+    if usd == 0:
+        return "no change"
+    return money(usd) if usd > 0 else f"{money(-usd)} more"
+
+
+def saved_share(lever: Lever) -> str:
+    """The same as a share: 50%, +12% where it costs more; nothing where nothing is saved."""
+    fraction = lever.saved_fraction
+    if not fraction:
+        return ""
+    percent = PERCENT.text(abs(fraction))
+    percent = "under 1%" if percent == "0%" else percent
+    return percent if fraction > 0 else f"+{percent}"
 
 
 def provider_name(provider: str) -> str:

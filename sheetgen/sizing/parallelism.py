@@ -18,6 +18,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.sizing.memory import paid
+from sheetgen.sizing.targets import paced_sequences
 from sheetgen.units import PERCENT
 
 
@@ -206,34 +207,45 @@ def heads_divide(n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any, tenso
 
 
 @formula("Replicas")
-def n_replicas(load_requests: Any, sequences: Any, spare_replicas: Any) -> Any:
-    """Replicas that hold the load, and the spare ones asked for (N+1).
+def n_replicas(
+    load_requests: Any, sequences: Any, batch_limit: Any, pipeline_stages: Any, spare_replicas: Any
+) -> Any:
+    """Replicas that hold the load and serve it within the targets of speed, and the spare ones asked for (N+1).
 
-    Source: ceil(load / sequences per replica).
+    Source: ceil(load / sequences per replica), by memory or by speed, whichever asks for more.
     """
-    return round_up(ratio(load_requests, sequences)) + spare_replicas
+    served = paced_sequences(sequences, batch_limit, pipeline_stages)
+    return round_up(ratio(load_requests, served)) + spare_replicas
 
 
 @formula("Replicas that share instances")
-def shared_replicas(pipeline_stages: Any, sequences: Any, load_requests: Any, spare_replicas: Any) -> Any:
-    """Replicas without pipeline stages that hold the load; none where a replica needs stages or holds nothing.
+def shared_replicas(
+    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any
+) -> Any:
+    """Replicas without pipeline stages that serve the load; none where a replica needs stages or holds nothing.
 
+    Out:    0 where memory holds it but a lone request misses a target of speed: no count would meet it.
     Source: n_replicas.
     """
+    count = n_replicas(load_requests, sequences, batch_limit, pipeline_stages, spare_replicas)
     return number_where(
-        both(pipeline_stages == 1, sequences >= 1, load_requests >= 1),
-        n_replicas(load_requests, sequences, spare_replicas),
+        both(pipeline_stages == 1, sequences >= 1, load_requests >= 1), where(batch_limit >= 1, count, 0)
     )
 
 
 @formula("Instances of staged replicas")
-def staged_instances(pipeline_stages: Any, sequences: Any, load_requests: Any, spare_replicas: Any) -> Any:
+def staged_instances(
+    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any
+) -> Any:
     """Whole instances of replicas with pipeline stages: one a stage; none where a replica needs no stages.
 
+    Out:    0 where a lone request misses a target of speed, as in shared_replicas.
     Source: n_replicas x pipeline_stages.
     """
-    replicas = n_replicas(load_requests, sequences, spare_replicas)
-    return number_where(both(pipeline_stages > 1, sequences >= 1, load_requests >= 1), replicas * pipeline_stages)
+    count = n_replicas(load_requests, sequences, batch_limit, pipeline_stages, spare_replicas) * pipeline_stages
+    return number_where(
+        both(pipeline_stages > 1, sequences >= 1, load_requests >= 1), where(batch_limit >= 1, count, 0)
+    )
 
 
 @formula("Replicas per instance")

@@ -10,13 +10,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sheetgen.levers import EveryLever, Lever, Offload
+from sheetgen.levers.best import in_order
 from sheetgen.recommend import Choice, Solution, why_not
 from sheetgen.scenario.candidates import DEFAULT_PROVIDERS, Candidate
+from sheetgen.scenario.money import Money
 from sheetgen.scenario.question import Question
+from sheetgen.writers import json_money
 
 SCHEMA_VERSION = 1
 
 Record = dict[str, Any]
+NESTED = ("kv_reserved", "hybrid_kv_manager", *vars(Money()))  # settings that the JSON has elsewhere
 # What a terminal could obey, or no UTF-8 file can hold: JSON may spell these by their numbers.
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
 
@@ -27,15 +32,21 @@ def text(value: Any) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", plain_text) + "\n"
 
 
-def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = ()) -> Record:
-    """The whole answer as plain values; what does not apply is None."""
+def document(
+    solved: Solution,
+    fingerprints: Sequence[Mapping[str, Any]] = (),
+    levers: EveryLever = (),
+) -> Record:
+    """The whole answer as plain values; what does not apply is None. `levers` are those of each cell."""
     question = solved.question
     return {
         "schema_version": SCHEMA_VERSION,
         "as_of": question.as_of.isoformat(),
         "inputs": inputs(question),
         "candidates": [_candidate(c) for c in question.candidates],
-        "cells": [_cell(solved, row) for row in range(len(question.cells))],
+        "cells": [
+            {**_cell(solved, row), **_levers(levers[row] if levers else ())} for row in range(len(question.cells))
+        ],
         "fingerprints": [plain(f) for f in fingerprints],
         "sources": sources(question),
     }
@@ -60,19 +71,22 @@ def inputs(question: Question) -> Record:
                 "context_tokens": w.context_tokens,
                 "input_tokens": w.input_tokens,
                 "output_tokens": w.output_tokens,
+                "tpot_target_ms": w.tpot_target_ms,
+                "ttft_target_ms": w.ttft_target_ms,
             }
             for w in question.workloads
         ],
         "tiers": list(question.tiers),
         "engine": question.engine.engine,
         "engine_version": question.engine.default_version,
-        **{k: v for k, v in vars(settings).items() if k not in ("kv_reserved", "hybrid_kv_manager")},
+        **{k: v for k, v in vars(settings).items() if k not in NESTED},
         "kv_allocation": "reserved" if settings.kv_reserved else "paged",
         "hybrid_kv_manager": bool(settings.hybrid_kv_manager),
         "providers": list(filters.providers or (() if filters.instances else DEFAULT_PROVIDERS)),
         "gpus": list(filters.gpus),
         "instances": list(filters.instances),
         "region": filters.region or None,
+        **json_money.inputs(question),
         "headline": f"{question.workloads[workload].id}:{question.tiers[tier]}",
         "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
         "catalog_sha256": question.catalog_sha256,
@@ -109,10 +123,28 @@ def _cell(solved: Solution, row: int) -> Record:
         "kv_bytes": int(solved.cells["kv_bytes"][row]),
         "verdict": choice.verdict,
         **_chosen(solved, choice),
-        "sized_by": None if choice.slot is None else "memory",
+        **_speed(choice),
+        **json_money.cell(solved, row),
         "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r} for i, r in why_not(solved, row)],
     }
+
+
+def _speed(choice: Choice) -> Record:
+    """What users get of the recommendation, with 80 % bands, and what asked for the replicas."""
+    if choice.slot is None:
+        return dict.fromkeys(SPEED)
+    found: Record = {name: getattr(choice, name) for name in ("sized_by", "bound_by", "requests_per_replica")}
+    for name, (low, high) in zip(TIMES, choice.bands, strict=True):
+        found |= {name: getattr(choice, name), f"{name}_low": low, f"{name}_high": high}
+    return found
+
+
+TIMES = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
+SPEED = (
+    "sized_by", "bound_by", "requests_per_replica",
+    *(f"{name}{end}" for name in TIMES for end in ("", "_low", "_high")),
+)  # fmt: skip
 
 
 def _chosen(solved: Solution, choice: Choice) -> Record:
@@ -165,6 +197,39 @@ def _runner_up(solved: Solution, choice: Choice, row: int) -> Record | None:
         "hourly_usd": float(costs["hourly_usd"][at]),
         "monthly_usd": choice.runner_up_monthly_usd,
     }
+
+
+def _levers(levers: Sequence[Lever]) -> Record:
+    """A cell's levers that have a price, those that save most first, and the indication for host memory.
+
+    saved_usd is None where nothing holds the load without the change.
+    """
+    priced = [(one, one.after) for one in in_order(levers)]
+    return {
+        "levers": [
+            {
+                "lever": one.id,
+                "words": one.words,
+                "changed": one.changed,
+                "instance": after.candidate.instance,
+                "n_instances": after.n_instances,
+                "n_gpus": after.n_gpus,
+                "monthly_usd": after.monthly_usd,
+                "saved_usd": one.saved_usd,
+                "saved_fraction": one.saved_fraction,
+                "note": one.note,
+            }
+            for one, after in priced
+            if after is not None
+        ],
+        "host_memory": next((_offload(one.offload, one.note) for one in levers if one.offload), None),
+    }
+
+
+def _offload(found: Offload, note: str) -> Record:
+    """Weights in host memory, as an indication; bytes are whole numbers."""
+    values = {k: round(v) if "bytes" in k and "second" not in k else v for k, v in vars(found).items()}
+    return {**values, "note": note}
 
 
 def sources(question: Question) -> list[Record]:

@@ -69,7 +69,10 @@ def write_markdown(page: OnePage) -> str:
         "## What one change buys",
         table(
             ("Model", "Change", "Then rent", "$ a month", "Saves"),
-            [(v.model, v.change, v.rent, v.monthly, v.saving) for v in page.levers],
+            [
+                (v.model, v.change, v.rent, v.monthly, f"{v.saving} ({v.share})" if v.share else v.saving)
+                for v in page.levers
+            ],
             right=(3, 4),
         ),
         "## Instances on this page",

@@ -109,6 +109,9 @@ class _Writer:
         if sheet.one_page:
             worksheet.fit_to_pages(1, 1)
             worksheet.center_horizontally()
+        elif sheet.page_breaks:  # a sheet that is fitted to pages would ignore them
+            worksheet.set_print_scale(int(100 * min(1.0, self._scale(sheet, last_column))))
+            worksheet.set_h_pagebreaks(sheet.page_breaks)
         elif self._scale(sheet, last_column) >= SMALLEST_SCALE:
             worksheet.fit_to_pages(1, 0)
         else:

@@ -52,6 +52,34 @@ def test_versions_come_in_order_and_change_something(catalog: Catalog, name: str
     assert all(change.model_fields_set - {"from_version", "source"} for change in engine.versions)
 
 
+BUILDS = ("nightly", "main", "nightly-20260216-d3bae71e", "nightly-dev-20260216-d3bae71e", "gpt-oss-dev", "latest")
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_builds_own_name_is_the_newest_release(catalog: Catalog, name: str) -> None:
+    newest = load_engine(catalog, name, "999999.0.0")
+    for build in BUILDS:
+        found = load_engine(catalog, name, build)
+        assert found.default_version == build and found.band_scope("nvidia-h100-sxm5-80gb") == "other"
+        assert found.model_copy(update={"default_version": ""}) == newest.model_copy(update={"default_version": ""})
+
+
+NO_VERSIONS = ("new", "x", "", "a b", "-nightly", "nightly-", "1", "0..1", "main_2", "é-dev", "a-" * 9)
+
+
+@pytest.mark.parametrize("version", NO_VERSIONS)
+def test_what_is_no_version_is_refused(catalog: Catalog, version: str) -> None:
+    with pytest.raises(CatalogError, match=r"is not a version\. Write one like 0\.19\.0"):
+        load_engine(catalog, "vllm", version or " ")
+
+
+def test_a_catalog_names_releases() -> None:
+    """A build's own name is accepted of those who ask, not of the rules that change from a version on."""
+    known = load_engine(Catalog(), "vllm").model_dump(mode="json")
+    with pytest.raises(ValueError, match="is no version"):
+        Engine.model_validate({**known, "default_version": "nightly"})
+
+
 @pytest.mark.parametrize("name", ENGINES[1:])
 def test_a_file_says_how_many_rows_it_rests_on(catalog: Catalog, name: str) -> None:
     engine = load_engine(catalog, name)

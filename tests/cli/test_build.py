@@ -43,6 +43,9 @@ CELL = set(
         "monthly_usd",
         "headroom_fraction",
         "sure_headroom_fraction",
+        *("annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens"),
+        *("usd_per_million_output_tokens", "usd_per_million_tokens", "purchase_classes"),
+        *("providers", "owned", "budget"),
         "sized_by",
         "runner_up",
         "why_not",
@@ -75,7 +78,8 @@ def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no
             assert cell["sized_by"] == "memory" and cell["runner_up"]["monthly_usd"] >= cell["monthly_usd"]
             assert cell["n_replicas"] * cell["sequences_per_replica"] >= cell["tier"]
     asked = {*OPTIONS, *SHEET_OPTIONS} - {"as_of", "contexts"}  # told at the top, and within workloads
-    assert asked <= set(answer["inputs"])
+    inputs = answer["inputs"]
+    assert asked <= {*inputs, *inputs["money"], *inputs["owning"]}
     assert {s["kind"] for s in answer["sources"]} == {"model", "gpu", "instance", "workload", "engine"}
 
 

@@ -117,6 +117,36 @@ def test_cells_come_back_byte_by_byte(run, here: Path) -> None:  # type: ignore[
     assert read(run("size", "--batch", "in.csv").stdout)[0]["remark"] == "\x1b[31mred"
 
 
+def test_one_measured_point_for_all_rows(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    point = "concurrent_requests=32,input_tokens=1024,output_tokens=1024,tpot_ms=9.5"
+    head = "model,gpu,concurrent_requests,context_tokens\n"
+    (here / "in.csv").write_text(head + "8b,h100,1,2k\n8b,h100,32,2k\n8b,h100,x,1\n")
+    rows = read(run("size", "--batch", "in.csv", "--anchor", point).stdout)
+    first = sheetgen.size(model="8b", context="2k", anchor=point)
+    assert [float(r["tpot_seconds"]) for r in rows[:2]] == [first["tpot_seconds"], 0.0095]
+    assert float(rows[0]["speed_factor"]) == first["speed_factor"] and rows[2]["error"]
+    assert [r["speed_scope"] for r in rows] == ["anchored", "anchored", ""]
+    (here / "in.csv").write_text("model,gpu\n8b,h100\n8b,h200\n")
+    result = run("size", "--batch", "in.csv", "--anchor", point, "--out", "out.csv")
+    assert result.exit_code == 1 and "the rows have 2 of these" in result.stderr and not (here / "out.csv").exists()
+    (here / "in.csv").write_text("model,speed_factor\n8b,1.5\n")
+    result = run("size", "--batch", "in.csv", "--anchor", point)
+    assert result.exit_code == 1 and "speed_factor is given, and anchor sets it" in result.stderr
+
+
+def test_factors_as_columns_and_rates_in_12_digits(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "in.csv").write_text("model,speed_factor,ttft_factor,requests_per_second\n8b,1.5,,\n8b,,0.8,1e5\n8b,,,\n")
+    rows = read(run("size", "--batch", "in.csv").stdout)
+    tpot = [float(r["tpot_seconds"]) for r in rows]
+    assert tpot[0] == pytest.approx(1.5 * tpot[2]) and tpot[1] == tpot[2]
+    assert rows[1]["queue"].startswith("the queue grows") and rows[1]["ttft_seconds"] == ""
+    assert float(rows[0]["ttft_seconds"]) == float(rows[2]["ttft_seconds"]) > 0
+    for row in rows:
+        for name, text in row.items():
+            if "_second" in name and text:
+                assert len(text.replace(".", "").lstrip("0")) <= 12, (name, text)
+
+
 def test_the_input_is_never_overwritten(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = tmp_path / "in.csv"
     table.write_text("model\n8b\n")

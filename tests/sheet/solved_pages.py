@@ -14,6 +14,7 @@ from sheetgen.sheet.one_page import OnePage
 THREE = "8b,70b,405b"
 FIVE = "8b,70b,405b,qwen3.6-27b,gpt-oss-120b"
 AS_OF = "2026-11-20"
+MEMORY = {"tpot_ms": "off"}  # sized by memory alone, as the question without targets
 
 
 @cache

@@ -7,11 +7,12 @@ import re
 from typing import Any
 
 import pytest
-from solved_pages import FIVE, THREE, answered, catalog, page
+from solved_pages import FIVE, MEMORY, THREE, answered, catalog, page
 
+from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Solution
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.fit import headline_rows
+from sheetgen.sheet.fit import Fit, headline_rows
 from sheetgen.sheet.one_page import OnePage
 
 STATUSES = {"fits", "tight", "none", "over"}
@@ -36,7 +37,7 @@ def test_every_row_is_there(models: str) -> None:
     assert all(len(r.cells) == n for b in drawn.matrix for r in b.rows)
     assert [(b.workload, r.tier) for b in drawn.matrix for r in b.rows if r.headline] == [("RAG", "32")]
     assert len(drawn.fingerprints) == 7
-    assert 3 * (n - 1) <= len(drawn.levers) <= 3 * n
+    assert len(drawn.levers) == 3
     assert all(t.strip() == t and "nan" not in t.lower().split() and "None" not in t for t in texts(drawn))
 
 
@@ -72,13 +73,16 @@ def test_card_of_the_headline() -> None:
 
 
 def test_runner_up_costs_more_and_stages_are_said() -> None:
-    drawn = page(THREE)
-    assert "PP 2" in drawn.cards[2].hardware and "PP" not in drawn.cards[0].hardware
-    assert all(re.search(r": \$[\d,]+ \(\+\d+%\)$", c.runner_up) for c in drawn.cards)
+    drawn, memory = page(THREE), page(THREE, **MEMORY)
+    assert "PP 2" in memory.cards[2].hardware and "PP" not in memory.cards[0].hardware
+    assert not any("PP" in c.hardware for c in drawn.cards), "no stages meet 50 ms a token"
+    for c in (*drawn.cards, *memory.cards):
+        assert re.search(r": \$[\d,]+ \(\+\d+%\)$", c.runner_up)
 
 
-def test_bars_hold_what_is_on_the_gpus() -> None:
-    solved, drawn = answered(FIVE), page(FIVE)
+@pytest.mark.parametrize("asked", [MEMORY, {}], ids=str)
+def test_bars_hold_what_is_on_the_gpus(asked: dict[str, str]) -> None:
+    solved, drawn = answered(FIVE, **asked), page(FIVE, **asked)
     for row, bar in zip(headline_rows(solved), drawn.bars, strict=True):
         needed = bar.weights_bytes + bar.kv_bytes + bar.overhead_bytes
         assert bar.capacity_bytes is not None and 0.4 * bar.capacity_bytes < needed < bar.capacity_bytes
@@ -86,18 +90,25 @@ def test_bars_hold_what_is_on_the_gpus() -> None:
         weights = solved.models["weights_bytes"][solved.question.cells[row].model]
         assert bar.weights_bytes == replicas * weights
         assert (f"{replicas} × " in bar.weights) == (replicas > 1)
-    assert drawn.bars[1].capacity == "342.0 GiB on 4× RTX PRO 6000"
+        fit = Fit.of(solved, row)
+        assert fit is not None and bar.capacity.endswith(f" GiB on {fit.gpus_used}× {fit.candidate.gpu.short_name}")
+        engine_may_use = 0.9 * fit.gpus_used * fit.candidate.gpu.memory.engine_bytes
+        assert bar.capacity_bytes == pytest.approx(engine_may_use, abs=fit.gpus_used)
+    assert drawn.bars[1].capacity == "342.0 GiB on 4× RTX PRO 6000" or not asked
 
 
-def test_an_mla_cache_is_copied_to_every_rank() -> None:
-    drawn = page("deepseek-v3")
+@pytest.mark.parametrize("asked", [MEMORY, {}], ids=str)
+def test_an_mla_cache_is_copied_to_every_rank(asked: dict[str, str]) -> None:
+    drawn = page("deepseek-v3", **asked)
     (bar,) = drawn.bars
-    assert bar.kv == "2 × 34.3" and bar.kv_bytes == 2 * 32 * 16384 * 70272
+    ranks = int(re.findall(r"TP (\d)", drawn.cards[0].hardware)[0])
+    assert ranks == 2 or not asked
+    assert bar.kv == f"{ranks} × 34.3" and bar.kv_bytes == ranks * 32 * 16384 * 70272
     assert drawn.models[0].attention == "MLA, 576 wide" and drawn.models[0].full_attention_per_token == "–"
 
 
 def test_units_are_named_and_differ() -> None:
-    gib, gb = page("70b"), page("70b", units="gb")
+    gib, gb = page("70b", **MEMORY), page("70b", units="gb", **MEMORY)
     assert (gib.unit, gb.unit) == ("GiB", "GB")
     assert gib.models[0].weights_bf16 == "131.4" and gb.models[0].weights_bf16 == "141.1"
     assert gib.models[0].kv_per_token == "320.0 KiB" and gb.models[0].kv_per_token == "327.7 kB"
@@ -141,7 +152,7 @@ def test_a_context_over_the_limit_says_so() -> None:
     card = drawn.cards[0]
     assert not card.fits and card.rent == "over the model's 4k" and card.hardware == "16k asked, 4k allowed"
     assert card.monthly == "–" and drawn.bars[0].capacity_bytes is None
-    assert not [lever for lever in drawn.levers if lever.model == "Llama 2 7B"]
+    assert {lever.model for lever in drawn.levers} == {"Llama 3.1 8B"}
 
 
 def test_nothing_fits_is_said_and_has_no_price() -> None:
@@ -160,29 +171,52 @@ def test_a_precision_that_no_candidate_runs_is_the_reason() -> None:
     assert drawn.cards[0].hardware == "no candidate runs bf16 weights with a fp8 KV cache"
 
 
-def test_levers_are_other_answers_in_order_of_what_they_save() -> None:
-    drawn = page(THREE)
-    asked = answered("70b", weight_dtype="fp8", kv_cache_dtype="fp8")
-    both = next(v for v in drawn.levers if v.model == "Llama 3.1 70B" and v.change == "FP8 weights and KV cache")
-    row = headline_rows(asked)[0]
-    assert both.monthly == f"${asked.choices[row].monthly_usd:,.0f}" and both.saving.startswith("−")
+def test_levers_are_the_three_other_answers_that_save_most() -> None:
+    drawn, every = page(THREE), levers_of_sheet(answered(THREE), catalog())
+    rows = headline_rows(answered(THREE))
+    kept = [lever for row in rows for lever in every[row] if lever.saved_usd and lever.family != "model"]
+    most = max(lever.saved_usd or 0 for lever in kept)
+    assert drawn.levers[0].saving == f"${most:,.0f}"
+    saved = [float(line.saving[1:].replace(",", "")) for line in drawn.levers]
+    assert saved == sorted(saved, reverse=True)
+    assert len({(line.model, line.change) for line in drawn.levers}) == 3
     base = {c.model: float(c.monthly[1:].replace(",", "")) for c in drawn.cards}
-    saved = [base[v.model] - float(v.monthly[1:].replace(",", "")) for v in drawn.levers]
-    first, others = saved[:3], saved[3:]
-    assert {v.model for v in drawn.levers[:3]} == set(base), "the best change of each model comes first"
-    assert first == sorted(first, reverse=True) and others == sorted(others, reverse=True)
-    assert [v.change for v in page("gpt-oss-120b").levers] == ["FP8 KV cache"]
-    assert page("70b", weight_dtype="fp8", kv_cache_dtype="fp8").levers == ()
+    for line, usd in zip(drawn.levers, saved, strict=True):
+        after = float(line.monthly[1:].replace(",", ""))
+        assert abs(base[line.model] - after - usd) <= 1  # dollars, each rounded
+        assert line.share == f"{usd / base[line.model]:.0%}"
 
 
-def test_instances_are_those_recommended_with_their_prices() -> None:
-    solved, drawn = answered(THREE), page(THREE)
+def test_a_lever_of_the_page_is_the_answer_with_that_option() -> None:
+    (line,) = [v for v in page("70b", gpus="h100").levers if v.change.startswith("FP8")]
+    options = {
+        "FP8 KV cache": {"kv_cache_dtype": "fp8"},
+        "FP8 weights": {"weight_dtype": "fp8"},
+        "FP8 weights and KV cache": {"weight_dtype": "fp8", "kv_cache_dtype": "fp8"},
+    }[line.change]
+    assert page("70b", gpus="h100", **options).cards[0].monthly == line.monthly
+    assert page("70b", gpus="h100", **options).cards[0].rent == line.rent
+
+
+def test_eight_bits_are_no_lever_where_they_are_in_use() -> None:
+    drawn = page("70b", weight_dtype="fp8", kv_cache_dtype="fp8")
+    assert drawn.levers and not [line for line in drawn.levers if "FP8" in line.change]
+
+
+@pytest.mark.parametrize("asked", [MEMORY, {}], ids=str)
+def test_instances_are_those_recommended_with_their_prices(asked: dict[str, str]) -> None:
+    solved, drawn = answered(THREE, **asked), page(THREE, **asked)
     used = {solved.candidate(c.slot).instance for c in solved.choices if c.slot is not None}
     assert {i.instance for i in drawn.instances} == used
     loads = [int(i.used_for.split()[0]) if i.used_for.endswith(("load", "loads")) else 1 for i in drawn.instances]
     assert sum(loads) == 36
     first = drawn.instances[0]
-    assert first.instance == "aws/g7e.2xlarge" and first.hourly == "$3.36" and first.memory == "95.0 GiB"
+    one = next(c for c in solved.question.candidates if c.instance == first.instance)
+    total = one.gpu_count * one.gpu.memory.engine_bytes
+    assert (first.hourly, first.memory) == (f"${one.usd_per_hour:,.2f}", f"{total / 2**30:,.1f} GiB")
+    assert first.instance in {solved.candidate(solved.choices[row].slot or 0).instance for row in headline_rows(solved)}
+    expected = ("aws/g7e.2xlarge", "$3.36", "95.0 GiB")
+    assert (first.instance, first.hourly, first.memory) == expected or not asked
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", first.price_date)
 
 

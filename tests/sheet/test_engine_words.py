@@ -8,11 +8,12 @@ from functools import cache
 from typing import Any
 
 import pytest
-from solved_pages import answered, catalog, page
+from solved_pages import MEMORY, answered, catalog, page
 
 from sheetgen.api import size
 from sheetgen.catalog import guidance
 from sheetgen.sheet.book import build_book
+from sheetgen.sheet.death_numbers import subject
 from sheetgen.sheet.fingerprints import Fingerprint, fingerprints_for
 from sheetgen.sheet.wording import NONE, named_size
 
@@ -110,25 +111,28 @@ def test_no_constant_is_0_and_no_range_has_one_value(engine: str) -> None:
     assert all(low != high for low, high in re.findall(r"([\d.]+) to ([\d.]+)", line))
 
 
-def test_graphs_are_told_of_what_is_left_out() -> None:
+@pytest.mark.parametrize("gpu,asked", [("nvidia-rtx-pro-6000-server-96gb", MEMORY), ("", {})])
+def test_graphs_are_told_of_what_is_left_out(gpu: str, asked: dict[str, str]) -> None:
     """Where the share is one of what is free, what is left out is what is free and not in the pool."""
-    found = deaths("tensorrt-llm", engine_version="0.20.0")[GRAPHS]
+    fit = subject(answered(MODELS, engine="tensorrt-llm", engine_version="0.20.0", **asked))
+    assert fit is not None and gpu in fit.candidate.gpu.id
+    found = deaths("tensorrt-llm", engine_version="0.20.0", **asked)[GRAPHS]
     n = found.numbers
     sized = size(
-        model=n["model"], gpu="rtx-pro-6000", engine="tensorrt-llm", engine_version="0.20.0",
+        model=n["model"], gpu=fit.candidate.gpu.id, engine="tensorrt-llm", engine_version="0.20.0",
         tensor_parallel_size=n["tensor_parallel_size"], context=n["context_tokens"],
     )  # fmt: skip
     bills = sum(sized[f"{bill}_bytes_per_gpu"] for bill in ("weights", "activation", "non_torch"))
     left = sized["gpu_memory_bytes"] - bills - sized["kv_pool_bytes_per_gpu"]
     assert 0 < left < 0.1 * sized["gpu_memory_bytes"]
     assert found.here.endswith(f"a GPU, of the {named_size(left, 'gib')} left out")
-    total = deaths("sglang")[GRAPHS]
+    total = deaths("sglang", **asked)[GRAPHS]
     left = total.numbers["gpu_memory_bytes"] - total.numbers["memory_budget_bytes"]
     assert total.here.endswith(f"of the {named_size(left, 'gib')} left out")
-    assert deaths("tensorrt-llm")[GRAPHS].here.endswith(
+    assert deaths("tensorrt-llm", **asked)[GRAPHS].here.endswith(
         "graphs take about 1.0 GiB a GPU, before the pool takes its share"
     )
-    assert deaths("vllm", engine_version="0.22.0")[GRAPHS].here.endswith("inside the pool's share")
+    assert deaths("vllm", engine_version="0.22.0", **asked)[GRAPHS].here.endswith("inside the pool's share")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -194,10 +198,11 @@ def test_a_suggested_value_moves_the_right_way(engine: str, gpus: str) -> None:
 
 
 def test_a_value_that_is_met_is_halved_or_left_out() -> None:
-    found = deaths("llama.cpp")
+    found = deaths("llama.cpp", **MEMORY)
     assert [fix.short for fix in found[PREFILL].fixes] == ["ubatch_size ↓ 256", "ctx_size ↑"]
     assert [fix.short for fix in found[SAMPLER].fixes] == ["ubatch_size ↓ 256"], "4 requests: fewer free nothing"
     assert found[SAMPLER].here == "Llama 3.1 8B: logits take 0.2 GiB a GPU"
+    assert deaths("llama.cpp")[SAMPLER].here == "Llama 3.1 70B: logits take 0.2 GiB a GPU", "speed asks for no stages"
     tgi = deaths("tgi")[SAMPLER]
     assert tgi.fixes[0].short == "requests in flight ↓ 64"
     n = tgi.numbers

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from solved_pages import FIVE, THREE, answered, catalog
+from solved_pages import FIVE, MEMORY, THREE, answered, catalog
 
 from sheetgen.api import size
 from sheetgen.catalog import guidance
 from sheetgen.sheet.death_numbers import subject
 from sheetgen.sheet.fingerprints import Fingerprint, Fix, fingerprints_for
+from sheetgen.sheet.fit import headline_rows
 from sheetgen.sheet.one_page import Fingerprint as Row
 
 RUNNING = ["During a long completion", "Under a concurrency spike", "On the prefill of one long prompt"]
@@ -52,17 +53,33 @@ def test_the_same_flag_turns_either_way(label: str, flag: str, direction: str) -
 
 def test_the_subject_is_the_largest_model_without_stages() -> None:
     for models in (THREE, FIVE):
-        fit = subject(answered(models))
-        assert fit is not None and fit.solved.question.models[fit.model].model.id == "llama-3.1-70b"
-    assert subject(answered("405b")) is not None
+        for options, largest in ((MEMORY, "llama-3.1-70b"), ({}, "llama-3.1-405b")):
+            solved = answered(models, **options)
+            fit = subject(solved)
+            assert fit is not None and fit.solved.question.models[fit.model].model.id == largest
+            whole = [row for row in headline_rows(solved) if solved.choices[row].pipeline_parallel_size == 1]
+            models_of = [solved.question.cells[row].model for row in whole]
+            assert fit.model == max(models_of, key=lambda model: solved.models["weights_bytes"][model])
+    assert subject(answered("405b", **MEMORY)) is not None and subject(answered("405b")) is not None
     assert subject(answered("qwen3.8-2.4t-a95b", gpus="l4")) is None
 
 
-@pytest.mark.parametrize("models,gpu", [(THREE, "rtx-pro-6000"), ("70b", "h100"), ("gemma-3-27b", "h100")])
-def test_the_numbers_are_those_of_size(models: str, gpu: str) -> None:
-    n = deaths(models, **({} if models == THREE else {"gpus": gpu}))["concurrency_spike"].numbers
+@pytest.mark.parametrize(
+    "models,gpu,asked",
+    [
+        (THREE, "nvidia-rtx-pro-6000-server-96gb", MEMORY),
+        (THREE, "", {}),
+        ("70b", "nvidia-h100-sxm5-80gb", {"gpus": "h100"}),
+        ("gemma-3-27b", "nvidia-h100-sxm5-80gb", {"gpus": "h100"}),
+        ("70b", "nvidia-h100-sxm5-80gb", {"gpus": "h100", "tpot_ms": "20"}),
+    ],
+)
+def test_the_numbers_are_those_of_size(models: str, gpu: str, asked: dict[str, str]) -> None:
+    n = deaths(models, **asked)["concurrency_spike"].numbers
+    fit = subject(answered(models, **asked))
+    assert fit is not None and gpu in fit.candidate.gpu.id
     load = {
-        "model": n["model"], "gpu": gpu, "tensor_parallel_size": n["tensor_parallel_size"],
+        "model": n["model"], "gpu": fit.candidate.gpu.id, "tensor_parallel_size": n["tensor_parallel_size"],
         "context": n["context_tokens"],
     }  # fmt: skip
     assert n["pipeline_parallel_size"] == 1 and n["next_request"] == n["sequences_held"] + 1
@@ -80,23 +97,27 @@ def test_the_numbers_are_those_of_size(models: str, gpu: str) -> None:
     assert fewer == n["activation_bytes_at_fewer_tokens"]
 
 
-def test_the_sentences_say_the_numbers() -> None:
-    found = deaths()
+@pytest.mark.parametrize("asked,model", [(MEMORY, "Llama 3.1 70B"), ({}, "Llama 3.1 405B")])
+def test_the_sentences_say_the_numbers(asked: dict[str, str], model: str) -> None:
+    found, fit = deaths(**asked), subject(answered(THREE, **asked))
     n = found["concurrency_spike"].numbers
+    assert fit is not None
+    gpus = f"{fit.tensor_parallel_size}× {fit.candidate.gpu.short_name}"
+    assert gpus == "4× RTX PRO 6000" or not asked
     assert found["concurrency_spike"].here == (
-        f"Llama 3.1 70B: at 16k 4× RTX PRO 6000 hold {n['sequences_held']}; request {n['next_request']} does not fit"
+        f"{model}: at 16k {gpus} hold {n['sequences_held']}; request {n['next_request']} does not fit"
     )
     assert found["long_completion"].here.endswith(f"fill the pool at {n['longest_tokens_at_load']:,} tokens each")
     rows = [f.on_page(named=i == 0) for i, f in enumerate(found.values())]
-    assert rows[0].here.startswith("Llama 3.1 70B: ") and not rows[1].here.startswith("Llama")
+    assert rows[0].here.startswith(f"{model}: ") and not rows[1].here.startswith("Llama")
     assert all(isinstance(row, Row) and len(row.here) <= 80 and len(row.change) <= 60 for row in rows)
     gb = deaths("70b", units="gb")
     assert "141.1 GB in bf16" in gb["startup_weights_do_not_fit"].here
 
 
 def test_stages_are_counted_on_the_fullest_one() -> None:
-    numbers = deaths("405b")["concurrency_spike"].numbers
-    fit = subject(answered("405b"))
+    numbers = deaths("405b", **MEMORY)["concurrency_spike"].numbers
+    fit = subject(answered("405b", **MEMORY))
     assert fit is not None and numbers["pipeline_parallel_size"] == 2
     assert numbers["sequences_held"] == int(
         numbers["kv_pool_bytes_per_gpu"] // numbers["kv_bytes_per_sequence_per_gpu"]

@@ -13,6 +13,7 @@ from recalculation import cells
 from sheetgen.catalog import Catalog, write_index
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.model import Model
+from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.question import Cell, Question, ask
 from sheetgen.sheet.book import build_book
@@ -43,7 +44,8 @@ def catalog() -> Catalog:
 
 
 def book_bytes(solved: Solution, of: Catalog | None = None) -> bytes:
-    return write_xlsx(build_book(solved, build_page(solved, of or catalog())))
+    levers = levers_of_sheet(solved, of or catalog())
+    return write_xlsx(build_book(solved, build_page(solved, of or catalog(), levers), levers))
 
 
 def build(folder: Path, name: str, options: Mapping[str, Any]) -> tuple[Path, Question]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+from sheetgen.levers import EveryLever
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.catalogs import build_gpus, build_instances, build_models
 from sheetgen.sheet.book.choices import add_choices
 from sheetgen.sheet.book.guide import build_checks, build_guide, build_notes
 from sheetgen.sheet.book.inputs import build_inputs
+from sheetgen.sheet.book.levers import build_levers
+from sheetgen.sheet.book.money import build_money
 from sheetgen.sheet.book.profiles import build_candidates, build_profiles
 from sheetgen.sheet.book.sizing import build_sizing
+from sheetgen.sheet.book.speed import build_comparison, build_paces
+from sheetgen.sheet.book.unit_costs import add_unit_costs
 from sheetgen.sheet.book.wiring import Wiring
 from sheetgen.sheet.book.workings import build_loads
 from sheetgen.sheet.model import Book
@@ -20,25 +25,36 @@ from sheetgen.sheet.one_page import OnePage
 SCHEMA = 1
 
 
-def build_book(solved: Solution, page: OnePage) -> Book:
-    """The workbook as data: every cell with its value, and the formula that gives it."""
+def build_book(solved: Solution, page: OnePage, every_lever: EveryLever = ()) -> Book:
+    """The workbook as data: every cell with its value, and the formula that gives it.
+
+    `every_lever` are those of each load; without any there is no Levers sheet.
+    """
     wiring = Wiring()
     inputs = build_inputs(solved, wiring)
     models = build_models(solved, wiring)
     gpus = build_gpus(solved, wiring)
     instances = build_instances(solved, wiring)
     workings = build_loads(solved, wiring)
+    paces = build_paces(solved, wiring)
     profiles, of_profile = build_profiles(solved, wiring)
+    comparison = build_comparison(solved, wiring)
     candidates, of_candidate, head = build_candidates(solved, wiring, of_profile)
     heads = {name: head.range(name) for name in head.columns}
     add_choices(solved, wiring, {**of_profile, **of_candidate}, heads)
+    add_unit_costs(wiring)
     checks = build_checks(solved, wiring)
     wiring.names["list_workload"] = _workloads(wiring, inputs)
     wiring.names["list_tier"] = wiring.lists["tiers"]
     guide = build_guide(solved, page, wiring)
     notes = build_notes(page)
+    levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
     sizing = build_sizing(solved, page, wiring)
-    sheets = [sizing, inputs, models, gpus, instances, workings, profiles, candidates, guide, checks, notes]
+    money = build_money(solved, wiring, of_candidate, heads)
+    sheets = [
+        sizing, inputs, models, gpus, instances, money, comparison, workings, paces, profiles, candidates, *levers,
+        guide, checks, notes,
+    ]  # fmt: skip
     as_of = solved.question.as_of
     return Book(
         sheets, wiring.names,

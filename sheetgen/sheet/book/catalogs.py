@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.estimate import MODEL
+from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import Expr
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
+from sheetgen.sheet.book.money_columns import add_class_prices, add_owning_columns
+from sheetgen.sheet.book.speed_inputs import add_speed_columns
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
 from sheetgen.sheet.model import Range, Ref, Sheet, Validation, pick, position
@@ -24,6 +26,7 @@ _SHAPE = (
     ("vocab_size", "Vocabulary", "The sampler's peak follows it."),
     ("intermediate_size", "Feed-forward width", "The widest dense feed-forward layer; 0 where all are experts."),
     ("ffn_matrices", "Feed-forward matrices", "3 with a gate, 2 without."),
+    ("n_experts", "Experts", "Routed experts of a layer; 0: none."),
     ("experts_per_token", "Experts per token", "Routed experts that a token goes through; 0: none."),
     ("expert_intermediate_size", "Expert width", "Feed-forward width of one routed expert."),
     ("encoder_item_tokens", "Tokens of an image", "Of the largest image or clip; 0: the model reads text."),
@@ -42,6 +45,8 @@ _SHAPE = (
     ("mla_width", "Latent width", "Elements of a token that an MLA layer keeps on every rank."),
     ("mla_fp8_entry_bytes", "FP8 latent entry", "Bytes of the engine's own FP8 entry; 0: it has none."),
     ("mla_absorbed_elements", "Absorbed projections", "MLA up-projections kept a second time: elements, all layers."),
+    ("attention_elements", "Attention, elements", "Heads x key and value width, all layers that see every token."),
+    ("windowed_attention_elements", "Attention, windows", "The same of the windowed layers."),
     ("n_other_layers", "Compressed layers", "Layers that keep compressed entries (DeepSeek V4)."),
     ("other_elements_per_token", "Other elements", "Elements per token at the KV precision, all layers."),
     ("other_bytes_per_token", "Other bytes", "Bytes per token whatever the KV precision (index keys)."),
@@ -50,16 +55,18 @@ _SHAPE = (
     ("state_elements_per_layer", "Recurrent state", "Elements of one layer and sequence."),
     ("state_element_bytes", "Bytes of a state element", "4 where the model pins fp32, else 2."),
     ("n_params", "Parameters", "All parameters. They do not follow the layers typed here."),
+    ("n_params_active", "active", "Parameters that one token uses."),
     ("n_params_quantizable", "in layers", "Parameters that quantization reaches: layers and experts."),
     ("n_params_copied", "copied on each rank", "Parameters that tensor parallelism does not divide: norms, routers."),
     ("n_params_routed", "in routed experts", "Parameters of the routed experts."),
     ("n_params_mtp", "in MTP layers", "Beside the total: a checkpoint may hold them; they wait for speculation."),
     ("n_params_embedding", "in the embedding", "Parameters of the token embedding."),
+    ("n_params_per_layer_embedding", "in embeddings of layers", "Tables of which a step reads a few rows."),
     ("n_params_lm_head", "in the head", "Parameters of the output head; 0 where it is tied."),
 )  # fmt: skip
 
 
-LABELS = {name: label for name, label, _ in _SHAPE} | {one.name: one.label for one in MODEL}
+LABELS = {name: label for name, label, _ in _SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
 
 
 def build_models(solved: Solution, wiring: Wiring) -> Sheet:
@@ -107,7 +114,7 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
             note=f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known.",
         )
     _precisions(sheet, table, wiring)
-    for one in MODEL:
+    for one in (*MODEL, *WORK):
         table.computed(one, lambda i: wiring.inputs, width=18)
     for d in ("bf16", "fp8"):
         _weights_at(table, wiring, d)
@@ -280,14 +287,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         note="1: memory outside torch is that of older GPUs on Inputs.",
         validation=Validation("Older", "0 or 1.", low=0, high=1, whole=True),
     )
-    table.given(
-        "bandwidth",
-        "Bandwidth, GB/s",
-        [g.memory_bandwidth_bytes_per_second / 1e9 for g in gpus],
-        WHOLE,
-        role="label",
-        width=12,
-    )
+    add_speed_columns(solved, table)
     for what, runs in (("weights", [g.weights_run for g in gpus]), ("kv", [g.kv_run for g in gpus])):
         for d in DTYPES:
             table.given(
@@ -298,6 +298,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
                 width=10,
                 validation=Validation("Runs", "1 runs, 0 does not.", low=0, high=1, whole=True),
             )
+    add_owning_columns(solved, wiring, table)
     table.given(
         "source", "Source of the memory", [g.memory.source for g in gpus], TEXT, role="remark_wrapped", width=90
     )
@@ -339,5 +340,6 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     table.computed(age_days, lambda i: {**wiring.inputs, "price_date": table.columns["price_date"][i]})
     table.computed(age_word, lambda i: wiring.inputs)
     table.computed(instance_id, lambda i: {}, width=46, name="instance")
+    add_class_prices(solved, wiring, table)
     table.given("source", "Source", [r.source for r in rows] + blank, TEXT, role="remark", width=130)
     return sheet

@@ -20,7 +20,8 @@ from sheetgen.formula import (
     same_money,
     where,
 )
-from sheetgen.recommend import Solution
+from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution
+from sheetgen.sheet.book.choice_speed import add_choice_parts, add_choice_speed
 from sheetgen.sheet.book.profiles import WHOLE_OF
 from sheetgen.sheet.book.wiring import Table, Wiring
 from sheetgen.sheet.book.words import (
@@ -157,7 +158,7 @@ def add_choices(
 
         def find(i: int) -> tuple[Any, Expr]:
             row, place = refs[i] if isinstance(refs, list) else refs, table.columns["position"][i]
-            words = _otherwise(otherwise, table, i, here)
+            words = _otherwise(otherwise, table, i, here, matrices["n_instances"][i])
             expr = where(is_number(place.expr(here)), index(row, place, here), words[1])
             return (words[0] if place.value == "-" else row.refs[place.value - 1].value), expr
 
@@ -174,7 +175,9 @@ def add_choices(
     _of_profile(table, "sequences", "Sequences per replica", matrices["sequences"])
     _of_profile(table, "sure_sequences", "Sequences at the band's low end", matrices["sure_sequences"])
     _of_profile(table, "pipeline_stages", "PP", matrices["pipeline_stages"])
+    add_choice_parts(solved, wiring, table)
     _numbers_of_choice(table, wiring)
+    add_choice_speed(wiring, table)
     table.computed(
         runner_up_monthly_usd, lambda i: {**rows(i), **col("monthly_usd", "best", i)}, name="second", width=16
     )
@@ -204,13 +207,16 @@ def _none_if_zero(second: Ref) -> Found:
     return Found(second.value or "-", write)
 
 
-def _otherwise(word: str, table: Table, i: int, here: str) -> tuple[Any, Expr]:
+def _otherwise(word: str, table: Table, i: int, here: str, held: Range) -> tuple[Any, Expr]:
     if word != "verdict":
         return word, literal(word)
     within, limit = table.columns["within_limit"][i], table.columns["limit_words"][i]
     over = f"over the model's {limit.value}"
-    expr = where(within.expr(here) == 1, "nothing fits", join_text("over the model's ", limit.expr(here)))
-    return ("nothing fits" if within.value == 1 else over), expr
+    # Where memory holds the load but no count is fast enough, its instances read 0.
+    slow = any(r.value == 0 for r in held.refs)
+    none = where(Expr(f"COUNT({held.expr(here).text})") > 0, TOO_SLOW, NOTHING_FITS)
+    expr = where(within.expr(here) == 1, none, join_text("over the model's ", limit.expr(here)))
+    return ((TOO_SLOW if slow else NOTHING_FITS) if within.value == 1 else over), expr
 
 
 def _of_profile(table: Table, name: str, label: str, rows: list[Range]) -> None:
@@ -226,12 +232,15 @@ def _of_profile(table: Table, name: str, label: str, rows: list[Range]) -> None:
 
 
 @formula("Replicas")
-def chosen_n_replicas(n_instances: Any, load_requests: Any, sequences: Any, spare_replicas: Any) -> Any:
+def chosen_n_replicas(
+    n_instances: Any, load_requests: Any, sequences: Any, batch_limit: Any, pipeline_stages: Any, spare_replicas: Any
+) -> Any:
     """Replicas of the recommended hardware; none where there is none.
 
     Source: n_replicas.
     """
-    return number_where(is_number(n_instances), parallelism.n_replicas(load_requests, sequences, spare_replicas))
+    count = parallelism.n_replicas(load_requests, sequences, batch_limit, pipeline_stages, spare_replicas)
+    return number_where(is_number(n_instances), count)
 
 
 @formula("$ per hour", USD_CENTS)

@@ -96,7 +96,7 @@ def load_is_held(n_instances: Any, sequences: Any, n_replicas: Any, load_request
 
 
 @formula("Money adds up", PLAIN)
-def money_adds_up(n_instances: Any, hourly_price: Any, hours_per_month: Any, monthly_usd: Any) -> Any:
+def money_adds_up(n_instances: Any, hourly_price: Any, paid_hours_per_month: Any, monthly_usd: Any) -> Any:
     """1 where instances x price x hours is the month's cost, or nothing was recommended.
 
     Source: definition.
@@ -104,7 +104,7 @@ def money_adds_up(n_instances: Any, hourly_price: Any, hours_per_month: Any, mon
     count = where(is_number(n_instances), n_instances, 0)
     price = where(is_number(hourly_price), hourly_price, 0)
     month = where(is_number(monthly_usd), monthly_usd, 0)
-    return where(count * price * hours_per_month == month, 1, 0)
+    return where(count * price * paid_hours_per_month == month, 1, 0)
 
 
 @formula("Share in range", PLAIN)

@@ -7,6 +7,8 @@ from typing import Any
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import engine_columns
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES
+from sheetgen.sheet.book.money_inputs import add_money_inputs
+from sheetgen.sheet.book.speed_inputs import add_speed_constants, add_speed_targets
 from sheetgen.sheet.book.wiring import Wiring, titled
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation
@@ -43,6 +45,8 @@ def excel_name(text: str) -> str:
 
 class InputsSheet:
     """Fills the sheet from the top, and remembers each input under its name."""
+
+    excel_name = staticmethod(excel_name)
 
     def __init__(self, solved: Solution, wiring: Wiring) -> None:
         self.solved, self.wiring = solved, wiring
@@ -107,7 +111,10 @@ def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     page = InputsSheet(solved, wiring)
     _questions(page)
     _choices(page)
+    add_speed_targets(page)
+    add_money_inputs(page)
     _constants(page)
+    add_speed_constants(page)
     _precisions(page)
     wiring.inputs_cells = page.sheet.cells
     return page.sheet
@@ -166,7 +173,7 @@ def _choices(page: InputsSheet) -> None:
         env = {"context_tokens": context, "answer_tokens": answer}
         prompts.append(page.sheet.compute(page.row, VALUE, prompt_tokens, env))
         page.row += 1
-    page.wiring.lists["prompts"] = Range(tuple(prompts))
+    page.wiring.lists |= {"prompts": Range(tuple(prompts)), "answers": Range(tuple(answers))}
     page.put(
         "gpu_memory_utilization",
         "GPU memory utilization",

@@ -10,15 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sheetgen.cost import monthly_usd_of_instances, n_instances
-from sheetgen.estimate import PEAK, SHARD
+from sheetgen.estimate import PEAK, SHARD, STEP
 from sheetgen.formula import Expr, Formula, both, is_number, is_text, where
 from sheetgen.recommend import LOAD, Solution
+from sheetgen.recommend.paces import TARGETS
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
+from sheetgen.sheet.book.speed_inputs import CONSTANTS, OF_GPU, SMALL
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import non_torch_position, profile_position
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, pick
 from sheetgen.sizing import activations, memory, parallelism, weights
-from sheetgen.units import DTYPES, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import DTYPES, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 # What a load's own KV bill, before any division, reads of one undivided rank.
 WHOLE_OF = (
@@ -181,6 +183,13 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     head.computed(memory.staged_non_torch_bytes_per_gpu, lambda i: {**wiring.inputs, "non_torch_bytes_per_tp": own[i]})
     head.computed(parallelism.pool_error_bytes, lambda i: wiring.inputs, name="kv_pool_error_bytes_low")
     head.computed(memory.memory_budget_bytes, lambda i: wiring.inputs)
+    for name in (*OF_GPU, "speed_is_fitted"):
+        head.looked_up(
+            name,
+            name.replace("_", " ").capitalize(),
+            lambda i, n=name: pick(gpus.range(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
+            SMALL if name.startswith("seconds_per") else FACTOR if name in CONSTANTS else WHOLE,
+        )
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 16
     wiring.tables["profiles"] = head  # type: ignore[assignment]
@@ -205,10 +214,26 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     block(parallelism.layer_budget_bytes)
     block(parallelism.runs, grids=_runs(wiring, head, n_models))
     wiring.tables["whole"] = _whole(wiring, blocks, sheet)
+    paces = wiring.tables["paces"]
+    n_workloads = len(solved.question.workloads)
+    of_pace = {k: [v[r // n_workloads] for r in range(paces.n_rows)] for k, v in blocks.items()}
+    peaks = _peaks(wiring, head, n_models)
+    of_pace["peak_flops"] = [peaks[r // n_workloads] for r in range(paces.n_rows)]  # type: ignore[misc]
+    steps: dict[str, list[list[Ref]]] = {}
+    for one in (*STEP, *TARGETS):
+        if one.name == "prompt_attention_flops":  # the same on every profile: it stands on Speed
+            continue
+        env = _env(one, {**of_pace, **steps}, head.columns, {**paces.columns, **wiring.ranges}, wiring.inputs)
+        steps[one.name] = _matrix(
+            sheet, top, one, paces.columns["model"], len(profiles), env, lock="row", loads=paces.columns["workload"]
+        )
+        top += paces.n_rows + 2
+    wiring.blocks = steps
     rows: dict[str, list[list[Ref]]] = {}
 
     # A load's model is part of the sheet's structure, so its row of a block is named directly.
     of_load = {k: [v[cell.model] for cell in solved.question.cells] for k, v in blocks.items()}
+    of_load["batch_limit"] = [steps["batch_limit"][solved.question.pace(cell)] for cell in solved.question.cells]
     for one in LOAD:
         env = _env(one, {**of_load, **rows}, head.columns, cells.columns, wiring.inputs)
         rows[one.name] = _matrix(
@@ -238,6 +263,24 @@ def _runs(wiring: Wiring, head: Head, n_models: int) -> dict[str, Grid]:
         ]
         for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
     }
+
+
+def _peaks(wiring: Wiring, head: Head, n_models: int) -> Grid:
+    """The peak that a model's weights meet on the column's GPU: look-ups into the GPUs sheet."""
+    gpus, models = wiring.tables["gpus"], wiring.tables["models"]
+    columns = [gpus.columns[f"peak_flops_{d}"] for d in DTYPES]
+    block = Range((columns[0][0], columns[-1][-1]))
+
+    def peak(dtype_row: Ref, gpu_row: Ref) -> Found:
+        return Found(
+            columns[int(dtype_row.value) - 1][int(gpu_row.value) - 1].value,
+            lambda here: Expr(f"INDEX({block.expr(here).text},{gpu_row.expr(here).text},{dtype_row.expr(here).text})"),
+        )
+
+    return [
+        [peak(models.columns["weight_dtype_row"][r], gpu_row) for gpu_row in head.columns["gpu_row"]]
+        for r in range(n_models)
+    ]
 
 
 def _whole(wiring: Wiring, blocks: Mapping[str, list[list[Ref]]], sheet: Sheet) -> Table:

@@ -107,7 +107,7 @@ def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> tuple[int, list
     )
     places, shown = _positions(solved, wiring, sheet, 60)
     _found(sheet, top + 3, 0, shown, TEXT, "shown")
-    sheet.heights |= {top + 1: 26, top + 2: 24, top + 3: 17, top + 4: 17, top + 5: 17}
+    sheet.heights |= {top + 1: 26, top + 2: 24, top + 3: 17, top + 4: 17, top + 5: 17, top + 6: 17, top + 7: 17}
     for m, at in enumerate(places):
         left = _group(m)
 
@@ -120,9 +120,11 @@ def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> tuple[int, list
         _found(sheet, top + 2, left + 2, of("monthly_usd"), USD, "answer_money")
         _found(sheet, top + 3, left, of("hardware_words"), TEXT)
         _found(sheet, top + 4, left, of("room_words"), TEXT)
-        _found(sheet, top + 5, left, of("runner_up_words"), TEXT)
+        _found(sheet, top + 5, left, of("speed_words"), TEXT)
+        _found(sheet, top + 6, left, of("ttft_words"), TEXT)
+        _found(sheet, top + 7, left, of("runner_up_words"), TEXT)
         _found(sheet, top + 3, left + 3, of("provider"), TEXT, "right_label")
-    return top + 6, places
+    return top + 8, places
 
 
 def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tuple[list[Ref], Found]:
@@ -157,6 +159,7 @@ def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tupl
         which = _row_of(models.columns["model"][m], models.range("model"), m + 1)
         env: dict[str, Source] = {"model_row": which, "workload_position": wp, "tier_position": tp, **counts}
         places.append(sheet.compute(row + 1, _group(m), cell_position, env, role="off_page"))
+    wiring.lists["headline_rows"] = Range(tuple(places))
     return places, found(wiring.tables["cells"].range("load_words"), places[0])
 
 

@@ -133,7 +133,7 @@ def dearer_by(monthly_usd: Any, runner_up_monthly_usd: Any) -> Any:
 
     Source: definition.
     """
-    return number_where(is_number(runner_up_monthly_usd), ratio(runner_up_monthly_usd, monthly_usd) - 1)
+    return number_where(is_number(runner_up_monthly_usd), ratio(runner_up_monthly_usd - monthly_usd, monthly_usd))
 
 
 @formula("Instance", TEXT)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from sheetgen.anchor import Anchored
 from sheetgen.catalog import Catalog
+from sheetgen.given.origin import Origin
+from sheetgen.given.speed import anchored_origin, speed_origin
 from sheetgen.scenario.amounts import DEFAULTS
 from sheetgen.scenario.deployment import Resolved
 from sheetgen.units import DTYPES
+
+__all__ = ["ADDED_BY_DRAFT", "DERIVED", "SEARCHED", "Origin", "Origins"]
 
 # What neither a formula nor a file gives: how it follows, and from what.
 DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -26,7 +30,21 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("tensor_parallel_size",),
     ),
     "kv_reserved": ("1 where kv_allocation is reserved, 0 where it is paged", ()),
-}
+    "output_tokens_per_second_per_gpu": (
+        "the replica's output_tokens_per_second over its GPUs",
+        ("output_tokens_per_second", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"),
+    ),
+    "speed_scope": (
+        "which runs the bands of speed are from: fitted where the engine was measured on this GPU (no draft, no"
+        " pipeline stages, one node), anchored where a factor was set, other elsewhere",
+        ("speed_factor", "ttft_factor", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
+         "nvlink_gpus"),
+    ),
+    "queue": (
+        "who waits: requests in flight beyond those that run, or arrivals beyond those that are finished",
+        ("concurrent_requests", "running_requests", "requests_per_second", "max_requests_per_second"),
+    ),
+}  # fmt: skip
 # Found by trying, not by one formula.
 SEARCHED: dict[str, tuple[str, tuple[str, ...]]] = {
     "max_context_tokens_that_fit": (
@@ -60,10 +78,12 @@ _PARAMS = {
     "n_params_routed": "routed_experts",
     "n_params_embedding": "embedding",
     "n_params_lm_head": "lm_head",
+    "n_params_per_layer_embedding": "per_layer_embedding",
 }
 _FIELDS = {  # columns that stand under another name in the model's file
     "ffn_matrices": ("gated_ffn",),
     "n_params_mtp": ("params", "mtp_extra"),
+    "n_experts": ("experts", "n"),
     "experts_per_token": ("experts", "top_k"),
     "expert_intermediate_size": ("moe_intermediate_size",),
     "encoder_item_tokens": ("encoder", "max_item_tokens"),
@@ -98,20 +118,16 @@ _ENGINE = {  # what an engine's file says, and the field that names its source
 _FITTED = ("activation_source", "cuda_graph_source")  # measured on some machines, assumed on others
 
 
-@dataclass(frozen=True)
-class Origin:
-    """Where a number is from: a word, a sentence or place, that place's own source, what it follows from."""
-
-    kind: str
-    about: str
-    inputs: tuple[str, ...] = ()
-    source: str = ""
-
-
 class Origins:
-    """The origins of one deployment's inputs; `typed` holds what the user gave, under the long names."""
+    """The origins of one deployment's inputs; `typed` holds what the user gave, under the long names. `scope` says
+    which runs the bands of speed are from, `anchored` is the measured point that sets factors."""
 
-    def __init__(self, names: Resolved, typed: Mapping[str, Any], catalog: Catalog) -> None:
+    def __init__(
+        self, names: Resolved, typed: Mapping[str, Any], catalog: Catalog, scope: str = "other",
+        anchored: Anchored | None = None,
+    ) -> None:  # fmt: skip
+        self.scope = scope
+        self.anchored = anchored
         self.names = names
         self.typed = typed
         self.catalog = catalog
@@ -150,9 +166,11 @@ class Origins:
             return self._checkpoint()
         if name.startswith("draft_"):
             return self._draft()
-        return self._model(name)
+        return speed_origin(name, self.names, self.scope, self.catalog) or self._model(name)
 
     def _asked(self, name: str) -> Origin:
+        if self.anchored is not None and (found := anchored_origin(name, self.anchored)):
+            return found
         if self.typed.get(name) is not None:
             return Origin("given", f"typed: {self.typed[name]}")
         if DEFAULTS[name] is not None:

@@ -1,0 +1,120 @@
+"""The schema of speed.yaml: constants of speed by engine and generation of GPUs, and how far predictions lie off."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from sheetgen.catalog.base import Count, Date, Entry, Id, Label, Many, Text
+from sheetgen.catalog.hardware import Gpu
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.reader import Loc
+from sheetgen.catalog.validate import validate
+
+SPEED = "speed.yaml"
+Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
+Factor = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+Figure = Literal["tpot", "ttft", "output_tokens_per_second"]
+Scope = Literal["fitted", "other", "anchored"]
+
+
+class SpeedConstants(Entry):
+    """What sizing/speed.py reads beside a model and a GPU. Efficiencies are shares of published peaks."""
+
+    weight_bandwidth_efficiency: Share
+    expert_bandwidth_efficiency: Share
+    kv_bandwidth_efficiency: Share
+    decode_compute_efficiency: Share
+    expert_decode_factor: Share
+    prefill_compute_efficiency: Share
+    expert_prefill_factor: Share
+    attention_compute_efficiency: Share
+    prefill_weight_reads: Factor
+    seconds_per_layer: Seconds
+    seconds_per_all_reduce: Seconds
+    link_efficiency: Share
+    wait_factor: Share
+    base_ttft_seconds: Seconds
+    steps_before_prefill: Factor
+
+
+class SpeedCell(Entry):
+    """Constants of one engine on one generation of GPUs, and the runs behind them."""
+
+    engine: Id
+    generation: Label
+    architectures: Annotated[tuple[Label, ...], Field(strict=False, min_length=1)]
+    measured_gpus: Many[Id] = ()
+    n_rows: Count
+    n_configurations: Count
+    constants: SpeedConstants
+
+
+class SpeedBand(Entry):
+    """What 80 % of measurements are within, as factors of the prediction."""
+
+    figure: Figure
+    scope: Scope
+    kind: Literal["dense", "moe"]
+    low: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+    high: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)]
+    n_rows: Count
+
+
+class SpeedFile(Entry):
+    """Constants for every engine and GPU: those of a fitted cell, or `default` where there is none."""
+
+    checked_on: Date
+    source: Text
+    licence: Text
+    nvlink_gpus: Count
+    all_reduce_growth: Share
+    all_reduce_source: Text
+    default: SpeedConstants
+    default_source: Text
+    cells: Annotated[tuple[SpeedCell, ...], Field(strict=False, min_length=1)]
+    same_as: dict[Id, Id] = Field(default_factory=dict)
+    same_as_source: Text
+    bands: Annotated[tuple[SpeedBand, ...], Field(strict=False, min_length=1)]
+    bands_source: Text
+
+    def problems(self) -> Iterator[tuple[Loc, str]]:
+        seen: set[tuple[str, str]] = set()
+        for i, cell in enumerate(self.cells):
+            for architecture in cell.architectures:
+                if (cell.engine, architecture) in seen:
+                    yield ("cells", i, "architectures"), f"{architecture} has constants for {cell.engine} already"
+                seen.add((cell.engine, architecture))
+        known = {(b.figure, b.scope, b.kind) for b in self.bands}
+        if len(known) != len(self.bands) or len(known) != 18:
+            yield ("bands",), "bands need one row for each of 3 figures, 3 scopes and 2 kinds"
+
+    def cell(self, engine: str, gpu: Gpu) -> SpeedCell | None:
+        """The cell whose constants hold for an engine on a GPU; None where the default ones do."""
+        name = self.same_as.get(engine, engine)
+        return next((c for c in self.cells if c.engine == name and gpu.architecture in c.architectures), None)
+
+    def constants(self, engine: str, gpu: Gpu) -> SpeedConstants:
+        """The constants for an engine on a GPU."""
+        cell = self.cell(engine, gpu)
+        return cell.constants if cell else self.default
+
+    def scope(self, engine: str, gpu: Gpu) -> Scope:
+        """Whether runs of this engine on this very GPU are among those that the constants were fitted on."""
+        cell = self.cell(engine, gpu)
+        return "fitted" if cell and cell.engine == engine and gpu.id in cell.measured_gpus else "other"
+
+    def band(self, figure: Figure, scope: Scope, is_moe: bool) -> SpeedBand:
+        """The band of a figure."""
+        kind = "moe" if is_moe else "dense"
+        return next(b for b in self.bands if (b.figure, b.scope, b.kind) == (figure, scope, kind))
+
+
+@functools.lru_cache(maxsize=16)
+def load_speed(catalog: Catalog) -> SpeedFile:
+    """The constants of speed in the catalogs. Raises CatalogError where speed.yaml is missing or wrong."""
+    return validate(catalog.read_document(SPEED), SpeedFile)

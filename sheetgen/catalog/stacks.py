@@ -1,0 +1,207 @@
+"""The schema of stacks.yaml: how engines are launched, which suits which KV pattern, what other tools call our inputs.
+
+A launcher has an engine's flags and its words for precisions. A rule names the stacks that a pattern suits, with a
+sentence that holds facts of the point in braces. A setting is a name of trtllm-build's or NIM's for one of our inputs.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Text
+from sheetgen.catalog.engines import Gib, Share, Version, _version
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.reader import Loc
+from sheetgen.catalog.validate import validate
+from sheetgen.errors import CatalogError, did_you_mean, shown
+
+STACKS = "stacks.yaml"
+# What a rule may ask of a point, and name in its sentence; sheetgen/launch/facts.py works each out.
+FACTS = (
+    "vendor", "gpu", "data_center", "gpu_memory_gib", "n_gpus", "tensor_parallel_size", "data_parallel_size",
+    "context_tokens", "input_tokens", "concurrent_requests", "prefix_cache_hit_fraction", "prefix_tokens",
+    "n_layers", "n_full_layers", "n_windowed_layers", "window_tokens", "context_beyond_window", "windows_freed",
+    "n_mla_layers",
+    "n_state_layers", "state_mib_per_sequence", "is_moe", "has_draft", "weight_dtype", "kv_cache_dtype",
+    "kv_bytes_per_token",
+)  # fmt: skip
+TEXT_FACTS = ("vendor", "gpu", "weight_dtype", "kv_cache_dtype")
+Input = Literal[
+    "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "max_model_len",
+    "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "kv_cache_dtype", "block_size",
+    "enable_prefix_caching", "hybrid_kv_manager", "draft_model", "dtype", "input_tokens",
+]  # fmt: skip
+_WORD = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+
+
+def _word(value: str) -> str:
+    if not _WORD.fullmatch(value):
+        raise ValueError("is no flag or word of one: letters, digits, dot, dash and underscore")
+    return value
+
+
+def _fact(value: str) -> str:
+    if value not in FACTS:
+        raise ValueError(f"is not a fact of a point.{did_you_mean(value, FACTS)}".rstrip("."))
+    return value
+
+
+def _sentence(value: str) -> str:
+    """Text whose braces hold names of facts and nothing else: no attribute, index or format."""
+    try:
+        parts = list(string.Formatter().parse(value))
+    except ValueError as error:
+        raise ValueError(f"has a brace that does not close ({error})") from None
+    for _, name, spec, conversion in parts:
+        if name is not None and (name not in FACTS or spec or conversion):
+            raise ValueError(f"names {{{shown(name)}}}, which is not a fact.{did_you_mean(name, FACTS)}".rstrip("."))
+    if len(value) > 600 or not value.strip() or "\n" in value:
+        raise ValueError("must be one line of up to 600 characters")
+    return value
+
+
+Word = Annotated[str, AfterValidator(_word)]
+Fact = Annotated[str, AfterValidator(_fact)]
+Sentence = Annotated[str, AfterValidator(_sentence)]
+Bound = Annotated[float, Field(ge=-1e15, le=1e15, allow_inf_nan=False)]
+
+
+class Condition(Entry):
+    """What a fact must be: within bounds, or a text; all that is given has to hold."""
+
+    fact: Fact
+    at_least: Bound | None = None
+    at_most: Bound | None = None
+    is_not: Label | None = None
+    is_one_of: Many[Label] = ()
+
+    def holds(self, facts: dict[str, float | str]) -> bool:
+        value = facts[self.fact]
+        if isinstance(value, str):
+            return value != self.is_not and (not self.is_one_of or value in self.is_one_of)
+        return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
+
+
+class Remark(Entry):
+    """What a reader of the flags has to know where all of `when` holds."""
+
+    when: Many[Condition]
+    says: Text
+    source: Text
+
+
+class Launcher(Entry):
+    """One engine's flags and words.
+
+    kv_cache_from: the first version with a precision that came later. kv_cache_anywhere: precisions of the cache that
+    need nothing of the GPU. quantizes_while_loading: precisions that the engine makes of 16-bit weights, and how.
+    most_share: the largest gpu_memory_utilization that is ever proposed. uncharged_gib: memory of each GPU, at TP 1 and
+    beyond, that the engine takes and counts nowhere.
+    """
+
+    engine: Id
+    flags: dict[Input, Word]
+    flags_source: Text
+    kv_cache_dtypes: dict[DtypeName, Word]
+    kv_cache_from: dict[DtypeName, Version] = Field(default_factory=dict)
+    kv_cache_anywhere: Many[DtypeName] = ()
+    kv_cache_source: Text
+    weight_dtypes: dict[DtypeName, Many[Word]]
+    quantizes_while_loading: dict[DtypeName, Many[Word]] = Field(default_factory=dict)
+    weight_source: Text
+    most_share: Share
+    most_share_source: Text
+    uncharged_gib: Gib = 0
+    uncharged_gib_at_more_ranks: Gib = 0
+    uncharged_source: Text | None = None
+    remarks: Many[Remark] = ()
+
+    def keeps(self, kv_cache_dtype: str, version: str) -> bool:
+        """Whether that version of the engine keeps its cache in that precision."""
+        first = self.kv_cache_from.get(kv_cache_dtype)
+        return kv_cache_dtype in self.kv_cache_dtypes and (first is None or _version(version) >= _version(first))
+
+
+class Rule(Entry):
+    """A KV pattern, and the stacks that suit it; `first` is named first even where another has more room."""
+
+    id: Id
+    when: Many[Condition]
+    suits: Annotated[tuple[Id, ...], Field(strict=False, min_length=1)]
+    first: Id | None = None
+    says: Sentence
+    reason: Text
+    sources: Annotated[tuple[Text, ...], Field(strict=False, min_length=1)]
+
+
+class Setting(Entry):
+    """A setting of trtllm-build or NIM: the input of ours that it sets, or what becomes of it."""
+
+    name: Word
+    also: Many[Word] = ()
+    engine: Id
+    input: Input | None = None
+    about: Label | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name, *self.also)
+
+
+class StackFile(Entry):
+    checked_on: Date
+    launchers: Annotated[tuple[Launcher, ...], Field(strict=False, min_length=1)]
+    speculative_tokens: Count
+    speculative_tokens_reason: Text
+    speculative_tokens_source: Text
+    room_tie_fraction: Share
+    room_tie_reason: Text
+    room_tie_source: Text
+    rules: Annotated[tuple[Rule, ...], Field(strict=False, min_length=1)]
+    settings: Annotated[tuple[Setting, ...], Field(strict=False, min_length=1)]
+    settings_source: Text
+
+    def problems(self) -> Iterator[tuple[Loc, str]]:
+        engines = [one.engine for one in self.launchers]
+        for i, engine in enumerate(engines):
+            if engine in engines[:i]:
+                yield ("launchers", i, "engine"), f"engine {engine} is given twice. Keep one"
+        for i, rule in enumerate(self.rules):
+            for engine in (*rule.suits, *((rule.first,) if rule.first else ())):
+                if engine not in engines:
+                    near = did_you_mean(engine, engines)
+                    yield ("rules", i, "suits"), f"suits has {engine}, which is no launcher here{near.rstrip('?')}"
+        for i, rule in enumerate(self.rules):
+            for k, one in enumerate(rule.when):
+                bounds, texts = (one.at_least, one.at_most) != (None, None), bool(one.is_not or one.is_one_of)
+                if not (bounds or texts) or (bounds if one.fact in TEXT_FACTS else texts):
+                    kind = "is_not or is_one_of" if one.fact in TEXT_FACTS else "at_least or at_most"
+                    yield ("rules", i, "when", k, "fact"), f"{one.fact} needs {kind}, and nothing else"
+        if self.rules[-1].when:
+            yield ("rules", len(self.rules) - 1), "the last rule must hold for every point: when: []"
+        seen: dict[str, int] = {}
+        for i, setting in enumerate(self.settings):
+            for name in setting.names:
+                if seen.setdefault(name.lower(), i) != i:
+                    yield ("settings", i, "name"), f"{name} is given twice. Keep one"
+            if (setting.input is None) == (setting.about is None):
+                yield ("settings", i, "name"), f"{setting.name} needs either an input or what it is about"
+
+    def launcher(self, engine: str) -> Launcher:
+        """The launcher of that engine. Raises CatalogError for one that has none."""
+        known = [one.engine for one in self.launchers]
+        if engine not in known:
+            raise CatalogError(
+                f"flags are kept for {', '.join(known)}, not for {shown(engine)!r}.{did_you_mean(engine, known)}"
+            )
+        return next(one for one in self.launchers if one.engine == engine)
+
+
+def stacks(catalog: Catalog) -> StackFile:
+    """stacks.yaml of the last folder that has one, checked."""
+    return validate(catalog.read_document(STACKS), StackFile)

@@ -1,0 +1,164 @@
+"""Readings of a claim: each way in which it can have been run, sized and timed by the formulas, all rows at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from sheetgen.api import record, size_columns
+from sheetgen.catalog.load import Catalog
+from sheetgen.decode.ceiling import SPARSE_FACTOR, ceiling
+from sheetgen.decode.layouts import Layout
+from sheetgen.errors import ScenarioError
+from sheetgen.verdict import obstacle
+
+Record = dict[str, Any]
+LEAST_SHARE = 0.5  # of the fastest layout's rate: nobody publishes, or serves in, a layout that wastes more
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to run `n_requests` in flight on all GPUs of a claim. Without lengths of prompt and answer the context
+    is divided as `size` does."""
+
+    layout: Layout
+    weight_dtype: str
+    kv_cache_dtype: str
+    n_requests: int
+    context_tokens: int
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    prefix_cache_hit_fraction: float = 0.0
+    speed_factor: float = 1.0
+
+    @property
+    def inputs(self) -> Record:
+        """What is sized: the fullest replica. An anchor scales both times."""
+        return {
+            "weight_dtype": self.weight_dtype,
+            "kv_cache_dtype": self.kv_cache_dtype,
+            "tensor_parallel_size": self.layout.tensor_parallel_size,
+            "data_parallel_size": self.layout.data_parallel_size,
+            "context_tokens": self.context_tokens,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "prefix_cache_hit_fraction": self.prefix_cache_hit_fraction,
+            "concurrent_requests": self.layout.requests_per_replica(self.n_requests),
+            "speed_factor": self.speed_factor,
+            "ttft_factor": self.speed_factor,
+        }
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A way, with the record of one replica as `size` gives it.
+
+    runs: the engine runs on the GPU, and the GPU takes both precisions. holds: it runs, and at least one request of
+    the whole length fits. fit: requests at their full length that
+    all GPUs hold at once. rate, low, high, ceiling, sparse_ceiling: output tokens per second of all GPUs; NaN where
+    the GPU's speed is not known.
+    """
+
+    way: Way
+    answer: Record
+    runs: bool
+    holds: bool
+    fit: int
+    rate: float
+    low: float
+    high: float
+    ceiling: float
+    sparse_ceiling: float
+
+    @property
+    def running(self) -> int:
+        """Requests that are being answered at once; the others wait for their turn."""
+        return min(self.way.n_requests, self.way.layout.n_replicas * int(self.answer["running_requests"]))
+
+    @property
+    def waiting(self) -> int:
+        return self.way.n_requests - self.running
+
+    @property
+    def counts(self) -> bool:
+        """Whether a claim can be held against it."""
+        return self.holds and not math.isnan(self.rate)
+
+    def matches(self, tokens_per_second: float) -> bool:
+        """Whether a rate of all GPUs lies in the 80 % band."""
+        return self.counts and self.low <= tokens_per_second <= self.high
+
+    def distance(self, tokens_per_second: float) -> float:
+        """How far a rate lies off, up or down, in logarithms."""
+        return abs(math.log(tokens_per_second / self.rate))
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads ways with the `inputs` that they share. `max_num_seqs` is the engine's own: whoever runs more raises it."""
+
+    inputs: Mapping[str, Any]
+    max_num_seqs: int
+    catalog: Catalog
+
+    def read(self, ways: Sequence[Way]) -> list[Reading]:
+        """The readings of all ways that can be sized; ways that no engine takes (heads that TP does not divide,
+        contexts over the model's limit) are left out.
+
+        Raises ScenarioError where none of them can be sized.
+        """
+        rows = [{**self.inputs, **way.inputs} for way in ways]
+        for row in rows:
+            row["max_num_seqs"] = max(self.max_num_seqs, row["concurrent_requests"])
+        columns = {name: numpy.array([row[name] for row in rows], object) for name in rows[0]}
+        sized = size_columns(columns, len(rows), self.catalog)
+        if not len(sized.points.good):
+            raise ScenarioError(*(sized.points.errors[-1] or "").splitlines())
+        with numpy.errstate(invalid="ignore", divide="ignore"):
+            bounds = ceiling(sized.known), ceiling(sized.known, SPARSE_FACTOR)
+        found = []
+        for place, row in enumerate(sized.points.good.tolist()):
+            way, answer = ways[row], record(sized, row)
+            in_pool = int(sized.known["sequences_in_pool"][place]) * way.layout.data_parallel_size
+            runs = obstacle(sized.points.names[place]) is None
+            holds = runs and in_pool >= 1
+            # The fullest replica's rate of each request, for all requests.
+            share = way.n_requests / answer["concurrent_requests"]
+            rates = [_number(answer[f"output_tokens_per_second{end}"]) * share for end in ("", "_low", "_high")]
+            busy = min(way.n_requests, way.layout.n_replicas)
+            fit = in_pool * way.layout.n_replicas if holds else 0
+            most = [float(bound[place]) * busy for bound in bounds]
+            found.append(Reading(way, answer, runs, holds, fit, *rates, *most))
+        return found
+
+
+def contenders(readings: Sequence[Reading]) -> list[Reading]:
+    """Those that hold and whose speed is known, without layouts that waste more than half of what the fastest one gives
+    at the same precisions (as a model that a GPU barely holds, on every GPU of its own)."""
+    counting = [one for one in readings if one.counts]
+    fastest: dict[tuple[str, str], float] = {}
+    for one in counting:
+        key = one.way.weight_dtype, one.way.kv_cache_dtype
+        fastest[key] = max(one.rate, fastest.get(key, 0))
+    return [one for one in counting if one.rate >= LEAST_SHARE * fastest[one.way.weight_dtype, one.way.kv_cache_dtype]]
+
+
+def nearest(readings: Iterable[Reading], tokens_per_second: float, own_dtype: str) -> Reading | None:
+    """The reading that needs the least belief: within its band, the cache in `own_dtype`, then the nearest rate."""
+    return min(
+        readings,
+        key=lambda one: (
+            not one.matches(tokens_per_second),
+            one.way.kv_cache_dtype != own_dtype,
+            one.distance(tokens_per_second),
+        ),
+        default=None,
+    )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

@@ -1,0 +1,177 @@
+"""The flags of one point for the engines that were asked for: written, checked, and as plain values for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.stacks import Launcher, StackFile, stacks
+from sheetgen.errors import ScenarioError, did_you_mean, shown
+from sheetgen.launch import lmdeploy, nim, sglang, tensorrt_llm, vllm
+from sheetgen.launch.advise import Advice, advise
+from sheetgen.launch.check import Checked, Offer, check
+from sheetgen.launch.facts import facts_of
+from sheetgen.launch.plan import Plan, Written
+from sheetgen.launch.served import UNQUANTIZED, Served, served
+from sheetgen.launch.shell import command, here_document
+from sheetgen.launch.trial import ENGINES_OWN, Trial
+from sheetgen.scenario.deployment import Resolved
+from sheetgen.units import GIB
+
+WRITERS: dict[str, Callable[[Plan], Written]] = {
+    "vllm": vllm.write,
+    "sglang": sglang.write,
+    "tensorrt-llm": tensorrt_llm.write,
+    "nim": nim.write,
+    "lmdeploy": lmdeploy.write,
+}
+
+
+@dataclass(frozen=True)
+class Flags:
+    """One engine's flags; `written` is None where no command of its would start."""
+
+    launcher: Launcher
+    checked: Checked
+    served: Served
+    written: Written | None
+    notes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        engine = self.checked.asked.names.engine
+        return f"{engine.name} {engine.default_version}"
+
+    def text(self, of: Written) -> str:
+        """The command as it can be pasted, after the files that it reads."""
+        files = [here_document(name, text) for name, text in of.files.items()]
+        return "\n".join([*files, command(of.groups)])
+
+    def flag(self, offer: Offer) -> str:
+        """The engine's flag for the input that an offer changes, as the command would have it then."""
+        if offer.trial is None:
+            return "more GPUs"
+        if offer.setting == "weight_dtype":
+            return f"{offer.value} weights"
+        name = next(flag for setting, flag in self.launcher.flags.items() if setting == offer.setting)
+        plan = Plan(offer.trial, self.launcher, self.served, None, 1)
+        return f"{name} {WRITERS[self.launcher.engine](plan).settings[name]}"
+
+
+def engines_asked(text: str, catalog: Catalog) -> tuple[str, ...]:
+    """`vllm,sglang` or `all` as engines. Raises ScenarioError for one that no flags are kept for."""
+    known = [one.engine for one in stacks(catalog).launchers if one.engine in WRITERS]
+    wanted = [word.strip().lower() for word in text.split(",") if word.strip()]
+    if not wanted:
+        raise ScenarioError(f"flags is blank. Name an engine: {', '.join(known)}, or all.")
+    if "all" in wanted:
+        return tuple(known)
+    problems = [
+        f"flags has {shown(word)!r}. They are kept for {', '.join(known)}; or say all.{did_you_mean(word, known)}"
+        for word in wanted
+        if word not in known
+    ]
+    if problems:
+        raise ScenarioError(*problems)
+    return tuple(dict.fromkeys(wanted))
+
+
+def flags_for(
+    engines: tuple[str, ...], asked: Mapping[str, Any], point: Mapping[str, Any], catalog: Catalog
+) -> tuple[dict[str, Flags], Advice]:
+    """Flags by engine, and the stack that suits.
+
+    asked: the inputs as they were typed; point: their record as `sheetgen size` gives it. Every launcher is checked,
+    since the advice compares them.
+    """
+    file = stacks(catalog)
+    launchers = {one.engine: one for one in file.launchers if one.engine in WRITERS}
+    checked = {engine: check(asked, point, one, catalog) for engine, one in launchers.items()}
+    found = {e: _flags(launchers[e], checked[e], asked, point, catalog, file) for e in engines}
+    return found, advise(checked, file)
+
+
+def _flags(
+    launcher: Launcher, checked: Checked, asked: Mapping[str, Any], point: Mapping[str, Any], catalog: Catalog,
+    file: StackFile,
+) -> Flags:  # fmt: skip
+    trial = checked.asked if checked.printed is None else checked.printed
+    typed = str(asked["model"])
+    model = served(typed, trial.names, launcher, catalog, checked.loads_unquantized)
+    notes = [*_not_carried(asked, point, trial, launcher), *_lowered(checked), *model.notes]
+    written = None
+    if checked.printed is not None:
+        draft = _draft(asked, trial, launcher, catalog)
+        plan = Plan(checked.printed, launcher, model, draft, file.speculative_tokens)
+        written = WRITERS[launcher.engine](plan)
+        notes += [*(draft.notes if draft else ()), *written.notes, *_reservations(checked.printed)]
+        if _is_by_others(trial, model) and trial.names.kv_cache_dtype in ("bf16", "fp16"):
+            notes.append("auto follows the checkpoint: one with scales for an FP8 cache keeps FP8, and holds more")
+        if draft is not None:
+            notes.append(f"{file.speculative_tokens} tokens drafted ahead are an example's: tune them on your prompts")
+    facts = facts_of(trial)
+    notes += [one.says for one in launcher.remarks if all(c.holds(facts) for c in one.when)]
+    return Flags(launcher, checked, model, written, tuple(dict.fromkeys(notes)))
+
+
+def _draft(asked: Mapping[str, Any], trial: Trial, launcher: Launcher, catalog: Catalog) -> Served | None:
+    draft = trial.names.draft
+    if draft is None:
+        return None
+    typed = str(asked["draft_model"])
+    if draft.hf_id is None and "/" not in typed:
+        blank = f"CHECKPOINT-OF-{draft.id}".upper()
+        why = f"the draft {draft.id} has no id here: put one in place of {blank}"
+        return Served(blank, is_known=False, notes=(why,))
+    plain = _as_target(trial, draft.weight_dtype)
+    return served(typed, plain, launcher, catalog, False)
+
+
+def _as_target(trial: Trial, dtype: str) -> Resolved:
+    """The names of the point with the draft as the model, in its own precision."""
+    assert trial.names.draft is not None
+    return replace(trial.names, model=trial.names.draft, weight_dtype=dtype, draft=None)
+
+
+def _not_carried(asked: Mapping[str, Any], point: Mapping[str, Any], trial: Trial, launcher: Launcher) -> list[str]:
+    """Words typed for another engine that this one's flags do not take over."""
+    if launcher.engine == point["engine"] or asked.get("engine") is None:
+        return []
+    typed = [name for name in ENGINES_OWN if asked.get(name) is not None and name != "engine_version"]
+    return [f"{name} {asked[name]} was typed for {point['engine']}; here it is {trial.answer[name]}" for name in typed]
+
+
+def _lowered(checked: Checked) -> list[str]:
+    """A limit that was typed higher than what the pool holds at full length."""
+    if checked.printed is None or not checked.asked.fits:
+        return []
+    typed, held = (int(one.known["max_num_seqs"]) for one in (checked.asked, checked.printed))
+    return [f"max_num_seqs {typed:,} was typed; the pool holds {held:,} at full length"] if held < typed else []
+
+
+def _is_by_others(trial: Trial, model: Served) -> bool:
+    """Whether the weights come from a checkpoint that somebody quantized after the model was published."""
+    quantized = trial.names.weight_dtype not in (*UNQUANTIZED, trial.names.model.weight_dtype)
+    return quantized and model.word != trial.names.model.hf_id
+
+
+def _reservations(trial: Trial) -> list[str]:
+    """What the prediction took for granted."""
+    point, notes = trial.answer, []
+    if point["prefix_cache_hit_fraction"] > 0 or point["average_context_fraction"] < 1:
+        notes.append(
+            "the count leans on prefix hits or contexts that are not full: without them requests wait or are preempted"
+        )
+    if point["prefix_cache_hit_fraction"] > 0 and not point["enable_prefix_caching"]:
+        notes.append("prefix hits were counted, but prefixes are not kept: leave out --enable-prefix-caching 0")
+    if point["kv_allocation"] == "reserved":
+        notes.append("no flag makes a paged engine reserve whole contexts; counted so, it holds at least this many")
+    if not trial.is_roomy:
+        left, needed = trial.left_outside_bytes / GIB, trial.needed_outside_bytes / GIB
+        notes.append(
+            f"beside the pool {left:,.1f} GiB of each GPU are left, and activations, graphs and context are counted"
+            f" {needed:,.1f}: lower the share if it dies while it captures graphs"
+        )
+    return notes

@@ -1,0 +1,10 @@
+"""What one change of a load buys: the same question asked again with it, beside what it costs.
+
+Every lever is a whole answer: `solve` chooses again among all candidates, for all loads of a sheet at once.
+"""
+
+from sheetgen.levers.best import best
+from sheetgen.levers.lever import EveryLever, Lever, Offload, Rented
+from sheetgen.levers.sheet import levers_of, levers_of_sheet
+
+__all__ = ["EveryLever", "Lever", "Offload", "Rented", "best", "levers_of", "levers_of_sheet"]

@@ -1,0 +1,61 @@
+"""Every lever of every load of a sheet: planned load by load, solved together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sheetgen.catalog.load import Catalog
+from sheetgen.levers.facts import Facts
+from sheetgen.levers.hardware import bigger_gpus, named
+from sheetgen.levers.leaner import leaner_models
+from sheetgen.levers.lever import Lever
+from sheetgen.levers.load import smaller_loads
+from sheetgen.levers.offload import host_memory
+from sheetgen.levers.plan import Planned, work_out
+from sheetgen.levers.precision import one_fp4, precisions
+from sheetgen.levers.steps import next_steps
+from sheetgen.recommend import Solution
+
+
+def levers_of(solved: Solution, row: int, catalog: Catalog) -> tuple[Lever, ...]:
+    """Every lever of one load, in the catalog's order: with its answer, or with the reason why it does not apply."""
+    return levers_of_sheet(solved, catalog, (row,))[row]
+
+
+def levers_of_sheet(
+    solved: Solution, catalog: Catalog, rows: Iterable[int] | None = None
+) -> tuple[tuple[Lever, ...], ...]:
+    """The same for every load, or for `rows` alone; nothing for the others, and for a load over its model's limit."""
+    question = solved.question
+    asked = range(len(question.cells)) if rows is None else rows
+    open_rows = [row for row in asked if not question.cells[row].over_limit]
+    if not open_rows:
+        return ((),) * len(question.cells)
+    facts = Facts.of(catalog, question.engine)
+    planned = list(_planned(solved, open_rows, facts, catalog))
+    found: dict[int, list[Lever]] = {row: [] for row in open_rows}
+    for one, lever in zip(planned, work_out(solved, planned, facts), strict=True):
+        found[one.row].append(lever)
+    place = {one.id: i for i, one in enumerate(facts.file.levers)}
+    for row, levers in found.items():
+        found[row] = sorted(_finished(solved, row, levers, facts), key=lambda one: place[one.id])  # type: ignore[index]
+    return tuple(tuple(found.get(row, ())) for row in range(len(question.cells)))
+
+
+def _planned(solved: Solution, rows: Sequence[int], facts: Facts, catalog: Catalog) -> Iterable[Planned]:
+    for row in rows:
+        yield from precisions(solved, row, facts)
+        yield from smaller_loads(solved, row, facts)
+        yield bigger_gpus(solved, row)
+    yield from next_steps(solved, rows)
+    yield from leaner_models(solved, rows, facts, catalog)
+
+
+def _finished(solved: Solution, row: int, levers: Sequence[Lever], facts: Facts) -> Iterable[Lever]:
+    """The levers of a load with what only their answers tell: the better FP4, the bigger GPU, the host's memory."""
+    four_bits = [one for one in levers if one.id == "fp4-weights"]
+    yield one_fp4(*four_bits)
+    for one in levers:
+        if one.id != "fp4-weights":
+            yield named(one) if one.id == "bigger-gpus" else one
+    yield host_memory(solved, row, facts)

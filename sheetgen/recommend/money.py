@@ -1,0 +1,192 @@
+"""What a recommendation costs, in every way that finance asks for: the formulas of `cost`, cell by cell.
+
+All in US dollars and unrounded, NaN where something is not known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from sheetgen import cost
+from sheetgen.estimate import evaluate
+from sheetgen.formula import Formula
+from sheetgen.recommend.choose import cheapest_position
+from sheetgen.recommend.solution import Choice, Solution
+from sheetgen.scenario.candidates import PURCHASES, Candidate, is_commitment
+from sheetgen.scenario.money import OwnedGpu
+
+ENDS = ("low", "base", "high")
+UNIT_COSTS = (
+    cost.annual_usd, cost.three_year_usd, cost.usd_per_user_per_month, cost.million_output_tokens_per_month,
+    cost.million_input_tokens_per_month, cost.usd_per_million_input_tokens, cost.usd_per_million_output_tokens,
+    cost.usd_per_million_tokens,
+)  # fmt: skip
+OF_CLASS = (
+    cost.paid_hours_per_month, cost.hourly_usd, cost.monthly_usd, cost.annual_usd, cost.three_year_usd,
+    cost.commitment_waste_usd,
+)  # fmt: skip
+OF_OWNING = (
+    cost.purchase_share_per_year, cost.installed_usd_per_gpu, cost.kw_per_gpu, cost.metered_kw_per_gpu,
+    cost.owned_capex_usd, cost.owned_hardware_usd, cost.owned_support_usd, cost.owned_energy_usd, cost.owned_site_usd,
+    cost.monthly_owned_usd, cost.owned_usd_per_gpu_hour, cost.break_even_utilization,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ClassCost:
+    """The recommended instances in one purchase class."""
+
+    purchase: str
+    hourly_usd: float
+    monthly_usd: float
+    annual_usd: float
+    three_year_usd: float
+    commitment_waste_usd: float
+    price_as_of: str | None
+    terms: str
+    source: str
+
+
+@dataclass(frozen=True)
+class ProviderCost:
+    """The cheapest of one provider for a load; `slot` is None where it holds it with nothing."""
+
+    provider: str
+    slot: int | None
+    n_instances: int
+    hourly_usd: float
+    monthly_usd: float
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A sum of a month, a year and three years with its contingency, in dollars and in the budget's currency."""
+
+    monthly: tuple[float, float, float]  # dollars, contingency, total in the currency
+    annual: tuple[float, float, float]
+    three_year: tuple[float, float, float]
+
+
+def inputs_of(solved: Solution) -> dict[str, Any]:
+    """What the formulas of `cost` read that holds for the whole sheet."""
+    settings = solved.question.settings
+    numbers = {k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))}
+    return {**cost.CONSTANTS, **numbers, **solved.question.owning.values, "is_committed": settings.is_committed}
+
+
+def unit_costs(solved: Solution, row: int) -> dict[str, float]:
+    """A year, three years, a user, a million tokens: the results of `UNIT_COSTS`, NaN where nothing holds the load."""
+    cell, choice = solved.question.cells[row], solved.choices[row]
+    values = {
+        **inputs_of(solved),
+        "monthly_usd": math.nan if choice.slot is None else choice.monthly_usd,
+        "users": float(solved.cells["users"][row]),
+        "input_tokens": float(cell.input_tokens),
+        "output_tokens": float(solved.question.workloads[cell.workload].output_tokens),
+        "prefill_fraction": math.nan if choice.slot is None else choice.prefill_fraction,
+        "output_tokens_per_second": math.nan if choice.slot is None else choice.output_tokens_per_second,
+    }
+    return _evaluated(UNIT_COSTS, values)
+
+
+def _evaluated(formulas: tuple[Formula, ...], values: Mapping[str, Any]) -> dict[str, float]:
+    known = evaluate(formulas, values)
+    return {one.name: float(known[one.name]) for one in formulas}
+
+
+def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
+    """The recommended instances in every purchase class, NaN where no price is known; empty where nothing fits."""
+    choice = solved.choices[row]
+    if choice.slot is None:
+        return ()
+    one = solved.candidate(choice.slot)
+    return tuple(_class_cost(solved, choice, one, purchase) for purchase in PURCHASES)
+
+
+def _class_cost(solved: Solution, choice: Choice, one: Candidate, purchase: str) -> ClassCost:
+    price = one.class_price(purchase)
+    values = {
+        **inputs_of(solved),
+        "is_committed": int(is_commitment(purchase)),
+        "n_instances": choice.n_instances,
+        "price_usd_per_hour": math.nan if price is None else price.usd_per_hour,
+    }
+    found = _evaluated(OF_CLASS, values)
+    del found["paid_hours_per_month"]
+    if price is None:
+        return ClassCost(purchase, **found, price_as_of=None, terms="", source="")
+    return ClassCost(purchase, **found, price_as_of=price.price_as_of, terms=price.price_kind, source=one.source)
+
+
+def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
+    """Per provider of the candidates its cheapest for this load; ties as in the choice itself."""
+    over = solved.question.cells[row].over_limit
+    costs = {name: solved.costs[name][row] for name in ("monthly_usd", "n_instances", "hourly_usd")}
+    sizes = solved.costs["tensor_parallel_size"] + 0 * costs["monthly_usd"]
+    of_slot = numpy.array([solved.candidate(i).provider for i in range(len(solved.slots))])
+    found = []
+    for provider in dict.fromkeys(of_slot.tolist()):
+        monthly = numpy.where(of_slot == provider, costs["monthly_usd"], numpy.nan)
+        best, position = cheapest_position(monthly[None, :], costs["n_instances"][None, :], sizes)
+        if over or numpy.isnan(best[0]):
+            found.append(ProviderCost(provider, None, 0, math.nan, math.nan))
+            continue
+        slot = int(position[0]) - 1
+        count, hourly = int(costs["n_instances"][slot]), float(costs["hourly_usd"][slot])
+        found.append(ProviderCost(provider, slot, count, hourly, float(best[0])))
+    return tuple(found)
+
+
+def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
+    """Owning the recommended GPUs: every figure of `OF_OWNING` at the low, base and high price.
+
+    None where nothing fits or nothing is known of the GPU; NaN where the price or the power is not known.
+    """
+    choice = solved.choices[row]
+    if choice.slot is None:
+        return None
+    one = solved.candidate(choice.slot)
+    gpu = solved.question.owning.gpus.get(one.gpu.id, OwnedGpu())
+    on_demand = one.class_price("on-demand")
+    price = math.nan if on_demand is None else on_demand.usd_per_hour
+    values = {
+        **inputs_of(solved),
+        "n_gpus": n_gpus(solved, row),
+        "is_module_price": gpu.is_module_price,
+        "stated_kw_per_gpu": math.nan if gpu.stated_kw_per_gpu is None else gpu.stated_kw_per_gpu,
+        "rated_watts": math.nan if gpu.rated_watts is None else gpu.rated_watts,
+        "is_it_power": gpu.is_it_power,
+        "on_demand_hourly_usd": float(cost.hourly_usd(choice.n_instances, price)),
+    }
+    prices = gpu.capex_usd or (math.nan, math.nan, math.nan)
+    return {
+        end: {"capex_usd_per_gpu": usd, **_evaluated(OF_OWNING, {**values, "capex_usd_per_gpu": usd})}
+        for end, usd in zip(ENDS, prices, strict=True)
+    }
+
+
+def n_gpus(solved: Solution, row: int) -> int:
+    """GPUs at work: replicas x TP x PP."""
+    choice = solved.choices[row]
+    size = 0 if choice.slot is None else solved.tensor_parallel_size(choice.slot)
+    return choice.n_replicas * size * choice.pipeline_parallel_size
+
+
+def budget(solved: Solution, row: int) -> Sum | None:
+    """The month, the year and three years of a recommendation, with contingency, in the budget's currency."""
+    choice, settings = solved.choices[row], solved.question.settings
+    if choice.slot is None:
+        return None
+    sums = []
+    constants = inputs_of(solved)
+    for one in (None, cost.annual_usd, cost.three_year_usd):
+        usd = choice.monthly_usd if one is None else float(one.of({**constants, "monthly_usd": choice.monthly_usd}))
+        extra = cost.contingency_usd(usd, settings.contingency_fraction)
+        total = cost.in_currency(cost.total_usd(usd, extra), settings.fx_rate)
+        sums.append((usd, float(extra), float(total)))
+    return Sum(*sums)

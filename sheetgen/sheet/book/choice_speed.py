@@ -1,0 +1,185 @@
+"""The speed of each load's choice on Workings: times, tokens, their bands, and what asked for the replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sheetgen.estimate import PACE
+from sheetgen.formula import Expr, Formula, both, formula, is_number, join_text, number_where, round_up, where
+from sheetgen.recommend import Solution
+from sheetgen.sheet.book.speed import OF_PROFILE, PARTS
+from sheetgen.sheet.book.wiring import Table, Wiring
+from sheetgen.sheet.model import Range, Ref, index
+from sheetgen.sizing import speed, targets
+from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, WHOLE, Display
+
+SHOWN = (
+    "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
+    "output_tokens_per_second", "prefill_fraction", "bound_by",
+)  # fmt: skip
+
+
+def chosen(one: Formula) -> Formula:
+    """The same formula for a load that has hardware; none for one that has not."""
+
+    def read(n_instances: Any, *values: Any) -> Any:
+        if isinstance(n_instances, Expr):
+            return number_where(is_number(n_instances), one.function(*values))
+        return one.function(*values) if n_instances == n_instances else float("nan")
+
+    return Formula(one.name, one.label, one.display, ("n_instances", *one.inputs), read, one.function)
+
+
+@formula("Row of the band", PLAIN)
+def band_row(n_experts: Any, is_fitted: Any, pipeline_stages: Any) -> Any:
+    """The row of the error bands on Inputs: runs on this GPU and engine or not, dense or mixture of experts.
+
+    Source: docs/speed.md; no run had pipeline stages.
+    """
+    measured = both(is_fitted == 1, pipeline_stages == 1)
+    kind = where(n_experts > 0, 1, 0)
+    return 1 + kind + where(measured, 0, 1) + where(measured, 0, 1)
+
+
+@formula("Milliseconds")
+def in_milliseconds(seconds: Any, milliseconds_per_second: Any) -> Any:
+    """A time in whole milliseconds, rounded up.
+
+    Source: definition.
+    """
+    return number_where(is_number(seconds), round_up(seconds * milliseconds_per_second))
+
+
+@formula("Speed in words", TEXT)
+def speed_words(n_instances: Any, tpot_ms: Any, tpot_low_ms: Any, tpot_high_ms: Any, sized_by: Any) -> Any:
+    """Time per output token with its 80 % band, and what asked for the replicas.
+
+    Source: the columns beside.
+    """
+    words = join_text(tpot_ms, " ms a token (", tpot_low_ms, " to ", tpot_high_ms, "); sized by ", sized_by)
+    return where(is_number(n_instances), words, "-")
+
+
+@formula("First token in words", TEXT)
+def ttft_words(n_instances: Any, ttft_ms: Any, output_tokens_per_second: Any) -> Any:
+    """Time to the first token, and the tokens of all requests together.
+
+    Source: the columns beside.
+    """
+    rate = round_up(where(is_number(output_tokens_per_second), output_tokens_per_second, 0))
+    words = join_text("first token ", ttft_ms, " ms, indicative; ", rate, " tokens/s in all")
+    return where(is_number(n_instances), words, "-")
+
+
+def add_choice_parts(solved: Solution, wiring: Wiring, table: Table) -> None:
+    """What a step on the chosen profile takes, from the blocks of Profiles."""
+    here, profiles, paces = table.sheet.name, wiring.tables["profiles"], wiring.tables["paces"]
+    question = solved.question
+    pace = [question.pace(cell) for cell in question.cells]
+
+    def at_profile(name: str, label: str, rows: Any, display: Any = WHOLE) -> None:
+        """What stands in the chosen profile's column; 0 where nothing was chosen."""
+
+        def find(i: int) -> tuple[Any, Expr]:
+            place, row = table.columns["profile"][i], rows(i)
+            expr = where(is_number(place.expr(here)), index(row, place, here), 0)
+            return (0 if place.value == "-" else row.refs[place.value - 1].value), expr
+
+        table.looked_up(name, label, find, display)
+
+    for name in PARTS:
+        block = wiring.blocks[name]
+        at_profile(
+            name, name.replace("_", " ").capitalize(), lambda i, b=block: Range(tuple(b[pace[i]])), _display(name)
+        )
+    for name in (*OF_PROFILE, "speed_is_fitted"):
+        row = Range(tuple(profiles.columns[name]))
+        at_profile(name, name.replace("_", " ").capitalize(), lambda i, r=row: r, _display(name))
+    for name in ("output_tokens", "expert_miss_fraction"):
+        refs = paces.columns[name]
+        table.looked_up(
+            name, name.replace("_", " ").capitalize(),
+            lambda i, r=refs: (r[pace[i]].value, r[pace[i]].expr(here)), _display(name),  # type: ignore[misc]
+        )  # fmt: skip
+
+
+def add_choice_speed(wiring: Wiring, table: Table) -> None:
+    """What users get of the chosen hardware."""
+    inputs = lambda i: wiring.inputs  # noqa: E731
+    table.computed(chosen(targets.requests_per_replica), inputs)
+
+    def env(i: int) -> Mapping[str, Any]:
+        own = table.columns["requests_per_replica"][i]
+        return {
+            **wiring.inputs, "running_requests": own, "concurrent_requests": own, "queue_seconds": _zero(wiring),
+            "pipeline_parallel_size": table.columns["pipeline_stages"][i],
+        }  # fmt: skip
+
+    def all_replicas(i: int) -> Mapping[str, Any]:
+        return {**wiring.inputs, "concurrent_requests": table.columns["load_requests"][i]}
+
+    for one in PACE:
+        if one.name in SHOWN:
+            table.computed(chosen(one), all_replicas if one.name == "output_tokens_per_second" else env)
+    table.computed(chosen(_sized_by), inputs, name="sized_by")
+    _bands(wiring, table)
+    table.computed(speed_words, lambda i: {}, width=46)
+    table.computed(ttft_words, lambda i: {}, width=46)
+
+
+@formula("Sized by", TEXT)
+def _sized_by(load_requests: Any, sequences: Any, batch_limit: Any, pipeline_stages: Any) -> Any:
+    """speed where its targets ask for more replicas than memory does, else memory.
+
+    Source: n_replicas.
+    """
+    return targets.sized_by(load_requests, sequences, batch_limit * pipeline_stages)
+
+
+def _zero(wiring: Wiring) -> Ref:
+    """Nobody waits for memory: replicas are as many as hold all requests."""
+    return wiring.inputs["no_queue_seconds"]
+
+
+def _bands(wiring: Wiring, table: Table) -> None:
+    here, models = table.sheet.name, wiring.tables["models"]
+    experts = models.range("n_experts")
+    table.looked_up(
+        "n_experts", "Experts", lambda i: (experts.refs[int(table.columns["model_row"][i].value) - 1].value,
+                                           index(experts, table.columns["model_row"][i], here)), WHOLE,
+    )  # fmt: skip
+    table.computed(band_row, lambda i: {"is_fitted": table.columns["speed_is_fitted"][i]})
+    for figure, name in (
+        ("tpot", "tpot_seconds"), ("ttft", "ttft_seconds"), ("output_tokens_per_second", "output_tokens_per_second"),
+    ):  # fmt: skip
+        for end in ("low", "high"):
+            factors = wiring.lists[f"{figure}_band_{end}"]
+            table.looked_up(
+                f"{figure}_band_{end}", f"{figure.replace('_', ' ')}, band's {end} end",
+                lambda i, f=factors: (  # type: ignore[misc]
+                    f.refs[int(table.columns["band_row"][i].value) - 1].value,
+                    index(f, table.columns["band_row"][i], here),
+                ),
+                PLAIN,
+            )  # fmt: skip
+            table.computed(
+                chosen(speed.at_speed_band),
+                lambda i, n=name, f=figure, e=end: {  # type: ignore[misc]
+                    "predicted": table.columns[n][i], "band_factor": table.columns[f"{f}_band_{e}"][i],
+                },
+                name=f"{name}_{end}", label=f"{figure.replace('_', ' ')}, {end}",
+            )  # fmt: skip
+    for name, source in (
+        ("tpot_ms", "tpot_seconds"), ("tpot_low_ms", "tpot_seconds_low"), ("tpot_high_ms", "tpot_seconds_high"),
+        ("ttft_ms", "ttft_seconds"),
+    ):  # fmt: skip
+        table.computed(
+            in_milliseconds,
+            lambda i, s=source: {**wiring.inputs, "seconds": table.columns[s][i]},  # type: ignore[misc]
+            name=name, label=name.replace("_", " "),
+        )  # fmt: skip
+
+
+def _display(name: str) -> Display:
+    return SECONDS if name.endswith("_seconds") else FACTOR if name.startswith(("wait", "expert", "steps")) else WHOLE

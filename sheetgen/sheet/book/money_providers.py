@@ -1,0 +1,58 @@
+"""Each provider's cheapest for the load, side by side: a part of the Money sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sheetgen import cost
+from sheetgen.formula import Expr, is_number, is_text
+from sheetgen.sheet.book.money_block import HOURLY, MONTHLY, Block, entry
+from sheetgen.sheet.book.money_words import (
+    provider_monthly_usd,
+    provider_n_instances,
+    provider_position,
+    provider_tp,
+)
+from sheetgen.sheet.model import Found, Range, Ref, Source
+from sheetgen.units import TEXT, WHOLE
+
+SPARE_PROVIDERS = 1
+
+
+def add_providers(
+    block: Block, matrices: Mapping[str, list[Range]], heads: Mapping[str, Range], n_providers: int
+) -> None:
+    """A row per provider of Instances, and one more for a provider that a reader types there."""
+    block.head("Provider", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Instances", "TP",
+               "Column on Candidates", "Instance")  # fmt: skip
+    rows: dict[str, Source] = {
+        "monthly": _row_of(matrices["monthly_usd"], block.at),
+        "instances": _row_of(matrices["n_instances"], block.at),
+        "sizes": heads["tp"],
+        "providers": heads["provider"],
+    }
+    names = block.wiring.tables["instances"].columns["provider_in_order"]
+    for name in names[: n_providers + SPARE_PROVIDERS]:
+        provider = block.sheet.link(block.row, 0, name, TEXT)
+        env: dict[str, Source] = {**rows, "provider": provider}
+        best = block.compute(MONTHLY, provider_monthly_usd, env)
+        env |= {"best": best}
+        fewest = block.compute(5, provider_n_instances, env, display=WHOLE)
+        env |= {"fewest": fewest}
+        env |= {"size": block.compute(6, provider_tp, env)}
+        position = block.compute(7, provider_position, env)
+        price = entry(heads["price_usd_per_hour"], position, is_number)
+        block.compute(HOURLY, cost.hourly_usd, {"n_instances": fewest, "price_usd_per_hour": price})
+        block.sums(best)
+        block.show(8, entry(heads["type"], position, is_text), TEXT)
+        block.row += 1
+
+
+def _row_of(rows: list[Range], at: Ref) -> Found:
+    """The row of a matrix at a position from 1, as a whole."""
+    block = Range((rows[0].refs[0], rows[-1].refs[-1]))
+
+    def write(here: str) -> Expr:
+        return Expr(f"INDEX({block.expr(here).text},{at.expr(here).text},0)")
+
+    return Found(rows[int(at.value) - 1].value, write)

@@ -1,0 +1,186 @@
+"""Speed: every GPU beside the others at a load of the reader's choice; behind it, what each model has to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.estimate import PACE
+from sheetgen.formula import Expr, formula, join_text
+from sheetgen.recommend import Solution
+from sheetgen.recommend.paces import STRIDE
+from sheetgen.sheet.book.catalogs import LABELS
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
+from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation, found, pick, position
+from sheetgen.sizing import steps, targets
+from sheetgen.units import PLAIN, TEXT, WHOLE
+
+_OF_MODEL = (
+    "n_layers", "n_experts", "hidden_size", "window_tokens", "n_state_layers", "attention_elements",
+    "windowed_attention_elements", "n_params_active", "dense_read_bytes", "expert_read_bytes",
+    "expert_miss_fraction", "active_expert_params",
+)  # fmt: skip
+COMPARED = (
+    "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
+    "output_tokens_per_second", "prefill_fraction", "bound_by",
+)  # fmt: skip
+# What a step on a profile takes from the blocks of Profiles.
+PARTS = (
+    "dense_seconds", "expert_seconds", "all_reduce_seconds", "token_link_seconds", "kv_read_seconds",
+    "decode_compute_seconds", "fixed_step_seconds", "request_step_seconds", "prefill_seconds", "batch_limit",
+)  # fmt: skip
+OF_PROFILE = ("wait_factor", "base_ttft_seconds", "steps_before_prefill")
+
+
+@formula("Model and workload", TEXT)
+def pace_words(model: Any, workload: Any) -> Any:
+    """A model and a workload in words.
+
+    Source: the rows of this sheet.
+    """
+    return join_text(model, ", ", workload)
+
+
+def build_paces(solved: Solution, wiring: Wiring) -> Sheet:
+    """Speed workings: a row per model and workload, and to the right the batches that are tried."""
+    question = solved.question
+    sheet = titled(
+        "Speed workings",
+        "Speed workings",
+        "A row per model and workload: how long a token may take, and what the model has to do for it.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
+    pairs = [(m, w) for m in range(len(question.models)) for w in range(len(question.workloads))]
+    table = Table(sheet, HEAD_ROWS, 0, len(pairs))
+    wiring.tables["paces"] = table
+    models, here = wiring.tables["models"], sheet.name
+    table.given("workload", "Workload", [question.workloads[w].name for _, w in pairs], TEXT, role="label", width=20)
+
+    def look(name: str, label: str, refs: Range, key: str, display: Any = WHOLE, width: float = 14) -> None:
+        table.looked_up(name, label, lambda i: pick(refs, table.columns[key][i], here), display, width=width)
+
+    table.given("model_row", "Model row", [m + 1 for m, _ in pairs], PLAIN, role="fixed", width=14)
+    table.given("workload_row", "Workload row", [w + 1 for _, w in pairs], PLAIN, role="fixed", width=14)
+    look("model", "Model", models.range("model"), "model_row", TEXT, 24)
+    look("input_tokens", "Prompt", wiring.lists["prompts"], "workload_row")
+    look("output_tokens", "Answer", wiring.lists["answers"], "workload_row")
+    for figure, label in (("tpot", "TPOT"), ("ttft", "TTFT")):
+        asked = wiring.lists[f"{figure}_targets"]
+        table.looked_up(
+            f"{figure}_target_ms", f"{label} target, ms",
+            lambda i, a=asked: _or_zero(a, table.columns["workload_row"][i], here), WHOLE,  # type: ignore[misc]
+        )  # fmt: skip
+        own = table.columns[f"{figure}_target_ms"]
+        table.computed(
+            targets.limit_seconds, lambda i, o=own: {**wiring.inputs, "target_ms": o[i]},  # type: ignore[misc]
+            name=f"{figure}_limit_seconds", label=f"{label} in force, s",
+        )  # fmt: skip
+    for name in _OF_MODEL:
+        look(name, LABELS[name], models.range(name), "model_row", width=18)
+    table.computed(steps.prompt_attention_flops, lambda i: wiring.inputs, width=20)
+    table.computed(pace_words, lambda i: {}, width=34)
+    _tried(solved, wiring, table)
+    wiring.names["list_pace"] = table.range("pace_words")
+    return sheet
+
+
+def _tried(solved: Solution, wiring: Wiring, paces: Table) -> None:
+    """Batches that are tried, to the right: 1 to 64 requests, and as many strides, with the share of each model's
+    experts that they leave alone."""
+    sheet, n_models = paces.sheet, len(solved.question.models)
+    tried = Table(sheet, paces.top, paces.next_column + 1, STRIDE)
+    tried.given("steps", "Tried", list(range(1, STRIDE + 1)), PLAIN, role="fixed",
+                note="Batches that are tried against the targets: so many requests, and so many strides.")  # fmt: skip
+    tried.computed(
+        stride_requests, lambda i: {**wiring.inputs, "one": tried.columns["steps"][i]}, label="Requests of the strides"
+    )
+    first = [next(r for r in range(paces.n_rows) if paces.columns["model_row"][r].value == m + 1)
+             for m in range(n_models)]  # fmt: skip
+    for m, row in enumerate(first):
+        missed = paces.columns["expert_miss_fraction"][row]
+        for name, batch in (("untouched_by_request", "steps"), ("untouched_by_stride", "stride_requests")):
+            tried.computed(
+                steps.untouched_fraction,
+                lambda i, q=missed, b=batch: {  # type: ignore[misc]
+                    **wiring.inputs, "expert_miss_fraction": q, "batch_requests": tried.columns[b][i],
+                },
+                name=f"{name}_{m}",
+                label=f"Experts left alone, model {m + 1}, {'strides' if batch != 'steps' else 'requests'}",
+                width=14,
+            )  # fmt: skip
+    model = [r.value - 1 for r in paces.columns["model_row"]]
+    wiring.ranges = {
+        "steps": [tried.range("steps")] * paces.n_rows,
+        **{n: [tried.range(f"{n}_{m}") for m in model] for n in ("untouched_by_request", "untouched_by_stride")},
+    }
+
+
+@formula("Requests of the strides")
+def stride_requests(one: Any, requests_per_stride: Any) -> Any:
+    """Requests of so many strides.
+
+    Source: definition.
+    """
+    return one * requests_per_stride
+
+
+def _or_zero(refs: Range, at: Ref, here: str) -> tuple[Any, Expr]:
+    """A target, 0 where its cell is blank."""
+    value, expr = pick(refs, at, here)
+    return value or 0, expr  # INDEX of a blank cell gives 0
+
+
+def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
+    """Speed: every GPU and tensor-parallel size at one load, a row each."""
+    paces, blocks = wiring.tables["paces"], wiring.blocks
+    head = wiring.tables["profiles"].columns
+    sheet = titled(
+        "Speed",
+        "Speed",
+        "Every GPU beside the others at the load in the yellow cells: times of a replica that holds so many requests.",
+        landscape=False,
+        freeze=(HEAD_ROWS + 5, 2),
+    )
+    here, top = sheet.name, HEAD_ROWS
+    question, cell = solved.question, _headline(solved)
+    words = paces.columns["pace_words"][question.pace(cell)].value
+    sheet.text(top, 0, "Model and workload", "label")
+    load = Validation("Load", "A model and workload of this workbook.", source="list_pace")
+    chosen = sheet.put(top, 1, Cell(words, "input", TEXT, validation=load), "in_speed_pace")
+    sheet.text(top + 1, 0, "Requests of a replica", "label")
+    count = Validation("Requests", "A whole number from 1.", low=1, high=1e6, whole=True)
+    requests = sheet.put(
+        top + 1, 1, Cell(cell.concurrent_requests, "input", WHOLE, validation=count), "in_speed_requests"
+    )
+    wiring.names |= {"in_speed_pace": chosen, "in_speed_requests": requests}
+    sheet.text(top + 2, 0, "Its row on Speed workings", "label")
+    at, expr = position(paces.range("pace_words"), chosen, here)
+    row = sheet.formula(top + 2, 1, at, expr, PLAIN)
+    table = Table(sheet, top + 4, 0, len(head["gpu_name"]))
+    for name, label, display, width in (("gpu_name", "GPU", TEXT, 26), ("tensor_parallel_size", "TP", PLAIN, 38)):
+        table.looked_up(
+            name, label, lambda i, c=name: (head[c][i].value, head[c][i].expr(here)), display, width=width,  # type: ignore[misc]
+        )  # fmt: skip
+    shared: dict[str, Source] = {
+        **wiring.inputs, "concurrent_requests": requests, "running_requests": requests,
+        "queue_seconds": wiring.inputs["no_queue_seconds"],
+        "pipeline_parallel_size": wiring.inputs["data_parallel_size"],  # 1, too
+        **{k: found(paces.range(k), row) for k in ("output_tokens", "expert_miss_fraction")},
+    }  # fmt: skip
+
+    def env(i: int) -> dict[str, Source]:
+        parts = {name: found(Range(tuple(r[i] for r in blocks[name])), row) for name in PARTS}
+        return {**shared, **parts, **{name: head[name][i] for name in OF_PROFILE}}
+
+    for f in PACE:
+        if f.name in COMPARED:
+            table.computed(f, env, width=13)
+    table.looked_up(
+        "batch_limit", "Most requests within the targets",
+        lambda i: pick(Range(tuple(r[i] for r in blocks["batch_limit"])), row, here), WHOLE, width=13,
+    )  # fmt: skip
+    return sheet
+
+
+def _headline(solved: Solution) -> Any:
+    w, t = solved.question.headline
+    return next(c for c in solved.question.cells if (c.model, c.workload, c.tier) == (0, w, t))

@@ -1,0 +1,111 @@
+"""Speed worked out again in plain Python, one batch after the other, from the words of docs and the raw YAML files."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+CATALOGS = Path(__file__).parent.parent / "catalogs"
+MOST = 4160  # requests: more than any engine runs in a batch
+
+
+@cache
+def read(relative: str) -> Any:
+    return yaml.safe_load((CATALOGS / relative).read_text(encoding="utf-8"))
+
+
+def constants(engine: str, architecture: str) -> dict[str, float]:
+    file = read("speed.yaml")
+    name = file["same_as"].get(engine, engine)
+    for cell in file["cells"]:
+        if cell["engine"] == name and architecture in cell["architectures"]:
+            return cell["constants"]
+    return file["default"]
+
+
+def peak(gpu: Any, dtype: str) -> float:
+    """Operations a second that weights of a precision meet."""
+    p = gpu["peak_dense_flops"]
+    fp8 = p["fp8"] or (p["fp4"] and p["fp4"] // 2)
+    own = {"fp8": fp8, "int8": p["int8"], "nvfp4": p["fp4"], "mxfp4": p["fp4"] and fp8}.get(dtype)
+    return float(own or p["bf16"] or p["fp16"] or fp8 // 2)
+
+
+def parts(
+    model: str, gpu_id: str, tp: int, weight_dtype: str, kv_dtype: str, prompt: int, answer: int, weights: float,
+    bytes_of: dict[str, Any],
+) -> dict[str, float]:  # fmt: skip
+    """Seconds of a step that do not grow with the batch, that each request adds, that all experts take, of a prompt."""
+    entry, gpu = read(f"models/{model}.yaml"), read(f"gpus/{gpu_id}.yaml")
+    c, p = constants("vllm", gpu["architecture"]), entry["params"]
+    linear, other, kv = (float(x) for x in bytes_of[weight_dtype][:2] + bytes_of[kv_dtype][2:])
+    layers, heads, hidden = entry["n_layers"], entry["n_heads"], entry["hidden_size"]
+    experts = entry.get("experts") or {"n": 1, "top_k": 0}
+    routed = p.get("routed_experts", 0)
+    used = routed * experts["top_k"] / experts["n"]
+    bandwidth = gpu["memory_bandwidth_bytes_per_second"]
+    tables = (p["embedding"] if p.get("lm_head") else 0) + p.get("per_layer_embedding", 0)
+    dense_bytes = max(0.0, weights - routed * linear - tables * other)
+    dense = dense_bytes / tp / (bandwidth * c["weight_bandwidth_efficiency"])
+    expert = routed * linear / tp / (bandwidth * c["expert_bandwidth_efficiency"])
+    seen = prompt + answer / 2
+    cache_bytes, pairs, windowed_pairs, window = 0.0, 0.0, 0.0, 0
+    for g in entry["attention"]:
+        n, kind = g["n_layers"], g["kind"]
+        if kind in ("full", "windowed", "chunked"):
+            width = g["key_width"] + g["value_width"]
+            one = n * max(1, -(-g["n_kv_heads"] // tp)) * width * kv
+            if kind == "full":
+                cache_bytes, pairs = cache_bytes + one * seen, pairs + n * heads * width
+            else:
+                window = g["window_tokens"]
+                cache_bytes += one * min(seen, window)
+                windowed_pairs += n * heads * width
+        elif kind == "mla":
+            entry_bytes = g.get("fp8_entry_bytes", 0) if kv == 1 else 0
+            cache_bytes += n * (entry_bytes or g["latent_width"] * kv) * seen
+            pairs += n * (g["absorbed_elements"] / 512 + heads * 64 if g.get("absorbed_elements") else heads * 320)
+        elif kind == "indexer":
+            cache_bytes += n * g["entry_bytes"] * seen
+        elif kind == "compressed":
+            cache_bytes += n * g["elements_per_token"] * kv * seen
+        elif kind == "recurrent":
+            size = {"fp32": 4, "bf16": 2, "fp16": 2}[g["state_dtype"]]
+            cache_bytes += 2 * n * -(-(g["conv_elements"] * 2 + g["state_elements"] * size) // tp)
+    flops, flops16 = peak(gpu, weight_dtype), peak(gpu, "bf16")
+    link = gpu["interconnect_bytes_per_second"] * c["link_efficiency"]
+    hop = 2 * layers * 2 * hidden * 2 * (tp - 1) / tp / link if tp > 1 else 0.0
+    decode = 2 * (p["active"] - used + used / c["expert_decode_factor"]) / tp / (flops * c["decode_compute_efficiency"])
+    prefill_params = (p["active"] - used + used / c["expert_prefill_factor"]) / tp
+    attention = pairs * prompt**2 + windowed_pairs * prompt * min(prompt, 2 * window)
+    overhead = layers * c["seconds_per_layer"]
+    return {
+        "fixed": dense + overhead + (2 * layers * c["seconds_per_all_reduce"] * (tp / 8) ** 0.3 if tp > 1 else 0),
+        "each": cache_bytes / (bandwidth * c["kv_bandwidth_efficiency"]) + decode + hop,
+        "experts": expert,
+        "missed": 1 - experts["top_k"] / experts["n"],
+        "prompt": 2 * prompt * prefill_params / (flops * c["prefill_compute_efficiency"])
+        + attention / tp / (flops16 * c["attention_compute_efficiency"])
+        + c["prefill_weight_reads"] * (dense + expert)
+        + prompt * hop
+        + overhead,
+        "before": c["wait_factor"],
+        "answer": float(max(1, answer)),
+    }
+
+
+def tpot(part: dict[str, float], batch: int) -> float:
+    """Seconds between two tokens of an answer."""
+    step = part["fixed"] + part["each"] * batch + part["experts"] * (1 - part["missed"] ** batch)
+    return step + part["prompt"] * (1 - part["before"]) * (batch - 1) / part["answer"]
+
+
+def batch_within(part: dict[str, float], target_ms: float) -> int:
+    """The largest batch that meets the target: 0 where a lone request is too slow."""
+    batch = 0
+    while batch < MOST and tpot(part, batch + 1) * 1000 <= target_ms:
+        batch += 1
+    return batch

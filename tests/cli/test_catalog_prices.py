@@ -1,0 +1,305 @@
+"""`sheetgen catalog prices`: what it shows, what it writes, and that it writes all or nothing."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from sheetgen.catalog import Catalog, default_folder
+from sheetgen.catalog.prices import fetch
+from sheetgen.catalog.prices.formats import FORMATS
+
+Run = Callable[..., Result]
+LISTS = Path(__file__).parents[1] / "data" / "prices"
+AWS_HEAD = "region,instance_type,on_demand_usd_hr,accelerator_count,accelerator_name\n"
+DAY = ("--as-of", "2026-11-20")
+
+
+@pytest.fixture
+def aws(here: Path) -> Path:
+    (here / "aws.csv").write_text(AWS_HEAD + "us-east-1,p5.48xlarge,60,8,h100\nus-east-1,g6.xlarge,0.8048,1,l4\n")
+    return here / "aws.csv"
+
+
+def left_in(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def test_it_shows_what_changes_and_writes_nothing(run: Run, aws: Path, here: Path) -> None:
+    result = run("catalog", "prices", "aws.csv", *DAY)
+    assert result.exit_code == 0 and result.stderr == ""
+    lines = result.stdout.splitlines()
+    assert lines[0] == "aws.csv: AWS on demand, 2 lines."
+    assert lines[3].split() == ["aws/p5.48xlarge", "on-demand", "55.04", "60", "+9.0%", "2026-07-20", "2026-11-20"]
+    assert "Prices: 1 changed, 1 the same at a later date." in lines
+    assert "61 catalog rows not in the lists: aws/g4dn.12xlarge, " in result.stdout
+    assert lines[-1] == "Nothing was written. --to DIR writes the rows that change into a folder for --catalogs."
+    assert left_in(here) == ["aws.csv"]
+    dry = run("catalog", "prices", "aws.csv", *DAY, "--to", "mine", "--dry-run")
+    assert dry.stdout.splitlines()[-1] == "Nothing was written (--dry-run). Without it: mine/instances/aws.yaml."
+    assert left_in(here) == ["aws.csv"]
+
+
+def test_a_written_price_is_the_one_that_recommend_uses(run: Run, aws: Path, here: Path) -> None:
+    asked = ("recommend", "--model", "8b", "--instances", "aws/p5.48xlarge", "--as-of", "2026-11-20", "--json")
+    before = json.loads(run(*asked).stdout)
+    result = run("catalog", "prices", "aws.csv", *DAY, "--to", "mine")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.endswith("mine/instances/aws.yaml: written. Use it with --catalogs mine.\n")
+    assert left_in(here) == ["aws.csv", "mine/instances/aws.yaml"]
+    after = json.loads(run(*asked, "--catalogs", "mine").stdout)
+    hourly = [found["candidates"][0]["hourly_usd"] for found in (before, after)]
+    assert hourly == [55.04, 60]
+    assert "price list aws.csv (on-demand); aws/karpenter" in run(*asked, "--catalogs", "mine").stdout
+    assert run("check", "mine").exit_code == 0
+    assert run("catalog", "prices", "aws.csv", *DAY, "--to", "mine").stdout.endswith("Nothing to write.\n")
+
+
+def test_show_has_the_history(run: Run, aws: Path) -> None:
+    run("catalog", "prices", "aws.csv", *DAY, "--to", "mine")
+    aws.write_text(aws.read_text().replace(",60,", ",66,"))
+    run("catalog", "prices", "aws.csv", "--as-of", "2026-12-01", "--to", "mine")
+    lines = run("show", "aws/p5.48xlarge", "--catalogs", "mine").stdout.splitlines()
+    at = lines.index("prices:")
+    assert lines[at + 1 : at + 5] == [
+        "  - purchase on-demand, usd_per_hour 66, as_of 2026-12-01, kind –",
+        "    before: usd_per_hour 60, as_of 2026-11-20, source price list aws.csv",
+        "    before: usd_per_hour 55.04, as_of 2026-07-20",
+        "  - purchase reserved-3yr, usd_per_hour 23.7773, as_of 2026-06-15, kind Standard RI, No Upfront",
+    ]
+    found = json.loads(run("show", "aws/p5.48xlarge", "--catalogs", "mine", "--json").stdout)
+    assert [past["usd_per_hour"] for past in found["prices"][0]["history"]] == [60, 55.04]
+
+
+def test_an_older_price_is_said_and_left(run: Run, aws: Path) -> None:
+    result = run("catalog", "prices", "aws.csv", "--as-of", "2026-01-05", "--to", "mine")
+    told = "1 price older than the catalog's, which stays; kept as history: aws/p5.48xlarge on-demand 60 of 2026-01-05."
+    assert told in result.stdout and "Prices: 1 unchanged." in result.stdout
+    price = Catalog("mine").instance("aws/p5.48xlarge").price("on-demand")
+    assert price is not None and price.usd_per_hour == 55.04 and price.history[0].usd_per_hour == 60
+    again = run("catalog", "prices", "aws.csv", "--as-of", "2026-01-05", "--to", "mine").stdout
+    assert "kept as history (1 there already)" in again and again.endswith("Nothing to write.\n")
+
+
+def test_nothing_is_applied_half(run: Run, aws: Path, here: Path) -> None:
+    aws.write_text(aws.read_text() + "us-east-1,g5.xlarge,abc,1,a10g\n")
+    shutil.copy(LISTS / "azure_n_series_on_demand.csv", here / "azure.csv")
+    arguments = ("catalog", "prices", "azure.csv", "aws.csv", *DAY, "--to", "mine")
+    result = run(*arguments)
+    assert result.exit_code == 1 and result.stdout == ""
+    assert result.stderr == "aws.csv:4: on_demand_usd_hr is 'abc'. It must be a price above 0.\n"
+    assert left_in(here) == ["aws.csv", "azure.csv"]
+    (here / "azure.csv").write_text("a,b\n")
+    result = run(*arguments, "--skip-broken")  # that skips lines; what is no price list at all is refused still
+    assert result.exit_code == 1 and result.stderr.count("\n") == 1 and left_in(here) == ["aws.csv", "azure.csv"]
+    result = run("catalog", "prices", "aws.csv", *DAY, "--to", "mine", "--skip-broken")
+    assert result.exit_code == 0 and result.stderr.endswith(" It must be a price above 0. Skipped.\n")
+    assert "aws.csv: AWS on demand, 3 lines, 1 broken." in result.stdout and "mine/instances/aws.yaml" in left_in(here)
+
+
+def test_nothing_is_written_where_a_file_cannot_be(run: Run, aws: Path, here: Path) -> None:
+    shutil.copy(LISTS / "azure_n_series_on_demand.csv", here / "azure.csv")
+    (here / "mine" / "instances" / "azure.yaml").mkdir(parents=True)
+    result = run("catalog", "prices", "aws.csv", "azure.csv", *DAY, "--to", "mine")
+    assert result.exit_code == 1 and result.stderr.count("\n") == 1 and result.stdout == ""
+    assert left_in(here) == ["aws.csv", "azure.csv"]
+    (here / "file").write_text("")
+    result = run("catalog", "prices", "aws.csv", *DAY, "--to", "file")
+    assert result.exit_code == 1 and "cannot be written (" in result.stderr and "--to" in result.stderr
+    (here / "broken" / "instances").mkdir(parents=True)
+    (here / "broken" / "instances" / "aws.yaml").write_text("provider: [\n")
+    result = run("catalog", "prices", "aws.csv", *DAY, "--to", "broken")
+    assert result.exit_code == 1 and result.stderr.startswith("broken/instances/aws.yaml:2: is not valid YAML")
+    assert (here / "broken" / "instances" / "aws.yaml").read_text() == "provider: [\n"
+
+
+def test_one_line_and_exit_1(run: Run, aws: Path, here: Path) -> None:
+    for arguments, told in (
+        (("none.csv",), "none.csv: cannot be read (No such file or directory)."),
+        (("aws.csv",), "aws.csv: says no date."),
+        (("aws.csv", "--as-of", "20.11.2026"), "as_of is '20.11.2026'. Write a date such as 2026-11-20."),
+        (
+            ("aws.csv", *DAY, "--region", "us-eats-1"),
+            "region is 'us-eats-1', which none of the lists has. Did you mean",
+        ),
+        (("aws.csv", *DAY, "--to", " "), "to is blank. Name a catalog folder."),
+        (("aws.csv", *DAY, "--catalogs", "none"), "none: is no folder."),
+        (("file:///etc/passwd", *DAY), "file:///etc/passwd: is neither a file nor an address of http or https."),
+    ):
+        result = run("catalog", "prices", *arguments)
+        assert result.exit_code == 1 and result.stdout == "" and result.stderr.count("\n") == 1, result.output
+        assert result.stderr.startswith(told), result.stderr
+    assert run("catalog", "prices").exit_code == 2 and run("catalog", "prices", "aws.csv", "--as-of").exit_code == 2
+    assert left_in(here) == ["aws.csv"]
+
+
+def test_json_has_everything(run: Run, here: Path) -> None:
+    lists = [LISTS / name for name in ("aws_gpu_on_demand.csv", "gcp_accelerator_prices.csv")]
+    neocloud = LISTS / "neocloud_offerings_2026-05-24.csv"
+    result = run("catalog", "prices", *lists, neocloud, *DAY, "--json", "--to", "mine", "--add-new")
+    found = json.loads(result.stdout)
+    assert [one["format"] for one in found["lists"]] == ["AWS on demand", "GCP accelerators", "neocloud offerings"]
+    whats = [one["what"] for one in found["changes"]]
+    assert {what: whats.count(what) for what in set(whats)} == {"confirmed": 58 + 96, "older": 14, "added": 3}
+    assert found["n_unchanged"] == 63 and len(found["new"]) == 52 and all(one["added"] for one in found["new"])
+    assert {one["reason"] for one in found["not_matched"]} >= {"of a provider that is in no catalog"}
+    assert "mine/instances/akash.yaml" in found["written"] and result.stderr == ""
+    assert run("check", "mine").exit_code == 0
+
+
+def test_long_lists_are_cut(run: Run, here: Path) -> None:
+    head, *lines = (LISTS / "aws_gpu_on_demand.csv").read_text().splitlines()
+    cells = [line.split(",") for line in lines]
+    dearer = [",".join([c[0], c[1], str(3 * float(c[2])) if c[2] else "", *c[3:]]) for c in cells]
+    (here / "aws.csv").write_text("\n".join([head, *dearer]))
+    shown = run("catalog", "prices", "aws.csv", *DAY).stdout
+    assert shown.count("+200.0%") == 40 + 4 and "\nand 18 more; --json has all\n" in shown
+    assert "More than 2 times dearer or cheaper, so look at the unit and the column: " in shown
+    assert len(json.loads(run("catalog", "prices", "aws.csv", *DAY, "--json").stdout)["changes"]) == 58
+
+
+def test_quiet(run: Run, aws: Path, here: Path) -> None:
+    assert run("catalog", "prices", "aws.csv", *DAY, "--to", "mine", "--quiet").output == ""
+    assert "mine/instances/aws.yaml" in left_in(here)
+
+
+def test_into_catalogs_with_an_index(run: Run, aws: Path, here: Path) -> None:
+    """Only the rows that change differ from the shipped file, and the index is named, as after an import."""
+    shutil.copytree(default_folder(), here / "catalogs")
+    result = run("catalog", "prices", "aws.csv", *DAY, "--to", "catalogs")
+    assert result.stdout.endswith("written. Now write the index anew: sheetgen check --write-index.\n")
+    old = (default_folder() / "instances" / "aws.yaml").read_text().splitlines()
+    new = (here / "catalogs" / "instances" / "aws.yaml").read_text().splitlines()
+    assert len(new) == len(old) + 4 and len(set(old) - set(new)) <= 3
+    assert Catalog(base=here / "catalogs").problems() == []
+
+
+def test_comments_are_not_lost_in_silence(run: Run, aws: Path, here: Path) -> None:
+    run("catalog", "prices", "aws.csv", *DAY, "--to", "mine")
+    target = here / "mine" / "instances" / "aws.yaml"
+    target.write_text("# ours\n" + target.read_text().replace("instances:\n", "instances:\n  # the big one\n"))
+    aws.write_text(aws.read_text().replace(",60,", ",66,"))
+    result = run("catalog", "prices", "aws.csv", "--as-of", "2026-12-01", "--to", "mine")
+    assert result.stdout.endswith("mine/instances/aws.yaml: the comments below its first lines are not kept.\n")
+    assert target.read_text().startswith("# ours\nprovider: aws\n")
+
+
+def test_hostile_text_does_not_reach_the_terminal(run: Run, here: Path) -> None:
+    name = "a\x1b[31m\u202e.csv"
+    (here / name).write_text(AWS_HEAD + "us-east-1,p5\x1b[31m\u202e,60,8,h100\nus-east-1,new.large,1,1,zzz\n")
+    for more in ((), ("--skip-broken",), ("--skip-broken", "--json")):
+        result = run("catalog", "prices", name, *DAY, *more)
+        assert not {"\x1b", "\u202e"} & set(result.output) and r"\x1b" in result.output
+
+
+def test_help_names_the_columns(run: Run) -> None:
+    shown = run("catalog", "prices", "--help").stdout
+    for one in FORMATS:
+        assert ", ".join(one.required) in shown, one.title
+
+
+# From the web
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """Answers by the path alone."""
+
+    body = (AWS_HEAD + "us-east-1,p5.48xlarge,60,8,h100\n").encode()
+    asked: list[str] = []  # noqa: RUF012
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        path = self.path.split("?")[0]
+        moved = {
+            "/moved": "/aws.csv",
+            "/to-file": "file:///etc/passwd",
+            "/to-ftp": "ftp://127.0.0.1/a",
+            "/round": "/round",
+        }
+        if path in moved:
+            self.send_response(302)
+            self.send_header("Location", moved[path])
+            self.end_headers()
+            return
+        self.send_response(200 if path in ("/aws.csv", "/large", "/short", "/page") else 404)
+        body = b"<html>" if path == "/page" else self.body
+        self.send_header("Content-Length", str({"/large": 10**9, "/short": 10**6}.get(path, len(body))))
+        self.end_headers()
+        self.wfile.write(b"x" * 4096 if path == "/large" else body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    Server.asked.clear()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_list_from_the_web(run: Run, here: Path, address: str) -> None:
+    for path in ("/aws.csv?token=secret", "/moved"):
+        result = run("catalog", "prices", address + path, *DAY, "--to", "mine")
+        assert result.exit_code == 0, result.output
+        assert result.stdout.startswith(f"{address}{path.split('?')[0]}: AWS on demand, 1 line.")
+    text = (here / "mine" / "instances" / "aws.yaml").read_text()
+    assert f"source: 'price list {address}/aws.csv (on-demand); aws/" in text and "secret" not in text
+    assert run("check", "mine").exit_code == 0
+    assert Server.asked == ["/aws.csv?token=secret", "/moved", "/aws.csv"]
+
+
+def test_what_the_web_may_do_wrong(run: Run, here: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "MAX_BYTES", 2**20)
+    for url, told in (
+        (f"{address}/none?token=secret", f"{address}/none: cannot be fetched (404 Not Found)."),
+        (f"{address}/page", f"{address}/page: is a web page or XML, not CSV. Name the file itself."),
+        (f"{address}/short", "bytes)."),
+        (f"{address}/to-file", "is not allowed"),
+        (f"{address}/to-ftp", "cannot be fetched ("),
+        (f"{address}/round", "cannot be fetched ("),
+        ("http://127.0.0.1:1/a.csv", "http://127.0.0.1:1/a.csv: cannot be fetched (Connection refused)."),
+        (address.replace("//", "//me:secret@") + "/aws.csv", "has a user or a password before the host"),
+        ("http://", "http://: cannot be fetched (no host given)."),
+        ("http://a b\x1b/x", "cannot be fetched ("),
+        ("http://[::1/x", "cannot be fetched (Invalid IPv6 URL)."),
+    ):
+        result = run("catalog", "prices", url, *DAY, "--to", "mine")
+        assert result.exit_code == 1 and result.stdout == "" and result.stderr.count("\n") == 1, result.output
+        assert told in result.stderr and "secret" not in result.stderr and "\x1b" not in result.stderr, result.stderr
+    assert left_in(here) == []
+
+
+def test_more_than_a_list_may_have(run: Run, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "MAX_BYTES", 64)
+    for place in (f"{address}/aws.csv", f"{address}/large", str(LISTS / "aws_gpu_on_demand.csv")):
+        result = run("catalog", "prices", place, *DAY)
+        assert result.exit_code == 1 and "is larger than" in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_a_server_that_drips(run: Run, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "FETCH_SECONDS", -1)
+    result = run("catalog", "prices", f"{address}/aws.csv", *DAY)
+    assert result.exit_code == 1 and "not all of it came within" in result.stderr
+
+
+def test_nothing_is_fetched_unasked(run: Run, aws: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the network was touched")
+
+    monkeypatch.setattr("socket.socket.connect", refuse)
+    monkeypatch.setattr("socket.getaddrinfo", refuse)
+    assert run("catalog", "prices", "aws.csv", *DAY, "--to", "mine").exit_code == 0

@@ -1,0 +1,152 @@
+"""The SPEED section of `size`: its figures are those of the record, and it says what they rest on."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+from peaks import without_a_peak
+
+import sheetgen
+from sheetgen.catalog import Catalog
+
+R1 = ("size", "--model", "deepseek-r1", "--gpu", "h200", "--tensor-parallel-size", "8", "--users", "64")
+ANCHOR = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4"
+
+
+def speed(run: Any, *arguments: object) -> str:
+    """The section, up to the end."""
+    result = run(*arguments)
+    assert result.exit_code == 0 and result.stderr == ""
+    found: str = result.output[result.output.index("\nSPEED ") :].strip()
+    assert max(map(len, found.splitlines())) <= 120
+    return found
+
+
+def figures(text: str, label: str) -> list[float]:
+    """The figure of a line and both ends of its band, in seconds or a second."""
+    line = next(one for one in text.splitlines() if one.startswith(f"  {label}  "))
+    found = [float(one.replace(",", "")) for one in re.findall(r"[\d,]*\.?\d+", line.removeprefix(f"  {label}"))][:3]
+    return [one / 1000 for one in found] if " ms " in line else found
+
+
+def test_the_figures_are_those_of_the_record(run) -> None:  # type: ignore[no-untyped-def]
+    text, answer = speed(run, *R1), json.loads(run(*R1, "--json").output)
+    near = {"rel": 0.006}
+    for label, name in (
+        ("time per output token", "tpot_seconds"),
+        ("time to first token", "ttft_seconds"),
+        ("output tokens/s, the replica", "output_tokens_per_second"),
+    ):
+        ends = [answer[name], answer[f"{name}_low"], answer[f"{name}_high"]]
+        assert figures(text, label) == pytest.approx(ends, **near)
+        assert ends[1] < ends[0] < ends[2]
+    each = figures(text, "output tokens/s, each GPU")
+    assert each[0] == pytest.approx(answer["output_tokens_per_second_per_gpu"], **near)
+    assert each[2] == pytest.approx(answer["output_tokens_per_second_high"] / 8, **near)
+    user = [1 / answer[f"tpot_seconds{end}"] for end in ("", "_high", "_low")]
+    assert figures(text, "tokens/s of one user") == pytest.approx(user, **near)
+    assert re.search(rf"bound by +{answer['bound_by']}\n", text) and "requests running    " in text
+    assert re.search(r"requests running +64 of 64\n", text) and "indicative under load" in text
+    assert "372 runs of vLLM on Hopper GPUs, this one among them" in text and "docs/speed.md" in text
+    assert "Beyond" not in text and "fit" not in text
+
+
+def test_one_request_is_not_indicative(run) -> None:  # type: ignore[no-untyped-def]
+    assert "indicative" not in speed(run, "size", "--model", "8b")
+
+
+def test_who_waits(run) -> None:  # type: ignore[no-untyped-def]
+    answer = sheetgen.size(model="deepseek-r1", gpu="h200", tensor_parallel_size=8, users=1000)
+    text = speed(run, *R1[:-1], "1000")
+    assert f"{answer['queue']}.\n" in text and re.search(r"bound by +queue\n", text)
+    assert re.search(rf"requests running +{answer['running_requests']} of 1,000\n", text)
+    slow, fast = (speed(run, *R1, "--requests-per-second", rate) for rate in ("0.5", "1e3"))
+    assert re.search(r"most requests/s +[\d.]+ +0.50 arrive\n", slow) and "grows" not in slow
+    assert re.search(r"time to first token +no end +the queue grows\n", fast)
+    assert "The queue grows without bound: 1,000 requests a second arrive, " in fast
+
+
+def test_what_was_not_measured(run) -> None:  # type: ignore[no-untyped-def]
+    expected = {
+        ("--engine", "tgi"): "none of TGI on H100 SXM was measured",
+        ("--gpu", "l40s"): "none of vLLM on L40S was measured",
+        ("--pipeline-parallel-size", "2"): "Beyond what was measured: no run had pipeline stages.",
+        ("--prefix-cache-hit-fraction", "0.5"): "Beyond what was measured: no run had prefix-cache hits.",
+        ("--tensor-parallel-size", "8", "--data-parallel-size", "2", "--prefix-cache-hit-fraction", "1"): (
+            "no run had more than 8 GPUs or prefix-cache hits."
+        ),
+        ("--tensor-parallel-size", "16"): "Bands: wider, as of engines and GPUs without runs: none like this one was",
+        ("--draft-model", "llama-3.1-8b-speculator.eagle3"): "What a draft model gains and costs in time is not",
+        ("--gpu", "t4"): "Speed as if it ran: NVIDIA T4 does not run bf16 weights.",
+        ("--max-num-seqs", "1", "--users", "9"): "8 of 9 requests wait for their turn.",
+    }
+    for options, words in expected.items():
+        assert words in speed(run, "size", "--model", "8b", *options), options
+    assert "It does not fit: speed as on GPUs with enough memory." in speed(run, "size", "--model", "405b")
+    tight = ("size", "--model", "70b", "--tensor-parallel-size", "4", "--context", "16k", "--users", "28")
+    assert "Not all fit at full length: speed as they run at their average of 15,872 tokens" in speed(run, *tight)
+
+
+def test_what_a_measured_point_did(run) -> None:  # type: ignore[no-untyped-def]
+    text = speed(run, *R1, "--anchor", ANCHOR)
+    answer = json.loads(run(*R1, "--anchor", ANCHOR, "--json").output)
+    assert answer["speed_scope"] == "anchored" and answer["ttft_factor"] == 1
+    assert "Set right by one measured point: 64 requests of 1,024 + 1,024 tokens,\nTPOT 22.4 ms measured, " in text
+    assert f"TPOT x {answer['speed_factor']:.4g}, TTFT x 1." in text and "its band may be wider" in text
+    both = speed(run, *R1, "--anchor", ANCHOR + ",ttft_ms=310")
+    assert "its band may be wider" not in both and "docs/speed.md" in both
+    crowd = speed(run, *R1, "--anchor", ANCHOR.replace("=64", "=5000"))
+    assert re.search(r"Of that point's own requests [\d,]+ wait for their turn, by the prediction\.", crowd)
+    typed = speed(run, *R1, "--speed-factor", "1.25")
+    assert "Set right by the factors given: TPOT x 1.25, TTFT x 1." in typed
+
+
+def test_options_that_would_be_ignored(run) -> None:  # type: ignore[no-untyped-def]
+    result = run("size", "--from-log", "x.log", "--anchor", ANCHOR, "--requests-per-second", "3")
+    assert result.exit_code == 2 and "--requests-per-second, --anchor does not go with --from-log" in result.stderr
+
+
+def test_assumed_peaks_are_said(run, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    said = speed(run, "size", "--model", "8b", "--gpu", "t4", "--catalogs", without_a_peak(tmp_path))
+    assert "No peak of arithmetic of NVIDIA T4 is published: assumed from its bandwidth." in said
+    linked = speed(run, "size", "--model", "8b", "--gpu", "trainium1", "--tensor-parallel-size", "2")
+    assert "No rate of the links between GPUs of" in linked
+
+
+def test_every_gpu_and_engine_has_a_speed() -> None:
+    gpus = [gpu.id for gpu in Catalog().gpus()]
+    for engine in ("vllm", "sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp"):
+        frame = pandas.DataFrame({"model": "8b", "gpu": gpus, "engine": engine, "tensor_parallel_size": 2, "users": 5})
+        sized = sheetgen.size_frame(frame)
+        for name in ("tpot_seconds_low", "ttft_seconds_high", "output_tokens_per_second", "max_requests_per_second"):
+            assert (sized[name] > 0).all(), (engine, name)
+        assert sized["bound_by"].isin(["bandwidth", "KV reads", "compute", "communication", "queue"]).all()
+
+
+def test_the_readme_gives_the_figures_of_the_docs() -> None:
+    root = Path(__file__).parents[2]
+    docs, readme = ((root / name).read_text(encoding="utf-8") for name in ("docs/speed.md", "README.md"))
+    held_out = docs.split("## Whole configurations held out")[1].split("##")[0]
+    anchored = docs.split("(`--anchor`)")[1].split("##")[0]
+    rows = re.findall(r"\| (TPOT|TTFT|output tokens/s) \| ([\d.]+)", held_out)
+    medians = {figure: round(float(median)) for figure, median in rows}
+    said = f"{medians['TPOT']} % for the time per output token, {medians['TTFT']} % for the time to the first, "
+    assert f"{said}{medians['output tokens/s']} % for tokens a second" in readme
+    runs, configurations = re.findall(r"fitted on ([\d,]+) measured runs of (\d+) configurations", docs)[0]
+    assert f"{runs} public runs ({configurations} configurations)" in readme
+    point = re.findall(r"TPOT \| ([\d.]+)", anchored)[0]
+    assert f"to {round(float(point))} %" in readme
+
+
+def test_constants_of_an_engine(run) -> None:  # type: ignore[no-untyped-def]
+    text = run("show", "vllm").output
+    assert "\nspeed:\n  file: catalogs/speed.yaml\n" in text and not re.search(r"\de-\d", text)
+    found = json.loads(run("show", "nim", "--json").output)["speed"]
+    assert found["as"].startswith("vllm: ") and found["Hopper"]["n_rows"] == 372
+    assert 0 < found["Hopper"]["weight_bandwidth_efficiency"] <= 1 and "source" in found["other GPUs"]
+    assert list(json.loads(run("show", "llama.cpp", "--json").output)["speed"]) == ["file", "other GPUs"]

@@ -1,0 +1,72 @@
+"""What a user and a million tokens cost."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sheetgen import cost
+
+SECONDS, MILLION = cost.SECONDS_IN_AN_HOUR, cost.TOKENS_IN_A_MILLION
+LOADS = {
+    "usd": st.floats(10, 1e6), "speed": st.floats(1, 1e5), "prefill": st.floats(0, 1),
+    "tokens": st.tuples(st.integers(1, 130_000), st.integers(1, 8_000)), "utilization": st.floats(0.01, 0.5),
+    "hours": st.floats(1, 744),
+}  # fmt: skip
+
+
+def millions(speed: float, utilization: float, hours: float, prompt: int, answer: int) -> tuple[float, float]:
+    written = cost.million_output_tokens_per_month(speed, utilization, hours, SECONDS, MILLION)
+    return cost.million_input_tokens_per_month(written, prompt, answer), written
+
+
+def test_by_hand() -> None:
+    """$730 a month is $1 an hour; 1,000 tokens a second at half the hours are 1.8 million an hour, 1,314 a month."""
+    read, written = millions(1000, 0.5, 730, 3072, 1024)
+    assert written == pytest.approx(1314) and read == pytest.approx(3 * 1314)
+    assert cost.usd_per_million_output_tokens(730, 0.25, written) == pytest.approx(0.75 / 1.8)
+    assert cost.usd_per_million_input_tokens(730, 0.25, read) == pytest.approx(0.25 / 5.4)
+    assert cost.usd_per_million_tokens(730, read, written) == pytest.approx(1 / 7.2)
+    assert cost.usd_per_user_per_month(730, 200) == 3.65
+
+
+@given(**LOADS)
+def test_prompts_and_answers_add_up_to_the_bill(
+    usd: float, speed: float, prefill: float, tokens: tuple[int, int], utilization: float, hours: float
+) -> None:
+    read, written = millions(speed, utilization, hours, *tokens)
+    prompts = cost.usd_per_million_input_tokens(usd, prefill, read) * read
+    answers = cost.usd_per_million_output_tokens(usd, prefill, written) * written
+    assert prompts + answers == pytest.approx(usd)
+    assert cost.usd_per_million_tokens(usd, read, written) * (read + written) == pytest.approx(usd)
+
+
+@given(**LOADS)
+def test_twice_as_busy_is_half_the_price(
+    usd: float, speed: float, prefill: float, tokens: tuple[int, int], utilization: float, hours: float
+) -> None:
+    (read, written), (read_2, written_2) = (millions(speed, u, hours, *tokens) for u in (utilization, 2 * utilization))
+    for rate, once, twice in (
+        (cost.usd_per_million_input_tokens, (usd, prefill, read), (usd, prefill, read_2)),
+        (cost.usd_per_million_output_tokens, (usd, prefill, written), (usd, prefill, written_2)),
+        (cost.usd_per_million_tokens, (usd, read, written), (usd, read_2, written_2)),
+    ):
+        assert rate(*twice) == pytest.approx(rate(*once) / 2)
+
+
+def test_what_is_not_known_is_none() -> None:
+    none = math.nan
+    for value in (
+        cost.usd_per_user_per_month(none, 3), cost.usd_per_user_per_month(5.0, 0),
+        cost.usd_per_million_tokens(730, none, 1.0), cost.usd_per_million_output_tokens(730, none, 1.0),
+        cost.usd_per_million_output_tokens(730, 0.5, 0.0), cost.usd_per_million_input_tokens(none, 0.5, 1.0),
+        cost.million_output_tokens_per_month(none, 0.5, 730, SECONDS, MILLION),
+        cost.million_input_tokens_per_month(3.0, 1024, 0),
+    ):  # fmt: skip
+        assert math.isnan(value)
+    read, written = millions(100, 0.7, 730, 0, 1024)  # no prompt: nothing to sell, and answers carry it all
+    assert math.isnan(cost.usd_per_million_input_tokens(730, 0.0, read))
+    assert cost.usd_per_million_output_tokens(730, 0.0, written) == pytest.approx(730 / written)

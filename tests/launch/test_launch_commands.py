@@ -1,0 +1,226 @@
+"""The printed commands: parsed back with shlex, compared with the point, and sized again from their own words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from points import ENGINES, POINTS, flags_of, model_named, read_back, speculation, words, written
+
+import sheetgen
+
+CASES = [(name, engine) for name in POINTS for engine in ENGINES]
+REFUSED = {  # what the engine cannot be told, and why
+    ("r1-dp", "lmdeploy"): "no expert parallelism",
+    ("8b-pp-dp", "lmdeploy"): "no pipeline stages",
+    ("70b-fp8", "lmdeploy"): "keeps no KV cache in fp8",
+}
+IDS = {
+    "8b": "meta-llama/Llama-3.1-8B-Instruct",
+    "70b-fp8": "nvidia/Llama-3.1-70B-Instruct-FP8",
+    "gpt-oss": "openai/gpt-oss-120b",
+    "r1": "deepseek-ai/DeepSeek-R1",
+    "qwen3-235b": "Qwen/Qwen3-235B-A22B",
+}
+
+
+@pytest.mark.parametrize(("name", "engine"), CASES)
+def test_a_command_says_what_was_sized_and_holds(name: str, engine: str) -> None:
+    flags, _ = written((engine,), **POINTS[name])
+    one = flags[engine]
+    if (name, engine) in REFUSED:
+        assert one.written is None and REFUSED[name, engine] in one.checked.verdict
+        assert one.checked.verdict.startswith("does not run: ") and not one.checked.fits
+        return
+    printed = one.checked.printed
+    assert printed is not None and printed.holds, one.checked.verdict
+    assert printed.answer["max_num_seqs"] <= printed.known["sequences_in_pool"]
+    said = read_back(engine, one)
+    ranks = printed.answer["data_parallel_size"]
+    if engine == "sglang" and "--enable-dp-attention" in words(one):
+        assert int(said["tensor_parallel_size"]) == ranks and int(said["max_num_seqs"]) % ranks == 0
+        said["tensor_parallel_size"] = int(said["tensor_parallel_size"]) // ranks
+        said["max_num_seqs"] = int(said["max_num_seqs"]) // ranks
+    if engine == "tensorrt-llm" and said.pop("data_parallel_size", None) is True:
+        assert int(said["tensor_parallel_size"]) == ranks
+        said |= {"tensor_parallel_size": 1, "data_parallel_size": ranks}
+    if engine in ("tensorrt-llm", "lmdeploy"):  # so many servers of their own, or ranks that were read above
+        said.setdefault("data_parallel_size", ranks)
+    for key, value in said.items():
+        expected = printed.answer[key]
+        if key == "kv_cache_dtype":
+            assert value == expected or {value, expected} == {"bf16", "fp16"}
+        elif key != "engine":
+            assert float(value) == pytest.approx(expected, abs=1e-4), key
+    asked = {k: v for k, v in POINTS[name].items() if k not in ("block_size",)}
+    again = sheetgen.size(**{**asked, **said, "expert_parallel_size": 1})
+    assert again["kv_pool_bytes_per_gpu"] == printed.answer["kv_pool_bytes_per_gpu"]
+    assert again["kv_tokens"] == printed.answer["kv_tokens"]
+    if one.checked.fits:
+        assert again["fits"] is True, again["verdict"]
+
+
+@pytest.mark.parametrize(("name", "engine"), [(n, e) for n, e in CASES if n in IDS and (n, e) not in REFUSED])
+def test_the_checkpoint_of_the_precision_is_named(name: str, engine: str) -> None:
+    flags, _ = written((engine,), **POINTS[name])
+    assert model_named(engine, flags[engine]).removeprefix("hf://") == IDS[name]
+
+
+def test_vllm_word_for_word() -> None:
+    flags, _ = written(("vllm",), **POINTS["70b"])
+    one = flags["vllm"]
+    assert one.written is not None
+    assert one.text(one.written) == (
+        "vllm serve meta-llama/Llama-3.1-70B-Instruct \\\n"
+        "  --tensor-parallel-size 4 \\\n"
+        "  --max-model-len 16384 \\\n"
+        "  --max-num-seqs 20 \\\n"
+        "  --max-num-batched-tokens 8192 \\\n"
+        "  --gpu-memory-utilization 0.9 \\\n"
+        "  --kv-cache-dtype auto \\\n"
+        "  --enable-prefix-caching"
+    )
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_trtllm_build_has_the_same_limits(name: str) -> None:
+    flags, _ = written(("tensorrt-llm",), **POINTS[name])
+    one = flags["tensorrt-llm"]
+    assert one.written is not None and one.checked.printed is not None
+    answer = one.checked.printed.answer
+    build = one.written.other.get("trtllm-build")
+    if name in ("gpt-oss", "r1-dp"):
+        assert build is None and any("no trtllm-build" in note for note in one.notes)
+        return
+    assert build is not None
+    said = build.settings
+    assert said["--max_batch_size"] == answer["max_num_seqs"] and said["--max_seq_len"] == answer["max_model_len"]
+    assert said["--max_num_tokens"] == answer["max_num_batched_tokens"] and said["--kv_cache_type"] == "paged"
+    assert ("--use_fp8_context_fmha" in said) == (name == "70b-fp8")
+    if "--use_fp8_context_fmha" in said:
+        assert said["--use_paged_context_fmha"] == "enable"
+
+
+def test_a_cache_in_fp8_without_weights_in_fp8_has_no_fp8_attention_in_a_compiled_engine() -> None:
+    flags, _ = written(("tensorrt-llm",), **{**POINTS["8b"], "kv_cache_dtype": "fp8"})
+    written_ = flags["tensorrt-llm"].written
+    assert written_ is not None
+    build = written_.other["trtllm-build"]
+    assert not {"--use_fp8_context_fmha", "--use_paged_context_fmha"} & set(build.settings)
+    assert "--kv_cache_dtype fp8" in build.notes[0] and "reuses no blocks" in build.notes[-1]
+
+
+def test_long_prompts_are_chunked_where_the_engine_would_refuse_them() -> None:
+    for context, chunked in (("8k", False), ("16k", True)):
+        flags, _ = written(("tensorrt-llm",), model="8b", gpu="h100", context_tokens=context)
+        one = flags["tensorrt-llm"].written
+        assert one is not None and one.settings["enable_chunked_prefill"] is chunked
+
+
+def test_prefix_caching_off_in_each_engines_words() -> None:
+    flags, _ = written(**{**POINTS["8b"], "enable_prefix_caching": 0})
+    said = {engine: words(one) for engine, one in flags.items()}
+    assert "--no-enable-prefix-caching" in said["vllm"] and "--disable-radix-cache" in said["sglang"]
+    assert "--enable-prefix-caching" not in said["lmdeploy"]
+    assert "--no-enable-prefix-caching" in " ".join(said["nim"])
+    trt = flags["tensorrt-llm"].written
+    assert trt is not None and trt.settings["kv_cache_config.enable_block_reuse"] is False
+
+
+def test_the_kv_manager_is_turned_off_only_where_it_would_do_something() -> None:
+    for model, expected in (("gemma-3-12b", True), ("8b", False)):
+        flags, _ = written(("vllm",), model=model, gpu="h100", hybrid_kv_manager=0)
+        assert ("--disable-hybrid-kv-cache-manager" in words(flags["vllm"])) is expected
+
+
+@pytest.mark.parametrize(
+    ("dtype", "engine", "expected"),
+    [
+        ("fp8", "vllm", {"--kv-cache-dtype": "fp8"}),
+        ("fp8_e5m2", "vllm", {"--kv-cache-dtype": "fp8_e5m2"}),
+        ("fp8", "sglang", {"--kv-cache-dtype": "fp8_e4m3"}),
+        ("fp8_e5m2", "sglang", {"--kv-cache-dtype": "fp8_e5m2"}),
+        ("int8", "lmdeploy", {"--quant-policy": "8"}),
+        ("int4", "lmdeploy", {"--quant-policy": "4"}),
+        ("bf16", "lmdeploy", {"--quant-policy": "0"}),
+        ("auto", "sglang", {"--kv-cache-dtype": "auto"}),
+    ],
+)
+def test_precision_of_the_cache(dtype: str, engine: str, expected: dict[str, str]) -> None:
+    flags, _ = written((engine,), **{**POINTS["8b"], "kv_cache_dtype": dtype})
+    assert expected.items() <= flags_of(words(flags[engine])).items()
+    assert flags[engine].checked.fits
+
+
+def test_eight_bit_integers_came_to_vllm_later() -> None:
+    point = {**POINTS["8b"], "kv_cache_dtype": "int8"}
+    assert written(("vllm",), **point)[0]["vllm"].checked.verdict.startswith(
+        "does not run: vLLM 0.19.0 keeps no KV cache in int8; 0.20.0 and later do"
+    )
+    later = written(("vllm",), **point, engine_version="0.24.0")[0]["vllm"]
+    assert flags_of(words(later))["--kv-cache-dtype"] == "int8_per_token_head" and later.checked.fits
+
+
+def test_sparse_attention_asks_for_its_sixteen_bits() -> None:
+    flags, _ = written(("vllm",), model="deepseek-v3.2", gpu="b200", tensor_parallel_size=8)
+    assert flags_of(words(flags["vllm"]))["--kv-cache-dtype"] == "bfloat16"
+
+
+def test_a_draft_in_each_engines_words() -> None:
+    flags, _ = written(**POINTS["8b"], draft_model="eagle3-llama-3.1-8b")
+    draft = "RedHatAI/Llama-3.1-8B-Instruct-speculator.eagle3"
+    assert speculation(flags["vllm"]) == {"method": "eagle3", "model": draft, "num_speculative_tokens": 3}
+    said = flags_of(words(flags["sglang"]))
+    assert said["--speculative-algorithm"] == "EAGLE3" and said["--speculative-draft-model-path"] == draft
+    assert int(said["--speculative-num-draft-tokens"]) == int(said["--speculative-num-steps"]) + 1
+    trt = flags["tensorrt-llm"].written
+    assert trt is not None and trt.settings["speculative_config.speculative_model_dir"] == draft
+    assert draft in " ".join(words(flags["nim"]))
+    assert flags["lmdeploy"].checked.verdict == "does not run: LMDeploy takes no draft model."
+    whole = written(("vllm", "sglang"), model="70b", gpu="h200", tensor_parallel_size=4, draft_model="8b")[0]
+    assert speculation(whole["vllm"])["method"] == "draft_model"
+    assert flags_of(words(whole["sglang"]))["--speculative-algorithm"] == "STANDALONE"
+
+
+def test_a_draft_without_an_id_is_to_be_named() -> None:
+    flags, _ = written(("vllm",), model="70b", gpu="h200", tensor_parallel_size=4, draft_model="eagle3-llama-3.x-70b")
+    assert speculation(flags["vllm"])["model"] == "CHECKPOINT-OF-EAGLE3-LLAMA-3.X-70B"
+    assert any("has no id here" in note for note in flags["vllm"].notes)
+
+
+def test_data_parallel_ranks() -> None:
+    flags, _ = written(**POINTS["r1-dp"])
+    vllm, sglang = flags_of(words(flags["vllm"])), flags_of(words(flags["sglang"]))
+    assert vllm["--data-parallel-size"] == "8" and "--enable-expert-parallel" in vllm and vllm["--max-num-seqs"] == "8"
+    assert sglang["--tp-size"] == sglang["--dp-size"] == sglang["--ep-size"] == "8"
+    assert sglang["--max-running-requests"] == "64"  # of all ranks
+    dense, _ = written(**{**POINTS["8b"], "data_parallel_size": 2})
+    assert "--enable-expert-parallel" not in words(dense["vllm"])
+    assert "--enable-dp-attention" not in words(dense["sglang"])
+    for engine in ("tensorrt-llm", "lmdeploy"):
+        assert any(note.startswith("start it 2 times") for note in dense[engine].notes)
+    mixed, _ = written(("tensorrt-llm",), **{**POINTS["r1-dp"], "tensor_parallel_size": 2})
+    assert "ranks of one GPU each alone" in mixed["tensorrt-llm"].checked.verdict
+
+
+def test_nim_mounts_a_folder_and_passes_secrets_by_name(tmp_path: Any) -> None:
+    flags, _ = written(("nim",), **POINTS["8b"])
+    said = words(flags["nim"])
+    assert said[:3] == ["docker", "run", "--rm"] and said[-1].endswith(":2.0.3")
+    assert [said[i + 1] for i, w in enumerate(said) if w == "-e" and "=" not in said[i + 1]] == [
+        "NGC_API_KEY",
+        "HF_TOKEN",
+    ]
+    env = flags["nim"].written
+    assert env is not None and env.env["NIM_MAX_MODEL_LEN"] == "8192" and env.env["NIM_KVCACHE_PERCENT"] == "0.9"
+
+
+def test_words_of_another_engine_are_not_taken_over() -> None:
+    point = {**POINTS["8b"], "engine": "vllm", "engine_version": "0.19.1", "gpu_memory_utilization": 0.7}
+    flags, _ = written(**point)
+    assert flags_of(words(flags["vllm"]))["--gpu-memory-utilization"] == "0.7"
+    assert flags["vllm"].name == "vLLM 0.19.1"
+    assert flags_of(words(flags["sglang"]))["--mem-fraction-static"] == "0.834"
+    assert "gpu_memory_utilization 0.7 was typed for vllm; here it is 0.834" in flags["sglang"].notes
+    everywhere, _ = written(**{k: v for k, v in point.items() if not k.startswith("engine")})
+    assert flags_of(words(everywhere["sglang"]))["--mem-fraction-static"] == "0.7"

@@ -1,0 +1,130 @@
+"""stacks.yaml: its schema, its rules on real points, and the line that names facts with numbers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from points import POINTS, catalog, launchers, written
+
+from sheetgen.catalog import Catalog, default_folder
+from sheetgen.catalog.stacks import FACTS, TEXT_FACTS, stacks
+from sheetgen.errors import CatalogError
+from sheetgen.launch.facts import facts_of, shown_facts
+from sheetgen.launch.record import advice_record
+
+TEXT = (default_folder() / "stacks.yaml").read_text(encoding="utf-8")
+
+
+def test_every_rule_and_launcher_has_its_source_and_names_engines_that_are_sized() -> None:
+    file, known = stacks(catalog()), set(catalog().ids("engines"))
+    assert file.checked_on == "2026-11-21"
+    for one in file.launchers:
+        assert one.engine in known and one.flags_source and one.kv_cache_source and one.weight_source
+    for rule in file.rules:
+        assert rule.sources and len(rule.reason) > 20 and set(rule.suits) <= known
+    for setting in file.settings:
+        assert setting.engine in known
+
+
+def test_facts_are_those_that_rules_may_name() -> None:
+    flags, _ = written(("vllm",), **POINTS["8b"])
+    facts = facts_of(flags["vllm"].checked.asked)
+    assert tuple(sorted(facts)) == tuple(sorted(FACTS)) and set(shown_facts(facts)) == set(FACTS)
+    assert {name for name, value in facts.items() if isinstance(value, str)} == set(TEXT_FACTS)
+
+
+@pytest.mark.parametrize(
+    ("point", "rule", "engines", "numbers"),
+    [
+        ({"model": "8b", "gpu": "mi300x"}, "other-vendor", ("vllm", "sglang"), ("MI300X",)),
+        (
+            {"model": "8b", "gpu": "rtx-4090", "kv_cache_dtype": "int8"},
+            "kv-eight-bit-integers", ("lmdeploy",), ("int8",),
+        ),
+        (
+            {"model": "8b", "gpu": "h100", "context_tokens": "16k", "prefix_cache_hit_fraction": 0.4},
+            "shared-prefix", ("sglang", "vllm"), ("40%", "6,144", "15,360"),
+        ),
+        ({**POINTS["gpt-oss"]}, "windows", ("vllm", "tensorrt-llm", "nim"), ("18 of 36", "128 tokens", "32,768")),
+        (
+            {"model": "qwen3-next-80b-a3b", "gpu": "h200", "tensor_parallel_size": 2},
+            "recurrent-states", ("vllm",), ("36 of 48",),
+        ),
+        ({**POINTS["r1"]}, "latent-copied", ("sglang", "vllm", "tensorrt-llm"), ("61 layers", "TP 8")),
+        ({**POINTS["r1-dp"]}, "latent-shared-out", ("sglang", "vllm", "tensorrt-llm"), ("8 data-parallel", "70,272")),
+        ({"model": "8b", "gpu": "rtx-4090"}, "small-gpu", ("lmdeploy",), ("RTX 4090", "131,072")),
+        ({**POINTS["70b-fp8"]}, "one-shape-for-long", ("tensorrt-llm",), ("80 layers", "2,100")),
+        ({**POINTS["8b"]}, "nothing-special", ("vllm",), ("32 layers", "131,072")),
+        ({"model": "405b", "gpu": "t4"}, None, (None,), ("no stack",)),
+    ],
+)  # fmt: skip
+def test_the_line(
+    point: dict[str, Any], rule: str | None, engines: tuple[str | None, ...], numbers: tuple[str, ...]
+) -> None:
+    flags, advice = written(**point)
+    assert (advice.rule.id if advice.rule else None) == rule and advice.engine in engines
+    assert all(number in advice.line for number in numbers), advice.line
+    assert "\n" not in advice.line and "{" not in advice.line
+    if advice.engine:
+        assert flags[advice.engine].checked.printed is not None  # never one that would not start
+        held = int(flags[advice.engine].checked.printed.known["sequences_in_pool"])  # type: ignore[union-attr]
+        assert f"its pool holds {held * point.get('data_parallel_size', 1):,} request" in advice.line
+        found = advice_record(advice)
+        assert found["engine"] == advice.engine and found["sources"] and found["sequences_held"][advice.engine] > 0
+
+
+def test_rooms_that_are_about_equal_leave_the_rules_order() -> None:
+    flags, advice = written(**POINTS["70b"])
+    held = {e: f.checked.printed.known["sequences_in_pool"] for e, f in flags.items() if f.checked.printed}
+    assert max(held.values()) != held["vllm"] and held["vllm"] >= 0.95 * max(held.values())
+    assert advice.engine == "vllm"
+
+
+def test_windows_are_no_pattern_where_they_are_kept() -> None:
+    _, advice = written(**POINTS["gpt-oss"], hybrid_kv_manager=0)
+    assert advice.rule is not None and advice.rule.id != "windows"
+
+
+def overlay(folder: Path, text: str) -> Catalog:
+    (folder / "stacks.yaml").write_text(text, encoding="utf-8")
+    return Catalog(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("fact: vendor, is_not", "fact: vendr, is_not", "is not a fact of a point. Did you mean vendor?"),
+        ("{gpu} is no NVIDIA", "{gpu.__class__} is no NVIDIA", "which is not a fact"),
+        ("{gpu} is no NVIDIA", "{gpu!r} is no NVIDIA", "which is not a fact"),
+        ("{gpu} is no NVIDIA", "{gpu is no NVIDIA", "brace"),
+        ("suits: [vllm, sglang]\n    says: '{gpu} is", "suits: [vlm, sglang]\n    says: '{gpu} is", "no launcher here"),
+        ("{fact: vendor, is_not: nvidia}", "{fact: vendor, at_least: 1}", "vendor needs is_not or is_one_of"),
+        ("{fact: is_moe, at_most: 0}", "{fact: is_moe, is_not: x}", "is_moe needs at_least or at_most"),
+        ("--tensor-parallel-size", "'--tp; reboot'", "is no flag or word of one"),
+        ("{name: max_seq_len,", "{name: max_batch_size,", "max_batch_size is given twice"),
+        ("fp8: fp8, fp8_e5m2", "fp9: fp8, fp8_e5m2", "is not one of bf16"),
+        ("    when: []\n    suits", "    when: [{fact: is_moe, at_least: 1}]\n    suits", "the last rule must hold"),
+        ("speculative_tokens: 3", "speculative_token: 3", "Did you mean speculative_tokens?"),
+    ],
+)  # fmt: skip
+def test_a_broken_file_is_told_with_its_line(old: str, new: str, problem: str, tmp_path: Path) -> None:
+    assert old in TEXT
+    broken = overlay(tmp_path, TEXT.replace(old, new, 1))
+    with pytest.raises(CatalogError) as raised:
+        stacks(broken)
+    assert any(problem in line and "stacks.yaml:" in line for line in raised.value.problems), raised.value.problems
+    assert any(problem in line for line in broken.problems())
+
+
+def test_check_reads_it(tmp_path: Path) -> None:
+    shutil.copy(default_folder() / "stacks.yaml", tmp_path)
+    assert Catalog(tmp_path).problems() == []
+
+
+def test_an_engine_without_a_launcher() -> None:
+    with pytest.raises(CatalogError, match=r"flags are kept for vllm, .*, not for 'tgi'"):
+        stacks(catalog()).launcher("tgi")
+    assert set(launchers()) == {"vllm", "sglang", "tensorrt-llm", "nim", "lmdeploy"}

@@ -1,0 +1,59 @@
+"""Weights in host memory: an indication with its link, its bytes and its seconds, and never a price."""
+
+from __future__ import annotations
+
+from asked import THREE, catalog, every, load, of_load
+
+from sheetgen.catalog.levers import lever_file
+
+KNOWN_APART = ("nvidia-gb200-192gb", "nvidia-gb300-288gb", "nvidia-gb10-dgx-spark-128gb")
+
+
+def found() -> list:  # type: ignore[type-arg]
+    return [one for levers in every(THREE, tpot_ms="off") for one in levers if one.offload]
+
+
+def test_it_has_no_price_and_is_among_no_savings() -> None:
+    assert len(found()) > 3
+    for one in found():
+        assert one.after is None and not one.priced and one.saved_usd is None and not one.why_not
+        assert "not priced" in one.note and one.family == "offload"
+
+
+def test_seconds_are_bytes_over_the_link_that_is_named() -> None:
+    file = lever_file(catalog())
+    for one in found():
+        offload = one.offload
+        link = next(known for known in file.host_links if known.name == offload.link)
+        assert offload.link_bytes_per_second == link.bytes_per_second
+        assert offload.bytes_per_gpu > 0
+        assert offload.seconds_per_token == offload.bytes_per_gpu / link.bytes_per_second
+        assert offload.nvme_seconds_per_token == offload.bytes_per_gpu / file.nvme_bytes_per_second
+        assert offload.parked_kv_seconds == offload.parked_kv_bytes_per_gpu / link.bytes_per_second
+        assert offload.n_gpus < one.before.n_gpus
+        assert link.name in one.note and f"{link.bytes_per_second / 1e9:.1f} GB/s" in one.note
+
+
+def test_bytes_are_what_half_the_gpus_lack() -> None:
+    options = {"gpus": "h100", "instances": "aws/p5.48xlarge", "tpot_ms": "off"}
+    solved, lever = load("70b", "4k", 2, **options), of_load("70b", "4k", 2, **options)["host-memory"]
+    (choice,) = solved.choices
+    assert choice.slot is not None and (choice.n_replicas, choice.pipeline_parallel_size) == (1, 1)
+    size = solved.tensor_parallel_size(choice.slot)
+    half = next(i for i, p in enumerate(solved.profiles) if p.tensor_parallel_size == size // 2)
+    short = 2 * solved.sequences["charge_bytes"][0, half] - solved.pools["kv_budget_bytes_per_gpu"][0, half]
+    assert lever.offload is not None and lever.offload.bytes_per_gpu == short
+    assert lever.offload.n_gpus == size // 2
+
+
+def test_one_gpu_and_an_unknown_link_have_none() -> None:
+    assert of_load("8b", "4k", 1, gpus="h100")["host-memory"].why_not == "one GPU is the least"
+    rack = of_load("70b", "4k", 64, gpus="gb200", providers="all", tpot_ms="off")["host-memory"]
+    assert "not known here" in rack.why_not
+
+
+def test_every_link_names_gpus_of_the_catalog_and_no_nvidia_gpu_is_forgotten() -> None:
+    ids = {gpu.id for gpu in catalog().gpus()}
+    linked = {gpu for link in lever_file(catalog()).host_links for gpu in link.gpus}
+    assert linked <= ids
+    assert {i for i in ids if i.startswith("nvidia-")} - linked == set(KNOWN_APART)

@@ -1,0 +1,134 @@
+"""Levers in the JSON, in `recommend`, in the workbook, and the faults of levers.yaml."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from asked import AS_OF, THREE, answered, catalog, every, load, of_load
+from click.testing import CliRunner
+from recalculation import cells, edit, poison, recalculate_with_formualizer
+
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.levers import lever_file
+from sheetgen.cli import main
+from sheetgen.errors import CatalogError
+from sheetgen.levers import levers_of_sheet
+from sheetgen.recommend import solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.book import build_book
+from sheetgen.sheet.build_page import build_page
+from sheetgen.writers.json import document
+from sheetgen.writers.xlsx import write_xlsx
+
+SMALL = {
+    "models": "8b,70b", "workloads": "chat,rag", "tiers": "1,32", "as_of": AS_OF,
+    "instances": "aws/g6.xlarge,aws/g6e.xlarge,aws/p5.48xlarge,gcp/a2-ultragpu-8g",
+}  # fmt: skip
+
+
+def test_every_cell_of_the_json_has_its_levers_in_order() -> None:
+    answer = document(answered(THREE), (), every(THREE))
+    for cell in answer["cells"]:
+        saved = [one["saved_usd"] for one in cell["levers"]]
+        assert len(saved) >= 4 and saved == sorted(saved, reverse=True)
+        for one in cell["levers"]:
+            assert one["saved_usd"] == pytest.approx(cell["monthly_usd"] - one["monthly_usd"], abs=1e-6)
+            assert one["saved_fraction"] == pytest.approx(one["saved_usd"] / cell["monthly_usd"])
+            assert one["n_gpus"] >= 1 and one["note"] and one["words"]
+        assert "host-memory" not in {one["lever"] for one in cell["levers"]}
+        if cell["host_memory"]:
+            assert isinstance(cell["host_memory"]["bytes_per_gpu"], int)
+            assert cell["host_memory"]["seconds_per_token"] > 0
+    json.dumps(answer, allow_nan=False)
+
+
+def test_a_load_that_nothing_holds_has_levers_without_savings() -> None:
+    solved = load("70b", "4k", 1, instances="aws/g6.12xlarge")
+    (cell,) = document(solved, (), levers_of_sheet(solved, catalog()))["cells"]
+    assert cell["monthly_usd"] is None and cell["levers"]
+    assert all(one["saved_usd"] is None and one["monthly_usd"] > 0 for one in cell["levers"])
+
+
+def test_recommend_prints_the_three_best_and_another_model_apart() -> None:
+    arguments = ["recommend", "--model", "70b", "--context", "16k", "--users", "32", "--as-of", AS_OF]
+    text = CliRunner().invoke(main, arguments).output
+    block = text.split("WHAT ONE CHANGE BUYS\n")[1].split("\n\n")[0].splitlines()
+    assert len(block) == 4 and block[3].startswith("  another model, quality not compared: ")
+    answer = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).output)
+    most = next(one for one in answer["levers"] if one["lever"] != "leaner-model")
+    assert most["words"] in block[0] and f"saves ${most['saved_usd']:,.0f} (" in block[0]
+    assert f"{most['n_instances']:,}x {most['instance']}" in block[0]
+    assert all(of_load("70b")[one["lever"]].saved_usd == one["saved_usd"] for one in answer["levers"])
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    solved = solve(ask(catalog(), SMALL))
+    levers = levers_of_sheet(solved, catalog())
+    path = tmp_path_factory.mktemp("levers") / "small.xlsx"
+    path.write_bytes(write_xlsx(build_book(solved, build_page(solved, catalog(), levers), levers)))
+    return path
+
+
+def sheet_of(path: Path) -> dict[str, object]:
+    return {c.cell: c.value for c in cells(path) if c.sheet == "Levers"}
+
+
+def column(values: dict[str, object], head: str) -> str:
+    return next(cell[:-1] for cell, value in values.items() if value == head and cell[-1] == "4" and len(cell) == 2)
+
+
+def test_the_workbook_has_every_lever_as_values(book: Path) -> None:
+    values = sheet_of(book)
+    levers = [one for load_ in levers_of_sheet(solve(ask(catalog(), SMALL)), catalog()) for one in load_]
+    words, saves, costs = (
+        column(values, h) for h in ("Lever", "Saves, $ per month", "What it costs, or why it does not apply")
+    )
+    for i, one in enumerate(levers):
+        assert values[f"{words}{5 + i}"] == one.words
+        assert values[f"{saves}{5 + i}"] == ("-" if one.saved_usd is None else pytest.approx(one.saved_usd, abs=1e-9))
+        assert (one.why_not or one.note) in str(values[f"{costs}{5 + i}"])
+    formulas = [
+        c for c in cells(book) if c.sheet == "Levers" and c.formula and c.cell.startswith((words, saves, costs))
+    ]
+    assert not formulas and "do not follow edits" in str(values["A2"])
+
+
+def test_a_workbook_as_built_says_so_and_an_edit_is_seen(book: Path, tmp_path: Path) -> None:
+    values = sheet_of(book)
+    now = column(values, "This load now")
+    rows = [int(cell.removeprefix(now)) for cell in values if cell.startswith(now) and cell != f"{now}4"]
+    assert values["B3"] == "as built" and {values[f"{now}{row}"] for row in rows} == {"as built"}
+
+    def after(**changes: object) -> dict[str, object]:
+        edited, poisoned, out = tmp_path / "edited.xlsx", tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"
+        edit(book, edited, changes)
+        poison(edited, poisoned)
+        return sheet_of(recalculate_with_formualizer(poisoned, out))
+
+    same = after(in_context_rag=16384)
+    assert same["B3"] == "as built" and {same[f"{now}{row}"] for row in rows} == {"as built"}
+    changed = after(in_context_rag=131072)
+    assert changed["B3"] == "inputs changed"
+    states = {(str(values[f"B{row}"]).split(",")[0], changed[f"{now}{row}"]) for row in rows}
+    assert ("Chat", "inputs changed") not in states and ("RAG", "inputs changed") in states
+    assert after(in_tight_below=0.2)["B3"] == "inputs changed"
+
+
+@pytest.mark.parametrize(
+    "old,new,words",
+    [
+        ("  - id: fp8-weights\n", "  - id: fp9-weights\n", "fp8-kv-cache"),
+        ("  - id: fp8-weights\n", "  - id: fp8-kv-cache\n", "given twice"),
+        ("nvidia-v100-sxm2-32gb]", "nvidia-t4-16gb]", "given twice"),
+        ("nvme_bytes_per_second: 7000000000", "nvme_bytes_per_second: 0", "greater than 0"),
+    ],
+)
+def test_a_wrong_file_is_told(tmp_path: Path, old: str, new: str, words: str) -> None:
+    text = (catalog().folders[0].path / "levers.yaml").read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (tmp_path / "levers.yaml").write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(CatalogError, match=words):
+        lever_file(Catalog(tmp_path))

@@ -1,0 +1,68 @@
+"""Money in words, per model at the headline load."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from solved_pages import catalog
+
+from sheetgen.recommend import Solution, money, solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.money import MoneyFacts, money_facts
+from sheetgen.sheet.wording import NONE
+
+P5 = {"models": "70b", "workloads": "rag", "tiers": "32", "instances": "aws/p5.48xlarge", "as_of": "2026-11-20"}
+
+
+def solved(**options: Any) -> Solution:
+    return solve(ask(catalog(), {**P5, **options}))
+
+
+def facts(**options: Any) -> MoneyFacts:
+    (one,) = money_facts(solved(**options), 180)
+    return one
+
+
+def test_a_model_by_hand() -> None:
+    one = facts()
+    assert one.model == "Llama 3.1 70B"
+    assert one.classes == (
+        ("on-demand", "$40,179"), ("reserved-1yr", NONE), ("reserved-3yr", "$17,357"), ("spot", NONE),
+        ("capacity-block", NONE),
+    )  # fmt: skip
+    assert one.per_year == "$482,150 a year" and one.per_user == "$1,256 per user and month"
+    assert one.owned == "own 8× H100 SXM: $8,640 to $11,720 a month" and not one.capex_is_old
+    assert one.break_even == "cheaper above 24% of the hours (22% to 29%)"
+    assert one.budget == NONE
+
+
+def test_tokens_are_said_at_their_utilization() -> None:
+    one = facts(utilization=0.35)
+    units = money.unit_costs(solved(utilization=0.35), 0)
+    assert one.per_million_tokens == (
+        f"${units['usd_per_million_input_tokens']:.2f} prompt, ${units['usd_per_million_output_tokens']:.2f} answer "
+        "per million tokens at 35% utilization"
+    )
+
+
+def test_a_budget_of_its_own() -> None:
+    one = facts(contingency_fraction=0.1, currency="EUR", fx_rate=0.92)
+    assert one.budget == "EUR 40,661 a month, EUR 487,936 a year, with 10% contingency (1 USD = 0.92 EUR)"
+    assert facts(contingency_fraction=0.05).budget == "USD 42,188 a month, USD 506,258 a year, with 5% contingency"
+
+
+def test_a_quote_and_an_old_price() -> None:
+    quoted = facts(capex_usd_per_gpu=39_375)
+    assert quoted.owned == "own 8× H100 SXM: $8,756 a month" and "(" not in quoted.break_even
+    assert facts(as_of="2027-03-01").capex_is_old and not facts(as_of="2027-03-01", capex_usd_per_gpu=1).capex_is_old
+
+
+def test_renting_that_always_pays() -> None:
+    one = facts(capex_usd_per_gpu=1_000_000)
+    assert one.break_even.startswith("renting on demand is cheaper at any use (owning costs ")
+
+
+def test_nothing_is_said_where_nothing_fits() -> None:
+    one = facts(models="405b", instances="aws/g6e.xlarge")
+    assert one.classes == () and {one.owned, one.break_even, one.per_user, one.per_million_tokens} == {NONE}
+    assert facts(instances="azure/Standard_NC80adis_H100_v5", workloads="chat", tiers="1").owned == NONE

@@ -1,0 +1,236 @@
+"""What must hold of speed whatever is deployed: monotone in hardware and load, never beyond physics, Little's law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sheetgen.catalog import Catalog
+from sheetgen.estimate import point
+from sheetgen.scenario.deployment import complete
+
+CATALOG = Catalog()
+MODELS = (
+    *("llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "qwen2.5-7b"),  # dense
+    *("mixtral-8x7b-v0.1", "qwen3-30b-a3b", "llama-4-scout-17b-16e"),  # experts
+    *("deepseek-v3", "glm-4.7-flash", "kimi-k2.5"),  # latent attention, experts
+    *("nvidia-nemotron-3-nano-30b-a3b-bf16", "qwen3-next-80b-a3b", "falcon-h1-7b", "ai21-jamba-1.5-mini"),  # states
+    *("gemma-3-27b", "gemma-2-9b", "mistral-7b-v0.1", "gpt-oss-120b"),  # windows
+)
+GPUS = ("l4", "l40s", "a10g", "a100", "h100", "h100-pcie", "h200", "gh200", "b200", "b300", "rtx-pro-6000", "spark")
+ENGINES = ("vllm", "sglang", "tensorrt-llm", "lmdeploy", "llama.cpp")
+LONGEST = 8192  # the shortest max_context_tokens of MODELS
+TIMES = ("tpot_seconds", "ttft_seconds")
+SLACK = 1e-9
+examples = settings(max_examples=60, deadline=None, derandomize=True)
+
+Row = dict[str, Any]
+
+
+@st.composite
+def deployments(draw: Callable[..., Any], ranks: tuple[int, ...] = (1, 2, 8), stages: tuple[int, ...] = (1, 2)) -> Row:
+    prompt = draw(st.integers(0, LONGEST - 1))
+    return {
+        "model": draw(st.sampled_from(MODELS)),
+        "gpu": draw(st.sampled_from(GPUS)),
+        "engine": draw(st.sampled_from(ENGINES)),
+        "tensor_parallel_size": draw(st.sampled_from((1, 2, 4, 8))),
+        "data_parallel_size": draw(st.sampled_from(ranks)),
+        "pipeline_parallel_size": draw(st.sampled_from(stages)),
+        "weight_dtype": draw(st.sampled_from(("auto", "bf16", "fp8"))),
+        "kv_cache_dtype": draw(st.sampled_from(("auto", "fp8"))),
+        "input_tokens": prompt,
+        "output_tokens": draw(st.integers(1, LONGEST - prompt)),
+        "context_tokens": LONGEST,
+        "concurrent_requests": draw(st.integers(1, 2000)),
+        "prefix_cache_hit_fraction": draw(st.sampled_from((0, 0.3, 1))),
+    }
+
+
+def of(*rows: Row) -> list[dict[str, Any]]:
+    """All quantities of each row; a combination that cannot be sized is drawn again."""
+    known = point(completed(rows))
+    columns = {name: numpy.broadcast_to(numpy.asarray(c), len(rows)) for name, c in known.items()}
+    return [{name: column[i] for name, column in columns.items()} for i in range(len(rows))]
+
+
+def completed(rows: tuple[Row, ...]) -> Row:
+    points = complete({name: [row[name] for row in rows] for name in rows[0]}, len(rows), CATALOG)
+    if any(points.errors):
+        assume(False)
+    return points.values
+
+
+def whole_answer(row: Row) -> Row:
+    """The row with an answer of 16 tokens or more: a prompt waits for some running steps (up to 8, fitted), and where
+    an answer is shorter than that wait, the first of several users cost more than they bring."""
+    output = max(16, row["output_tokens"])
+    return {**row, "output_tokens": output, "input_tokens": min(row["input_tokens"], LONGEST - output)}
+
+
+def never_slower(slow: Row, fast: Row, *names: str) -> None:
+    for name in names or (*TIMES, "output_tokens_per_second"):
+        sign = -1 if name == "output_tokens_per_second" else 1
+        assert sign * fast[name] <= sign * slow[name] + SLACK * abs(slow[name]), (name, slow[name], fast[name])
+
+
+def queues(known: Row) -> bool:
+    return bool(known["running_requests"] < known["concurrent_requests"])
+
+
+# Hardware
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["memory_bandwidth_bytes_per_second", "peak_flops", "peak_flops_16_bit", "interconnect_bytes_per_second"],
+)
+@given(row=deployments(), more=st.floats(1, 10))
+@examples
+def test_better_hardware_is_never_slower(name: str, row: Row, more: float) -> None:
+    values = completed((row,))
+    never_slower(point(values), point({**values, name: values[name] * more}))
+
+
+@given(row=deployments())
+@examples
+def test_no_token_comes_before_its_bytes_are_read_and_its_arithmetic_is_done(row: Row) -> None:
+    known = of(row)[0]
+    batch, size = known["batch_requests"], known["tensor_parallel_size"]
+    group = size * known["data_parallel_size"]
+    # At least one expert of each that a token needs is read: the expected number, on the GPU's share of them.
+    experts = known["expert_read_bytes"] * (1 - known["expert_miss_fraction"] ** (batch * known["data_parallel_size"]))
+    read = known["dense_read_bytes"] / size + experts / group + known["context_read_bytes"] * batch
+    assert known["tpot_seconds"] >= read / known["memory_bandwidth_bytes_per_second"]
+    assert known["tpot_seconds"] >= 2 * known["n_params_active"] * batch / (size * known["peak_flops"])
+
+
+@given(row=deployments())
+@examples
+def test_no_first_token_comes_before_its_prompt_is_computed(row: Row) -> None:
+    known = of(row)[0]
+    new = known["input_tokens"] * (1 - known["prefix_cache_hit_fraction"])
+    body = known["n_params_active"] - known["n_params_embedding"] - known["n_params_lm_head"]
+    gpus = known["tensor_parallel_size"] * known["data_parallel_size"]
+    assert known["ttft_seconds"] >= 2 * body * new / (gpus * known["peak_flops"])
+    assert known["ttft_seconds"] >= known["prefill_seconds"]
+
+
+# Load
+
+
+@given(row=deployments(), more=st.integers(1, 500))
+@examples
+def test_tpot_never_falls_with_users(row: Row, more: int) -> None:
+    few, many = of(row, {**row, "concurrent_requests": row["concurrent_requests"] + more})
+    never_slower(many, few, *TIMES)
+
+
+@given(row=deployments(ranks=(1,), stages=(1,)), more=st.integers(1, 500))
+@examples
+def test_more_users_never_lower_the_total(row: Row, more: int) -> None:
+    row = whole_answer(row)
+    few, many = of(row, {**row, "concurrent_requests": row["concurrent_requests"] + more})
+    assume(not queues(many))
+    never_slower(few, many, "output_tokens_per_second")
+
+
+@given(row=deployments(ranks=(2, 8)), more=st.integers(1, 3))
+@examples
+def test_more_users_never_lower_the_total_of_several_batches(row: Row, more: int) -> None:
+    row = whole_answer(row)
+    few, many = of(row, {**row, "concurrent_requests": row["concurrent_requests"] + more})
+    assume(not queues(many))
+    never_slower(few, many, "output_tokens_per_second")
+
+
+@given(row=deployments(stages=(1,)), ranks=st.sampled_from((1, 2, 4, 8)), batch=st.integers(1, 100))
+@examples
+def test_as_many_users_a_rank_more_ranks_give_more_in_all(row: Row, ranks: int, batch: int) -> None:
+    """Every rank as busy as before, the total grows, however much the ranks wait for each other."""
+    one = {**row, "data_parallel_size": 1, "concurrent_requests": batch}
+    few, many = of(one, {**one, "data_parallel_size": ranks, "concurrent_requests": batch * ranks})
+    assume(not queues(few) and not queues(many))
+    never_slower(few, many, "output_tokens_per_second")
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "gemma-3-27b", "falcon-h1-7b"])
+def test_ranks_of_a_dense_model_are_as_fast_as_one(model: str) -> None:
+    one = {"model": model, "gpu": "h200", "context_tokens": 4096, "concurrent_requests": 8}
+    alone, ranks = of({**one, "data_parallel_size": 1}, {**one, "data_parallel_size": 8, "concurrent_requests": 64})
+    for name in TIMES:
+        assert ranks[name] == pytest.approx(alone[name], rel=SLACK)
+
+
+# Queue
+
+
+@given(row=deployments(), more=st.integers(1, 10_000))
+@examples
+def test_a_full_pool_gives_what_littles_law_says(row: Row, more: int) -> None:
+    first = of(row)[0]
+    assume(first["running_capacity"] >= 1)
+    known = of({**row, "concurrent_requests": int(first["running_capacity"]) + more})[0]
+    assert queues(known)
+    service = known["service_ttft_seconds"] + (known["output_tokens"] - 1) * known["tpot_seconds"]
+    rate = known["running_requests"] / service
+    assert known["output_tokens_per_second"] == pytest.approx(rate * known["output_tokens"], rel=SLACK)
+    assert known["max_requests_per_second"] == pytest.approx(rate, rel=SLACK)
+
+
+@given(row=deployments(), more=st.integers(1, 10_000))
+@examples
+def test_who_waits_changes_nothing_for_those_who_run(row: Row, more: int) -> None:
+    first = of(row)[0]
+    assume(first["running_capacity"] >= 1)
+    full = {**row, "concurrent_requests": int(first["running_capacity"])}
+    known, waiting = of(full, {**full, "concurrent_requests": full["concurrent_requests"] + more})
+    for name in ("running_requests", "tpot_seconds", "service_ttft_seconds", "max_requests_per_second"):
+        assert waiting[name] == known[name]
+    assert known["queue_seconds"] == 0 < waiting["queue_seconds"]
+    # Requests that wait take nothing from the total, but for the last token of a turn.
+    last = known["tpot_seconds"] / (known["service_ttft_seconds"] + known["output_tokens"] * known["tpot_seconds"])
+    total = known["output_tokens_per_second"]
+    assert total * (1 - last) * (1 - SLACK) <= waiting["output_tokens_per_second"] <= total * (1 + SLACK)
+
+
+# Precisions, contexts, prefixes
+
+
+@given(row=deployments(), gpu=st.sampled_from([g for g in GPUS if CATALOG.gpu(g).weights_run.get("fp8") == "native"]))
+@examples
+def test_fp8_weights_are_never_slower_where_the_gpu_computes_in_fp8(row: Row, gpu: str) -> None:
+    wide, narrow = of({**row, "gpu": gpu, "weight_dtype": "bf16"}, {**row, "gpu": gpu, "weight_dtype": "fp8"})
+    assume(wide["running_requests"] == narrow["running_requests"])  # FP8 leaves room for more at once
+    never_slower(wide, narrow)
+
+
+@given(row=deployments())
+@examples
+def test_an_fp8_cache_is_never_slower(row: Row) -> None:
+    wide, narrow = of({**row, "kv_cache_dtype": "bf16"}, {**row, "kv_cache_dtype": "fp8"})
+    assume(wide["running_requests"] == narrow["running_requests"])
+    never_slower(wide, narrow)
+
+
+@given(row=deployments(), shorter=st.floats(0, 1))
+@examples
+def test_a_longer_prompt_is_never_faster(row: Row, shorter: float) -> None:
+    long, short = of(row, {**row, "input_tokens": int(row["input_tokens"] * shorter)})
+    assume(long["running_requests"] == short["running_requests"])  # else fewer run, and each of them is faster
+    never_slower(long, short)
+
+
+@given(row=deployments(), hit=st.floats(0, 1))
+@examples
+def test_a_prefix_hit_is_never_slower(row: Row, hit: float) -> None:
+    cold, warm = of({**row, "prefix_cache_hit_fraction": 0}, {**row, "prefix_cache_hit_fraction": hit})
+    assume((cold["running_capacity"] >= 1) == (warm["running_capacity"] >= 1))
+    never_slower(cold, warm, "ttft_seconds", "output_tokens_per_second")
+    if cold["running_requests"] == warm["running_requests"]:
+        never_slower(cold, warm, "tpot_seconds")

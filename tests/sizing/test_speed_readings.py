@@ -1,0 +1,102 @@
+"""Speed in both readings: numbers as columns, Excel's text as Python's value; for every model on every GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy
+import pytest
+import xlsxwriter
+from recalculation import ALLOWED_FUNCTIONS, compare, functions_used, poison, recalculate_with_formualizer
+from test_speed_properties import CATALOG, ENGINES, GPUS, MODELS, TIMES, Row
+from xlsxwriter.utility import xl_rowcol_to_cell
+
+from sheetgen.estimate import SPEED, evaluate, point
+from sheetgen.formula import Expr
+from sheetgen.scenario.deployment import complete
+from sheetgen.sizing import speed
+
+
+def test_every_model_has_a_speed_on_every_gpu() -> None:
+    models = [m.id for m in CATALOG.models() if m.kind != "draft"]
+    gpus = [g.id for g in CATALOG.gpus() if g.vendor == "nvidia" and g.data_center]
+    pairs = [(m, g) for m in models for g in gpus]
+    assert len(pairs) > 200 * 20
+    for users in (1, 1000):
+        rows = {"model": [m for m, _ in pairs], "gpu": [g for _, g in pairs], "context_tokens": [512] * len(pairs)}
+        points = complete({**rows, "concurrent_requests": [users] * len(pairs)}, len(pairs), CATALOG)
+        assert not any(points.errors)
+        known = point(points.values)
+        for name in (*(f.name for f in SPEED), "max_requests_per_second", "tpot_seconds_low", "ttft_seconds_high"):
+            column = numpy.asarray(known[name])
+            assert column.dtype.kind in "US" or numpy.isfinite(column).all(), name
+        for name in (*TIMES, "output_tokens_per_second", "max_requests_per_second"):
+            assert (known[name] > 0).all(), name
+        assert ((known["prefill_fraction"] >= 0) & (known["prefill_fraction"] <= 1)).all()
+
+
+# Both readings
+
+N_ROWS = 60
+OUTPUTS = [f.name for f in SPEED if f.name != "max_requests_per_second"]  # point() has that of a full house
+ALONE = (speed.full_house, speed.grows, speed.max_requests_per_second, speed.at_speed_band)
+
+
+def sample() -> Row:
+    """Deployments of every kind, some with a queue, as columns."""
+    draw = numpy.random.default_rng(1)
+    prompts, answers = draw.integers(0, 6000, N_ROWS), draw.integers(1, 2000, N_ROWS)
+    rows = {
+        "model": [MODELS[i % len(MODELS)] for i in range(N_ROWS)],
+        "gpu": list(draw.choice(GPUS, N_ROWS)),
+        "engine": list(draw.choice(ENGINES, N_ROWS)),
+        "tensor_parallel_size": list(draw.choice((1, 2), N_ROWS)),
+        "data_parallel_size": list(draw.choice((1, 2, 8), N_ROWS)),
+        "input_tokens": prompts,
+        "output_tokens": answers,
+        "context_tokens": prompts + answers,
+        "concurrent_requests": draw.integers(1, 2000, N_ROWS),
+    }
+    points = complete(rows, N_ROWS, CATALOG)
+    assert not any(points.errors)
+    return points.values
+
+
+def test_columns_are_the_numbers() -> None:
+    values = sample()
+    known = point(values)
+    assert {"queue", "bandwidth", "compute"} <= set(known["bound_by"].tolist())
+    inputs = {name for f in SPEED for name in f.inputs}
+    for i in range(N_ROWS):
+        start = {name: float(numpy.broadcast_to(known[name], N_ROWS)[i]) for name in inputs if name not in OUTPUTS}
+        numbers = evaluate(SPEED, start)
+        for name in OUTPUTS:
+            column, own = known[name][i], numbers[name]
+            assert own == column if isinstance(own, str) else own == pytest.approx(column, rel=1e-12), name
+        assert not isinstance(numbers["tpot_seconds"], numpy.ndarray)
+
+
+def test_excel_says_the_same(tmp_path: Path) -> None:
+    """The text of every formula of speed, on cells that hold its inputs."""
+    values = sample()
+    known = point(values)
+    known |= {"requests_per_second": known["max_requests_per_second"] * numpy.resize([0.5, 1, 2], N_ROWS)}
+    known |= {"predicted": known["tpot_seconds"], "band_factor": known["tpot_band_high"]}
+    formulas = [f for f in SPEED if f.name not in {a.name for a in ALONE}] + list(ALONE)
+    inputs = sorted({name for f in formulas for name in f.inputs})
+    columns = {name: numpy.broadcast_to(known[name], N_ROWS) for name in inputs}
+    path = tmp_path / "speed.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        sheet, answers = book.add_worksheet("Inputs"), book.add_worksheet("Speed")
+        for i in range(N_ROWS):
+            for j, name in enumerate(inputs):
+                sheet.write_number(i, j, float(columns[name][i]))
+            cells = {name: Expr(f"Inputs!{xl_rowcol_to_cell(i, j)}") for j, name in enumerate(inputs)}
+            for j, one in enumerate(formulas):
+                value = one.of({name: columns[name][i].item() for name in one.inputs})
+                answers.write_formula(i, j, f"={one.written(cells).text}", None, value)
+    assert poison(path, tmp_path / "poisoned.xlsx") == N_ROWS * len(formulas)
+    result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
+    assert not result.mismatches, str(result)
+    assert result.n_compared == N_ROWS * len(formulas)
+    assert functions_used(path) <= ALLOWED_FUNCTIONS

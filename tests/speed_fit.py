@@ -1,0 +1,207 @@
+"""The constants of catalogs/speed.yaml, fitted from tests/data/measured/throughput_serving.csv.
+
+Robust least squares on the logarithm of time to first token and time per output token. Every constant has one value
+for all engines, drawn to a start value, and for each engine and generation of GPUs a factor on it, drawn to 1: a cell
+with few configurations stays near the others. The formulas are those of sizing/steps.py and sizing/speed.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import pandas
+from measured_rows import DATA
+from scipy.optimize import least_squares
+
+from sheetgen.catalog import Catalog
+from sheetgen.estimate import PACE, STEP, evaluate, point
+from sheetgen.scenario.amounts import DEFAULTS
+from sheetgen.scenario.deployment import complete
+from sheetgen.sizing import speed
+
+CSV = DATA / "throughput_serving.csv"
+GENERATIONS = {"Hopper": ("Hopper", "Grace Hopper"), "Blackwell": ("Blackwell", "Blackwell Ultra", "Grace Blackwell")}
+FIGURES = {  # figure: formula, words
+    "tpot": ("tpot_seconds", "TPOT"),
+    "ttft": ("ttft_seconds", "TTFT"),
+    "output_tokens_per_second": ("output_tokens_per_second", "output tokens/s"),
+}
+CONFIGURATION = ["model", "gpu", "engine", "weight_dtype", "n_gpus"]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Where a constant starts, how far a cell may lie from the others (in logarithms), and its physical limit."""
+
+    start: float
+    spread: float
+    limit: float
+
+
+# Starts: reference throughput.md section 4. No efficiency above what tuned kernels reach of the published peak.
+CONSTANTS = {
+    "weight_bandwidth_efficiency": Constant(0.8, 0.09, 0.92),
+    "expert_bandwidth_efficiency": Constant(0.7, 0.12, 0.92),
+    "kv_bandwidth_efficiency": Constant(0.6, 0.18, 0.92),
+    "decode_compute_efficiency": Constant(0.6, 0.18, 0.95),
+    "expert_decode_factor": Constant(0.45, 0.18, 1),
+    "prefill_compute_efficiency": Constant(0.6, 0.18, 0.95),
+    "expert_prefill_factor": Constant(0.45, 0.18, 1),
+    "attention_compute_efficiency": Constant(0.4, 0.18, 0.95),
+    "prefill_weight_reads": Constant(0.5, 0.18, 10),
+    "seconds_per_layer": Constant(60e-6, 0.3, 1),
+    "seconds_per_all_reduce": Constant(12e-6, 0.25, 1),
+    "link_efficiency": Constant(0.6, 0.18, 0.95),
+    "wait_factor": Constant(0.2, 0.25, 1),
+    "base_ttft_seconds": Constant(0.04, 0.3, 10),
+    "steps_before_prefill": Constant(1.0, 0.25, 8),
+}
+NAMES = tuple(CONSTANTS)
+GLOBAL_SPREAD = 0.7  # of a constant's common value around its start, in logarithms
+TIMES = ("tpot_seconds", "ttft_seconds")
+TIMED = (*STEP, *PACE[: PACE.index(speed.output_tokens_per_second) + 1])
+DIFFERENCE = 1e-7  # of a constant's logarithm, to see how predictions follow it
+TPOT_SCALE, TTFT_SCALE, TTFT_WEIGHT = 0.1, 0.2, 0.6  # errors beyond a scale count linearly, not squared
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Measured runs, what the formulas read for each but for the constants, and each run's cell."""
+
+    rows: pandas.DataFrame
+    values: dict[str, Any]
+    cells: tuple[tuple[str, str], ...]
+    cell: numpy.ndarray
+
+    def part(self, index: Any) -> Runs:
+        """Some of the runs."""
+        values = {k: v[index] for k, v in self.values.items()}
+        return Runs(self.rows.iloc[index].reset_index(drop=True), values, self.cells, self.cell[index])
+
+
+def serving_runs(catalog: Catalog) -> Runs:
+    """The runs of throughput_serving.csv, completed as `size --batch` completes them."""
+    rows = pandas.read_csv(CSV, dtype={"engine_version": str})
+    rows["context_tokens"] = rows["input_tokens"] + rows["output_tokens"]
+    return runs_of(rows, catalog)
+
+
+def runs_of(rows: pandas.DataFrame, catalog: Catalog) -> Runs:
+    """Rows in the columns of `size --batch`, all of which must be answered."""
+    given = {name: rows[name].to_numpy() for name in DEFAULTS if name in rows}
+    points = complete(given, len(rows), catalog)
+    refused = [e for e in points.errors if e]
+    if refused:
+        raise ValueError(f"{len(refused)} rows are refused: {refused[0]}")
+    known = point(points.values)
+    values = {k: numpy.broadcast_to(numpy.asarray(v), (len(rows),)) for k, v in known.items()}
+    generation = [_generation(one.gpu.architecture) for one in points.names]
+    names = list(zip(rows["engine"], generation, strict=True))
+    cells = tuple(sorted(set(names)))
+    rows = rows.assign(
+        configuration=rows[CONFIGURATION].astype(str).agg(" ".join, axis=1),
+        generation=generation,
+        is_moe=values["n_experts"] > 0,
+        gpu_id=[one.gpu.id for one in points.names],
+    )
+    return Runs(rows, values, cells, numpy.array([cells.index(n) for n in names]))
+
+
+def _generation(architecture: str) -> str:
+    return next((g for g, names in GENERATIONS.items() if architecture in names), architecture)
+
+
+def predict(runs: Runs, constants: Any) -> dict[str, Any]:
+    """TPOT, TTFT [s] and tokens a second of every run, with `constants` [cells, constants]."""
+    of_run = dict(zip(NAMES, numpy.asarray(constants)[runs.cell].T, strict=True))
+    known = evaluate(TIMED, {**runs.values, **of_run})
+    return {name: known[name] for name in (*TIMES, "output_tokens_per_second")}
+
+
+def measured(runs: Runs) -> dict[str, Any]:
+    """The same figures as they were measured; tokens a second follow from the two times."""
+    tpot, ttft = runs.rows["tpot_ms"].to_numpy() / 1e3, runs.rows["ttft_ms"].to_numpy() / 1e3
+    values = {**runs.values, "tpot_seconds": tpot, "ttft_seconds": ttft}
+    rate = speed.output_tokens_per_second.of(values)
+    return {"tpot_seconds": tpot, "ttft_seconds": ttft, "output_tokens_per_second": rate}
+
+
+def fit(runs: Runs, evaluations: int = 40) -> tuple[Any, Any]:
+    """The constants of every cell [cells, constants], and those for cells without runs [constants]."""
+    n_cells, n_rows, n_names = len(runs.cells), len(runs.rows), len(NAMES)
+    starts = numpy.log([c.start for c in CONSTANTS.values()])
+    spreads = numpy.array([c.spread for c in CONSTANTS.values()])
+    seen = numpy.log([measured(runs)[name] for name in TIMES]).ravel()
+    scale = numpy.repeat([TPOT_SCALE, TTFT_SCALE], n_rows)
+    weight = numpy.repeat([1, TTFT_WEIGHT], n_rows)
+    # The priors' slopes do not change: common constants around their starts, each cell's around those.
+    priors = numpy.diag(numpy.concatenate([numpy.full(n_names, 1 / GLOBAL_SPREAD), numpy.tile(1 / spreads, n_cells)]))
+    of_cell = n_names + n_names * numpy.tile(runs.cell, len(TIMES))
+
+    def short(x: Any) -> Any:
+        found = predict(runs, _constants(x, n_cells))
+        return numpy.log([found[name] for name in TIMES]).ravel() - seen
+
+    def errors(x: Any) -> Any:
+        common, apart = x[:n_names], x[n_names:].reshape(n_cells, -1)
+        prior = (common - starts) / GLOBAL_SPREAD, (apart / spreads).ravel()
+        return numpy.concatenate([weight * _robust(short(x) / scale), *prior])
+
+    def slopes(x: Any) -> Any:
+        """Of every error by every unknown. A row follows the common constants and those of its own cell, alike."""
+        error = short(x)
+        steep, found = weight * _robust_slope(error / scale) / scale, numpy.zeros((len(error), len(x)))
+        for k in range(n_names):
+            found[:, k] = steep * (short(x + DIFFERENCE * (numpy.arange(len(x)) == k)) - error) / DIFFERENCE
+            found[numpy.arange(len(error)), of_cell + k] = found[:, k]
+        return numpy.concatenate([found, priors])
+
+    start = numpy.concatenate([starts, numpy.zeros(n_cells * n_names)])
+    x = least_squares(errors, start, slopes, max_nfev=evaluations, x_scale="jac").x
+    return _constants(x, n_cells), _limited(numpy.exp(x[:n_names]))
+
+
+def _robust(error: Any) -> Any:
+    """Residuals whose squares are the pseudo-Huber loss of errors, counted in scales."""
+    return numpy.sign(error) * numpy.sqrt(2 * (numpy.sqrt(1 + error**2) - 1))
+
+
+def _robust_slope(error: Any) -> Any:
+    root = numpy.sqrt(1 + error**2)
+    return numpy.sqrt((root + 1) / 2) / root
+
+
+def _constants(x: Any, n_cells: int) -> Any:
+    common, apart = x[: len(NAMES)], x[len(NAMES) :].reshape(n_cells, -1)
+    return _limited(numpy.exp(common + apart))
+
+
+def _limited(constants: Any) -> Any:
+    return numpy.minimum(constants, [c.limit for c in CONSTANTS.values()])
+
+
+def held_out(runs: Runs, folds: int = 8, seed: int = 0) -> dict[str, Any]:
+    """Every run predicted by constants that were fitted without any run of its configuration."""
+    names = numpy.unique(runs.rows["configuration"])
+    numpy.random.default_rng(seed).shuffle(names)
+    found = {name: numpy.empty(len(runs.rows)) for name in measured(runs)}
+    for part in numpy.array_split(names, folds):
+        out = runs.rows["configuration"].isin(part).to_numpy()
+        constants, _ = fit(runs.part(numpy.flatnonzero(~out)))
+        for name, column in predict(runs.part(numpy.flatnonzero(out)), constants).items():
+            found[name][out] = column
+    return found
+
+
+def other_cells(runs: Runs) -> dict[str, Any]:
+    """Every run predicted by the constants for cells without runs, fitted without any run of its cell."""
+    found = {name: numpy.empty(len(runs.rows)) for name in measured(runs)}
+    for cell in range(len(runs.cells)):
+        out = runs.cell == cell
+        _, common = fit(runs.part(numpy.flatnonzero(~out)))
+        constants = numpy.tile(common, (len(runs.cells), 1))
+        for name, column in predict(runs.part(numpy.flatnonzero(out)), constants).items():
+            found[name][out] = column
+    return found

@@ -1,0 +1,167 @@
+"""Predictions beside public measurements that took no part in the fit: the section of docs/speed.md about them.
+
+What is compared depends on how the requests came (column `load` of throughput_public.csv):
+closed, rate, burst   what `size` prints
+wave                  the same, but all requests of a wave start together: half of the others' prompts come first
+static                no scheduler: one step of the batch, and the prompts of the whole batch in one prefill
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pandas
+from measured_rows import DATA
+from speed_fit import FIGURES
+
+from sheetgen.catalog import Catalog
+from sheetgen.estimate import point
+from sheetgen.scenario.amounts import DEFAULTS
+from sheetgen.scenario.deployment import SPEED_SCOPES, complete
+from sheetgen.sizing import speed, steps
+
+PUBLIC = DATA / "throughput_public.csv"
+HALF = 0.5  # of the other prompts of a wave come before one's own, on average
+BAND = (0.1, 0.9)
+FEW = 3  # runs of a GPU in a source: fewer stand together
+SOURCES = {
+    "nim1": "NIM 1.0 of 2024, fixed lengths",
+    "nimdoc": "NIM 1.8",
+    "spark": "vLLM 0.26 on DGX Spark, waves",
+    "cloudrift": "vLLM of October 2025, 4-bit and FP8, bursts",
+    "ixtp": "InferenceX by token position: vLLM's first builds for new models",
+    "vultr": "vLLM 0.16",
+    "iog": "vLLM 0.8.5, ShareGPT, Poisson arrivals",
+    "mush": "vLLM",
+    "jm": "vLLM 0.23",
+    "trt09": "TensorRT-LLM 0.9 of 2024, static",
+    "trtov09": "TensorRT-LLM 0.9 of 2024, static, its overview",
+    "lmdep": "LMDeploy 0.2 of 2024, static",
+    "dstack": "vLLM 0.6.3, Llama 3.1 405B, static",
+    "anl": "vLLM and TensorRT-LLM of 2024, static",
+    "xjd": "llama.cpp, one stream",
+}
+
+
+def public_rows() -> pandas.DataFrame:
+    """The measurements. Tokens a second of a wave follow from its two times."""
+    rows = pandas.read_csv(PUBLIC)
+    rows["tpot_seconds"], rows["ttft_seconds"] = rows["tpot_ms"] / 1e3, rows["ttft_ms"] / 1e3
+    alive = rows["ttft_seconds"] + (rows["output_tokens"] - 1) * rows["tpot_seconds"]
+    wave = rows["concurrent_requests"] * rows["output_tokens"] / alive
+    rows["output_tokens_per_second"] = rows["output_tokens_per_second"].where(rows["load"] != "wave", wave)
+    return rows
+
+
+def compare(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
+    """One line a row and figure: measured, predicted, error, and the band that `size` prints. All must be answered."""
+    own = (rows["concurrent_requests"] / rows["n_replicas"]).to_numpy()
+    given = {name: rows[name].to_numpy() for name in DEFAULTS if name in rows}
+    given["context_tokens"] = (rows["input_tokens"] + rows["output_tokens"]).to_numpy()
+    given["concurrent_requests"] = numpy.ceil(own)
+    points = complete(given, len(rows), catalog)
+    refused = [f"{name}: {error}" for name, error in zip(rows["id"], points.errors, strict=True) if error]
+    if refused:
+        raise ValueError("rows that are refused:\n" + "\n".join(refused))
+    wave = (rows["load"] == "wave").to_numpy()
+    waits = numpy.where(wave, HALF, points.values["wait_factor"])
+    known = point({**points.values, "wait_factor": waits})
+    found = {name: known[name] for name, _ in FIGURES.values()}
+    found["output_tokens_per_second"] = found["output_tokens_per_second"] * numpy.minimum(
+        rows["n_replicas"], rows["concurrent_requests"]
+    )
+    static = (rows["load"] == "static").to_numpy()
+    for name, column in _of_batch(known, rows).items():
+        found[name] = numpy.where(static, column, found[name])
+    parts = []
+    for figure, (name, label) in FIGURES.items():
+        part = rows[["id", "source", "quality", "load", "gpu"]].assign(
+            figure=label,
+            kind=numpy.where(known["n_experts"] > 0, "moe", "dense"),
+            scope=numpy.array(SPEED_SCOPES)[known["speed_scope"].astype(int)],
+            measured=rows[name],
+            predicted=found[name],
+            low=known[f"{figure}_band_low"],
+            high=known[f"{figure}_band_high"],
+        )
+        parts.append(part[part["measured"].notna()])
+    lines = pandas.concat(parts, ignore_index=True)
+    lines["error"] = lines["predicted"] / lines["measured"] - 1
+    lines["ratio"] = lines["measured"] / lines["predicted"]
+    lines["inside"] = (lines["ratio"] >= lines["low"]) & (lines["ratio"] <= lines["high"])
+    return lines
+
+
+def _of_batch(known: dict[str, Any], rows: pandas.DataFrame) -> dict[str, Any]:
+    """A static batch: all of its prompts in one prefill, then one step for each further token."""
+    batch = rows["concurrent_requests"].to_numpy(float)
+    known = {**known, "batch_requests": batch, "concurrent_requests": batch, "output_tokens": rows["output_tokens"]}
+    known["untouched_fraction"] = steps.untouched_fraction.of(known)
+    together = {name: batch * known[name] for name in ("input_tokens", "prompt_attention_flops")}
+    times = {
+        "tpot_seconds": steps.step_seconds.of(known),
+        "ttft_seconds": steps.prefill_seconds.of({**known, **together}),
+    }
+    return {**times, "output_tokens_per_second": speed.output_tokens_per_second.of({**known, **times})}
+
+
+def summary(lines: pandas.DataFrame) -> str:
+    """Median size of the error, its bias (median) and what nine of ten are below, in percent; "" without runs."""
+    error = 100 * lines["error"]
+    return f"{error.abs().median():.0f} ({error.median():+.0f}; {error.abs().quantile(0.9):.0f})" if len(lines) else ""
+
+
+def band_shares(lines: pandas.DataFrame) -> pandas.DataFrame:
+    """By scope, kind of model and figure, of runs as they are served: the share inside the printed band, and the band
+    that would hold 80 % of them, a tenth on each side."""
+    served, found = lines[lines["load"] != "static"], []
+    for (scope, kind, figure), part in served.groupby(["scope", "kind", "figure"], sort=False):
+        wanted = part["ratio"].quantile(list(BAND))
+        found.append((scope, kind, figure, len(part), part["inside"].mean(), part["low"].iloc[0], part["high"].iloc[0],
+                      *wanted))  # fmt: skip
+    columns = ["scope", "kind", "figure", "runs", "inside", "low", "high", "wanted_low", "wanted_high"]
+    return pandas.DataFrame(found, columns=columns).sort_values(["scope", "kind"], kind="stable")
+
+
+def section(catalog: Catalog) -> list[str]:
+    """Lines of docs/speed.md."""
+    rows = public_rows()
+    lines = compare(rows, catalog)
+    labels = [label for _, label in FIGURES.values()]
+    out = [
+        "## Data that took no part in the fit",
+        "",
+        f"{len(rows)} public measurements of {rows['source'].nunique()} sources, in `tests/data/measured/{PUBLIC.name}`"
+        " (at most 60 of a source, by a fixed stride). Many are of engines of 2024, older than those of the fit.",
+        "Runs as they are served are compared with what `size` prints; of waves, where all requests start together,"
+        " half of the others' prompts come before one's own; static batches, without a scheduler, with one step and"
+        " with one prefill of all prompts. Each cell: median error, in brackets the bias and what nine of ten are"
+        " below, in percent. Stated: A is everything that matters, B is not (versions, arguments, loads).",
+        "The first builds of InferenceX by token position are slow: MiniMax-M2.5 on 8 H200 (4 requests, 1,024 tokens)"
+        " took 477 ms and then 13.6 ms a token there, and 106 and 8.0 ms among the runs of the fit (vLLM 0.18).",
+        "",
+        "| source | GPU | stated | band | runs | " + " | ".join(labels) + " |",
+        "| --- | --- | --- | --- | ---: |" + " --- |" * len(labels),
+    ]
+    for source, what in SOURCES.items():
+        mine = lines[lines["source"] == source]
+        few = (mine["gpu"].map(mine.groupby("gpu")["id"].nunique()) < FEW) & (mine["gpu"].nunique() > 1)
+        for (gpu, scope), part in mine.groupby([mine["gpu"].mask(few, "single GPUs"), "scope"]):
+            cells = [summary(part[part["figure"] == label]) for label in labels]
+            known = f"{part['quality'].iloc[0]} | {scope} | {part['id'].nunique()}"
+            out.append(f"| {what} | {gpu} | {known} | {' | '.join(cells)} |")
+    out += [
+        "",
+        "Of these runs, static batches aside, inside the printed 80 % band; and the factors of the prediction between"
+        " which 80 % of them lie.",
+        "",
+        "| band | models | figure | runs | inside, % | printed | 80 % lie in |",
+        "| --- | --- | --- | ---: | ---: | --- | --- |",
+    ]
+    out += [
+        f"| {b.scope} | {b.kind} | {b.figure} | {b.runs} | {100 * b.inside:.0f} | {b.low:.2f} to {b.high:.2f}"
+        f" | {b.wanted_low:.2f} to {b.wanted_high:.2f} |"
+        for b in band_shares(lines).itertuples()
+    ]
+    return out

@@ -1,0 +1,167 @@
+"""The money of a recommendation: purchase classes, providers, owning, budget; and the JSON that carries it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sheetgen
+from sheetgen.api import recommended
+from sheetgen.catalog import Catalog
+from sheetgen.recommend import Solution, money, solve
+from sheetgen.scenario.question import ask
+from sheetgen.writers.json import document
+
+P5 = {"model": "70b", "context": "16k", "users": 32, "instances": "aws/p5.48xlarge", "as_of": "2026-11-20"}
+INSTANCES = "aws/g6e.12xlarge,aws/p5.48xlarge,aws/p5en.48xlarge,gcp/a3-highgpu-8g,azure/Standard_ND96isr_H200_v5"
+
+
+@functools.cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+def one(**options: Any) -> Solution:
+    return recommended({**P5, **options}, catalog())
+
+
+def classes(solved: Solution) -> dict[str, money.ClassCost]:
+    return {c.purchase: c for c in money.purchase_classes(solved, 0)}
+
+
+def test_classes_of_p5_48xlarge_by_hand() -> None:
+    found = classes(one())
+    assert list(found) == ["on-demand", "reserved-1yr", "reserved-3yr", "spot", "capacity-block"]
+    demand, three = found["on-demand"], found["reserved-3yr"]
+    assert (demand.hourly_usd, demand.price_as_of) == (55.04, "2026-07-20")
+    assert demand.monthly_usd == pytest.approx(55.04 * 730) and demand.annual_usd == pytest.approx(55.04 * 730 * 12)
+    assert three.hourly_usd == 23.7773 and three.terms == "Standard RI, No Upfront"
+    assert three.three_year_usd == pytest.approx(23.7773 * 730 * 36) and three.commitment_waste_usd == 0
+    assert math.isnan(found["spot"].hourly_usd) and math.isnan(found["spot"].commitment_waste_usd)
+
+
+def test_a_committed_month_is_paid_in_full() -> None:
+    found = classes(one(hours_per_month=200))
+    assert found["on-demand"].monthly_usd == pytest.approx(55.04 * 200)
+    assert found["reserved-3yr"].monthly_usd == pytest.approx(23.7773 * 730)
+    assert found["reserved-3yr"].commitment_waste_usd == pytest.approx(23.7773 * 530)
+    chosen = one(purchase="reserved-3yr", hours_per_month=200)
+    assert chosen.choices[0].monthly_usd == pytest.approx(23.7773 * 730)
+    assert classes(chosen)["reserved-3yr"].monthly_usd == chosen.choices[0].monthly_usd
+    assert classes(chosen)["on-demand"].monthly_usd == pytest.approx(55.04 * 200)
+
+
+def test_the_class_in_use_is_the_recommendation() -> None:
+    solved = solve(ask(catalog(), {"models": "8b,70b,405b", "as_of": "2026-11-20"}))
+    for row, choice in enumerate(solved.choices):
+        if choice.slot is not None:
+            first = money.purchase_classes(solved, row)[0]
+            assert first.hourly_usd == pytest.approx(choice.hourly_usd)
+            assert first.monthly_usd == pytest.approx(choice.monthly_usd)
+            assert first.annual_usd == money.unit_costs(solved, row)["annual_usd"]
+            cheapest = [p for p in money.providers(solved, row) if p.slot == choice.slot]
+            assert [p.monthly_usd for p in cheapest] == [choice.monthly_usd]
+            assert all(not p.monthly_usd < choice.monthly_usd for p in money.providers(solved, row))
+
+
+def test_owning_by_hand() -> None:
+    """Eight H100 at $30,000 x 1.54 over 5 years, 1.73 kW each at $0.08 and $194.95: against $55.04 an hour."""
+    ends = money.owned(one(), 0)
+    assert ends is not None and money.n_gpus(one(), 0) == 8
+    base = ends["base"]
+    month = 8 * (30_000 * 1.54 / 60 + 1.73 * 730 * 0.08 + 1.73 * 194.95)
+    assert base["monthly_owned_usd"] == pytest.approx(month)
+    assert base["break_even_utilization"] == pytest.approx(month / (55.04 * 730))
+    assert ends["low"]["monthly_owned_usd"] < month < ends["high"]["monthly_owned_usd"]
+    quote = money.owned(one(capex_usd_per_gpu="39375", usd_per_kwh=0, colo_usd_per_kw_month=0), 0)
+    assert quote is not None
+    assert quote["low"] == quote["high"] and quote["base"]["owned_usd_per_gpu_hour"] == pytest.approx(0.90, abs=0.005)
+
+
+def test_break_even_is_against_the_on_demand_price_whatever_is_rented() -> None:
+    demand, reserved = money.owned(one(), 0), money.owned(one(purchase="reserved-3yr"), 0)
+    assert demand is not None and demand == reserved
+
+
+def test_a_gpu_without_a_price_is_a_dash() -> None:
+    ends = money.owned(one(instances="azure/Standard_NC80adis_H100_v5"), 0)
+    assert ends is not None
+    assert math.isnan(ends["base"]["monthly_owned_usd"]) and math.isnan(ends["high"]["break_even_utilization"])
+    with_quote = money.owned(one(instances="azure/Standard_NC80adis_H100_v5", capex_usd_per_gpu=30_000), 0)
+    assert with_quote is not None and with_quote["base"]["break_even_utilization"] > 0
+
+
+def test_the_budget_has_its_contingency_apart_and_the_currency_last() -> None:
+    solved = one(contingency_fraction=0.1, currency="EUR", fx_rate=0.92)
+    found = money.budget(solved, 0)
+    assert found is not None
+    usd, extra, total = found.annual
+    assert usd == pytest.approx(55.04 * 730 * 12) and extra == pytest.approx(0.1 * usd)
+    assert total == pytest.approx(1.1 * usd * 0.92)
+    plain = one()
+    assert solved.choices[0] == plain.choices[0]  # neither is inside a price
+    assert money.unit_costs(solved, 0) == pytest.approx(money.unit_costs(plain, 0), nan_ok=True)
+
+
+@functools.cache
+def small() -> Solution:
+    asked = {"models": "8b,70b", "workloads": "chat,rag", "tiers": "1,64", "headline": "rag:64", "instances": INSTANCES}
+    return solve(ask(catalog(), {**asked, "as_of": "2026-11-20"}))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 4), st.floats(0.05, 1))
+def test_a_cheaper_price_never_makes_an_instance_lose(which: int, factor: float) -> None:
+    before = small()
+    question = before.question
+    candidate = question.candidates[which]
+    cheaper = dataclasses.replace(candidate, usd_per_hour=candidate.usd_per_hour * factor)
+    candidates = (*question.candidates[:which], cheaper, *question.candidates[which + 1 :])
+    after = solve(dataclasses.replace(question, candidates=candidates))
+    for old, new in zip(before.choices, after.choices, strict=True):
+        if old.slot is not None and before.slots[old.slot].candidate == which:
+            assert new.slot is not None and after.slots[new.slot].candidate == which
+        if old.slot is not None:
+            assert new.monthly_usd <= old.monthly_usd * (1 + 1e-9)
+
+
+KEYS = (
+    "annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens",
+    "usd_per_million_output_tokens", "usd_per_million_tokens",
+)  # fmt: skip
+CLASS_KEYS = {
+    "purchase", "hourly_usd", "monthly_usd", "annual_usd", "three_year_usd", "price_as_of", "source", "terms",
+    "commitment_waste_usd",
+}  # fmt: skip
+
+
+def test_the_json_of_every_cell() -> None:
+    answer = document(small())
+    assert answer["inputs"]["money"] == {
+        "currency": "USD", "fx_rate": 1.0, "fx_date": "2026-11-20", "utilization": 0.7, "contingency_fraction": 0.0,
+    }  # fmt: skip
+    assert answer["inputs"]["owning"]["owned_years"] == 5
+    assert "utilization" not in answer["inputs"]
+    for cell in answer["cells"]:
+        assert all(cell[key] > 0 for key in KEYS), cell["model"]
+        assert cell["annual_usd"] == pytest.approx(12 * cell["monthly_usd"])
+        assert cell["three_year_usd"] == pytest.approx(36 * cell["monthly_usd"])
+        assert len(cell["purchase_classes"]) == 5 and all(set(c) == CLASS_KEYS for c in cell["purchase_classes"])
+        assert {p["provider"] for p in cell["providers"]} == {"aws", "gcp", "azure"}
+        assert cell["owned"]["base"]["break_even_utilization"] > 0 and cell["owned"]["n_gpus"] == cell["n_gpus"]
+        assert cell["budget"]["annual"]["total"] == pytest.approx(cell["annual_usd"])
+
+
+def test_the_json_where_nothing_fits() -> None:
+    cell = sheetgen.recommend(model="405b", instances="aws/g6e.xlarge", as_of="2026-11-20")
+    assert cell["instance"] is None
+    assert all(cell[key] is None for key in KEYS)
+    assert cell["purchase_classes"] == [] and cell["owned"] is None and cell["budget"] is None
+    assert cell["providers"] == [{"provider": "aws", **dict.fromkeys(
+        ("instance", "gpu", "tensor_parallel_size", "n_instances", "hourly_usd", "monthly_usd"))}]  # fmt: skip

@@ -1,0 +1,227 @@
+"""Predicted speed beside measurements: fails when it gets worse than promised, or when what ships is not the fit."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+from speed import (
+    CATALOG,
+    DOCS,
+    FIGURES,
+    GATES,
+    Results,
+    Runs,
+    all_bands,
+    coverage,
+    errors,
+    report,
+    serving_runs,
+    shipped,
+)
+from speed_public import SOURCES, band_shares, compare, public_rows
+
+import sheetgen
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.speed import load_speed
+
+N_RUNS, N_CONFIGURATIONS = 1903, 94
+BAND_HOLDS, HALF_WIDTH = (0.70, 0.90), 0.35
+# The file has three digits (0.5 %). The rest is where the optimiser stops: the valley is flat along constants that
+# trade with each other (weights read by a prompt, steps before it), and another processor rounds another way.
+SAME_CONSTANT = 0.02
+SAME_BAND = 0.005  # 3 digits, and constants that differ by as much
+# Medians of runs that took no part in the fit, in percent, with a little slack: a change that costs more is meant.
+PUBLIC_REACHED = {"TPOT": 22, "output tokens/s": 24}
+
+
+@pytest.fixture(scope="module")
+def runs() -> Runs:
+    return serving_runs(Catalog())
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Every fit anew, once for all workers of a run; in a process of its own, where matrices have one thread."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    program, kept = Path(__file__).parent / "speed.py", folder / "speed.pickle"
+    with (folder / "speed.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            done = subprocess.run([sys.executable, program, "--results"], stdout=subprocess.PIPE, check=True)
+            kept.write_bytes(done.stdout)
+    return Results(**pickle.loads(kept.read_bytes()))
+
+
+# Held out
+
+
+def test_every_run_is_answered(runs: Runs, results: Results) -> None:
+    assert len(runs.rows) == N_RUNS
+    assert runs.rows["configuration"].nunique() == N_CONFIGURATIONS
+    for name, _ in FIGURES.values():
+        assert (results.held_out[name] > 0).all()
+        assert numpy.isfinite(results.held_out[name]).all()
+
+
+def test_held_out_errors_keep_the_promise(runs: Runs, results: Results) -> None:
+    found = errors(runs, results.held_out).set_index("figure")
+    for figure, (median, nine_of_ten) in GATES.items():
+        assert found.loc[figure, "median"] <= median
+        assert nine_of_ten is None or found.loc[figure, "p90"] <= nine_of_ten
+        assert found.loc[figure, "runs"] == N_RUNS
+
+
+def test_the_band_holds_about_80_percent(runs: Runs, results: Results) -> None:
+    for figure, (share, half_width) in coverage(runs, results.held_out).items():
+        assert BAND_HOLDS[0] <= share <= BAND_HOLDS[1], figure
+        assert figure == "ttft" or half_width <= HALF_WIDTH, figure
+
+
+# What ships
+
+
+def test_the_shipped_constants_are_the_fit(runs: Runs, results: Results) -> None:
+    assert abs(shipped(runs) / results.constants - 1).max() <= SAME_CONSTANT
+    default = numpy.array(list(load_speed(Catalog()).default.model_dump().values()))
+    assert abs(default / results.common - 1).max() <= SAME_CONSTANT
+
+
+def test_the_shipped_bands_are_these(runs: Runs, results: Results) -> None:
+    file, found = load_speed(Catalog()), all_bands(runs, results)
+    assert {scope for scope in found} == {b.scope for b in file.bands}
+    for scope, bands in found.items():
+        for one in bands:
+            band = file.band(one["figure"], scope, one["kind"] == "moe")
+            assert band.n_rows == one["n_rows"]
+            assert band.low == pytest.approx(one["low"], abs=SAME_BAND), (scope, one)
+            assert band.high == pytest.approx(one["high"], rel=SAME_BAND), (scope, one)
+
+
+def test_the_catalog_counts_its_runs(runs: Runs) -> None:
+    file = load_speed(Catalog())
+    for i, (engine, generation) in enumerate(runs.cells):
+        mine = runs.rows[runs.cell == i]
+        cell = next(c for c in file.cells if (c.engine, c.generation) == (engine, generation))
+        assert (cell.n_rows, cell.n_configurations) == (len(mine), mine["configuration"].nunique())
+        assert set(cell.measured_gpus) == set(mine["gpu_id"])
+    assert f"{N_RUNS:,} measured runs" in CATALOG.read_text(encoding="utf-8")
+
+
+def test_the_docs_are_fresh(runs: Runs, results: Results) -> None:
+    """All words, and all figures but for one unit of the last digit, which another processor may round otherwise."""
+    written, wanted = DOCS.read_text(encoding="utf-8"), report(runs, results)
+    numbers = re.compile(r"[-+]?\d[\d,]*\.?\d*")
+    assert numbers.sub("#", written) == numbers.sub("#", wanted), "old: python tests/speed.py"
+    for old, new in zip(numbers.findall(written), numbers.findall(wanted), strict=True):
+        a, b = (float(text.replace(",", "")) for text in (old, new))
+        unit = 10.0 ** -len(new.partition(".")[2])
+        assert a == pytest.approx(b, abs=1.01 * unit), "old: python tests/speed.py"
+
+
+# Twins that must fail
+
+
+def test_constants_that_drift_are_seen(runs: Runs, results: Results) -> None:
+    """A constant 5 % off, in one cell."""
+    twin = results.constants.copy()
+    twin[0, 0] *= 1.05
+    assert abs(shipped(runs) / twin - 1).max() > SAME_CONSTANT
+
+
+def test_predictions_that_are_a_fifth_too_fast_are_seen(runs: Runs, results: Results) -> None:
+    fast = {**results.held_out, "tpot_seconds": results.held_out["tpot_seconds"] * 0.8}
+    assert errors(runs, fast).set_index("figure").loc["TPOT", "median"] > GATES["TPOT"][0]
+    assert not BAND_HOLDS[0] <= inside(runs, fast, Catalog()) <= BAND_HOLDS[1]
+
+
+def inside(runs: Runs, found: dict[str, numpy.ndarray], catalog: Catalog) -> float:
+    """The share of measured TPOT inside the shipped bands of predictions."""
+    file, ratio = load_speed(catalog), runs.rows["tpot_ms"].to_numpy() / 1e3 / found["tpot_seconds"]
+    bands = [file.band("tpot", "fitted", bool(moe)) for moe in runs.rows["is_moe"]]
+    return float(numpy.mean([b.low <= r <= b.high for b, r in zip(bands, ratio, strict=True)]))
+
+
+def test_the_shipped_band_holds_the_runs(runs: Runs, results: Results) -> None:
+    assert BAND_HOLDS[0] <= inside(runs, results.held_out, Catalog()) <= BAND_HOLDS[1]
+
+
+# Data that took no part in the fit
+
+
+def test_public_measurements_are_all_answered() -> None:
+    rows, lines = public_rows(), compare(public_rows(), Catalog())
+    assert len(rows) >= 400
+    assert rows["id"].is_unique
+    assert rows.groupby("source").size().max() <= 60
+    assert set(rows["source"]) == set(SOURCES)
+    assert set(lines["id"]) == set(rows["id"])
+    assert numpy.isfinite(lines[["predicted", "error"]]).all(axis=None)
+    assert (band_shares(lines)["runs"] > 0).all()
+
+
+def test_public_measurements_are_predicted_as_well_as_they_were() -> None:
+    """Those that state everything, but for the first builds."""
+    lines = compare(public_rows(), Catalog())
+    whole = lines[(lines["quality"] == "A") & (lines["source"] != "ixtp")]
+    for figure, median in PUBLIC_REACHED.items():
+        assert 100 * whole[whole["figure"] == figure]["error"].abs().median() <= median, figure
+
+
+# Single figures, worked out by hand
+
+
+def test_one_sequence_of_4096_tokens_is_read_in_a_sixth_of_a_millisecond() -> None:
+    """512 MiB at 3.35 TB/s: 0.160 ms, before the efficiency."""
+    seen = known(model="llama-3.1-8b", gpu="h100", context_tokens=4096, input_tokens=4096, output_tokens=0)
+    assert seen["context_read_bytes"] == 512 * 2**20
+    peak = seen["kv_read_seconds"] * seen["kv_bandwidth_efficiency"]
+    assert 1e3 * peak == pytest.approx(0.160, abs=0.0005)
+
+
+def test_the_weights_of_llama_8b_are_read_in_four_and_a_half_milliseconds() -> None:
+    """8,030,261,248 parameters less the embedding's 525,336,576, two bytes each: 15.01 GB at 3.35 TB/s, 4.48 ms."""
+    seen = known(model="llama-3.1-8b", gpu="h100")
+    assert seen["dense_read_bytes"] == 2 * (8_030_261_248 - 525_336_576) == 15_009_849_344
+    assert 1e3 * seen["dense_seconds"] * seen["weight_bandwidth_efficiency"] == pytest.approx(4.4805, abs=0.0005)
+
+
+def test_distinct_experts_of_a_batch() -> None:
+    """8 of 128 a token: 32 tokens leave (1 - 1/16) ^ 32 = 0.1268 of the experts alone."""
+    seen = known(model="qwen3-30b-a3b", gpu="h100", concurrent_requests=32)
+    assert (seen["batch_requests"], seen["n_experts"], seen["experts_per_token"]) == (32, 128, 8)
+    assert seen["untouched_fraction"] == pytest.approx(0.12679, abs=0.00001)
+
+
+@pytest.mark.parametrize("users", [1, 16, 64])
+def test_h200_decodes_a_quarter_to_a_third_faster_than_h100(users: int) -> None:
+    """Bandwidth alone gives 4.8 / 3.35 = 1.433. 25 to 35 % are seen: parts of a step have nothing to do with it."""
+    size = {"model": "llama-3.1-8b", "context_tokens": 4096, "concurrent_requests": users}
+    h100, h200 = (sheetgen.size(gpu=gpu, **size)["tpot_seconds"] for gpu in ("h100", "h200"))
+    assert 1.25 <= h100 / h200 <= 1.35
+    h100, h200 = (known(gpu=gpu, **size)["dense_seconds"] for gpu in ("h100", "h200"))
+    assert h100 / h200 == pytest.approx(1.433, abs=0.0005)
+
+
+def known(**inputs: object) -> dict[str, float]:
+    from sheetgen.api import sized_point
+
+    return {name: numpy.asarray(v).ravel()[0] for name, v in sized_point(inputs, Catalog()).known.items()}
+
+
+@pytest.mark.parametrize(("dtype", "tokens"), [("fp8", 25), ("nvfp4", 38.8)])
+def test_one_stream_on_dgx_spark_is_inside_the_band(dtype: str, tokens: float) -> None:
+    """Llama 3.1 8B on TensorRT-LLM, a prompt of 29 tokens and an answer of 200: tokens a second while it answers."""
+    seen = sheetgen.size(model="llama-3.1-8b", gpu="spark", engine="tensorrt-llm", weight_dtype=dtype,
+                         input_tokens=29, output_tokens=200, context_tokens=229)  # fmt: skip
+    assert seen["speed_scope"] == "other"
+    assert seen["tpot_seconds_low"] <= 1 / tokens <= seen["tpot_seconds_high"]
+    assert seen["output_tokens_per_second_low"] <= tokens <= seen["output_tokens_per_second_high"]

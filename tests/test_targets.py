@@ -1,0 +1,379 @@
+"""Targets of speed: which of memory and speed asks for the replicas, and what nothing can meet."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+import re
+from typing import Any
+
+import numpy
+import pytest
+from brute_force import answer
+from recalculation import by_place_and_name, cells, recalculate_with_formualizer
+
+import sheetgen
+from sheetgen.api import recommended, record, sized_point
+from sheetgen.catalog import Catalog
+from sheetgen.errors import ScenarioError
+from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, solve, why_not
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.book import build_book
+from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.pace import bought_by, sizing_rule
+from sheetgen.writers.json import SPEED, document
+from sheetgen.writers.xlsx import write_xlsx
+
+AS_OF = "2026-11-20"
+H100 = {"model": "70b", "context": "16k", "users": 64, "gpus": "h100"}
+LOADS = tuple(
+    {"model": model, "context": context, "users": users}
+    for model, (context, users) in itertools.product(
+        ("8b", "70b", "405b", "gpt-oss-120b", "deepseek-v3", "gemma-3-27b"), (("4k", 1), ("16k", 40), ("100k", 7))
+    )
+)
+STEPS_MS = ("off", "200", "100", "60", "50", "40", "30", "20", "15", "10", "5")
+CHOSEN = (
+    "verdict", "slot", "runner_up", "n_replicas", "n_instances", "monthly_usd", "sequences_per_replica",
+    "pipeline_parallel_size", "requests_per_replica", "tpot_seconds", "ttft_seconds",
+)  # fmt: skip
+
+
+@functools.cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+@functools.cache
+def _one(options: tuple[tuple[str, Any], ...]) -> Solution:
+    return recommended({**dict(options), "as_of": AS_OF}, catalog())
+
+
+def one(load: dict[str, Any], **options: Any) -> Solution:
+    return _one(tuple({**load, **options}.items()))
+
+
+@functools.cache
+def sheet(models: str, **options: Any) -> Solution:
+    return solve(ask(catalog(), {"models": models, "as_of": AS_OF, **options}))
+
+
+def by_size(**inputs: Any) -> dict[str, Any]:
+    return record(sized_point(inputs, catalog()))
+
+
+def chosen(solved: Solution, row: int = 0) -> dict[str, Any]:
+    return {name: getattr(solved.choices[row], name) for name in CHOSEN}
+
+
+def monthly(solved: Solution, row: int = 0) -> float:
+    """$ a month; without an end where nothing meets the targets."""
+    return solved.choices[row].monthly_usd if solved.choices[row].slot is not None else math.inf
+
+
+# Which of the two it is ---------------------------------------------------------------------------------
+
+
+def test_two_sheets_for_one_load_name_the_right_reason() -> None:
+    slow, fast = (sheet("405b", gpus="b200", workloads="rag", tiers="32", tpot_ms=ms) for ms in ("200", "50"))
+    memory, speed = slow.choices[0], fast.choices[0]
+    assert (memory.sized_by, memory.n_replicas, memory.requests_per_replica) == ("memory", 1, 32)
+    assert speed.sized_by == "speed" and speed.n_replicas > 1 and speed.tpot_seconds <= 0.050 < memory.tpot_seconds
+    assert speed.requests_per_replica == -(-32 // speed.n_replicas)
+    assert speed.sequences_per_replica == memory.sequences_per_replica >= 32, "memory alone holds all on one"
+    assert bought_by(slow, 0) == "sized by memory"
+    assert bought_by(fast, 0) == "sized by speed (50 ms a token); memory alone: 1 replica"
+    assert sizing_rule(slow.question) == "sized by memory and by speed (200 ms a token)"
+    for solved, reason in ((slow, "memory"), (fast, "speed")):
+        (record,) = document(solved)["cells"]
+        assert record["sized_by"] == reason and record["tpot_seconds"] == solved.choices[0].tpot_seconds
+        (card,) = build_page(solved, catalog()).cards
+        assert card.sized_by == bought_by(solved, 0) and f"{record['n_replicas']} replica" in card.hardware
+        assert [c.by_speed for b in build_page(solved, catalog()).matrix for r in b.rows for c in r.cells] == [
+            reason == "speed"
+        ]
+
+
+@pytest.mark.parametrize("load", LOADS, ids=str)
+@pytest.mark.parametrize("tpot_ms", ["off", "100", "50", "25"])
+def test_one_replica_less_would_not_do(load: dict[str, Any], tpot_ms: str) -> None:
+    """By `size`: the fullest replica meets the target; with one replica less it would not, or memory would not hold.
+
+    With pipeline stages, of which each has a batch of its own, it is the fullest stage.
+    """
+    solved = one(load, tpot_ms=tpot_ms)
+    choice = solved.choices[0]
+    if choice.slot is None:
+        assert choice.verdict in (TOO_SLOW, NOTHING_FITS)
+        return
+    users, target = int(load["users"]), math.inf if tpot_ms == "off" else float(tpot_ms) / 1000
+
+    def tpot(replicas: int) -> float:
+        """Of the fullest of so many replicas, all its requests running."""
+        fullest = -(-users // replicas)
+        sized = by_size(
+            model=load["model"], context=load["context"], users=-(-fullest // choice.pipeline_parallel_size),
+            gpu=solved.candidate(choice.slot or 0).gpu.id,
+            tensor_parallel_size=solved.tensor_parallel_size(choice.slot or 0),
+        )  # fmt: skip
+        return math.inf if fullest > choice.sequences_per_replica else float(sized["tpot_seconds"])
+
+    assert tpot(choice.n_replicas) <= target * (1 + 1e-12)
+    by_memory = -(-users // choice.sequences_per_replica)
+    assert choice.sized_by == ("speed" if choice.n_replicas > by_memory else "memory")
+    if choice.n_replicas > 1:
+        assert tpot(choice.n_replicas - 1) > target or choice.n_replicas == by_memory
+
+
+@pytest.mark.parametrize("load", LOADS, ids=str)
+def test_off_is_memory_alone(load: dict[str, Any]) -> None:
+    """As the brute force without targets, and as a target that nothing misses."""
+    off, slack = one(load, tpot_ms="off"), one(load, tpot_ms="3600000")
+    assert off.question.workloads[0].tpot_target_ms is None
+    assert sizing_rule(off.question) == "sized by memory, not speed"
+    choice, cell, model = off.choices[0], off.question.cells[0], off.question.models[0]
+    assert chosen(off) == chosen(slack) and choice.sized_by == slack.choices[0].sized_by == "memory"
+    assert choice.n_replicas == -(-cell.concurrent_requests // choice.sequences_per_replica)
+    found = answer(
+        model.model.id, cell.context_tokens, cell.concurrent_requests, model.weight_dtype, model.kv_cache_dtype,
+        targets=False, asked=True,
+    )  # fmt: skip
+    assert not isinstance(found, str)
+    best = found[0]
+    assert (best.offer.instance, best.tp, best.pp, best.replicas, best.instances) == (
+        off.candidate(choice.slot or 0).instance, off.tensor_parallel_size(choice.slot or 0),
+        choice.pipeline_parallel_size, choice.n_replicas, choice.n_instances,
+    )  # fmt: skip
+    assert float(best.monthly) == pytest.approx(choice.monthly_usd, rel=1e-12)
+
+
+def test_a_switch_of_the_sheet_is_off_too() -> None:
+    question = ask(catalog(), {"models": "8b,70b,405b", "as_of": AS_OF})
+    settings = dataclasses.replace(question.settings, speed_targets=0)
+    switched, off = solve(dataclasses.replace(question, settings=settings)), sheet("8b,70b,405b", tpot_ms="off")
+    assert [chosen(switched, row) for row in range(36)] == [chosen(off, row) for row in range(36)]
+    assert {c.sized_by for c in switched.choices} == {"memory"}
+    assert sizing_rule(switched.question) == "sized by memory, not speed"
+
+
+# What a lower target does -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["tpot_ms", "ttft_ms"])
+@pytest.mark.parametrize("load", LOADS, ids=str)
+def test_a_lower_target_is_never_fewer_replicas_nor_cheaper(load: dict[str, Any], option: str) -> None:
+    """On every candidate the replicas never fall; of the choice, which may move to larger GPUs, the price does not."""
+    scale = 1 if option == "tpot_ms" else 100
+    steps = [ms if ms == "off" else str(float(ms) * scale) for ms in STEPS_MS]
+    found = [one(load, **{"tpot_ms": "off", option: ms}) for ms in steps]
+    for looser, tighter in itertools.pairwise(found):
+        assert monthly(tighter) >= monthly(looser) * (1 - 1e-12)
+        before, after = (_replicas(solved) for solved in (looser, tighter))
+        assert (after >= before).all()
+        for name in ("n_instances", "monthly_usd"):
+            before, after = (_or_endless(solved.costs[name][0]) for solved in (looser, tighter))
+            assert (after >= before * (1 - 1e-12)).all(), name
+
+
+def _replicas(solved: Solution) -> numpy.ndarray[Any, Any]:
+    """Replicas of the load on every candidate; without end where no count would do."""
+    counts = solved.costs["n_replicas"][0]
+    served = solved.costs["n_instances"][0] >= 1
+    return numpy.where(served, counts, numpy.inf)
+
+
+def _or_endless(column: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
+    return numpy.where(numpy.isnan(column) | (column == 0), numpy.inf, column)
+
+
+# The first token ----------------------------------------------------------------------------------------
+
+
+def test_the_first_token_counts_only_where_it_is_asked_for() -> None:
+    assert all(w.ttft_target_ms is None and w.tpot_target_ms for w in catalog().workloads())
+    off = one(H100, tpot_ms="off")
+    first = off.choices[0].ttft_seconds
+    assert first > 3 and off.choices[0].sized_by == "memory"
+    loose, tight = (one(H100, tpot_ms="off", ttft_ms=str(ms)) for ms in (math.ceil(1000 * first), 1500))
+    assert chosen(loose) == chosen(off), "it is met as it is"
+    choice = tight.choices[0]
+    assert choice.sized_by == "speed" and choice.n_replicas > 1 and choice.ttft_seconds <= 1.5
+    assert bought_by(tight, 0) == "sized by speed (first token in 1,500 ms); memory alone: 1 replica"
+    both = one(H100, tpot_ms="50", ttft_ms="1500")
+    assert monthly(both) >= max(monthly(tight), monthly(one(H100, tpot_ms="50")))
+    assert sizing_rule(both.question) == "sized by memory and by speed (50 ms a token, first token in 1,500 ms)"
+
+
+def test_targets_are_each_workloads_own() -> None:
+    def asked(**options: str) -> dict[str, tuple[float | None, float | None]]:
+        question = ask(catalog(), {"models": "8b", "as_of": AS_OF, **options})
+        return {w.id: (w.tpot_target_ms, w.ttft_target_ms) for w in question.workloads}
+
+    assert asked() == {"chat": (50, None), "rag": (50, None), "long-doc": (100, None)}
+    assert asked(tpot_ms="40") == {"chat": (40, None), "rag": (40, None), "long-doc": (40, None)}
+    assert asked(tpot_ms="chat=40, rag=off") == {"chat": (40, None), "rag": (None, None), "long-doc": (100, None)}
+    assert asked(tpot_ms="off,chat=12.5") == {"chat": (12.5, None), "rag": (None, None), "long-doc": (None, None)}
+    assert asked(ttft_ms="rag=2000") == {"chat": (50, None), "rag": (50, 2000), "long-doc": (100, None)}
+    assert asked(contexts="chat=64k")["chat"] == (50, None), "a workload keeps its target at another length"
+
+
+@pytest.mark.parametrize("context,target", [("1k", 50), ("4096", 50), ("16k", 50), ("17k", 100), ("128k", 100)])
+def test_a_load_of_ones_own_has_the_target_of_its_kind(context: str, target: float) -> None:
+    assert one({"model": "8b", "context": context}).question.workloads[0].tpot_target_ms == target
+
+
+# Too slow -----------------------------------------------------------------------------------------------
+
+# A lone request misses the target on every candidate, and memory holds it: by time per token, and by the first.
+MISSED = ({"tpot_ms": "2"}, {"tpot_ms": "off", "ttft_ms": "20"}, {"tpot_ms": "2", "spare_replicas": "1"})
+
+
+@pytest.mark.parametrize("asked", MISSED, ids=str)
+def test_what_a_lone_request_misses_no_count_meets(asked: dict[str, str]) -> None:
+    question = {"workloads": "rag", "tiers": "1,64", "headline": "rag:64", **asked}
+    solved = sheet("70b,405b", **question)
+    assert {c.verdict for c in solved.choices} == {TOO_SLOW} == {"no count meets the target"}
+    memory = sheet("70b,405b", **{**question, "tpot_ms": "off", "ttft_ms": "off"})
+    assert {c.verdict for c in memory.choices} == {"fits"}
+    for record in document(solved)["cells"]:
+        assert record["verdict"] == TOO_SLOW and record["runner_up"] is None
+        assert {record[name] for name in (*SPEED, "instance", "n_replicas", "monthly_usd")} == {None}
+    page = build_page(solved, catalog())
+    assert {c.rent for c in page.cards} == {TOO_SLOW} and not any(c.fits for c in page.cards)
+    words = "first token in 20 ms" if "ttft_ms" in asked else "2 ms a token"
+    assert {c.hardware for c in page.cards} == {f"a lone request misses {words} on every candidate that holds it"}
+    assert {c.word for b in page.matrix for r in b.rows for c in r.cells} == {TOO_SLOW}
+    assert page.instances == ()
+
+
+def test_too_small_and_too_slow_are_told_apart() -> None:
+    assert one({"model": "qwen3.8-2.4t-a95b", "gpus": "l4"}, tpot_ms="2").choices[0].verdict == NOTHING_FITS
+    reasons = dict(why_not(one({"model": "405b", "context": "16k", "users": 32}), 0))
+    assert re.fullmatch(r"too slow: \d{3} ms a token for a lone request, 50 asked for", reasons["aws/g6.48xlarge"])
+    assert re.fullmatch(r"4x L4: [\d.]+ GiB short", reasons["aws/g6.12xlarge"])
+    assert reasons["gcp/a4-highgpu-8g"].startswith("$")
+
+
+@pytest.mark.parametrize(
+    "asked,words",
+    [
+        ({"tpot_ms": "10"}, r"too slow: ([\d,.]+) ms a token for a lone request, (10) asked for"),
+        (
+            {"tpot_ms": "off", "ttft_ms": "500"},
+            r"too slow: first token after ([\d,.]+) ms for a lone request, (500) asked for",
+        ),
+        (
+            {"tpot_ms": "40", "ttft_ms": "500"},
+            r"too slow: (?:first token after )?([\d,.]+) ms (?:a token )?for a lone request, (40|500) asked for",
+        ),
+    ],
+    ids=["token", "first token", "both"],
+)
+@pytest.mark.parametrize("load", LOADS, ids=str)
+def test_too_slow_says_by_how_much(load: dict[str, Any], asked: dict[str, str], words: str) -> None:
+    """The time of a lone request by `size`, on one of the sizes that hold it, and shown above what was asked for."""
+    solved, memory = one(load, **asked), one(load, tpot_ms="off")
+    slow = {instance: reason for instance, reason in why_not(solved, 0) if reason.startswith("too slow")}
+    holds = {solved.candidate(i).instance for i in range(len(solved.slots)) if memory.costs["n_instances"][0, i] >= 1}
+    served = {solved.candidate(i).instance for i in range(len(solved.slots)) if solved.costs["n_instances"][0, i] >= 1}
+    assert set(slow) == holds - served
+    for instance, reason in slow.items():
+        found = re.fullmatch(words, reason)
+        assert found and float(found[1].replace(",", "")) > float(found[2]), reason
+        mine = [i for i in range(len(solved.slots)) if solved.candidate(i).instance == instance]
+        times = [_alone(solved, load, i, "first" in reason) for i in mine if solved.costs["n_instances"][0, i] == 0]
+        digits = len(found[1].partition(".")[2])
+        assert found[1] in {f"{ms:,.{digits}f}" for ms in times}, (instance, reason, times)
+
+
+def _alone(solved: Solution, load: dict[str, Any], slot: int, first: bool) -> float:
+    """Milliseconds of a lone request on a slot, by `size`."""
+    found = by_size(
+        model=load["model"], context=load["context"], gpu=solved.candidate(slot).gpu.id,
+        tensor_parallel_size=solved.tensor_parallel_size(slot),
+        pipeline_parallel_size=int(solved.costs["pipeline_stages"][0, slot]),
+    )  # fmt: skip
+    return 1000 * float(found["ttft_seconds" if first else "tpot_seconds"])
+
+
+# Money --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tpot_ms", ["off", "50", "25"])
+@pytest.mark.parametrize("users", [8, 200])
+def test_a_cheaper_price_never_makes_an_instance_lose(tpot_ms: str, users: int) -> None:
+    question = ask(catalog(), {
+        "models": "70b", "context_tokens": "16k", "users": users, "as_of": AS_OF, "tpot_ms": tpot_ms,
+    })  # fmt: skip
+    base = solve(question)
+    slot = base.choices[0].slot
+    assert slot is not None and base.choices[0].runner_up is not None
+    best = base.slots[slot].candidate
+    won = set()
+    for i, one_of in enumerate(question.candidates):
+        for share in (0.9, 0.5, 0.1):
+            candidates = list(question.candidates)
+            candidates[i] = dataclasses.replace(one_of, usd_per_hour=one_of.usd_per_hour * share)
+            cheaper = solve(dataclasses.replace(question, candidates=tuple(candidates)))
+            now = cheaper.slots[cheaper.choices[0].slot or 0].candidate
+            assert cheaper.choices[0].monthly_usd <= base.choices[0].monthly_usd * (1 + 1e-12)
+            assert now in (i, best), "only what got cheaper can take the place"
+            assert i != best or now == best
+            assert now == i or i not in won, "what won at a price wins at a lower one"
+            won |= {i} if now == i else set()
+            assert cheaper.choices[0].sized_by == base.choices[0].sized_by or now != best
+    assert best in won and len(won) > 3
+
+
+# The workbook -------------------------------------------------------------------------------------------
+
+
+def test_the_workbook_has_the_words(tmp_path: Any) -> None:
+    """A sheet with all three kinds of answers: written by us, and recalculated from its formulas."""
+    solved = sheet(
+        "8b,405b,qwen3.8-2.4t-a95b", workloads="chat,rag", tiers="1,64", headline="rag:64",
+        instances="aws/p5.48xlarge,aws/g6e.12xlarge", tpot_ms="chat=20,rag=30",
+    )  # fmt: skip
+    verdicts = [c.verdict for c in solved.choices]
+    assert set(verdicts) == {"fits", TOO_SLOW, NOTHING_FITS}
+    path = tmp_path / "sheet.xlsx"
+    path.write_bytes(write_xlsx(build_book(solved, build_page(solved, catalog()))))
+    for book in (path, recalculate_with_formualizer(path, tmp_path / "again.xlsx")):
+        values = by_place_and_name(book, cells(book))
+        heads = {values[place]: place[1] for place in values if isinstance(place, tuple) and place[0] == "Workings"}
+        instance = re.sub(r"\d", "", heads["Instance"])
+        reason = re.sub(r"\d", "", heads["Sized by"])
+        top = int(re.sub(r"\D", "", heads["Instance"])) + 1
+        for i, choice in enumerate(solved.choices):
+            shown = values["Workings", f"{instance}{top + i}"]
+            by = values["Workings", f"{reason}{top + i}"]
+            if choice.slot is None:
+                assert shown == choice.verdict and by == "-"
+            else:
+                assert shown == solved.candidate(choice.slot).instance and by == choice.sized_by
+
+
+# What is no target --------------------------------------------------------------------------------------
+
+BAD = (
+    *("0", "-1", "nan", "inf", "-inf", "fast", "50ms", "3600001", "rag=", "=50", "50,60", "chat=1,chat=2"),
+    *("", " ", ","),
+)
+
+
+@pytest.mark.parametrize("option", ["tpot_ms", "ttft_ms"])
+@pytest.mark.parametrize("value", [*BAD, "chatt=50", 0, -1.5, math.nan, True])
+def test_what_is_no_target_is_refused_with_its_name(option: str, value: Any) -> None:
+    with pytest.raises(ScenarioError, match=f"^{option} (is|says) ") as caught:
+        ask(catalog(), {"models": "8b", "as_of": AS_OF, option: value})
+    assert len(caught.value.problems) == 1
+    if value == "chatt=50":
+        assert "Did you mean chat?" in str(caught.value)
+
+
+def test_a_target_may_be_a_number() -> None:
+    with_text, with_number = (sheetgen.recommend(**H100, tpot_ms=ms, as_of=AS_OF) for ms in ("30", 30))
+    assert with_text == with_number and with_text["sized_by"] == "speed"
+    assert with_number["inputs"]["workloads"][0]["tpot_target_ms"] == 30

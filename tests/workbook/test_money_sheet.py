@@ -1,0 +1,231 @@
+"""The Money sheet after edits: two engines agree on every cell, and on what Python says of the same question."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import books
+import money_cells
+import openpyxl
+import pytest
+from books import Sheets, with_instance
+from recalculation import (
+    ErrorValue,
+    by_place_and_name,
+    cells,
+    convert_all,
+    edit,
+    needs_libreoffice,
+    poison,
+    recalculate_with_formualizer,
+    values,
+)
+
+from sheetgen.recommend import solve
+from sheetgen.scenario.candidates import ClassPrice
+from sheetgen.scenario.question import Question, ask
+
+OPTIONS = {
+    **books.SMALL, "models": "8b,70b", "workloads": "chat,rag", "tiers": "1,32", "headline": "rag:32",
+    "instances": "aws/g6e.xlarge,aws/p5.48xlarge,gcp/a3-highgpu-8g,azure/Standard_ND96isr_H200_v5",
+}  # fmt: skip
+H100, L40S = "nvidia-h100-sxm5-80gb", "nvidia-l40s-48gb"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Cells to type into, and how Python is asked for the same thing."""
+
+    name: str
+    cells: Mapping[Any, Any] | Callable[[Sheets], Mapping[Any, Any]]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    change: Callable[[Question], Question] = lambda question: question
+
+
+def at(sheet: str, key: str, head: str, value: Any) -> Callable[[Sheets], Mapping[Any, Any]]:
+    return lambda sheets: {sheets.at(sheet, key, head): value}
+
+
+def priced(name: str, purchase: str, usd: float | None) -> Callable[[Question], Question]:
+    """The question with one more price of an instance, or without it."""
+
+    def change(question: Question) -> Question:
+        old = next(c for c in question.candidates if c.instance == name)
+        mine = old.class_price(purchase)
+        day, kind = (mine.price_as_of, mine.price_kind) if mine else (None, "")
+        prices = tuple(p for p in old.prices if p.purchase != purchase)
+        new = () if usd is None else (ClassPrice(purchase, usd, day, kind),)
+        return with_instance(question, name, prices=(*prices, *new))
+
+    return change
+
+
+def owning(gpu: str, **fields: Any) -> Callable[[Question], Question]:
+    def change(question: Question) -> Question:
+        gpus = {**question.owning.gpus, gpu: dataclasses.replace(question.owning.gpus[gpu], **fields)}
+        return dataclasses.replace(question, owning=dataclasses.replace(question.owning, gpus=gpus))
+
+    return change
+
+
+def in_spare_row(values: Mapping[str, Any]) -> Callable[[Sheets], Mapping[Any, Any]]:
+    return lambda sheets: {sheets.at("Instances", sheets.spare(), head): v for head, v in values.items()}
+
+
+def with_acme(question: Question) -> Question:
+    old = next(c for c in question.candidates if c.gpu.id == H100)
+    new = dataclasses.replace(
+        old,
+        instance="acme/box.1",
+        provider="acme",
+        gpu_count=8,
+        usd_per_hour=9.0,
+        price_as_of=None,
+        prices=(),
+        source="",
+    )
+    return dataclasses.replace(question, candidates=(*question.candidates, new))
+
+
+ACME = {"Type": "box.1", "Provider": "acme", "GPU": H100, "GPUs": 8, "$ per hour": 9.0}
+TERMS = {
+    "owned_years": 3, "residual_fraction": 0.1, "cost_of_capital_fraction": 0.08, "support_fraction": 0.05,
+    "installed_multiplier": 1.3, "system_power_multiplier": 2.5, "usd_per_kwh": 0.25, "pue": 1.2,
+    "colo_usd_per_kw_month": 120,
+}  # fmt: skip
+EDITS = [
+    Edit("as built", {}),
+    Edit("utilization", {"in_utilization": 0.35}, {"utilization": 0.35}),
+    Edit("contingency", {"in_contingency_fraction": 0.15}, {"contingency_fraction": 0.15}),
+    Edit("currency", {"in_currency": "EUR", "in_fx_rate": 0.92, "in_fx_date": 46_300, "in_contingency_fraction": 0.1},
+         {"currency": "EUR", "fx_rate": 0.92, "contingency_fraction": 0.1}),
+    Edit("hours", {"in_hours_per_month": 200}, {"hours_per_month": 200}),
+    Edit("active fraction", {"in_active_fraction": 0.1}, {"active_fraction": 0.1}),
+    *(Edit(name, {f"in_{name}": value}, {name: value}) for name, value in TERMS.items()),
+    Edit("all terms", {f"in_{name}": value for name, value in TERMS.items()}, TERMS),
+    Edit("a reserved price", at("Instances", "p5.48xlarge", "$ per hour, reserved-3yr", 9.5),
+         change=priced("aws/p5.48xlarge", "reserved-3yr", 9.5)),
+    Edit("a spot price that was none", at("Instances", "p5.48xlarge", "$ per hour, spot", 3.25),
+         change=priced("aws/p5.48xlarge", "spot", 3.25)),
+    Edit("a price gone", at("Instances", "p5.48xlarge", "$ per hour, reserved-3yr", None),
+         change=priced("aws/p5.48xlarge", "reserved-3yr", None)),
+    Edit("a price of 0", at("Instances", "p5.48xlarge", "$ per hour, reserved-3yr", 0),
+         change=priced("aws/p5.48xlarge", "reserved-3yr", None)),
+    Edit("an on-demand price", at("Instances", "p5.48xlarge", "$ per hour", 9.75),
+         change=lambda q: with_instance(q, "aws/p5.48xlarge", usd_per_hour=9.75)),
+    Edit("another headline", {"in_headline_workload": "Chat", "in_headline_tier": 1}, {"headline": "chat:1"}),
+    Edit("another provider", in_spare_row(ACME), change=with_acme),
+    Edit("a purchase price", at("GPUs", H100, "Purchase, base, $", 27_500.0),
+         change=owning(H100, capex_usd=(25_000, 27_500.0, 40_000))),
+    Edit("no purchase price", at("GPUs", H100, "Purchase, low, $", None),
+         change=owning(H100, capex_usd=(float("nan"), 30_000, 40_000))),
+    Edit("an installed price", at("GPUs", H100, "Price of the module (1) or installed (0)", 0),
+         change=owning(H100, is_module_price=0)),
+    Edit("power stated", at("GPUs", H100, "kW per GPU, stated", 0.9), change=owning(H100, stated_kw_per_gpu=0.9)),
+    Edit("rated power", at("GPUs", L40S, "Rated power, W", 500), change=owning(L40S, rated_watts=500)),
+    Edit("the machine's own draw", at("GPUs", H100, "Machine's own draw (1) or all-in (0)", 1),
+         change=owning(H100, is_it_power=1)),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
+    return books.build(tmp_path_factory.mktemp("money"), "money", OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def edited(book: tuple[Path, Question], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The workbook with each edit, its caches poisoned, not yet recalculated."""
+    folder, sheets = tmp_path_factory.mktemp("edits"), Sheets(book[0])
+    poisoned = folder / "poisoned.xlsx"
+    poison(book[0], poisoned)
+    typed = [dict(one.cells(sheets) if callable(one.cells) else one.cells) for one in EDITS]
+    return [edit(poisoned, folder / f"edit-{i}.xlsx", t) for i, t in enumerate(typed)]
+
+
+def held(one: Edit, found: Mapping[Any, Any], sheets: Sheets) -> int:
+    """The number of cells that agree with Python after an edit."""
+    question = one.change(ask(books.catalog(), {**OPTIONS, **one.options}))
+    bad = [key for key, value in found.items() if isinstance(value, ErrorValue)]
+    assert not bad, f"{one.name}: errors in {bad[:5]}"
+    n, wrong = money_cells.differences(found, sheets, solve(question))
+    assert not wrong, f"{one.name}: {len(wrong)} of {n} differ\n" + "\n".join(wrong[:12])
+    return n
+
+
+def test_formualizer_and_python_agree_after_each_edit(
+    book: tuple[Path, Question], edited: list[Path], tmp_path: Path
+) -> None:
+    sheets, first, n = Sheets(book[0]), None, 0
+    for one, file in zip(EDITS, edited, strict=True):
+        found = values(recalculate_with_formualizer(file, tmp_path / "out.xlsx"))
+        n += held(one, found, sheets)
+        shown = {key: value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Money"}
+        assert shown != first, f"{one.name} changes nothing on Money: it tests nothing"
+        first = first or shown
+    print(f"{len(EDITS)} edits: {n} cells against Python")
+
+
+@needs_libreoffice
+def test_libreoffice_and_python_agree_after_every_third_edit(
+    book: tuple[Path, Question], edited: list[Path], tmp_path: Path
+) -> None:
+    sheets, some = Sheets(book[0]), slice(None, None, 3)
+    for one, file in zip(EDITS[some], convert_all(edited[some], tmp_path, timeout=300), strict=True):
+        held(one, by_place_and_name(file, list(cells(file))), sheets)
+
+
+def test_what_was_built_is_what_python_says(book: tuple[Path, Question], default_book: Path) -> None:
+    """The cached values: p5.48xlarge's own class, and the two sheets' sums."""
+    n, wrong = money_cells.differences(values(book[0]), Sheets(book[0]), solve(book[1]))
+    assert not wrong and n > 200, wrong[:5]
+    question = ask(books.catalog(), {"models": books.DEFAULT, "as_of": books.AS_OF})
+    n, wrong = money_cells.differences(values(default_book), Sheets(default_book), solve(question))
+    assert not wrong and n > 200, wrong[:5]
+
+
+@pytest.mark.parametrize("options", [
+    {"purchase": "reserved-3yr", "hours_per_month": 200}, {"models": "405b", "instances": "aws/g6e.xlarge"},
+    {"providers": "lambda,nebius,aws", "gpus": "h100", "instances": ""},
+    {"purchase": "spot", "instances": "", "providers": "gcp"},
+])  # fmt: skip
+def test_other_books(options: dict[str, str], tmp_path: Path) -> None:
+    """A committed class, nothing that fits, providers by the GPU, spot: cached and recalculated values agree."""
+    path, question = books.build(tmp_path, "other", {**OPTIONS, "models": "8b,70b", **options})
+    poisoned = tmp_path / "poisoned.xlsx"
+    poison(path, poisoned)
+    found = values(recalculate_with_formualizer(poisoned, tmp_path / "out.xlsx"))
+    n, wrong = money_cells.differences(found, Sheets(path), solve(question))
+    assert not wrong, wrong[:8]
+    assert not [k for k, v in found.items() if isinstance(v, ErrorValue)] and n > 20
+
+
+NAMES = (
+    "in_utilization", "in_contingency_fraction", "in_currency", "in_fx_rate", "in_fx_date", "in_owned_years",
+    "in_residual_fraction", "in_cost_of_capital_fraction", "in_support_fraction", "in_installed_multiplier",
+    "in_system_power_multiplier", "in_usd_per_kwh", "in_pue", "in_colo_usd_per_kw_month",
+)  # fmt: skip
+
+
+def test_inputs_are_named_unlocked_and_checked(default_book: Path) -> None:
+    found = openpyxl.load_workbook(default_book)
+    sheet = found["Inputs"]
+    checked = {str(v.sqref) for v in sheet.data_validations.dataValidation}
+    for name in NAMES:
+        ((where, cell),) = found.defined_names[name].destinations
+        place = cell.replace("$", "")
+        assert where == "Inputs" and sheet[place].protection.locked is False, name
+        assert place in checked or name in ("in_currency", "in_fx_date"), f"{name} takes anything"
+        assert sheet[f"D{sheet[place].row}"].value, f"{name} has no note"
+
+
+def test_the_sheet_is_landscape_one_page_wide_a_model_a_page(default_book: Path) -> None:
+    sheet = openpyxl.load_workbook(default_book)["Money"]
+    assert sheet.page_setup.orientation == "landscape" and 50 <= sheet.page_setup.scale <= 100
+    width = sum(d.width for d in sheet.column_dimensions.values())
+    assert width * 5.6 * sheet.page_setup.scale / 100 <= 761
+    assert len(sheet.row_breaks.brk) == 2  # three models
