@@ -110,6 +110,10 @@ class ChoiceDerivation:
             return given.Origin("catalog", where, source=one.gpu.source)
         if name == "tensor_parallel_size":
             return given.Origin("computed", "the one whose instances cost least")
+        if name == "batch_limit":
+            return given.Origin("computed", "the largest batch that meets the targets of speed, found by trying")
+        if name == "stage_overhead_bytes":
+            return given.Origin("computed", "activations and memory outside torch on a pipeline stage")
         if name in cost.CONSTANTS:
             return given.Origin("default", "what it is counted in")
         if name == "is_committed":

@@ -87,10 +87,10 @@ def test_two_sheets_for_one_load_name_the_right_reason() -> None:
     assert bought_by(fast, 0) == "sized by speed (50 ms a token); memory alone: 1 replica"
     assert sizing_rule(slow.question) == "sized by memory and by speed (200 ms a token)"
     for solved, reason in ((slow, "memory"), (fast, "speed")):
-        (record,) = document(solved)["cells"]
-        assert record["sized_by"] == reason and record["tpot_seconds"] == solved.choices[0].tpot_seconds
+        (cell,) = document(solved)["cells"]
+        assert cell["sized_by"] == reason and cell["tpot_seconds"] == solved.choices[0].tpot_seconds
         (card,) = build_page(solved, catalog()).cards
-        assert card.sized_by == bought_by(solved, 0) and f"{record['n_replicas']} replica" in card.hardware
+        assert card.sized_by == bought_by(solved, 0) and f"{cell['n_replicas']} replica" in card.hardware
         assert [c.by_speed for b in build_page(solved, catalog()).matrix for r in b.rows for c in r.cells] == [
             reason == "speed"
         ]
@@ -237,9 +237,9 @@ def test_what_a_lone_request_misses_no_count_meets(asked: dict[str, str]) -> Non
     assert {c.verdict for c in solved.choices} == {TOO_SLOW} == {"no count meets the target"}
     memory = sheet("70b,405b", **{**question, "tpot_ms": "off", "ttft_ms": "off"})
     assert {c.verdict for c in memory.choices} == {"fits"}
-    for record in document(solved)["cells"]:
-        assert record["verdict"] == TOO_SLOW and record["runner_up"] is None
-        assert {record[name] for name in (*SPEED, "instance", "n_replicas", "monthly_usd")} == {None}
+    for cell in document(solved)["cells"]:
+        assert cell["verdict"] == TOO_SLOW and cell["runner_up"] is None
+        assert {cell[name] for name in (*SPEED, "instance", "n_replicas", "monthly_usd")} == {None}
     page = build_page(solved, catalog())
     assert {c.rent for c in page.cards} == {TOO_SLOW} and not any(c.fits for c in page.cards)
     words = "first token in 20 ms" if "ttft_ms" in asked else "2 ms a token"

@@ -61,7 +61,11 @@ MARKET = (
     ("as_of", "DATE", "Day from which the age of prices counts. Default today (UTC), or SOURCE_DATE_EPOCH."),
 )
 TARGETS = (
-    ("tpot_ms", "MS", "Time per output token to size for: 40, off, or chat=40,rag=off. Default 50, long-doc 100."),
+    (
+        "tpot_ms",
+        "MS",
+        "Time per output token to size for: 40, off, or chat=40,rag=off. Default 50; 100 for long-doc and above 16k.",
+    ),
     ("ttft_ms", "MS", "Time to first token to size for, too: 2000, or rag=2000. Default: shown, not asked for."),
     (
         "speed_factor",

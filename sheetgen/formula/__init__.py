@@ -26,6 +26,7 @@ from sheetgen.formula.vocabulary import (
     same_money,
     smallest,
     where,
+    whole_text,
 )
 
 __all__ = [
@@ -53,4 +54,5 @@ __all__ = [
     "same_money",
     "smallest",
     "where",
+    "whole_text",
 ]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sheetgen.formula.expr import JOIN, Expr, call, inside, is_array, is_written, literal
-from sheetgen.units import PERCENT
+from sheetgen.units import PERCENT, PLAIN
 
 
 def where(condition: Any, then: Any, otherwise: Any) -> Any:
@@ -158,6 +158,13 @@ def percent_text(x: Any) -> Any:
     if isinstance(x, Expr):
         return call("TEXT", x, "0%")
     return PERCENT.text(x)
+
+
+def whole_text(x: Any) -> Any:
+    """A number as text, rounded to a whole one (TEXT with a format that every locale reads alike)."""
+    if isinstance(x, Expr):
+        return call("TEXT", x, "0")
+    return PLAIN.text(x)
 
 
 def power(base: Any, exponent: Any) -> Any:

@@ -55,7 +55,7 @@ def _card(solved: Solution, row: int) -> Card:
 
 def _unit_money(solved: Solution, row: int) -> str:
     facts = facts_of(solved, row)
-    return ", ".join(x for x in (facts.per_user, facts.per_million_tokens) if x != NONE) or NONE
+    return ", ".join(x for x in (facts.per_user, facts.per_million_tokens, facts.budget) if x != NONE) or NONE
 
 
 def _runner_up(solved: Solution, row: int) -> str:

@@ -92,7 +92,8 @@ def _break_even(fit: Fit) -> str:
     low, base, high = (PERCENT.text(found[end]) for end in figures.ENDS)
     if found["base"] > 1:
         return f"renting on demand is cheaper at any use (owning costs {base} of it)"
-    return f"cheaper above {base} of the hours" + ("" if low == high else f" ({low} to {high})")
+    span = "" if low == high else f" ({low} to {high})"
+    return f"cheaper than renting on demand above {base} of the hours{span}"
 
 
 def _budget(solved: Solution, row: int) -> str:

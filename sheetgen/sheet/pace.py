@@ -45,14 +45,17 @@ def first_token_line(solved: Solution, row: int) -> str:
 
 
 def bought_by(solved: Solution, row: int) -> str:
-    """What asked for the replicas: `sized by memory`, or `sized by speed: 50 ms a token; memory alone: 1 replica`."""
+    """What asked for the replicas: `sized by memory; it meets 50 ms a token`, or
+    `sized by speed (50 ms a token); memory alone: 1 replica`."""
     choice, question = solved.choices[row], solved.question
+    target = target_words(question, row)
     if choice.sized_by != "speed":
-        return "sized by memory"
+        met = f"; it meets {target}" if target and question.settings.speed_targets else ""
+        return f"sized by memory{met}"
     load, spare = int(solved.cells["load_requests"][row]), question.settings.spare_replicas
     alone = -(-load // choice.sequences_per_replica) + spare
     replicas = f"{alone:,} replica{'' if alone == 1 else 's'}"
-    return f"sized by speed ({target_words(question, row)}); memory alone: {replicas}"
+    return f"sized by speed ({target}); memory alone: {replicas}"
 
 
 def target_words(question: Question, row: int) -> str:

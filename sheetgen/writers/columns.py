@@ -40,7 +40,7 @@ def column_widths(page: OnePage, regular: Path, bold: Path) -> dict[str, float]:
             fits(page.unit, *(c.kv for c in cells), beside=_RULE),
             fits(*headline, *weights, font=bold, beside=_RULE),
         ),
-        "money": fits("$/month", *(c.monthly for c in cells), font=bold),
+        "money": fits("$/month", *(("s " if c.by_speed else "") + c.monthly for c in cells), font=bold),
         "token": fits("A token", *(f.kv_per_token for f in facts), font=bold),
         "full": fits("If full", *(f.full_attention_per_token for f in facts)),
         "ratio": fits("That is", *(f.ratio for f in facts)),

@@ -70,6 +70,32 @@ ONE_LINE = {
     "underscores anywhere": ((*SIZE, "--users", "1__0"), "concurrent_requests is '1__0'"),
     "underscores in tokens": ((*SIZE, "--context", "_16k"), "context_tokens is '_16k'"),
     "hours": (("recommend", "--model", "8b", "--hours-per-month", "745"), "a number from 1 to 744"),
+    "target of 0": (
+        ("build", "--models", "8b", "--tpot-ms", "0"),
+        "tpot_ms is '0'. Write milliseconds above 0, or off",
+    ),
+    "target below 0": (("recommend", "--model", "8b", "--tpot-ms=-1"), "tpot_ms is '-1'. Write milliseconds above 0"),
+    "target nan": (("build", "--models", "8b", "--tpot-ms", "nan"), "tpot_ms is 'nan'. Write milliseconds above 0"),
+    "target infinite": (
+        ("build", "--models", "8b", "--ttft-ms", "inf"),
+        "ttft_ms is 'inf'. Write milliseconds above 0",
+    ),
+    "target in words": (("build", "--models", "8b", "--tpot-ms", "fast"), "tpot_ms is 'fast'. Write milliseconds"),
+    "target without a number": (("build", "--models", "8b", "--tpot-ms", "rag="), "tpot_ms is 'rag='. Write"),
+    "target of no workload": (("build", "--models", "8b", "--tpot-ms", "chatt=50"), "Did you mean chat?"),
+    "target of another workload": (
+        ("build", "--models", "8b", "--workloads", "rag", "--tpot-ms", "chat=50"),
+        "tpot_ms is 'chat'. Allowed: rag.",
+    ),
+    "two targets": (("build", "--models", "8b", "--tpot-ms", "50,60"), "which says all workloads twice. Keep one."),
+    "a workload's two targets": (
+        ("build", "--models", "8b", "--ttft-ms", "rag=1,rag=off"),
+        "ttft_ms is 'rag=1,rag=off', which says rag twice. Keep one.",
+    ),
+    "blank target": (("build", "--models", "8b", "--tpot-ms", ""), "tpot_ms is ''. Write milliseconds above 0"),
+    "target with a control character": (("build", "--models", "8b", "--tpot-ms", "\x1b"), r"tpot_ms is '\x1b'. Write"),
+    "speed factor of a sheet": (("build", "--models", "8b", "--speed-factor", "0"), "from 0.01 to 100."),
+    "ttft factor of a sheet": (("recommend", "--model", "8b", "--ttft-factor", "x"), "ttft_factor is 'x'."),
     "currency": (("build", "--models", "8b", "--currency", "EUR"), "currency is 'EUR', but no fx_rate is given"),
     "utilization of money": (("recommend", "--model", "8b", "--utilization", "2"), "utilization is '2'."),
     "contingency": (("build", "--models", "8b", "--contingency-fraction=-0.1"), "contingency_fraction is '-0.1'."),
@@ -147,7 +173,9 @@ USAGE = [
     ("list",),
     ("show",),
     ("nonsense",),
-    ("build", "--models", "8b", "--ttft-ms", "500"),
+    ("build", "--models", "8b", "--tpot", "50"),
+    ("size", "--model", "8b", "--ttft-ms", "500"),
+    ("explain", "weights_bytes", "--model", "8b", "--tpot-ms", "50"),
 ]
 
 

@@ -18,6 +18,7 @@ from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS
 
 TOP = {"schema_version", "as_of", "inputs", "candidates", "cells", "fingerprints", "sources"}
 CANDIDATE = {"instance", "provider", "gpu", "gpu_count", "purchase", "hourly_usd", "price_as_of"}
+SPEEDS = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
 CELL = set(
     [
         "model",
@@ -46,9 +47,11 @@ CELL = set(
         *("annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens"),
         *("usd_per_million_output_tokens", "usd_per_million_tokens", "purchase_classes"),
         *("providers", "owned", "budget"),
-        "sized_by",
+        *("sized_by", "bound_by", "requests_per_replica"),
+        *(f"{name}{end}" for name in SPEEDS for end in ("", "_low", "_high")),
         "runner_up",
         "why_not",
+        *("levers", "host_memory"),
     ]
 )
 JSON = ("--format", "json", "--as-of", "2026-11-20")
@@ -64,6 +67,8 @@ def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
 
 def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     answer = built(run, here, "--models", "8b,llama-2-7b,405b")
+    targets = {w["id"]: w["tpot_target_ms"] for w in answer["inputs"]["workloads"]}
+    assert targets == {"chat": 50, "rag": 50, "long-doc": 100}
     assert set(answer) == TOP and answer["schema_version"] == 1 and answer["as_of"] == "2026-11-20"
     assert all(set(c) == CANDIDATE | {"region", "assumed_shape"} for c in answer["candidates"])
     assert len(answer["cells"]) == 3 * 3 * 4
@@ -74,10 +79,21 @@ def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no
         assert cell["verdict"] == ("over the model's 4k" if over else "fits")
         assert (cell["instance"] is None) is over and (cell["monthly_usd"] is None) is over
         assert [w["instance"] for w in cell["why_not"]] == [i for i in ids if i != cell["instance"]]
-        if not over:
-            assert cell["sized_by"] == "memory" and cell["runner_up"]["monthly_usd"] >= cell["monthly_usd"]
+        speeds = [cell[f"{name}{end}"] for name in SPEEDS for end in ("_low", "", "_high")]
+        if over:
+            assert {*speeds, cell["sized_by"], cell["bound_by"], cell["requests_per_replica"]} == {None}
+        else:
+            alone = -(-cell["tier"] // cell["sequences_per_replica"])
+            assert cell["sized_by"] == ("memory" if cell["n_replicas"] == alone else "speed")
+            assert cell["n_replicas"] >= alone and cell["runner_up"]["monthly_usd"] >= cell["monthly_usd"]
             assert cell["n_replicas"] * cell["sequences_per_replica"] >= cell["tier"]
-    asked = {*OPTIONS, *SHEET_OPTIONS} - {"as_of", "contexts"}  # told at the top, and within workloads
+            assert cell["requests_per_replica"] == -(-cell["tier"] // cell["n_replicas"])
+            assert all(speeds[i] < speeds[i + 1] for i in (0, 1, 3, 4, 6, 7)) and min(speeds) > 0
+            assert cell["tpot_seconds"] <= targets[cell["workload"]] / 1000
+            assert cell["bound_by"] in ("bandwidth", "KV reads", "compute", "communication")
+    assert {c["sized_by"] for c in answer["cells"]} == {"memory", "speed", None}
+    # Told at the top, and within workloads:
+    asked = {*OPTIONS, *SHEET_OPTIONS} - {"as_of", "contexts", "tpot_ms", "ttft_ms"}
     inputs = answer["inputs"]
     assert asked <= {*inputs, *inputs["money"], *inputs["owning"]}
     assert {s["kind"] for s in answer["sources"]} == {"model", "gpu", "instance", "workload", "engine"}

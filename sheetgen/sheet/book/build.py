@@ -38,6 +38,7 @@ def build_book(solved: Solution, page: OnePage, every_lever: EveryLever = ()) ->
     workings = build_loads(solved, wiring)
     paces = build_paces(solved, wiring)
     profiles, of_profile = build_profiles(solved, wiring)
+    wiring.of_profile = of_profile
     comparison = build_comparison(solved, wiring)
     candidates, of_candidate, head = build_candidates(solved, wiring, of_profile)
     heads = {name: head.range(name) for name in head.columns}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.estimate import PACE
-from sheetgen.formula import Expr, Formula, both, formula, is_number, join_text, number_where, round_up, where
+from sheetgen.formula import Expr, Formula, both, formula, is_number, join_text, number_where, where, whole_text
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.speed import OF_PROFILE, PARTS
 from sheetgen.sheet.book.wiring import Table, Wiring
@@ -44,11 +44,11 @@ def band_row(n_experts: Any, is_fitted: Any, pipeline_stages: Any) -> Any:
 
 @formula("Milliseconds")
 def in_milliseconds(seconds: Any, milliseconds_per_second: Any) -> Any:
-    """A time in whole milliseconds, rounded up.
+    """A time in milliseconds.
 
     Source: definition.
     """
-    return number_where(is_number(seconds), round_up(seconds * milliseconds_per_second))
+    return number_where(is_number(seconds), seconds * milliseconds_per_second)
 
 
 @formula("Speed in words", TEXT)
@@ -57,7 +57,8 @@ def speed_words(n_instances: Any, tpot_ms: Any, tpot_low_ms: Any, tpot_high_ms: 
 
     Source: the columns beside.
     """
-    words = join_text(tpot_ms, " ms a token (", tpot_low_ms, " to ", tpot_high_ms, "); sized by ", sized_by)
+    span = join_text(" (", whole_text(tpot_low_ms), " to ", whole_text(tpot_high_ms), ")")
+    words = join_text(whole_text(tpot_ms), " ms a token", span, "; sized by ", sized_by)
     return where(is_number(n_instances), words, "-")
 
 
@@ -67,8 +68,8 @@ def ttft_words(n_instances: Any, ttft_ms: Any, output_tokens_per_second: Any) ->
 
     Source: the columns beside.
     """
-    rate = round_up(where(is_number(output_tokens_per_second), output_tokens_per_second, 0))
-    words = join_text("first token ", ttft_ms, " ms, indicative; ", rate, " tokens/s in all")
+    rate = whole_text(output_tokens_per_second)
+    words = join_text("first token ", whole_text(ttft_ms), " ms, indicative; ", rate, " tokens/s in all")
     return where(is_number(n_instances), words, "-")
 
 

@@ -10,7 +10,7 @@ from sheetgen.recommend import Solution
 from sheetgen.recommend.paces import STRIDE
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
-from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation, found, pick, position
+from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, Validation, found, index, pick, position
 from sheetgen.sizing import steps, targets
 from sheetgen.units import PLAIN, TEXT, WHOLE
 
@@ -136,7 +136,8 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     sheet = titled(
         "Speed",
         "Speed",
-        "Every GPU beside the others at the load in the yellow cells: times of a replica that holds so many requests.",
+        "Every GPU beside the others at the load in the yellow cells. Times in seconds, as if memory held the "
+        "requests: where it holds fewer, the others wait.",
         landscape=False,
         freeze=(HEAD_ROWS + 5, 2),
     )
@@ -174,11 +175,35 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     for f in PACE:
         if f.name in COMPARED:
             table.computed(f, env, width=13)
+    n_tiers = len(question.tiers)
+    first = sheet.compute(top + 3, 1, first_load, {**wiring.inputs, "pace": row, "n_tiers": _count(wiring)})
+    sheet.text(top + 3, 0, "Its first row among the loads", "label")
+    held = wiring.of_profile["sequences"]
+    table.looked_up(
+        "sequences", "Requests that memory holds",
+        lambda i: (held[(int(row.value) - 1) * n_tiers].refs[i].value,
+                   index(Range(tuple(load.refs[i] for load in held)), first, here)), WHOLE, width=13,
+    )  # fmt: skip
     table.looked_up(
         "batch_limit", "Most requests within the targets",
         lambda i: pick(Range(tuple(r[i] for r in blocks["batch_limit"])), row, here), WHOLE, width=13,
     )  # fmt: skip
     return sheet
+
+
+@formula("First row of a load")
+def first_load(pace: Any, n_tiers: Any) -> Any:
+    """The first row of a model and workload among the loads: the tiers of one stand together.
+
+    Source: the order of the Workings sheet.
+    """
+    return (pace - 1) * n_tiers + 1
+
+
+def _count(wiring: Wiring) -> Found:
+    tiers = wiring.lists["tiers"]
+    rows = wiring.tables["cells"].range("tier_row")
+    return Found(len(tiers.refs), lambda here: Expr(f"MAX({rows.expr(here).text})"))
 
 
 def _headline(solved: Solution) -> Any:

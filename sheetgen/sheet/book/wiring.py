@@ -128,6 +128,7 @@ class Wiring:
     lists: dict[str, Range] = field(default_factory=dict)
     inputs_cells: dict[tuple[int, int], Cell] = field(default_factory=dict)  # the cells of the Inputs sheet
     blocks: dict[str, list[list[Ref]]] = field(default_factory=dict)  # speed on Profiles: [model, workload][profile]
+    of_profile: dict[str, list[Range]] = field(default_factory=dict)  # by name, a row per load of what profiles give
     ranges: dict[str, list[Range]] = field(default_factory=dict)  # by model and workload, what batches are tried with
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
 

@@ -1,0 +1,134 @@
+"""`--tpot-ms` and `--ttft-ms`: what `build` and `recommend` print, and the same in a scenario file."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LOAD = ("recommend", "--model", "405b", "--context", "16k", "--users", "32", "--gpus", "b200", "--as-of", "2026-11-20")
+SHEET = ("build", "--models", "405b", "--workloads", "rag", "--tiers", "32", "--as-of", "2026-11-20")
+SPEED = re.compile(
+    r"^([\d.]+) ms a token \(([\d.]+)–([\d.]+)\), ([\d,]+) tokens/s \(([\d,]+)–([\d,]+)\), "
+    r"first token [\d.,]+ m?s \([\d.,]+ m?s–[\d.,]+ m?s\), indicative; bound by "
+    r"(bandwidth|KV reads|compute|communication)$",
+    re.MULTILINE,
+)
+
+
+def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
+    result = run(*SHEET, *arguments, "--format", "json", "--out", "o")
+    assert result.exit_code == 0, result.stderr
+    found: dict[str, Any] = json.loads((here / "o" / "sizing-sheet.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("200", r"sized by memory"),
+        ("off", r"sized by memory"),
+        ("50", r"sized by speed \(50 ms a token\); memory alone: 1 replica"),
+    ],
+)
+def test_recommend_says_what_was_bought(target: str, reason: str, run) -> None:  # type: ignore[no-untyped-def]
+    text = run(*LOAD, "--tpot-ms", target).stdout
+    answer = json.loads(run(*LOAD, "--tpot-ms", target, "--json").stdout)
+    assert re.search(rf"^{reason}$", text, re.MULTILINE)
+    assert f"{answer['n_replicas']} replica" in text
+    assert answer["sized_by"] == reason.split()[2] and (answer["n_replicas"] > 1) == (answer["sized_by"] == "speed")
+    found = SPEED.search(text)
+    assert found, text
+    shown = [float(x.replace(",", "")) for x in found.groups()[:6]]
+    names = ("tpot_seconds", "output_tokens_per_second")
+    exact = [
+        answer[f"{name}{end}"] * (1000 if name[0] == "t" else 1) for name in names for end in ("", "_low", "_high")
+    ]
+    assert shown == pytest.approx(exact, abs=0.5)
+    assert target == "off" or shown[0] <= float(target)
+    workload = answer["inputs"]["workloads"][0]
+    assert workload["tpot_target_ms"] == (None if target == "off" else float(target))
+
+
+def test_the_first_token_is_asked_for_by_its_own_option(run) -> None:  # type: ignore[no-untyped-def]
+    memory = json.loads(run(*LOAD, "--tpot-ms", "off", "--json").stdout)
+    half = round(500 * memory["ttft_seconds"])
+    tight = (*LOAD, "--tpot-ms", "off", "--ttft-ms", str(half))
+    answer = json.loads(run(*tight, "--json").stdout)
+    assert memory["sized_by"] == "memory" and answer["sized_by"] == "speed" and answer["ttft_seconds"] <= half / 1000
+    assert f"sized by speed (first token in {half:,} ms); memory alone: 1 replica\n" in run(*tight).stdout
+
+
+@pytest.mark.parametrize(
+    "asked", [("--tpot-ms", "2"), ("--tpot-ms", "off", "--ttft-ms", "20"), ("--tpot-ms", "2", "--spare-replicas", "1")]
+)
+def test_what_no_count_meets_is_an_answer(asked: tuple[str, ...], run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    memory, result = run(*LOAD, "--tpot-ms", "off"), run(*LOAD, *asked)
+    assert result.exit_code == 0 and "1x aws/p6-b200.48xlarge, " in memory.stdout
+    assert result.stdout.split("\n")[2] == "no count meets the target"
+    assert re.search(r"^  aws/p6-b200\.48xlarge +too slow: .* for a lone request, \d+ asked for$", result.stdout, re.M)
+    answer = json.loads(run(*LOAD, *asked, "--json").stdout)
+    assert answer["verdict"] == "no count meets the target" and answer["instance"] is None
+    assert answer["sized_by"] is None and answer["tpot_seconds"] is None and answer["monthly_usd"] is None
+    (cell,) = built(run, here, *asked)["cells"]
+    assert cell["verdict"] == "no count meets the target" and cell["n_replicas"] is None
+    said = run(*SHEET, *asked, "--format", "md", "--out", "o")
+    assert "RAG at 32 in flight: no count meets the target\n" in said.stdout
+    assert "no count meets the target" in (here / "o" / "sizing-sheet.md").read_text()
+
+
+def test_factors_of_a_measured_point_scale_every_time(run) -> None:  # type: ignore[no-untyped-def]
+    plain, scaled = (
+        json.loads(run(*LOAD, "--tpot-ms", "off", *more, "--json").stdout)
+        for more in ((), ("--speed-factor", "1.5", "--ttft-factor", "2"))
+    )
+    assert scaled["tpot_seconds"] == pytest.approx(1.5 * plain["tpot_seconds"], rel=1e-12)
+    assert scaled["ttft_seconds"] == pytest.approx(2 * plain["ttft_seconds"], rel=1e-12)
+    assert scaled["inputs"]["speed_factor"] == 1.5 and scaled["inputs"]["ttft_factor"] == 2
+    slow, fast = (
+        json.loads(run(*LOAD, "--tpot-ms", "50", "--speed-factor", factor, "--json").stdout)
+        for factor in ("1.3", "0.7")
+    )
+    assert slow["n_replicas"] > fast["n_replicas"], "what is slower than predicted takes more of it"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("tpot_ms: 40", (40, None)),
+        ("tpot-ms: 40.5\nttft-ms: 3000", (40.5, 3000)),
+        ("tpot_ms: off", (None, None)),
+        ("tpot_ms: rag=60", (60, None)),
+        ("tpot_ms: [off, rag=60]\nttft_ms: ['rag=2500']", (60, 2500)),
+        ("", (50, None)),
+    ],
+)
+def test_targets_in_a_scenario_file(lines: str, expected: tuple[float | None, ...], run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "s.yaml").write_text(f"models: 405b\n{lines}\n")
+    answer = built(run, here, "--scenario", "s.yaml")
+    (workload,) = answer["inputs"]["workloads"]
+    assert (workload["tpot_target_ms"], workload["ttft_target_ms"]) == expected
+    typed = built(run, here, "--scenario", "s.yaml", "--tpot-ms", "77")
+    assert typed["inputs"]["workloads"][0]["tpot_target_ms"] == 77, "flags win"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("tpot_ms: {rag: 40}", "s.yaml:2: tpot_ms must be text, a number, or a list of these."),
+        ("tpot_ms: true", "s.yaml:2: tpot_ms must be text"),
+        ("tpot: 40", "s.yaml:2: unknown option tpot. Did you mean tpot_ms?"),
+        ("tpot_ms: 40\ntpot-ms: 50", "s.yaml:3: tpot_ms is given twice"),
+        ("tpot_ms: -3", "tpot_ms is '-3'. Write milliseconds above 0"),
+        ("tpot_ms: .inf", "tpot_ms is '"),
+        ("tpot_ms: [rag=1, 2, 3]", "which says all workloads twice. Keep one."),
+    ],
+)
+def test_targets_of_a_file_that_are_refused(lines: str, expected: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "s.yaml").write_text(f"models: 405b\n{lines}\n")
+    result = run("build", "--workloads", "rag", "--scenario", "s.yaml", "--format", "json")
+    assert result.exit_code == 1 and expected in result.stderr and len(result.stderr.splitlines()) == 1
+    assert [p.name for p in here.iterdir()] == ["s.yaml"]
