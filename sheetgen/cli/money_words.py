@@ -22,4 +22,6 @@ def money_lines(solved: Solution, row: int) -> list[str]:
     if facts.owned != NONE:
         old = ", an old price" if facts.capex_is_old else ""
         lines.append(f"{facts.owned}{old}; {facts.break_even}" if facts.break_even != NONE else f"{facts.owned}{old}")
+    else:
+        lines.append("own: no street price of this GPU is known; give yours with --capex-usd-per-gpu")
     return lines

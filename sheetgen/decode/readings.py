@@ -148,11 +148,13 @@ def contenders(readings: Sequence[Reading]) -> list[Reading]:
 
 
 def nearest(readings: Iterable[Reading], tokens_per_second: float, own_dtype: str) -> Reading | None:
-    """The reading that needs the least belief: within its band, the cache in `own_dtype`, then the nearest rate."""
+    """The reading that needs the least belief: within its band, else below what is possible; then the cache in
+    `own_dtype`, then the nearest rate."""
     return min(
         readings,
         key=lambda one: (
             not one.matches(tokens_per_second),
+            one.ceiling < tokens_per_second,
             one.way.kv_cache_dtype != own_dtype,
             one.distance(tokens_per_second),
         ),

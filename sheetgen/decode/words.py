@@ -38,7 +38,9 @@ def verdict_words(found: Found) -> str:
         return f"consistent with {shapes_words(by['consistent'])} tokens: {rate} lies in the {_band(found, at)}.{more}"
     if found.overall == "slower":
         return f"possible, but slower than predicted: {rounded(at.rate)} tokens/s, {_band(found, at)}."
-    highest, ceiling = max(counting, key=lambda one: one.high), max(counting, key=lambda one: one.ceiling)
+    rate_claimed = found.claim.tokens_per_second
+    highest = max(counting, key=lambda one: (one.ceiling >= rate_claimed, one.high))
+    ceiling = max(counting, key=lambda one: one.ceiling)
     if found.overall == "unlikely":
         times = found.claim.tokens_per_second / highest.rate
         return f"unlikely as stated: {rate} is {times:,.1f} times the prediction, above every {_band(found, highest)}."
