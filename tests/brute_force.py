@@ -8,7 +8,7 @@ read, the candidates are picked, the memory is added up and every instance, TP a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -339,6 +339,10 @@ def answer(
     if not every:
         return "no count meets the target" if slow else "nothing fits"
     best = every[0]
+    if targets:  # speed bought the hardware where memory alone would take cheaper one
+        alone = answer(model, context, users, weight_dtype, kv_dtype, targets=False, asked=asked)
+        assert not isinstance(alone, str)
+        best = replace(best, by_speed=best.by_speed or alone[0].monthly < best.monthly)
     mine = (best.offer.gpu, best.offer.provider)
     others = [one for one in every if (one.offer.gpu, one.offer.provider) != mine]
     return best, [one for one in others if one.monthly == others[0].monthly]

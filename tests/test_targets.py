@@ -83,8 +83,8 @@ def test_two_sheets_for_one_load_name_the_right_reason() -> None:
     assert speed.sized_by == "speed" and speed.n_replicas > 1 and speed.tpot_seconds <= 0.050 < memory.tpot_seconds
     assert speed.requests_per_replica == -(-32 // speed.n_replicas)
     assert speed.sequences_per_replica == memory.sequences_per_replica >= 32, "memory alone holds all on one"
-    assert bought_by(slow, 0) == "sized by memory"
-    assert bought_by(fast, 0) == "sized by speed (50 ms a token); memory alone: 1 replica"
+    assert bought_by(slow, 0) == "sized by memory; it meets 200 ms a token"
+    assert bought_by(fast, 0) == "bought by speed (50 ms a token); memory alone: 1 × p6-b200.48xlarge, $83,171"
     assert sizing_rule(slow.question) == "sized by memory and by speed (200 ms a token)"
     for solved, reason in ((slow, "memory"), (fast, "speed")):
         (cell,) = document(solved)["cells"]
@@ -122,7 +122,7 @@ def test_one_replica_less_would_not_do(load: dict[str, Any], tpot_ms: str) -> No
 
     assert tpot(choice.n_replicas) <= target * (1 + 1e-12)
     by_memory = -(-users // choice.sequences_per_replica)
-    assert choice.sized_by == ("speed" if choice.n_replicas > by_memory else "memory")
+    assert choice.replicas_by == ("speed" if choice.n_replicas > by_memory else "memory")
     if choice.n_replicas > 1:
         assert tpot(choice.n_replicas - 1) > target or choice.n_replicas == by_memory
 
@@ -200,7 +200,7 @@ def test_the_first_token_counts_only_where_it_is_asked_for() -> None:
     assert chosen(loose) == chosen(off), "it is met as it is"
     choice = tight.choices[0]
     assert choice.sized_by == "speed" and choice.n_replicas > 1 and choice.ttft_seconds <= 1.5
-    assert bought_by(tight, 0) == "sized by speed (first token in 1,500 ms); memory alone: 1 replica"
+    assert bought_by(tight, 0) == "bought by speed (first token in 1,500 ms); memory alone: 1 × p5.48xlarge, $40,179"
     both = one(H100, tpot_ms="50", ttft_ms="1500")
     assert monthly(both) >= max(monthly(tight), monthly(one(H100, tpot_ms="50")))
     assert sizing_rule(both.question) == "sized by memory and by speed (50 ms a token, first token in 1,500 ms)"
@@ -323,7 +323,7 @@ def test_a_cheaper_price_never_makes_an_instance_lose(tpot_ms: str, users: int) 
             assert i != best or now == best
             assert now == i or i not in won, "what won at a price wins at a lower one"
             won |= {i} if now == i else set()
-            assert cheaper.choices[0].sized_by == base.choices[0].sized_by or now != best
+            assert cheaper.choices[0].replicas_by == base.choices[0].replicas_by or now != best
     assert best in won and len(won) > 3
 
 
@@ -344,7 +344,7 @@ def test_the_workbook_has_the_words(tmp_path: Any) -> None:
         values = by_place_and_name(book, cells(book))
         heads = {values[place]: place[1] for place in values if isinstance(place, tuple) and place[0] == "Workings"}
         instance = re.sub(r"\d", "", heads["Instance"])
-        reason = re.sub(r"\d", "", heads["Sized by"])
+        reason = re.sub(r"\d", "", heads["Replicas by"])
         top = int(re.sub(r"\D", "", heads["Instance"])) + 1
         for i, choice in enumerate(solved.choices):
             shown = values["Workings", f"{instance}{top + i}"]
@@ -352,7 +352,7 @@ def test_the_workbook_has_the_words(tmp_path: Any) -> None:
             if choice.slot is None:
                 assert shown == choice.verdict and by == "-"
             else:
-                assert shown == solved.candidate(choice.slot).instance and by == choice.sized_by
+                assert shown == solved.candidate(choice.slot).instance and by == choice.replicas_by
 
 
 # What is no target --------------------------------------------------------------------------------------

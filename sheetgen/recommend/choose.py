@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy
 
 from sheetgen.formula import cheapest, first_where, least_where, same_money
-from sheetgen.recommend.solution import Choice, Solution, short_tokens
+from sheetgen.recommend.solution import Choice, Columns, Solution, short_tokens
 from sheetgen.sizing import parallelism
 
 NOTHING_FITS = "nothing fits"
@@ -72,3 +73,17 @@ def _verdict_without(solved: Solution, row: int) -> str:
     if (solved.costs["n_instances"][row] == 0).any():
         return TOO_SLOW
     return NOTHING_FITS
+
+
+def with_memory_alone(choices: tuple[Choice, ...], costs: Columns) -> tuple[Choice, ...]:
+    """The choices with what memory alone would take, where that costs less: `costs` are those without targets."""
+    monthly, instances = costs["monthly_usd"], costs["n_instances"]
+    best, position = cheapest_position(monthly, instances, costs["tensor_parallel_size"] + 0 * monthly)
+    out = []
+    for row, choice in enumerate(choices):
+        cheaper = not numpy.isnan(best[row]) and (choice.slot is None or best[row] < choice.monthly_usd * (1 - 1e-12))
+        slot = int(position[row]) - 1
+        alone = (slot, int(instances[row, slot]), float(best[row])) if cheaper else None
+        by = "speed" if alone and choice.slot is not None else choice.sized_by
+        out.append(replace(choice, without_targets=alone, sized_by=by))
+    return tuple(out)

@@ -124,9 +124,11 @@ def with_paces(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
         figures = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
         times: dict[str, Any] = {name: float(at[name][n]) for name in figures}
         held, limit = choices[i].sequences_per_replica, solved.steps["batch_limit"][pace[n], profile[n]] * stages[n]
+        by = str(targets.sized_by(at["load_requests"][n], held, limit))
         out[i] = replace(
             choices[i],
-            sized_by=str(targets.sized_by(at["load_requests"][n], held, limit)),
+            sized_by=by,
+            replicas_by=by,
             requests_per_replica=int(at["requests_per_replica"][n]),
             prefill_fraction=float(at["prefill_fraction"][n]),
             bound_by=str(at["bound_by"][n]),

@@ -44,7 +44,8 @@ class Choice:
     runner_up_monthly_usd: float | None = None
     headroom_fraction: float = 0.0
     sure_headroom_fraction: float = 0.0
-    sized_by: str = "memory"  # or speed: which of the two asked for the replicas
+    sized_by: str = "memory"  # or speed: where its targets ask for more replicas, or for dearer hardware
+    replicas_by: str = "memory"  # or speed: which of the two asked for the replicas on the chosen hardware
     requests_per_replica: int = 0
     tpot_seconds: float = 0.0
     ttft_seconds: float = 0.0
@@ -52,6 +53,7 @@ class Choice:
     bands: tuple[tuple[float, float], ...] = ()  # 80 %: TPOT, TTFT, output tokens a second
     prefill_fraction: float = 0.0
     bound_by: str = ""
+    without_targets: tuple[int, int, float] | None = None  # slot, instances, $ a month by memory alone, where cheaper
 
 
 @dataclass(frozen=True)

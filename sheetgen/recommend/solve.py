@@ -6,7 +6,7 @@ import numpy
 
 from sheetgen import cost
 from sheetgen.estimate import CHARGE, MODEL, PEAK, SHARD, evaluate
-from sheetgen.recommend.choose import choose
+from sheetgen.recommend.choose import choose, with_memory_alone
 from sheetgen.recommend.paces import solve_paces, speed_inputs, speed_of_gpus, with_paces
 from sheetgen.recommend.solution import Choice, Columns, Profile, Slot, Solution
 from sheetgen.scenario.deployment import band_columns, engine_columns, model_columns
@@ -34,6 +34,9 @@ POOL = (
 
 
 _WEIGHTS = ("copied_kv_weights_bytes", "tensor_rounding_bytes", "layer_bytes_per_gpu", "paid_layer_bytes")
+
+
+NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 
 
 def solve(question: Question) -> Solution:
@@ -74,6 +77,10 @@ def solve(question: Question) -> Solution:
         question, profiles, slots, models, shards, gpus, cells, pools, sequences, costs, paces, steps, ()
     )  # fmt: skip
     choices = with_paces(solved, tuple(choose(solved)))
+    if settings.speed_targets:
+        unpaced = {"batch_limit": numpy.full_like(steps["batch_limit"], NO_BATCH_LIMIT)}
+        _, by_memory = _sequences(question, profiles, inputs, models, shards, gpus, pools, unpaced)
+        choices = with_memory_alone(choices, _costs(question, profiles, slots, inputs, models, cells, by_memory))
     cells = _cell_kv(solved, choices)
     return Solution(**{**vars(solved), "choices": choices, "cells": cells})
 

@@ -21,6 +21,16 @@ MOST_CAPEX_USD, MOST_KW, MOST_FX_RATE = 10_000_000, 100, 10_000_000
 YOUR_QUOTE = "your quote"
 
 
+LEAST_UTILIZATION = 0.01  # below it a price of a token says nothing
+
+
+def _utilization(value: Any, name: str) -> float:
+    share = parse.fraction(value, name)
+    if share < LEAST_UTILIZATION:
+        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a number from {LEAST_UTILIZATION} to 1.")
+    return share
+
+
 @dataclass(frozen=True)
 class Money:
     """The inputs about money that hold for the whole sheet. `fx_date` None: the sheet's own date."""
@@ -80,7 +90,7 @@ def money_settings(options: Mapping[str, Any]) -> dict[str, Any]:
             return getattr(default, name)
 
     found = {
-        "utilization": read("utilization", parse.fraction),
+        "utilization": read("utilization", _utilization),
         "contingency_fraction": read("contingency_fraction", parse.fraction, False),
         "currency": read("currency", parse.currency),
         "fx_rate": read("fx_rate", parse.positive, MOST_FX_RATE),

@@ -11,9 +11,9 @@ from sheetgen.errors import ScenarioError, shown
 from sheetgen.scenario import parse
 
 OFF = "off"
-MOST_MS = 3_600_000
+LEAST_MS, MOST_MS = 0.01, 3_600_000
 TARGETS = {"tpot_ms": "tpot_target_ms", "ttft_ms": "ttft_target_ms"}  # option: field of a workload
-_EXAMPLE = "Write milliseconds above 0, or off, for all workloads or by name: 50, off, or chat=40,rag=off."
+_EXAMPLE = "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off."
 
 
 def with_targets(
@@ -66,6 +66,6 @@ def _milliseconds(text: str, part: str, option: str) -> float | None:
     if text.lower() == OFF:
         return None
     number = parse.number(text)
-    if not (math.isfinite(number) and 0 < number <= MOST_MS):
+    if not (math.isfinite(number) and LEAST_MS <= number <= MOST_MS):
         raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLE}")
     return number

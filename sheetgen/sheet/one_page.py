@@ -23,7 +23,7 @@ class Card:
     headroom: str  # "room for 41 requests, 22% free"
     speed: str  # "48 ms a token (38–57), 640 tokens/s"
     first_token: str  # "first token 1.9 s (0.9 s–3.2 s)"
-    sized_by: str  # "sized by speed (50 ms a token); memory alone: 1 replica"
+    sized_by: str  # "bought by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073"
     unit_money: str  # "$159 per user and month, $0.21 prompt, $3.40 answer per million tokens at 70% utilization"
     runner_up: str  # "then 8× H200 on Azure: $92,000 (+12%)"
 

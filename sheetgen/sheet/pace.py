@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sheetgen.recommend import Solution
 from sheetgen.scenario.question import Question
-from sheetgen.sheet.wording import plain
+from sheetgen.sheet.wording import money, plain, rent
 from sheetgen.units import Display
 
 _SECONDS = Display("0.0", 1, suffix=" s")
@@ -45,17 +45,17 @@ def first_token_line(solved: Solution, row: int) -> str:
 
 
 def bought_by(solved: Solution, row: int) -> str:
-    """What asked for the replicas: `sized by memory; it meets 50 ms a token`, or
-    `sized by speed (50 ms a token); memory alone: 1 replica`."""
+    """What asked for the hardware: `sized by memory; it meets 50 ms a token`, or
+    `bought by speed (50 ms a token); memory alone: 1 × g7e.24xlarge, $12,098`."""
     choice, question = solved.choices[row], solved.question
     target = target_words(question, row)
-    if choice.sized_by != "speed":
-        met = f"; it meets {target}" if target and question.settings.speed_targets else ""
-        return f"sized by memory{met}"
-    load, spare = int(solved.cells["load_requests"][row]), question.settings.spare_replicas
-    alone = -(-load // choice.sequences_per_replica) + spare
-    replicas = f"{alone:,} replica{'' if alone == 1 else 's'}"
-    return f"sized by speed ({target}); memory alone: {replicas}"
+    if choice.without_targets is not None:
+        slot, count, usd = choice.without_targets
+        return f"bought by speed ({target}); memory alone: {rent(count, solved.candidate(slot))}, {money(usd)}"
+    if choice.sized_by == "speed":
+        return f"sized by speed ({target}), at the price that memory asks for, too"
+    met = f"; it meets {target}" if target and question.settings.speed_targets else ""
+    return f"sized by memory{met}"
 
 
 def target_words(question: Question, row: int) -> str:

@@ -124,10 +124,19 @@ def _cell(solved: Solution, row: int) -> Record:
         "verdict": choice.verdict,
         **_chosen(solved, choice),
         **_speed(choice),
+        "without_targets": _without_targets(solved, choice),
         **json_money.cell(solved, row),
         "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r} for i, r in why_not(solved, row)],
     }
+
+
+def _without_targets(solved: Solution, choice: Choice) -> Record | None:
+    """What memory alone would take, where the targets of speed make it dearer or impossible."""
+    if choice.without_targets is None:
+        return None
+    slot, count, usd = choice.without_targets
+    return {"instance": solved.candidate(slot).instance, "n_instances": count, "monthly_usd": usd}
 
 
 def _speed(choice: Choice) -> Record:

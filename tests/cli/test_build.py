@@ -47,7 +47,7 @@ CELL = set(
         *("annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens"),
         *("usd_per_million_output_tokens", "usd_per_million_tokens", "purchase_classes"),
         *("providers", "owned", "budget"),
-        *("sized_by", "bound_by", "requests_per_replica"),
+        *("sized_by", "bound_by", "requests_per_replica", "without_targets"),
         *(f"{name}{end}" for name in SPEEDS for end in ("", "_low", "_high")),
         "runner_up",
         "why_not",
@@ -84,7 +84,8 @@ def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no
             assert {*speeds, cell["sized_by"], cell["bound_by"], cell["requests_per_replica"]} == {None}
         else:
             alone = -(-cell["tier"] // cell["sequences_per_replica"])
-            assert cell["sized_by"] == ("memory" if cell["n_replicas"] == alone else "speed")
+            by_speed = cell["n_replicas"] != alone or cell["without_targets"] is not None
+            assert cell["sized_by"] == ("speed" if by_speed else "memory")
             assert cell["n_replicas"] >= alone and cell["runner_up"]["monthly_usd"] >= cell["monthly_usd"]
             assert cell["n_replicas"] * cell["sequences_per_replica"] >= cell["tier"]
             assert cell["requests_per_replica"] == -(-cell["tier"] // cell["n_replicas"])

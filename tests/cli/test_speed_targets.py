@@ -29,9 +29,9 @@ def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        ("200", r"sized by memory"),
+        ("200", r"sized by memory; it meets 200 ms a token"),
         ("off", r"sized by memory"),
-        ("50", r"sized by speed \(50 ms a token\); memory alone: 1 replica"),
+        ("50", r"bought by speed \(50 ms a token\); memory alone: 1 × p6-b200.48xlarge, \$83,171"),
     ],
 )
 def test_recommend_says_what_was_bought(target: str, reason: str, run) -> None:  # type: ignore[no-untyped-def]
@@ -39,7 +39,8 @@ def test_recommend_says_what_was_bought(target: str, reason: str, run) -> None: 
     answer = json.loads(run(*LOAD, "--tpot-ms", target, "--json").stdout)
     assert re.search(rf"^{reason}$", text, re.MULTILINE)
     assert f"{answer['n_replicas']} replica" in text
-    assert answer["sized_by"] == reason.split()[2] and (answer["n_replicas"] > 1) == (answer["sized_by"] == "speed")
+    assert answer["sized_by"] == reason.split()[2].rstrip(";")
+    assert (answer["n_replicas"] > 1) == (answer["sized_by"] == "speed")
     found = SPEED.search(text)
     assert found, text
     shown = [float(x.replace(",", "")) for x in found.groups()[:6]]
@@ -59,7 +60,8 @@ def test_the_first_token_is_asked_for_by_its_own_option(run) -> None:  # type: i
     tight = (*LOAD, "--tpot-ms", "off", "--ttft-ms", str(half))
     answer = json.loads(run(*tight, "--json").stdout)
     assert memory["sized_by"] == "memory" and answer["sized_by"] == "speed" and answer["ttft_seconds"] <= half / 1000
-    assert f"sized by speed (first token in {half:,} ms); memory alone: 1 replica\n" in run(*tight).stdout
+    words = f"bought by speed (first token in {half:,} ms); memory alone: 1 × p6-b200.48xlarge, $83,171\n"
+    assert words in run(*tight).stdout
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def test_targets_in_a_scenario_file(lines: str, expected: tuple[float | None, ..
         ("tpot_ms: true", "s.yaml:2: tpot_ms must be text"),
         ("tpot: 40", "s.yaml:2: unknown option tpot. Did you mean tpot_ms?"),
         ("tpot_ms: 40\ntpot-ms: 50", "s.yaml:3: tpot_ms is given twice"),
-        ("tpot_ms: -3", "tpot_ms is '-3'. Write milliseconds above 0"),
+        ("tpot_ms: -3", "tpot_ms is '-3'. Write milliseconds from 0.01"),
         ("tpot_ms: .inf", "tpot_ms is '"),
         ("tpot_ms: [rag=1, 2, 3]", "which says all workloads twice. Keep one."),
     ],

@@ -32,7 +32,7 @@ def test_a_model_by_hand() -> None:
     )  # fmt: skip
     assert one.per_year == "$482,150 a year" and one.per_user == "$1,256 per user and month"
     assert one.owned == "own 8× H100 SXM: $8,640 to $11,720 a month" and not one.capex_is_old
-    assert one.break_even == "cheaper above 24% of the hours (22% to 29%)"
+    assert one.break_even == "cheaper than renting on demand above 24% of the hours (22% to 29%)"
     assert one.budget == NONE
 
 

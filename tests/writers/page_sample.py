@@ -228,7 +228,7 @@ def _card(model: SampleModel) -> Card:
         "room for 41 requests, 22% free",
         "47 ms a token (37–55), 643 tokens/s (557–813)",
         "first token 3.4 s (1.6 s–6.0 s)",
-        "sized by speed (50 ms a token); memory alone: 1 replica",
+        "bought by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073",
         "$1,256 per user and month, $0.80 prompt, $17.23 answer per million tokens at 70% utilization",
         f"then 8× H200 on Azure: ${count * row[5] * 730 * 1.12:,.0f} (+12%)",
     )

@@ -58,7 +58,7 @@ def speed_words(n_instances: Any, tpot_ms: Any, tpot_low_ms: Any, tpot_high_ms: 
     Source: the columns beside.
     """
     span = join_text(" (", whole_text(tpot_low_ms), " to ", whole_text(tpot_high_ms), ")")
-    words = join_text(whole_text(tpot_ms), " ms a token", span, "; sized by ", sized_by)
+    words = join_text(whole_text(tpot_ms), " ms a token", span, "; replicas by ", sized_by)
     return where(is_number(n_instances), words, "-")
 
 
@@ -129,7 +129,7 @@ def add_choice_speed(wiring: Wiring, table: Table) -> None:
     table.computed(ttft_words, lambda i: {}, width=46)
 
 
-@formula("Sized by", TEXT)
+@formula("Replicas by", TEXT)
 def _sized_by(load_requests: Any, sequences: Any, batch_limit: Any, pipeline_stages: Any) -> Any:
     """speed where its targets ask for more replicas than memory does, else memory.
 

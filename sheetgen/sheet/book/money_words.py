@@ -87,4 +87,5 @@ def break_even_words(low: Any, base: Any, high: Any) -> Any:
     above = join_text("Owning is cheaper above ", percent_text(base), " of the hours (", span, ") than on demand.")
     never = join_text("Renting on demand is cheaper in any month (owning costs ", percent_text(base), " of it).")
     known = both(is_number(low), is_number(base), is_number(high))
-    return where(known, where(base > 1, never, above), "The purchase price, the power or the on-demand price is not known.")
+    unknown = "The purchase price, the power or the on-demand price is not known."
+    return where(known, where(base > 1, never, above), unknown)
