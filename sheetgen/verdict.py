@@ -154,9 +154,7 @@ def _gib(count: float) -> str:
 def pace_words(known: Mapping[str, Any]) -> dict[str, Any]:
     """What a row's speed is bound by, which runs its bands are from, whether requests queue; and its time to first
     token, which has no end where the queue grows. None where the speed is not known."""
-    # Without an output token there is no time between two.
-    tpot = numpy.where(known["output_tokens"] >= 1, known["tpot_seconds"], numpy.nan)
-    rate = known["max_requests_per_second"]
+    tpot, rate = known["tpot_seconds"], known["max_requests_per_second"]
     asked, running, arriving = (known[n] for n in ("concurrent_requests", "running_requests", "requests_per_second"))
     grows = known["grows"] == 1
     queue = [
@@ -175,5 +173,4 @@ def pace_words(known: Mapping[str, Any]) -> dict[str, Any]:
         name: numpy.where(grows, numpy.nan, known[name])
         for name in ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high")
     }
-    tpots = {f"tpot_seconds{end}": known[f"tpot_seconds{end}"] + 0 * tpot for end in ("", "_low", "_high")}
-    return {"queue": queue, "bound_by": bound, "speed_scope": scopes, **tpots, **endless}
+    return {"queue": queue, "bound_by": bound, "speed_scope": scopes, **endless}

@@ -352,6 +352,18 @@ def _same(expected: Any, got: Any) -> bool:
     return bool(expected == got)
 
 
+def _half_percent(sheet: str, formula: str, expected: Any, got: Any, found: Mapping[Any, Any]) -> bool:
+    """Whether two texts differ by one percent alone, of a share that is half a percent to 15 digits: 9 instances cost
+    12.5 % more than 8, which double numbers hold as 0.12499999999999997, and programs round that either way."""
+    if not (isinstance(expected, str) and isinstance(got, str)):
+        return False
+    percents = [int(x) for text in (expected, got) for x in re.findall(r"(\d+)%", text)]
+    shares = [found.get((sheet, cell.replace("$", ""))) for cell in re.findall(r'TEXT\(([$A-Z0-9]+),"0%"\)', formula)]
+    half = any(isinstance(s, float) and abs(100 * s % 1 - 0.5) < 1e-9 for s in shares)
+    same_words = re.sub(r"\d+%", "", expected) == re.sub(r"\d+%", "", got)
+    return half and same_words and len(percents) == 2 and abs(percents[0] - percents[1]) == 1
+
+
 def compare(original: Path, recalculated: Path) -> Comparison:
     """The value written beside every formula of `original` against the one found in `recalculated`."""
     found = {(c.sheet, c.cell): c.value for c in cells(recalculated)}
@@ -362,7 +374,7 @@ def compare(original: Path, recalculated: Path) -> Comparison:
         got = found.get((sheet, cell))
         n_compared += got is not None
         poisoned += got == POISON_TEXT or (isinstance(got, float) and got == POISON_NUMBER)
-        if not _same(expected, got):
+        if not _same(expected, got) and not _half_percent(sheet, formula, expected, got, found):
             mismatches.append(Mismatch(sheet, cell, formula, expected, got))
     return Comparison(n_formulas, n_compared, mismatches, poisoned)
 

@@ -118,7 +118,7 @@ def test_the_settings_of_the_deployment_hold_at_the_point() -> None:
     """A pool that is smaller, or fewer sequences at once, changes what is predicted there."""
     factor = sheetgen.size(**R1, anchor=POINT)["speed_factor"]
     few = sheetgen.size(**R1, **THERE, max_num_seqs=16, anchor=POINT)
-    assert few["tpot_seconds"] == 0.0224 and few["speed_factor"] > factor
+    assert few["tpot_seconds"] == pytest.approx(0.0224, rel=1e-11) and few["speed_factor"] > factor
     assert sheetgen.size(**R1, context_tokens=512, max_model_len=1024, anchor=POINT)["speed_factor"] == factor
 
 
@@ -157,5 +157,5 @@ def test_columns_of_factors() -> None:
     sized = sheetgen.size_frame(frame)
     tpot, ttft = sized["tpot_seconds"] / sized["tpot_seconds"][0], sized["ttft_seconds"] / sized["ttft_seconds"][0]
     assert tpot[:3].tolist() == pytest.approx([1, 2, 1]) and ttft[:3].tolist() == pytest.approx([1, 1, 3])
-    assert sized["speed_scope"].tolist()[:3] == ["fitted", "anchored", "anchored"]
+    assert sized["speed_scope"].tolist()[:3] == ["fitted", "anchored", "fitted"]  # of TPOT; TTFT has its own
     assert sized["error"][3] == "speed_factor is 1,000. It must be a number from 0.01 to 100."

@@ -10,7 +10,7 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.owning import TERMS, Term, owning
 from sheetgen.catalog.owning import OwnedGpu as KnownGpu
-from sheetgen.errors import ScenarioError, SheetgenError
+from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.scenario import parse
 
 MONEY_OPTIONS = (

@@ -139,7 +139,10 @@ def test_a_recommendations_values_put_in_give_the_value(choice: str) -> None:
                 approximately = pytest.approx(expected, rel=1e-12, nan_ok=True)
                 assert worked_out(step.with_values) == approximately, (name, step.name)
             elif step.origin == "computed":
-                named = ("tensor_parallel_size", "concurrent_requests", "kv_reserved", "is_committed")
+                named = (
+                    *("tensor_parallel_size", "concurrent_requests", "kv_reserved", "is_committed", "batch_limit"),
+                    "stage_overhead_bytes",
+                )
                 assert step.name in named, step.name
     assert every.step("monthly_usd").value == pytest.approx(chosen.monthly_usd, rel=1e-12)
     assert every.step("n_instances").value == chosen.n_instances

@@ -13,7 +13,8 @@ def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
     text = run(*P5).output
     assert "a month: on-demand $40,179, reserved-3yr $17,357; no price for reserved-1yr, spot, capacity-block\n" in text
     assert "$482,150 a year; $1,256 per user and month; $" in text and "answer per million tokens at 70% utiliz" in text
-    assert "own 8× H100 SXM: $8,640 to $11,720 a month; cheaper above 24% of the hours (22% to 29%)\n" in text
+    above = "cheaper than renting on demand above 24% of the hours (22% to 29%)\n"
+    assert f"own 8× H100 SXM: $8,640 to $11,720 a month; {above}" in text
     assert "budget:" not in text
 
 
@@ -32,12 +33,12 @@ def test_utilization_and_a_quote(run) -> None:  # type: ignore[no-untyped-def]
     for key in ("usd_per_million_input_tokens", "usd_per_million_output_tokens", "usd_per_million_tokens"):
         assert abs(half[key] / full[key] - 2) < 1e-9
     quoted = run(*P5, "--capex-usd-per-gpu", "h100=39375", "--kw-per-gpu", "1.5", "--owned-years", "3").output
-    assert "own 8× H100 SXM: $11,790 a month; cheaper above 29% of the hours\n" in quoted
+    assert "own 8× H100 SXM: $11,790 a month; cheaper than renting on demand above 29% of the hours\n" in quoted
 
 
 def test_an_old_purchase_price_is_said(run) -> None:  # type: ignore[no-untyped-def]
     later = (*P5[:-1], "2027-03-01")
-    assert "a month, an old price; cheaper above" in run(*later).output
+    assert "a month, an old price; cheaper than renting on demand above" in run(*later).output
     assert "an old price" not in run(*later, "--capex-usd-per-gpu", "30000").output
 
 

@@ -65,4 +65,6 @@ def test_every_command_has_help_with_an_example(run) -> None:  # type: ignore[no
         text = run(*command, "--help").output
         assert f"  sheetgen {name} " in text or f"  sheetgen {name}\n" in text, f"{name}: no example"
         assert "--json" in text and "--catalogs" in text and "--quiet" in text, name
-    assert list(main.commands) == ["build", "recommend", "size", "explain", "list", "show", "check", "catalog"]
+    assert list(main.commands) == [
+        *("build", "recommend", "size", "decode", "explain", "list", "show", "check", "catalog"),
+    ]

@@ -124,7 +124,7 @@ def _column(table: Table, refs: Sequence[Ref]) -> Iterator[tuple[str, Cell, Expr
 def _watch(sheet: Sheet, left: int, inputs: Sequence[tuple[str, Cell, Expr]]) -> list[Ref]:
     """A table of all inputs as built, as they are now, and whether they are the same."""
     for k, (label, width) in enumerate(
-        (("Input", 44), ("Input as built", 16), ("Input now", 16), ("Input's state", 16))
+        (("Input", 44), ("Input as built", 26), ("Input now", 26), ("Input's state", 16))
     ):
         sheet.text(HEAD_ROWS, left + k, label, "head")
         sheet.widths[left + k] = width

@@ -191,7 +191,7 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
             SMALL if name.startswith("seconds_per") else FACTOR if name in CONSTANTS else WHOLE,
         )
     for column in range(LEFT, LEFT + len(profiles)):
-        sheet.widths[column] = 16
+        sheet.widths[column] = 23
     wiring.tables["profiles"] = head  # type: ignore[assignment]
     n_models = len(solved.question.models)
     top = head.row + 1

@@ -111,10 +111,10 @@ def add_speed_columns(solved: Solution, table: Table) -> None:
         ("interconnect_bytes_per_second", "Links, bytes/s", "Each way, to the other GPUs of the node."),
         ("peak_flops_16_bit", "Peak, 16 bits", "Dense operations per second."),
     ):
-        table.given(name, label, [float(v) for v in gpus[name]], WHOLE, width=19, note=note, validation=rate)
+        table.given(name, label, [float(v) for v in gpus[name]], WHOLE, width=24, note=note, validation=rate)
     for d in DTYPES:
         table.given(f"peak_flops_{d}", f"Peak, {d} weights", [float(v) for v in gpus[f"peak_flops_{d}"]], WHOLE,
-                    width=19, note="Dense operations per second with weights of this precision.",
+                    width=24, note="Dense operations per second with weights of this precision.",
                     validation=rate)  # fmt: skip
     for name in CONSTANTS:
         display = SMALL if name.startswith("seconds_per") else FACTOR
