@@ -352,7 +352,7 @@ def _same(expected: Any, got: Any) -> bool:
     return bool(expected == got)
 
 
-def _half_percent(sheet: str, formula: str, expected: Any, got: Any, found: Mapping[Any, Any]) -> bool:
+def half_percent(sheet: str, formula: str, expected: Any, got: Any, found: Mapping[Any, Any]) -> bool:
     """Whether two texts differ by one percent alone, of a share that is half a percent to 15 digits: 9 instances cost
     12.5 % more than 8, which double numbers hold as 0.12499999999999997, and programs round that either way."""
     if not (isinstance(expected, str) and isinstance(got, str)):
@@ -374,7 +374,7 @@ def compare(original: Path, recalculated: Path) -> Comparison:
         got = found.get((sheet, cell))
         n_compared += got is not None
         poisoned += got == POISON_TEXT or (isinstance(got, float) and got == POISON_NUMBER)
-        if not _same(expected, got) and not _half_percent(sheet, formula, expected, got, found):
+        if not _same(expected, got) and not half_percent(sheet, formula, expected, got, found):
             mismatches.append(Mismatch(sheet, cell, formula, expected, got))
     return Comparison(n_formulas, n_compared, mismatches, poisoned)
 

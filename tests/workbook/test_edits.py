@@ -30,6 +30,7 @@ from recalculation import (
     cells,
     convert_all,
     edit,
+    half_percent,
     needs_libreoffice,
     poison,
     recalculate_with_formualizer,
@@ -226,7 +227,11 @@ def unlike(mine: Sequence[Cell], other: Path) -> tuple[int, list[Mismatch]]:
     """Formula cells of one workbook against the same cells of another."""
     theirs = {(c.sheet, c.cell): c.value for c in cells(other)}
     pairs = [(c, theirs.get((c.sheet, c.cell))) for c in mine if c.formula]
-    return len(pairs), [Mismatch(*c, got) for c, got in pairs if not _same(c.value, got)]
+    return len(pairs), [
+        Mismatch(*c, got)
+        for c, got in pairs
+        if not _same(c.value, got) and not half_percent(c.sheet, str(c.formula), c.value, got, theirs)
+    ]
 
 
 def errors(found: Mapping[Any, Any]) -> list[Any]:
