@@ -1,9 +1,10 @@
 """The family of errors that a user can cause and mend.
 
 SheetgenError                 one or more problems, one line each
-├── CatalogError              a catalog file is wrong, or a name is not in the catalogs
+├── CatalogError              a catalog file is wrong, a name is not in the catalogs, or a brand's file is wrong
 ├── ScenarioError             the question asked cannot be put (a bad context, tier, option)
 ├── PageError                 the answer does not fit on the page
+├── WorkbookError             a workbook, or the JSON of one, cannot be read back (sheetgen.workbook)
 └── MissingLibraryError       a system library that the PDF needs is not installed
 
 The command line prints `problems`, one a line, and exits 1. Anything else is a bug and keeps its traceback.

@@ -177,11 +177,50 @@ def cells(path: Path) -> Iterator[Cell]:
         for sheet, member in _sheets(package).items():
             if "worksheets/" not in member:
                 continue  # a chart sheet
+            runs: dict[
+                str, tuple[str, str]
+            ] = {}  # by number, the first cell of those that share a formula, and its text
             for cell in ElementTree.fromstring(package.read(member)).iter(f"{_MAIN}c"):
                 formula, value = cell.find(f"{_MAIN}f"), _value(cell, shared)
-                if formula is not None or value is not None:
-                    text = "" if formula is None else formula.text or "(shared)"
-                    yield Cell(sheet, cell.get("r", ""), text, value)
+                at = cell.get("r", "")
+                if formula is not None and formula.get("t") == "shared":
+                    first, text = runs.setdefault(formula.get("si", ""), (at, formula.text or ""))
+                    assert text, f"{sheet}!{at} shares a formula that nobody has"
+                    yield Cell(sheet, at, text if first == at else moved(text, first, at), value)
+                elif formula is not None or value is not None:
+                    yield Cell(sheet, at, "" if formula is None else formula.text or "", value)
+
+
+_REFERENCE = re.compile(r"(?<![\w.$])(\$?)([A-Z]{1,3})(\$?)(\d+)(?![\w(.])|\"[^\"]*\"|'[^']*'")
+_PLACE = re.compile(r"([A-Z]+)(\d+)")
+
+
+@functools.cache
+def _column_number(letters: str) -> int:
+    return functools.reduce(lambda n, c: 26 * n + ord(c) - 64, letters, 0)
+
+
+@functools.cache
+def _column_letters(number: int) -> str:
+    letters = ""
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters
+
+
+def moved(formula: str, first: str, to: str) -> str:
+    """A shared formula as it reads in another cell than its first."""
+    (a, b), (c, d) = (_PLACE.fullmatch(x).groups() for x in (first, to))  # type: ignore[union-attr]
+    across, down = _column_number(c) - _column_number(a), int(d) - int(b)
+
+    def one(m: re.Match[str]) -> str:
+        if not m[2]:
+            return m[0]
+        letters = m[2] if m[1] else _column_letters(_column_number(m[2]) + across)
+        return f"{m[1]}{letters}{m[3]}{m[4] if m[3] else int(m[4]) + down}"
+
+    return _REFERENCE.sub(one, formula)
 
 
 def formulas(path: Path) -> Iterator[Cell]:

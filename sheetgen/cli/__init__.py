@@ -15,9 +15,11 @@ from sheetgen.cli.build import build
 from sheetgen.cli.catalog import catalog
 from sheetgen.cli.check import check
 from sheetgen.cli.decode import decode
+from sheetgen.cli.diff import diff
 from sheetgen.cli.explain import explain
 from sheetgen.cli.listing import list_entries
 from sheetgen.cli.output import say
+from sheetgen.cli.pull import pull
 from sheetgen.cli.recommend import recommend
 from sheetgen.cli.show import show
 from sheetgen.cli.size import size
@@ -89,9 +91,11 @@ def main() -> None:
       sheetgen recommend --model 70b --context 16k --users 200
       sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --users 32
       sheetgen decode --model 70b --claim "12,000 tok/s at concurrency 512 on 8x H100" --context 16k
+      sheetgen pull edited-sheet.xlsx
+      sheetgen diff last-quarter.xlsx this-quarter.xlsx
       sheetgen COMMAND --help
     """
 
 
-for command in (build, recommend, size, decode, explain, list_entries, show, check, catalog):
+for command in (build, recommend, size, decode, pull, diff, explain, list_entries, show, check, catalog):
     main.add_command(command)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SHEET, TARGETS, common, text_options
+from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SHEET, TARGETS, brand_option, common, text_options
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, SheetgenError, did_you_mean, shown
 
 if TYPE_CHECKING:
+    from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
     from sheetgen.levers import EveryLever
     from sheetgen.recommend import Solution
@@ -28,6 +29,7 @@ FILES = {"out": "output", "name": "sizing-sheet"}
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default sizing-sheet.")
 @click.option("--scenario", metavar="FILE.yaml", help="All of these options in a file; flags win.")
+@brand_option
 @common
 def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str | None, **options: Any) -> None:
     """The sizing sheet: a live workbook and a one-page PDF for models x workloads x requests in flight.
@@ -38,38 +40,40 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
       sheetgen build --models 70b --workloads rag --tiers 8,64 --weight-dtype fp8 --kv-cache-dtype fp8
       sheetgen build --scenario fleet.yaml --format xlsx,pdf,json --out sheets --name fleet
     """
-    from sheetgen.cli.scenario_file import with_scenario
+    from sheetgen.cli.scenario_file import TYPED, with_scenario
 
-    asked = with_scenario(scenario, {("format" if k == "formats" else k): v for k, v in options.items()})
+    named = {("format" if k == "formats" else k): v for k, v in options.items()}
+    asked = with_scenario(scenario, named, also=(TYPED,))
     if not asked.get("models"):
         raise click.UsageError("Missing option '--models'. Name some, such as --models 8b,70b,405b.")
-    formats = _formats(asked.pop("format", None))
+    formats = formats_named(asked.pop("format", None))
     folder, name = (str(asked.pop(key, default)) for key, default in FILES.items())
-    _check_name(name)
+    check_name(name)
     if not folder.strip():
         raise ScenarioError("out is blank. Name a folder, or leave it out.")
+    brand = brand_of(asked.pop("brand", None))
     from sheetgen.catalog import Catalog
     from sheetgen.recommend import solve
     from sheetgen.scenario.question import ask
 
     catalog = Catalog(*catalogs)
     solved = solve(ask(catalog, asked))
-    files, missing = _draw(solved, catalog, formats or DEFAULT_FORMATS, required=bool(formats))
+    files, missing = draw(solved, catalog, formats or DEFAULT_FORMATS, required=bool(formats), brand=brand)
     targets = {Path(folder) / f"{name}.{ending}": data for ending, data in files.items()}
     write_files(targets)
     if missing:
         say(missing, err=True)
     if as_json:
-        print_json(_document(solved, catalog))
+        print_json(document_of(solved, catalog))
     elif not quiet:
         for target in targets:
             say(f"wrote {target}")
-        for line in _headlines(solved):
+        for line in headlines(solved):
             say(line)
     note(f"{len(solved.question.cells)} loads on {len(solved.question.candidates)} instances", quiet)
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
     """Refuse what would be no file, a hidden one, one that commands take for a flag, or one that cannot be typed."""
     if not name.isprintable():
         raise ScenarioError(f"name is {shown(name)!r}. It must not hold control characters.")
@@ -81,7 +85,7 @@ def _check_name(name: str) -> None:
         raise ScenarioError(f"name is {shown(name)!r}. It must not begin with a dot or a dash.")
 
 
-def _formats(text: Any) -> tuple[str, ...]:
+def formats_named(text: Any) -> tuple[str, ...]:
     """The formats asked for, in order; none where the default holds."""
     from sheetgen.scenario.parse import words
 
@@ -94,8 +98,8 @@ def _formats(text: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _draw(
-    solved: Solution, catalog: Catalog, formats: Iterable[str], required: bool
+def draw(
+    solved: Solution, catalog: Catalog, formats: Iterable[str], required: bool, brand: Brand | None = None
 ) -> tuple[dict[str, bytes], str | None]:
     """Each format's bytes, and why where the PDF had to be left out.
 
@@ -111,21 +115,22 @@ def _draw(
     page = build_page(solved, catalog, levers)
     for ending in formats:
         if ending == "json":
-            files[ending] = text(_document(solved, catalog, levers)).encode()
+            files[ending] = text(document_of(solved, catalog, levers)).encode()
         elif ending == "xlsx":
             from sheetgen.sheet.book import build_book
+            from sheetgen.sheet.what_if import what_if
             from sheetgen.writers.xlsx import write_xlsx
 
-            files[ending] = write_xlsx(build_book(solved, page, levers))
+            files[ending] = write_xlsx(build_book(solved, page, levers, what_if(solved, catalog)), brand)
         elif ending == "md":
             from sheetgen.writers.markdown import write_markdown
 
-            files[ending] = write_markdown(page).encode()
+            files[ending] = write_markdown(page, brand).encode()
         else:
             from sheetgen.writers.pdf import write_pdf
 
             try:
-                files[ending] = write_pdf(page, templates=templates())
+                files[ending] = write_pdf(page, templates=templates(), brand=brand)
             except MissingLibraryError as error:
                 if required:
                     raise
@@ -137,6 +142,17 @@ def _draw(
     return files, missing
 
 
+def brand_of(path: str | None) -> Brand | None:
+    """The company's template in a file, if one is named."""
+    if path is None:
+        return None
+    if not path.strip():
+        raise ScenarioError("brand is blank. Name a file, or leave it out.")
+    from sheetgen.brand import read_brand
+
+    return read_brand(path)
+
+
 def templates() -> Path:
     """`templates/` of the repository, or the copy that an installed package carries."""
     package = Path(__file__).resolve().parent.parent
@@ -146,7 +162,7 @@ def templates() -> Path:
     raise SheetgenError(f"no templates found beside {package} or in it. Reinstall sheetgen.")
 
 
-def _document(solved: Solution, catalog: Catalog, levers: EveryLever | None = None) -> dict[str, Any]:
+def document_of(solved: Solution, catalog: Catalog, levers: EveryLever | None = None) -> dict[str, Any]:
     from sheetgen.api import fingerprints
     from sheetgen.levers import levers_of_sheet
     from sheetgen.writers.json import document
@@ -154,7 +170,7 @@ def _document(solved: Solution, catalog: Catalog, levers: EveryLever | None = No
     return document(solved, fingerprints(solved, catalog), levers or levers_of_sheet(solved, catalog))
 
 
-def _headlines(solved: Solution) -> list[str]:
+def headlines(solved: Solution) -> list[str]:
     """One line per model: its answer at the headline load."""
     from sheetgen.cli.words import headline
 

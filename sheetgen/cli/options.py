@@ -160,6 +160,12 @@ def load_options(function: F) -> F:
     return click.option(*context, metavar="TOKENS", help="Tokens of a request: 16k, or 16384. Default 4096.")(function)
 
 
+def brand_option(function: F) -> F:
+    """A company's template, for the commands that draw a workbook or a PDF."""
+    about = "Your company's name, logo, colours and footer line, for workbook and PDF; see templates/brand/."
+    return click.option("--brand", metavar="FILE.yaml", help=about)(function)
+
+
 def common(function: F) -> F:
     """What every command takes."""
     function = click.option("--quiet", "-q", is_flag=True, help="No notes, only the result.")(function)

@@ -1,16 +1,26 @@
-"""`--scenario FILE.yaml`: the options of a command in a file. What is typed on the command line wins."""
+"""`--scenario FILE.yaml`: the options of a command in a file. What is typed on the command line wins.
+
+The file of a sheet may hold one thing more, `typed`: what its reader typed over a workbook's cells.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 
+if TYPE_CHECKING:
+    from sheetgen.catalog.reader import Document
+
+TYPED = "typed"
+FILES = ("brand",)  # options that name a file: in a scenario it stands beside that
+
 
 def with_scenario(path: str | None, options: Mapping[str, Any], also: Iterable[str] = ()) -> dict[str, Any]:
-    """`options` on top of those in the file. `also` names more keys that the file may have.
+    """`options` on top of those in the file. `also` names more keys that the file may have; `typed` among them may
+    hold anything, for `ask` to read.
 
     Raises ScenarioError with file and line for a key that is no option, or a value that is no plain one.
     """
@@ -30,15 +40,25 @@ def with_scenario(path: str | None, options: Mapping[str, Any], also: Iterable[s
         name = key.replace("-", "_")
         if name not in allowed:
             problems.append(f"{at}: unknown option {shown(key)}.{did_you_mean(name, allowed)}")
+        elif name == TYPED:
+            found[name] = _typed(document, key)
         elif not _is_plain(value):
             problems.append(f"{at}: {shown(key)} must be text, a number, or a list of these.")
         elif name in found:
             problems.append(f"{at}: {shown(name)} is given twice, with a dash and with an underscore. Keep one.")
         elif value is not None:
             found[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            if name in FILES:
+                found[name] = str(Path(path).parent / found[name])
     if problems:
         raise ScenarioError(*problems)
     return {**found, **given}
+
+
+def _typed(document: Document, key: str) -> Any:
+    from sheetgen.scenario.typed import Written
+
+    return Written(document.data[key], lambda loc: document.at((key, *loc)))
 
 
 def _is_plain(value: Any) -> bool:

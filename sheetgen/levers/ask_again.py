@@ -1,16 +1,19 @@
-"""Changed loads solved together: one `solve` for all that share settings and candidates."""
+"""Changed loads worked out together: each model, workload and settings once, whatever the requests in flight."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sheetgen.catalog.hardware import Workload
-from sheetgen.levers.lever import Rented
+from sheetgen.levers.rented import Rented, cheapest
 from sheetgen.recommend import Solution, solve
-from sheetgen.scenario.question import Question, SheetModel
+from sheetgen.scenario.question import Cell, Question, SheetModel
 from sheetgen.scenario.settings import Settings
+
+Load = tuple[Settings, SheetModel, Workload]
+ModelKey = tuple[int, str, str]
+Key = tuple[Settings, ModelKey, Workload]
 
 
 @dataclass(frozen=True)
@@ -28,61 +31,91 @@ class Change:
     memory_above: int = 0
 
 
-def ask_again(solved: Solution, changes: Sequence[Change]) -> list[Rented | None]:
-    """What each changed load takes; nothing where nothing holds it."""
-    question = solved.question
-    found: list[Rented | None] = [None] * len(changes)
-    groups: dict[tuple[Settings, int], list[int]] = {}
-    for i, change in enumerate(changes):
-        groups.setdefault((change.settings or question.settings, change.memory_above), []).append(i)
-    for (settings, memory_above), group in groups.items():
-        asked = _with_candidates(question, settings, memory_above)
-        if not asked.candidates:
-            continue
-        after = solve(_with_loads(question, asked, [changes[i] for i in group]))
-        for row, i in enumerate(group):
-            found[i] = Rented.of(after, row)
-    return found
+class Loads:
+    """The loads of a sheet, and every changed one that was asked for: the tables it was worked out in, and its row.
 
+    Other requests in flight and bigger GPUs change nothing but the last columns of these tables: see `cheapest`.
+    """
 
-def _with_candidates(question: Question, settings: Settings, memory_above: int) -> Question:
-    gpus = tuple(g for g in question.gpus if g.memory.engine_bytes > memory_above)
-    candidates = tuple(c for c in question.candidates if c.gpu.memory.engine_bytes > memory_above)
-    return replace(question, settings=settings, gpus=gpus, candidates=candidates)
+    def __init__(self, solved: Solution) -> None:
+        self.solved = solved
+        self._known: dict[Key, tuple[Solution, int]] = {}
+        for row in range(len(solved.question.cells)):
+            self._known.setdefault(_key(self._load(Change(row))), (solved, row))
 
-
-def _with_loads(sheet: Question, asked: Question, changes: Sequence[Change]) -> Question:
-    """`asked` with one load for each change, and the models and workloads that these are of."""
-    models: dict[tuple[str, str, str], SheetModel] = {}
-    workloads: dict[tuple[str, int], Workload] = {}
-    cells = []
-    for change in changes:
-        cell = sheet.cells[change.row]
-        model = change.model or sheet.models[cell.model]
-        workload = change.workload or sheet.workloads[cell.workload]
-        m = _place(models, (model.model.id, model.weight_dtype, model.kv_cache_dtype), model)
-        w = _place(workloads, (workload.id, workload.context_tokens), workload)
-        cells.append(
-            replace(
-                cell,
-                model=m,
-                workload=w,
-                context_tokens=workload.context_tokens,
-                input_tokens=workload.input_tokens,
-                concurrent_requests=change.requests or cell.concurrent_requests,
-                over_limit=workload.context_tokens > (model.model.max_context_tokens or 0),
+    def ask(self, changes: Sequence[Change]) -> list[Rented | None]:
+        """What each changed load takes; nothing where nothing holds it."""
+        self.work_out(changes)
+        places = [self._known[_key(self._load(one))] for one in changes]
+        requests = [one.requests or self.solved.question.cells[one.row].concurrent_requests for one in changes]
+        found: list[Rented | None] = [None] * len(changes)
+        for tables in {id(one): one for one, _ in places}.values():
+            here = [i for i, (one, _) in enumerate(places) if one is tables]
+            answers = cheapest(
+                tables,
+                [places[i][1] for i in here],
+                [requests[i] for i in here],
+                [changes[i].memory_above for i in here],
             )
+            for i, answer in zip(here, answers, strict=True):
+                found[i] = answer
+        return found
+
+    def work_out(self, changes: Iterable[Change]) -> None:
+        """Make the changed loads known, all that are new together.
+
+        Other models apart from other workloads: `solve` works out the speed of all pairs of those it is given.
+        """
+        groups: dict[tuple[Settings, bool], dict[Key, Load]] = {}
+        for change in changes:
+            load = self._load(change)
+            if (key := _key(load)) not in self._known:
+                groups.setdefault((load[0], change.model is None), {})[key] = load
+        for (settings, _), loads in groups.items():
+            tables = solve(_question(self.solved.question, settings, list(loads.values())))
+            self._known |= {key: (tables, row) for row, key in enumerate(loads)}
+
+    def _load(self, change: Change) -> Load:
+        question = self.solved.question
+        cell = question.cells[change.row]
+        return (
+            change.settings or question.settings,
+            change.model or question.models[cell.model],
+            change.workload or question.workloads[cell.workload],
         )
+
+
+def _key(load: Load) -> Key:
+    return load[0], _model_key(load[1]), load[2]
+
+
+def _model_key(model: SheetModel) -> ModelKey:
+    """A model by its object and precisions: two models of one id may differ, as an imported one does."""
+    return id(model.model), model.weight_dtype, model.kv_cache_dtype
+
+
+def _question(sheet: Question, settings: Settings, loads: Sequence[Load]) -> Question:
+    """A sheet's question with a cell for each load, and the models and workloads that these are of."""
+    models = {_model_key(model): model for _, model, _ in loads}
+    places = {key: place for place, key in enumerate(models)}
+    workloads = {workload: place for place, workload in enumerate(dict.fromkeys(w for _, _, w in loads))}
+    cells = tuple(
+        Cell(
+            places[_model_key(model)],
+            workloads[workload],
+            tier=0,
+            context_tokens=workload.context_tokens,
+            input_tokens=workload.input_tokens,
+            concurrent_requests=1,
+            over_limit=workload.context_tokens > (model.model.max_context_tokens or 0),
+        )
+        for _, model, workload in loads
+    )
     return replace(
-        asked,
+        sheet,
+        settings=settings,
         models=tuple(models.values()),
-        workloads=tuple(workloads.values()),
-        cells=tuple(cells),
+        workloads=tuple(workloads),
+        cells=cells,
         headline=(0, 0),
     )
-
-
-def _place(known: dict[Any, Any], key: Any, one: Any) -> int:
-    """Where `one` stands among those of its kind, the last one where it is new."""
-    known.setdefault(key, one)
-    return list(known).index(key)

@@ -4,36 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sheetgen.formula import same_money
-from sheetgen.recommend import Solution
-from sheetgen.scenario.candidates import Candidate
-
-
-@dataclass(frozen=True)
-class Rented:
-    """What a load takes. `n_gpus` are those at work (replicas x TP x PP), as in the cells of the JSON."""
-
-    candidate: Candidate
-    n_instances: int
-    n_replicas: int
-    n_gpus: int
-    monthly_usd: float
-
-    @classmethod
-    def of(cls, solved: Solution, row: int) -> Rented | None:
-        """What was chosen for a load, or nothing where nothing holds it."""
-        choice = solved.choices[row]
-        if choice.slot is None:
-            return None
-        size = solved.tensor_parallel_size(choice.slot) * choice.pipeline_parallel_size
-        return cls(
-            solved.candidate(choice.slot),
-            choice.n_instances,
-            choice.n_replicas,
-            choice.n_replicas * size,
-            choice.monthly_usd,
-        )
+from sheetgen.levers.rented import Rented
 
 
 @dataclass(frozen=True)
@@ -76,7 +50,7 @@ class Lever:
         """Whether the change applies and has a price."""
         return self.after is not None
 
-    @property
+    @cached_property
     def saved_usd(self) -> float | None:
         """Dollars a month, 0 where the month costs the same; negative where it costs more, nothing without a price."""
         if self.before is None or self.after is None:

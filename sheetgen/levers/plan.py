@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sheetgen.levers.ask_again import Change, ask_again
+from sheetgen.levers.ask_again import Change, Loads
 from sheetgen.levers.facts import Facts
-from sheetgen.levers.lever import Lever, Rented
+from sheetgen.levers.lever import Lever
+from sheetgen.levers.rented import Rented
 from sheetgen.recommend import Solution
 
 WEIGHT_ONLY = "weight_only"  # as a GPU's file says it
@@ -28,11 +29,11 @@ class Planned:
     why_not: str = ""
 
 
-def work_out(solved: Solution, planned: Sequence[Planned], facts: Facts) -> list[Lever]:
+def work_out(loads: Loads, planned: Sequence[Planned], facts: Facts) -> list[Lever]:
     """Every planned lever with its answer, solved together."""
     asked = [one.change for one in planned if one.change is not None]
-    answers = iter(ask_again(solved, asked))
-    return [finished(solved, one, None if one.change is None else next(answers), facts) for one in planned]
+    answers = iter(loads.ask(asked))
+    return [finished(loads.solved, one, None if one.change is None else next(answers), facts) for one in planned]
 
 
 def finished(solved: Solution, one: Planned, after: Rented | None, facts: Facts) -> Lever:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sheetgen.catalog.load import Catalog
+from sheetgen.levers.ask_again import Loads
 from sheetgen.levers.facts import Facts
 from sheetgen.levers.hardware import bigger_gpus, named
 from sheetgen.levers.leaner import leaner_models
@@ -32,9 +33,10 @@ def levers_of_sheet(
     if not open_rows:
         return ((),) * len(question.cells)
     facts = Facts.of(catalog, question.engine)
-    planned = list(_planned(solved, open_rows, facts, catalog))
+    loads = Loads(solved)
+    planned = list(_planned(loads, open_rows, facts, catalog))
     found: dict[int, list[Lever]] = {row: [] for row in open_rows}
-    for one, lever in zip(planned, work_out(solved, planned, facts), strict=True):
+    for one, lever in zip(planned, work_out(loads, planned, facts), strict=True):
         found[one.row].append(lever)
     place = {one.id: i for i, one in enumerate(facts.file.levers)}
     for row, levers in found.items():
@@ -42,12 +44,13 @@ def levers_of_sheet(
     return tuple(tuple(found.get(row, ())) for row in range(len(question.cells)))
 
 
-def _planned(solved: Solution, rows: Sequence[int], facts: Facts, catalog: Catalog) -> Iterable[Planned]:
+def _planned(loads: Loads, rows: Sequence[int], facts: Facts, catalog: Catalog) -> Iterable[Planned]:
+    solved = loads.solved
     for row in rows:
         yield from precisions(solved, row, facts)
         yield from smaller_loads(solved, row, facts)
         yield bigger_gpus(solved, row)
-    yield from next_steps(solved, rows)
+    yield from next_steps(loads, rows)
     yield from leaner_models(solved, rows, facts, catalog)
 
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
+
+import numpy
 
 from sheetgen.formula import same_money
-from sheetgen.levers.ask_again import Change, ask_again
-from sheetgen.levers.lever import Rented
+from sheetgen.levers.ask_again import Change, Loads
 from sheetgen.levers.load import LEAST_CONTEXT, at_context, at_requests, with_context
 from sheetgen.levers.plan import Planned
+from sheetgen.levers.rented import Rented
 from sheetgen.recommend import Solution
 
 CONTEXT_STEPS = 128  # a context is sought in steps of this part of it, in whole blocks: within 0.8 %
 
 
-def next_steps(solved: Solution, rows: Sequence[int]) -> Iterator[Planned]:
-    """Both levers of each load, found by halving: all loads are solved together in each round."""
-    searches = [search for row in rows for search in (_Context(solved, row), _Requests(solved, row))]
+def next_steps(loads: Loads, rows: Sequence[int]) -> Iterator[Planned]:
+    """Both levers of each load, found by halving: all loads are asked for together in each round."""
+    searches = [search for row in rows for search in (_Context(loads.solved, row), _Requests(loads.solved, row))]
     first = [one for one in searches if one.high > 1]
-    _ask(solved, first, [1] * len(first))
+    loads.work_out([one.change(n) for one in first for n in (1, (1 + one.high) // 2)])  # two rounds in one
+    _ask(loads, first, [1] * len(first))
     while open_ones := [one for one in searches if one.low and one.high - one.low > 1]:
-        _ask(solved, open_ones, [(one.low + one.high) // 2 for one in open_ones])
+        _ask(loads, open_ones, [(one.low + one.high) // 2 for one in open_ones])
     for one in searches:
         yield one.planned()
 
@@ -32,7 +36,8 @@ class _Search:
 
     def __init__(self, solved: Solution, row: int, step: int, now: int) -> None:
         self.row, self.step = row, step
-        self.before = Rented.of(solved, row)
+        before = Rented.of(solved, row)
+        self.monthly_usd = inf if before is None else before.monthly_usd
         self.low, self.high = 0, -(-now // step)  # the first multiple of the step that is not below the load as it is
 
     def change(self, steps: int) -> Change:
@@ -41,19 +46,6 @@ class _Search:
 
     def planned(self) -> Planned:
         raise NotImplementedError
-
-    def learn(self, steps: int, after: Rented | None) -> None:
-        """Narrow the bounds by what a load of so many steps takes."""
-        if after is not None and (
-            self.before is None
-            or (
-                after.monthly_usd < self.before.monthly_usd
-                and not same_money(after.monthly_usd, self.before.monthly_usd)
-            )
-        ):
-            self.low = steps
-        else:
-            self.high = steps
 
 
 class _Context(_Search):
@@ -90,7 +82,13 @@ class _Requests(_Search):
         return at_requests(self.lever, self.row, self.now, self.low)
 
 
-def _ask(solved: Solution, searches: Sequence[_Search], steps: Sequence[int]) -> None:
-    changes = [one.change(n) for one, n in zip(searches, steps, strict=True)]
-    for one, n, after in zip(searches, steps, ask_again(solved, changes), strict=True):
-        one.learn(n, after)
+def _ask(loads: Loads, searches: Sequence[_Search], steps: Sequence[int]) -> None:
+    """Narrow the bounds of each search by what a load of so many steps takes."""
+    answers = loads.ask([one.change(n) for one, n in zip(searches, steps, strict=True)])
+    after = numpy.array([inf if one is None else one.monthly_usd for one in answers])
+    before = numpy.array([one.monthly_usd for one in searches])
+    for one, n, is_less in zip(searches, steps, (after < before) & ~same_money(after, before), strict=True):
+        if is_less:
+            one.low = n
+        else:
+            one.high = n

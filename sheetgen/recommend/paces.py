@@ -147,6 +147,8 @@ def _bands(solved: Solution, model: int, profile: int, stages: float) -> list[tu
     fitted = solved.gpus["speed_is_fitted"][solved.profiles[profile].gpu] == 1 and stages == 1
     if question.speed is None:
         raise ValueError("a question without constants of speed")
-    is_moe = question.models[model].model.experts is not None
-    columns = speed_band_columns(question.speed, "fitted" if fitted else "other", is_moe)
+    is_moe = solved.models["n_experts"][model] > 0
+    scope, kind = "fitted" if fitted else "other", "moe" if is_moe else "dense"
+    columns = speed_band_columns(question.speed, "fitted" if fitted else "other", bool(is_moe))
+    columns = {name: question.typed.input(f"{name}_{scope}_{kind}", v) for name, v in columns.items()}
     return [(columns[f"{f}_band_low"], columns[f"{f}_band_high"]) for f in SPEED_FIGURES]

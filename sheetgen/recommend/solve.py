@@ -9,10 +9,11 @@ from sheetgen.estimate import CHARGE, MODEL, PEAK, SHARD, evaluate
 from sheetgen.recommend.choose import choose, with_memory_alone
 from sheetgen.recommend.paces import solve_paces, speed_inputs, speed_of_gpus, with_paces
 from sheetgen.recommend.solution import Choice, Columns, Profile, Slot, Solution
+from sheetgen.scenario.as_typed import limits_of
 from sheetgen.scenario.deployment import band_columns, engine_columns, model_columns
-from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES, Question
+from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES, Question, SheetModel
+from sheetgen.scenario.typed import Typed
 from sheetgen.sizing import admission, memory, parallelism, weights
-from sheetgen.units import GIB
 
 # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
 LOAD = (
@@ -51,6 +52,7 @@ def solve(question: Question) -> Solution:
         for t in TENSOR_PARALLEL_SIZES
         if t <= one.gpu_count
     )
+    typed = question.typed
     inputs: Columns = {
         **engine_columns(engine),
         **{k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))},
@@ -60,9 +62,10 @@ def solve(question: Question) -> Solution:
         "is_committed": settings.is_committed,
         **speed_inputs(question),
     }
-    rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in question.models]
+    inputs |= {name: float(value) for name, value in typed.inputs.items() if name in inputs}
+    rows = [_model_columns(m, typed) for m in question.models]
     models = evaluate(MODEL, {**inputs, **{k: numpy.array([r[k] for r in rows], float) for k in rows[0]}})
-    gpus = _gpus(question)
+    gpus = gpu_columns(question)
     shards = evaluate(
         SHARD,
         {**inputs, **_down(models), "tensor_parallel_size": numpy.array([TENSOR_PARALLEL_SIZES], float)},
@@ -90,16 +93,34 @@ def _down(columns: Columns) -> Columns:
     return {k: v[:, None] if getattr(v, "ndim", 0) == 1 else v for k, v in columns.items()}
 
 
-def _gpus(question: Question) -> Columns:
-    limits = [question.engine.batch_limits(g.memory.engine_bytes / GIB, g.architecture) for g in question.gpus]
-    return {
+def _model_columns(model: SheetModel, typed: Typed) -> Columns:
+    """The numbers of a model at its precisions, whose bytes may have been typed over."""
+    columns = model_columns(model.model, model.weight_dtype, model.kv_cache_dtype)
+    if typed.precisions:
+        of_weights, of_kv = (typed.precisions.get(d, {}) for d in (model.weight_dtype, model.kv_cache_dtype))
+        columns |= {name: v for name, v in of_weights.items() if not name.startswith("kv_")}
+        columns |= {name: v for name, v in of_kv.items() if name.startswith("kv_")}
+    return columns
+
+
+def gpu_columns(question: Question) -> Columns:
+    """What an engine makes of each GPU: memory, limits of a batch, error bands, speed."""
+    limits = [limits_of(question.engine, g) for g in question.gpus]
+    older = [question.engine.is_older(g.architecture) for g in question.gpus]
+    columns: Columns = {
         "gpu_memory_bytes": numpy.array([g.memory.engine_bytes for g in question.gpus], float),
         "max_num_seqs": numpy.array([seqs for seqs, _ in limits], float),
         "max_num_batched_tokens": numpy.array([batched for _, batched in limits], float),
         "pool_error_bytes_measured": _pool_errors(question, [question.engine.band_scope(g.id) for g in question.gpus]),
         "pool_error_bytes_elsewhere": _pool_errors(question, ["other"] * len(question.gpus)),
         **speed_of_gpus(question),
+        "is_older_gpu": numpy.array(older, float),
     }
+    for g, gpu in enumerate(question.gpus):
+        for name, value in question.typed.gpus.get(gpu.id, {}).items():
+            if name in columns:
+                columns[name][g] = value
+    return columns
 
 
 def _pool_errors(question: Question, scopes: list[str]) -> numpy.ndarray:
@@ -123,7 +144,7 @@ def _pools(
     values = {**inputs, **_down(models), **{k: v[gpu][None, :] for k, v in gpus.items()}}
     values["tensor_parallel_size"] = size[None, :]
     values["kv_pool_error_bytes_low"] = parallelism.pool_error_bytes.of(values)
-    older = [question.engine.is_older(question.gpus[p.gpu].architecture) for p in profiles]
+    older = gpus["is_older_gpu"][gpu]
     names = [f"{'older_' if o else ''}non_torch_bytes_tp{int(t)}" for o, t in zip(older, size, strict=True)]
     values["non_torch_bytes_per_gpu"] = numpy.array([inputs[name] for name in names])[None, :]
     values["non_torch_bytes_per_tp"] = values["non_torch_bytes_per_gpu"]

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sheetgen.catalog.engines import Engine, load_engine
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
+from sheetgen.catalog.reader import Loc
 from sheetgen.catalog.speed import SpeedFile, load_speed
-from sheetgen.errors import ScenarioError, SheetgenError, shown
-from sheetgen.scenario import parse
+from sheetgen.errors import ScenarioError, SheetgenError
+from sheetgen.scenario import as_typed, parse
 from sheetgen.scenario.candidates import Candidate, Filters, select
 from sheetgen.scenario.money import MONEY_OPTIONS, Owning, owning_of
 from sheetgen.scenario.one_load import one_workload, over_limit, requests_in_flight
 from sheetgen.scenario.settings import Settings, settings_of
 from sheetgen.scenario.targets import TARGETS, with_targets
+from sheetgen.scenario.typed import Typed, read_typed, unknown_keys
+from sheetgen.scenario.typed_cells import input_names
+from sheetgen.scenario.workloads import headline_of, workloads_of
+from sheetgen.units import DTYPES
 
 TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)
 MAX_PIPELINE_PARALLEL_SIZE = 8
@@ -75,6 +80,14 @@ class Question:
     filters: Filters = field(default=Filters())
     owning: Owning = field(default=Owning())
     speed: SpeedFile | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)  # as they were given
+    typed: Typed = field(default=Typed())
+    listed: tuple[Candidate, ...] = ()  # the catalog's instances, where some were typed over; see `rows`
+
+    @property
+    def rows(self) -> tuple[Candidate, ...]:
+        """The catalog's instances as a workbook lists them: those too that typed values leave without a price."""
+        return self.listed or self.candidates
 
     def pace(self, cell: Cell) -> int:
         """Which pair of model and workload a cell is of: speed does not depend on the tier."""
@@ -101,7 +114,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     settings = attempt(settings_of, options, engine)
     models = attempt(_models, catalog, options, settings)
     one_load = options.get("context_tokens") is not None
-    workloads = attempt(one_workload, options) if one_load else attempt(_workloads, catalog, options)
+    workloads = attempt(one_workload, options) if one_load else attempt(workloads_of, catalog, options)
     workloads = attempt(with_targets, workloads, catalog.workloads(), options) if workloads else None
     speed = attempt(load_speed, catalog)
     if one_load:
@@ -123,31 +136,71 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     selection = attempt(select, catalog, engine, filters) if engine else None
     by_id = {c.gpu.id: c.gpu for c in selection.candidates} if selection else {}
     owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
-    headline = attempt(_headline, options.get("headline"), workloads, tiers) if workloads and tiers else None
+    headline = attempt(headline_of, options.get("headline"), workloads, tiers) if workloads and tiers else None
+    typed = attempt(read_typed, options.get("typed"))
     if problems or selection is None or headline is None or owning is None or speed is None or workloads is None:
         raise ScenarioError(*dict.fromkeys(problems))
-    cells = tuple(_cells(models, workloads, tiers))
+    given = {name: value for name, value in options.items() if value is not None and name != "typed"}
+    question = Question(
+        models, workloads, tiers, engine, tuple(by_id.values()), selection.candidates, selection.left_out, settings,
+        as_of, headline, catalog.catalog_sha256(), (), filters, owning, speed,
+        given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
+    )  # fmt: skip
+    question = _as_typed(question, *typed)
+    cells = tuple(_cells(question.models, question.workloads, tiers))
     if all(c.over_limit for c in cells):
-        longest = max(m.model.max_context_tokens or 0 for m in models)
+        longest = max(m.model.max_context_tokens or 0 for m in question.models)
         if one_load:
             raise over_limit(cells[0].context_tokens, longest, models[0].model.id)
         raise ScenarioError(f"every context is over what the models allow (the longest is {longest:,} tokens).")
-    return Question(
-        models,
-        workloads,
-        tiers,
-        engine,
-        tuple(by_id.values()),
-        selection.candidates,
-        selection.left_out,
-        settings,
-        as_of,
-        headline,
-        catalog.catalog_sha256(),
-        cells,
-        filters,
-        owning,
-        speed,
+    return replace(question, cells=cells)
+
+
+def _as_typed(question: Question, typed: Typed, at: Callable[[Loc], str]) -> Question:
+    """`question` with what was typed over it.
+
+    Raises ScenarioError for a row or an input that the sheet does not have, and where nothing can be rented then.
+    """
+    if not typed:
+        return question
+    known = {
+        "inputs": input_names(question.workloads),
+        "models": (m.model.id for m in question.models),
+        "gpus": (g.id for g in question.gpus),
+        "instances": (c.instance for c in question.candidates),
+        "precisions": DTYPES,
+    }
+    problems = list(unknown_keys(typed, known, at))
+    gpus = {g.id: as_typed.as_typed_gpu(g, typed.gpus.get(g.id, {})) for g in question.gpus}
+    candidates = tuple(as_typed.as_typed_candidates(question.candidates, gpus, typed))
+    if not candidates:
+        problems.append(f"{at(())}: no instance is left to choose from: none has a price above 0. Give one a price.")
+    if problems:
+        raise ScenarioError(*problems)
+    return replace(
+        question,
+        models=tuple(_typed_model(m, question.settings, typed) for m in question.models),
+        workloads=tuple(as_typed.as_typed_workload(w, typed) for w in question.workloads),
+        engine=as_typed.as_typed_engine(question.engine, typed),
+        gpus=tuple(gpus.values()),
+        candidates=candidates,
+        settings=as_typed.as_typed_settings(question.settings, typed),
+        owning=as_typed.as_typed_owning(question.owning, typed),
+        options={**question.options, "typed": typed.data()},
+        typed=typed,
+        listed=question.candidates,
+    )
+
+
+def _typed_model(one: SheetModel, settings: Settings, typed: Typed) -> SheetModel:
+    row = typed.models.get(one.model.id, {})
+    weight, kv = row.get("own_weight_dtype", one.auto_weight_dtype), row.get("own_kv_dtype", one.auto_kv_cache_dtype)
+    return SheetModel(
+        as_typed.as_typed_model(one.model, row),
+        weight if settings.weight_dtype == "auto" else one.weight_dtype,
+        kv if settings.kv_cache_dtype == "auto" else one.kv_cache_dtype,
+        weight,
+        kv,
     )
 
 
@@ -184,47 +237,6 @@ def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | N
     if problems:
         raise ScenarioError(*problems)
     return tuple(found)
-
-
-def _workloads(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:
-    known = {w.id: w for w in catalog.workloads()}
-    names = parse.words(options.get("workloads")) or tuple(known)
-    chosen = tuple(known[parse.one_of(name, "workload", known)] for name in names)
-    if len({w.id for w in chosen}) != len(chosen) or len(chosen) > 3:
-        raise ScenarioError(f"workloads are {shown(','.join(names))!r}. Name up to three, each once.")
-    return tuple(_with_contexts(chosen, parse.words(options.get("contexts"))))
-
-
-def _with_contexts(chosen: tuple[Workload, ...], asked: tuple[str, ...]) -> Iterator[Workload]:
-    """The workloads at the contexts asked for (`rag=32k`); the answer's length stays, the prompt takes the rest."""
-    known = {w.id: w for w in chosen}
-    wanted: dict[str, int] = {}
-    for one in asked:
-        name, equals, length = one.partition("=")
-        if not equals:
-            raise ScenarioError(f"contexts has {shown(one)!r}. Write a workload and its tokens, such as rag=32k.")
-        workload = parse.one_of(name, "contexts", known)
-        if workload in wanted:
-            raise ScenarioError(f"contexts names {workload} twice. Keep one.")
-        wanted[workload] = parse.tokens(length, f"context of {workload}")
-    for w in chosen:
-        context = wanted.get(w.id, w.context_tokens)
-        output = w.output_tokens if context > w.output_tokens else context // 2
-        yield w.model_copy(update={"input_tokens": context - output, "output_tokens": output})
-
-
-def _headline(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int, ...]) -> tuple[int, int]:
-    """Positions of the headline's workload and tier: RAG at 32 in flight, or the middle of what there is."""
-    ids = [w.id for w in workloads]
-    usual = tiers.index(32) if 32 in tiers else (len(tiers) - 1) // 2
-    if not text:
-        return ids.index("rag") if "rag" in ids else 0, usual
-    name, _, tier = str(text).partition(":")
-    workload = parse.one_of(name, "headline", tuple(ids))
-    number = parse.whole(tier, "headline tier", most=1_000_000) if tier else tiers[usual]
-    if number not in tiers:
-        raise ScenarioError(f"headline is {shown(text)!r}. Its tier must be one of {', '.join(map(str, tiers))}.")
-    return ids.index(workload), tiers.index(number)
 
 
 def _cells(models: tuple[SheetModel, ...], workloads: tuple[Workload, ...], tiers: tuple[int, ...]) -> list[Cell]:

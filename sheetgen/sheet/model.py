@@ -9,13 +9,16 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sheetgen.errors import PageError
 from sheetgen.formula import Expr, Formula
 from sheetgen.units import TEXT, Display
+
+if TYPE_CHECKING:
+    from sheetgen.sheet.block import Row
 
 EXCEL_DAY_ZERO = datetime.date(1899, 12, 30)
 NONE = "-"  # what a formula shows where there is no number; never 0, which would read as free
@@ -82,19 +85,25 @@ class Ref:
 class Range:
     """A row or column of placed cells, read as a whole."""
 
-    refs: tuple[Ref, ...]
+    refs: Sequence[Ref]
     lock: str = "both"  # both | rows (a column whose rows stay) | columns (a row that moves down)
+    name: str | None = None  # its defined name, by which formulas of other sheets read it
 
     @property
     def value(self) -> Any:
         import numpy
 
+        known = getattr(self.refs, "values", None)  # a row of a block
+        if known is not None:
+            return known
         values = [r.value for r in self.refs]
         if all(isinstance(v, (int, float)) or v in (None, NONE) for v in values):
             return numpy.array([v if isinstance(v, (int, float)) else numpy.nan for v in values], float)
         return numpy.array(["" if v is None else v for v in values], object)
 
     def expr(self, here: str) -> Expr:
+        if self.name:
+            return Expr(self.name)
         first, last = self.refs[0], self.refs[-1]
         row = "" if self.lock == "columns" else "$"
         a = f"${column_name(first.column)}{row}{first.row + 1}"
@@ -134,6 +143,7 @@ class Sheet:
     freeze: tuple[int, int] = (0, 0)
     about: str = ""
     cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)  # cells that share a formula
     widths: dict[int, float] = field(default_factory=dict)
     heights: dict[int, float] = field(default_factory=dict)
     status_cells: list[tuple[int, int]] = field(default_factory=list)
@@ -168,13 +178,15 @@ class Sheet:
         missing = [i for i in one.inputs if i not in env]
         if missing:
             raise KeyError(f"{self.name}: formula {one.name!r} reads {missing[0]!r}, which no cell provides")
-        value = plain(one.of({i: _number(env[i].value) for i in one.inputs}))
+        value = plain(one.of({i: number(env[i].value) for i in one.inputs}))
         text = one.written({i: env[i].expr(self.name) for i in one.inputs})
         return self.put(row, column, Cell(value, role, display or one.display, formula=text), name, lock)
 
     def link(self, row: int, column: int, ref: Ref, display: Display, role: str = "link", **more: Any) -> Ref:
         """Place what another cell holds."""
-        return self.put(row, column, Cell(plain(ref.value), role, display, formula=ref.expr(self.name), **more))
+        lock = more.pop("lock", "both")
+        cell = Cell(plain(ref.value), role, display, formula=ref.expr(self.name), **more)
+        return self.put(row, column, cell, lock=lock)
 
     def formula(
         self,
@@ -230,7 +242,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _number(value: Any) -> Any:
+def number(value: Any) -> Any:
     """A cell's value as formulas read it: no number is NaN, a date its day count."""
     if value is None or (isinstance(value, str) and value == NONE):
         return float("nan")
@@ -251,8 +263,12 @@ def pick(refs: Range, at: Ref, here: str) -> tuple[Any, Expr]:
 
 
 def index(refs: Range, at: Ref, here: str) -> Expr:
-    """INDEX of a range at a cell's position."""
-    return Expr(f"INDEX({refs.expr(here).text},{at.expr(here).text})")
+    """INDEX of a range at a cell's position, as Gnumeric reads it too: a row with its number, one cell as itself."""
+    text, first, last = refs.expr(here).text, refs.refs[0], refs.refs[-1]
+    if (first.row, first.column) == (last.row, last.column):
+        return Expr(text.partition(":")[0])
+    row = "1," if first.column != last.column else ""
+    return Expr(f"INDEX({text},{row}{at.expr(here).text})")
 
 
 def found(refs: Range, at: Ref) -> Found:

@@ -41,6 +41,7 @@ DENSITIES = (  # from the roomiest to the last resort; 7 pt is the floor
     Density("tighter", 7.0, 7.0, 8.0, 0.1, 3.5, 1.12, 5, 3, compact=True),
     Density("tightest", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 5, 3, compact=True, symptoms=False),
     Density("shortest", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 5, 3, compact=True, runner_up=False, symptoms=False),
+    Density("fewer", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 3, 2, compact=True, runner_up=False, symptoms=False),
     Density("pressed", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 5, 3, compact=True, abreast=2, symptoms=False),
     Density("last", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 0, 0, compact=True, abreast=2, symptoms=False),
 )

@@ -13,12 +13,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sheetgen.brand import Brand
+from sheetgen.brand.colors import PAGE
 from sheetgen.errors import PageError
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers import svg
 from sheetgen.writers.columns import PAD, column_widths, instance_name
 from sheetgen.writers.density import DENSITIES, MOST_BESIDE_WORKLOAD, WIDE_MODELS, Density
-from sheetgen.writers.fonts import FAMILY, FONTS, drawable_with, font_url
+from sheetgen.writers.fonts import FAMILY, FONTS, drawable_with, font_url, width_em
+from sheetgen.writers.letterhead import letterhead
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -28,6 +31,7 @@ MARGIN_X, MARGIN_Y = 26.0, 20.0  # points
 GUTTER = 16.0  # points between two halves
 INSTANCE_COLUMNS = ("instance", "gpus", "memory", "hourly", "where", "date", "used")
 LEAST_WORDS = 5.0  # em: what a column of words keeps where room is short
+MOST_WHEN = 42.0  # em: dates and precisions at the head of the page; longer ones break
 LEVER_COLUMNS = ("lever-rent", "lever-money", "saving")
 MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour
 
@@ -39,10 +43,11 @@ def render_html(
     density: Density = DENSITIES[1],
     embed_fonts: bool = True,
     extra_height: float = 0.0,
+    brand: Brand | None = None,
 ) -> str:
     """The page as one HTML document.
 
-    With `embed_fonts` it stands alone (the fonts inside, base64); without, it asks for `asset:<font file>`.
+    With `embed_fonts` it stands alone (fonts and logo inside, base64); without, it asks for `asset:<file>`.
     `extra_height` (points) makes the paper taller, to measure how much a page needs.
     """
     from markupsafe import Markup
@@ -68,6 +73,12 @@ def render_html(
             css=Markup((templates / "one_page.css").read_text(encoding="utf-8")),
             faces=[(weight, Markup(font_url(templates, name, embed_fonts))) for weight, name in FONTS.items()],
             family=Markup(FAMILY),
+            brand=brand,
+            when_width=_when_width(page, templates / "fonts"),
+            letterhead=letterhead(brand, page.title, content, templates / "fonts", embed=embed_fonts)
+            if brand
+            else None,
+            colors=PAGE | (brand.colors.model_dump(exclude_none=True) if brand else {}),
             main_width=main_width,
             d=asdict(replace(density, abreast=2) if crowded else density),
             widths=widths,
@@ -103,6 +114,12 @@ def render_html(
             sources=[(s.text, s.web_url) for s in page.sources],
         )
     )
+
+
+def _when_width(page: OnePage, fonts: Path) -> float:
+    """How wide the dates and precisions at the head of the page are, in em: the question has what they leave."""
+    dates = width_em(page.as_of, fonts / FONTS[600]) + width_em(f" · {page.price_banner}", fonts / FONTS[400])
+    return round(min(max(dates, width_em(page.precision_line, fonts / FONTS[400])) + 0.5, MOST_WHEN), 2)
 
 
 def _main_width(widths: dict[str, float], density: Density, content: float) -> float:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from sheetgen.brand import Brand
 from sheetgen.sheet.one_page import MatrixBlock, MatrixCell, OnePage, Source
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
@@ -14,10 +15,11 @@ _AUTOLINK = re.compile(r"(:(?=//))|((?<=www)\.)|((?<=mailto):)", re.IGNORECASE)
 _MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}
 
 
-def write_markdown(page: OnePage) -> str:
-    """The page as GitHub-flavoured Markdown, the answer first."""
+def write_markdown(page: OnePage, brand: Brand | None = None) -> str:
+    """The page as GitHub-flavoured Markdown, the answer first; a brand's name before it, its footer line after it."""
     unit = plain(page.unit)
     parts = [
+        plain(brand.name) if brand else "",
         f"# {plain(page.title)}",
         f"**{plain(page.question)}**",
         f"{plain(page.precision_line)}. As of {plain(page.as_of)}; {plain(page.price_banner)}.",
@@ -98,6 +100,7 @@ def write_markdown(page: OnePage) -> str:
         "## Sources",
         _bullets(_source(s) for s in page.sources),
         f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}. 1 GiB = 2³⁰ bytes, 1 GB = 10⁹.",
+        plain(brand.footer) if brand else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

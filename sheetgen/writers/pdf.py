@@ -12,11 +12,13 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from sheetgen.brand import Brand
 from sheetgen.errors import MissingLibraryError, PageError, shown
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers.density import DENSITIES, Density, usual
 from sheetgen.writers.fonts import FONTS
 from sheetgen.writers.html import render_html
+from sheetgen.writers.letterhead import LOGO
 from sheetgen.writers.page_gates import height_left, overflows
 
 _MISSING = (
@@ -50,16 +52,16 @@ class Layout:
         return bytes(self.document.write_pdf(pdf_tags=True))
 
 
-def write_pdf(page: OnePage, *, templates: Path) -> bytes:
-    """The PDF's bytes.
+def write_pdf(page: OnePage, *, templates: Path, brand: Brand | None = None) -> bytes:
+    """The PDF's bytes, in a company's `brand` where one is given.
 
     Raises PageError where the page cannot hold everything at the smallest print, and MissingLibraryError where Pango
     is not installed.
     """
-    return lay_out(page, templates=templates).pdf()
+    return lay_out(page, templates=templates, brand=brand).pdf()
 
 
-def lay_out(page: OnePage, *, templates: Path) -> Layout:
+def lay_out(page: OnePage, *, templates: Path, brand: Brand | None = None) -> Layout:
     """The page at the roomiest density that holds it, with the space left over shared out.
 
     A layout takes most of a second, so it begins where pages of this size usually end, and does not try what the
@@ -67,12 +69,12 @@ def lay_out(page: OnePage, *, templates: Path) -> Layout:
     """
     _refuse_endless(page)
     step = usual(len(page.models))
-    tall = _lay_out(page, templates, DENSITIES[step], tall=True)
+    tall = _lay_out(page, templates, DENSITIES[step], brand, tall=True)
     if tall.fits:
         for density in reversed(DENSITIES[:step]):
             if tall.left < _ROOM_FOR_MORE:
                 break
-            roomier = _lay_out(page, templates, density, tall=True)
+            roomier = _lay_out(page, templates, density, brand, tall=True)
             if not roomier.fits:
                 break
             tall = roomier
@@ -82,16 +84,18 @@ def lay_out(page: OnePage, *, templates: Path) -> Layout:
             raise PageError(_too_much(page, tall))
         if tall.left < _HOPELESS:
             step = len(DENSITIES) - 1
-        tall = _lay_out(page, templates, DENSITIES[step], tall=True)
-    return _filled(page, templates, tall)
+        tall = _lay_out(page, templates, DENSITIES[step], brand, tall=True)
+    return _filled(page, templates, tall, brand)
 
 
-def _lay_out(page: OnePage, templates: Path, density: Density, *, tall: bool = False) -> Layout:
+def _lay_out(
+    page: OnePage, templates: Path, density: Density, brand: Brand | None = None, *, tall: bool = False
+) -> Layout:
     """The page at one density; `tall` on paper without end, which tells how much it is too long."""
     weasyprint = _weasyprint()
     extra = _ENDLESS if tall else 0.0
-    html = render_html(page, templates=templates, density=density, embed_fonts=False, extra_height=extra)
-    fetcher = assets_only(templates)
+    html = render_html(page, templates=templates, density=density, embed_fonts=False, extra_height=extra, brand=brand)
+    fetcher = assets_only(templates, brand.logo.png if brand and brand.logo else None)
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
     problems = list(fetcher.refused)
     if len(document.pages) > 1:
@@ -100,16 +104,16 @@ def _lay_out(page: OnePage, templates: Path, density: Density, *, tall: bool = F
     return Layout(density, document, problems, height_left(document.pages[0]) - extra)
 
 
-def _filled(page: OnePage, templates: Path, tall: Layout) -> Layout:
+def _filled(page: OnePage, templates: Path, tall: Layout, brand: Brand | None) -> Layout:
     """`tall` on its paper, the height that is left given to the table rows and then to the gaps between sections."""
     if tall.left > 3 * _N_GAPS:
         rows = sum(len(block.rows) for block in page.matrix) + len(page.fingerprints) + len(page.models) + 12
         pad = min(_MOST_PAD, 0.8 * tall.left / (2 * rows))
-        padded = _lay_out(page, templates, tall.density.stretched(pad, 0), tall=True)
+        padded = _lay_out(page, templates, tall.density.stretched(pad, 0), brand, tall=True)
         tall = padded if padded.fits else tall
     gap = max(0.0, tall.left - 0.5) / _N_GAPS
-    final = _lay_out(page, templates, tall.density.stretched(0, gap))
-    return final if not final.problems else _lay_out(page, templates, tall.density)
+    final = _lay_out(page, templates, tall.density.stretched(0, gap), brand)
+    return final if not final.problems else _lay_out(page, templates, tall.density, brand)
 
 
 def _weasyprint() -> Any:
@@ -122,8 +126,8 @@ def _weasyprint() -> Any:
     return weasyprint
 
 
-def assets_only(templates: Path) -> Any:
-    """A URL fetcher that knows the bundled fonts by name and refuses everything else, listed in `refused`."""
+def assets_only(templates: Path, logo: bytes | None = None) -> Any:
+    """A URL fetcher that knows the bundled fonts and the logo by name; all else is refused, listed in `refused`."""
     from weasyprint.urls import URLFetcher, URLFetcherResponse
 
     class AssetsOnly(URLFetcher):  # type: ignore[misc]
@@ -136,6 +140,8 @@ def assets_only(templates: Path) -> Any:
             if url.startswith("asset:") and name in FONTS.values():
                 body = (templates / "fonts" / name).read_bytes()
                 return URLFetcherResponse(url, body, {"Content-Type": "font/otf"})
+            if logo is not None and url == f"asset:{LOGO}":
+                return URLFetcherResponse(url, logo, {"Content-Type": "image/png"})
             self.refused.append(f"it asks for {shown(url)}")
             raise ValueError(f"not an asset of the page: {shown(url)}")
 

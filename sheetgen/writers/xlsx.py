@@ -8,13 +8,19 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
 
 import xlsxwriter
 from xlsxwriter.worksheet import Worksheet
 
+from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
-from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Sheet, Validation, column_name
+from sheetgen.sheet.block import Row
+from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Sheet, Validation, column_name, plain
+from sheetgen.writers.xlsx_brand import put_brand, put_print_marks
+from sheetgen.writers.xlsx_shared import Shared, shared_runs
 from sheetgen.writers.xlsx_styles import STATUS, style
 
 CHART_ROWS = 9  # rows that a chart covers on the page
@@ -25,8 +31,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # w
 _PAPER = {"a4": 9, "letter": 1}
 
 
-def write_xlsx(book: Book) -> bytes:
-    """The workbook as bytes; the same book gives the same bytes.
+def write_xlsx(book: Book, brand: Brand | None = None) -> bytes:
+    """The workbook as bytes, in a company's `brand` where one is given; the same book gives the same bytes.
 
     Raises PageError where the library refuses a write (it would report it by a return code only).
     """
@@ -41,9 +47,12 @@ def write_xlsx(book: Book) -> bytes:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         workbook = xlsxwriter.Workbook(buffer, options)
-        _Writer(workbook, book).write()
+        _Writer(workbook, book, brand).write()
         workbook.close()
     return buffer.getvalue()
+
+
+ALONE = -1  # the number of a formula that no other cell shares
 
 
 class _PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no types
@@ -55,10 +64,67 @@ class _PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no
     def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
         return formula.removeprefix("{").removeprefix("=").removesuffix("}")
 
+    def write_one(self, cell: Cell, row: int, column: int, form: Any, shared: Shared | None) -> int:
+        """A formula with its value, of its own or shared with the cells above or below."""
+        if cell.formula is None or self._check_dimensions(row, column):
+            return -1
+        self.table[row][column] = Formula(form, shared or Shared(ALONE, cell.formula.text), (cell.value,))
+        return 0
+
+    def write_row_of(self, of: Row, form: Any, number: int) -> None:
+        """A row of cells that share a formula."""
+        last = of.left + len(of) - 1
+        if self._check_dimensions(of.row, of.left) or self._check_dimensions(of.row, last):
+            raise PageError(f"{self.get_name()}: row {of.row + 1} is out of a worksheet's bounds")
+        area = f"{column_name(of.left)}{of.row + 1}:{column_name(last)}{of.row + 1}"
+        shared = Shared(number, of.formula.text, area) if of.formula is not None else None
+        self.table[of.row][of.left] = Formula(form, shared, of.values.tolist())
+
+    def _calculate_spans(self) -> None:
+        """Leave out each row's `spans`, an optional hint to readers."""
+
+    def _write_cell(self, row: int, col: int, cell: Any) -> None:
+        """The library knows no shared formulas, so this class writes them: the text once, then its number."""
+        if not isinstance(cell, Formula):
+            super()._write_cell(row, col, cell)
+            return
+        style, of, formula, follower = cell.form._get_xf_index(), cell.shared, "", ""
+        if of is not None:
+            formula = follower = f'<f t="shared" si="{of.number}"/>'
+        if of is not None and of.text:
+            formula = f'<f t="shared" ref="{of.area}" si="{of.number}">{escape(of.text)}</f>'
+        if of is not None and of.number == ALONE:
+            formula = f"<f>{escape(of.text)}</f>"
+        parts = []
+        for i, value in enumerate(cell.values):
+            if value is not None:
+                value = plain(value)
+                kind = ' t="str"' if isinstance(value, str) else ""
+                text = escape(value) if kind else f"{value:.15g}"
+                parts.append(f'<c r="{column_name(col + i)}{row + 1}" s="{style}"{kind}>{formula}<v>{text}</v></c>')
+            formula = follower
+        self.fh.write("".join(parts))
+
+
+class Formula(NamedTuple):
+    """Cells side by side in the library's table of cells, under the first one's column.
+
+    The library knows its kinds of cells by their class's name: by this one charts find the value to show.
+    """
+
+    form: Any
+    shared: Shared | None  # none: the values are facts
+    values: Sequence[Any]
+
+    @property
+    def value(self) -> Any:
+        """The first cell's value."""
+        return self.values[0]
+
 
 class _Writer:
-    def __init__(self, workbook: Any, book: Book) -> None:
-        self.workbook, self.book = workbook, book
+    def __init__(self, workbook: Any, book: Book, brand: Brand | None) -> None:
+        self.workbook, self.book, self.brand = workbook, book, brand
         self.formats: dict[tuple[str, str], Any] = {}
 
     def write(self) -> None:
@@ -70,6 +136,7 @@ class _Writer:
                 "created": book.created,
                 "comments": "Live formulas; cached values from sheetgen.",
             }
+            | ({"company": self.brand.name} if self.brand else {})
         )
         for name, value in book.properties.items():
             workbook.set_custom_property(name, value, "text")
@@ -77,6 +144,8 @@ class _Writer:
         worksheets = [workbook.add_worksheet(sheet.name, worksheet_class=_PortableWorksheet) for sheet in book.sheets]
         for sheet, worksheet in zip(book.sheets, worksheets, strict=True):
             self._sheet(sheet, worksheet)
+        if self.brand is not None:
+            put_brand(workbook, worksheets[0], book.sheets[0], self.brand)
         for name, target in sorted(book.names.items()):
             self._check(workbook.define_name(name, "=" + _absolute(target)), name)
 
@@ -88,8 +157,11 @@ class _Writer:
             worksheet.set_column(column, column, width)
         for row, height in sheet.heights.items():
             worksheet.set_row(row, height)
+        runs = shared_runs(sheet.cells)
         for (row, column), cell in sorted(sheet.cells.items()):
-            self._cell(worksheet, row, column, cell)
+            self._cell(worksheet, row, column, cell, runs.get((row, column)))
+        for number, of in enumerate(sheet.rows, 1 + max((r.number for r in runs.values()), default=-1)):
+            worksheet.write_row_of(of, self._format(of), number)
         for row, column in sheet.status_cells:
             self._status(worksheet, row, column)
         for chart in sheet.charts:
@@ -104,7 +176,7 @@ class _Writer:
         worksheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
         last_row = max(r for (r, _), c in sheet.cells.items() if c.role != "off_page")
         last_row = max([last_row, *(c.row + CHART_ROWS for c in sheet.charts)])
-        last_column = max(c for _, c in sheet.cells)
+        last_column = max([c for _, c in sheet.cells] + [r.left + len(r) - 1 for r in sheet.rows])
         worksheet.print_area(0, 0, last_row, last_column)
         if sheet.one_page:
             worksheet.fit_to_pages(1, 1)
@@ -122,7 +194,7 @@ class _Writer:
         if sheet.freeze[0] and not sheet.one_page:
             worksheet.repeat_rows(0, sheet.freeze[0] - 1)
         version = self.book.properties.get("sheetgen.version", "")
-        worksheet.set_footer(f"&L&8sheetgen {version}&C&8&A&R&8Page &P of &N")
+        put_print_marks(worksheet, version, self.brand, first=sheet is self.book.sheets[0])
 
     @staticmethod
     def _scale(sheet: Sheet, last_column: int) -> float:
@@ -130,19 +202,19 @@ class _Writer:
         width = sum(sheet.widths.get(column, 8.43) for column in range(last_column + 1))
         return PAGE_POINTS[sheet.landscape] / (width * POINTS_PER_WIDTH)
 
-    def _cell(self, worksheet: Worksheet, row: int, column: int, cell: Cell) -> None:
+    def _cell(self, worksheet: Worksheet, row: int, column: int, cell: Cell, shared: Shared | None) -> None:
         form = self._format(cell)
         where = f"{worksheet.get_name()}!{column_name(column)}{row + 1}"
         if isinstance(cell.value, str) and _CONTROL.search(cell.value):
             raise PageError(f"{where}: the text {shown(cell.value)!r} holds a control character.")
         if cell.formula is not None:
-            text, value = "=" + cell.formula.text, cell.value
-            if value is None or value == "":
+            if cell.value is None or cell.value == "":
                 raise PageError(f"{where}: a formula without a cached value")
             if cell.formula.array:
-                done = worksheet.write_array_formula(row, column, row, column, "{" + text + "}", form, value)
+                text = "{=" + cell.formula.text + "}"
+                done = worksheet.write_array_formula(row, column, row, column, text, form, cell.value)
             else:
-                done = worksheet.write_formula(row, column, text, form, value)
+                done = worksheet.write_one(cell, row, column, form, shared)
         elif cell.url is not None and cell.url.startswith(("https://", "http://")):
             done = worksheet.write_url(row, column, cell.url, form, str(cell.value))
         elif cell.value is None or cell.value == "":
@@ -200,7 +272,7 @@ class _Writer:
         if code not in (None, 0):
             raise PageError(f"{where}: the workbook library refused the write (code {code})")
 
-    def _format(self, cell: Cell) -> Any:
+    def _format(self, cell: Cell | Row) -> Any:
         role = cell.role
         if (
             role == "computed"
@@ -211,7 +283,8 @@ class _Writer:
             role = "link"
         key = (role, cell.display.excel)
         if key not in self.formats:
-            self.formats[key] = self.workbook.add_format(style(role, cell.display.excel))
+            colors = self.brand.colors if self.brand else None
+            self.formats[key] = self.workbook.add_format(style(role, cell.display.excel, colors))
         return self.formats[key]
 
     def _status(self, worksheet: Worksheet, row: int, column: int) -> None:

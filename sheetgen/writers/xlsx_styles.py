@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sheetgen.brand import Colors
+
 INK, BAR, RULE, GREY = "#111827", "#1F2937", "#D1D5DB", "#6B7280"
 INPUT_FILL, INPUT_INK, LINK_INK = "#FFF9DB", "#1D4ED8", "#15803D"
 
@@ -34,6 +36,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "answer": {"bold": True, "font_size": 15, "font_color": "#1D4ED8"},
     "answer_money": {"bold": True, "font_size": 15, "align": "left"},
     "right_link": {"font_color": LINK_INK, "align": "right"},
+    "left_number": {"align": "left", "indent": 1},
     "light": {"bold": True},
     "wrapped": {"text_wrap": True, "valign": "top"},
     "wrapped_bold": {"text_wrap": True, "valign": "top", "bold": True},
@@ -61,9 +64,21 @@ for _word, _look in STATUS.items():
     _ROLES["legend_" + _word.split()[0]] = {**_look, "align": "center"}
 
 
-def style(role: str, number_format: str) -> dict[str, Any]:
+# What a brand's colours are for. Inputs, links between sheets and states are not among them: they mean something.
+BRANDED = {
+    "title": ("font_color", "heading"),
+    "section": ("bg_color", "heading"),
+    "head": ("bg_color", "tint"),
+    "answer": ("font_color", "accent"),
+}
+
+
+def style(role: str, number_format: str, colors: Colors | None = None) -> dict[str, Any]:
     """The properties of a role with a number format. Text cells of inputs keep F2 and Enter from making formulas."""
     look = {**_BASE, **_ROLES[role], "num_format": number_format}
+    if colors is not None and role in BRANDED:
+        part, name = BRANDED[role]
+        look[part] = getattr(colors, name) or look[part]
     if number_format == "@":
         # "@" on a formula cell makes Excel show the formula's text once it is edited: General shows text as well.
         look["num_format"] = "General"

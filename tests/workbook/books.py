@@ -19,6 +19,7 @@ from sheetgen.scenario.question import Cell, Question, ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.book.inputs import excel_name
 from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.what_if import what_if
 from sheetgen.units import GIB
 from sheetgen.writers.xlsx import write_xlsx
 
@@ -45,7 +46,9 @@ def catalog() -> Catalog:
 
 def book_bytes(solved: Solution, of: Catalog | None = None) -> bytes:
     levers = levers_of_sheet(solved, of or catalog())
-    return write_xlsx(build_book(solved, build_page(solved, of or catalog(), levers), levers))
+    return write_xlsx(
+        build_book(solved, build_page(solved, of or catalog(), levers), levers, what_if(solved, of or catalog()))
+    )
 
 
 def build(folder: Path, name: str, options: Mapping[str, Any]) -> tuple[Path, Question]:

@@ -209,7 +209,7 @@ EDITS = [
     Edit("price", at("Instances", "p5en.48xlarge", "$ per hour", 1.5),
          files=row("aws", "p5en.48xlarge", usd_per_hour=1.5)),
     Edit("price gone", at("Instances", "g6e.xlarge", "$ per hour", None), change=without("aws/g6e.xlarge")),
-    Edit("more GPUs", at("Instances", "g6.xlarge", "GPUs", 8), files=row("aws", "g6.xlarge", gpu_count=8)),
+    Edit("more GPUs", at("Instances", "g6e.12xlarge", "GPUs", 7), files=row("aws", "g6e.12xlarge", gpu_count=7)),
     Edit("fewer GPUs", at("Instances", "g6e.12xlarge", "GPUs", 2), files=row("aws", "g6e.12xlarge", gpu_count=2)),
     Edit("another GPU", at("Instances", "g6.xlarge", "GPU", H100), files=row("aws", "g6.xlarge", gpu=H100)),
     Edit("another name", at("Instances", "g6e.12xlarge", "Type", "small.one"),
@@ -305,7 +305,7 @@ def test_the_default_workbook_after_many_edits_at_once(default_book: Path, tmp_p
         sheets.at("Models", "Llama 3.1 405B", "Longest context"): 16_384,
         sheets.at("GPUs", H100, "Most sequences"): 64,
         sheets.at("Instances", "p5.48xlarge", "$ per hour"): 9.75,
-        sheets.at("Instances", "g6.xlarge", "GPUs"): 8,
+        sheets.at("Instances", "g6.12xlarge", "GPUs"): 6,
         sheets.at("Instances", "g5.xlarge", "GPU"): L40S,
         sheets.at("Instances", sheets.spare(), "Type"): "box.1",
     }  # fmt: skip
@@ -326,7 +326,7 @@ def test_the_default_workbook_after_many_edits_at_once(default_book: Path, tmp_p
     question = reshape(question, 2, max_context_tokens=16_384)
     l40s = next(g for g in question.gpus if g.id == L40S)
     question = with_instance(question, "aws/p5.48xlarge", usd_per_hour=9.75)
-    question = with_instance(question, "aws/g6.xlarge", gpu_count=8)
+    question = with_instance(question, "aws/g6.12xlarge", gpu_count=6)
     question = with_instance(question, "aws/g5.xlarge", gpu=l40s)
     solved = solve(with_limits(question, H100, 64, 8192))
     n_solve, lines = differences(found, sheets, solved)

@@ -50,7 +50,7 @@ def test_wide_sheets_are_printed_large_enough_to_read(default_book: Path) -> Non
         sheets = sorted(n for n in package.namelist() if n.startswith("xl/worksheets/sheet"))
         setups = [re.search(r"<pageSetup [^>]*>", package.read(n).decode()) for n in sheets]
         names = package.read("xl/workbook.xml").decode()
-    assert len(setups) == 15 and all(setups)
+    assert len(setups) == 16 and all(setups)
     scales = [re.search(r'scale="(\d+)"', s[0]) for s in setups if s]
     assert all(int(s[1]) >= 50 for s in scales if s)
     assert sum(s is not None for s in scales) >= 3  # Models, Workings, Profiles, Candidates: over several pages

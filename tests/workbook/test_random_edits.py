@@ -78,7 +78,11 @@ def random_edit(rng: random.Random, question: Question, sheets: Sheets) -> tuple
     for one in question.candidates:
         if rng.random() < 0.6:
             kind, gpu = one.instance.split("/")[1], rng.choice(question.gpus)
-            count, price = rng.choice((1, 2, 3, 4, 8, 16)), rng.choice((1.0, 1.0, 2.0, 4.0, None))
+            most = {1: 1, 2: 3, 4: 7}.get(one.gpu_count, 1024)  # more would take sizes that have no column
+            count, price = (
+                rng.choice([n for n in (1, 2, 3, 4, 8, 16) if n <= most]),
+                rng.choice((1.0, 1.0, 2.0, 4.0, None)),
+            )
             cells = zip(("GPU", "GPUs", "$ per hour"), (gpu.id, count, price), strict=True)
             typed |= {sheets.at("Instances", kind, head): value for head, value in cells}
             new = {"gpu": gpu, "gpu_count": count, "usd_per_hour": price}

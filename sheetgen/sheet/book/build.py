@@ -8,6 +8,7 @@ from typing import Any
 from sheetgen.levers import EveryLever
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.catalogs import build_gpus, build_instances, build_models
+from sheetgen.sheet.book.change_log import SCHEMA, build_log
 from sheetgen.sheet.book.choices import add_choices
 from sheetgen.sheet.book.guide import build_checks, build_guide, build_notes
 from sheetgen.sheet.book.inputs import build_inputs
@@ -17,21 +18,24 @@ from sheetgen.sheet.book.profiles import build_candidates, build_profiles
 from sheetgen.sheet.book.sizing import build_sizing
 from sheetgen.sheet.book.speed import build_comparison, build_paces
 from sheetgen.sheet.book.unit_costs import add_unit_costs
-from sheetgen.sheet.book.wiring import Wiring
+from sheetgen.sheet.book.what_if_machine import build_what_if
+from sheetgen.sheet.book.wiring import Wiring, name_all
 from sheetgen.sheet.book.workings import build_loads
-from sheetgen.sheet.model import Book
+from sheetgen.sheet.model import Book, Range, Sheet
 from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.what_if import WhatIf
 
-SCHEMA = 1
+KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance"}  # by what a row is told apart
 
 
-def build_book(solved: Solution, page: OnePage, every_lever: EveryLever = ()) -> Book:
+def build_book(solved: Solution, page: OnePage, every_lever: EveryLever = (), one: WhatIf | None = None) -> Book:
     """The workbook as data: every cell with its value, and the formula that gives it.
 
-    `every_lever` are those of each load; without any there is no Levers sheet.
+    `every_lever` are those of each load; without any there is no Levers sheet. Without `one` there is no What-if.
     """
     wiring = Wiring()
     inputs = build_inputs(solved, wiring)
+    name_all(wiring, inputs.name)
     models = build_models(solved, wiring)
     gpus = build_gpus(solved, wiring)
     instances = build_instances(solved, wiring)
@@ -52,9 +56,13 @@ def build_book(solved: Solution, page: OnePage, every_lever: EveryLever = ()) ->
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
     sizing = build_sizing(solved, page, wiring)
     money = build_money(solved, wiring, of_candidate, heads)
+    log = build_log(solved, page, wiring)
+    what_if: tuple[list[Sheet], list[Sheet]] = ([], []) if one is None else build_what_if(solved, one, wiring)
+    _name_columns(wiring)
+    first, behind = what_if
     sheets = [
-        sizing, inputs, models, gpus, instances, money, comparison, workings, paces, profiles, candidates, *levers,
-        guide, checks, notes,
+        sizing, *first, inputs, models, gpus, instances, money, comparison, workings, paces, profiles, candidates,
+        *levers, guide, checks, notes, log, *behind,
     ]  # fmt: skip
     as_of = solved.question.as_of
     return Book(
@@ -65,9 +73,21 @@ def build_book(solved: Solution, page: OnePage, every_lever: EveryLever = ()) ->
     )  # fmt: skip
 
 
+def _name_columns(wiring: Wiring) -> None:
+    """Defined names cat_<table>_<column> of what a reader may change: `pull` and `diff` read by them."""
+    for name, key in KEYS.items():
+        table = wiring.tables[name]
+        for column in (key, *table.given_columns):
+            refs = [*table.columns[column], *table.spare.get(column, [])]
+            wiring.names[f"cat_{name}_{column}"] = Range(tuple(refs))
+    for column in (c.removeprefix("dtypes_") for c in wiring.lists if c.startswith("dtypes_")):
+        if column != "meant":
+            wiring.names[f"cat_precisions_{column}"] = wiring.lists[f"dtypes_{column}"]
+
+
 def _workloads(wiring: Wiring, inputs: Any) -> Any:
     """The workloads' names, beside their contexts on Inputs: the source of the headline's dropdown."""
-    from sheetgen.sheet.model import Range, Ref
+    from sheetgen.sheet.model import Ref
 
     contexts = wiring.lists["contexts"].refs
     return Range(tuple(Ref(r.sheet, r.row, 0, inputs.cells[r.row, 0].value) for r in contexts))

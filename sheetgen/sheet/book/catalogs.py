@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import Expr
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
+from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.book.money_columns import add_class_prices, add_owning_columns
 from sheetgen.sheet.book.speed_inputs import add_speed_columns
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
-from sheetgen.sheet.model import Range, Ref, Sheet, Validation, pick, position
+from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation, pick, position
 from sheetgen.sheet.notes import day_of
 from sheetgen.sizing.weights import weights_bytes
 from sheetgen.units import DATE, DTYPE_ALIASES, DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD_CENTS, WHOLE
 
 SPARE_INSTANCES = 3
+SPARE_MODELS = 3
+MOST_GPUS = 1024  # of one instance
 
-_SHAPE = (
+SHAPE = (
     ("n_layers", "Layers", "Layers of the model, those without a cache too."),
     ("n_heads", "Query heads", "Tensor parallelism must divide them."),
     ("hidden_size", "Hidden size", "Width of the residual stream."),
@@ -66,7 +70,7 @@ _SHAPE = (
 )  # fmt: skip
 
 
-LABELS = {name: label for name, label, _ in _SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
+LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
 
 
 def build_models(solved: Solution, wiring: Wiring) -> Sheet:
@@ -78,12 +82,12 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         "Architecture as the catalog has it, with sources; yellow cells may be changed.",
         freeze=(HEAD_ROWS + 1, 1),
     )
-    table = Table(sheet, HEAD_ROWS, 0, len(models))
+    table = Table(sheet, HEAD_ROWS, 0, len(models), key="models", names=wiring.names)
     wiring.tables["models"] = table
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
     table.given("model", "Model", [m.model.name for m in models], TEXT, role="label", width=26)
     table.given("model_id", "Catalog id", [m.model.id for m in models], TEXT, role="label", width=22)
-    for name, label, note in _SHAPE:
+    for name, label, note in SHAPE:
         table.given(name, label, [r[name] for r in rows], WHOLE, note=note, width=14,
                     validation=Validation(label, "A number, 0 or more.", low=0, high=1e15))  # fmt: skip
     dtype = Validation("Precision", "One of the precisions on Inputs.", source="list_dtype")
@@ -113,9 +117,8 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
             width=17,
             note=f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known.",
         )
-    _precisions(sheet, table, wiring)
-    for one in (*MODEL, *WORK):
-        table.computed(one, lambda i: wiring.inputs, width=18)
+    _add_spare_models(sheet, table, solved.question.typed.own_models)
+    derive_models(table, wiring)
     for d in ("bf16", "fp8"):
         _weights_at(table, wiring, d)
     unit = UNIT_NAMES[solved.question.settings.units]
@@ -133,6 +136,27 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         )
     table.given("source", "Source", [m.model.source for m in models], TEXT, role="remark", width=120)
     return sheet
+
+
+def _add_spare_models(sheet: Sheet, table: Table, own: Sequence[Mapping[str, Any]]) -> None:
+    """Rows below for models of one's own: the what-if page offers them by the name that is typed."""
+    for name, refs in table.columns.items():
+        given = sheet.cells[refs[-1].row, refs[-1].column]
+        for k in range(max(SPARE_MODELS, len(own))):
+            value = own[k].get(name) if k < len(own) else None
+            blank = Cell(value, "input", given.display, validation=given.validation)
+            table.spare.setdefault(name, []).append(
+                sheet.put(refs[-1].row + 1 + k, refs[-1].column, blank, lock="column")
+            )
+    label = sheet.cells[table.top, table.columns["model"][0].column]
+    label.note = "The last rows are spare: fill one, and What-if has it in its dropdown."
+
+
+def derive_models(table: Table, wiring: Wiring) -> None:
+    """What follows from a model's shape at the precisions in use."""
+    _precisions(table.sheet, table, wiring)
+    for one in (*MODEL, *WORK):
+        table.computed(one, lambda i: wiring.inputs, width=18)
 
 
 def _precisions(sheet: Sheet, table: Table, wiring: Wiring) -> None:
@@ -227,7 +251,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         "Memory is what the engine sees, never the marketed figure. 1 under a precision: it runs.",
         freeze=(HEAD_ROWS + 1, 1),
     )
-    table = Table(sheet, HEAD_ROWS, 0, len(gpus))
+    table = Table(sheet, HEAD_ROWS, 0, len(gpus), key="gpus", names=wiring.names)
     wiring.tables["gpus"] = table
     table.given("gpu", "GPU", [g.id for g in gpus], TEXT, role="label", width=30)
     table.given("gpu_name", "Short name", [g.short_name for g in gpus], TEXT, role="label", width=18)
@@ -308,6 +332,13 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     return sheet
 
 
+def _gpus(count: int) -> Validation:
+    """So many GPUs that the sizes with a column of their own are those that the instance may have."""
+    most = next((t for t in TENSOR_PARALLEL_SIZES if t > count), MOST_GPUS + 1) - 1
+    return Validation("GPUs", f"GPUs of one instance: 1 to {most}. For more, fill a spare row.",
+                      low=1, high=most, whole=True)  # fmt: skip
+
+
 def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per candidate instance with its price, and spare rows that take part when filled."""
     rows = solved.question.candidates
@@ -318,15 +349,18 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
         "Prices of one purchase class, with date and source. The last rows are spare: fill one, it takes part.",
         freeze=(HEAD_ROWS + 1, 1),
     )
-    table = Table(sheet, HEAD_ROWS, 0, len(rows) + SPARE_INSTANCES)
+    table = Table(sheet, HEAD_ROWS, 0, len(rows) + SPARE_INSTANCES, key="instances", names=wiring.names)
     wiring.tables["instances"] = table
     money = Validation("Price", "US dollars per hour of one instance.", low=0, high=1e6)
-    count = Validation("GPUs", "GPUs of one instance.", low=1, high=1024, whole=True)
     gpu = Validation("GPU", "A GPU of the GPUs sheet.", source="list_gpu")
     table.given("type", "Type", [r.instance.split("/", 1)[1] for r in rows] + blank, TEXT, width=40)
     table.given("provider", "Provider", [r.provider for r in rows] + blank, TEXT)
     table.given("instance_gpu", "GPU", [r.gpu.id for r in rows] + blank, TEXT, width=30, validation=gpu)
-    table.given("gpu_count", "GPUs", [r.gpu_count for r in rows] + blank, PLAIN, width=8, validation=count)
+    table.given("gpu_count", "GPUs", [r.gpu_count for r in rows] + blank, PLAIN, width=8,
+                note="Candidates has a column for each tensor-parallel size up to this count. For an instance with "
+                "more GPUs fill a spare row.",
+                validations=[_gpus(r.gpu_count) for r in rows]
+                + [_gpus(TENSOR_PARALLEL_SIZES[-1])] * len(blank))  # fmt: skip
     table.given(
         "price_usd_per_hour",
         "$ per hour",

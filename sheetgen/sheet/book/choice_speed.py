@@ -7,10 +7,10 @@ from typing import Any
 
 from sheetgen.estimate import PACE
 from sheetgen.formula import Expr, Formula, both, formula, is_number, join_text, number_where, where, whole_text
-from sheetgen.recommend import Solution
+from sheetgen.sheet.book.profile_lookup import of_profile
 from sheetgen.sheet.book.speed import OF_PROFILE, PARTS
 from sheetgen.sheet.book.wiring import Table, Wiring
-from sheetgen.sheet.model import Range, Ref, index
+from sheetgen.sheet.model import Range, Ref, index, pick
 from sheetgen.sizing import speed, targets
 from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, WHOLE, Display
 
@@ -73,35 +73,26 @@ def ttft_words(n_instances: Any, ttft_ms: Any, output_tokens_per_second: Any) ->
     return where(is_number(n_instances), words, "-")
 
 
-def add_choice_parts(solved: Solution, wiring: Wiring, table: Table) -> None:
+def add_choice_parts(wiring: Wiring, table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     here, profiles, paces = table.sheet.name, wiring.tables["profiles"], wiring.tables["paces"]
-    question = solved.question
-    pace = [question.pace(cell) for cell in question.cells]
+    for name in PARTS:
+        rows = [Range(row) for row in wiring.blocks[name]]
+        of_profile(wiring, table, name, name.replace("_", " ").capitalize(), rows, _display(name))
+    for name in (*OF_PROFILE, "speed_is_fitted"):
+        row = Range(tuple(profiles.columns[name]))
 
-    def at_profile(name: str, label: str, rows: Any, display: Any = WHOLE) -> None:
-        """What stands in the chosen profile's column; 0 where nothing was chosen."""
-
-        def find(i: int) -> tuple[Any, Expr]:
-            place, row = table.columns["profile"][i], rows(i)
+        def find(i: int, row: Range = row) -> tuple[Any, Expr]:
+            place = table.columns["profile"][i]
             expr = where(is_number(place.expr(here)), index(row, place, here), 0)
             return (0 if place.value == "-" else row.refs[place.value - 1].value), expr
 
-        table.looked_up(name, label, find, display)
-
-    for name in PARTS:
-        block = wiring.blocks[name]
-        at_profile(
-            name, name.replace("_", " ").capitalize(), lambda i, b=block: Range(tuple(b[pace[i]])), _display(name)
-        )
-    for name in (*OF_PROFILE, "speed_is_fitted"):
-        row = Range(tuple(profiles.columns[name]))
-        at_profile(name, name.replace("_", " ").capitalize(), lambda i, r=row: r, _display(name))
+        table.looked_up(name, name.replace("_", " ").capitalize(), find, _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
-        refs = paces.columns[name]
         table.looked_up(
             name, name.replace("_", " ").capitalize(),
-            lambda i, r=refs: (r[pace[i]].value, r[pace[i]].expr(here)), _display(name),  # type: ignore[misc]
+            lambda i, n=name: pick(paces.range(n), table.columns["pace_row"][i], here),  # type: ignore[misc]
+            _display(name),
         )  # fmt: skip
 
 

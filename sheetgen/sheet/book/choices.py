@@ -22,6 +22,7 @@ from sheetgen.formula import (
 )
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution
 from sheetgen.sheet.book.choice_speed import add_choice_parts, add_choice_speed
+from sheetgen.sheet.book.profile_lookup import of_profile
 from sheetgen.sheet.book.profiles import WHOLE_OF
 from sheetgen.sheet.book.wiring import Table, Wiring
 from sheetgen.sheet.book.words import (
@@ -172,10 +173,10 @@ def add_choices(
     at("gpu_name", "GPU, short", head["gpu_name"], "-", width=18)
     at("hourly_price", "$ per instance and hour", head["price_usd_per_hour"], "-", USD_CENTS)
     at("profile", "Profile", head["profile"], "-", PLAIN)
-    _of_profile(table, "sequences", "Sequences per replica", matrices["sequences"])
-    _of_profile(table, "sure_sequences", "Sequences at the band's low end", matrices["sure_sequences"])
-    _of_profile(table, "pipeline_stages", "PP", matrices["pipeline_stages"])
-    add_choice_parts(solved, wiring, table)
+    for name, label in (("sequences", "Sequences per replica"), ("sure_sequences", "Sequences at the band's low end"),
+                        ("pipeline_stages", "PP")):  # fmt: skip
+        of_profile(wiring, table, name, label, wiring.held[name])
+    add_choice_parts(wiring, table)
     _numbers_of_choice(table, wiring)
     add_choice_speed(wiring, table)
     table.computed(
@@ -213,22 +214,10 @@ def _otherwise(word: str, table: Table, i: int, here: str, held: Range) -> tuple
     within, limit = table.columns["within_limit"][i], table.columns["limit_words"][i]
     over = f"over the model's {limit.value}"
     # Where memory holds the load but no count is fast enough, its instances read 0.
-    slow = any(r.value == 0 for r in held.refs)
+    slow = bool((held.value == 0).any())
     none = where(Expr(f"COUNT({held.expr(here).text})") > 0, TOO_SLOW, NOTHING_FITS)
     expr = where(within.expr(here) == 1, none, join_text("over the model's ", limit.expr(here)))
     return ((TOO_SLOW if slow else NOTHING_FITS) if within.value == 1 else over), expr
-
-
-def _of_profile(table: Table, name: str, label: str, rows: list[Range]) -> None:
-    """What the chosen profile's column holds, 0 where nothing was chosen."""
-    here = table.sheet.name
-
-    def find(i: int) -> tuple[Any, Expr]:
-        place = table.columns["profile"][i]
-        expr = where(is_number(place.expr(here)), index(rows[i], place, here), 0)
-        return (0 if place.value == "-" else rows[i].refs[place.value - 1].value), expr
-
-    table.looked_up(name, label, find, WHOLE)
 
 
 @formula("Replicas")

@@ -32,15 +32,12 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
     table = Table(sheet, HEAD_ROWS, 0, len(rows))
     models = [solved.question.models[solved.question.cells[row].model].model.name for row, _ in rows]
     words = [loads.columns["load_words"][row].value for row, _ in rows]
-    before = [lever.before for _, lever in rows]
     after = [lever.after for _, lever in rows]
     columns: tuple[tuple[str, list[Any], Display, float], ...] = (
         ("Model", models, TEXT, 22),
         ("Load", words, TEXT, 26),
         ("Lever", [lever.words for _, lever in rows], TEXT, 32),
         ("What changes", [lever.changed or NONE for _, lever in rows], TEXT, 0),
-        ("GPUs as built", [one.n_gpus if one else NONE for one in before], WHOLE, 10),
-        ("$ per month as built", [one.monthly_usd if one else NONE for one in before], USD, 13),
         ("Then rent", [rent(one.n_instances, one.candidate) if one else NONE for one in after], TEXT, 30),
         ("GPUs then", [one.n_gpus if one else NONE for one in after], WHOLE, 10),
         ("$ per month then", [one.monthly_usd if one else NONE for one in after], USD, 13),
@@ -56,16 +53,35 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
             lines = -(-len(text) // SENTENCES[label])  # of a smaller print: some room is left
             sheet.heights[row] = max(sheet.heights.get(row, 15.0), 13.0 * lines + 2)
 
+    built = _loads_as_built(sheet, table.next_column + 1, rows, wiring)
+    watched = _watch(sheet, built.next_column + 1, list(_inputs(wiring)))
+    state = _overall(sheet, built, watched)
+    wiring.names["chk_levers"] = state
+    return sheet
+
+
+def _loads_as_built(sheet: Sheet, left: int, rows: Sequence[tuple[int, Lever]], wiring: Wiring) -> Table:
+    """To the right, a line per load: what it took when the levers were worked out, and whether that still holds."""
+    loads = wiring.tables["cells"]
+    before = {row: lever.before for row, lever in rows}
+    table = Table(sheet, HEAD_ROWS, left, len(before))
+    at = list(before)
+    for name, label, width in (("model", "Model of the load", 22), ("load_words", "The load", 26)):
+        refs = loads.columns[name]
+        table.looked_up(
+            name, label, lambda i, r=refs: (r[at[i]].value, r[at[i]].expr(sheet.name)), TEXT, width=width,  # type: ignore[misc]
+        )  # fmt: skip
+    table.given("gpus", "GPUs as built", [one.n_gpus if one else NONE for one in before.values()], WHOLE, role="fixed")
+    usd = [one.monthly_usd if one else NONE for one in before.values()]
+    table.given("usd", "$ per month as built", usd, USD, role="fixed", width=13)
+
     def now(i: int) -> tuple[str, Expr]:
-        live, built = loads.columns["monthly_usd"][rows[i][0]], table.columns["$ per month as built"][i]
+        live, built = loads.columns["monthly_usd"][at[i]], table.columns["usd"][i]
         return AS_BUILT, _money_state(live.expr(sheet.name), built.expr(sheet.name))
 
     note = "Compares the load's $ per month on Workings with the one as built, to the dollar."
     table.looked_up("now", "This load now", now, TEXT, note=note, width=16)
-    watched = _watch(sheet, table.next_column + 1, list(_inputs(wiring)))
-    state = _overall(sheet, table, watched)
-    wiring.names["chk_levers"] = state
-    return sheet
+    return table
 
 
 def _or_none(value: float | None) -> Any:

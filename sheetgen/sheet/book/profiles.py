@@ -15,138 +15,41 @@ from sheetgen.formula import Expr, Formula, both, is_number, is_text, where
 from sheetgen.recommend import LOAD, Solution
 from sheetgen.recommend.paces import TARGETS
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
+from sheetgen.sheet.block import Row, Spread
+from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, matrix
 from sheetgen.sheet.book.speed_inputs import CONSTANTS, OF_GPU, SMALL
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.book.words import non_torch_position, profile_position
-from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, pick
+from sheetgen.sheet.model import Found, Range, Sheet, pick
 from sheetgen.sizing import activations, memory, parallelism, weights
-from sheetgen.units import DTYPES, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import DTYPES, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE
 
 # What a load's own KV bill, before any division, reads of one undivided rank.
 WHOLE_OF = (
     "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
 )  # fmt: skip
-LEFT = 2  # columns before the matrix: what the row is
-Env = Mapping[str, Source]
-Grid = Sequence[Sequence[Source]]  # by row and column
+SERVED = (parallelism.shared_replicas, parallelism.staged_instances)  # they depend on the requests in flight
+OF_WORKLOAD = (
+    "context_tokens", "input_tokens", "output_tokens", "prompt_attention_flops", "tpot_limit_seconds",
+    "ttft_limit_seconds",
+)  # fmt: skip
+HELD = tuple(one for one in LOAD if one not in SERVED)
 
 
-class Head:
-    """Rows above a matrix: each says one thing of every column. It reads like a table by `columns`."""
-
-    def __init__(self, sheet: Sheet, top: int, n_columns: int) -> None:
-        self.sheet, self.row, self.n_columns = sheet, top, n_columns
-        self.columns: dict[str, list[Ref]] = {}
-
-    def _label(self, label: str, note: str) -> int:
-        self.sheet.text(self.row, 0, label, "head", note=note)
-        self.sheet.text(self.row, 1, "", "head")
-        self.row += 1
-        return self.row - 1
-
-    def given(self, name: str, label: str, values: list[Any], note: str = "") -> None:
-        """Fixed values: the structure of the matrix."""
-        row = self._label(label, note)
-        self.columns[name] = [
-            self.sheet.put(row, LEFT + i, Cell(v, "fixed", PLAIN), lock="row") for i, v in enumerate(values)
-        ]
-
-    def looked_up(
-        self, name: str, label: str, find: Callable[[int], tuple[Any, Expr]], display: Display, note: str = ""
-    ) -> None:
-        """Values from another sheet."""
-        row = self._label(label, note)
-        refs = []
-        for i in range(self.n_columns):
-            value, expr = find(i)
-            refs.append(self.sheet.formula(row, LEFT + i, value, expr, display, "computed", lock="row"))
-        self.columns[name] = refs
-
-    def computed(self, one: Formula, env: Callable[[int], Env], name: str | None = None) -> None:
-        """Values that a formula gives."""
-        row = self._label(one.label, one.documentation)
-        self.columns[name or one.name] = [
-            self.sheet.compute(row, LEFT + i, one, {**{k: v[i] for k, v in self.columns.items()}, **env(i)}, lock="row")
-            for i in range(self.n_columns)
-        ]
-
-    def range(self, name: str) -> Range:
-        """A whole row of the head."""
-        return Range(tuple(self.columns[name]))
-
-
-def _matrix(
-    sheet: Sheet,
-    top: int,
-    one: Formula,
-    labels: list[Ref],
-    n_columns: int,
-    env: Callable[[int, int], Env],
-    display: Display | None = None,
-    lock: str = "none",
-    loads: list[Ref] | None = None,
-) -> list[list[Ref]]:
-    """A block of rows below `top`: the formula's name, then a row per label.
-
-    loads: what a row is beside its label, where the rows are loads.
-    lock: "row" where other blocks name one row of this one, "none" where they read it row by row.
-    """
-    sheet.text(top, 0, one.label, "section", note=one.documentation)
-    sheet.text(top, 1, one.name, "section")
-    out = []
-    for r, label in enumerate(labels):
-        sheet.link(top + 1 + r, 0, label, TEXT, role="computed")
-        if loads is not None:
-            sheet.link(top + 1 + r, 1, loads[r], TEXT, role="computed")
-        out.append(
-            [sheet.compute(top + 1 + r, LEFT + c, one, env(r, c), display=display, lock=lock) for c in range(n_columns)]
-        )
-    return out
-
-
-def _env(
-    one: Formula,
-    grids: Mapping[str, Grid],
-    columns: Mapping[str, Sequence[Source]],
-    rows: Mapping[str, Sequence[Source]],
-    shared: Mapping[str, Source],
-) -> Callable[[int, int], Env]:
-    """What a formula reads in row r and column c: cells of other blocks, of the head, of the row's table,
-    of Inputs, the nearest first. Which is which is settled once, not for every cell.
-    """
-    in_grid = {n: grids[n] for n in one.inputs if n in grids}
-    in_column = {n: columns[n] for n in one.inputs if n in columns and n not in in_grid}
-    near = {*in_grid, *in_column}
-    in_row = {n: rows[n] for n in one.inputs if n in rows and n not in near}
-    fixed = {n: shared[n] for n in one.inputs if n in shared and n not in {*near, *in_row}}
-
-    def env(r: int, c: int) -> Env:
-        found = fixed.copy()
-        for n, by_row in in_row.items():
-            found[n] = by_row[r]
-        for n, by_column in in_column.items():
-            found[n] = by_column[c]
-        for n, grid in in_grid.items():
-            found[n] = grid[r][c]
-        return found
-
-    return env
-
-
-def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, list[Range]]]:
+def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> tuple[Sheet, dict[str, list[Range]]]:
     """The sheet, and by name a row per load of what each profile gives it."""
     gpus, models, cells = wiring.tables["gpus"], wiring.tables["models"], wiring.tables["cells"]
     profiles = solved.profiles
     sheet = titled(
-        "Profiles",
-        "Profiles",
+        name,
+        name,
         "A column per GPU and tensor-parallel size: what a model leaves for the cache "
         "on one GPU, and how many sequences one replica holds of each load.",
         freeze=(HEAD_ROWS + 3, LEFT),
     )
     sheet.widths = {0: 30, 1: 26}
-    head = Head(sheet, HEAD_ROWS, len(profiles))
+    head = Head(sheet, HEAD_ROWS, len(profiles), f"{wiring.prefix}profiles", wiring.names)
     sizes = wiring.lists["tp"]
     here = sheet.name
     gpu_rows = [p.gpu + 1 for p in profiles]
@@ -155,7 +58,7 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     head.looked_up("gpu_name", "GPU", lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here), TEXT)
     head.given("tp_position", "TP row", positions)
     head.looked_up("tensor_parallel_size", "TP", lambda i: pick(sizes, head.columns["tp_position"][i], here), PLAIN)
-    for name, label in (
+    for fact, label in (
         ("gpu_memory_bytes", "Memory, bytes"),
         ("max_num_seqs", "Most sequences"),
         ("max_num_batched_tokens", "Batched tokens"),
@@ -163,9 +66,9 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
         ("pool_error_bytes_elsewhere", "Pool's error, other TP"),
     ):
         head.looked_up(
-            name,
+            fact,
             label,
-            lambda i, n=name: pick(gpus.range(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
+            lambda i, n=fact: pick(gpus.range(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
             WHOLE,
         )
     head.looked_up(
@@ -183,24 +86,28 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     head.computed(memory.staged_non_torch_bytes_per_gpu, lambda i: {**wiring.inputs, "non_torch_bytes_per_tp": own[i]})
     head.computed(parallelism.pool_error_bytes, lambda i: wiring.inputs, name="kv_pool_error_bytes_low")
     head.computed(memory.memory_budget_bytes, lambda i: wiring.inputs)
-    for name in (*OF_GPU, "speed_is_fitted"):
+    for fact in (*OF_GPU, "speed_is_fitted"):
         head.looked_up(
-            name,
-            name.replace("_", " ").capitalize(),
-            lambda i, n=name: pick(gpus.range(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
-            SMALL if name.startswith("seconds_per") else FACTOR if name in CONSTANTS else WHOLE,
+            fact,
+            fact.replace("_", " ").capitalize(),
+            lambda i, n=fact: pick(gpus.range(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
+            SMALL if fact.startswith("seconds_per") else FACTOR if fact in CONSTANTS else WHOLE,
         )
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 23
     wiring.tables["profiles"] = head  # type: ignore[assignment]
     n_models = len(solved.question.models)
     top = head.row + 1
-    blocks: dict[str, list[list[Ref]]] = {}
+    blocks: dict[str, list[Row]] = {}
 
-    def block(one: Formula, name: str | None = None, grids: Mapping[str, Grid] | None = None) -> None:
+    def block(one: Formula, called: str | None = None, grids: Mapping[str, Sequence[Across]] | None = None) -> None:
         nonlocal top
-        env = _env(one, {**blocks, **(grids or {})}, head.columns, models.columns, wiring.inputs)
-        blocks[name or one.name] = _matrix(sheet, top, one, models.columns["model"], len(profiles), env, lock="row")
+        env = env_of(one, {**blocks, **(grids or {})}, head.columns, models.columns, wiring.inputs)
+        # A rank's share depends on the tensor-parallel size alone: the first GPU's columns have them all.
+        width = len(sizes.refs) if one in SHARD else len(profiles)
+        found = matrix(sheet, top, one, models.columns["model"], width, env, lock="row")
+        at = head.columns["tp_position"]
+        blocks[called or one.name] = [Spread(row, at) for row in found] if one in SHARD else found  # type: ignore[misc]
         top += n_models + 2
 
     for one in SHARD:
@@ -217,104 +124,110 @@ def build_profiles(solved: Solution, wiring: Wiring) -> tuple[Sheet, dict[str, l
     paces = wiring.tables["paces"]
     n_workloads = len(solved.question.workloads)
     of_pace = {k: [v[r // n_workloads] for r in range(paces.n_rows)] for k, v in blocks.items()}
-    peaks = _peaks(wiring, head, n_models)
+    peaks = _by_precision(wiring, head, "peak_flops", "weight_dtype_row", n_models)
     of_pace["peak_flops"] = [peaks[r // n_workloads] for r in range(paces.n_rows)]  # type: ignore[misc]
-    steps: dict[str, list[list[Ref]]] = {}
+    steps: dict[str, list[Row]] = {}
+    of_model = {name: refs for name, refs in models.columns.items() if name in paces.columns}
     for one in (*STEP, *TARGETS):
-        if one.name == "prompt_attention_flops":  # the same on every profile: it stands on Speed
+        if one.name == "prompt_attention_flops":  # the same on every profile: it stands on Contexts
             continue
-        env = _env(one, {**of_pace, **steps}, head.columns, {**paces.columns, **wiring.ranges}, wiring.inputs)
-        steps[one.name] = _matrix(
+        if not {*one.inputs} & {*OF_WORKLOAD, *(n for n in steps if n not in wiring.by_model)}:
+            known: dict[str, Any] = {**blocks, "peak_flops": peaks, **{n: steps[n] for n in wiring.by_model}}
+            env = env_of(one, known, head.columns, {**models.columns, **of_model}, wiring.inputs)
+            steps[one.name] = matrix(sheet, top, one, models.columns["model"], len(profiles), env, lock="row")
+            of_pace[one.name] = [steps[one.name][r // n_workloads] for r in range(paces.n_rows)]
+            wiring.by_model.add(one.name)
+            top += n_models + 2
+            continue
+        near = {**of_pace, **{n: v for n, v in steps.items() if n not in wiring.by_model}}
+        env = env_of(one, near, head.columns, {**paces.columns, **wiring.ranges}, wiring.inputs)
+        steps[one.name] = matrix(
             sheet, top, one, paces.columns["model"], len(profiles), env, lock="row", loads=paces.columns["workload"]
         )
         top += paces.n_rows + 2
-    wiring.blocks = steps
-    rows: dict[str, list[list[Ref]]] = {}
-
-    # A load's model is part of the sheet's structure, so its row of a block is named directly.
-    of_load = {k: [v[cell.model] for cell in solved.question.cells] for k, v in blocks.items()}
-    of_load["batch_limit"] = [steps["batch_limit"][solved.question.pace(cell)] for cell in solved.question.cells]
-    for one in LOAD:
-        env = _env(one, {**of_load, **rows}, head.columns, cells.columns, wiring.inputs)
-        rows[one.name] = _matrix(
+    wiring.blocks, wiring.of_model = steps, blocks
+    # What a replica holds is the same for every number of requests, so it stands here once for each context.
+    held: dict[str, list[Row]] = {}
+    of_pace |= {"batch_limit": steps["batch_limit"]}
+    for one in HELD:
+        env = env_of(one, {**of_pace, **held}, head.columns, paces.columns, wiring.inputs)
+        held[one.name] = matrix(
+            sheet, top, one, paces.columns["model"], len(profiles), env, loads=paces.columns["workload"]
+        )
+        top += paces.n_rows + 2
+    # A load's context is part of the sheet's structure, so its row of a block is named directly.
+    pace = [solved.question.pace(cell) for cell in solved.question.cells]
+    of_load = {k: [v[p] for p in pace] for k, v in {**held, "batch_limit": steps["batch_limit"]}.items()}
+    rows: dict[str, list[Row]] = {}
+    for one in SERVED:
+        env = env_of(one, {**of_load, **rows}, head.columns, cells.columns, wiring.inputs)
+        rows[one.name] = matrix(
             sheet, top, one, cells.columns["model"], len(profiles), env, loads=cells.columns["load_words"]
         )
         top += len(solved.question.cells) + 2
-    return sheet, {k: [Range(tuple(r), lock="columns") for r in v] for k, v in rows.items()}
+    wiring.held = {k: [Range(r) for r in v] for k, v in held.items()}
+    return sheet, {k: [Range(r, lock="columns") for r in v] for k, v in rows.items()}
 
 
-def _runs(wiring: Wiring, head: Head, n_models: int) -> dict[str, Grid]:
+def _runs(wiring: Wiring, head: Head, n_models: int) -> dict[str, list[Across]]:
     """Whether the column's GPU runs the model's precisions: look-ups into the GPUs sheet."""
-    gpus, models = wiring.tables["gpus"], wiring.tables["models"]
-
-    def flag(what: str, dtype_row: Ref, gpu_row: Ref) -> Found:
-        columns = [gpus.columns[f"{what}_{d}"] for d in DTYPES]
-        block = Range((columns[0][0], columns[-1][-1]))
-        value = columns[int(dtype_row.value) - 1][int(gpu_row.value) - 1].value
-        return Found(
-            value,
-            lambda here: Expr(f"INDEX({block.expr(here).text},{gpu_row.expr(here).text},{dtype_row.expr(here).text})"),
-        )
-
     return {
-        f"runs_{what}": [
-            [flag(what, models.columns[key][r], gpu_row) for gpu_row in head.columns["gpu_row"]]
-            for r in range(n_models)
-        ]
+        f"runs_{what}": _by_precision(wiring, head, what, key, n_models)
         for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
     }
 
 
-def _peaks(wiring: Wiring, head: Head, n_models: int) -> Grid:
-    """The peak that a model's weights meet on the column's GPU: look-ups into the GPUs sheet."""
+def _by_precision(wiring: Wiring, head: Head, what: str, key: str, n_models: int) -> list[Across]:
+    """By model, what the columns of all precisions on GPUs hold at the model's one, for each profile's GPU."""
     gpus, models = wiring.tables["gpus"], wiring.tables["models"]
-    columns = [gpus.columns[f"peak_flops_{d}"] for d in DTYPES]
-    block = Range((columns[0][0], columns[-1][-1]))
+    columns = [gpus.columns[f"{what}_{d}"] for d in DTYPES]
+    name = f"tbl_{wiring.prefix}gpus_by_precision_{what}"
+    block = named(wiring.names, name, (columns[0][0], columns[-1][-1]))
+    gpu_rows = head.columns["gpu_row"]
 
-    def peak(dtype_row: Ref, gpu_row: Ref) -> Found:
-        return Found(
-            columns[int(dtype_row.value) - 1][int(gpu_row.value) - 1].value,
-            lambda here: Expr(f"INDEX({block.expr(here).text},{gpu_row.expr(here).text},{dtype_row.expr(here).text})"),
-        )
+    def write(dtype_row: Expr, here: str) -> Expr:
+        return Expr(f"INDEX({block.expr(here).text},{gpu_rows[0].expr(here).text},{dtype_row.text})")
 
     return [
-        [peak(models.columns["weight_dtype_row"][r], gpu_row) for gpu_row in head.columns["gpu_row"]]
-        for r in range(n_models)
+        Across([columns[int(at.value) - 1][int(g.value) - 1].value for g in gpu_rows], write, at)
+        for at in models.columns[key][:n_models]
     ]
 
 
-def _whole(wiring: Wiring, blocks: Mapping[str, list[list[Ref]]], sheet: Sheet) -> Table:
+def _whole(wiring: Wiring, blocks: Mapping[str, list[Row]], sheet: Sheet) -> Table:
     """The first profile's column (TP 1) of the shard blocks, as a table with a row per model."""
-    table = Table(sheet, 0, 0, len(wiring.tables["models"].columns["model"]))
+    table = Table(sheet, 0, 0, len(wiring.tables["models"].columns["model"]), key=f"{wiring.prefix}undivided",
+                  names=wiring.names)  # fmt: skip
     for name in WHOLE_OF:
         table.columns[name] = [row[0] for row in blocks[name]]
     return table
 
 
 def build_candidates(
-    solved: Solution, wiring: Wiring, of_profile: Mapping[str, list[Range]]
+    solved: Solution, wiring: Wiring, of_profile: Mapping[str, list[Range]], name: str = "Candidates"
 ) -> tuple[Sheet, dict[str, list[Range]], Head]:
     """The sheet, by name a row per load of what each candidate takes and costs, and the head."""
     instances, cells, gpus = wiring.tables["instances"], wiring.tables["cells"], wiring.tables["gpus"]
-    # Every instance at every size, also where it has too few GPUs: a reader may give it more.
-    slots = [(c, t) for c in range(instances.n_rows) for t in TENSOR_PARALLEL_SIZES]
+    counts = [r.value for r in instances.columns["gpu_count"]]
+    # A spare row has every size: a reader may give it any number of GPUs.
+    slots = [(c, t) for c, count in enumerate(counts) for t in TENSOR_PARALLEL_SIZES if count is None or t <= count]
     sheet = titled(
-        "Candidates",
-        "Candidates",
+        name,
+        name,
         "A column per instance and tensor-parallel size: whole instances for each "
         "load, and $ per month. A dash: it cannot hold the load, or has no price.",
         freeze=(HEAD_ROWS + 4, LEFT),
     )
     sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(slots))}
     here = sheet.name
-    head = Head(sheet, HEAD_ROWS, len(slots))
+    head = Head(sheet, HEAD_ROWS, len(slots), f"{wiring.prefix}candidates", wiring.names)
     head.given("instance_row", "Instance row", [c + 1 for c, _ in slots])
 
-    def of_instance(name: str, test: Callable[[Any], Any], blank: Any) -> Callable[[int], tuple[Any, Expr]]:
+    def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Callable[[int], tuple[Any, Expr]]:
         """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
 
         def find(i: int) -> tuple[Any, Expr]:
-            value, expr = pick(instances.range(name), head.columns["instance_row"][i], here)
+            value, expr = pick(instances.range(fact), head.columns["instance_row"][i], here)
             return (blank if value is None else value), where(test(expr), expr, blank)
 
         return find
@@ -359,20 +272,32 @@ def build_candidates(
     tp = lambda i: {**wiring.inputs, "tensor_parallel_size": head.columns["tp"][i]}  # noqa: E731
     head.computed(parallelism.replicas_per_instance, tp)
     head.computed(parallelism.larger_tensor_parallel_size, tp)
-    rows: dict[str, list[list[Ref]]] = {}
+    rows: dict[str, list[Row]] = {}
 
-    held: dict[str, Grid] = {
-        name: [[found(row, place) for place in head.columns["profile"]] for row in of_profile[name]]
-        for name in ("shared_replicas", "staged_instances")
+    held = {
+        what: [_held(wiring, what, of_profile[what], r, head) for r in range(len(of_profile[what]))]
+        for what in ("shared_replicas", "staged_instances")
     }
     top = head.row + 1
-    for name, one, display in (
+    for what, one, display in (
         ("n_instances", n_instances, WHOLE),
         ("monthly_usd", monthly_usd_of_instances, USD),
     ):
-        env = _env(one, {**held, **rows}, head.columns, cells.columns, wiring.inputs)
-        rows[name] = _matrix(
+        env = env_of(one, {**held, **rows}, head.columns, cells.columns, wiring.inputs)
+        rows[what] = matrix(
             sheet, top, one, cells.columns["model"], len(slots), env, display, loads=cells.columns["load_words"]
         )
         top += len(solved.question.cells) + 2
-    return sheet, {k: [Range(tuple(r), lock="columns") for r in v] for k, v in rows.items()}, head
+    return sheet, {k: [Range(r, lock="columns") for r in v] for k, v in rows.items()}, head
+
+
+def _held(wiring: Wiring, what: str, rows: Sequence[Range], r: int, head: Head) -> Across:
+    """What the r-th row of a block of Profiles holds at each candidate's profile."""
+    block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0].refs[0], rows[-1].refs[-1]))
+    places = head.columns["profile"]
+
+    def write(row: Expr, here: str) -> Expr:
+        return Expr(f"INDEX({block.expr(here).text},{row.text},{places[0].expr(here).text})")
+
+    values = rows[r].value
+    return Across([values[int(p.value) - 1] for p in places], write, r + 1)

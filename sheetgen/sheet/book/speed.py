@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sheetgen.estimate import PACE
@@ -9,15 +10,16 @@ from sheetgen.formula import Expr, formula, join_text
 from sheetgen.recommend import Solution
 from sheetgen.recommend.paces import STRIDE
 from sheetgen.sheet.book.catalogs import LABELS
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
-from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, Validation, found, index, pick, position
-from sheetgen.sizing import steps, targets
-from sheetgen.units import PLAIN, TEXT, WHOLE
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
+from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation, found, pick, position
+from sheetgen.sizing import admission, parallelism, steps, targets
+from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE
 
 _OF_MODEL = (
-    "n_layers", "n_experts", "hidden_size", "window_tokens", "n_state_layers", "attention_elements",
-    "windowed_attention_elements", "n_params_active", "dense_read_bytes", "expert_read_bytes",
-    "expert_miss_fraction", "active_expert_params",
+    "n_layers", "n_experts", "hidden_size", "window_tokens", "window_is_chunked", "n_state_layers",
+    "attention_elements", "windowed_attention_elements", "n_params_active", "dense_read_bytes", "expert_read_bytes",
+    "expert_miss_fraction", "active_expert_params", "n_growing_groups", "n_windowed_groups", "n_state_groups",
+    "n_heads", "full_kv_heads", "windowed_kv_heads",
 )  # fmt: skip
 COMPARED = (
     "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
@@ -40,17 +42,17 @@ def pace_words(model: Any, workload: Any) -> Any:
     return join_text(model, ", ", workload)
 
 
-def build_paces(solved: Solution, wiring: Wiring) -> Sheet:
-    """Speed workings: a row per model and workload, and to the right the batches that are tried."""
+def build_paces(solved: Solution, wiring: Wiring, name: str = "Contexts") -> Sheet:
+    """Contexts: a row per model and workload, and to the right the batches that are tried."""
     question = solved.question
     sheet = titled(
-        "Speed workings",
-        "Speed workings",
-        "A row per model and workload: how long a token may take, and what the model has to do for it.",
+        name,
+        name,
+        "A row per model and workload: the tokens charged, how long a token may take, and what the model has to do.",
         freeze=(HEAD_ROWS + 1, 1),
     )
     pairs = [(m, w) for m in range(len(question.models)) for w in range(len(question.workloads))]
-    table = Table(sheet, HEAD_ROWS, 0, len(pairs))
+    table = Table(sheet, HEAD_ROWS, 0, len(pairs), key=f"{wiring.prefix}contexts", names=wiring.names)
     wiring.tables["paces"] = table
     models, here = wiring.tables["models"], sheet.name
     table.given("workload", "Workload", [question.workloads[w].name for _, w in pairs], TEXT, role="label", width=20)
@@ -61,6 +63,8 @@ def build_paces(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("model_row", "Model row", [m + 1 for m, _ in pairs], PLAIN, role="fixed", width=14)
     table.given("workload_row", "Workload row", [w + 1 for _, w in pairs], PLAIN, role="fixed", width=14)
     look("model", "Model", models.range("model"), "model_row", TEXT, 24)
+    look("context_tokens", "Context", wiring.lists["contexts"], "workload_row")
+    look("max_context_tokens", "Longest context", models.range("max_context_tokens"), "model_row")
     look("input_tokens", "Prompt", wiring.lists["prompts"], "workload_row")
     look("output_tokens", "Answer", wiring.lists["answers"], "workload_row")
     for figure, label in (("tpot", "TPOT"), ("ttft", "TTFT")):
@@ -77,9 +81,13 @@ def build_paces(solved: Solution, wiring: Wiring) -> Sheet:
     for name in _OF_MODEL:
         look(name, LABELS[name], models.range(name), "model_row", width=18)
     table.computed(steps.prompt_attention_flops, lambda i: wiring.inputs, width=20)
+    longest = lambda i: {**wiring.inputs, "max_model_len": table.columns["context_tokens"][i]}  # noqa: E731
+    table.computed(admission.charged_tokens, longest)
+    table.computed(parallelism.within_limit, longest)
     table.computed(pace_words, lambda i: {}, width=34)
     _tried(solved, wiring, table)
-    wiring.names["list_pace"] = table.range("pace_words")
+    if not wiring.prefix:
+        wiring.names["list_pace"] = table.range("pace_words")
     return sheet
 
 
@@ -87,7 +95,7 @@ def _tried(solved: Solution, wiring: Wiring, paces: Table) -> None:
     """Batches that are tried, to the right: 1 to 64 requests, and as many strides, with the share of each model's
     experts that they leave alone."""
     sheet, n_models = paces.sheet, len(solved.question.models)
-    tried = Table(sheet, paces.top, paces.next_column + 1, STRIDE)
+    tried = Table(sheet, paces.top, paces.next_column + 1, STRIDE, key=f"{wiring.prefix}tried", names=wiring.names)
     tried.given("steps", "Tried", list(range(1, STRIDE + 1)), PLAIN, role="fixed",
                 note="Batches that are tried against the targets: so many requests, and so many strides.")  # fmt: skip
     tried.computed(
@@ -153,57 +161,52 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
         top + 1, 1, Cell(cell.concurrent_requests, "input", WHOLE, validation=count), "in_speed_requests"
     )
     wiring.names |= {"in_speed_pace": chosen, "in_speed_requests": requests}
-    sheet.text(top + 2, 0, "Its row on Speed workings", "label")
+    sheet.text(top + 2, 0, "Its row on Contexts", "label")
     at, expr = position(paces.range("pace_words"), chosen, here)
     row = sheet.formula(top + 2, 1, at, expr, PLAIN)
-    table = Table(sheet, top + 4, 0, len(head["gpu_name"]))
-    for name, label, display, width in (("gpu_name", "GPU", TEXT, 26), ("tensor_parallel_size", "TP", PLAIN, 38)):
-        table.looked_up(
-            name, label, lambda i, c=name: (head[c][i].value, head[c][i].expr(here)), display, width=width,  # type: ignore[misc]
-        )  # fmt: skip
+    sheet.text(top + 3, 0, "Its model's row on Models", "label")
+    model = sheet.formula(top + 3, 1, *pick(paces.range("model_row"), row, here), PLAIN)
+    profiles, n = wiring.tables["profiles"], len(head["gpu_name"])
+    parts = Table(sheet, top + 4, 4 + len(COMPARED), n)  # to the right of what they make up
+    parts.given("profile", "Column on Profiles", list(range(1, n + 1)), PLAIN, role="fixed", width=13)
+
+    def of_head(table: Table, name: str, label: str, display: Any, width: float) -> None:
+        refs = profiles.range(name)
+        table.looked_up(name, label, lambda i: pick(refs, parts.columns["profile"][i], here), display, width=width)
+
+    def of_block(table: Table, name: str, label: str, rows: Sequence[Sequence[Ref]]) -> None:
+        block = named(wiring.names, f"tbl_profiles_{name}", (rows[0][0], rows[-1][-1]))
+        which = model if name in wiring.by_model else row
+
+        def find(i: int) -> tuple[Any, Expr]:
+            place = parts.columns["profile"][i]
+            text = f"INDEX({block.expr(here).text},{which.expr(here).text},{place.expr(here).text})"
+            return rows[int(which.value) - 1][i].value, Expr(text)
+
+        table.looked_up(name, label, find, FACTOR if name.endswith("seconds") else WHOLE, width=13)
+
     shared: dict[str, Source] = {
         **wiring.inputs, "concurrent_requests": requests, "running_requests": requests,
         "queue_seconds": wiring.inputs["no_queue_seconds"],
         "pipeline_parallel_size": wiring.inputs["data_parallel_size"],  # 1, too
         **{k: found(paces.range(k), row) for k in ("output_tokens", "expert_miss_fraction")},
     }  # fmt: skip
-
-    def env(i: int) -> dict[str, Source]:
-        parts = {name: found(Range(tuple(r[i] for r in blocks[name])), row) for name in PARTS}
-        return {**shared, **parts, **{name: head[name][i] for name in OF_PROFILE}}
-
+    for name in PARTS:
+        of_block(parts, name, name.replace("_", " ").capitalize(), blocks[name])
+    for name in OF_PROFILE:
+        of_head(parts, name, name.replace("_", " ").capitalize(), FACTOR, 13)
+    table = Table(sheet, top + 4, 0, n)
+    of_head(table, "gpu_name", "GPU", TEXT, 26)
+    of_head(table, "tensor_parallel_size", "TP", PLAIN, 38)
     for f in PACE:
         if f.name in COMPARED:
-            table.computed(f, env, width=13)
-    n_tiers = len(question.tiers)
-    first = sheet.compute(top + 3, 1, first_load, {**wiring.inputs, "pace": row, "n_tiers": _count(wiring)})
-    sheet.text(top + 3, 0, "Its first row among the loads", "label")
-    held = wiring.of_profile["sequences"]
+            table.computed(f, lambda i: {**shared, **parts.row(i)}, width=13)
+    of_block(table, "sequences", "Requests that memory holds", [r.refs for r in wiring.held["sequences"]])
     table.looked_up(
-        "sequences", "Requests that memory holds",
-        lambda i: (held[(int(row.value) - 1) * n_tiers].refs[i].value,
-                   index(Range(tuple(load.refs[i] for load in held)), first, here)), WHOLE, width=13,
-    )  # fmt: skip
-    table.looked_up(
-        "batch_limit", "Most requests within the targets",
-        lambda i: pick(Range(tuple(r[i] for r in blocks["batch_limit"])), row, here), WHOLE, width=13,
+        "limit", "Most requests within the targets",
+        lambda i: (parts.columns["batch_limit"][i].value, parts.columns["batch_limit"][i].expr(here)), WHOLE, width=13,
     )  # fmt: skip
     return sheet
-
-
-@formula("First row of a load")
-def first_load(pace: Any, n_tiers: Any) -> Any:
-    """The first row of a model and workload among the loads: the tiers of one stand together.
-
-    Source: the order of the Workings sheet.
-    """
-    return (pace - 1) * n_tiers + 1
-
-
-def _count(wiring: Wiring) -> Found:
-    tiers = wiring.lists["tiers"]
-    rows = wiring.tables["cells"].range("tier_row")
-    return Found(len(tiers.refs), lambda here: Expr(f"MAX({rows.expr(here).text})"))
 
 
 def _headline(solved: Solution) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sheetgen.formula import Expr, Formula
+from sheetgen.sheet.block import Row
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation
 from sheetgen.units import Display
 
@@ -24,6 +25,12 @@ def head_lines(label: str, width: float) -> int:
     return lines
 
 
+def named(names: dict[str, Ref | Range], name: str, refs: Sequence[Ref]) -> Range:
+    """A range under a defined name: a formula that many cells share must not name another sheet."""
+    names.setdefault(name, Range(refs))
+    return Range(refs, name=name)
+
+
 @dataclass
 class Table:
     """A table on a sheet: one header row, then its rows. Columns are found by name."""
@@ -34,6 +41,10 @@ class Table:
     n_rows: int
     columns: dict[str, list[Ref]] = field(default_factory=dict)
     next_column: int = 0
+    key: str = ""  # of the names of its columns, cat_<key>_<column> or tbl_<key>_<column>
+    names: dict[str, Ref | Range] = field(default_factory=dict)  # where these are kept
+    spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
+    given_columns: list[str] = field(default_factory=list)  # those that a reader may change
 
     def __post_init__(self) -> None:
         self.next_column = self.left
@@ -58,16 +69,25 @@ class Table:
         note: str = "",
         width: float = 12,
         validation: Validation | None = None,
+        validations: Sequence[Validation] | None = None,
         urls: Iterable[str | None] | None = None,
     ) -> None:
-        """A column of values; None is an empty input."""
+        """A column of values; None is an empty input. validations: one a row, where rows differ."""
         column = self._head(label, note, width)
         links = list(urls) if urls is not None else []
+        if role == "input":
+            self.given_columns.append(name)
         self.columns[name] = [
             self.sheet.put(
                 self.top + 1 + i,
                 column,
-                Cell(v, role, display, validation=validation, url=links[i] if links else None),
+                Cell(
+                    v,
+                    role,
+                    display,
+                    validation=validations[i] if validations else validation,
+                    url=links[i] if links else None,
+                ),
                 lock="column",
             )
             for i, v in enumerate(values)
@@ -114,8 +134,12 @@ class Table:
         return {name: refs[i] for name, refs in self.columns.items() if i < len(refs)}
 
     def range(self, name: str) -> Range:
-        """A whole column."""
-        return Range(tuple(self.columns[name]))
+        """A whole column, by a defined name where the table has a key."""
+        refs = tuple(self.columns[name])
+        if not self.key:
+            return Range(refs)
+        whole = name in self.given_columns and name not in self.spare  # cat_... takes the spare rows in
+        return named(self.names, f"{'cat' if whole else 'tbl'}_{self.key}_{name}", refs)
 
 
 @dataclass
@@ -123,14 +147,30 @@ class Wiring:
     """Inputs by the name that formulas read them under, and the tables."""
 
     inputs: dict[str, Ref] = field(default_factory=dict)
+    prefix: str = ""  # of the names of tables: those of What-if differ from the workbook's own
     names: dict[str, Ref | Range] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     lists: dict[str, Range] = field(default_factory=dict)
     inputs_cells: dict[tuple[int, int], Cell] = field(default_factory=dict)  # the cells of the Inputs sheet
-    blocks: dict[str, list[list[Ref]]] = field(default_factory=dict)  # speed on Profiles: [model, workload][profile]
+    blocks: dict[str, list[Row]] = field(default_factory=dict)  # speed on Profiles: [model, workload][profile]
+    by_model: set[str] = field(default_factory=set)  # those of `blocks` that are by model alone: [model][profile]
+    of_model: dict[str, list[Row]] = field(default_factory=dict)  # what a model takes and leaves: [model][profile]
     of_profile: dict[str, list[Range]] = field(default_factory=dict)  # by name, a row per load of what profiles give
+    held: dict[str, list[Range]] = field(default_factory=dict)  # by name, a row per context of what a replica holds
     ranges: dict[str, list[Range]] = field(default_factory=dict)  # by model and workload, what batches are tried with
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
+
+
+def name_all(wiring: Wiring, sheet: str) -> None:
+    """Defined names of the scalars and lists on a sheet that have none, so that other sheets can read them by it."""
+    for name, ref in wiring.inputs.items():
+        if ref.sheet == sheet and not ref.name:
+            full = f"{wiring.prefix or 'calc_'}{name}"
+            wiring.names[full] = ref
+            wiring.inputs[name] = replace(ref, name=full)
+    for name, refs in wiring.lists.items():
+        if refs.refs[0].sheet == sheet and not refs.name:
+            wiring.lists[name] = named(wiring.names, f"lst_{wiring.prefix}{name}", refs.refs)
 
 
 def titled(name: str, title: str, about: str, **more: Any) -> Sheet:

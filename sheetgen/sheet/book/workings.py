@@ -20,21 +20,24 @@ _OF_MODEL = (
 )  # fmt: skip
 
 
-def build_loads(solved: Solution, wiring: Wiring) -> Sheet:
+def build_loads(solved: Solution, wiring: Wiring, name: str = "Workings") -> Sheet:
     """The sheet with the load columns; `add_choices` fills in the rest once the matrices stand."""
     question, cells = solved.question, solved.question.cells
     sheet = titled(
-        "Workings",
-        "Workings",
+        name,
+        name,
         "A row per load: model, workload, tier, the tokens charged, and the cheapest hardware that holds it.",
         freeze=(HEAD_ROWS + 1, 4),
     )
-    table = Table(sheet, HEAD_ROWS, 0, len(cells))
+    table = Table(sheet, HEAD_ROWS, 0, len(cells), key=f"{wiring.prefix}loads", names=wiring.names)
     wiring.tables["cells"] = table
     models = wiring.tables["models"]
     table.given("model_row", "Model row", [c.model + 1 for c in cells], PLAIN, role="fixed", width=8)
     table.given("workload_row", "Workload row", [c.workload + 1 for c in cells], PLAIN, role="fixed", width=8)
     table.given("tier_row", "Tier row", [c.tier + 1 for c in cells], PLAIN, role="fixed", width=8)
+
+    table.given("pace_row", "Context row", [question.pace(c) + 1 for c in cells], PLAIN, role="fixed", width=8,
+                note="Row of the model and workload on Contexts.")  # fmt: skip
 
     def look(name: str, label: str, refs: Range, key: str, display: Any = WHOLE, width: float = 14) -> None:
         table.looked_up(name, label, lambda i: pick(refs, table.columns[key][i], sheet.name), display, width=width)
@@ -51,8 +54,8 @@ def build_loads(solved: Solution, wiring: Wiring) -> Sheet:
     look("context_tokens", "Context", wiring.lists["contexts"], "workload_row")
     look("input_tokens", "Prompt", wiring.lists["prompts"], "workload_row")
     look("concurrent_requests", "In flight", wiring.lists["tiers"], "tier_row")
-    for name in _OF_MODEL:
-        look(name, LABELS[name], models.range(name), "model_row")
+    for fact in _OF_MODEL:
+        look(fact, LABELS[fact], models.range(fact), "model_row")
     table.computed(load_words, lambda i: {}, width=30)
     env = lambda i: {**wiring.inputs, "max_model_len": table.columns["context_tokens"][i]}  # noqa: E731
     table.computed(admission.charged_tokens, env)

@@ -1,0 +1,106 @@
+"""`sheetgen pull`: a workbook that somebody edited, as a PDF and a scenario file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sheetgen.cli.build import FILES, brand_of, check_name, document_of, draw, formats_named, headlines
+from sheetgen.cli.options import brand_option, common
+from sheetgen.cli.output import note, print_json, say, write_files
+from sheetgen.errors import ScenarioError, shown
+
+if TYPE_CHECKING:
+    from sheetgen.catalog import Catalog
+    from sheetgen.pull import Pulled
+
+PULL_SCHEMA = 1
+ALWAYS = "pdf"
+
+
+@click.command()
+@click.argument("edited", metavar="EDITED.xlsx")
+@click.option("--format", "formats", metavar="NAMES", help="Beside the PDF and the scenario: any of xlsx,pdf,json,md.")
+@click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
+@click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default: the workbook's own.")
+@click.option("--models", metavar="NAMES", help="The models anew, in their order, where it was built from files.")
+@brand_option
+@common
+def pull(
+    edited: str, formats: str | None, out: str | None, name: str | None, models: str | None, brand: str | None,
+    as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+) -> None:  # fmt: skip
+    """Carry an edited workbook back: what was changed, the PDF of it, and a scenario file that builds it again.
+
+    Every yellow cell is read by its name, so rows may have moved; rows filled below a table take part. What the
+    workbook says wins over the catalogs. Python works all of it out anew and compares: it says where the workbook was
+    not recalculated, and which formulas were overwritten. The workbook itself is never touched.
+
+    \b
+    Examples:
+      sheetgen pull sizing-sheet.xlsx
+      sheetgen pull ~/Downloads/q3-finance.xlsx --out sheets --name q3 --format pdf,xlsx
+      sheetgen build --scenario sheets/q3.scenario.yaml
+    """
+    asked, drawn_with = formats_named(formats), brand_of(brand)
+    stem = Path(edited).stem if name is None else name
+    check_name(stem)
+    if out is not None and not out.strip():
+        raise ScenarioError("out is blank. Name a folder, or leave it out.")
+    from sheetgen.catalog import Catalog
+    from sheetgen.pull import pull as read_back
+
+    catalog = Catalog(*catalogs)
+    pulled = read_back(edited, catalog, models)
+    kinds = tuple(dict.fromkeys((ALWAYS, *asked)))
+    drawn, missing = draw(pulled.solved, catalog, kinds, required=ALWAYS in asked, brand=drawn_with)
+    files = {**drawn, "scenario.yaml": _scenario(pulled).encode()}
+    targets = {Path(out or FILES["out"]) / f"{stem}.{ending}": data for ending, data in files.items()}
+    _spare(edited, targets)
+    write_files(targets)
+    if missing:
+        say(missing, err=True)
+    if as_json:
+        print_json(_document(pulled, catalog, targets))
+    elif not quiet:
+        _tell(pulled, targets)
+    note(f"{len(pulled.solved.question.cells)} loads worked out anew", quiet)
+
+
+def _spare(edited: str, targets: dict[Path, bytes]) -> None:
+    """Refuse to write over the workbook that is pulled."""
+    source = Path(edited).resolve()
+    for target in targets:
+        if target.resolve() == source:
+            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
+
+
+def _scenario(pulled: Pulled) -> str:
+    from sheetgen import __version__
+    from sheetgen.pull.scenario_text import scenario_text
+
+    return scenario_text(pulled.options, pulled.typed, Path(pulled.found.path).name, __version__)
+
+
+def _tell(pulled: Pulled, targets: dict[Path, bytes]) -> None:
+    from sheetgen.pull.words import lines
+
+    for line in lines(pulled):
+        say(line)
+    for target in targets:
+        say(f"wrote {target}")
+    for line in headlines(pulled.solved):
+        say(line)
+
+
+def _document(pulled: Pulled, catalog: Catalog, targets: dict[Path, bytes]) -> dict[str, Any]:
+    from sheetgen.pull.words import data
+
+    return {
+        "schema_version": PULL_SCHEMA,
+        **data(pulled),
+        "files": [str(target) for target in targets],
+        "sheet": document_of(pulled.solved, catalog),
+    }

@@ -1,0 +1,73 @@
+"""What a load takes: the cheapest candidate, how many of it, and what the month costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+
+from sheetgen import cost
+from sheetgen.estimate import evaluate
+from sheetgen.recommend import Solution
+from sheetgen.recommend.choose import cheapest_position
+from sheetgen.scenario.candidates import Candidate
+from sheetgen.sizing import parallelism
+
+# What the requests in flight decide: the last columns of the tables.
+OF_REQUESTS = (
+    parallelism.load_requests, parallelism.shared_replicas, parallelism.staged_instances, parallelism.n_replicas,
+    cost.n_instances, cost.hourly_usd, cost.monthly_usd,
+)  # fmt: skip
+READ = {name for one in OF_REQUESTS for name in one.inputs}
+
+
+@dataclass(frozen=True)
+class Rented:
+    """What a load takes. `n_gpus` are those at work (replicas x TP x PP), as in the cells of the JSON."""
+
+    candidate: Candidate
+    n_instances: int
+    n_replicas: int
+    n_gpus: int
+    monthly_usd: float
+
+    @classmethod
+    def of(cls, solved: Solution, row: int) -> Rented | None:
+        """What was chosen for a load, or nothing where nothing holds it."""
+        choice = solved.choices[row]
+        if choice.slot is None:
+            return None
+        size = solved.tensor_parallel_size(choice.slot) * choice.pipeline_parallel_size
+        return cls(
+            solved.candidate(choice.slot),
+            choice.n_instances,
+            choice.n_replicas,
+            choice.n_replicas * size,
+            choice.monthly_usd,
+        )
+
+
+def cheapest(
+    tables: Solution, rows: Sequence[int], requests: Sequence[int], memory_above: Sequence[int]
+) -> list[Rented | None]:
+    """What loads of the tables take with other requests in flight, on GPUs that show more bytes than `memory_above`.
+
+    Chosen as in the sheet itself; nothing where nothing holds a load.
+    """
+    n_loads = len(tables.question.cells)
+    known = {name: column for name, column in tables.costs.items() if name in READ}
+    values = {k: v[rows] if getattr(v, "ndim", 0) == 2 and len(v) == n_loads else v for k, v in known.items()}
+    values["concurrent_requests"] = numpy.array(requests, float)[:, None]
+    costs = evaluate(OF_REQUESTS, values)
+    memory = numpy.array([tables.candidate(slot).gpu.memory.engine_bytes for slot in range(len(tables.slots))])
+    monthly = numpy.where(memory > numpy.array(memory_above)[:, None], costs["monthly_usd"], numpy.nan)
+    sizes = tables.costs["tensor_parallel_size"] + 0 * monthly
+    best, position = cheapest_position(monthly, costs["n_instances"], sizes)
+    found: list[Rented | None] = [None] * len(rows)
+    for i in numpy.flatnonzero(~numpy.isnan(best)).tolist():
+        slot = int(position[i]) - 1
+        count, replicas = int(costs["n_instances"][i, slot]), int(costs["n_replicas"][i, slot])
+        size = tables.tensor_parallel_size(slot) * int(costs["pipeline_stages"][i, slot])
+        found[i] = Rented(tables.candidate(slot), count, replicas, replicas * size, float(monthly[i, slot]))
+    return found

@@ -1,0 +1,167 @@
+"""From what a workbook says to what `build` is asked: options where there is one, `typed` for all else."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sheetgen.catalog.owning import TERMS
+from sheetgen.catalog.reader import Loc
+from sheetgen.errors import ScenarioError, shown
+from sheetgen.pull.built import Built
+from sheetgen.pull.changes import HEADLINE, Change, first_place, headline, whole
+from sheetgen.pull.rows import pair
+from sheetgen.scenario.typed import Written
+from sheetgen.scenario.typed_cells import TABLES, input_kind, name_part, plain
+from sheetgen.workbook import Snapshot
+from sheetgen.workbook.names import Place
+
+# Inputs that have the name of their option, and its value.
+ALIKE = (
+    "weight_dtype", "kv_cache_dtype", "gpu_memory_utilization", "hours_per_month", "active_fraction",
+    "extra_headroom_fraction", "spare_replicas", "average_context_fraction", "prefix_cache_hit_fraction",
+    "block_size", "as_of", "speed_factor", "ttft_factor", "utilization", "contingency_fraction", "currency",
+    "fx_rate", "fx_date", *TERMS,
+)  # fmt: skip
+TARGETS = ("tpot_ms", "ttft_ms")
+NO_PRICE = "price_usd_per_hour"
+
+
+@dataclass
+class Carried:
+    """Options and typed values as plain data, and where each of them stands in the workbook."""
+
+    options: dict[str, Any]
+    typed: dict[str, Any]
+    places: dict[Loc, Place] = field(default_factory=dict)  # of typed values
+    option_places: dict[str, Place] = field(default_factory=dict)
+
+    def asked(self, where: str) -> dict[str, Any]:
+        """The options for `ask`; `where` is how messages name the workbook."""
+
+        def at(loc: Loc) -> str:
+            while loc and loc not in self.places:
+                loc = loc[:-1]
+            return f"{where}: {self.places[loc]}" if loc else where
+
+        return {**self.options, "typed": Written(self.typed, at)} if self.typed else self.options
+
+    def placed(self, problem: str, where: str) -> str:
+        """A problem with an option, and where its cell stands."""
+        for option, place in self.option_places.items():
+            if problem.startswith((f"{option} ", f"{option[:-1]} ")):
+                return f"{where}: {place}: {problem}"
+        return problem if problem.startswith(where) else f"{where}: {problem}"
+
+
+def option_of(name: str) -> str | None:
+    """The option that an input belongs to; nothing where it has none."""
+    if name in ALIKE or name == HEADLINE:
+        return name
+    if name == "kv_reserved":
+        return "kv_allocation"
+    if input_kind(name) is not None:
+        return None
+    for stem, option in (("context_", "contexts"), ("tier_", "tiers"), *((f"{t}_", t) for t in TARGETS)):
+        if name.startswith(stem):
+            return option
+    return None
+
+
+def carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Change]) -> Carried:
+    """`before`, the options behind `built`, with all that differs from it.
+
+    Raises ScenarioError for an input that was emptied.
+    """
+    options, typed = dict(before.options), plain(before.typed)
+    after = Carried(options, typed, dict(before.places), dict(before.option_places))
+    blank: list[str] = []
+    for change in differ:
+        if change.part == "inputs":
+            _input(after, built, found, change, blank)
+        elif change.row is None:
+            continue  # the reader's own rows, which are taken together
+        elif change.name:
+            _set(after, (change.part, change.row, change.name), change.new, change.place)
+        elif change.part == "instances":  # a row that is gone: it cannot be rented
+            _set(after, (change.part, change.row, NO_PRICE), None, None)
+        elif change.part != "gpus" or found.catalog_sha256 == built.question.catalog_sha256:
+            blank.append(f"{shown(change.row)} is no longer a row of {change.part}. Put it back.")
+    if blank:
+        raise ScenarioError(*blank)
+    if {"tiers", HEADLINE} & after.option_places.keys():
+        after.options[HEADLINE] = _option(HEADLINE, built, found, None)
+    _own_rows(after, built, found)
+    return after
+
+
+def _set(after: Carried, loc: tuple[str, ...], value: Any, place: Place | None) -> None:
+    part: dict[str, Any] = after.typed
+    for one in loc[:-1]:
+        part = part.setdefault(one, {})
+    part[loc[-1]] = plain(value)
+    if place is not None:
+        after.places[loc] = place
+
+
+def _input(after: Carried, built: Built, found: Snapshot, change: Change, blank: list[str]) -> None:
+    if change.name in built.fixed:
+        return
+    option = option_of(change.name)
+    if option is None:
+        _set(after, ("inputs", change.name), change.new, change.place)
+        return
+    if change.new is None and option not in TARGETS:
+        blank.append(f"{change.place}: {change.label} (in_{change.name}) is blank. Type a value.")
+        return
+    after.options[option] = _option(option, built, found, change.new)
+    if change.place is not None:
+        after.option_places[option] = change.place
+
+
+def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
+    """The option as text, out of all the inputs that it is made of."""
+    question, inputs = built.question, found.inputs
+    parts = {w.id: name_part(w.id) for w in question.workloads}
+    if option == "contexts":
+        return ",".join(f"{w}={_text(inputs[f'context_{part}'])}" for w, part in parts.items())
+    if option in TARGETS:
+        return ",".join(f"{w}={_text(inputs[f'{option}_{part}'] or 'off')}" for w, part in parts.items())
+    if option == "kv_allocation":
+        return {0: "paged", 1: "reserved"}.get(value, _text(value))
+    tiers = [_text(inputs[f"tier_{i}"]) for i, _ in enumerate(question.tiers, 1)]
+    if option == "tiers":
+        return ",".join(tiers)
+    if option == HEADLINE:
+        workload, tier = headline(built, found)
+        return f"{question.workloads[workload].id}:{tiers[tier]}"
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _own_rows(after: Carried, built: Built, found: Snapshot) -> None:
+    """All rows of the reader's own, in the order of their sheet."""
+    for part in ("instances", "models"):
+        table = found.tables[part]
+        order = sorted(table, key=lambda key: table.at[key])
+        pairs = pair([row.name for row in built.tables[part]], order)
+        of_catalog = {pairs[row.name] for row in built.tables[part] if row.key is not None}
+        rows: list[dict[str, Any]] = []
+        for key in (one for one in order if one not in of_catalog):
+            row: Mapping[str, Any] = table[key]
+            if part == "instances":
+                row = {c: v for c, v in row.items() if c in TABLES[part]}
+            for column in row:
+                after.places[f"own_{part}", len(rows), column] = table.place(key, column)
+            after.places[f"own_{part}", len(rows)] = first_place(table, key)
+            rows.append({c: plain(whole(v)) for c, v in row.items() if v is not None})
+        after.typed.pop(f"own_{part}", None)
+        if rows:
+            after.typed[f"own_{part}"] = rows

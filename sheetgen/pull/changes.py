@@ -1,0 +1,149 @@
+"""What differs between a workbook and a sheet built anew, cell by cell of those that a reader may change."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sheetgen.pull.built import Built, BuiltRow
+from sheetgen.pull.rows import pair
+from sheetgen.scenario.typed_cells import TABLES
+from sheetgen.units import DTYPE_ALIASES
+from sheetgen.workbook import Snapshot, Table
+from sheetgen.workbook.names import Place
+
+HEADLINE = "headline"
+NOT_COMPARED = ("headline_workload", "headline_tier")  # read together, as a load
+
+
+@dataclass(frozen=True)
+class Change:
+    """One cell that does not hold what it was built with.
+
+    `part` is inputs, or a table; `row` its row as `typed` has it, and `name` an input or a column. A row that is gone
+    has the name "" and no place; one that is the reader's own has the row None and all its cells as `new`.
+    """
+
+    part: str
+    row: str | None
+    name: str
+    old: Any
+    new: Any
+    label: str
+    unit: str = ""
+    number_format: str = ""
+    place: Place | None = None
+
+
+def changes(built: Built, found: Snapshot) -> Iterator[Change]:
+    """Every difference, in the order of the sheets; those of fixed figures too."""
+    yield from _inputs(built, found)
+    for name in TABLES:
+        yield from _table(built, found, name)
+
+
+def _inputs(built: Built, found: Snapshot) -> Iterator[Change]:
+    for name, old in built.inputs.items():
+        if name not in found.inputs or name in NOT_COMPARED:
+            continue
+        new, cell = found.inputs[name], found.cells[f"in_{name}"]
+        if not same(old, new):
+            yield Change("inputs", None, name, old, whole(new), cell.label or name, cell.unit, cell.number_format,
+                         cell.place)  # fmt: skip
+    old, new = built.question.headline, headline(built, found)
+    if old != new:
+        cell = found.cells["in_headline_workload"]
+        yield Change("inputs", None, HEADLINE, _load(built, *old), _load(built, *new), "Headline", place=cell.place)
+
+
+def headline(built: Built, found: Snapshot) -> tuple[int, int]:
+    """Positions of the load in the two dropdowns; where one names no load any more, the position as built stays."""
+    question = built.question
+    works = [w.name.lower() for w in question.workloads]
+    tiers = [found.inputs.get(f"tier_{i}") for i, _ in enumerate(question.tiers, 1)]
+    workload, tier = (found.inputs.get(name) for name in NOT_COMPARED)
+    at = str(workload).lower()
+    return (
+        works.index(at) if at in works else question.headline[0],
+        tiers.index(tier) if tier in tiers else question.headline[1],
+    )
+
+
+def _load(built: Built, workload: int, tier: int) -> str:
+    return f"{built.question.workloads[workload].name}, tier {tier + 1}"
+
+
+def _table(built: Built, found: Snapshot, name: str) -> Iterator[Change]:
+    table = found.tables[name]
+    order = sorted(table, key=lambda key: table.at[key])
+    pairs = pair([row.name for row in built.tables[name]], order)
+    for row in built.tables[name]:
+        here = pairs[row.name]
+        if here is not None:
+            yield from _row(built, table, row, here)
+        elif row.key is not None:
+            yield Change(name, row.key, "", row.name, None, row.name)
+        else:
+            yield Change(name, None, "", row.cells, None, row.name)
+    for key in order:
+        if key not in pairs.values():
+            cells = {column: whole(v) for column, v in table[key].items() if v is not None}
+            yield Change(name, None, "", None, cells, key, place=first_place(table, key))
+
+
+def first_place(table: Table, key: str) -> Place:
+    """Where a row begins."""
+    return min((table.place(key, column) for column in table.areas), key=lambda place: place.column)
+
+
+def _row(built: Built, table: Table, row: BuiltRow, here: str) -> Iterator[Change]:
+    """The cells of one row; all of it in one change where it is the reader's own."""
+    differ = {}
+    for column, old in row.cells.items():
+        new = table[here].get(column)
+        if column in TABLES[table.name] and not same(old, canonical(built, table.name, column, new)):
+            differ[column] = (old, canonical(built, table.name, column, new))
+    title = table.names.get(here) or here
+    if row.key is None:
+        if differ:
+            cells = {column: whole(v) for column, v in table[here].items() if v is not None}
+            yield Change(table.name, None, "", row.cells, cells, title, place=table.place(here, next(iter(differ))))
+        return
+    for column, (old, new) in differ.items():
+        label = f"{row.name if table.name == 'instances' else title}, {table.heads.get(column) or column}"
+        yield Change(table.name, row.key, column, old, whole(new), label, "", table.formats.get(column, ""),
+                     table.place(here, column))  # fmt: skip
+
+
+def canonical(built: Built, table: str, column: str, value: Any) -> Any:
+    """A name as the catalogs spell it: a spreadsheet's look-up does not tell capital letters apart."""
+    if not isinstance(value, str):
+        return value
+    if TABLES[table][column].what == "dtype":
+        return DTYPE_ALIASES.get(value.strip().lower(), value.strip().lower())
+    if column == "instance_gpu":
+        return next((g.id for g in built.question.gpus if g.id.lower() == value.lower()), value)
+    return value
+
+
+def same(old: Any, new: Any) -> bool:
+    """Whether a cell still holds what it was built with; programs keep 15 digits of a number."""
+    if isinstance(old, float) and math.isnan(old):
+        old = None
+    if _is_number(old) and _is_number(new):
+        return math.isclose(old, new, rel_tol=1e-12, abs_tol=0.0)
+    if isinstance(old, datetime.datetime):
+        old = old.date()
+    return bool(old == new) or (old in (None, "") and new in (None, ""))
+
+
+def whole(value: Any) -> Any:
+    """A number without a fraction as an int: spreadsheets keep floats."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

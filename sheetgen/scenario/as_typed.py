@@ -1,0 +1,211 @@
+"""A question's models, GPUs, instances, workloads, settings and engine with what was typed over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sheetgen.catalog.engines import Engine
+from sheetgen.catalog.hardware import Gpu, Workload
+from sheetgen.catalog.model import Model
+from sheetgen.scenario.candidates import PURCHASES, Candidate, ClassPrice
+from sheetgen.scenario.money import OwnedGpu, Owning
+from sheetgen.scenario.settings import Settings
+from sheetgen.scenario.typed import Row, Typed
+from sheetgen.scenario.typed_cells import SETTINGS, name_part
+from sheetgen.units import DTYPES, GIB
+
+BY_READER = "typed in, not from the catalogs"
+_FIELDS = ("n_layers", "n_heads", "hidden_size", "vocab_size", "max_context_tokens")
+_OF_GROUPS = {  # a column: the field of each group of these kinds of attention
+    "full_kv_heads": ("n_kv_heads", ("full",)),
+    "windowed_kv_heads": ("n_kv_heads", ("windowed", "chunked")),
+    "window_tokens": ("window_tokens", ("windowed", "chunked")),
+    "mla_width": ("latent_width", ("mla",)),
+}
+
+
+class TypedModel(Model):
+    """A model some of whose columns were typed over. The others stay as they are: they do not follow."""
+
+    columns: dict[str, float]
+    checkpoint_sizes: dict[str, float]
+
+    def shape(self) -> dict[str, float]:
+        return dict(self.columns)
+
+    def checkpoint_bytes(self, weight_dtype: str) -> int:
+        return self.checkpoint_sizes[weight_dtype]  # type: ignore[return-value]
+
+
+def as_typed_model(model: Model, row: Row) -> Model:
+    """`model` with the numbers of its row; also in the fields and groups that words are made of."""
+    if not row:
+        return model
+    shape = model.shape()
+    params = {field: int(row[c]) for c, field in (("n_params", "total"), ("n_params_active", "active")) if c in row}
+    return TypedModel.model_construct(
+        **{
+            **dict(model),
+            **{name: row[name] for name in _FIELDS if name in row},
+            "params": model.params.model_copy(update=params),
+            "attention": tuple(_group(one, row) for one in model.attention),
+            "columns": {name: row.get(name, value) for name, value in shape.items()},
+            "checkpoint_sizes": {d: row.get(f"checkpoint_{d}", model.checkpoint_bytes(d)) or 0 for d in DTYPES},
+        }
+    )
+
+
+def _group(group: Any, row: Row) -> Any:
+    update = {field: row[c] for c, (field, kinds) in _OF_GROUPS.items() if c in row and group.kind in kinds}
+    return group.model_copy(update=update) if update else group
+
+
+class TypedGpu(Gpu):
+    """A GPU whose memory was typed over: the engine's default batch limits stay those of the catalog's."""
+
+    catalog_bytes: int
+
+
+def as_typed_gpu(gpu: Gpu, row: Row) -> Gpu:
+    """`gpu` with the memory and the precisions of its row."""
+    runs = {what: {d: row.get(f"{what}_{d}") for d in DTYPES} for what in ("weights", "kv")}
+    native: dict[str, Any] = {d: "native" for d, on in runs["weights"].items() if on}
+    kept = {d: how for d, how in gpu.weights_run.items() if runs["weights"][d] != 0}
+    cache = [d for d in gpu.kv_run if runs["kv"][d] != 0]
+    fields: dict[str, Any] = {
+        "weights_run": {**native, **kept},
+        "kv_run": (*cache, *(d for d, on in runs["kv"].items() if on and d not in cache)),
+    }
+    memory = row.get("gpu_memory_bytes")
+    if memory is None:
+        return gpu.model_copy(update=fields)
+    fields |= {"memory": gpu.memory.model_copy(update={"engine_bytes": memory})}
+    return TypedGpu.model_construct(**{**dict(gpu), **fields, "catalog_bytes": gpu.memory.engine_bytes})
+
+
+def limits_of(engine: Engine, gpu: Gpu) -> tuple[int, int]:
+    """The engine's default batch limits on a GPU, by the memory that the catalog says."""
+    known = gpu.catalog_bytes if isinstance(gpu, TypedGpu) else gpu.memory.engine_bytes
+    return engine.batch_limits(known / GIB, gpu.architecture)
+
+
+class _Typed(Workload):
+    """A workload whose answer was typed longer than its context: the context stays."""
+
+    context: int
+
+    @property
+    def context_tokens(self) -> int:
+        return self.context
+
+
+def as_typed_workload(workload: Workload, typed: Typed) -> Workload:
+    """`workload` with its answer as typed; the prompt takes what the context leaves."""
+    answer = typed.input(f"output_{name_part(workload.id)}", None)
+    if answer is None:
+        return workload
+    context = workload.context_tokens
+    fields = {"input_tokens": max(0, context - answer), "output_tokens": answer}
+    if answer <= context:
+        return workload.model_copy(update=fields)
+    return _Typed.model_construct(**{**dict(workload), **fields, "context": context})
+
+
+def as_typed_settings(settings: Settings, typed: Typed) -> Settings:
+    """`settings` with those that no option asks for."""
+    return replace(settings, **{name: typed.inputs[name] for name in SETTINGS if name in typed.inputs})
+
+
+def as_typed_engine(engine: Engine, typed: Typed) -> Engine:
+    """`engine` with the constants of its accounting."""
+    fields: dict[str, Any] = {n: v for n, v in typed.inputs.items() if n in Engine.model_fields}
+    fields |= {name: bool(v) for name, v in fields.items() if isinstance(getattr(engine, name), bool)}
+    for name, of in (("context", "context_bytes"), ("matmul_workspace", "matmul_workspace_bytes"),
+                     ("cuda_graph", "cuda_graph_bytes_per_gpu")):  # fmt: skip
+        if of in typed.inputs:
+            fields[f"{name}_gib"] = typed.inputs[of] / GIB
+    for field, of in (("non_torch_gib", "non_torch_bytes"), ("older_non_torch_gib", "older_non_torch_bytes")):
+        sizes = {f"tp{t}": typed.inputs[f"{of}_tp{t}"] / GIB for t in (1, 2, 4, 8) if f"{of}_tp{t}" in typed.inputs}
+        if sizes and getattr(engine, field) is not None:
+            fields[field] = getattr(engine, field).model_copy(update=sizes)
+    return engine.model_copy(update=fields)
+
+
+def as_typed_owning(owning: Owning, typed: Typed) -> Owning:
+    """`owning` with what was typed of GPUs; an end of the price that is blank or 0 is not known."""
+    gpus = {key: _owned(one, typed.gpus.get(key, {})) for key, one in owning.gpus.items()}
+    return replace(owning, gpus=gpus)
+
+
+def _owned(owned: OwnedGpu, row: Row) -> OwnedGpu:
+    fields = {n: row[n] for n in ("is_module_price", "stated_kw_per_gpu", "rated_watts", "is_it_power") if n in row}
+    if "capex_date" in row:
+        fields["capex_as_of"] = row["capex_date"] and row["capex_date"].isoformat()
+    ends = [f"capex_{end}_usd" for end in ("low", "base", "high")]
+    if any(end in row for end in ends):
+        before = owned.capex_usd or (None, None, None)
+        now = tuple(row.get(end, usd) or float("nan") for end, usd in zip(ends, before, strict=True))
+        fields["capex_usd"] = now if any(usd == usd for usd in now) else None
+    return replace(owned, **fields)
+
+
+def as_typed_candidates(listed: Iterable[Candidate], gpus: Mapping[str, Gpu], typed: Typed) -> Iterator[Candidate]:
+    """The instances that can be rented: those of the catalog as typed over, then the reader's own rows."""
+    like: Candidate | None = None
+    for one in listed:
+        like = like or one
+        yield from _candidate(one, typed.instances.get(one.instance, {}), gpus)
+    if like is not None:
+        blank = Candidate("/", "", like.gpu, 0, like.purchase, 0, None, "", BY_READER)
+        for row in typed.own_instances:
+            yield from _candidate(blank, row, gpus)
+
+
+def _candidate(one: Candidate, row: Row, gpus: Mapping[str, Gpu]) -> Iterator[Candidate]:
+    """The instance with what was typed into its row; nothing where it then cannot be rented."""
+    if not row:
+        yield replace(one, gpu=gpus[one.gpu.id])
+        return
+    provider, kind = one.instance.split("/", 1)
+    provider, kind = row.get("provider", provider), row.get("type", kind)
+    gpu = _named(row.get("instance_gpu", one.gpu.id), gpus)
+    price, count = row.get("price_usd_per_hour", one.usd_per_hour), row.get("gpu_count", one.gpu_count)
+    if gpu is None or not price or not count:
+        return
+    date = row.get("price_date", one.price_as_of)
+    yield replace(
+        one,
+        instance=f"{provider}/{kind}",
+        provider=provider,
+        gpu=gpu,
+        gpu_count=count,
+        usd_per_hour=price,
+        price_as_of=_iso(date),
+        region=row.get("region", one.region) or "",
+        source=row.get("source", one.source) or BY_READER,
+        price_kind=row.get("terms", one.price_kind) or "",
+        prices=tuple(_prices(one, row)),
+    )
+
+
+def _named(name: str | None, gpus: Mapping[str, Gpu]) -> Gpu | None:
+    """The sheet's GPU of that id, as a spreadsheet's look-up finds it: capital letters count for nothing."""
+    return next((gpu for key, gpu in gpus.items() if key.lower() == (name or "").lower()), None)
+
+
+def _prices(one: Candidate, row: Row) -> Iterator[ClassPrice]:
+    """Its prices in the other purchase classes; what is blank or 0 is no price."""
+    for purchase in PURCHASES:
+        stem = purchase.replace("-", "_")
+        known = one.class_price(purchase) if purchase != one.purchase else None
+        usd = row.get(f"price_{stem}", known and known.usd_per_hour)
+        if usd:
+            date = row.get(f"date_{stem}", known and known.price_as_of)
+            terms = row.get(f"terms_{stem}", known.price_kind if known else "")
+            yield ClassPrice(purchase, usd, _iso(date), terms or "")
+
+
+def _iso(date: Any) -> str | None:
+    return str(date.isoformat()) if hasattr(date, "isoformat") else date or None

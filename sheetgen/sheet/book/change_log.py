@@ -1,0 +1,48 @@
+"""The Change log: which version and which catalog made the workbook, what was typed over the catalog, and blank
+lines for those who change it next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sheetgen.recommend import Solution
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
+from sheetgen.sheet.model import Cell, Sheet
+from sheetgen.sheet.one_page import OnePage
+from sheetgen.units import DATE, PLAIN, TEXT
+
+SCHEMA = 2
+SPARE_LINES = 12
+HEADS = ("Date", "Who", "What was changed, and why", "Where", "Was", "Is")
+
+
+def build_log(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
+    """The sheet; `sheetgen pull` and `diff` read its names."""
+    sheet = titled("Change log", "Change log", "What made this workbook, and what was changed since.")
+    sheet.widths = dict(enumerate((18, 24, 60, 34, 18, 18)))
+    question = solved.question
+    row = HEAD_ROWS
+    for name, label, value, display in (
+        ("meta_schema", "Layout of the workbook", SCHEMA, PLAIN),
+        ("meta_version", "sheetgen", page.version, TEXT),
+        ("meta_catalog_sha256", "Catalog, SHA-256", question.catalog_sha256, TEXT),
+        ("meta_date", "Sheet's date, as built", question.as_of, DATE),
+        ("meta_options", "Built with", options_text(question.options), TEXT),
+    ):
+        sheet.text(row, 0, label, "label")
+        wiring.names[name] = sheet.put(row, 1, Cell(value, "fixed", display), name)
+        row += 1
+    row += 1
+    for column, head in enumerate(HEADS):
+        sheet.text(row, column, head, "head")
+    for line in range(SPARE_LINES):
+        for column in range(len(HEADS)):
+            sheet.put(row + 1 + line, column, Cell(None, "input", DATE if column == 0 else TEXT))
+    return sheet
+
+
+def options_text(options: Mapping[str, Any]) -> str:
+    """The options of a build as JSON, the same for the same options."""
+    return json.dumps({k: options[k] for k in sorted(options)}, ensure_ascii=False, default=str)

@@ -1,0 +1,170 @@
+"""Matrices: rows above that say what each column is, and blocks of rows that one formula fills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from sheetgen.formula import Expr, Formula
+from sheetgen.sheet.block import Along, Row, along, fill_row
+from sheetgen.sheet.book.wiring import named
+from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, number, plain
+from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE, Display
+
+LABELS = 2  # columns that say what a row is
+LEFT = 18  # the first column of the matrix; those between hold what a row reads of other sheets
+Env = Mapping[str, Source]
+
+
+@dataclass(frozen=True)
+class Across:
+    """What the cells of a row look up in a block: each at its own column, all in one row of it.
+
+    row: the cell that says which row, or its number. write: the first cell's look-up, with that row put in.
+    """
+
+    values: Sequence[Any]
+    write: Callable[[Expr, str], Expr]
+    row: Ref | int
+
+
+Grid = Sequence[Sequence[Source] | Across]  # by row and column
+RowEnv = Mapping[str, Source | Along | Across]
+
+
+class Head:
+    """Rows above a matrix: each says one thing of every column. It reads like a table by `columns`."""
+
+    def __init__(self, sheet: Sheet, top: int, n_columns: int, key: str, names: dict[str, Ref | Range]) -> None:
+        self.sheet, self.row, self.n_columns, self.key, self.names = sheet, top, n_columns, key, names
+        self.columns: dict[str, list[Ref]] = {}
+
+    def _label(self, label: str, note: str) -> int:
+        self.sheet.text(self.row, 0, label, "head", note=note)
+        self.sheet.text(self.row, 1, "", "head")
+        self.row += 1
+        return self.row - 1
+
+    def given(self, name: str, label: str, values: list[Any], note: str = "") -> None:
+        """Fixed values: the structure of the matrix."""
+        row = self._label(label, note)
+        self.columns[name] = [
+            self.sheet.put(row, LEFT + i, Cell(v, "fixed", PLAIN), lock="row") for i, v in enumerate(values)
+        ]
+
+    def looked_up(
+        self, name: str, label: str, find: Callable[[int], tuple[Any, Expr]], display: Display, note: str = ""
+    ) -> None:
+        """Values from another sheet."""
+        row = self._label(label, note)
+        refs = []
+        for i in range(self.n_columns):
+            value, expr = find(i)
+            refs.append(self.sheet.formula(row, LEFT + i, value, expr, display, "computed", lock="row"))
+        self.columns[name] = refs
+
+    def computed(self, one: Formula, env: Callable[[int], Env], name: str | None = None) -> None:
+        """Values that a formula gives."""
+        row = self._label(one.label, one.documentation)
+        self.columns[name or one.name] = [
+            self.sheet.compute(row, LEFT + i, one, {**{k: v[i] for k, v in self.columns.items()}, **env(i)}, lock="row")
+            for i in range(self.n_columns)
+        ]
+
+    def range(self, name: str) -> Range:
+        """A whole row of the head, by its defined name."""
+        return named(self.names, f"tbl_{self.key}_{name}", tuple(self.columns[name]))
+
+
+def matrix(
+    sheet: Sheet,
+    top: int,
+    one: Formula,
+    labels: Sequence[Ref],
+    n_columns: int,
+    env: Callable[[int], RowEnv],
+    display: Display | None = None,
+    lock: str = "none",
+    loads: Sequence[Ref] | None = None,
+) -> list[Row]:
+    """A block of rows below `top`: the formula's name, then a row per label.
+
+    loads: what a row is beside its label, where the rows are loads.
+    lock: "row" where other blocks name one row of this one, "none" where they read it row by row.
+    """
+    sheet.text(top, 0, one.label, "section", note=one.documentation)
+    sheet.text(top, 1, one.name, "section")
+    out = []
+    for r, label in enumerate(labels):
+        row = top + 1 + r
+        sheet.link(row, 0, label, TEXT, role="computed")
+        if loads is not None:
+            sheet.link(row, 1, loads[r], TEXT, role="computed")
+        here = {
+            n: s.cut(n_columns) if isinstance(s, Along) else s for n, s in _brought(sheet, top, row, env(r)).items()
+        }
+        out.append(fill_row(sheet.name, row, LEFT, n_columns, one, here, lock, display))
+    sheet.rows += out
+    return out
+
+
+def _brought(sheet: Sheet, top: int, row: int, env: RowEnv) -> Mapping[str, Source | Along]:
+    """`env` with what stands on other sheets brought into cells beside the row: a formula that many cells share must
+    not name another sheet, and its ingredients stand where they can be seen."""
+    column = LABELS
+    found: dict[str, Source | Along] = {}
+
+    def bring(name: str, what: Ref | int) -> Ref:
+        nonlocal column
+        if column == LEFT:
+            raise ValueError(f"{sheet.name}: a row reads more of other sheets than there is room for")
+        if (top, column) not in sheet.cells:
+            sheet.text(top, column, name, "section")
+        if isinstance(what, int):
+            ref = sheet.put(row, column, Cell(what, "fixed", PLAIN), lock="column")
+        else:
+            whole = float(plain(number(what.value))).is_integer()
+            ref = sheet.link(row, column, what, WHOLE if whole else FACTOR, lock="column")
+        column += 1
+        return ref
+
+    for name, source in env.items():
+        if isinstance(source, Across):
+            at = bring(f"row of {name}", source.row)
+            first = Found(None, lambda here, s=source, a=at: s.write(a.expr(here), here))  # type: ignore[misc]
+            found[name] = Along(numpy.array([number(v) for v in source.values], float), first)
+        elif isinstance(source, Ref) and source.sheet != sheet.name and not source.name:
+            found[name] = bring(name, source)
+        else:
+            found[name] = source
+    return found
+
+
+def env_of(
+    one: Formula,
+    grids: Mapping[str, Grid],
+    columns: Mapping[str, Sequence[Source]],
+    rows: Mapping[str, Sequence[Source]],
+    shared: Mapping[str, Source],
+) -> Callable[[int], RowEnv]:
+    """What a formula reads in row r: cells of other blocks, of the head, of the row's table, of Inputs, the
+    nearest first. Which is which is settled once, not for every row.
+    """
+    in_grid = {n: grids[n] for n in one.inputs if n in grids}
+    in_column = {n: along(columns[n]) for n in one.inputs if n in columns and n not in in_grid}
+    near = {*in_grid, *in_column}
+    in_row = {n: rows[n] for n in one.inputs if n in rows and n not in near}
+    fixed = {n: shared[n] for n in one.inputs if n in shared and n not in {*near, *in_row}}
+
+    def env(r: int) -> RowEnv:
+        found: dict[str, Source | Along | Across] = {**fixed, **in_column}
+        for n, by_row in in_row.items():
+            found[n] = by_row[r]
+        for n, grid in in_grid.items():
+            found[n] = of_row if isinstance(of_row := grid[r], Across) else along(of_row)
+        return found
+
+    return env

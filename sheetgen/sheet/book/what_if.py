@@ -1,0 +1,371 @@
+"""What-if: one model on one kind of hardware, chosen from dropdowns, all live: bills, users, context, price, cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sheetgen.formula import Formula, where
+from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
+from sheetgen.sheet.book.what_if_words import (
+    boundary_words,
+    case_monthly_usd,
+    fewest_gpus,
+    gpus_needed,
+    hardware_monthly_usd,
+    hardware_position,
+    kept_back_bytes,
+    kv_free_bytes,
+    kv_in_use_bytes,
+    other_bytes,
+    swing_share,
+    swing_usd,
+    swing_word,
+    tp_position,
+)
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
+from sheetgen.sheet.book.words import in_unit, rent_words
+from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Source, Validation, found, index, number, plain
+from sheetgen.sheet.what_if import (
+    CASES,
+    WhatIf,
+    case_context_tokens,
+    case_requests,
+)
+from sheetgen.sizing.tokens import short_tokens
+from sheetgen.units import FACTOR, ONE_DECIMAL, PLAIN, TEXT, USD, WHOLE, Display
+
+CHOICE, ANSWER, LAST = 1, 4, 10  # the columns of the choices and of the answer, and the last one
+BASE = 4  # the load of the base case among the nine
+PARTS = (("Weights", "#1D4ED8"), ("Activations", "#0F766E"), ("Overhead", "#6B7280"), ("KV cache in use", "#F59E0B"),
+         ("KV cache free", "#FDE68A"), ("Not used", "#E5E7EB"))  # fmt: skip
+
+
+BILLS_ROW, CASES_ROW = HEAD_ROWS + 12, HEAD_ROWS + 25
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The size that the answer is for, and rows over the sizes."""
+
+    place: Ref
+    needed: Range
+    held: Range
+    sizes: Range
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The workings of What-if as the page reads them: the first profiles are those of the chosen hardware."""
+
+    wiring: Wiring
+    matrices: Mapping[str, list[Range]]
+    hardware_gpus: Ref
+
+    @property
+    def inputs(self) -> Mapping[str, Source]:
+        return self.wiring.inputs
+
+    def at(self, k: int) -> dict[str, Source]:
+        """What the workings say of the chosen hardware at its k-th size and the base load."""
+        of_model, head = self.wiring.of_model, self.wiring.tables["profiles"].columns
+        return {
+            "gpu_memory_bytes": head["gpu_memory_bytes"][k],
+            "weights_bytes": of_model["loaded_weights_bytes_per_gpu"][0][k],
+            "activation_bytes": of_model["activation_bytes_per_gpu"][0][k],
+            "activation_bytes_per_gpu": of_model["activation_bytes_per_gpu"][0][k],
+            "overhead_bytes_per_gpu": of_model["overhead_bytes_per_gpu"][0][k],
+            "kv_budget_bytes_per_gpu": of_model["kv_budget_bytes_per_gpu"][0][k],
+            "sequences": self.wiring.held["sequences"][1].refs[k],
+            "charge_bytes": self.wiring.held["charge_bytes"][1].refs[k],
+            "load_requests": self.wiring.tables["cells"].columns["load_requests"][BASE],
+            "shared_replicas": self.wiring.of_profile["shared_replicas"][BASE].refs[k],
+            "staged_instances": self.wiring.of_profile["staged_instances"][BASE].refs[k],
+        }
+
+    def first(self, name: str) -> Range:
+        """A row of what a replica holds at the base context, over the sizes of the chosen hardware."""
+        return Range(tuple(self.wiring.held[name][1].refs[: len(TENSOR_PARALLEL_SIZES)]))
+
+
+class WhatIfPage:
+    """Fills the page: first the choices, which the workings read; then the answer, once these stand."""
+
+    def __init__(self, one: WhatIf, of: Wiring) -> None:
+        self.one, self.of = one, of
+        self.sheet = titled(
+            "What-if",
+            "What-if",
+            "Choose any model and hardware in the yellow cells: bills, users, context, price and speed follow. "
+            "Prices and rules are those of this workbook.",
+            one_page=True,
+        )
+        self.sheet.widths = {0: 26, 1: 36, 2: 9, 3: 1.2, 4: 38, 5: 24, 6: 24, 7: 24, 8: 15, 9: 13, 10: 9}
+        self.picked: dict[str, Ref] = {}
+        self.row = HEAD_ROWS
+
+    def bar(self, title: str, first: int = 0, last: int = LAST) -> None:
+        for column in range(first, last + 1):
+            self.sheet.text(self.row, column, title if column == first else "", "section")
+        self.sheet.heights[self.row] = 20
+        self.row += 1
+
+    def choices(self) -> None:
+        """The yellow cells, with names in_whatif_...; the cases' factors stand further down."""
+        self.sheet.text(self.row, ANSWER, "The answer", "section")
+        for column in range(ANSWER + 1, LAST + 1):
+            self.sheet.text(self.row, column, "", "section")
+        for column in range(3):
+            self.sheet.text(self.row, column, "Choose" if column == 0 else "", "section")
+        self.row += 1
+        for name, label, display, unit, validation in (
+            ("model", "Model", TEXT, "",
+             Validation("Model", "A model of Catalog, or one that you typed on Models.", "list_whatif_model")),
+            ("hardware", "GPU or instance", TEXT, "",
+             Validation("Hardware", "A GPU, or an instance of the Instances sheet.", "list_whatif_hardware")),
+            ("tensor_parallel_size", "Tensor-parallel size", TEXT, "GPUs",
+             Validation("TP", "auto takes the size with the fewest GPUs.", "list_whatif_tp")),
+            ("weight_dtype", "Weights' precision", TEXT, "",
+             Validation("Weights' precision", "auto or a precision on Inputs.", "list_dtype")),
+            ("kv_cache_dtype", "KV cache precision", TEXT, "",
+             Validation("KV cache precision", "auto or a precision on Inputs.", "list_dtype")),
+            ("engine", "Engine", TEXT, "",
+             Validation("Engine", "An engine of the Engines sheet.", "list_whatif_engine")),
+            ("users", "Users", WHOLE, "people",
+             Validation("Users", "A whole number from 1.", low=1, high=10_000_000, whole=True)),
+            ("context_tokens", "Context of each", WHOLE, "tokens",
+             Validation("Context", "Prompt and answer together, a whole number from 1.", low=1, high=1e8, whole=True)),
+            ("answer_tokens", "of it the answer", WHOLE, "tokens",
+             Validation("Answer", "A whole number from 0.", low=0, high=1e8, whole=True)),
+            ("tpot_ms", "Target: time per token", WHOLE, "ms",
+             Validation("Target", "Milliseconds; blank: memory alone decides.", low=0, high=3_600_000)),
+        ):  # fmt: skip
+            self.sheet.text(self.row, 0, label, "label")
+            cell = Cell(self.one.picked[name], "input", display, validation=validation)
+            ref = self.sheet.put(self.row, CHOICE, cell, f"in_whatif_{name}")
+            self.sheet.text(self.row, 2, unit, "unit")
+            self.sheet.heights[self.row] = 18
+            self.picked[name] = self.of.names[f"in_whatif_{name}"] = ref
+            self.row += 1
+
+    def cases(self, max_context: Ref) -> dict[str, Range]:
+        """The cases' factors, and what they make of users and context; gives the workings' tiers and contexts."""
+        self.row = CASES_ROW
+        self.bar("Cases: what low, base and high users, context and prices take together")
+        self.heads = self._head("", *CASES)[1:]
+        users = self._factors("users", "Users, times")
+        contexts = self._factors("context", "Context, times")
+        self.price_factors = self._factors("price", "Prices, times")
+        picked, inputs = self.picked, self.of.inputs
+        self.tiers = self._line("Requests in flight", lambda k: self._compute(
+            k, case_requests, {**inputs, "users": picked["users"], "case_factor": users[k]}))  # fmt: skip
+        self.contexts = self._line("Context, tokens", lambda k: self._compute(
+            k, case_context_tokens, {"context_tokens": picked["context_tokens"], "case_factor": contexts[k],
+                                     "max_context_tokens": max_context}))  # fmt: skip
+        return {"tiers": Range(tuple(self.tiers)), "contexts": Range(tuple(self.contexts))}
+
+    def _head(self, *labels: str) -> list[Ref]:
+        self.row += 1
+        return [self.sheet.text(self.row - 1, ANSWER + k, label, "head") for k, label in enumerate(labels)]
+
+    def _factors(self, name: str, label: str) -> list[Ref]:
+        check = Validation(label, "A factor above 0; the base is 1.", low=0.001, high=1000)
+
+        def put(k: int) -> Ref:
+            full = f"in_case_{name}_{CASES[k]}"
+            ref = self.sheet.put(
+                self.row, ANSWER + 1 + k, Cell(self.one.factors[name][k], "input", FACTOR, validation=check), full
+            )
+            self.of.names[full] = ref
+            return ref
+
+        return self._line(label, put)
+
+    def _line(self, label: str, put: Callable[[int], Ref], n: int = len(CASES)) -> list[Ref]:
+        """A row of the tables on the right: its label, and a cell for each column."""
+        self.sheet.text(self.row, ANSWER, label, "label")
+        refs = [put(k) for k in range(n)]
+        self.row += 1
+        return refs
+
+    def _compute(self, k: int, one: Formula, env: Mapping[str, Source], display: Display | None = None) -> Ref:
+        return self.sheet.compute(self.row, ANSWER + 1 + k, one, env, display=display)
+
+    def _show(self, k: int, what: Source, display: Display, role: str = "computed") -> Ref:
+        at = (self.row, ANSWER + 1 + k)
+        return self.sheet.formula(*at, what.value, what.expr(self.sheet.name), display, role)
+
+    def bills(self, sizes: Sequence[Ref], machine: Machine, unit: str) -> Chosen:
+        """The bills of one GPU at each tensor-parallel size, and which size the answer is for."""
+        self.row = BILLS_ROW
+        self.bar(f"The bills of one GPU of the chosen hardware, by tensor-parallel size, {unit}")
+        columns = self._bill_table(sizes, machine)
+        n = len(sizes)
+        needed = self._line("GPUs for all users", lambda k: self._compute(
+            k, gpus_needed, {**machine.inputs, **machine.at(k), "tensor_parallel_size": sizes[k],
+                             "hardware_gpus": machine.hardware_gpus}), n)  # fmt: skip
+        held = self._line("Users that one replica holds", lambda k: self._show(
+            k, machine.at(k)["sequences"], WHOLE), n)  # fmt: skip
+        row = Range(tuple(needed))
+        self.sheet.text(self.row, ANSWER, "Fewest GPUs; column in use above", "label")
+        fewest = self.sheet.compute(self.row, ANSWER + 1, fewest_gpus, {"needed": row})
+        place = self.sheet.compute(
+            self.row, ANSWER + 2, tp_position,
+            {"asked": self.picked["tensor_parallel_size"], "fewest": fewest, "needed": row,
+             "sizes": Range(tuple(sizes))},
+        )  # fmt: skip
+        self.row += 1
+        self._chart(sizes, columns, unit)
+        return Chosen(place, row, Range(tuple(held)), Range(tuple(sizes)))
+
+    def _bill_table(self, sizes: Sequence[Ref], machine: Machine) -> list[list[Ref]]:
+        labels = [self._show(k, size, PLAIN, "head") for k, size in enumerate(sizes)]
+        self.sheet.text(self.row, ANSWER, "Tensor-parallel size", "head")
+        self.row += 1
+        parts: list[list[Ref]] = [labels]
+        inputs = machine.inputs
+        bytes_of: list[dict[str, Source]] = [{} for _ in sizes]
+
+        def put(name: str, one: Formula | None) -> Callable[[int], Ref]:
+            def cell(k: int) -> Ref:
+                env = {**inputs, **machine.at(k), **bytes_of[k]}
+                bytes_of[k][name] = env[name] if one is None else Found(
+                    plain(one.of({i: number(env[i].value) for i in one.inputs})),
+                    lambda here: one.written({i: env[i].expr(here) for i in one.inputs}),
+                )  # fmt: skip
+                amount = {"amount_bytes": bytes_of[k][name], "unit_bytes": inputs["unit_bytes"]}
+                return self._compute(k, in_unit, amount, ONE_DECIMAL)
+
+            return cell
+
+        for (label, _), (name, one) in zip(PARTS, (
+            ("weights_bytes", None), ("activation_bytes", None), ("other_bytes", other_bytes),
+            ("kv_in_use_bytes", kv_in_use_bytes), ("kv_free_bytes", kv_free_bytes),
+            ("kept_back_bytes", kept_back_bytes),
+        ), strict=True):  # fmt: skip
+            parts.append(self._line(label, put(name, one), len(sizes)))
+        return parts
+
+    def _chart(self, sizes: Sequence[Ref], parts: list[list[Ref]], unit: str) -> None:
+        self.sheet.charts.append(
+            Chart(
+                BILLS_ROW + 1, 0,
+                f"Memory of one GPU by tensor-parallel size, {unit}",
+                "Stacked bars: weights, activations, overhead, KV cache in use and free, and what is not used, of one "
+                "GPU of the chosen hardware, at tensor-parallel sizes 1, 2, 4 and 8.",
+                (parts[0][0], parts[0][-1]),
+                [(title, line[0], line[-1], colour) for (title, colour), line in zip(PARTS, parts[1:], strict=True)],
+                505, 215, unit,
+            )
+        )  # fmt: skip
+
+    def answer(
+        self, chosen: Chosen, machine: Machine, wiring: Wiring, longest: Ref, heads: Mapping[str, Range]
+    ) -> None:
+        """The sentences beside the choices."""
+        cells, matrices = wiring.tables["cells"], machine.matrices
+        self.row = HEAD_ROWS + 1
+        sheet, here = self.sheet, self.sheet.name
+        env: dict[str, Source] = {"hardware": self.picked["hardware"], "monthly": matrices["monthly_usd"][BASE],
+                                  "instances": heads["instance"], "gpus": heads["gpu"]}  # fmt: skip
+
+        def of(name: str) -> Found:
+            ref = cells.columns[name][BASE]
+            return Found(ref.value, ref.expr)
+
+        def line(label: str, what: Found | Ref, display: Display, role: str = "computed") -> Ref:
+            sheet.text(self.row, ANSWER, label, "label")
+            ref = sheet.formula(self.row, ANSWER + 1, what.value, what.expr(here), display, role)
+            self.row += 1
+            return ref
+
+        def pick_of(refs: Range) -> Found:
+            return found(refs, chosen.place)
+
+        sheet.text(self.row, ANSWER, "To rent", "label")
+        sheet.compute(
+            self.row, ANSWER + 1, rent_words, {"n_instances": of("n_instances"), "instance": of("type")}, role="answer"
+        )
+        self.row += 1
+        recommended = line("$ per month", of("monthly_usd"), USD, "answer_money")
+        line("which is", of("hardware_words"), TEXT)
+        line("Speed", of("speed_words"), TEXT)
+        words = {**machine.inputs, "tokens": self.picked["context_tokens"]}
+        context = Found(
+            short_tokens.of({i: words[i].value for i in short_tokens.inputs}),
+            lambda at: short_tokens.written({i: words[i].expr(at) for i in short_tokens.inputs}),
+        )
+        sheet.text(self.row, ANSWER, "On the hardware chosen", "label")
+        sheet.compute(self.row, ANSWER + 1, boundary_words, {
+            "tensor_parallel_size": pick_of(chosen.sizes), "sequences": pick_of(chosen.held), "context_words": context,
+            "stages": pick_of(machine.first("pipeline_stages")),
+        })  # fmt: skip
+        self.row += 1
+        gpus = line("GPUs for all users", pick_of(chosen.needed), PLAIN, "left_number")
+        line("Longest context for them on one replica", longest, WHOLE, "left_number")
+        best = sheet.compute(self.row, ANSWER + 1, hardware_monthly_usd, env, role="left_number")
+        sheet.text(self.row, ANSWER, "$ per month on it", "label")
+        self.row += 1
+        place = sheet.compute(self.row, ANSWER + 3, hardware_position, {**env, "best": best}, role="small")
+        expr = where(place.expr(here) > 0, index(heads["type"], place, here), "no instance with a price holds it")
+        value = heads["type"].refs[int(place.value) - 1].value if place.value else "no instance with a price holds it"
+        line("by renting", Found(value, lambda at: expr), TEXT)
+        self.of.names |= {
+            "rec_whatif_instance": cells.columns["instance"][BASE],
+            "rec_whatif_n_instances": cells.columns["n_instances"][BASE],
+            "rec_whatif_monthly_usd": recommended, "rec_whatif_hardware_gpus": gpus,
+            "rec_whatif_hardware_monthly_usd": best,
+        }  # fmt: skip
+
+    def results(self, wiring: Wiring) -> None:
+        """What each case takes, and what moves the cost most."""
+        cells = wiring.tables["cells"]
+        of_case = (0, BASE, 8)
+        self.row = CASES_ROW + 7
+
+        def at(name: str, k: int) -> Ref:
+            return cells.columns[name][of_case[k]]
+
+        self._line("To rent", lambda k: self.sheet.compute(
+            self.row, ANSWER + 1 + k, rent_words, {"n_instances": at("n_instances", k), "instance": at("type", k)},
+            role="rent",
+        ))  # fmt: skip
+        self._line("GPUs", lambda k: self._show(k, at("n_gpus", k), PLAIN, "link"))
+        monthly = self._line("$ per month", lambda k: self._compute(
+            k, case_monthly_usd, {"monthly_usd": at("monthly_usd", k), "price_factor": self.price_factors[k]},
+        ))  # fmt: skip
+        self._line("Time per token, ms", lambda k: self._show(k, at("tpot_ms", k), WHOLE, "link"))
+        self.of.names |= {f"rec_case_{case}_monthly_usd": ref for case, ref in zip(CASES, monthly, strict=True)}
+        self.sheet.charts.append(
+            Chart(
+                CASES_ROW + 1, 0, "$ per month by case",
+                "Bars: what the recommended hardware costs a month in the low, the base and the high case.",
+                (self.heads[0], self.heads[-1]), [("$ per month", monthly[0], monthly[-1], "#1D4ED8")], 505, 215, "$",
+            )
+        )  # fmt: skip
+        self._sensitivity(cells)
+
+    def _sensitivity(self, cells: Table) -> None:
+        self.row += 1
+        self.bar("What moves $ per month most: each by itself, between its low and its high case")
+        self._head("", *CASES, "moves by", "of the base", "")
+        base = cells.columns["monthly_usd"][BASE]
+        first = self.row
+        swings: list[Ref] = []
+        for label, low, high in (("Users", 3, 5), ("Context", 1, 7), ("Prices", BASE, BASE)):
+            self.sheet.text(self.row, ANSWER, label, "label")
+            ends = []
+            for k, load in ((0, low), (1, BASE), (2, high)):
+                usd = cells.columns["monthly_usd"][load]
+                if label == "Prices":
+                    env = {"monthly_usd": usd, "price_factor": self.price_factors[k]}
+                    ends.append(self._compute(k, case_monthly_usd, env))
+                else:
+                    ends.append(self._show(k, usd, USD, "link"))
+            swings.append(self._compute(3, swing_usd, {"low_usd": ends[0], "high_usd": ends[2]}))
+            self._compute(4, swing_share, {"swing_usd": swings[-1], "base_usd": base})
+            self.row += 1
+        for i, swing in enumerate(swings):
+            self.row = first + i
+            self._compute(5, swing_word, {"swing_usd": swing, "swings": Range(tuple(swings))})
+        self.row = first + len(swings)

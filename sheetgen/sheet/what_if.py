@@ -1,0 +1,184 @@
+"""The question of the what-if page as it is built, and its answer: the headline's load of the first model.
+
+Three contexts and three counts of requests around the load are worked out together: the cases of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sheetgen.catalog.engines import Engine, load_engine
+from sheetgen.catalog.hardware import Gpu
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import Model
+from sheetgen.catalog.speed import SpeedConstants
+from sheetgen.formula import formula, round_up, smallest, where
+from sheetgen.recommend import Solution, solve
+from sheetgen.scenario.as_typed import as_typed_model
+from sheetgen.scenario.deployment import engine_columns
+from sheetgen.scenario.question import Cell, Question, SheetModel
+from sheetgen.scenario.typed import Typed
+from sheetgen.units import DTYPE_ALIASES, DTYPES
+
+AUTO = "auto"
+CASES = ("low", "base", "high")
+FACTORS = {"users": (0.5, 1, 2), "context": (0.5, 1, 2), "price": (0.8, 1, 1.25)}
+ENGINE_ON_GPU = (  # facts of a GPU that an engine decides
+    "max_num_seqs", "max_num_batched_tokens", "pool_error_bytes_measured", "pool_error_bytes_elsewhere",
+    "is_older_gpu", "speed_is_fitted", *SpeedConstants.model_fields,
+)  # fmt: skip
+
+
+@formula("Context of the case")
+def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_tokens: Any) -> Any:
+    """The context of a case, at most what the model accepts where it accepts the base.
+
+    Source: context x the case's factor.
+    """
+    scaled = round_up(context_tokens * case_factor)
+    return where(context_tokens <= max_context_tokens, smallest(scaled, max_context_tokens), scaled)
+
+
+@formula("Requests in flight of the case")
+def case_requests(users: Any, case_factor: Any, active_fraction: Any) -> Any:
+    """Requests in flight of a case: the users of it who are active.
+
+    Source: users x the case's factor x active fraction.
+    """
+    return round_up(users * case_factor * active_fraction)
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What the page is built with, its answer, and all that its dropdowns may choose.
+
+    `solved` is of one model, three contexts and three counts of requests; its first GPU is the chosen one.
+    picked: the page's choices by name; factors: those of the cases, by users, context and price.
+    """
+
+    solved: Solution
+    picked: Mapping[str, Any]
+    factors: Mapping[str, tuple[float, ...]]
+    models: tuple[Model, ...]
+    gpus: tuple[Gpu, ...]
+    engines: tuple[Engine, ...]
+
+
+def what_if(solved: Solution, catalog: Catalog) -> WhatIf:
+    """The headline's load of the first model on the hardware recommended for it, or what was typed on the page."""
+    question = solved.question
+    w, t = question.headline
+    row = next(i for i, c in enumerate(question.cells) if (c.model, c.workload, c.tier) == (0, w, t))
+    slot = solved.choices[row].slot
+    hardware = question.candidates[0] if slot is None else solved.candidate(slot)
+    workload, settings = question.workloads[w], question.settings
+    usual = {
+        "model": question.models[0].model.name,
+        "hardware": hardware.instance,
+        "tensor_parallel_size": AUTO,
+        "weight_dtype": settings.weight_dtype,
+        "kv_cache_dtype": settings.kv_cache_dtype,
+        "engine": question.engine.engine,
+        "users": int(round_up(question.tiers[t] / settings.active_fraction)),
+        "context_tokens": workload.context_tokens,
+        "answer_tokens": workload.output_tokens,
+        "tpot_ms": workload.tpot_target_ms,
+    }
+    picked = {name: question.typed.input(f"whatif_{name}", value) for name, value in usual.items()}
+    factors = {
+        name: tuple(question.typed.input(f"case_{name}_{case}", f) for case, f in zip(CASES, values, strict=True))
+        for name, values in FACTORS.items()
+    }
+    models = tuple(m for m in catalog.models() if m.kind != "draft")
+    gpus = tuple(g for g in catalog.gpus() if g.memory.engine_bytes)
+    engines = tuple(
+        question.engine if name == question.engine.engine else load_engine(catalog, name, None)
+        for name in catalog.ids("engines")
+    )
+    asked = asked_of(solved, picked, factors, models, gpus, engines)
+    return WhatIf(solve(asked), picked, factors, models, gpus, engines)
+
+
+def asked_of(
+    solved: Solution, picked: Mapping[str, Any], factors: Mapping[str, Sequence[float]], models: Sequence[Model],
+    gpus: Sequence[Gpu], engines: Sequence[Engine],
+) -> Question:  # fmt: skip
+    """The question of the page: one model, all cases of context and users, the chosen GPU before the others.
+
+    What stands in no list is the first of it, as in the workbook.
+    """
+    question = solved.question
+    engine = next((e for e in engines if e.engine == picked["engine"]), engines[0])
+    settings = replace(
+        question.settings,
+        **{name: DTYPE_ALIASES.get(picked[name], picked[name]) for name in ("weight_dtype", "kv_cache_dtype")},
+    )
+    typed = question.typed
+    if engine.engine != question.engine.engine:
+        settings = replace(
+            settings, gpu_memory_utilization=engine.gpu_memory_utilization, block_size=engine.block_size,
+            hybrid_kv_manager=int(engine.frees_windows),
+        )  # fmt: skip
+        typed = _without_engine(typed, question.engine)
+    own = [*question.models, *(_own_model(row, models[0]) for row in typed.own_models if row.get("model"))]
+    chosen = next((m for m in own if m.model.name == picked["model"]), None)
+    if chosen is None:
+        found = next((m for m in models if m.name == picked["model"]), None)
+        chosen = own[0] if found is None else _sheet_model(found, found.weight_dtype, found.kv_cache_dtype)
+    chosen = replace(
+        chosen,
+        weight_dtype=chosen.auto_weight_dtype if settings.weight_dtype == "auto" else settings.weight_dtype,
+        kv_cache_dtype=chosen.auto_kv_cache_dtype if settings.kv_cache_dtype == "auto" else settings.kv_cache_dtype,
+    )
+    rented = next((c.gpu for c in question.candidates if c.instance == picked["hardware"]), None)
+    gpu = rented or next((g for g in (*question.gpus, *gpus) if g.id == picked["hardware"]), gpus[0])
+    limit, answer = int(chosen.model.max_context_tokens or 0), int(picked["answer_tokens"] or 0)
+    scaled = [int(case_context_tokens(picked["context_tokens"] or 0, f, limit)) for f in factors["context"]]
+    workloads = tuple(
+        question.workloads[0].model_copy(
+            update={
+                "id": case,
+                "name": case,
+                "input_tokens": max(context - answer, 0),
+                "output_tokens": answer,
+                "tpot_target_ms": picked["tpot_ms"] or None,
+                "ttft_target_ms": None,
+            }
+        )
+        for case, context in zip(CASES, scaled, strict=True)
+    )
+    active = settings.active_fraction
+    tiers = tuple(int(case_requests(picked["users"] or 0, f, active)) for f in factors["users"])
+    cells = tuple(
+        Cell(0, c, u, context, max(context - answer, 0), tier, context > limit)
+        for c, context in enumerate(scaled)
+        for u, tier in enumerate(tiers)
+    )
+    return replace(
+        question, models=(chosen,), workloads=workloads, tiers=tiers, cells=cells, headline=(1, 1),
+        gpus=(gpu, *question.gpus), engine=engine, settings=settings, typed=typed,
+    )  # fmt: skip
+
+
+def _without_engine(typed: Typed, engine: Engine) -> Typed:
+    """What was typed, without the constants of the workbook's own engine: they say nothing of another one."""
+    known = {*engine_columns(engine), "gpu_memory_utilization", "block_size", "hybrid_kv_manager"}
+    gpus = {
+        key: {name: value for name, value in row.items() if name not in ENGINE_ON_GPU}
+        for key, row in typed.gpus.items()
+    }
+    return replace(typed, inputs={n: v for n, v in typed.inputs.items() if n not in known}, gpus=gpus)
+
+
+def _sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str) -> SheetModel:
+    return SheetModel(model, weight_dtype, kv_cache_dtype, weight_dtype, kv_cache_dtype)
+
+
+def _own_model(row: Mapping[str, Any], like: Model) -> SheetModel:
+    """A model typed in a spare row: what is blank is 0, and the precisions are bf16 unless typed."""
+    blank = as_typed_model(like, {**dict.fromkeys(like.shape(), 0), **{f"checkpoint_{d}": 0 for d in DTYPES}})
+    facts = {name: value for name, value in row.items() if isinstance(value, (int, float))}
+    model = as_typed_model(blank, facts or {"n_layers": 0}).model_copy(update={"name": row["model"]})
+    return _sheet_model(model, row.get("own_weight_dtype") or "bf16", row.get("own_kv_dtype") or "bf16")

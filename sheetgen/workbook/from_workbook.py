@@ -1,0 +1,123 @@
+"""The facts of a workbook that was read back."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sheetgen.scenario.candidates import PURCHASES
+from sheetgen.scenario.typed_cells import name_part
+from sheetgen.workbook.sheet_facts import (
+    BUILT_WITH,
+    OF_LOAD,
+    Answer,
+    Load,
+    Offer,
+    Price,
+    Setting,
+    SheetFacts,
+    WorkloadFacts,
+)
+from sheetgen.workbook.snapshot import NOT_A_LOAD, RESULTS, NamedCell, Snapshot, Table
+
+COMPARED_TABLES = ("models", "gpus", "precisions")
+
+
+def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
+    """What a workbook says, in the form in which sheets are compared."""
+    workloads = {
+        name.removeprefix("context_"): WorkloadFacts(
+            snapshot.cells[f"in_{name}"].label, value, snapshot.inputs.get(f"output_{name.removeprefix('context_')}")
+        )
+        for name, value in snapshot.inputs.items()
+        if name.startswith("context_") and name != NOT_A_LOAD
+    }
+    tiers = tuple(_tiers(snapshot.inputs))
+    models = snapshot.tables["models"]
+    answers = dict(_answers(snapshot, models, workloads, len(tiers)))
+    in_loads = {load[0] for load in answers}
+    used = {f"{_stem(load)}_{what}" for load in answers for what in RESULTS}
+    purchase = str(snapshot.options.get("purchase") or "on-demand")
+    return SheetFacts(
+        snapshot.path, "workbook", snapshot.version, snapshot.catalog_sha256, snapshot.inputs["as_of"],
+        {m: models.names[m] for m in models if m in in_loads}, workloads, tiers,
+        _headline(snapshot.inputs, workloads, tiers), dict(_settings(snapshot)),
+        {name: snapshot.tables[name] for name in COMPARED_TABLES},
+        {name: snapshot.tables[name].names for name in COMPARED_TABLES},
+        {name: snapshot.tables[name].heads for name in COMPARED_TABLES},
+        {key: _offer(row, purchase) for key, row in snapshot.tables["instances"].items()}, purchase, answers,
+        {n: _setting(c, _label(c, "")) for n, c in _results(snapshot) if n not in used},
+        snapshot.options, snapshot.notes, snapshot.is_calculated,
+    )  # fmt: skip
+
+
+def _tiers(inputs: Mapping[str, Any]) -> Iterator[Any]:
+    n = 1
+    while f"tier_{n}" in inputs:
+        yield inputs[f"tier_{n}"]
+        n += 1
+
+
+def _settings(snapshot: Snapshot) -> Iterator[tuple[str, Setting]]:
+    """Inputs but those that make the load, and what the build was asked beside them."""
+    names = [n for n in snapshot.inputs if n == NOT_A_LOAD or n.partition("_")[0] not in OF_LOAD or "band" in n]
+    usual = snapshot.cells["in_kv_cache_dtype"].place.sheet
+    labels = {name: _label(snapshot.cells[f"in_{name}"], usual) for name in names}
+    taken = Counter(labels.values())
+    for name in names:
+        label = labels[name] if taken[labels[name]] == 1 else f"{labels[name]} ({name.replace('_', ' ')})"
+        yield name, _setting(snapshot.cells[f"in_{name}"], label)
+    for name in BUILT_WITH:
+        yield name, Setting(snapshot.options.get(name), f"{name.replace('_', ' ')} (as built)", "text", "", True)
+
+
+def _label(cell: NamedCell, usual: str) -> str:
+    """The words before a cell, and its sheet where that is not the one of inputs."""
+    return cell.label if cell.place.sheet == usual or not cell.label else f"{cell.place.sheet}, {cell.label}"
+
+
+def _setting(cell: NamedCell, label: str) -> Setting:
+    shown_as = "percent" if "%" in cell.number_format else "number"
+    if isinstance(cell.value, datetime.date):
+        shown_as = "date"
+    return Setting(cell.value, label, "text" if isinstance(cell.value, str) else shown_as, cell.unit)
+
+
+def _results(snapshot: Snapshot) -> Iterator[tuple[str, NamedCell]]:
+    return ((name, snapshot.cells[f"rec_{name}"]) for name in snapshot.results)
+
+
+def _headline(
+    inputs: Mapping[str, Any], workloads: Mapping[str, WorkloadFacts], tiers: tuple[Any, ...]
+) -> tuple[str, int] | None:
+    """The load of the two dropdowns; none where they name no load of the sheet (any more)."""
+    workload = next((key for key, w in workloads.items() if w.name == inputs["headline_workload"]), None)
+    tier = inputs["headline_tier"]
+    return (workload, tiers.index(tier) + 1) if workload and tier in tiers else None
+
+
+def _offer(row: Mapping[str, Any], purchase: str) -> Offer:
+    columns = {p: (f"price_{name_part(p)}", f"date_{name_part(p)}") for p in PURCHASES}
+    columns[purchase] = ("price_usd_per_hour", "price_date")
+    prices = {p: Price(row[usd], row.get(date)) for p, (usd, date) in columns.items() if row.get(usd) is not None}
+    return Offer(row.get("instance_gpu"), row.get("gpu_count"), prices)
+
+
+def _stem(load: Load) -> str:
+    return f"{name_part(load[0])}_{load[1]}_{load[2]}"
+
+
+def _answers(
+    snapshot: Snapshot, models: Table, workloads: Mapping[str, WorkloadFacts], n_tiers: int
+) -> Iterator[tuple[Load, Answer]]:
+    """Each load that the workbook has a result for."""
+    for load in ((m, w, t) for m in models for w in workloads for t in range(1, n_tiers + 1)):
+        stem = _stem(load)
+        if f"{stem}_instance" in snapshot.results:
+            instance, count, usd = (snapshot.results.get(f"{stem}_{what}") for what in RESULTS)
+            if isinstance(usd, (int, float)):
+                yield load, Answer(str(instance), count, usd)
+            else:
+                yield load, Answer(None, None, None, str(instance))

@@ -1,0 +1,147 @@
+"""A brand in the workbook: its colours in the roles it has, logo and name on the first sheet, its line on each page."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import warnings
+import zipfile
+from functools import cache
+from typing import Any
+
+import books
+import openpyxl
+import pytest
+import xlsxwriter
+from brands import COLORS, named
+
+from sheetgen import __version__
+from sheetgen.brand import Brand, Colors
+from sheetgen.recommend import solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.book import build_book
+from sheetgen.sheet.build_page import build_page
+from sheetgen.writers.xlsx import write_xlsx
+from sheetgen.writers.xlsx_brand import put_print_marks
+from sheetgen.writers.xlsx_styles import BRANDED, STATUS, style
+
+
+@cache
+def workbook(brand: str, models: str = "8b,70b") -> bytes:
+    options = {**books.SMALL, "models": models}
+    solved = solve(ask(books.catalog(), options))
+    return write_xlsx(build_book(solved, build_page(solved, books.catalog())), brand=named(brand))
+
+
+def read(data: bytes) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl on what it does not keep
+        return openpyxl.load_workbook(io.BytesIO(data))
+
+
+@pytest.mark.parametrize("models", ["8b", "8b,70b", "8b,70b,405b"])
+@pytest.mark.parametrize("brand", ["example", "wide", "tall", "codes", "unbroken"])
+def test_logo_and_name_stand_on_the_first_sheet(brand: str, models: str) -> None:
+    opened, wanted = read(workbook(brand, models)), named(brand)
+    assert wanted is not None and wanted.logo is not None
+    first, *others = opened.worksheets
+    (image,) = first._images
+    assert image._data() == wanted.logo.png and not any(sheet._images for sheet in others)
+    width, height = image.anchor.to, image.anchor._from
+    assert image.anchor._from.row == 0 == image.anchor.to.row, "the logo leaves the first row"
+    assert (width.col, height.col) <= (first.max_column, first.max_column)
+    names = [cell for row in first.iter_rows(max_row=3) for cell in row if cell.value == wanted.name]
+    assert len(names) == 1 and names[0].alignment.horizontal == "right" and names[0].data_type == "s"
+    with zipfile.ZipFile(io.BytesIO(workbook(brand, models))) as package:
+        assert f'descr="Logo of {_xml(wanted.name)}"' in package.read("xl/drawings/drawing1.xml").decode()
+        assert f"<Company>{_xml(wanted.name, quotes=False)}</Company>" in package.read("docProps/app.xml").decode()
+
+
+def _xml(text: str, quotes: bool = True) -> str:
+    text = text.replace("&", "&amp;")
+    return text.replace('"', "&quot;") if quotes else text
+
+
+def test_every_value_and_formula_is_the_one_without_a_brand() -> None:
+    plain, branded = read(workbook("none")), read(workbook("example"))
+    for one, other in zip(plain.worksheets, branded.worksheets, strict=True):
+        cells = {c.coordinate: c.value for row in one.iter_rows() for c in row if c.value is not None}
+        more = {c.coordinate: c.value for row in other.iter_rows() for c in row if c.value is not None}
+        added = {at: value for at, value in more.items() if at not in cells}
+        assert {at: value for at, value in more.items() if at in cells}.keys() == cells.keys()
+        assert set(added.values()) <= {"Acme GmbH"} and len(added) == (one is plain.worksheets[0])
+
+
+def test_the_colours_are_the_brands_and_what_means_something_keeps_its_own() -> None:
+    for role in ("title", "section", "head", "answer"):
+        part, name = BRANDED[role]
+        assert style(role, "General", COLORS)[part] == getattr(COLORS, name) != style(role, "General")[part]
+        assert style(role, "General", Colors()) == style(role, "General")
+    for role in ("input", "fixed", "computed", "link", "tier", "kv", "money", "light", "link_text", "legend_fits"):
+        assert style(role, "0", COLORS) == style(role, "0")
+    assert set(BRANDED) == {"title", "section", "head", "answer"} and len(STATUS) == 4
+
+
+@pytest.mark.parametrize("brand", ["none", "example", "wide", "codes", "unbroken"])
+def test_every_printed_page_has_name_and_line(brand: str) -> None:
+    wanted = named(brand)
+    feet, heads = _printed(workbook(brand), "Footer"), _printed(workbook(brand), "Header")
+    line = f"{wanted.footer}\n" if wanted else ""
+    below = "\n" if wanted else ""
+    for foot in feet:
+        left, right = foot.split("&C&8")
+        assert _shown(left.removeprefix("&L&8")) == f"{line}sheetgen {__version__}"
+        assert right == f"{below}&A&R&8{below}Page &P of &N"
+    assert [_shown(head.removeprefix("&R&8")) for head in heads] == [
+        "",
+        *[wanted.name if wanted else ""] * (len(feet) - 1),
+    ]
+
+
+def _printed(data: bytes, what: str) -> list[str]:
+    """The header or footer of each sheet, from the XML: openpyxl takes codes out of a text that has && before them."""
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        sheets = [name for name in package.namelist() if name.startswith("xl/worksheets/sheet")]
+        sheets.sort(key=lambda name: int(re.sub(r"\D", "", name)))
+        found = [re.search(f"<odd{what}>(.*?)</odd{what}>", package.read(name).decode(), re.S) for name in sheets]
+    return [html.unescape(match[1]) if match else "" for match in found]
+
+
+def _shown(text: str) -> str:
+    """A header's text as a reader sees it: && is &, a size that changes nothing is nothing."""
+    return re.sub(r"&(&|8)", lambda m: "&" if m[1] == "&" else "", text or "").strip()
+
+
+@pytest.mark.parametrize(
+    "words", ["R&G", "&&G", "AT&T", "&[Picture]", "&P of &N", "2026", "&", "&K00FF00x", "a&8b", "W" * 60]
+)
+def test_words_never_become_codes_of_a_header(words: str) -> None:
+    book = xlsxwriter.Workbook(io.BytesIO())
+    sheet = book.add_worksheet()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        put_print_marks(sheet, "0.1.0", Brand(words, words))
+    left = sheet.footer.removeprefix("&L&8").partition("\nsheetgen")[0]
+    assert _shown(left) == words == _shown(sheet.header.removeprefix("&R&8"))
+    assert not left[0].isdigit() and len(sheet.footer) <= 255 and "&G" not in sheet.footer
+    book.close()
+
+
+def test_the_longest_foot_is_within_what_excel_holds() -> None:
+    book = xlsxwriter.Workbook(io.BytesIO())
+    sheet = book.add_worksheet()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        put_print_marks(sheet, "0.1.0.dev123+g0123456789ab", Brand("&G" * 12, "&G" * 24))
+        assert 150 < len(sheet.footer) <= 255
+        put_print_marks(sheet, "0.1.0.dev123+g0123456789ab", Brand("W" * 60, "W" * 120))
+    assert 150 < len(sheet.footer) <= 255
+    book.close()
+
+
+def test_the_same_bytes_each_time() -> None:
+    workbook.cache_clear()
+    one = workbook("example")
+    workbook.cache_clear()
+    assert one == workbook("example")

@@ -1,0 +1,43 @@
+"""What a schema does not say and Excel repairs for: the rules hold for our workbooks, and each can fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import faults_cells
+import faults_features
+import faults_package
+import pytest
+import rules_cells
+import rules_features
+import rules_package
+import rules_workbook
+from damage import Fault
+from package import Package
+
+FAULTS = (*faults_package.FAULTS, *faults_cells.FAULTS, *faults_features.FAULTS)
+RULES = (*rules_package.RULES, *rules_workbook.RULES, *rules_cells.RULES, *rules_features.RULES)
+
+
+def test_excel_has_nothing_to_repair(book: Path) -> None:
+    package = Package.read(book)
+    found = {rule.__name__: list(rule(package)) for rule in RULES}
+    wrong = {name: (len(faults), faults[:3]) for name, faults in found.items() if faults}
+    assert not wrong, wrong
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+def test_every_rule_finds_what_it_is_for(fault: Fault, least_parts: dict[str, bytes]) -> None:
+    parts = dict(least_parts)
+    before = list(fault.rule(Package(parts)))
+    fault.damage(parts)
+    after = list(fault.rule(Package(parts)))
+    assert len(after) > len(before), f"nothing found: {before[:1]}"
+
+
+def test_every_rule_has_a_fault() -> None:
+    assert {fault.rule for fault in FAULTS} == set(RULES)
+
+
+def test_a_part_that_stands_twice_is_found(least_parts: dict[str, bytes]) -> None:
+    assert list(rules_package.names_are_unique(Package(least_parts, twice=("xl/workbook.xml",))))

@@ -1,0 +1,212 @@
+"""`pull` of an edited workbook: what was typed is read, the answers are the workbook's, and it agrees with them."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import books
+import pytest
+from cells_of import TINY, Places, without_picks
+from option_edits import option_edits
+from random_edits import random_edits
+from recalculation import edit, recalculate_with_formualizer
+
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.reader import read_text
+from sheetgen.errors import ScenarioError, SheetgenError
+from sheetgen.pull import Pulled, pull
+from sheetgen.pull.audit import agree
+from sheetgen.pull.carry import option_of
+from sheetgen.pull.changes import NOT_COMPARED
+from sheetgen.pull.scenario_text import scenario_text
+from sheetgen.pull.words import data, lines
+from sheetgen.recommend import solve
+from sheetgen.scenario.question import ask
+from sheetgen.scenario.typed import Written
+from sheetgen.scenario.typed_cells import TABLES, input_kind
+from sheetgen.writers.json import document
+
+N_RANDOM = 8
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return books.build(tmp_path_factory.mktemp("pull"), "tiny", TINY)[0]
+
+
+@pytest.fixture(scope="module")
+def places(book: Path) -> Places:
+    return Places(book)
+
+
+def edited(book: Path, folder: Path, cells: dict[Any, Any]) -> Path:
+    """The workbook with these cells typed into, recalculated."""
+    return recalculate_with_formualizer(edit(book, folder / "typed.xlsx", cells), folder / "edited.xlsx")
+
+
+def again(pulled: Pulled, catalog: Catalog | None = None) -> dict[str, Any]:
+    """The answer of the scenario file that a pull writes, as JSON."""
+    text = scenario_text(pulled.options, pulled.typed, "edited.xlsx", "1")
+    read = read_text(text, "again.yaml").data
+    typed = read.pop("typed", None)
+    options = {name: ",".join(map(str, v)) if isinstance(v, list) else str(v) for name, v in read.items()}
+    if typed:
+        options["typed"] = Written(typed, str)
+    return document(solve(ask(catalog or books.catalog(), options)))
+
+
+def test_a_workbook_as_built_has_no_changes_and_agrees(book: Path) -> None:
+    pulled = pull(book, books.catalog())
+    assert not pulled.changed and not pulled.fixed and not pulled.notes and not pulled.typed
+    assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.audit.overwritten
+    assert pulled.audit.n_formulas > 10_000
+    assert next(lines(pulled)) == "nothing was changed since the workbook was built"
+
+
+def test_random_edits_come_back_and_give_what_the_workbook_says(book: Path, places: Places, tmp_path: Path) -> None:
+    n_changes = n_results = 0
+    for seed in range(N_RANDOM):
+        rng = random.Random(1000 + seed)
+        cells = {**random_edits(rng, places).cells, **option_edits(rng)}
+        pulled = pull(edited(book, tmp_path, cells), books.catalog())
+        what = f"seed {seed}: {cells}"
+        assert not pulled.other_results, f"{what}\n{pulled.other_results[:5]}"
+        assert pulled.audit is not None and not pulled.audit.overwritten, f"{what}\n{pulled.audit}"
+        assert pulled.audit.verdict == "agrees", f"{what}\n{[str(p) for p in pulled.audit.wrong[:10]]}"
+        assert again(pulled) == document(pulled.solved), what
+        told = {str(one.place) for one in pulled.changed}
+        assert len(told) == len(pulled.changed)
+        n_changes += len(pulled.changed)
+        n_results += len(pulled.found.results)
+        assert data(pulled)["recalculation"] == "agrees" and len(list(lines(pulled))) > 2
+    assert n_changes > 20 * N_RANDOM
+    print(f"{N_RANDOM} edited workbooks pulled: {n_changes} changes read, {n_results} results equal")
+
+
+def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, places: Places, tmp_path: Path) -> None:
+    price = places.rows("instances")["aws/p5.48xlarge"]["price_usd_per_hour"]
+    file = edit(book, tmp_path / "edited.xlsx", {"in_context_chat": 8192, price: 10.0})
+    pulled = pull(file, books.catalog())
+    assert pulled.audit is not None and pulled.audit.verdict == "not recalculated"
+    assert pulled.other_results
+    fresh = pull(recalculate_with_formualizer(file, tmp_path / "fresh.xlsx"), books.catalog())
+    assert document(fresh.solved) == document(pulled.solved)
+    assert all(agree(now, fresh.found.results[name]) for name, now in pulled.after.results.items())
+    said = "\n".join(lines(pulled))
+    assert "Chat (Inputs!B5): 4,096 -> 8,192 tokens (+100 %)" in said
+    assert f"aws/p5.48xlarge, $ per hour ({price[0]}!{price[1]}): 55.04 -> 10 (-82 %)" in said
+    assert "was not recalculated" in said
+
+
+def test_a_workbook_of_typed_values_is_edited_and_pulled_again(book: Path, places: Places, tmp_path: Path) -> None:
+    """Build with typed values, edit that workbook, pull: old and new stand together in the scenario."""
+    row, spare = places.rows("instances")["aws/p5.48xlarge"], places.spare("instances")[0]
+    own = {"provider": "acme", "type": "box.1", "instance_gpu": "nvidia-l40s-48gb", "gpu_count": 2}
+    cells = {row["price_usd_per_hour"]: 10.0, row["type"]: "renamed", "in_cuda_graph_bytes_per_gpu": 5e9}
+    cells |= {spare[column]: value for column, value in own.items()} | {spare["price_usd_per_hour"]: 1.5}
+    first = pull(edited(book, tmp_path, cells), books.catalog())
+    second = tmp_path / "second.xlsx"
+    second.write_bytes(books.book_bytes(first.solved))
+    assert not pull(second, books.catalog()).changed, "a workbook of typed values says of itself that it was changed"
+
+    places = Places(second)
+    assert "aws/renamed" in places.rows("instances") and "acme/box.1" in places.rows("instances")
+    cells = {
+        places.rows("instances")["acme/box.1"]["price_usd_per_hour"]: 2.5,
+        places.rows("instances")["aws/renamed"]["gpu_count"]: 4,
+        "in_hours_per_month": 100,
+    }
+    pulled = pull(edited(second, tmp_path, cells), books.catalog())
+    assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.audit.overwritten
+    assert not pulled.other_results and len(pulled.changed) == 3
+    assert pulled.typed["instances"] == {
+        "aws/p5.48xlarge": {"price_usd_per_hour": 10, "type": "renamed", "gpu_count": 4}
+    }
+    assert pulled.typed["own_instances"] == [{**own, "price_usd_per_hour": 2.5}]
+    assert without_picks(pulled.typed)["inputs"] == {"cuda_graph_bytes_per_gpu": 5_000_000_000}
+    assert pulled.options["hours_per_month"] == "100"
+    assert again(pulled) == document(pulled.solved)
+
+
+def test_every_yellow_cell_is_an_option_or_can_be_typed(book: Path) -> None:
+    """A new input of the workbook must be carried back: by an option, or as a typed value."""
+    built = pull(book, books.catalog()).before
+    inputs = [name for name in built.inputs if name not in built.fixed and name not in NOT_COMPARED]
+    assert len(inputs) > 80
+    lost = [name for name in inputs if option_of(name) is None and input_kind(name) is None]
+    assert not lost
+    for table, rows in built.tables.items():
+        assert not set(rows[0].cells) - set(TABLES[table]), table
+
+
+@pytest.mark.parametrize(
+    ("cells", "problem"),
+    [
+        ({"in_hours_per_month": 1000}, "Inputs!B22: hours_per_month is '1000'. It must be a number from 1 to 744."),
+        ({"in_tier_1": 64}, "Inputs!B9: tiers are '64,64'. Each may stand only once."),
+        ({"in_fx_rate": 0.9}, "fx_rate is 0.9, but currency is USD"),
+        ({"in_weight_dtype": "fp9"}, "weight_dtype is 'fp9'. Allowed: auto, bf16"),
+        ({"in_block_size": None}, "KV block size (in_block_size) is blank. Type a value."),
+        ({"in_graphs_in_budget": 2}, "graphs_in_budget is '2'. It must be a whole number from 0 to 1."),
+        ({"in_output_chat": -5}, "output_chat is '-5'. It must be a whole number from 0 to 100,000,000."),
+    ],
+    ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
+)
+def test_a_value_out_of_range_is_told_with_its_cell(
+    cells: dict[str, Any], problem: str, book: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        pull(edit(book, tmp_path / "bad.xlsx", cells), books.catalog())
+    (line,) = raised.value.problems
+    assert line.startswith(str(tmp_path / "bad.xlsx")) and problem in line
+
+
+def test_a_cell_of_a_table_out_of_range_is_told_with_its_place(book: Path, places: Places, tmp_path: Path) -> None:
+    heads = places.rows("models")["gemma-3-27b"]["n_heads"]
+    spare = places.spare("instances")[1]
+    cells = {heads: 0, spare["provider"]: "acme", spare["price_usd_per_hour"]: 3}
+    with pytest.raises(ScenarioError) as raised:
+        pull(edit(book, tmp_path / "bad.xlsx", cells), books.catalog())
+    first, second = raised.value.problems
+    assert f"{heads[0]}!{heads[1]}: n_heads of gemma-3-27b is '0'. It must be a whole number from 1" in first
+    assert f"{spare['type'][0]}!{spare['type'][1]}: own_instances has a row without type." in second
+
+
+def test_an_unknown_gpu_and_more_gpus_than_built_are_remarked(book: Path, places: Places, tmp_path: Path) -> None:
+    rows = places.rows("instances")
+    cells = {rows["aws/p5.48xlarge"]["instance_gpu"]: "nvidia-h1000", rows["aws/g6.xlarge"]["gpu_count"]: 4}
+    pulled = pull(edited(book, tmp_path, cells), books.catalog())
+    count, gpu = pulled.notes
+    assert "nvidia-h1000 is no GPU of this sheet: aws/p5.48xlarge cannot be rented. Did you mean" in gpu
+    assert "aws/g6.xlarge has 4 GPUs; it was built with 1" in count
+
+
+def test_a_fixed_figure_that_was_changed_is_told_and_not_followed(book: Path, tmp_path: Path) -> None:
+    pulled = pull(edited(book, tmp_path, {"in_hours_in_a_month": 700}), books.catalog())
+    (one,) = pulled.fixed
+    assert one.name == "hours_in_a_month" and not pulled.changed
+    assert "a fixed figure was overwritten, and is not followed: Hours in a month" in "\n".join(lines(pulled))
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"models": "8b,../../etc/passwd.json"}, "was built from the file ../../etc/passwd.json."),
+        ({"models": "no-such-model"}, "model 'no-such-model'"),
+        ({"models": ["8b"]}, "no model was named"),
+        ({"models": "8b", "typed": {"models": 5, "inputs": {"x": 1}}}, "models must hold rows by name."),
+    ],
+)
+def test_options_that_were_tampered_with_are_told(
+    options: dict[str, Any], problem: str, book: Path, places: Places, tmp_path: Path
+) -> None:
+    """What a workbook says of its own making is nobody's word: it opens no file, and breaks nothing."""
+    (at,) = places.columns["meta_options"]
+    file = edit(book, tmp_path / "bad.xlsx", {at: json.dumps({**TINY, **options})})
+    with pytest.raises(SheetgenError) as raised:
+        pull(file, books.catalog())
+    assert any(problem in line for line in raised.value.problems), raised.value.problems
+    assert all(line.startswith(str(file)) for line in raised.value.problems)

@@ -1,0 +1,119 @@
+"""A workbook's cells by the names of inputs and table columns, and random values to type into them."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import books
+from recalculation import cells
+
+from sheetgen.scenario.typed_cells import ENGINE, SETTINGS, TABLES, Kind
+from sheetgen.units import DTYPES
+
+MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+AREA = re.compile(r"(?:'([^']+)'|([^'!]+))!\$([A-Z]+)\$(\d+)(?::\$([A-Z]+)\$(\d+))?")
+KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance", "precisions": "dtype"}
+TINY = {**books.SMALL, "models": "8b,gemma-3-27b,gpt-oss-20b", "tiers": "1,64", "headline": "chat:64"}
+Place = tuple[str, str]
+DAY_ZERO = datetime.date(1899, 12, 30)
+
+
+class Places:
+    """Where each table's cell stands: `table[name][row key][column]`, the rows without a key under `spare`."""
+
+    def __init__(self, path: Path) -> None:
+        self.values = {(c.sheet, c.cell): c.value for c in cells(path)}
+        self.columns: dict[str, list[Place]] = {}
+        with zipfile.ZipFile(path) as package:
+            for name in ElementTree.fromstring(package.read("xl/workbook.xml")).iter(f"{MAIN}definedName"):
+                if area := AREA.fullmatch(name.text or ""):
+                    sheet, first, last = area[1] or area[2], int(area[4]), int(area[6] or area[4])
+                    if area[5] in (None, area[3]):
+                        self.columns[name.get("name", "")] = [(sheet, f"{area[3]}{r}") for r in range(first, last + 1)]
+
+    def rows(self, table: str) -> dict[str, dict[str, Place]]:
+        """The places of a table's rows that hold something, by key and column."""
+        keys = [self.values.get(place) for place in self.columns[f"cat_{table}_{KEYS[table]}"]]
+        return {str(key): self._row(table, i) for i, key in enumerate(keys) if key not in (None, "-")}
+
+    def spare(self, table: str) -> list[dict[str, Place]]:
+        """The places of its empty rows."""
+        keys = [self.values.get(place) for place in self.columns[f"cat_{table}_{KEYS[table]}"]]
+        return [self._row(table, i) for i, key in enumerate(keys) if key in (None, "-")]
+
+    def _row(self, table: str, i: int) -> dict[str, Place]:
+        stem = f"cat_{table}_"
+        return {name[len(stem) :]: places[i] for name, places in self.columns.items() if name.startswith(stem)}
+
+
+@dataclass
+class Edits:
+    """The same edits as cells to type into, and as `typed` of a scenario."""
+
+    cells: dict[Any, Any] = field(default_factory=dict)
+    typed: dict[str, Any] = field(default_factory=dict)
+
+    def input(self, name: str, value: Any) -> None:
+        self.cells[f"in_{name}"] = value
+        self.typed.setdefault("inputs", {})[name] = value
+
+    def table(self, table: str, key: str, places: Mapping[str, Place], column: str, value: Any) -> None:
+        self.cells[places[column]] = _as_cell(value)
+        self.typed.setdefault(table, {}).setdefault(key, {})[column] = value
+
+    def own(self, places: Mapping[str, Place], row: Mapping[str, Any]) -> None:
+        self.cells |= {places[column]: _as_cell(value) for column, value in row.items()}
+        self.typed.setdefault("own_instances", []).append(dict(row))
+
+
+def _as_cell(value: Any) -> Any:
+    return (datetime.date.fromisoformat(value) - DAY_ZERO).days if _is_day(value) else value
+
+
+def _is_day(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value) is not None
+
+
+# Random values: near what stands there, so that answers change and are not all alike.
+PRECISIONS = [d for d in DTYPES if d not in ("fp32",)]
+
+
+def value_for(rng: random.Random, kind: Kind, old: Any) -> Any:
+    """A value that the cell takes."""
+    if kind.what == "dtype":
+        return rng.choice(PRECISIONS)
+    if kind.what == "date":
+        return f"20{rng.randint(20, 30)}-0{rng.randint(1, 9)}-1{rng.randint(0, 9)}"
+    if kind.high == 1 and kind.what == "whole":
+        return rng.choice((0, 1))
+    base = old if isinstance(old, (int, float)) and old else rng.choice((1, 100, 1e9))
+    found = base * rng.choice((0.5, 0.9, 1.3, 2, 3))
+    found = min(max(found, kind.low), kind.high)
+    if kind.what == "whole":
+        return int(found)
+    return rng.choice((0, found, None)) if kind.blank else found
+
+
+def typed_columns(places: Places, table: str) -> Iterator[str]:
+    """The table's columns that a reader may change."""
+    here = next(iter(places.rows(table).values()))
+    return (column for column in TABLES[table] if column in here)
+
+
+ANY_INPUT = {**ENGINE, **SETTINGS}
+
+
+def without_picks(typed: Mapping[str, Any]) -> dict[str, Any]:
+    """`typed` without what sheets are pointed at: the What-if page begins with the answer of its own build."""
+    picks = ("whatif_", "case_", "speed_")
+    inputs = {n: v for n, v in typed.get("inputs", {}).items() if not n.startswith(picks)}
+    rest = {part: rows for part, rows in typed.items() if part != "inputs"}
+    return rest | ({"inputs": inputs} if inputs else {})

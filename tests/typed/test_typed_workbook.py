@@ -1,0 +1,43 @@
+"""`solve` with typed values says what the workbook says with those cells typed into it and recalculated."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import books
+import money_cells
+import pytest
+from books import Sheets
+from cells_of import TINY, Places
+from random_edits import random_edits
+from recalculation import ErrorValue, edit, recalculate_with_formualizer, values
+
+from sheetgen.recommend import solve
+from sheetgen.scenario.question import Question, ask
+
+N_RANDOM = 40
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
+    return books.build(tmp_path_factory.mktemp("typed"), "tiny", TINY)
+
+
+def test_random_edits_give_what_solve_gives_of_the_typed_values(book: tuple[Path, Question], tmp_path: Path) -> None:
+    path, _ = book
+    sheets, places, n_cells, words = Sheets(path), Places(path), 0, set()
+    for seed in range(N_RANDOM):
+        edits = random_edits(random.Random(seed), places)
+        file = edit(path, tmp_path / "edited.xlsx", edits.cells)
+        found = values(recalculate_with_formualizer(file, tmp_path / "formualizer.xlsx"))
+        solved = solve(ask(books.catalog(), {**TINY, "typed": edits.typed}))
+        errors = [key for key, value in found.items() if isinstance(value, ErrorValue)]
+        assert not errors, f"seed {seed}: errors in {errors[:5]} after {edits.typed}"
+        for compare in (books.differences, money_cells.differences):
+            n, wrong = compare(found, sheets, solved)
+            assert not wrong, f"seed {seed}: {len(wrong)} of {n} differ after {edits.typed}\n" + "\n".join(wrong[:10])
+            n_cells += n
+        words |= {load["Fit"] for load in books.expected(solved)}
+    assert words == {"fits", "tight", "none fits", "over limit"}, "the edits do not reach every verdict"
+    print(f"{N_RANDOM} random edits: {n_cells} cells against solve")

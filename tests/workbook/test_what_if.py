@@ -1,0 +1,167 @@
+"""What-if: any model, engine and hardware of the catalogs, chosen in the workbook, gives what Python gives for them."""
+
+from __future__ import annotations
+
+import functools
+import random
+from pathlib import Path
+from typing import Any
+
+import books
+import pytest
+from recalculation import ErrorValue, edit, recalculate_with_formualizer, values
+
+import sheetgen
+from sheetgen.catalog.engines import load_engine
+from sheetgen.recommend import solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.what_if import asked_of, what_if
+
+OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
+BASE = 4  # the base case's load among the nine
+ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp")
+DTYPES = ("auto", "auto", "bf16", "fp8", "int8", "int4", "nvfp4")
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return books.build(tmp_path_factory.mktemp("what-if"), "one", OPTIONS)[0]
+
+
+@functools.cache
+def served() -> list[Any]:
+    return [m for m in books.catalog().models() if m.kind != "draft"]
+
+
+def picks(rng: random.Random) -> dict[str, Any]:
+    """Choices on the page, from usual to odd."""
+    sized = [g.id for g in books.catalog().gpus() if g.memory.engine_bytes]
+    hardware = rng.choice(sized) if rng.random() < 0.6 else rng.choice(books.INSTANCES.split(","))
+    context = rng.choice((1, 500, 4096, 16_384, 32_768, 100_000, 131_072, 1_000_000))
+    return {
+        "model": rng.choice(served()).name,
+        "hardware": hardware,
+        "tensor_parallel_size": rng.choice(("auto", "auto", 1, 2, 4, 8)),
+        "weight_dtype": rng.choice(DTYPES),
+        "kv_cache_dtype": rng.choice(("auto", "auto", "fp8", "int8")),
+        "engine": rng.choice(ENGINES),
+        "users": rng.choice((1, 3, 32, 200, 5000)),
+        "context_tokens": context,
+        "answer_tokens": rng.choice((0, 1, 1024)),
+    }
+
+
+@functools.cache
+def base() -> Any:
+    return what_if(solve(ask(books.catalog(), OPTIONS)), books.catalog())
+
+
+def expected(picked: dict[str, Any]) -> dict[str, Any]:
+    """What solve says of the same question."""
+    one = base()
+    solved = solve(ask(books.catalog(), OPTIONS))
+    asked = asked_of(solved, {**one.picked, **picked}, one.factors, one.models, one.gpus, one.engines)
+    assert (asked.models[0].model.name, asked.engine.engine) == (picked["model"], picked["engine"])
+    after = solve(asked)
+    choice = after.choices[BASE]
+    return {
+        "rec_whatif_n_instances": float(choice.n_instances) if choice.slot is not None else "-",
+        "rec_whatif_monthly_usd": choice.monthly_usd if choice.slot is not None else "-",
+        "rec_whatif_instance": choice.verdict if choice.slot is None else after.candidate(choice.slot).instance,
+        "sequences": [float(after.sequences["sequences"][BASE, k]) for k in range(4)],
+    }
+
+
+def test_sixty_random_choices_give_what_solve_gives(book: Path, tmp_path: Path) -> None:
+    found_any, n = 0, 0
+    sheet = {cell: key for key, cell in _rows(book).items()}
+    for seed in range(60):
+        picked = picks(random.Random(seed))
+        found = values(
+            recalculate_with_formualizer(
+                edit(book, tmp_path / "e.xlsx", {f"in_whatif_{k}": v for k, v in picked.items()}), tmp_path / "r.xlsx"
+            )
+        )
+        errors = [key for key, value in found.items() if isinstance(value, ErrorValue)]
+        assert not errors, f"{picked}: errors in {errors[:5]}"
+        want = expected(picked)
+        for name in ("rec_whatif_instance", "rec_whatif_n_instances", "rec_whatif_monthly_usd"):
+            same = found[name] == want[name] or (
+                isinstance(want[name], float) and found[name] == pytest.approx(want[name], rel=1e-9)
+            )
+            assert same, f"{picked}: {name} is {found[name]!r}, solve says {want[name]!r}"
+            n += 1
+        row = sheet["Users that one replica holds"]
+        held = [found["What-if", f"{c}{row}"] for c in "FGHI"]
+        assert held == want["sequences"], f"{picked}: {held} sequences, solve says {want['sequences']}"
+        n += 4
+        found_any += want["rec_whatif_n_instances"] != "-"
+    assert found_any > 10, "the choices hardly ever fit"
+    print(f"60 random choices on What-if, {n} figures")
+
+
+def _rows(book: Path) -> dict[int, str]:
+    """By row, the labels of the answer's side of the page."""
+    found = values(book)
+    return {
+        int(key[1][1:]): value
+        for key, value in found.items()
+        if isinstance(key, tuple) and key[0] == "What-if" and key[1][0] == "E" and isinstance(value, str)
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "size", "users", "engine"),
+    [("70b", "h100", 4, 8, "vllm"), ("gpt-oss-120b", "h200", 2, 16, "vllm"), ("gemma-3-27b", "a100", 2, 4, "sglang")],
+)
+def test_the_longest_context_is_that_of_size(
+    book: Path, tmp_path: Path, model: str, gpu: str, size: int, users: int, engine: str
+) -> None:
+    catalog = books.catalog()
+    known = load_engine(catalog, engine, None)
+    row = sheetgen.size(
+        model=model, gpu=gpu, tensor_parallel_size=size, concurrent_requests=users, context_tokens=4096,
+        output_tokens=1024, engine=engine, gpu_memory_utilization=known.gpu_memory_utilization,
+    )  # fmt: skip
+    typed = {
+        "model": catalog.model(model).name, "hardware": catalog.gpu(gpu).id, "tensor_parallel_size": size,
+        "users": users, "context_tokens": 4096, "engine": engine,
+    }  # fmt: skip
+    file = edit(book, tmp_path / "e.xlsx", {f"in_whatif_{k}": v for k, v in typed.items()})
+    found = values(recalculate_with_formualizer(file, tmp_path / "r.xlsx"))
+    at = {label: n for n, label in _rows(book).items()}["Longest context for them on one replica"]
+    assert found["What-if", f"F{at}"] == row["max_context_tokens_that_fit"]
+
+
+def test_half_the_context_moves_the_gpus(book: Path, tmp_path: Path) -> None:
+    """What the page is for: halving and doubling the context is seen at once."""
+    gpus = []
+    for context in (8_192, 16_384, 32_768, 65_536):
+        file = edit(book, tmp_path / "e.xlsx", {"in_whatif_context_tokens": context, "in_whatif_users": 200})
+        gpus.append(values(recalculate_with_formualizer(file, tmp_path / "r.xlsx"))["rec_whatif_hardware_gpus"])
+    assert gpus == sorted(gpus) and len(set(gpus)) == 4
+
+
+def test_a_model_typed_in_a_spare_row_is_offered_and_sized(book: Path, tmp_path: Path) -> None:
+    """All facts of Qwen2.5 32B under a name of one's own: the what-if answers as for the catalog's entry."""
+    sheets = books.Sheets(book)
+    model = books.catalog().model("qwen2.5-32b")
+    facts = {**model.shape(), "own_weight_dtype": "bf16", "own_kv_dtype": "bf16"}
+    labels = _labels(book)
+    spare = 6  # the row after the one model
+    typed: dict[Any, Any] = {("Models", f"{sheets.columns['Models', labels[k]]}{spare}"): v for k, v in facts.items()
+                             if k in labels and v}  # fmt: skip
+    typed |= {("Models", f"A{spare}"): "Our own 32B", "in_whatif_model": "Our own 32B"}
+    own = values(recalculate_with_formualizer(edit(book, tmp_path / "a.xlsx", typed), tmp_path / "ra.xlsx"))
+    known = edit(book, tmp_path / "b.xlsx", {"in_whatif_model": model.name})
+    listed = values(recalculate_with_formualizer(known, tmp_path / "rb.xlsx"))
+    names = [k for k in listed if isinstance(k, str) and k.startswith(("rec_whatif", "rec_case"))]
+    assert len(names) >= 8 and listed["rec_whatif_n_instances"] != "-"
+    assert {k: own[k] for k in names} == {k: listed[k] for k in names}
+
+
+def _labels(book: Path) -> dict[str, str]:
+    """By the column's name the head's label on Models."""
+    from sheetgen.sheet.book.catalogs import LABELS
+
+    return {**LABELS, "own_weight_dtype": "Own weights", "own_kv_dtype": "Own KV"}

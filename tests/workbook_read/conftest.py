@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "workbook"))
+pytest.register_assert_rewrite("books")
+
+import books  # noqa: E402
+from click.testing import CliRunner, Result  # noqa: E402
+from packages import TINY  # noqa: E402
+
+from sheetgen.cli import Commands  # noqa: E402
+from sheetgen.cli.diff import diff  # noqa: E402
+
+COMMANDS = Commands("sheetgen", commands={"diff": diff})
+
+
+@pytest.fixture(scope="session")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small workbook of two models, two workloads, two tiers and twelve instances."""
+    return books.build(tmp_path_factory.mktemp("book"), "tiny", TINY)[0]
+
+
+class Ran:
+    """What a command did: exit code, stdout, stderr. A bug's traceback is raised."""
+
+    def __init__(self, result: Result) -> None:
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        self.code, self.out, self.err = result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def sheetgen():  # type: ignore[no-untyped-def]
+    return lambda *arguments: Ran(CliRunner().invoke(COMMANDS, [str(a) for a in arguments]))

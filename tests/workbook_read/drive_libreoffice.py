@@ -1,0 +1,71 @@
+"""Runs in a Python that has `uno`, and needs nothing else: soffice, profile, steps, file to open, file to save."""
+
+import contextlib
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def main(soffice, profile, steps, source, target):  # type: ignore[no-untyped-def]
+    import uno
+    from com.sun.star.beans import PropertyValue  # type: ignore[import-not-found]
+
+    pipe = "sheetgen" + "".join(c for c in Path(profile).as_posix() if c.isalnum())[-60:]
+    office = subprocess.Popen(
+        [soffice, f"-env:UserInstallation={Path(profile).absolute().as_uri()}", "--headless", "--norestore",
+         f"--accept=pipe,name={pipe};urp;StarOffice.ComponentContext"]
+    )  # fmt: skip
+    try:
+        local = uno.getComponentContext()
+        resolver = local.ServiceManager.createInstanceWithContext("com.sun.star.bridge.UnoUrlResolver", local)
+        for _ in range(300):
+            try:
+                context = resolver.resolve(f"uno:pipe,name={pipe};urp;StarOffice.ComponentContext")
+                break
+            except Exception:
+                time.sleep(0.2)
+        desktop = context.ServiceManager.createInstanceWithContext("com.sun.star.frame.Desktop", context)
+        hidden, form = PropertyValue(), PropertyValue()
+        hidden.Name, hidden.Value = "Hidden", True
+        form.Name, form.Value = "FilterName", "Calc MS Excel 2007 XML"
+        book = desktop.loadComponentFromURL(Path(source).absolute().as_uri(), "_blank", 0, (hidden,))
+        for line in Path(steps).read_text().splitlines():
+            edit(book, *line.split("\t"))
+        book.calculateAll()
+        book.storeToURL(Path(target).absolute().as_uri(), (form,))
+        book.close(True)
+        with contextlib.suppress(Exception):  # the bridge falls with the office
+            desktop.terminate()
+        office.wait(timeout=30)
+    finally:
+        office.kill()
+
+
+def edit(book, what, name, *rest):  # type: ignore[no-untyped-def]
+    sheet = book.Sheets.getByName(name)
+    sheet.unprotect("")
+    if what == "insert":
+        sheet.Rows.insertByIndex(int(rest[0]) - 1, int(rest[1]))
+    elif what == "columns":
+        sheet.Columns.insertByIndex(int(rest[0]) - 1, int(rest[1]))
+    elif what == "delete":
+        sheet.Rows.removeByIndex(int(rest[0]) - 1, int(rest[1]))
+    elif what == "rename":
+        sheet.Name = rest[0]
+    elif what == "remove":
+        book.Sheets.removeByName(name)
+    elif what == "copy":
+        book.Sheets.copyByName(name, rest[0], 0)
+    elif what == "number":
+        sheet.getCellRangeByName(rest[0]).Value = float(rest[1])
+    elif what == "text":
+        sheet.getCellRangeByName(rest[0]).String = rest[1]
+    elif what == "formula":
+        sheet.getCellRangeByName(rest[0]).Formula = rest[1]
+    else:
+        raise ValueError(what)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,65 @@
+"""Edits as a person makes them in LibreOffice: rows inserted, cells typed into, all saved by LibreOffice itself.
+
+It is driven over UNO by a Python that has it (Debian: python3-uno, whose Python is the system's; another one by
+SHEETGEN_UNO_PYTHON). Without one the tests that need it are skipped, or fail where CI requires LibreOffice.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recalculation import needs_libreoffice, soffice
+
+Step = tuple[str, ...]
+
+
+@functools.cache
+def uno_python() -> str:
+    """A Python that can drive LibreOffice, or ""."""
+    for program in (os.environ.get("SHEETGEN_UNO_PYTHON", ""), "/usr/bin/python3", sys.executable):
+        if program and Path(program).exists():
+            done = subprocess.run([program, "-c", "import uno"], capture_output=True)
+            if done.returncode == 0:
+                return program
+    return ""
+
+
+def needs_uno(test: Any) -> Any:
+    """Mark a test that edits with LibreOffice."""
+    required = os.environ.get("SHEETGEN_REQUIRE_LIBREOFFICE") == "1"
+    absent = pytest.mark.skipif(not uno_python() and not required, reason="no Python with LibreOffice's uno module")
+    return needs_libreoffice(absent(test))
+
+
+def edit_in_libreoffice(path: Path, out: Path, steps: Sequence[Step], timeout: float = 120) -> Path:
+    """`path` opened, edited step by step, recalculated and saved as xlsx by LibreOffice. A hang is tried once more.
+
+    Steps: insert SHEET ROW COUNT, columns SHEET COLUMN COUNT, delete SHEET ROW COUNT, rename SHEET NAME, remove SHEET,
+    copy SHEET NAME, number SHEET CELL VALUE, text SHEET CELL VALUE, formula SHEET CELL FORMULA. Rows count from 1.
+    """
+    script = out.with_suffix(".steps")
+    script.write_text("".join("\t".join(step) + "\n" for step in steps))
+    command = [uno_python(), str(Path(__file__).parent / "drive_libreoffice.py"), soffice()]
+    said = ""
+    for attempt in (0, 1):
+        profile = out.parent / f"profile-{out.stem}-{attempt}"
+        process = subprocess.Popen(
+            [*command, str(profile), str(script), str(path), str(out)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        try:
+            said, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # soffice is its child
+            said, _ = process.communicate()
+        if process.returncode == 0 and out.exists():
+            return out
+    raise AssertionError(f"LibreOffice did not save {out.name}: {said.strip() or 'it said nothing'}")

@@ -1,0 +1,140 @@
+"""What LibreOffice saved is read back right, and `diff` names what was done there and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from office_edits import Step, edit_in_libreoffice, needs_uno
+from packages import area_of, cell_of
+from recalculation import convert_all, edit, needs_libreoffice
+
+from sheetgen.workbook import Snapshot, WorkbookError
+from sheetgen.workbook.read import read_workbook
+
+HERE = "aws/p5.48xlarge"
+OWN = {"type": "box.1", "provider": "acme", "instance_gpu": "nvidia-h100-sxm5-80gb", "gpu_count": 8,
+       "price_usd_per_hour": 33.5, "price_date": 46300}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def snapshot(book: Path) -> Snapshot:
+    return read_workbook(book)
+
+
+def places(book: Path, snapshot: Snapshot) -> dict[tuple[str, str], Any]:
+    """The cells of three edits: a tier, a price, a spare row filled."""
+    instances = list(snapshot.tables["instances"])
+    price = area_of(book, "cat_instances_price_usd_per_hour")[instances.index(HERE)]
+    spare = {area_of(book, f"cat_instances_{c}")[len(instances)]: v for c, v in OWN.items()}
+    return {cell_of(book, "in_tier_2"): 64, cell_of(book, "in_headline_tier"): 64, price: 49.0, **spare}
+
+
+def typing(cells: dict[tuple[str, str], Any]) -> list[Step]:
+    return [
+        ("text" if isinstance(value, str) else "number", sheet, cell, str(value))
+        for (sheet, cell), value in cells.items()
+    ]
+
+
+def assert_is_edited(got: Snapshot, was: Snapshot, sheetgen: Any, book: Path, path: Path) -> None:
+    """All is as it was but for the three edits, and they are what `diff` says."""
+    assert got.inputs == {**was.inputs, "tier_2": 64, "headline_tier": 64}
+    for name in ("models", "gpus", "precisions"):
+        assert dict(got.tables[name]) == dict(was.tables[name])
+        assert dict(got.tables[name].heads) == dict(was.tables[name].heads)
+    rows = {k: dict(r) for k, r in was.tables["instances"].items()}
+    rows[HERE]["price_usd_per_hour"] = 49.0
+    own = got.tables["instances"]["acme/box.1"]
+    assert {k: own[k] for k in OWN if k != "price_date"} == {k: v for k, v in OWN.items() if k != "price_date"}
+    assert own["price_date"].isoformat() == "2026-10-05"
+    assert {k: dict(r) for k, r in got.tables["instances"].items() if k != "acme/box.1"} == rows
+    assert got.is_calculated and got.notes == () and got.options == was.options
+
+    ran = sheetgen("diff", book, path, "--json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    said = [c["words"] for s in ("load", "inputs", "prices", "models", "gpus", "precisions") for c in found[s]]
+    assert said == [
+        "in flight, tier 2: 32 -> 64 (+100 %)",
+        "aws/p5.48xlarge: $55.04 -> $49.00 an hour (-11 %)",
+        "acme/box.1: added (8x nvidia-h100-sxm5-80gb), $33.50 an hour",
+    ]
+    assert found["results"] and [b["how"] for b in found["bridge"]] == ["solved again"] * 2, found["bridge"]
+
+
+@needs_libreoffice
+def test_a_workbook_that_libreoffice_saved_again(book: Path, snapshot: Snapshot, sheetgen: Any, tmp_path: Path) -> None:
+    plain, typed = edit(book, tmp_path / "plain.xlsx", {}), places(book, snapshot)
+    edited = edit(book, tmp_path / "typed.xlsx", typed)
+    saved_plain, saved = convert_all([plain, edited], tmp_path)
+    got = read_workbook(saved_plain)
+    assert got.inputs == snapshot.inputs and got.results == pytest.approx(snapshot.results)
+    assert {n: dict(t) for n, t in got.tables.items()} == {n: dict(t) for n, t in snapshot.tables.items()}
+    assert json.loads(sheetgen("diff", book, saved_plain, "--json").out)["equal"]
+    assert_is_edited(read_workbook(saved), snapshot, sheetgen, book, saved)
+
+
+@needs_uno
+def test_rows_inserted_above_a_row_filled_and_a_price_changed(
+    book: Path, snapshot: Snapshot, sheetgen: Any, tmp_path: Path
+) -> None:
+    """Rows above every table and among the inputs, and a column before the models, in LibreOffice itself."""
+    sheet, cell = cell_of(book, "in_block_size")
+    inserted: list[Step] = [
+        ("insert", sheet, cell[1:], "1"),
+        *(("insert", sheet, "1", "2") for sheet in ("Inputs", "Models", "GPUs", "Instances", "Workings")),
+        ("columns", "Models", "1", "1"),
+        ("rename", "Inputs", "Assumptions (ours)"),
+    ]
+    steps = [*typing(places(book, snapshot)), *inserted]
+    path = edit_in_libreoffice(book, tmp_path / "moved.xlsx", steps)
+    got = read_workbook(path)
+    was, now = snapshot.cells["in_block_size"].place, got.cells["in_block_size"].place
+    assert (now.row, now.sheet) == (was.row + 3, "Assumptions (ours)")
+    assert_is_edited(got, snapshot, sheetgen, book, path)
+
+
+@needs_uno
+def test_a_row_inserted_inside_a_table_is_read(book: Path, snapshot: Snapshot, tmp_path: Path) -> None:
+    """The names grow with the table; a blank row in it is no row."""
+    sheet, third = area_of(book, "cat_instances_type")[2]
+    steps = [("insert", "Instances", third[1:], "1"), ("text", sheet, third, "box.1")]
+    steps += [("text", sheet, f"B{third[1:]}", "acme"), ("insert", "Instances", third[1:], "1")]
+    steps += [("insert", "Inputs", cell_of(book, "in_tier_2")[1][1:], "2")]
+    got = read_workbook(edit_in_libreoffice(book, tmp_path / "inside.xlsx", steps))
+    assert list(got.tables["instances"])[2] == "acme/box.1"
+    rows = {k: dict(r) for k, r in got.tables["instances"].items() if k != "acme/box.1"}
+    assert rows == {k: dict(r) for k, r in snapshot.tables["instances"].items()}
+    assert got.inputs == snapshot.inputs
+
+
+@needs_uno
+@pytest.mark.parametrize(
+    ("what", "value", "said"),
+    [
+        ("delete", "1", "in_tier_2 points to a cell that was deleted (#REF!)"),
+        ("formula", "=1/0", "in_tier_2 ({cell}) holds the error #DIV/0!"),
+        ("text", "many", "in_tier_2 ({cell}) holds the text 'many', where a number belongs"),
+        ("remove", "", "points to a cell that was deleted (#REF!)"),
+    ],
+)
+def test_what_libreoffice_broke_is_told(what: str, value: str, said: str, book: Path, tmp_path: Path) -> None:
+    sheet, cell = cell_of(book, "in_tier_2")
+    where = {"delete": (sheet, cell[1:]), "remove": ("GPUs",)}.get(what, (sheet, cell))
+    path = edit_in_libreoffice(book, tmp_path / "broken.xlsx", [(what, *where, value)])
+    with pytest.raises(WorkbookError) as caught:
+        read_workbook(path)
+    (line,) = caught.value.problems
+    assert said.format(cell=f"{sheet}!{cell}") in line
+
+
+@needs_uno
+def test_a_copied_sheet_and_a_formula_do_no_harm(book: Path, snapshot: Snapshot, tmp_path: Path) -> None:
+    sheet, cell = cell_of(book, "in_tier_1")
+    steps = [("copy", "Inputs", "Inputs before"), ("formula", sheet, cell, "=2*8")]
+    got = read_workbook(edit_in_libreoffice(book, tmp_path / "copied.xlsx", steps))
+    assert got.inputs == {**snapshot.inputs, "tier_1": 16}
+    assert got.notes == (f"in_tier_1 ({sheet}!{cell}) holds a formula: the value of the last recalculation is taken.",)
