@@ -23,7 +23,7 @@ from sheetgen.workbook import Snapshot
 from sheetgen.workbook.read import read_workbook
 
 ROUNDS = 3  # an option may move what an input holds by default, which then is carried by itself
-WHAT_IF = "What-if"  # sheets that are built for one model; Python does not follow another that is picked there
+WHAT_IF = "What-if"  # how the sheets begin that are built for one load; Python does not follow other picks there
 NARROWED_BY = ("providers", "gpus", "region")
 
 
@@ -47,8 +47,10 @@ class Pulled:
     @property
     def other_results(self) -> tuple[tuple[str, Any, Any], ...]:
         """Named results that the workbook shows otherwise than Python: name, its value, Python's."""
+        passed_over = ("whatif_", "case_") if _picked(self.after) else ()
         both = ((name, self.found.results.get(name), now) for name, now in self.after.results.items())
-        return tuple(one for one in both if one[0] in self.found.results and not agree(one[2], one[1]))
+        compared = (one for one in both if one[0] in self.found.results and not one[0].startswith(passed_over))
+        return tuple(one for one in compared if not agree(one[2], one[1]))
 
     @property
     def solved(self) -> Solution:
@@ -86,8 +88,7 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
         rest = [one for one in _carried(after, found)]
     compared = None
     if _same_form(before, found):
-        picked = "whatif_model" in after.question.typed.inputs
-        compared = audit(before.book, after.book, read_edited(path), WHAT_IF if picked else "")
+        compared = audit(before.book, after.book, read_edited(path), WHAT_IF if _picked(after) else "")
     fixed = tuple(one for one in changes(before, found) if one.part == "inputs" and one.name in before.fixed)
     return Pulled(
         found, before, tuple(differ), fixed, carried.options, carried.typed, after, compared,
@@ -160,6 +161,11 @@ def _with_instances_of(found: Snapshot, start: Carried, catalog: Catalog) -> Car
     named = dict.fromkeys(key.split(" x")[0] for key in found.tables["instances"])
     options = {name: value for name, value in start.options.items() if name not in NARROWED_BY}
     return replace(start, options={**options, "instances": ",".join(one for one in named if one in known)})
+
+
+def _picked(after: Built) -> bool:
+    """Whether the What-if page is pointed at something else than it would be built with."""
+    return any(name.startswith("whatif_") for name in after.question.typed.inputs)
 
 
 def _same_form(before: Built, found: Snapshot) -> bool:

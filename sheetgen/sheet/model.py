@@ -144,6 +144,7 @@ class Sheet:
     about: str = ""
     cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)  # cells that share a formula
+    brought: dict[tuple[str, int, int], Ref] = field(default_factory=dict)  # cells of other sheets, by where they are
     widths: dict[int, float] = field(default_factory=dict)
     heights: dict[int, float] = field(default_factory=dict)
     status_cells: list[tuple[int, int]] = field(default_factory=list)

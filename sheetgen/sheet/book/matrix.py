@@ -100,9 +100,10 @@ def matrix(
     out = []
     for r, label in enumerate(labels):
         row = top + 1 + r
-        sheet.link(row, 0, label, TEXT, role="computed")
-        if loads is not None:
-            sheet.link(row, 1, loads[r], TEXT, role="computed")
+        for column, words in enumerate((label,) if loads is None else (label, loads[r])):
+            key = (words.sheet, words.row, words.column)
+            there = sheet.link(row, column, sheet.brought.get(key, words), TEXT, role="computed", lock="column")
+            sheet.brought.setdefault(key, there)
         here = {
             n: s.cut(n_columns) if isinstance(s, Along) else s for n, s in _brought(sheet, top, row, env(r)).items()
         }
@@ -113,12 +114,15 @@ def matrix(
 
 def _brought(sheet: Sheet, top: int, row: int, env: RowEnv) -> Mapping[str, Source | Along]:
     """`env` with what stands on other sheets brought into cells beside the row: a formula that many cells share must
-    not name another sheet, and its ingredients stand where they can be seen."""
+    not name another sheet, and its ingredients stand where they can be seen. Each is brought once."""
     column = LABELS
     found: dict[str, Source | Along] = {}
 
     def bring(name: str, what: Ref | int) -> Ref:
         nonlocal column
+        key = ("", what, 0) if isinstance(what, int) else (what.sheet, what.row, what.column)
+        if key in sheet.brought:
+            return sheet.brought[key]
         if column == LEFT:
             raise ValueError(f"{sheet.name}: a row reads more of other sheets than there is room for")
         if (top, column) not in sheet.cells:
@@ -129,6 +133,7 @@ def _brought(sheet: Sheet, top: int, row: int, env: RowEnv) -> Mapping[str, Sour
             whole = float(plain(number(what.value))).is_integer()
             ref = sheet.link(row, column, what, WHOLE if whole else FACTOR, lock="column")
         column += 1
+        sheet.brought[key] = ref
         return ref
 
     for name, source in env.items():
