@@ -60,11 +60,8 @@ class Audit:
         return "not recalculated" if self.n_as_built == len(self.wrong) else "differs"
 
 
-def audit(before: Book, after: Book, edited: Mapping[str, Cells], passed_over: str = "") -> Audit:
-    """An edited workbook against the one that was built (its formulas) and the one that its inputs give (values).
-
-    passed_over: how the sheets begin whose values are not looked at; "" for none.
-    """
+def audit(before: Book, after: Book, edited: Mapping[str, Cells]) -> Audit:
+    """An edited workbook against the one that was built (its formulas) and the one that its inputs give (values)."""
     old = {sheet.name: _written(sheet) for sheet in before.sheets}
     new = {sheet.name: _written(sheet) for sheet in after.sheets}
     found = {name: edited[name] for name in old if name in edited}
@@ -78,8 +75,7 @@ def audit(before: Book, after: Book, edited: Mapping[str, Cells], passed_over: s
     wrong: list[Place] = []
     n_formulas = n_as_built = n_blank = 0
     for name, cells in found.items():
-        skipped = bool(passed_over) and name.startswith(passed_over)
-        values = {} if skipped else {now[name].at(*at): one.value for at, one in new.get(name, {}).items()}
+        values = {now[name].at(*at): one.value for at, one in new.get(name, {}).items()}
         for at, one in old[name].items():
             here = places[name].at(*at)
             if one.formula is None or here is None:

@@ -14,7 +14,7 @@ from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.model import NONE, Book, Range, Ref
 from sheetgen.sheet.what_if import what_if
 from sheetgen.units import DTYPES
-from sheetgen.workbook.tables import KEYS, _unlike
+from sheetgen.workbook.tables import KEYS, unlike
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,11 @@ def _rows(question: Question, table: str, columns: Mapping[str, Range]) -> Itera
     keys = _keys(question, table)
     taken: dict[str, bool] = {}
     for i, ref in enumerate(columns[own_key].refs):
-        if ref.value not in (None, NONE):
-            name = _unlike(str(ref.value), taken)
+        value = ref.value
+        if value is None and table == "models":
+            value = columns["model"].refs[i].value  # one of the reader's own has a name alone
+        if value not in (None, NONE):
+            name = unlike(str(value), taken)
             taken[name] = True
             cells = {column: refs.refs[i].value for column, refs in columns.items() if column != own_key}
             yield BuiltRow(name, keys[i] if i < len(keys) else None, cells)

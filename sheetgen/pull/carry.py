@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -155,9 +155,7 @@ def _own_rows(after: Carried, built: Built, found: Snapshot) -> None:
         of_catalog = {pairs[row.name] for row in built.tables[part] if row.key is not None}
         rows: list[dict[str, Any]] = []
         for key in (one for one in order if one not in of_catalog):
-            row: Mapping[str, Any] = table[key]
-            if part == "instances":
-                row = {c: v for c, v in row.items() if c in TABLES[part]}
+            row = {c: v for c, v in table[key].items() if c in TABLES[part]}
             for column in row:
                 after.places[f"own_{part}", len(rows), column] = table.place(key, column)
             after.places[f"own_{part}", len(rows)] = first_place(table, key)

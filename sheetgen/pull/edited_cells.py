@@ -10,13 +10,15 @@ from xml.etree import ElementTree
 
 from sheetgen.errors import shown
 from sheetgen.pull.formula_text import Parsed, parsed
-from sheetgen.workbook.cells import MOST_SHEET_ELEMENTS, MOST_STRING_ELEMENTS, _position
+from sheetgen.workbook.cells import MOST_STRING_ELEMENTS, position
 from sheetgen.workbook.outline import outline
 from sheetgen.workbook.package import open_package, read_file, read_member
 from sheetgen.workbook.xml_part import MAIN, Checked
 
 _C, _F, _V, _T, _ROW = (f"{{{MAIN}}}{tag}" for tag in ("c", "f", "v", "t", "row"))
 _STRING, _PHONETIC = f"{{{MAIN}}}si", f"{{{MAIN}}}rPh"
+
+MOST_ELEMENTS = 2_000_000  # of all sheets; a sheet of eight models has 700,000
 
 
 class Held(NamedTuple):
@@ -42,7 +44,7 @@ def read_edited(path: Path | str) -> dict[str, Cells]:
         Checked(data, book.strings, where, MOST_STRING_ELEMENTS)
         strings = [_text(item) for item in ElementTree.fromstring(data).iter(_STRING)]
     found: dict[str, Cells] = {}
-    left = MOST_SHEET_ELEMENTS
+    left = MOST_ELEMENTS
     for sheet, part in book.sheets.items():
         data = read_member(package, part, where)
         left -= Checked(data, part, where, left).elements
@@ -62,7 +64,7 @@ def _cells(data: bytes, sheet: str, strings: Sequence[str]) -> Iterator[tuple[tu
         if row.tag != _ROW:
             continue
         for cell in row.iter(_C):
-            at = _position(cell.get("r", ""))
+            at = position(cell.get("r", ""))
             if at is None:
                 continue
             value, formula = _value(cell, strings), cell.find(_F)

@@ -23,7 +23,6 @@ from sheetgen.workbook import Snapshot
 from sheetgen.workbook.read import read_workbook
 
 ROUNDS = 3  # an option may move what an input holds by default, which then is carried by itself
-WHAT_IF = "What-if"  # how the sheets begin that are built for one load; Python does not follow other picks there
 NARROWED_BY = ("providers", "gpus", "region")
 
 
@@ -47,9 +46,8 @@ class Pulled:
     @property
     def other_results(self) -> tuple[tuple[str, Any, Any], ...]:
         """Named results that the workbook shows otherwise than Python: name, its value, Python's."""
-        passed_over = ("whatif_", "case_") if _picked(self.after) else ()
         both = ((name, self.found.results.get(name), now) for name, now in self.after.results.items())
-        compared = (one for one in both if one[0] in self.found.results and not one[0].startswith(passed_over))
+        compared = (one for one in both if one[0] in self.found.results)
         return tuple(one for one in compared if not agree(one[2], one[1]))
 
     @property
@@ -88,7 +86,7 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
         rest = [one for one in _carried(after, found)]
     compared = None
     if _same_form(before, found):
-        compared = audit(before.book, after.book, read_edited(path), WHAT_IF if _picked(after) else "")
+        compared = audit(before.book, after.book, read_edited(path))
     fixed = tuple(one for one in changes(before, found) if one.part == "inputs" and one.name in before.fixed)
     return Pulled(
         found, before, tuple(differ), fixed, carried.options, carried.typed, after, compared,
@@ -163,11 +161,6 @@ def _with_instances_of(found: Snapshot, start: Carried, catalog: Catalog) -> Car
     return replace(start, options={**options, "instances": ",".join(one for one in named if one in known)})
 
 
-def _picked(after: Built) -> bool:
-    """Whether the What-if page is pointed at something else than it would be built with."""
-    return any(name.startswith("whatif_") for name in after.question.typed.inputs)
-
-
 def _same_form(before: Built, found: Snapshot) -> bool:
     """Whether the sheet built today has the rows that the workbook was built with."""
     here = {name: table.areas.values() for name, table in found.tables.items()}
@@ -198,5 +191,3 @@ def _notes(before: Built, after: Built, found: Snapshot, rest: Sequence[Change])
         yield f"{shown(key)} on GPUs is the GPU of no instance of this sheet today, and was left out."
     for one in rest:
         yield f"{one.place or one.part}: {one.label} could not be carried: it is {shown(one.new)}."
-    if "own_models" in after.question.options.get("typed", {}):
-        yield "Models typed into spare rows are kept in the scenario; Python does not size them yet."

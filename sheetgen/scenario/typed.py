@@ -15,7 +15,8 @@ from sheetgen.scenario.typed_cells import TABLES, Kind, input_kind, plain
 
 Row = Mapping[str, Any]
 MOST_OWN_ROWS = 20
-OWN = ("own_instances", "own_models")
+NAMED_BY = {"own_instances": ("provider", "type"), "own_models": ("model",)}
+OWN = tuple(NAMED_BY)
 
 
 @dataclass(frozen=True)
@@ -127,11 +128,8 @@ def _own(written: Written, part: str, data: Any, problems: list[str]) -> Iterato
         problems.append(f"{written.at((part,))}: {part} must be a list of at most {MOST_OWN_ROWS} rows.")
         return
     for i, row in enumerate(rows):
-        if part == "own_models":  # carried as they are: nothing reads them yet
-            yield dict(_items(written, (part, i), row, problems, "columns"))
-            continue
         found = dict(_row(written, (part, i), row, problems))
-        lacks = [name for name in ("provider", "type") if not found.get(name)]
+        lacks = [name for name in NAMED_BY[part] if not found.get(name)]
         if lacks:
             at = written.at((part, i))
             problems.append(f"{at}: {part} has a row without {' and '.join(lacks)}. Name it, or take it out.")

@@ -136,6 +136,7 @@ CLASS_STEMS = tuple(p.replace("-", "_") for p in PURCHASES)  # of the columns of
 
 TABLES: dict[str, dict[str, Kind]] = {
     "models": {
+        "model": Kind("text", blank=True),  # the name of a model of one's own
         **SHAPE,
         **dict.fromkeys(("own_weight_dtype", "own_kv_dtype"), Kind("dtype")),
         **{f"checkpoint_{d}": Kind(blank=True) for d in DTYPES},

@@ -34,7 +34,8 @@ def build_page(solved: Solution, catalog: Catalog, levers: EveryLever | None = N
     deaths = fingerprints_for(solved, catalog)
     if levers is None:
         levers = levers_of_sheet(solved, catalog, headline_rows(solved))
-    stale_after = guidance.number(known, "stale_after_days")
+    stale_after = question.typed.input("stale_after_days", guidance.number(known, "stale_after_days"))
+    tight_below = question.typed.input("tight_below", guidance.number(known, "tight_below"))
     return OnePage(
         title=TITLE,
         question=_question(question),
@@ -46,7 +47,7 @@ def build_page(solved: Solution, catalog: Catalog, levers: EveryLever | None = N
         unit=UNIT_NAMES[question.settings.units],
         paper=question.settings.paper,
         cards=cards(solved),
-        matrix=matrix(solved, guidance.number(known, "tight_below")),
+        matrix=matrix(solved, tight_below),
         models=model_facts(solved),
         bars=bars(solved),
         fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(deaths)),

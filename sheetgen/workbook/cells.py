@@ -61,13 +61,13 @@ def read_cells(
         checked = CheckedSheet(read_member(package, part, where), part, where, left, left_inline)
         left, left_inline = left - checked.elements, left_inline - checked.inline
         parts[part] = checked.rows_alone()
-        grids[sheet] = {at: Found(None, is_formula=True) for at in map(_position, checked.formulas) if at}
+        grids[sheet] = {at: Found(None, is_formula=True) for at in map(position, checked.formulas) if at}
     for sheet, at, found in _cells(_slim(book, wanted, parts), wanted, where):
         grids[sheet][at] = found._replace(is_formula=at in grids[sheet])
     return grids
 
 
-def _position(reference: str) -> tuple[int, int] | None:
+def position(reference: str) -> tuple[int, int] | None:
     match = re.fullmatch(r"([A-Z]{1,3})(\d{1,7})", reference)
     return (int(match[2]), number(match[1])) if match else None
 

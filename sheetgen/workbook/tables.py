@@ -56,7 +56,7 @@ def read_table(
         key = _key(name, row)
         if not key and all(v is None for v in inputs.values()):
             continue
-        key = _unlike(key or "(no name)", rows)
+        key = unlike(key or "(no name)", rows)
         rows[key], at[key] = inputs, i
         formulas |= {(key, c) for c, found in cells.items() if found[i].is_formula and c != key_column}
     names = {key: _beside(name, areas[key_column], i, grids) or key for key, i in at.items()}
@@ -98,10 +98,12 @@ def _key(table: str, row: Mapping[str, Any]) -> str:
     """What tells the row apart: an instance by provider and type, whether or not it was recalculated."""
     if table == "instances":
         return f"{row.get('provider') or ''}/{row['type']}" if row.get("type") else ""
+    if table == "models":  # one of the reader's own has a name alone
+        return row[KEYS[table]] or row.get("model") or ""
     return row[KEYS[table]] or ""
 
 
-def _unlike(key: str, taken: Mapping[str, Any]) -> str:
+def unlike(key: str, taken: Mapping[str, Any]) -> str:
     """`key`, or with a number where a row before has it too."""
     found, n = key, 1
     while found in taken:

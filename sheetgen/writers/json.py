@@ -90,6 +90,7 @@ def inputs(question: Question) -> Record:
         "headline": f"{question.workloads[workload].id}:{question.tiers[tier]}",
         "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
         "catalog_sha256": question.catalog_sha256,
+        "typed": question.typed.data() or None,
     }
 
 

@@ -77,7 +77,7 @@ def _name_columns(wiring: Wiring) -> None:
     """Defined names cat_<table>_<column> of what a reader may change: `pull` and `diff` read by them."""
     for name, key in KEYS.items():
         table = wiring.tables[name]
-        for column in (key, *table.given_columns):
+        for column in (key, *(["model"] if name == "models" else []), *table.given_columns):
             refs = [*table.columns[column], *table.spare.get(column, [])]
             wiring.names[f"cat_{name}_{column}"] = Range(tuple(refs))
     for column in (c.removeprefix("dtypes_") for c in wiring.lists if c.startswith("dtypes_")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sheetgen.estimate import MODEL, WORK
@@ -73,6 +73,11 @@ SHAPE = (
 LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
 
 
+def _typed_over(solved: Solution, table: str, keys: list[str]) -> Callable[[int, str, Any], Any]:
+    """What was typed over a table's cells, by row and column."""
+    return lambda i, column, value: solved.question.typed.value(table, keys[i], column, value)
+
+
 def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per model on the sheet: its shape (inputs), and what follows from it at the precisions in use."""
     models = solved.question.models
@@ -82,7 +87,8 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         "Architecture as the catalog has it, with sources; yellow cells may be changed.",
         freeze=(HEAD_ROWS + 1, 1),
     )
-    table = Table(sheet, HEAD_ROWS, 0, len(models), key="models", names=wiring.names)
+    over = _typed_over(solved, "models", [m.model.id for m in models])
+    table = Table(sheet, HEAD_ROWS, 0, len(models), key="models", names=wiring.names, typed=over)
     wiring.tables["models"] = table
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
     table.given("model", "Model", [m.model.name for m in models], TEXT, role="label", width=26)
@@ -251,7 +257,8 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         "Memory is what the engine sees, never the marketed figure. 1 under a precision: it runs.",
         freeze=(HEAD_ROWS + 1, 1),
     )
-    table = Table(sheet, HEAD_ROWS, 0, len(gpus), key="gpus", names=wiring.names)
+    over = _typed_over(solved, "gpus", [g.id for g in gpus])
+    table = Table(sheet, HEAD_ROWS, 0, len(gpus), key="gpus", names=wiring.names, typed=over)
     wiring.tables["gpus"] = table
     table.given("gpu", "GPU", [g.id for g in gpus], TEXT, role="label", width=30)
     table.given("gpu_name", "Short name", [g.short_name for g in gpus], TEXT, role="label", width=18)
@@ -341,15 +348,23 @@ def _gpus(count: int) -> Validation:
 
 def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per candidate instance with its price, and spare rows that take part when filled."""
-    rows = solved.question.candidates
-    blank: list[Any] = [None] * SPARE_INSTANCES
+    rows, typed = solved.question.rows, solved.question.typed
+    blank: list[Any] = [None] * max(SPARE_INSTANCES, len(typed.own_instances))
     sheet = titled(
         "Instances",
         "Instances and prices",
         "Prices of one purchase class, with date and source. The last rows are spare: fill one, it takes part.",
         freeze=(HEAD_ROWS + 1, 1),
     )
-    table = Table(sheet, HEAD_ROWS, 0, len(rows) + SPARE_INSTANCES, key="instances", names=wiring.names)
+
+    def over(i: int, column: str, value: Any) -> Any:
+        """What was typed: into a row of the catalog's, or into a spare one."""
+        if i < len(rows):
+            return typed.value("instances", rows[i].instance, column, value)
+        own = typed.own_instances[i - len(rows) : i - len(rows) + 1]
+        return own[0].get(column, value) if own else value
+
+    table = Table(sheet, HEAD_ROWS, 0, len(rows) + len(blank), key="instances", names=wiring.names, typed=over)
     wiring.tables["instances"] = table
     money = Validation("Price", "US dollars per hour of one instance.", low=0, high=1e6)
     gpu = Validation("GPU", "A GPU of the GPUs sheet.", source="list_gpu")

@@ -217,8 +217,12 @@ def _input_lines(solved: Solution, wiring: Wiring, sheet: Sheet, line: Any) -> N
         c == 1 and rows[0] <= r <= rows[-1] and isinstance(cell.value, (int, float, datetime.date))
         for (r, c), cell in wiring.inputs_cells.items()
     )
+    # A target may be blank, and one that is typed in makes up for no other number.
+    targets = [wiring.lists[f"{figure}_targets"] for figure in ("tpot", "ttft")]
+    value -= sum(isinstance(r.value, (int, float)) for refs in targets for r in refs.refs)
+    counts = [Expr(f"COUNT({refs.expr(here).text})") for refs in (column, *targets)]
     built = sheet.put(HEAD_ROWS + 2, 10, Cell(value, "fixed", PLAIN))
-    line("No number is missing on Inputs", (value, Expr(f"COUNT({column.expr(here).text})")), (value, built.expr(here)))
+    line("No number is missing on Inputs", (value, counts[0] - counts[1] - counts[2]), (value, built.expr(here)))
 
 
 def _count(refs: Range, here: str) -> tuple[int, Expr]:

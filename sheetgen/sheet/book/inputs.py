@@ -84,6 +84,7 @@ class InputsSheet:
         """One input with its label, unit and reason; its defined name is in_<name>."""
         row = self.row
         self.row += 1
+        value = self.solved.question.typed.input(name, value)
         named = self.sheet.text(row, LABEL, label, "label")
         self.sheet.text(row, UNIT, unit, "unit")
         self.sheet.text(row, NOTE, note, "remark_wrapped")
@@ -436,6 +437,7 @@ def _precisions(page: InputsSheet) -> None:
             page.row += 1
             columns["dtype"].append(page.sheet.put(page.row, LABEL, Cell(d.name, "label", TEXT)))
             for k, (key, value) in enumerate(zip(keys, values, strict=True)):
+                value = page.solved.question.typed.value("precisions", d.name, key, value)
                 columns[key].append(page.sheet.put(page.row, 1 + k, Cell(value, "input", FACTOR)))
             page.sheet.text(page.row, NOTE, d.about, "remark")
         page.row += 1

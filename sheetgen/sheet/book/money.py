@@ -15,7 +15,7 @@ from sheetgen.scenario.candidates import PURCHASES, is_commitment
 from sheetgen.sheet.book.money_block import ANNUAL, HOURLY, MONTHLY, THREE_YEARS, Block, above_zero, entry
 from sheetgen.sheet.book.money_columns import class_columns, price_mark
 from sheetgen.sheet.book.money_owned import add_owned
-from sheetgen.sheet.book.money_providers import add_providers
+from sheetgen.sheet.book.money_providers import SPARE_PROVIDERS, add_providers
 from sheetgen.sheet.book.money_words import total_words
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import rent_words
@@ -46,7 +46,7 @@ def build_money(
     )
     sheet.widths = dict(enumerate(WIDTHS))
     row = HEAD_ROWS
-    n_providers = len(dict.fromkeys(c.provider for c in solved.question.candidates))
+    n_providers = _n_providers(solved)
     for m, at in enumerate(wiring.lists["headline_rows"].refs):
         block = Block(sheet, wiring, at, row)
         place = _title(block, wiring.tables["models"].columns["model"][m], heads)
@@ -58,6 +58,13 @@ def build_money(
         sheet.page_breaks.append(row)
     sheet.page_breaks.pop()  # nothing begins after the last
     return sheet
+
+
+def _n_providers(solved: Solution) -> int:
+    """As many as the catalog's rows have; those that were typed fill the spare row first."""
+    of_rows = {c.provider for c in solved.question.rows}
+    of_candidates = {c.provider for c in solved.question.candidates}
+    return max(len(of_rows), len(of_rows | of_candidates) - SPARE_PROVIDERS)
 
 
 def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> Ref:

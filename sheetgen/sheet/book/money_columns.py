@@ -35,7 +35,7 @@ def class_columns(purchase: str, in_use: str) -> dict[str, str]:
 def add_class_prices(solved: Solution, wiring: Wiring, table: Table) -> None:
     """What the same instances cost in the other purchase classes; blank where nobody lists a price."""
     in_use = solved.question.settings.purchase
-    rows = solved.question.candidates
+    rows = solved.question.rows
     blank: list[Any] = [None] * (table.n_rows - len(rows))
     money = Validation("Price", "US dollars per hour of one instance; blank where there is none.", low=0, high=1e6)
     table.given("terms", "Terms", [r.price_kind or None for r in rows] + blank, TEXT, role="remark", width=24)

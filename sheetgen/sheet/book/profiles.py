@@ -203,12 +203,20 @@ def _whole(wiring: Wiring, blocks: Mapping[str, list[Row]], sheet: Sheet) -> Tab
     return table
 
 
+def _counts(solved: Solution, instances: Table) -> list[Any]:
+    """The most GPUs of each row as built or as typed; None for a spare row, also for one that is filled."""
+    rows = solved.question.rows
+    typed = [r.value for r in instances.columns["gpu_count"]]
+    of_rows = [max(one.gpu_count, count or 0) for one, count in zip(rows, typed, strict=False)]
+    return [*of_rows, *[None] * (len(typed) - len(rows))]
+
+
 def build_candidates(
     solved: Solution, wiring: Wiring, of_profile: Mapping[str, list[Range]], name: str = "Candidates"
 ) -> tuple[Sheet, dict[str, list[Range]], Head]:
     """The sheet, by name a row per load of what each candidate takes and costs, and the head."""
     instances, cells, gpus = wiring.tables["instances"], wiring.tables["cells"], wiring.tables["gpus"]
-    counts = [r.value for r in instances.columns["gpu_count"]]
+    counts = _counts(solved, instances)
     # A spare row has every size: a reader may give it any number of GPUs.
     slots = [(c, t) for c, count in enumerate(counts) for t in TENSOR_PARALLEL_SIZES if count is None or t <= count]
     sheet = titled(
@@ -249,7 +257,8 @@ def build_candidates(
         gpu = head.columns["gpu"][i]
         known = Expr(f"ISNUMBER(MATCH({gpu.expr(here).text},{names.expr(here).text},0))")
         usable = both(is_number(expr), expr > 0, known)
-        return ("-" if value is None else value), where(usable, expr, "-")
+        rented = isinstance(value, (int, float)) and value > 0 and gpu.value in [r.value for r in names.refs]
+        return (value if rented else "-"), where(usable, expr, "-")
 
     head.looked_up("price_usd_per_hour", "$ per hour", price, USD_CENTS)
 

@@ -151,14 +151,18 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     )
     here, top = sheet.name, HEAD_ROWS
     question, cell = solved.question, _headline(solved)
-    words = paces.columns["pace_words"][question.pace(cell)].value
+    known = paces.range("pace_words").value
+    words = question.typed.input("speed_pace", known[question.pace(cell)])
+    words = words if words in known else known[question.pace(cell)]
     sheet.text(top, 0, "Model and workload", "label")
     load = Validation("Load", "A model and workload of this workbook.", source="list_pace")
     chosen = sheet.put(top, 1, Cell(words, "input", TEXT, validation=load), "in_speed_pace")
     sheet.text(top + 1, 0, "Requests of a replica", "label")
     count = Validation("Requests", "A whole number from 1.", low=1, high=1e6, whole=True)
     requests = sheet.put(
-        top + 1, 1, Cell(cell.concurrent_requests, "input", WHOLE, validation=count), "in_speed_requests"
+        top + 1, 1,
+        Cell(question.typed.input("speed_requests", cell.concurrent_requests), "input", WHOLE, validation=count),
+        "in_speed_requests",
     )
     wiring.names |= {"in_speed_pace": chosen, "in_speed_requests": requests}
     sheet.text(top + 2, 0, "Its row on Contexts", "label")

@@ -45,6 +45,7 @@ class Table:
     names: dict[str, Ref | Range] = field(default_factory=dict)  # where these are kept
     spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
     given_columns: list[str] = field(default_factory=list)  # those that a reader may change
+    typed: Callable[[int, str, Any], Any] | None = None  # what was typed over a row's value
 
     def __post_init__(self) -> None:
         self.next_column = self.left
@@ -75,6 +76,8 @@ class Table:
         """A column of values; None is an empty input. validations: one a row, where rows differ."""
         column = self._head(label, note, width)
         links = list(urls) if urls is not None else []
+        if self.typed is not None:
+            values = [self.typed(i, name, value) for i, value in enumerate(values)]
         if role == "input":
             self.given_columns.append(name)
         self.columns[name] = [
