@@ -207,9 +207,7 @@ def heads_divide(n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any, tenso
 
 
 @formula("Replicas")
-def n_replicas(
-    load_requests: Any, sequences: Any, batch_limit: Any, pipeline_stages: Any, spare_replicas: Any
-) -> Any:
+def n_replicas(load_requests: Any, sequences: Any, batch_limit: Any, pipeline_stages: Any, spare_replicas: Any) -> Any:
     """Replicas that hold the load and serve it within the targets of speed, and the spare ones asked for (N+1).
 
     Source: ceil(load / sequences per replica), by memory or by speed, whichever asks for more.

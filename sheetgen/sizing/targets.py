@@ -10,9 +10,7 @@ from sheetgen.units import SECONDS, TEXT
 
 
 @formula("Target in force", SECONDS)
-def limit_seconds(
-    target_ms: Any, speed_targets: Any, milliseconds_per_second: Any, no_limit_seconds: Any
-) -> Any:
+def limit_seconds(target_ms: Any, speed_targets: Any, milliseconds_per_second: Any, no_limit_seconds: Any) -> Any:
     """The time that a token may take, in seconds; very long where no target is set or targets are off.
 
     Source: INTERFACE: TPOT drives the count by default, TTFT only where it is asked for.

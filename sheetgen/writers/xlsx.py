@@ -18,17 +18,16 @@ from xlsxwriter.worksheet import Worksheet
 from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
 from sheetgen.sheet.block import Row
-from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Sheet, Validation, column_name, plain
-from sheetgen.writers.xlsx_brand import put_brand, put_print_marks
+from sheetgen.sheet.kinds import TABS, TWINS, kind_of
+from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Sheet, column_name, plain
+from sheetgen.writers.xlsx_brand import put_brand
+from sheetgen.writers.xlsx_fit import fitted
+from sheetgen.writers.xlsx_page import put_page
+from sheetgen.writers.xlsx_rules import TINTS, put_filter, put_tints, put_validations
 from sheetgen.writers.xlsx_shared import Shared, shared_runs
-from sheetgen.writers.xlsx_styles import STATUS, style
+from sheetgen.writers.xlsx_styles import style
 
-CHART_ROWS = 9  # rows that a chart covers on the page
-POINTS_PER_WIDTH = 5.6  # of one unit of column width in Arial 10
-PAGE_POINTS = {True: 760.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
-SMALLEST_SCALE = 0.5  # of print; a wider sheet goes over several pages, its first columns on each
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
-_PAPER = {"a4": 9, "letter": 1}
 
 
 def write_xlsx(book: Book, brand: Brand | None = None) -> bytes:
@@ -132,9 +131,13 @@ class _Writer:
         workbook.set_properties(
             {
                 "title": "LLM serving sizing sheet",
+                "subject": "Memory, hardware, speed and price of serving large language models",
                 "author": "sheetgen",
+                "company": "sheetgen",
+                "category": "Capacity planning",
+                "keywords": "LLM serving, sizing, KV cache, GPU, capacity, cost",
                 "created": book.created,
-                "comments": "Live formulas; cached values from sheetgen.",
+                "comments": "Live formulas; cached values from sheetgen. Type into yellow cells; start at Inputs.",
             }
             | ({"company": self.brand.name} if self.brand else {})
         )
@@ -150,6 +153,7 @@ class _Writer:
             self._check(workbook.define_name(name, "=" + _absolute(target)), name)
 
     def _sheet(self, sheet: Sheet, worksheet: Worksheet) -> None:
+        sheet = fitted(sheet)
         worksheet.hide_gridlines(2)
         if any(sheet.freeze):
             worksheet.freeze_panes(*sheet.freeze)
@@ -162,45 +166,15 @@ class _Writer:
             self._cell(worksheet, row, column, cell, runs.get((row, column)))
         for number, of in enumerate(sheet.rows, 1 + max((r.number for r in runs.values()), default=-1)):
             worksheet.write_row_of(of, self._format(of), number)
-        for row, column in sheet.status_cells:
-            self._status(worksheet, row, column)
+        put_validations(worksheet, sheet)
+        put_tints(worksheet, sheet, self._tint)
+        put_filter(worksheet, sheet)
         for chart in sheet.charts:
             self._chart(sheet, worksheet, chart)
-        self._page(sheet, worksheet)
+        put_page(worksheet, sheet, self.book, self.brand)
+        if kind_of(sheet.name):
+            worksheet.set_tab_color(TABS[kind_of(sheet.name)][1])
         worksheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
-
-    def _page(self, sheet: Sheet, worksheet: Worksheet) -> None:
-        worksheet.set_paper(_PAPER[self.book.paper])
-        if sheet.landscape:
-            worksheet.set_landscape()
-        worksheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
-        last_row = max(r for (r, _), c in sheet.cells.items() if c.role != "off_page")
-        last_row = max([last_row, *(c.row + CHART_ROWS for c in sheet.charts)])
-        last_column = max([c for _, c in sheet.cells] + [r.left + len(r) - 1 for r in sheet.rows])
-        worksheet.print_area(0, 0, last_row, last_column)
-        if sheet.one_page:
-            worksheet.fit_to_pages(1, 1)
-            worksheet.center_horizontally()
-        elif sheet.page_breaks:  # a sheet that is fitted to pages would ignore them
-            worksheet.set_print_scale(int(100 * min(1.0, self._scale(sheet, last_column))))
-            worksheet.set_h_pagebreaks(sheet.page_breaks)
-        elif self._scale(sheet, last_column) >= SMALLEST_SCALE:
-            worksheet.fit_to_pages(1, 0)
-        else:
-            worksheet.set_print_scale(int(100 * SMALLEST_SCALE))
-            worksheet.print_across()
-            if sheet.freeze[1]:
-                worksheet.repeat_columns(0, sheet.freeze[1] - 1)
-        if sheet.freeze[0] and not sheet.one_page:
-            worksheet.repeat_rows(0, sheet.freeze[0] - 1)
-        version = self.book.properties.get("sheetgen.version", "")
-        put_print_marks(worksheet, version, self.brand, first=sheet is self.book.sheets[0])
-
-    @staticmethod
-    def _scale(sheet: Sheet, last_column: int) -> float:
-        """How far the sheet must shrink to be one page wide."""
-        width = sum(sheet.widths.get(column, 8.43) for column in range(last_column + 1))
-        return PAGE_POINTS[sheet.landscape] / (width * POINTS_PER_WIDTH)
 
     def _cell(self, worksheet: Worksheet, row: int, column: int, cell: Cell, shared: Shared | None) -> None:
         form = self._format(cell)
@@ -215,7 +189,7 @@ class _Writer:
                 done = worksheet.write_array_formula(row, column, row, column, text, form, cell.value)
             else:
                 done = worksheet.write_one(cell, row, column, form, shared)
-        elif cell.url is not None and cell.url.startswith(("https://", "http://")):
+        elif cell.url is not None and cell.url.startswith(("https://", "http://", "internal:")):
             done = worksheet.write_url(row, column, cell.url, form, str(cell.value))
         elif cell.value is None or cell.value == "":
             done = worksheet.write_blank(row, column, None, form)
@@ -226,13 +200,11 @@ class _Writer:
         else:
             done = worksheet.write_string(row, column, str(cell.value), form)
         self._check(done, where)
-        if cell.note:
+        if cell.note and worksheet.get_name() not in TWINS:
             lines = 1 + sum(-(-len(line) // 60) for line in cell.note.splitlines())
             worksheet.write_comment(
                 row, column, cell.note, {"x_scale": 3, "y_scale": max(0.6, lines / 5), "font_size": 9}
             )
-        if cell.validation is not None:
-            self._check(worksheet.data_validation(row, column, row, column, _validation(cell.validation)), where)
 
     def _chart(self, sheet: Sheet, worksheet: Worksheet, chart: Chart) -> None:
         """A native stacked bar chart; the library caches the cells' values in it."""
@@ -287,29 +259,12 @@ class _Writer:
             self.formats[key] = self.workbook.add_format(style(role, cell.display.excel, colors))
         return self.formats[key]
 
-    def _status(self, worksheet: Worksheet, row: int, column: int) -> None:
-        """Tints by the word in the cell: mutually exclusive rules, same-sheet references only."""
-        for word, properties in STATUS.items():
-            key = ("status", word)
-            if key not in self.formats:
-                self.formats[key] = self.workbook.add_format(properties)
-            address = f"${column_name(column)}${row + 1}"
-            rule = {"type": "formula", "criteria": f'={address}="{word}"', "format": self.formats[key]}
-            worksheet.conditional_format(row, column, row, column, rule)
-
-
-def _validation(v: Validation) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "input_title": v.title[:32],
-        "input_message": v.message[:255],
-        "ignore_blank": True,
-        "error_title": "Not allowed",
-        "error_message": v.message[:255],
-    }
-    if v.source is not None:
-        return out | {"validate": "list", "source": f"={v.source}", "ignore_blank": False}
-    kind = "integer" if v.whole else "decimal"
-    return out | {"validate": kind, "criteria": "between", "minimum": v.low, "maximum": v.high}
+    def _tint(self, word: str) -> Any:
+        """The format of a word that is tinted."""
+        key = ("tint", word)
+        if key not in self.formats:
+            self.formats[key] = self.workbook.add_format(TINTS[word])
+        return self.formats[key]
 
 
 def _absolute(target: Ref | Range) -> str:

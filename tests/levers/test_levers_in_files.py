@@ -112,7 +112,8 @@ def test_a_workbook_as_built_says_so_and_an_edit_is_seen(book: Path, tmp_path: P
     assert same["B3"] == "as built" and {same[f"{now}{row}"] for row in rows} == {"as built"}
     changed = after(in_context_rag=131072)
     assert changed["B3"] == "inputs changed"
-    states = {(str(values[f"B{row}"]).split(",")[0], changed[f"{now}{row}"]) for row in rows}
+    load = column(values, "The load")
+    states = {(str(values[f"{load}{row}"]).split(",")[0], changed[f"{now}{row}"]) for row in rows}
     assert ("Chat", "inputs changed") not in states and ("RAG", "inputs changed") in states
     assert after(in_tight_below=0.2)["B3"] == "inputs changed"
 

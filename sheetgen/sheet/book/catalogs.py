@@ -10,10 +10,14 @@ from sheetgen.formula import Expr
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
+from sheetgen.scenario.typed_cells import FLAG
+from sheetgen.scenario.typed_cells import TEXT as TEXT_KIND
+from sheetgen.sheet.accepts import accepts, whole
 from sheetgen.sheet.book.money_columns import add_class_prices, add_owning_columns
 from sheetgen.sheet.book.speed_inputs import add_speed_columns
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
+from sheetgen.sheet.links import links
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation, pick, position
 from sheetgen.sheet.notes import day_of
 from sheetgen.sizing.weights import weights_bytes
@@ -94,15 +98,12 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("model", "Model", [m.model.name for m in models], TEXT, role="label", width=26)
     table.given("model_id", "Catalog id", [m.model.id for m in models], TEXT, role="label", width=22)
     for name, label, note in SHAPE:
-        table.given(name, label, [r[name] for r in rows], WHOLE, note=note, width=14,
-                    validation=Validation(label, "A number, 0 or more.", low=0, high=1e15))  # fmt: skip
-    dtype = Validation("Precision", "One of the precisions on Inputs.", source="list_dtype")
+        table.given(name, label, [r[name] for r in rows], WHOLE, note=note, width=14)
     table.given(
         "own_weight_dtype",
         "Own weights",
         [m.auto_weight_dtype for m in models],
         TEXT,
-        validation=dtype,
         note="The checkpoint's own precision: what auto stands for.",
     )
     table.given(
@@ -110,7 +111,6 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         "Own KV",
         [m.auto_kv_cache_dtype for m in models],
         TEXT,
-        validation=dtype,
         note="What auto stands for: the 16-bit type, unless the checkpoint carries a KV precision.",
     )
     for d in DTYPES:
@@ -140,7 +140,8 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
             label=f"{label}, {unit}",
             display=display,
         )
-    table.given("source", "Source", [m.model.source for m in models], TEXT, role="remark", width=120)
+    sources = [m.model.source for m in models]
+    table.given("source", "Source", sources, TEXT, role="remark", width=120, urls=links(sources))
     return sheet
 
 
@@ -148,9 +149,10 @@ def _add_spare_models(sheet: Sheet, table: Table, own: Sequence[Mapping[str, Any
     """Rows below for models of one's own: the what-if page offers them by the name that is typed."""
     for name, refs in table.columns.items():
         given = sheet.cells[refs[-1].row, refs[-1].column]
+        accepted = given.validation or accepts(TEXT_KIND, str(sheet.cells[table.top, refs[-1].column].value))
         for k in range(max(SPARE_MODELS, len(own))):
             value = own[k].get(name) if k < len(own) else None
-            blank = Cell(value, "input", given.display, validation=given.validation)
+            blank = Cell(value, "input", given.display, validation=accepted)
             table.spare.setdefault(name, []).append(
                 sheet.put(refs[-1].row + 1 + k, refs[-1].column, blank, lock="column")
             )
@@ -269,7 +271,6 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         WHOLE,
         width=18,
         note="Total memory as the engine sees it.",
-        validation=Validation("Memory", "Bytes.", low=1, high=1e13),
     )
     unit = UNIT_NAMES[solved.question.settings.units]
     table.computed(
@@ -295,7 +296,6 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
             [int(v) for v in solved.gpus[key]],
             WHOLE,
             note=f"{key}: the engine's default on this GPU.",
-            validation=Validation(label, "1 or more.", low=1, high=1e7),
         )
     for name, label, note in (
         ("pool_error_bytes_measured", "Pool's error, measured TP", "up to the largest TP among measured runs"),
@@ -308,7 +308,6 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
             WHOLE,
             width=16,
             note=f"Bytes by which the KV pool may be smaller {note} (low end of the 80 % band); headroom counts it.",
-            validation=Validation("Error", "Bytes, 0 or less.", low=-1e13, high=0),
         )
     table.given(
         "is_older_gpu",
@@ -316,7 +315,6 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         [int(solved.question.engine.is_older(g.architecture)) for g in gpus],
         PLAIN,
         note="1: memory outside torch is that of older GPUs on Inputs.",
-        validation=Validation("Older", "0 or 1.", low=0, high=1, whole=True),
     )
     add_speed_columns(solved, table)
     for what, runs in (("weights", [g.weights_run for g in gpus]), ("kv", [g.kv_run for g in gpus])):
@@ -327,12 +325,11 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
                 [int(d in r) for r in runs],
                 PLAIN,
                 width=10,
-                validation=Validation("Runs", "1 runs, 0 does not.", low=0, high=1, whole=True),
+                validation=accepts(FLAG, "Runs", "1: it runs, 0: it does not."),
             )
     add_owning_columns(solved, wiring, table)
-    table.given(
-        "source", "Source of the memory", [g.memory.source for g in gpus], TEXT, role="remark_wrapped", width=90
-    )
+    sources = [g.memory.source for g in gpus]
+    table.given("source", "Source of the memory", sources, TEXT, role="remark_wrapped", width=90, urls=links(sources))
     for i, gpu in enumerate(gpus):
         sheet.heights[table.top + 1 + i] = 13.0 * max(1, -(-len(gpu.memory.source) // 105)) + 3
     wiring.names["list_gpu"] = table.range("gpu")
@@ -342,8 +339,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
 def _gpus(count: int) -> Validation:
     """So many GPUs that the sizes with a column of their own are those that the instance may have."""
     most = next((t for t in TENSOR_PARALLEL_SIZES if t > count), MOST_GPUS + 1) - 1
-    return Validation("GPUs", f"GPUs of one instance: 1 to {most}. For more, fill a spare row.",
-                      low=1, high=most, whole=True)  # fmt: skip
+    return whole("GPUs", 1, most, "GPUs of one instance. For more, fill a spare row.")
 
 
 def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
@@ -366,7 +362,6 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
 
     table = Table(sheet, HEAD_ROWS, 0, len(rows) + len(blank), key="instances", names=wiring.names, typed=over)
     wiring.tables["instances"] = table
-    money = Validation("Price", "US dollars per hour of one instance.", low=0, high=1e6)
     gpu = Validation("GPU", "A GPU of the GPUs sheet.", source="list_gpu")
     table.given("type", "Type", [r.instance.split("/", 1)[1] for r in rows] + blank, TEXT, width=40)
     table.given("provider", "Provider", [r.provider for r in rows] + blank, TEXT)
@@ -381,7 +376,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
         "$ per hour",
         [r.usd_per_hour for r in rows] + blank,
         USD_CENTS,
-        validation=money,
+        note="US dollars of one instance. Without one it cannot be rented.",
     )
     table.given("purchase", "Class", [r.purchase for r in rows] + blank, TEXT, role="remark")
     table.given("region", "Region", [r.region for r in rows] + blank, TEXT, role="remark", width=14)
@@ -390,5 +385,6 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     table.computed(age_word, lambda i: wiring.inputs)
     table.computed(instance_id, lambda i: {}, width=46, name="instance")
     add_class_prices(solved, wiring, table)
-    table.given("source", "Source", [r.source for r in rows] + blank, TEXT, role="remark", width=130)
+    sources = [r.source for r in rows] + blank
+    table.given("source", "Source", sources, TEXT, role="remark", width=130, urls=links(sources))
     return sheet

@@ -1,13 +1,15 @@
-"""The Change log: which version and which catalog made the workbook, what was typed over the catalog, and blank
-lines for those who change it next."""
+"""The Change log: which version and which catalog made the workbook, blank lines for those who change it next, and
+what is no longer as built."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sheetgen.recommend import Solution
+from sheetgen.sheet.accepts import day
+from sheetgen.sheet.book.as_built import AsBuilt
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.model import Cell, Sheet
 from sheetgen.sheet.one_page import OnePage
@@ -15,13 +17,19 @@ from sheetgen.units import DATE, PLAIN, TEXT
 
 SCHEMA = 2
 SPARE_LINES = 12
-HEADS = ("Date", "Who", "What was changed, and why", "Where", "Was", "Is")
+HEADS = ("What was changed, and why", "Where", "Was", "Is", "Who", "Date")
+WIDTHS = (56, 22, 36, 36, 14, 12, 12, 13)
 
 
-def build_log(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
-    """The sheet; `sheetgen pull` and `diff` read its names."""
-    sheet = titled("Change log", "Change log", "What made this workbook, and what was changed since.")
-    sheet.widths = dict(enumerate((18, 24, 60, 34, 18, 18)))
+def build_log(solved: Solution, page: OnePage, wiring: Wiring, others: Sequence[Sheet] = ()) -> Sheet:
+    """The sheet; `sheetgen pull` and `diff` read its names. others: sheets with choices of their own."""
+    sheet = titled(
+        "Change log",
+        "Change log",
+        "What made this workbook, and what was changed since: in words by people, and live by comparison.",
+        freeze=(HEAD_ROWS, 0),
+    )
+    sheet.widths = dict(enumerate(WIDTHS))
     question = solved.question
     row = HEAD_ROWS
     for name, label, value, display in (
@@ -38,8 +46,17 @@ def build_log(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
     for column, head in enumerate(HEADS):
         sheet.text(row, column, head, "head")
     for line in range(SPARE_LINES):
-        for column in range(len(HEADS)):
-            sheet.put(row + 1 + line, column, Cell(None, "input", DATE if column == 0 else TEXT))
+        for column, head in enumerate(HEADS):
+            is_day = head == "Date"
+            check = day(head, "The day of the change.") if is_day else None
+            sheet.put(row + 1 + line, column, Cell(None, "input", DATE if is_day else TEXT, validation=check))
+    if wiring.as_built is None:
+        return sheet
+    rest = AsBuilt(sheet, row + SPARE_LINES + 2, wiring)
+    rest.changed_inputs()
+    if others:
+        rest.choices(others)
+    rest.columns()
     return sheet
 
 

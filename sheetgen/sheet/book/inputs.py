@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from sheetgen.formula import Expr, join_text, where
 from sheetgen.recommend import Solution
+from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import engine_columns
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES
+from sheetgen.scenario.typed_cells import TABLES, input_kind
+from sheetgen.sheet.accepts import PRECISIONS, accepts, day, number, share, whole
+from sheetgen.sheet.book.input_state import (
+    AS_BUILT,
+    CHANGED,
+    OUT_OF_RANGE,
+    beside,
+    bound_display,
+    has_bounds,
+    place_in_list,
+    state_formula,
+    state_now,
+)
 from sheetgen.sheet.book.money_inputs import add_money_inputs
 from sheetgen.sheet.book.speed_inputs import add_speed_constants, add_speed_targets
-from sheetgen.sheet.book.wiring import Wiring, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.sheet.book.words import prompt_tokens
+from sheetgen.sheet.kinds import legend
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation
 from sheetgen.sizing.tokens import TOKENS_PER_K
 from sheetgen.units import (
@@ -28,7 +45,10 @@ from sheetgen.units import (
     Display,
 )
 
-LABEL, VALUE, UNIT, NOTE = 0, 1, 2, 3
+LABEL, VALUE, UNIT, LEAST, MOST, BUILT, STATE, NOTE, NTH = range(9)
+HEADS = {LEAST: "from", MOST: "to", BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
+NOT_ZERO = Display("0;;")
+NOTE_CHARACTERS = 96  # of a line in the last column
 ON_FIRST_SHEET = (
     "gpu_memory_utilization", "block_size", "kv_reserved", "average_context_fraction", "prefix_cache_hit_fraction",
     "active_fraction", "extra_headroom_fraction", "spare_replicas", "hours_per_month", "tight_below",
@@ -54,18 +74,28 @@ class InputsSheet:
             "Inputs",
             "Inputs",
             "Change any yellow cell; memory, fit, hardware and price follow. "
-            "Blue on yellow: input. Black: formula. Green: taken from another sheet.",
-            landscape=False,
-            freeze=(3, 0),
+            f"Blue on yellow: input. Black: formula. Green: taken from another sheet. {legend()}",
+            freeze=(HEAD_ROWS, 2),
         )
-        self.sheet.widths = {LABEL: 44, VALUE: 14, UNIT: 12, NOTE: 86}
-        self.row = 3
+        self.sheet.widths = {
+            LABEL: 44,
+            VALUE: 16,
+            UNIT: 12,
+            LEAST: 11,
+            MOST: 11,
+            BUILT: 15,
+            STATE: 12,
+            NOTE: 76,
+            NTH: 4,
+        }
+        self.row = HEAD_ROWS
+        self.states: list[Ref] = []
 
-    def section(self, title: str) -> None:
-        if self.row > 3:
+    def section(self, title: str, heads: Mapping[int, str] = HEADS) -> None:
+        if self.row > HEAD_ROWS:
             self.row += 1
-        for column in range(4):
-            self.sheet.text(self.row, column, title if column == 0 else "", "section")
+        for column in range(NOTE + 1):
+            self.sheet.text(self.row, column, heads.get(column, title if column == LABEL else ""), "section")
         self.row += 1
 
     def put(
@@ -80,31 +110,45 @@ class InputsSheet:
         *,
         read_as: str | None = None,
         role: str = "input",
+        may_be_blank: bool = False,
     ) -> Ref:
-        """One input with its label, unit and reason; its defined name is in_<name>."""
+        """One input with its label, unit and reason, its bounds and its state; its defined name is in_<name>."""
         row = self.row
         self.row += 1
         value = self.solved.question.typed.input(name, value)
+        kind = input_kind(name)
+        if validation is None and kind is not None and role == "input":
+            validation = accepts(kind, label)
         named = self.sheet.text(row, LABEL, label, "label")
         self.sheet.text(row, UNIT, unit, "unit")
         self.sheet.text(row, NOTE, note, "remark_wrapped")
-        self.sheet.heights[row] = 15.0 * max(1, -(-len(note) // 110))
+        self.sheet.heights[row] = 15.0 * max(1, -(-len(note) // NOTE_CHARACTERS))
         ref = self.sheet.put(row, VALUE, Cell(value, role, display, validation=validation), f"in_{name}")
         self.wiring.names[f"in_{name}"] = ref
         self.wiring.inputs[read_as or name] = ref
+        if role == "input" and self.wiring.as_built is not None:
+            self._watch(f"in_{name}", ref, validation, display, may_be_blank)
         if name in ON_FIRST_SHEET:
             self.wiring.assumptions.append((named, ref, display))
         return ref
 
-
-def whole(title: str, low: float = 1, high: float = 10_000_000) -> Validation:
-    """Whole numbers between two bounds."""
-    return Validation(title, f"A whole number from {low:,.0f} to {high:,.0f}.", low=low, high=high, whole=True)
-
-
-def share(title: str, low: float = 0.0) -> Validation:
-    """A share between 0 and 1."""
-    return Validation(title, "A share between 0 % and 100 %.", low=low, high=1)
+    def _watch(self, name: str, ref: Ref, check: Validation | None, display: Display, may_be_blank: bool) -> None:
+        """Beside an input its bounds, its value as built, and what became of it."""
+        sheet, row, here = self.sheet, ref.row, self.sheet.name
+        built = (self.wiring.as_built or {}).get(name, ref.value)
+        one = state_formula(check, may_be_blank)
+        env = {
+            n: beside(here, row, c) for n, c in (("value", VALUE), ("built", BUILT), ("least", LEAST), ("most", MOST))
+        }
+        if check is not None and has_bounds(check):
+            for column, bound in ((LEAST, check.low), (MOST, check.high)):
+                sheet.put(row, column, Cell(bound, "fixed", bound_display(check, display)))
+        elif check is not None and check.source is not None:
+            env["place"] = place_in_list(env["value"], check)
+        if built is not None:
+            sheet.put(row, BUILT, Cell(built, "fixed", display))
+        state = state_now(one, ref.value, built, check)
+        self.states.append(sheet.formula(row, STATE, state, one.written(env), TEXT))
 
 
 def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
@@ -117,8 +161,38 @@ def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     _constants(page)
     add_speed_constants(page)
     _precisions(page)
+    _watch(page)
+    wiring.inputs_sheet = page.sheet
     wiring.inputs_cells = page.sheet.cells
     return page.sheet
+
+
+def _watch(page: InputsSheet) -> None:
+    """What the Change log and the checks read of all inputs, and in the frozen rows the word for all of it."""
+    sheet, lists = page.sheet, page.wiring.lists
+    row = HEAD_ROWS - 1
+    sheet.text(row, LABEL, "All checks", "label")
+    put_light(page.wiring, sheet, row, VALUE)
+    if not page.states:
+        return
+    first, last = page.states[0].row, page.states[-1].row
+    for name, column in (("labels", LABEL), ("values", VALUE), ("built", BUILT), ("states", STATE), ("nth", NTH)):
+        lists[f"input_{name}"] = Range(tuple(Ref(sheet.name, row, column, None) for row in (first, last)))
+    top = Ref(sheet.name, first, STATE, None).expr(sheet.name).text
+    n_apart = 0
+    for state in page.states:
+        own = beside(sheet.name, state.row, STATE)
+        counted = "+".join(f'COUNTIFS({top}:{own.text},"{word}")' for word in (CHANGED, OUT_OF_RANGE))
+        n_apart += state.value != AS_BUILT
+        nth = n_apart if state.value != AS_BUILT else 0
+        sheet.formula(state.row, NTH, nth, where(own == AS_BUILT, 0, Expr(counted)), NOT_ZERO, "small")
+        sheet.status_cells.append((state.row, state.column))
+    page.wiring.input_states = list(page.states)
+    states = lists["input_states"].expr(sheet.name).text
+    for column, word, words in ((UNIT, CHANGED, " changed since built"), (BUILT, OUT_OF_RANGE, " out of range")):
+        n = sum(state.value == word for state in page.states)
+        counted = join_text(Expr(f'COUNTIFS({states},"{word}")'), words)
+        sheet.formula(row, column, f"{n}{words}", counted, TEXT)
 
 
 def _questions(page: InputsSheet) -> None:
@@ -127,7 +201,8 @@ def _questions(page: InputsSheet) -> None:
     page.wiring.lists["contexts"] = Range(tuple(
         page.put(
             f"context_{excel_name(w.id)}", w.name, w.context_tokens, WHOLE, "tokens",
-            f"{w.about}. A request is charged all of it.", whole(f"Context of {w.name}", 1, 100_000_000),
+            f"{w.about}. A request is charged all of it.",
+            whole(f"Context of {w.name}", 1, parse.MAX_TOKENS, "Tokens."),
         )
         for w in question.workloads
     ))  # fmt: skip
@@ -164,7 +239,6 @@ def _choices(page: InputsSheet) -> None:
                 WHOLE,
                 "tokens",
                 "Part of the context; the rest is the prompt.",
-                whole("Answer", 0, 100_000_000),
             )
         )
     prompts = []
@@ -182,7 +256,7 @@ def _choices(page: InputsSheet) -> None:
         PERCENT,
         "",
         "Share of the memory that the engine sees which it may take (gpu_memory_utilization).",
-        share("Utilization"),
+        share("GPU memory utilization", above_zero=True),
     )
     page.put(
         "hours_per_month",
@@ -191,7 +265,7 @@ def _choices(page: InputsSheet) -> None:
         WHOLE,
         "hours",
         "8,760 hours a year / 12.",
-        Validation("Hours per month", "From 1 to 744.", low=1, high=744),
+        number("Hours per month", 1, 744),
     )
     page.put(
         "active_fraction",
@@ -200,7 +274,7 @@ def _choices(page: InputsSheet) -> None:
         PERCENT,
         "",
         "Users = requests in flight / this. At 100 % every user counts as in flight.",
-        share("Active fraction"),
+        share("Active fraction of users", above_zero=True),
     )
     page.put(
         "extra_headroom_fraction",
@@ -209,7 +283,7 @@ def _choices(page: InputsSheet) -> None:
         PERCENT,
         "",
         "Added to every load before replicas are counted. Off by default.",
-        share("Headroom"),
+        share("Extra headroom"),
     )
     page.put(
         "spare_replicas",
@@ -227,7 +301,7 @@ def _choices(page: InputsSheet) -> None:
         PERCENT,
         "",
         "Scales what paged KV charges. At 100 % every request is charged its full context.",
-        share("Average fill"),
+        share("Average fill of the context", above_zero=True),
     )
     page.put(
         "prefix_cache_hit_fraction",
@@ -236,7 +310,7 @@ def _choices(page: InputsSheet) -> None:
         PERCENT,
         "",
         "Share of prompt tokens found in the prefix cache. 30-40 % is typical of RAG; 0 is safe.",
-        share("Prefix hits"),
+        share("Prefix cache hits"),
     )
     page.put(
         "kv_reserved",
@@ -254,7 +328,6 @@ def _choices(page: InputsSheet) -> None:
         PLAIN,
         "",
         "Off: windowed layers are stored like full attention.",
-        whole("Hybrid KV manager", 0, 1),
     )
     page.put(
         "block_size",
@@ -263,9 +336,9 @@ def _choices(page: InputsSheet) -> None:
         WHOLE,
         "tokens",
         "The engine's default is 16.",
-        whole("Block size"),
+        whole("KV block size", about="Tokens."),
     )
-    page.put("as_of", "Sheet's date", q.as_of, DATE, "", "Ages of prices count from this date.")
+    page.put("as_of", "Sheet's date", q.as_of, DATE, "", "Ages of prices count from this date.", day("Sheet's date"))
     page.put(
         "stale_after_days",
         "Days until a price is old",
@@ -273,7 +346,6 @@ def _choices(page: InputsSheet) -> None:
         WHOLE,
         "days",
         "Older prices are marked.",
-        whole("Days", 1, 10_000),
     )
     page.put(
         "tight_below",
@@ -282,7 +354,7 @@ def _choices(page: InputsSheet) -> None:
         PERCENT,
         "",
         "Headroom under which a fit is called tight.",
-        share("Tight"),
+        share("Fit is tight below"),
     )
 
 
@@ -336,7 +408,6 @@ def _constants(page: InputsSheet) -> None:
         PLAIN,
         "",
         "1 where the engine takes an estimate of them from its share.",
-        whole("Graphs", 0, 1),
     )
     page.put(
         "in_flight_batches",
@@ -345,7 +416,6 @@ def _constants(page: InputsSheet) -> None:
         PLAIN,
         "",
         "Tokens in flight that a window is charged; 2 in releases with asynchronous scheduling.",
-        whole("Batches", 1, 8),
     )
     page.put(
         "shares_pages",
@@ -354,7 +424,6 @@ def _constants(page: InputsSheet) -> None:
         PLAIN,
         "",
         "1: windows and states take pages of the same pool (vLLM). 0: each kind of layer has a pool of its own.",
-        whole("Pages", 0, 1),
     )
     page.put(
         "state_blocks",
@@ -363,7 +432,6 @@ def _constants(page: InputsSheet) -> None:
         PLAIN,
         "blocks",
         "Charged to each sequence; 2 in releases that align states with the prefix cache.",
-        whole("Blocks", 1, 8),
     )
     page.put(
         "group_stretch",
@@ -380,7 +448,6 @@ def _constants(page: InputsSheet) -> None:
         PLAIN,
         "stages",
         "A replica may span at most this many instances.",
-        whole("Stages", 1, 64),
     )
     page.put(
         "calibrated_tensor_parallel_size",
@@ -389,7 +456,6 @@ def _constants(page: InputsSheet) -> None:
         PLAIN,
         "GPUs",
         "Beyond it the wider error band of other logs holds.",
-        whole("TP", 0, 64),
     )
     page.put(
         "max_tensor_parallel_size",
@@ -429,7 +495,7 @@ def _precisions(page: InputsSheet) -> None:
          [(d.kv_bytes, d.kv_scale_bytes) for d in DTYPES.values()]),
     )  # fmt: skip
     for title, keys, heads, rows in tables:
-        page.section(title)
+        page.section(title, {NOTE: "what"})
         for column, head in enumerate(("precision", *heads)):
             page.sheet.text(page.row, column, head, "head")
         columns: dict[str, list[Ref]] = {k: [] for k in ("dtype", *keys)}
@@ -438,17 +504,20 @@ def _precisions(page: InputsSheet) -> None:
             columns["dtype"].append(page.sheet.put(page.row, LABEL, Cell(d.name, "label", TEXT)))
             for k, (key, value) in enumerate(zip(keys, values, strict=True)):
                 value = page.solved.question.typed.value("precisions", d.name, key, value)
-                columns[key].append(page.sheet.put(page.row, 1 + k, Cell(value, "input", FACTOR)))
+                accepted = accepts(TABLES["precisions"][key], f"Bytes, {heads[k]}")
+                cell = Cell(value, "input", FACTOR, validation=accepted)
+                columns[key].append(page.sheet.put(page.row, 1 + k, cell))
             page.sheet.text(page.row, NOTE, d.about, "remark")
         page.row += 1
         page.wiring.lists |= {f"dtypes_{k}": Range(tuple(v)) for k, v in columns.items()}
-    auto = page.sheet.put(page.row, LABEL, Cell("auto", "label", TEXT))
-    page.sheet.text(page.row, NOTE, "the checkpoint's own precision", "remark")
     aliases, meant = [], []
     for alias, name in DTYPE_ALIASES.items():
-        page.row += 1
         aliases.append(page.sheet.put(page.row, LABEL, Cell(alias, "label", TEXT)))
         meant.append(page.sheet.put(page.row, VALUE, Cell(name, "label", TEXT)))
         page.sheet.text(page.row, NOTE, f"another name of {name}", "remark")
+        page.row += 1
+    auto = page.sheet.put(page.row, LABEL, Cell("auto", "label", TEXT))
+    page.sheet.text(page.row, NOTE, "the checkpoint's own precision", "remark")
     page.wiring.lists |= {"dtype_aliases": Range(tuple(aliases)), "dtypes_meant": Range(tuple(meant))}
-    page.wiring.names["list_dtype"] = Range((*columns["dtype"], auto, *aliases))
+    page.wiring.names[PRECISIONS] = Range((*columns["dtype"], *aliases))
+    page.wiring.names["list_dtype"] = Range((*columns["dtype"], *aliases, auto))

@@ -46,17 +46,21 @@ def build_money(
     )
     sheet.widths = dict(enumerate(WIDTHS))
     row = HEAD_ROWS
+    shown: list[tuple[str, Ref, Ref]] = []
     n_providers = _n_providers(solved)
     for m, at in enumerate(wiring.lists["headline_rows"].refs):
         block = Block(sheet, wiring, at, row)
         place = _title(block, wiring.tables["models"].columns["model"][m], heads)
-        on_demand = _classes(block, place, solved.question.settings.purchase)
+        model = wiring.tables["models"].columns["model"][m]
+        on_demand, monthly = _classes(block, place, solved.question.settings.purchase)
+        shown.append((str(model.value), monthly, wiring.headline_usd[m]))
         _units(block)
         add_providers(block, matrices, heads, n_providers)
         add_owned(block, on_demand)
         row = block.row + 1
         sheet.page_breaks.append(row)
     sheet.page_breaks.pop()  # nothing begins after the last
+    wiring.pairs["money"] = shown
     return sheet
 
 
@@ -86,8 +90,11 @@ def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> Ref:
     return place
 
 
-def _classes(block: Block, place: Ref, in_use: str) -> Ref:
-    """The recommended instances in each purchase class, then contingency and currency; gives $ an hour on demand."""
+def _classes(block: Block, place: Ref, in_use: str) -> tuple[Ref, Ref]:
+    """The recommended instances in each purchase class, then contingency and currency.
+
+    Gives $ an hour on demand, and $ a month in the class in use.
+    """
     table = block.wiring.tables["instances"]
     block.head("Purchase class", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Commitment (0 or 1)",
                "Hours paid a month", "of it unused, $ per month", "Price date", "Price age", "Terms")  # fmt: skip
@@ -111,9 +118,9 @@ def _classes(block: Block, place: Ref, in_use: str) -> Ref:
         block.row += 1
     _foot(block, in_use, sums[in_use])
     block.label("Source of the prices")
-    block.show(1, entry(table.range("source"), place, is_text), TEXT)
+    block.show(1, entry(table.range("source"), place, is_text), TEXT, "small")
     block.row += 1
-    return hourly["on-demand"]
+    return hourly["on-demand"], sums[in_use][0]
 
 
 def _foot(block: Block, in_use: str, sums: list[Ref]) -> None:

@@ -8,9 +8,10 @@ from sheetgen import cost
 from sheetgen.formula import Expr, formula, is_number, is_text, where
 from sheetgen.recommend import Solution
 from sheetgen.scenario.candidates import PURCHASES
-from sheetgen.scenario.money import MOST_CAPEX_USD, MOST_KW, OwnedGpu
+from sheetgen.scenario.money import OwnedGpu
 from sheetgen.sheet.book.wiring import Table, Wiring
-from sheetgen.sheet.model import NONE, Validation
+from sheetgen.sheet.links import links
+from sheetgen.sheet.model import NONE
 from sheetgen.sheet.notes import day_of
 from sheetgen.units import DATE, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE
 
@@ -37,7 +38,6 @@ def add_class_prices(solved: Solution, wiring: Wiring, table: Table) -> None:
     in_use = solved.question.settings.purchase
     rows = solved.question.rows
     blank: list[Any] = [None] * (table.n_rows - len(rows))
-    money = Validation("Price", "US dollars per hour of one instance; blank where there is none.", low=0, high=1e6)
     table.given("terms", "Terms", [r.price_kind or None for r in rows] + blank, TEXT, role="remark", width=24)
     for purchase in PURCHASES:
         if purchase == in_use:
@@ -46,7 +46,7 @@ def add_class_prices(solved: Solution, wiring: Wiring, table: Table) -> None:
         prices = [r.class_price(purchase) for r in rows]
         table.given(
             names["price"], f"$ per hour, {purchase}", [p.usd_per_hour if p else None for p in prices] + blank,
-            USD_CENTS, validation=money,
+            USD_CENTS,
             note="Beside the class in use: shown on Money, it decides nothing. A blank is no price.",
         )  # fmt: skip
         days = [day_of(p.price_as_of) if p else None for p in prices]
@@ -90,16 +90,14 @@ def add_owning_columns(solved: Solution, wiring: Wiring, table: Table) -> None:
     """What one GPU costs to buy, as a range, and what power it takes; blank where nothing is known."""
     question = solved.question
     owned = [question.owning.gpus.get(g.id, OwnedGpu()) for g in question.gpus]
-    money = Validation("Price", "US dollars for one GPU.", low=0, high=MOST_CAPEX_USD)
-    flag = Validation("0 or 1", "0 or 1.", low=0, high=1, whole=True)
     for k, end in enumerate(("low", "base", "high")):
         table.given(
             f"capex_{end}_usd", f"Purchase, {end}, $", [o.capex_usd[k] if o.capex_usd else None for o in owned], USD,
-            validation=money, note="No maker publishes a price: type your own quote over all three.",
+            note="US dollars for one GPU. No maker publishes a price: type your own quote over all three.",
         )  # fmt: skip
     table.given(
         "is_module_price", "Price of the module (1) or installed (0)", [o.is_module_price for o in owned], PLAIN,
-        width=14, validation=flag, note="A module's price is multiplied by the installed price's share on Inputs.",
+        width=14, note="A module's price is multiplied by the installed price's share on Inputs.",
     )  # fmt: skip
     table.given("capex_date", "Purchase price's date", [day_of(o.capex_as_of) for o in owned], DATE)
     table.computed(
@@ -108,17 +106,17 @@ def add_owning_columns(solved: Solution, wiring: Wiring, table: Table) -> None:
     )  # fmt: skip
     table.given(
         "stated_kw_per_gpu", "kW per GPU, stated", [o.stated_kw_per_gpu for o in owned], FACTOR,
-        validation=Validation("Power", "kW with the GPU's share of the server.", low=0, high=MOST_KW),
         note="With its share of the server. Blank: it follows from the rated power.",
     )  # fmt: skip
     table.given(
-        "rated_watts", "Rated power, W", [o.rated_watts for o in owned], WHOLE,
-        validation=Validation("Power", "Watts of the GPU alone.", low=0, high=1e5),
+        "rated_watts", "Rated power, W", [o.rated_watts for o in owned], WHOLE, note="Watts of the GPU alone.",
     )  # fmt: skip
     table.given(
         "is_it_power", "Machine's own draw (1) or all-in (0)", [o.is_it_power for o in owned], PLAIN, width=14,
-        validation=flag, note="A machine's own draw is multiplied by the PUE; an all-in figure has the cooling in it.",
+        note="A machine's own draw is multiplied by the PUE; an all-in figure has the cooling in it.",
     )  # fmt: skip
     table.computed(cost.kw_per_gpu, lambda i: wiring.inputs)
     sources = [f"{o.capex_source or 'no price known'}; power: {o.kw_source}" for o in owned]
-    table.given("owning_source", "Source of price and power", sources, TEXT, role="remark", width=60)
+    table.given(
+        "owning_source", "Source of price and power", sources, TEXT, role="remark", width=160, urls=links(sources)
+    )

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 from sheetgen import cost
 from sheetgen.catalog.owning import TERMS
 from sheetgen.formula import Formula
-from sheetgen.scenario.money import MOST_FX_RATE
-from sheetgen.sheet.model import Validation
+from sheetgen.scenario.money import LEAST_UTILIZATION, MOST_FX_RATE
+from sheetgen.sheet.accepts import LEAST, day, letters, number, share
 from sheetgen.sheet.notes import day_of
 from sheetgen.units import DATE, FACTOR, PERCENT, PLAIN, TEXT, TWO_DECIMALS, WHOLE, Display
 
 if TYPE_CHECKING:
     from sheetgen.sheet.book.inputs import InputsSheet
 
-LEAST = 1e-6  # the least that an input may be which must be above 0
 _TERMS: dict[str, tuple[str, Display, str]] = {
     "owned_years": ("Years that a GPU is used", TWO_DECIMALS, "years"),
     "residual_fraction": ("Worth at the end, of the purchase", PERCENT, ""),
@@ -44,21 +43,23 @@ def add_money_inputs(page: InputsSheet) -> None:
     page.put(
         "utilization", "Utilization", settings.utilization, PERCENT, "",
         "Share of the hours run in which the hardware does the load: what a million tokens costs is at this share.",
-        Validation("Utilization", "A share above 0 % and up to 100 %.", low=LEAST, high=1),
+        number("Utilization", LEAST_UTILIZATION, 1),
     )  # fmt: skip
     page.put(
         "contingency_fraction", "Contingency", settings.contingency_fraction, PERCENT, "",
         "A line of its own under the sums; it is in no price of an hour, a user or a token.",
-        Validation("Contingency", "A share between 0 % and 100 %.", low=0, high=1),
+        share("Contingency"),
     )  # fmt: skip
     page.put("currency", "Currency of the totals", settings.currency, TEXT, "",
-             "Its three letters. Prices are in US dollars; totals are converted at the rate below.")  # fmt: skip
+             "Its three letters. Prices are in US dollars; totals are converted at the rate below.",
+             letters("Currency", 3, "Its three letters, such as EUR."))  # fmt: skip
     page.put(
         "fx_rate", "Exchange rate", settings.fx_rate, FACTOR, "per $", "How many of that currency one US dollar is.",
-        Validation("Exchange rate", "A number above 0.", low=LEAST, high=MOST_FX_RATE),
+        number("Exchange rate", LEAST, MOST_FX_RATE),
     )  # fmt: skip
     fx_day = day_of(settings.fx_date) or as_of
-    page.put("fx_date", "Day of the exchange rate", fx_day, DATE, "", "The sheet's date unless said.")
+    page.put("fx_date", "Day of the exchange rate", fx_day, DATE, "", "The sheet's date unless said.",
+             day("Day of the exchange rate"))  # fmt: skip
     for name, label, unit, note in _CONSTANTS:
         page.put(name, label, cost.CONSTANTS[name], WHOLE, unit, note, role="fixed")
     page.put(
@@ -80,7 +81,7 @@ def _owning(page: InputsSheet) -> None:
         origin = f"{term.source}{f', {term.as_of}' if term.as_of else ''}" if own else f"Yours, not {term.value:g}"
         page.put(
             name, label, owning.values[name], display, unit, f"{term.reason}. {origin}.",
-            Validation(label, f"A number from {low:,g} to {high:,g}.", low=low, high=high),
+            number(label, low, high),
         )  # fmt: skip
     _computed(page, cost.purchase_share_per_year, "", "A straight line, or an annuity at the cost of capital.")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from sheetgen.formula import Expr, where
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.inputs import excel_name
-from sheetgen.sheet.book.wiring import Wiring
+from sheetgen.sheet.book.wiring import Wiring, put_light
 from sheetgen.sheet.book.words import cell_position, in_unit, rent_words
+from sheetgen.sheet.kinds import second_line
 from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Source, Validation, found, position
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.sizing.tokens import short_tokens
@@ -26,7 +27,7 @@ POINTS_PER_WIDTH = 5.6  # points of one unit of column width in Arial 10
 def build_sizing(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
     """The first sheet: the headline per model, weights, the matrix, a picture, assumptions, dates, legend."""
     n_models = len(solved.question.models)
-    sheet = Sheet("Sizing sheet", landscape=n_models > 1, one_page=True, about="the page")
+    sheet = Sheet("Sizing sheet", landscape=n_models > 1, one_page=True, about="The answers on one page.")
     sheet.widths = {0: 17, 1: 11, 2: GAP}
     for m in range(n_models):
         for k, (_, width) in enumerate(GROUP):
@@ -37,7 +38,9 @@ def build_sizing(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
     sheet.text(
         1,
         0,
-        "Change a yellow cell here or on Inputs, Models, GPUs, Instances: everything recomputes.",
+        second_line(
+            sheet.name, "Change a yellow cell here or on Inputs, Models, GPUs, Instances: everything recomputes."
+        ),
         "subtitle",
     )
     sheet.text(2, 0, f"Memory in {unit}; prices in US dollars.", "subtitle")
@@ -117,7 +120,8 @@ def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> tuple[int, list
         env = {"n_instances": of("n_instances"), "instance": of("type")}
         sheet.compute(top + 1, left, rent_words, env, role="answer")
         sheet.text(top + 2, left, "$ per month", "label")
-        _found(sheet, top + 2, left + 2, of("monthly_usd"), USD, "answer_money")
+        monthly = _found(sheet, top + 2, left + 2, of("monthly_usd"), USD, "answer_money")
+        wiring.headline_usd.append(monthly)
         _found(sheet, top + 3, left, of("hardware_words"), TEXT)
         _found(sheet, top + 4, left, of("room_words"), TEXT)
         _found(sheet, top + 5, left, of("speed_words"), TEXT)
@@ -253,7 +257,7 @@ def _foot(solved: Solution, page: OnePage, wiring: Wiring, sheet: Sheet, top: in
     sheet.text(top, 0, "Fit", "label")
     dates = wiring.tables["instances"].range("price_date")
     sheet.text(top + 1, 0, "Checks", "label")
-    sheet.link(top + 1, 1, wiring.inputs["all_checks"], TEXT, "light")
+    put_light(wiring, sheet, top + 1, 1)
     sheet.text(top + 2, 0, "Oldest price", "label")
     oldest = [r.value for r in dates.refs if r.value]
     area = dates.expr(sheet.name).text

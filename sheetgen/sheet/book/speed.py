@@ -160,7 +160,8 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     sheet.text(top + 1, 0, "Requests of a replica", "label")
     count = Validation("Requests", "A whole number from 1.", low=1, high=1e6, whole=True)
     requests = sheet.put(
-        top + 1, 1,
+        top + 1,
+        1,
         Cell(question.typed.input("speed_requests", cell.concurrent_requests), "input", WHOLE, validation=count),
         "in_speed_requests",
     )

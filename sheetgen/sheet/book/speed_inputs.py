@@ -8,8 +8,10 @@ from sheetgen.catalog.speed import SpeedConstants, SpeedFile
 from sheetgen.recommend import Solution
 from sheetgen.recommend.paces import BAND_SCOPES, MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, speed_band_columns
+from sheetgen.scenario.targets import LEAST_MS, MOST_MS
+from sheetgen.sheet.accepts import number
 from sheetgen.sheet.book.wiring import Table
-from sheetgen.sheet.model import Range, Validation
+from sheetgen.sheet.model import Range
 from sheetgen.units import DTYPES, FACTOR, PLAIN, WHOLE, Display
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ _LABELS = {
     "base_ttft_seconds": "Seconds before any work",
     "steps_before_prefill": "Steps before the prompt",
 }
+BLANK_TARGET = "Milliseconds. Blank: no target."
+_SCOPES = {"fitted": "GPUs and engines with measured runs.", "other": "All others."}
 CONSTANTS = tuple(SpeedConstants.model_fields)
 OF_GPU = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second", "peak_flops_16_bit", *CONSTANTS)
 
@@ -50,8 +54,7 @@ def add_speed_targets(page: InputsSheet) -> None:
     question = page.solved.question
     page.section("How long may a token take?")
     page.put("speed_targets", "Targets drive the count (1 on, 0 off)", question.settings.speed_targets, PLAIN, "",
-             "On: replicas are as many as memory or speed asks for, whichever is more. Off: memory alone.",
-             _whole("Targets", 0, 1))  # fmt: skip
+             "On: replicas are as many as memory or speed asks for, whichever is more. Off: memory alone.")  # fmt: skip
     for figure, label, note in (
         ("tpot", "time per output token", "50 ms is 20 tokens a second, faster than people read. Blank: no target."),
         ("ttft", "time to first token", "Blank, the default: shown, but not asked for. Indicative under load."),
@@ -59,14 +62,14 @@ def add_speed_targets(page: InputsSheet) -> None:
         refs = []
         for w in question.workloads:
             value = getattr(w, f"{figure}_target_ms")
-            refs.append(page.put(f"{figure}_ms_{page.excel_name(w.id)}", f"{w.name}: {label}", value, WHOLE, "ms", note,
-                                 Validation("Target", "Milliseconds above 0.", low=0, high=3_600_000)))  # fmt: skip
+            name, check = f"{figure}_ms_{page.excel_name(w.id)}", number("Target", LEAST_MS, MOST_MS, BLANK_TARGET)
+            refs.append(page.put(name, f"{w.name}: {label}", value, WHOLE, "ms", note, check, may_be_blank=True))
         page.wiring.lists[f"{figure}_targets"] = Range(tuple(refs))
     for name, label in (("speed_factor", "Measured / predicted time per token"),
                         ("ttft_factor", "Measured / predicted time to first token")):  # fmt: skip
         page.put(name, label, getattr(question.settings, name), FACTOR, "",
                  "1: as predicted. A run of your own gives a better one.",
-                 Validation("Factor", "From 0.01 to 100.", low=0.01, high=100))  # fmt: skip
+                 number("Factor", 0.01, 100))  # fmt: skip
 
 
 def add_speed_constants(page: InputsSheet) -> None:
@@ -95,9 +98,8 @@ def add_speed_constants(page: InputsSheet) -> None:
     bands = {(s, k): speed_band_columns(known, s, k == "moe") for s in BAND_SCOPES for k in KINDS}
     for head, name in zip(heads, next(iter(bands.values())), strict=True):
         for (scope, kind), values in bands.items():
-            words = f"{head}, {kind}, {'runs on this GPU and engine' if scope == 'fitted' else 'other'}"
-            ref = page.put(f"{name}_{scope}_{kind}", words.replace("_", " "), values[name], FACTOR, "", "",
-                           Validation("Factor", "Above 0.", low=0, high=1000))  # fmt: skip
+            words = f"{head}, {kind}, {scope}".replace("_", " ")
+            ref = page.put(f"{name}_{scope}_{kind}", words, values[name], FACTOR, "", _SCOPES[scope])
             columns.setdefault(name, []).append(ref)
     page.wiring.lists |= {name: Range(tuple(refs)) for name, refs in columns.items()}
 
@@ -105,26 +107,20 @@ def add_speed_constants(page: InputsSheet) -> None:
 def add_speed_columns(solved: Solution, table: Table) -> None:
     """By GPU its bandwidth, links, peaks, the engine's constants, and whether runs were measured on it."""
     gpus = solved.gpus
-    rate = Validation("Rate", "A number above 0.", low=1, high=1e18)
     for name, label, note in (
         ("memory_bandwidth_bytes_per_second", "Bandwidth, bytes/s", "Of the GPU's own memory."),
         ("interconnect_bytes_per_second", "Links, bytes/s", "Each way, to the other GPUs of the node."),
         ("peak_flops_16_bit", "Peak, 16 bits", "Dense operations per second."),
     ):
-        table.given(name, label, [float(v) for v in gpus[name]], WHOLE, width=24, note=note, validation=rate)
+        table.given(name, label, [float(v) for v in gpus[name]], WHOLE, width=24, note=note)
     for d in DTYPES:
         table.given(f"peak_flops_{d}", f"Peak, {d} weights", [float(v) for v in gpus[f"peak_flops_{d}"]], WHOLE,
-                    width=24, note="Dense operations per second with weights of this precision.",
-                    validation=rate)  # fmt: skip
+                    width=24, note="Dense operations per second with weights of this precision.")  # fmt: skip
     for name in CONSTANTS:
         display = SMALL if name.startswith("seconds_per") else FACTOR
         table.given(name, _LABELS[name], [float(v) for v in gpus[name]], display, width=13,
-                    note=f"{name}: fitted on measured runs (docs/speed.md).",
-                    validation=Validation("Constant", "A number, 0 or more.", low=0, high=1000))  # fmt: skip
-    table.given("speed_is_fitted", "Runs measured (0 or 1)", [int(v) for v in gpus["speed_is_fitted"]], PLAIN,
-                note="1: runs of this engine on this GPU are among those that the constants were fitted on.",
-                validation=_whole("Measured", 0, 1))  # fmt: skip
-
-
-def _whole(title: str, low: float, high: float) -> Validation:
-    return Validation(title, f"A whole number from {low:,.0f} to {high:,.0f}.", low=low, high=high, whole=True)
+                    note=f"{name}: fitted on measured runs (docs/speed.md).")  # fmt: skip
+    table.given(
+        "speed_is_fitted", "Runs measured (0 or 1)", [int(v) for v in gpus["speed_is_fitted"]], PLAIN,
+        note="1: runs of this engine on this GPU are among those that the constants were fitted on.",
+    )  # fmt: skip

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sheetgen.formula import Expr, Formula
+from sheetgen.scenario.typed_cells import TABLES
+from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.block import Row
+from sheetgen.sheet.kinds import second_line
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation
-from sheetgen.units import Display
+from sheetgen.units import TEXT, Display
 
 HEAD_ROWS = 3  # title, what the sheet is, blank
 
@@ -73,8 +76,14 @@ class Table:
         validations: Sequence[Validation] | None = None,
         urls: Iterable[str | None] | None = None,
     ) -> None:
-        """A column of values; None is an empty input. validations: one a row, where rows differ."""
+        """A column of values; None is an empty input. validations: one a row, where rows differ.
+
+        A yellow column accepts what `pull` does, where nothing else is said.
+        """
         column = self._head(label, note, width)
+        kind = TABLES.get(self.key, {}).get(name)
+        if validation is None and kind is not None and role == "input":
+            validation = accepts(kind, label, note)
         links = list(urls) if urls is not None else []
         if self.typed is not None:
             values = [self.typed(i, name, value) for i, value in enumerate(values)]
@@ -86,7 +95,7 @@ class Table:
                 column,
                 Cell(
                     v,
-                    role,
+                    "link_text" if links and links[i] else role,
                     display,
                     validation=validations[i] if validations else validation,
                     url=links[i] if links else None,
@@ -155,6 +164,13 @@ class Wiring:
     tables: dict[str, Table] = field(default_factory=dict)
     lists: dict[str, Range] = field(default_factory=dict)
     inputs_cells: dict[tuple[int, int], Cell] = field(default_factory=dict)  # the cells of the Inputs sheet
+    inputs_sheet: Sheet | None = None
+    input_states: list[Ref] = field(default_factory=list)  # on that sheet
+    as_built: Mapping[str, Any] | None = None  # by defined name, where not the values of this build; none: not told
+    verdict: str = "OK"  # of all checks
+    lights: list[Cell] = field(default_factory=list)  # the cells that show it
+    headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
+    pairs: dict[str, list[tuple[str, Ref, Ref]]] = field(default_factory=dict)  # shown on two sheets: what, here, there
     blocks: dict[str, list[Row]] = field(default_factory=dict)  # speed on Profiles: [model, workload][profile]
     by_model: set[str] = field(default_factory=set)  # those of `blocks` that are by model alone: [model][profile]
     of_model: dict[str, list[Row]] = field(default_factory=dict)  # what a model takes and leaves: [model][profile]
@@ -176,9 +192,17 @@ def name_all(wiring: Wiring, sheet: str) -> None:
             wiring.lists[name] = named(wiring.names, f"lst_{wiring.prefix}{name}", refs.refs)
 
 
+def put_light(wiring: Wiring, sheet: Sheet, row: int, column: int) -> None:
+    """The word for all checks: its name alone, for Checks is built last."""
+    cell = Cell(wiring.verdict, "light", TEXT, formula=Expr("chk_all"))
+    sheet.put(row, column, cell)
+    sheet.status_cells.append((row, column))
+    wiring.lights.append(cell)
+
+
 def titled(name: str, title: str, about: str, **more: Any) -> Sheet:
-    """A sheet with its title and a line on what it is for."""
+    """A sheet with its title, and a line on what kind of sheet it is and what it is for."""
     sheet = Sheet(name, about=about, **more)
     sheet.text(0, 0, title, "title")
-    sheet.text(1, 0, about, "subtitle")
+    sheet.text(1, 0, second_line(name, about), "subtitle")
     return sheet

@@ -1,0 +1,109 @@
+"""What stands on two sheets of the workbook and must agree: the blocks below the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sheetgen.formula import Expr
+from sheetgen.recommend import Solution
+from sheetgen.sheet.book.check_formulas import same_amount, same_value, what_if_agrees
+from sheetgen.sheet.book.wiring import Wiring
+from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source
+from sheetgen.sheet.what_if import case_requests
+from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS, Display
+
+Pair = tuple[str, Ref, Ref]  # what it is, here and there
+
+
+class Pairs:
+    """Blocks of two columns that are compared row by row; `row` is the next free one."""
+
+    def __init__(self, sheet: Sheet, row: int, left: int, tolerance: Ref) -> None:
+        self.sheet, self.row, self.left, self.tolerance = sheet, row, left, tolerance
+
+    def block(self, heads: tuple[str, str, str], pairs: Sequence[Pair], display: Display, rounded: bool) -> Range:
+        """A block; gives the column that says 1 where both are the same."""
+        sheet, left = self.sheet, self.left
+        for k, head in enumerate((*heads, "Same")):
+            sheet.text(self.row, left + k, head, "head")
+        same = []
+        for label, here, there in pairs:
+            self.row += 1
+            sheet.text(self.row, left, label, "label")
+            a, b = (self._shown(1 + k, ref, display) for k, ref in enumerate((here, there)))
+            env: dict[str, Source] = {"value": a, "other": b}
+            one = same_value
+            if rounded:
+                one, env = same_amount, {"amount": a, "other": b, "tolerance": self.tolerance}
+            same.append(sheet.compute(self.row, left + 3, one, env))
+        self.row += 2
+        return Range(tuple(same))
+
+    def _shown(self, column: int, ref: Ref, display: Display) -> Ref:
+        """What the cell holds; 0 for a blank one, as its look-up is."""
+        value = 0 if ref.value is None else ref.value
+        shown = TEXT if isinstance(value, str) else display
+        return self.sheet.formula(self.row, self.left + column, value, ref.expr(self.sheet.name), shown)
+
+
+def what_if_pairs(solved: Solution, wiring: Wiring, sheet: Sheet, row: int, left: int) -> list[Pair]:
+    """What-if's choices beside what the first model's load of the first sheet is asked with, as it was built.
+
+    What no cell of either sheet holds stands in the two rows from `row`.
+    """
+    question = solved.question
+    w, t = question.headline
+
+    def cell(name: str) -> Ref:
+        ref = wiring.names[name]
+        assert isinstance(ref, Ref)
+        return ref
+
+    def picked(name: str) -> Ref:
+        return cell(f"in_whatif_{name}")
+
+    sheet.text(row, left, "No target, no factor, the engine as built", "label")
+    nothing = sheet.put(row, left + 1, Cell(0, "fixed", PLAIN))
+    one = sheet.put(row, left + 2, Cell(1, "fixed", PLAIN))
+    engine = sheet.put(row, left + 3, Cell(question.engine.engine, "fixed", TEXT))
+    sheet.text(row + 1, left, "Requests in flight on What-if", "label")
+    env = {**wiring.inputs, "users": picked("users"), "case_factor": cell("in_case_users_base")}
+    requests = sheet.compute(row + 1, left + 1, case_requests, env)
+    return [
+        ("Model", picked("model"), wiring.tables["models"].columns["model"][0]),
+        ("Context", picked("context_tokens"), wiring.lists["contexts"].refs[w]),
+        ("Context of the base case, times", cell("in_case_context_base"), one),
+        ("Answer", picked("answer_tokens"), wiring.lists["answers"].refs[w]),
+        ("Requests in flight", requests, wiring.lists["tiers"].refs[t]),
+        ("Weights' precision", picked("weight_dtype"), wiring.inputs["asked_weight_dtype"]),
+        ("KV cache precision", picked("kv_cache_dtype"), wiring.inputs["asked_kv_dtype"]),
+        ("Engine", picked("engine"), engine),
+        ("Time per token, ms", picked("tpot_ms"), wiring.lists["tpot_targets"].refs[w]),
+        ("Time to first token, ms", nothing, wiring.lists["ttft_targets"].refs[w]),
+    ]
+
+
+def add_what_if(pairs: Pairs, solved: Solution, wiring: Wiring) -> Ref:
+    """The block, and below it the cost of both; gives the cell that says 1 where they agree."""
+    sheet, left = pairs.sheet, pairs.left
+    question = solved.question
+    w, t = question.headline
+    load = next(i for i, c in enumerate(question.cells) if (c.model, c.workload, c.tier) == (0, w, t))
+    cells = wiring.tables["cells"].columns
+    asked = what_if_pairs(solved, wiring, sheet, pairs.row, left)
+    pairs.row += 3
+    cost = wiring.names["rec_whatif_monthly_usd"]
+    assert isinstance(cost, Ref)
+    same = pairs.block(("What-if asks", "What-if", "First sheet"), asked, FACTOR, rounded=False)
+    monthly = [("$ per month", cost, cells["monthly_usd"][load])]
+    costs = pairs.block(("What-if answers", "What-if", "Workings"), monthly, USD_CENTS, rounded=True)
+    area = same.expr(sheet.name).text
+    sheet.text(pairs.row, left, "Asked the same, they agree", "label")
+    env: dict[str, Source] = {
+        "n_same": Found(sum(r.value for r in same.refs), lambda here: Expr(f"SUM({area})")),
+        "n_choices": Found(len(same.refs), lambda here: Expr(f"COUNT({area})")),
+        "same_cost": costs.refs[0],
+    }
+    agrees = sheet.compute(pairs.row, left + 3, what_if_agrees, env)
+    pairs.row += 2
+    return agrees

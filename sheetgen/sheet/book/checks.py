@@ -1,0 +1,192 @@
+"""Checks: what must hold of the workbook, counted live, with one word for all of it."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from sheetgen.formula import Expr, where
+from sheetgen.recommend import Solution
+from sheetgen.sheet.book.check_formulas import classified, load_is_held, money_adds_up, tokens_add_up
+from sheetgen.sheet.book.check_pairs import Pairs, add_what_if
+from sheetgen.sheet.book.input_state import OUT_OF_RANGE
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
+from sheetgen.sheet.book.words import check_word
+from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet
+from sheetgen.units import PLAIN, TEXT, USD_CENTS, Display
+
+HEADS = (("Check", 58), ("Holds", 9), ("Of", 9), ("Verdict", 10))
+OF_LOADS = (classified, load_is_held, money_adds_up, tokens_add_up)
+CHECKS_OF_LOADS = (
+    ("loads_classified", "Every load is classified: fits, tight, none fits or over limit"),
+    ("loads_held", "Recommended hardware holds its load"),
+    ("months_cost", "Instances x price x hours is the month's cost"),
+    ("tokens_cost", "Prompt and answer tokens at their prices are the month's cost"),
+)
+LOADS = 5  # the column where the loads begin
+PAIRS_ROW = HEAD_ROWS + 18  # below the checks
+SMALL = Display("0E+0")
+TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
+
+
+class ChecksSheet:
+    """The sheet, filled line by line: what holds, of how many, and the verdict, named chk_<what>."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self.wiring = wiring
+        self.sheet = titled(
+            "Checks",
+            "Checks",
+            "Each line counts what holds against what there is. The first sheet and Inputs show the overall word.",
+            freeze=(HEAD_ROWS + 1, 0),
+        )
+        heads = [("", 4), ("Model", 26), ("Load", 28), ("Classified", 11), ("Held", 9), ("Money", 9), ("Tokens", 9)]
+        for column, (head, width) in enumerate((*HEADS, *heads)):
+            self.sheet.widths[column] = width
+            if head:
+                self.sheet.text(HEAD_ROWS, column, head, "head")
+        self.row = HEAD_ROWS + 1
+        self.verdicts: list[Ref] = []
+
+    @property
+    def here(self) -> str:
+        return self.sheet.name
+
+    def line(self, name: str, label: str, holds: tuple[Any, Expr], of: tuple[Any, Expr | None]) -> None:
+        """One check: it holds where the two counts are the same. `of` without a formula is a fact as built."""
+        sheet, row = self.sheet, self.row
+        sheet.text(row, 0, label, "label")
+        a = sheet.formula(row, 1, *holds, PLAIN)
+        role = "fixed" if of[1] is None else "computed"
+        b = sheet.put(row, 2, Cell(of[0], role, PLAIN, formula=of[1]))
+        same = Found(1 if a.value == b.value else 0, lambda here: where(a.expr(here) == b.expr(here), 1, 0))
+        verdict = sheet.compute(row, 3, check_word, {"holds": same}, role="light")
+        self.wiring.names[f"chk_{name}"] = verdict
+        sheet.status_cells.append((row, 3))
+        self.verdicts.append(verdict)
+        self.row += 1
+
+    def all_of(self, name: str, label: str, ones: Range) -> None:
+        """A check that every cell of a column is 1."""
+        area = ones.expr(self.here).text
+        held = sum(int(one.value) for one in ones.refs)
+        self.line(name, label, (held, Expr(f"SUM({area})")), (len(ones.refs), Expr(f"COUNT({area})")))
+
+    def none_of(self, name: str, label: str, count: tuple[Any, Expr]) -> None:
+        """A check that nothing of a kind is found."""
+        self.line(name, label, count, (0, None))
+
+    def total(self) -> None:
+        """The overall word. What is counted is the lines that hold: one that is an error does not."""
+        sheet, row = self.sheet, self.row + 1
+        words = Range(tuple(self.verdicts))
+        sheet.text(row, 0, "All checks", "label")
+        n_lines = sheet.put(row, 2, Cell(len(self.verdicts), "fixed", PLAIN))
+        counted = Expr(f'COUNTIFS({words.expr(self.here).text},"OK")')
+        n_ok = sum(one.value == "OK" for one in self.verdicts)
+        n_hold = sheet.formula(row, 1, n_ok, counted, PLAIN)
+        word = "OK" if n_ok == len(self.verdicts) else "CHECK"
+        expr = where(n_hold.expr(self.here) == n_lines.expr(self.here), "OK", "CHECK")
+        all_of_them = sheet.formula(row, 3, word, expr, TEXT, "light")
+        sheet.status_cells.append((row, 3))
+        self.wiring.names["chk_all"] = all_of_them
+        self.wiring.verdict = word
+        for light in self.wiring.lights:
+            light.value = word
+
+
+def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
+    """The sheet. What stands on sheets that are not built yet is not checked."""
+    page = ChecksSheet(wiring)
+    _loads(page, solved)
+    _prices(page, solved)
+    _inputs(page, solved)
+    page.total()
+    return page.sheet
+
+
+def _loads(page: ChecksSheet, solved: Solution) -> None:
+    """A line per load beside the checks, and what is counted of them."""
+    sheet, wiring, n = page.sheet, page.wiring, len(solved.question.cells)
+    cells, top = wiring.tables["cells"], HEAD_ROWS + 1
+    sheet.text(PAIRS_ROW, 0, "Rounding may part amounts by a share of", "label")
+    tolerance = sheet.put(PAIRS_ROW, 1, Cell(TOLERANCE, "fixed", SMALL))
+    columns: list[list[Ref]] = [[] for _ in OF_LOADS]
+    for i in range(n):
+        for k, name in enumerate(("model", "load_words")):
+            sheet.link(top + i, LOADS + k, cells.columns[name][i], TEXT)
+        env = {**wiring.inputs, **cells.row(i), "tolerance": tolerance}
+        for k, one in enumerate(OF_LOADS):
+            columns[k].append(sheet.compute(top + i, LOADS + 2 + k, one, env))
+    for (name, label), refs in zip(CHECKS_OF_LOADS, columns, strict=True):
+        page.all_of(name, label, Range(tuple(refs)))
+    pairs = Pairs(sheet, PAIRS_ROW + 2, 0, tolerance)
+    shown = wiring.pairs.get("money")
+    if shown:
+        same = pairs.block(("Money and the first sheet", "Money", "First sheet"), shown, USD_CENTS, rounded=True)
+        page.all_of("money_sheet", "Money has the month's cost of the first sheet", same)
+    if "rec_whatif_monthly_usd" in wiring.names:
+        agrees = add_what_if(pairs, solved, wiring)
+        page.all_of("what_if", "What-if has the first sheet's cost where it asks the same", Range((agrees,)))
+
+
+def _prices(page: ChecksSheet, solved: Solution) -> None:
+    wiring, here = page.wiring, page.here
+    dates, prices = (wiring.tables["instances"].range(c) for c in ("price_date", "price_usd_per_hour"))
+    page.line("prices_dated", "Every price has a date", _count(dates, here), _count(prices, here))
+    ages = wiring.tables["cells"].range("price_age")
+    old = sum(r.value == "old" for r in ages.refs)
+    count = Expr(f'COUNTIFS({ages.expr(here).text},"old")')
+    page.none_of("prices_fresh", "Loads whose recommended instance has an old price: none", (old, count))
+
+
+def _inputs(page: ChecksSheet, solved: Solution) -> None:
+    """Inputs that a person may have emptied, or typed past what the cell accepts."""
+    wiring, here, question = page.wiring, page.here, solved.question
+    cells = wiring.tables["cells"]
+    for name, label, key, refs, n in (
+        ("contexts", "Every context is a number above 0", "workload_row", wiring.lists["contexts"],
+         len(question.workloads)),
+        ("tiers", "Every tier is a number above 0", "tier_row", wiring.lists["tiers"], len(question.tiers)),
+    ):  # fmt: skip
+        of = Expr(f"MAX({cells.range(key).expr(here).text})")
+        page.line(name, label, (n, Expr(f'COUNTIFS({refs.expr(here).text},">0")')), (n, of))
+    _numbers_on_inputs(page)
+    states = wiring.lists.get("input_states")
+    if states is not None:
+        n_out = sum(state.value == OUT_OF_RANGE for state in wiring.input_states)
+        out = Expr(f'COUNTIFS({states.expr(here).text},"{OUT_OF_RANGE}")')
+        page.none_of("inputs_in_range", "Cells of Inputs that are out of range: none", (n_out, out))
+    columns = wiring.lists.get("columns_out_of_range")
+    if columns is not None:
+        label = "Numbers of tables that are out of range: none"
+        n_out = sum(int(one.value) for one in columns.refs)
+        page.none_of("tables_in_range", label, (n_out, Expr(f"SUM({columns.expr(here).text})")))
+    choices = wiring.lists.get("choice_states")
+    if choices is not None:
+        n_out = sum(one.value == OUT_OF_RANGE for one in choices.refs)
+        out = Expr(f'COUNTIFS({choices.expr(here).text},"{OUT_OF_RANGE}")')
+        page.none_of("choices_in_range", "Choices on other sheets, out of range or of their list: none", (n_out, out))
+
+
+def _numbers_on_inputs(page: ChecksSheet) -> None:
+    """As many numbers as when it was built: a number that is missing counts as 0 elsewhere."""
+    wiring = page.wiring
+    numbers = [r for r in wiring.inputs.values() if r.sheet == "Inputs" and isinstance(r.value, (int, float))]
+    rows = sorted(r.row for r in numbers)
+    column = Range(tuple(Ref("Inputs", r, 1, None) for r in (rows[0], rows[-1])))
+    cells = wiring.inputs_sheet.cells if wiring.inputs_sheet is not None else {}
+    value = sum(
+        c == 1 and rows[0] <= r <= rows[-1] and isinstance(cell.value, (int, float, datetime.date))
+        for (r, c), cell in cells.items()
+    )
+    # A target may be blank, and one that is typed in makes up for no other number.
+    targets = [wiring.lists[f"{figure}_targets"] for figure in ("tpot", "ttft")]
+    value -= sum(isinstance(r.value, (int, float)) for refs in targets for r in refs.refs)
+    counts = [Expr(f"COUNT({refs.expr(page.here).text})") for refs in (column, *targets)]
+    counted = counts[0] - counts[1] - counts[2]
+    page.line("no_number_missing", "No number is missing on Inputs", (value, counted), (value, None))
+
+
+def _count(refs: Range, here: str) -> tuple[int, Expr]:
+    return sum(r.value is not None for r in refs.refs), Expr(f"COUNT({refs.expr(here).text})")

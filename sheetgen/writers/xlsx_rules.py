@@ -1,0 +1,97 @@
+"""What a worksheet says of ranges of cells: what they accept, their tints by word, and the filter of a table."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sheetgen.errors import PageError
+from sheetgen.sheet.accepts import Days, Words
+from sheetgen.sheet.kinds import CONTROL, kind_of
+from sheetgen.sheet.model import EXCEL_DAY_ZERO, Sheet, Validation
+from sheetgen.writers.xlsx_areas import Area, areas, several
+from sheetgen.writers.xlsx_styles import STATUS
+
+MOST_TITLE, MOST_PROMPT, MOST_ERROR = 32, 255, 225  # characters that Excel allows
+LEAST_HEADS = 3  # of a table that gets a filter
+# Words that are tinted where a sheet says so. The word itself says what the tint does.
+TINTS = {
+    **STATUS,
+    "OK": STATUS["fits"],
+    "changed": STATUS["tight"],
+    "CHECK": STATUS["none fits"],
+    "out of range": STATUS["none fits"],
+}
+
+
+def put_validations(worksheet: Any, sheet: Sheet) -> None:
+    """Each way of accepting values once, with all the cells that have it. Raises PageError for one that is refused."""
+    alike: dict[Any, tuple[Validation, list[tuple[int, int]]]] = {}
+    keys: dict[int, Any] = {}  # of a validation that many cells share
+    for at, cell in sheet.cells.items():
+        if cell.validation is not None:
+            key = keys.get(id(cell.validation))
+            if key is None:
+                key = keys[id(cell.validation)] = (type(cell.validation), *dataclasses.astuple(cell.validation))
+            alike.setdefault(key, (cell.validation, []))[1].append(at)
+    for validation, cells in alike.values():
+        found = areas(cells)
+        code = worksheet.data_validation(*found[0], _options(validation) | several(found))
+        if code not in (None, 0):
+            raise PageError(
+                f"{sheet.name}!{found[0]}: the workbook library refused what the cell accepts (code {code})"
+            )
+
+
+def _options(v: Validation) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "input_title": v.title[:MOST_TITLE],
+        "input_message": v.message[:MOST_PROMPT],
+        "ignore_blank": True,
+        "error_title": "Not allowed",
+        "error_message": v.message[:MOST_ERROR],
+    }
+    if v.source is not None:
+        return out | {"validate": "list", "source": f"={v.source}", "ignore_blank": False}
+    if isinstance(v, Days):
+        bounds = (EXCEL_DAY_ZERO + datetime.timedelta(int(day or 0)) for day in (v.low, v.high))
+        low, high = bounds
+        return out | {"validate": "date", "criteria": "between", "minimum": low, "maximum": high}
+    kind = "length" if isinstance(v, Words) else "integer" if v.whole else "decimal"
+    return out | {"validate": kind, "criteria": "between", "minimum": v.low, "maximum": v.high}
+
+
+def put_tints(worksheet: Any, sheet: Sheet, form: Callable[[str], Any]) -> None:
+    """Tints by the word in a cell: mutually exclusive rules, one a word for all cells of the sheet."""
+    found = areas(sheet.status_cells)
+    for word in TINTS if found else ():
+        rule = {"type": "cell", "criteria": "==", "value": f'"{word}"', "format": form(word)}
+        worksheet.conditional_format(*found[0], rule | several(found))
+
+
+def put_filter(worksheet: Any, sheet: Sheet) -> None:
+    """Filter buttons on the heads of the table under the frozen rows, where there is one."""
+    area = filtered(sheet)
+    if area is not None and kind_of(sheet.name) != CONTROL:
+        worksheet.autofilter(*area)
+
+
+def filtered(sheet: Sheet) -> Area | None:
+    """The table whose heads are the last frozen row: its heads, and its rows as far as they have a first cell."""
+    top = sheet.freeze[0] - 1
+    heads = len(list(_heads(sheet, top)))
+    if heads < LEAST_HEADS:
+        return None
+    bottom = top
+    while (bottom + 1, 0) in sheet.cells:
+        bottom += 1
+    return Area(top, 0, bottom, heads - 1)
+
+
+def _heads(sheet: Sheet, row: int) -> Iterator[int]:
+    column = 0
+    while (cell := sheet.cells.get((row, column))) is not None and cell.role == "head":
+        yield column
+        column += 1

@@ -1,0 +1,76 @@
+"""What Python is asked when cells are edited: options of `build` where there is one, `typed` for all else.
+
+Written apart from `sheetgen pull`, which has to find the same: two readers of one workbook.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from yellow_cells import Key, Yellow
+
+from sheetgen.scenario.typed_cells import input_kind, name_part
+
+# Inputs that have the name of their option, and its value.
+OPTIONS = (
+    "weight_dtype", "kv_cache_dtype", "gpu_memory_utilization", "hours_per_month", "active_fraction",
+    "extra_headroom_fraction", "spare_replicas", "average_context_fraction", "prefix_cache_hit_fraction",
+    "block_size", "as_of", "speed_factor", "ttft_factor", "utilization", "contingency_fraction", "currency",
+    "fx_rate", "fx_date", "owned_years", "residual_fraction", "cost_of_capital_fraction", "support_fraction",
+    "installed_multiplier", "system_power_multiplier", "usd_per_kwh", "pue", "colo_usd_per_kw_month",
+)  # fmt: skip
+# Cells that a sheet built anew would fill otherwise: they are said as they stand, edited or not.
+AS_THEY_STAND = ("whatif_", "case_", "speed_pace", "speed_requests", "output_")
+
+
+def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) -> dict[str, Any]:
+    """The options for `ask`: `start`, those that the workbook was built with, and `edits` over it."""
+    typed_over = {key[1]: value for key, value in edits.items() if key[0] == "inputs"}
+    now = {**yellow.inputs, **typed_over}
+    question = yellow.question
+    works = {w.id: name_part(w.id) for w in question.workloads}
+    tiers = [int(now[f"tier_{i}"]) for i, _ in enumerate(question.tiers, 1)]
+    options = {
+        **start,
+        "contexts": ",".join(f"{work}={int(now[f'context_{part}'])}" for work, part in works.items()),
+        "tiers": ",".join(map(str, tiers)),
+        "headline": _headline(yellow, now, tiers),
+        "kv_allocation": "reserved" if now["kv_reserved"] else "paged",
+        "fx_date": _text(now["fx_date"]),
+        **{name: _text(typed_over[name]) for name in OPTIONS if name in typed_over},
+    }
+    for figure in ("tpot_ms", "ttft_ms"):
+        options[figure] = ",".join(f"{w}={_text(now[f'{figure}_{part}'] or 'off')}" for w, part in works.items())
+    return options | {"typed": _typed(now, typed_over, edits)}
+
+
+def _headline(yellow: Yellow, now: Mapping[str, Any], tiers: list[int]) -> str:
+    """The load in the two dropdowns; where one names no load any more, that of the same place."""
+    question = yellow.question
+    workload, tier = question.headline
+    names = [w.name.lower() for w in question.workloads]
+    named, number = str(now["headline_workload"]).lower(), now["headline_tier"]
+    workload = names.index(named) if named in names else workload
+    tier = tiers.index(number) if number in tiers else tier
+    return f"{question.workloads[workload].id}:{tiers[tier]}"
+
+
+def _typed(now: Mapping[str, Any], typed_over: Mapping[str, Any], edits: Mapping[Key, Any]) -> dict[str, Any]:
+    inputs = {name: value for name, value in now.items() if name.startswith(AS_THEY_STAND)}
+    inputs |= {name: value for name, value in typed_over.items() if input_kind(name) is not None}
+    typed: dict[str, Any] = {"inputs": inputs}
+    for table, row, column in (key for key in edits if key[0] != "inputs"):
+        value = edits[table, row, column]
+        if table.startswith("own_"):
+            rows = typed.setdefault(table, [])
+            rows += [{} for _ in range(row + 1 - len(rows))]
+            rows[row] |= {column: value} if value is not None else {}
+        else:
+            typed.setdefault(table, {}).setdefault(row, {})[column] = value
+    return typed
+
+
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime.date) else str(value)

@@ -1,0 +1,187 @@
+"""A trial: random edits of a workbook's cells, some one by one, some that belong together."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from random_values import ABSURD, BOLD, MILD, UNITS, value_for
+from yellow_cells import MODEL_NAME, Key, Yellow
+
+from sheetgen.catalog import Catalog
+from sheetgen.units import DTYPES
+
+Edits = dict[Key, Any]
+LEVELS = (MILD, MILD, MILD, BOLD, BOLD, ABSURD)
+OWN = ("own_instances", "own_models")
+
+
+class Dealer:
+    """Deals the kinds of cells in a random order, every kind once before any comes again."""
+
+    def __init__(self, rng: random.Random, yellow: Yellow) -> None:
+        self.rng = rng
+        self.places: dict[Key, list[Key]] = {}
+        for key, spot in yellow.spots.items():
+            if key[0] not in OWN:
+                self.places.setdefault(spot.kind, []).append(key)
+        self.left: deque[Key] = deque()
+
+    def deal(self) -> Key:
+        """One cell of the next kind."""
+        if not self.left:
+            kinds = list(self.places)
+            self.rng.shuffle(kinds)
+            self.left.extend(kinds)
+        return self.rng.choice(self.places[self.left.popleft()])
+
+
+def trial(rng: random.Random, yellow: Yellow, dealer: Dealer, catalog: Catalog) -> Edits:
+    """From one edit to some sixty."""
+    level, edits = rng.choice(LEVELS), Edits()
+    for _ in range(rng.choice((1, 4, 8, 16, 30))):
+        key = dealer.deal()
+        edits[key] = value_for(rng, yellow.spots[key], yellow, level)
+    for group in GROUPS:
+        if rng.random() < GROUPS[group]:
+            edits |= dict(group(rng, yellow, catalog))
+    return consistent(edits, yellow)
+
+
+def consistent(edits: Edits, yellow: Yellow) -> Edits:
+    """The same without what Python refuses for two cells together: equal tiers, a rate of no currency. And with one
+    new provider at most: the Money sheet has one spare row for them."""
+    known = {c.provider for c in yellow.question.rows}
+    new = [key for key, value in edits.items() if key[-1] == "provider" and str(value).lower() not in known]
+    for key in new[1:]:
+        if str(edits[key]).lower() != str(edits[new[0]]).lower():
+            edits[key] = edits[new[0]]
+    names = [key for key in yellow.spots if key[0] == "inputs" and str(key[1]).startswith("tier_")]
+    seen: set[Any] = set()
+    for key in names:
+        value = edits.get(key, yellow.spots[key].old)
+        while value in seen:
+            value += 1
+            edits[key] = value
+        seen.add(value)
+    currency, rate = ("inputs", "currency"), ("inputs", "fx_rate")
+    if rate in edits and edits.get(currency, "USD") == "USD":
+        edits[currency] = "EUR"
+    if edits.get(currency, "USD") != "USD":
+        edits.setdefault(rate, 0.9)
+    return edits
+
+
+# Edits that belong together -----------------------------------------------------------------------------
+
+
+def ties(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+    """Prices by the GPU: instances of many counts cost the same in the end."""
+    units = rng.sample(UNITS, rng.choice((1, 1, 2)))
+    share = rng.choice((0.5, 1.0))
+    for row in yellow.rows("instances"):
+        if rng.random() < share:
+            count = yellow.spots["instances", row, "gpu_count"].old
+            yield ("instances", row, "price_usd_per_hour"), rng.choice(units) * count
+
+
+def blanked(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+    """Nearly all prices blank or 0."""
+    rows = yellow.rows("instances")
+    kept = rng.sample(rows, rng.choice((1, 2, 4)))
+    for row in rows:
+        if row not in kept:
+            yield ("instances", row, "price_usd_per_hour"), rng.choice((None, 0))
+
+
+def own_instances(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+    """Spare rows of Instances, filled whole or in part."""
+    for i in yellow.rows("own_instances")[: rng.choice((1, 2, 3))]:
+        row = {"provider": rng.choice(("acme", "aws", "ACME")), "type": f"box.{i}"}
+        part = {
+            column: value_for(rng, yellow.spots[key], yellow, MILD)
+            for key in yellow.spots
+            if key[:2] == ("own_instances", i) and (column := key[2]) not in row
+        }
+        part["price_usd_per_hour"] = rng.choice((0.5, 1.0, 2.0, 10.0))
+        lacks = rng.sample(sorted(part), rng.choice((0, 0, 1, 4)))
+        for column, value in {**row, **part}.items():
+            if column not in lacks:
+                yield ("own_instances", i, column), value
+
+
+def own_models(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+    """Spare rows of Models: a catalog's model under another name, whole or in part; What-if points at one."""
+    served = [m for m in catalog.models() if m.kind != "draft"]
+    for i in yellow.rows("own_models")[: rng.choice((1, 1, 1, 2))]:
+        model = rng.choice(served)
+        facts: dict[str, Any] = {
+            MODEL_NAME: f"Our own {i}",
+            **model.shape(),
+            "own_weight_dtype": rng.choice((*DTYPES, "fp8_e4m3")),
+            "own_kv_dtype": rng.choice(("bf16", "fp8", "fp8_e4m3")),
+            **{f"checkpoint_{d}": model.checkpoint_bytes(d) or None for d in DTYPES},
+        }
+        lacks = rng.sample(sorted(facts), rng.choice((0, 0, 2, 10)))
+        for column, value in facts.items():
+            if ("own_models", i, column) in yellow.spots and (column == MODEL_NAME or column not in lacks):
+                yield ("own_models", i, column), value
+        yield ("inputs", "whatif_model"), facts[MODEL_NAME]
+
+
+def nothing_fits(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+    """Memory so small, or loads so large, that little or nothing holds them."""
+    what = rng.choice(("memory", "context", "load", "weights"))
+    if what == "memory":
+        for row in yellow.rows("gpus"):
+            yield ("gpus", row, "gpu_memory_bytes"), rng.choice((1, 1e9, 8e9, 2e10))
+    elif what == "weights":
+        for row in yellow.rows("models"):
+            yield ("models", row, "n_params"), rng.choice((1e12, 1e13, 1e15))
+    names = {"context": ("context_", (400_000, 5_000_000)), "load": ("tier_", (40_000, 999_999))}
+    for key in yellow.spots if what in names else ():
+        if key[0] == "inputs" and str(key[1]).startswith(names[what][0]):
+            yield key, rng.choice(names[what][1])
+    if what == "context":
+        for row in yellow.rows("models"):
+            yield ("models", row, "max_context_tokens"), rng.choice((10_000_000, 400_000))
+
+
+def over_limit(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+    """Models that accept less than is asked of them."""
+    for row in yellow.rows("models"):
+        yield ("models", row, "max_context_tokens"), rng.choice((1, 4095, 4096, 8192, 131_071))
+
+
+def targets(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+    """Targets tight, blank, or off."""
+    for key in yellow.spots:
+        if key[0] == "inputs" and str(key[1]).startswith(("tpot_ms_", "ttft_ms_")):
+            yield key, rng.choice((None, 0, 0.01, 4, 15, 30, 300, 2000))
+    if rng.random() < 0.3:
+        yield ("inputs", "speed_targets"), 0
+
+
+def picks(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+    """All choices of What-if and of Speed."""
+    for key, spot in yellow.spots.items():
+        name = str(key[1])
+        if key[0] == "inputs" and (name.startswith(("whatif_", "speed_pace", "speed_requests"))):
+            yield key, value_for(rng, spot, yellow, BOLD)
+        if key[0] == "inputs" and name.startswith("case_") and rng.random() < 0.3:
+            yield key, rng.choice((0.001, 0.1, 0.5, 1, 1.5, 3, 1000))
+
+
+def precisions(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+    """Precisions, another name of one among them."""
+    for name in ("kv_cache_dtype", "weight_dtype"):
+        yield ("inputs", name), rng.choice(("auto", *DTYPES, "fp8_e4m3", "FP8"))
+
+
+Group = Callable[[random.Random, Yellow, Catalog], Iterator[tuple[Key, Any]]]
+GROUPS: Mapping[Group, float] = {
+    ties: 0.35, blanked: 0.1, own_instances: 0.3, own_models: 0.15, nothing_fits: 0.15, over_limit: 0.1, targets: 0.3,
+    picks: 0.5, precisions: 0.3,
+}  # fmt: skip

@@ -1,0 +1,159 @@
+"""A workbook to try edits on: what Python says of them, what a spreadsheet says, and the fewest edits that differ."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import books
+from agreement import Compared, compare, formula_values
+from asked_of_edits import asked
+from random_edits_of import Dealer, Edits, trial
+from recalculation import edit, recalculate_with_formualizer
+from yellow_cells import Written, Yellow, as_cell, written
+
+from sheetgen.errors import SheetgenError
+from sheetgen.formula import same_money
+from sheetgen.levers import levers_of_sheet
+from sheetgen.recommend import Solution, solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.book import build_book
+from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.model import Book
+from sheetgen.sheet.what_if import what_if
+from sheetgen.writers.xlsx import write_xlsx
+
+Fails = Callable[[Edits], str]
+
+
+class Refused(Exception):
+    """Python does not size these edits, and says why."""
+
+
+@dataclass(frozen=True)
+class After:
+    """What Python makes of the edited inputs."""
+
+    solved: Solution
+    written: Written
+
+
+@dataclass(frozen=True)
+class Workbook:
+    """A workbook that was built from `options`, and the folder for its edited copies."""
+
+    options: Mapping[str, Any]
+    folder: Path
+
+    @cached_property
+    def solved(self) -> Solution:
+        return solve(ask(books.catalog(), self.options))
+
+    @cached_property
+    def book(self) -> Book:
+        levers = levers_of_sheet(self.solved, books.catalog())
+        page = build_page(self.solved, books.catalog(), levers)
+        return build_book(self.solved, page, levers, what_if(self.solved, books.catalog()))
+
+    @cached_property
+    def built(self) -> Written:
+        return written(self.book)
+
+    @cached_property
+    def yellow(self) -> Yellow:
+        return Yellow(self.book, self.solved.question)
+
+    @cached_property
+    def path(self) -> Path:
+        path = self.folder / "built.xlsx"
+        path.write_bytes(write_xlsx(self.book))
+        return path
+
+    def trials(self, seed: int) -> Iterator[Edits]:
+        """Random edits without end, the same for the same seed."""
+        rng = random.Random(seed)
+        dealer = Dealer(rng, self.yellow)
+        while True:
+            yield trial(rng, self.yellow, dealer, books.catalog())
+
+    def after(self, edits: Edits) -> After:
+        """What Python makes of the inputs; without levers, which say what was as built. Raises Refused."""
+        catalog = books.catalog()
+        try:
+            solved = solve(ask(catalog, asked(self.options, self.yellow, edits)))
+        except SheetgenError as error:
+            raise Refused("; ".join(error.problems)) from error
+        none = ((),) * len(solved.question.cells)
+        book = build_book(solved, build_page(solved, catalog, none), none, what_if(solved, catalog))
+        return After(solved, written(book))
+
+    def edited(self, edits: Edits, name: str = "edited", of: Path | None = None) -> Path:
+        """A copy of the workbook with these cells typed into."""
+        typed = {self.yellow.spots[key].place: as_cell(value) for key, value in edits.items()}
+        return edit(of or self.path, self.folder / f"{name}.xlsx", typed)
+
+    def recalculated(self, edits: Edits, of: Path | None = None) -> Path:
+        """The same, calculated anew by formualizer."""
+        return recalculate_with_formualizer(self.edited(edits, of=of), self.folder / "recalculated.xlsx")
+
+    def compared(self, after: After, recalculated: Path) -> Compared:
+        return compare(self.built, after.written, formula_values(recalculated))
+
+    def fault(self, edits: Edits, recalculate: Callable[[Edits], Path] | None = None) -> str:
+        """What is wrong after these edits; "" where nothing is, or Python refuses them."""
+        try:
+            result = self.compared(self.after(edits), (recalculate or self.recalculated)(edits))
+        except Refused:
+            return ""
+        except Exception as error:  # a crash of either side is a fault like any other
+            return f"{type(error).__name__}: {error}"
+        return str(result) if result.wrong else ""
+
+    def told(self, edits: Edits, recalculate: Callable[[Edits], Path] | None = None) -> str:
+        """The fewest of these edits that still fail, and how."""
+        few = shrunk(edits, lambda some: self.fault(some, recalculate))
+        lines = "\n".join(f"  {self.yellow.spots[key]}: {value!r}" for key, value in few.items())
+        return f"{len(few)} of {len(edits)} edits fail:\n{lines}\n{self.fault(few, recalculate)}"
+
+
+def shrunk(edits: Edits, fails: Fails) -> Edits:
+    """The fewest of these edits that still fail: halves are dropped first, single edits last."""
+    size = max(1, len(edits) // 2)
+    while True:
+        smaller = next((some for some in _without(edits, size) if fails(some)), None)
+        if smaller is not None:
+            edits = smaller
+            size = min(size, max(1, len(edits) // 2))
+        elif size == 1:
+            return edits
+        else:
+            size = max(1, size // 2)
+
+
+def _without(edits: Edits, size: int) -> Iterator[Edits]:
+    keys = list(edits)
+    if len(keys) > 1:
+        for start in range(0, len(keys), size):
+            dropped = keys[start : start + size]
+            yield {key: value for key, value in edits.items() if key not in dropped}
+
+
+def reached(solved: Solution) -> Iterator[str]:
+    """What a trial shows: the verdicts, and whether the cheapest stands at more than one place."""
+    for row, choice in enumerate(solved.choices):
+        if choice.slot is None:
+            yield "over limit" if solved.question.cells[row].over_limit else "none fits"
+            continue
+        yield "tight" if choice.sure_headroom_fraction < solved.question.typed.input("tight_below", 0.1) else "fits"
+        tied = same_money(solved.costs["monthly_usd"][row], choice.monthly_usd)
+        if len(set(solved.costs["n_instances"][row][tied].tolist())) > 1:
+            yield "ties"
+
+
+def n_edits(edits: Edits) -> int:
+    """How many things were edited: cells, a spare row as one."""
+    return len({key[:2] if key[0].startswith("own_") else key for key in edits})
