@@ -132,8 +132,11 @@ def asked_of(
         weight_dtype=chosen.auto_weight_dtype if settings.weight_dtype == "auto" else settings.weight_dtype,
         kv_cache_dtype=chosen.auto_kv_cache_dtype if settings.kv_cache_dtype == "auto" else settings.kv_cache_dtype,
     )
-    rented = next((c.gpu for c in question.candidates if c.instance == picked["hardware"]), None)
-    gpu = rented or next((g for g in (*question.gpus, *gpus) if g.id == picked["hardware"]), gpus[0])
+    gpu_id = picked["hardware"]
+    listed = next((c for c in (*question.candidates, *question.rows) if c.instance == gpu_id), None)
+    if listed is not None:  # an instance: its GPU, whether or not it has a price
+        gpu_id = question.typed.value("instances", listed.instance, "instance_gpu", listed.gpu.id)
+    gpu = next((g for g in (*question.gpus, *gpus) if g.id == gpu_id), gpus[0])
     limit, answer = int(chosen.model.max_context_tokens or 0), int(picked["answer_tokens"] or 0)
     scaled = [int(case_context_tokens(picked["context_tokens"] or 0, f, limit)) for f in factors["context"]]
     workloads = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from random_values import ABSURD, BOLD, MILD, UNITS, value_for
@@ -19,7 +19,7 @@ OWN = ("own_instances", "own_models")
 
 
 class Dealer:
-    """Deals the kinds of cells in a random order, every kind once before any comes again."""
+    """Deals kinds of cells, and groups, in a random order: every one once before any comes again."""
 
     def __init__(self, rng: random.Random, yellow: Yellow) -> None:
         self.rng = rng
@@ -27,26 +27,33 @@ class Dealer:
         for key, spot in yellow.spots.items():
             if key[0] not in OWN:
                 self.places.setdefault(spot.kind, []).append(key)
-        self.left: deque[Key] = deque()
+        self.kinds: deque[Key] = deque()
+        self.groups: deque[Group] = deque()
 
-    def deal(self) -> Key:
+    def cell(self) -> Key:
         """One cell of the next kind."""
-        if not self.left:
-            kinds = list(self.places)
-            self.rng.shuffle(kinds)
-            self.left.extend(kinds)
-        return self.rng.choice(self.places[self.left.popleft()])
+        return self.rng.choice(self.places[self._next(self.kinds, self.places)])
+
+    def group(self) -> Group:
+        """The next group."""
+        return self._next(self.groups, GROUPS)
+
+    def _next(self, left: deque[Any], every: Iterable[Any]) -> Any:
+        if not left:
+            shuffled = list(every)
+            self.rng.shuffle(shuffled)
+            left.extend(shuffled)
+        return left.popleft()
 
 
 def trial(rng: random.Random, yellow: Yellow, dealer: Dealer, catalog: Catalog) -> Edits:
-    """From one edit to some sixty."""
+    """From one edit to some forty: cells of any kind, and mostly a group of those that belong together."""
     level, edits = rng.choice(LEVELS), Edits()
-    for _ in range(rng.choice((1, 4, 8, 16, 30))):
-        key = dealer.deal()
+    for _ in range(rng.choice((1, 2, 4, 8, 16, 30))):
+        key = dealer.cell()
         edits[key] = value_for(rng, yellow.spots[key], yellow, level)
-    for group in GROUPS:
-        if rng.random() < GROUPS[group]:
-            edits |= dict(group(rng, yellow, catalog))
+    for _ in range(rng.choice((0, 1, 1, 1, 2))):
+        edits |= dict(dealer.group()(rng, yellow, catalog))
     return consistent(edits, yellow)
 
 
@@ -181,7 +188,6 @@ def precisions(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator
 
 
 Group = Callable[[random.Random, Yellow, Catalog], Iterator[tuple[Key, Any]]]
-GROUPS: Mapping[Group, float] = {
-    ties: 0.35, blanked: 0.1, own_instances: 0.3, own_models: 0.15, nothing_fits: 0.15, over_limit: 0.1, targets: 0.3,
-    picks: 0.5, precisions: 0.3,
-}  # fmt: skip
+GROUPS: tuple[Group, ...] = (
+    ties, blanked, own_instances, own_models, nothing_fits, over_limit, targets, picks, precisions,
+)  # fmt: skip

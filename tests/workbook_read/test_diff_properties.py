@@ -65,6 +65,8 @@ def another(rng: random.Random, holds: str, name: str, old: Any) -> Any:
         return (datetime.date(2027, 1, 1) - DAY_ZERO).days + rng.randrange(1000)
     if holds == "text":
         return next(d for d in rng.sample(["bf16", "fp8", "int4", "int8"], 4) if d != old)
+    if isinstance(old, str):  # a tensor-parallel size may be a word
+        return rng.choice((1, 2, 4, 8))
     kind = input_kind(name)
     if kind is not None and kind.high == 1 and kind.what == "whole":
         return 1 - old
