@@ -110,7 +110,7 @@ def _hardware_gpus(sheet: Sheet, row: int, page: WhatIfPage, of: Wiring) -> Ref:
     instances, asked, most = of.tables["instances"], page.picked["hardware"], of.inputs["max_tensor_parallel_size"]
     here, names, counts = sheet.name, instances.range("instance"), instances.range("gpu_count")
     ids = [r.value for r in names.refs]
-    value = counts.refs[ids.index(asked.value)].value if asked.value in ids else most.value
+    value = counts.refs[ids.index(asked.value)].value or 0 if asked.value in ids else most.value
     sheet.text(row, 0, "GPUs of the chosen instance", "label")
     at = f"INDEX({counts.expr(here).text},MATCH({asked.expr(here).text},{names.expr(here).text},0))"
     return sheet.formula(row, 1, value, Expr(f"IFERROR({at},{most.expr(here).text})"), PLAIN)

@@ -57,7 +57,8 @@ def tp_position(asked: Any, fewest: Any, needed: Any, sizes: Any) -> Any:
     typed = first_where(sizes == asked)
     best = first_where(needed == fewest)
     last = first_where(sizes == largest_of(sizes))
-    return where(typed > 0, typed, where(best > 0, best, last))
+    # Where no size holds the load all of them are "-", which a spreadsheet finds equal to each other.
+    return where(typed > 0, typed, where(is_number(fewest), best, last))
 
 
 def largest_of(sizes: Any) -> Any:
