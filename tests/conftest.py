@@ -1,5 +1,5 @@
-"""Puts tests/ on the path of every test (below it too), and lets `recalculation` explain a failed assert."""
+"""Lets the helpers explain a failed assert (pyproject.toml puts their folders on the path)."""
 
 import pytest
 
-pytest.register_assert_rewrite("recalculation")
+pytest.register_assert_rewrite("recalculation", "books", "money_cells")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "workbook"))
-
 import books
+import pytest
 from package import Package
 from test_hostile import hostile_book  # noqa: F401  # a fixture
 

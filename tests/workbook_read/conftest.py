@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+import books
 import pytest
+from click.testing import CliRunner, Result
+from packages import TINY
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "workbook"))
-pytest.register_assert_rewrite("books")
-
-import books  # noqa: E402
-from click.testing import CliRunner, Result  # noqa: E402
-from packages import TINY  # noqa: E402
-
-from sheetgen.cli import Commands  # noqa: E402
-from sheetgen.cli.diff import diff  # noqa: E402
+from sheetgen.cli import Commands
+from sheetgen.cli.diff import diff
 
 COMMANDS = Commands("sheetgen", commands={"diff": diff})
 
