@@ -4,7 +4,9 @@ import pytest
 
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
+from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
+from sheetgen.sheet.what_if import what_if
 
 
 def _workloads(contexts: str) -> dict[str, tuple[int, int]]:
@@ -13,11 +15,36 @@ def _workloads(contexts: str) -> dict[str, tuple[int, int]]:
 
 
 def test_the_prompt_takes_the_rest():
-    found = _workloads("rag=32k,chat=1000")
-    assert found == {"chat": (500, 500), "rag": (31_744, 1_024), "long-doc": (129_024, 2_048)}
+    found = _workloads("rag=32k,chat=1025")
+    assert found == {"chat": (1, 1_024), "rag": (31_744, 1_024), "long-doc": (129_024, 2_048)}
 
 
 @pytest.mark.parametrize("wrong", ["rag", "rag=", "rag=0", "rga=1k", "rag=1k,rag=2k"])
 def test_a_wrong_context_is_a_line(wrong):
     with pytest.raises(ScenarioError):
         _workloads(wrong)
+
+
+def _asked(**options):
+    return ask(Catalog(), {"models": "8b", "as_of": "2026-11-20", **options})
+
+
+def test_a_context_shorter_than_the_answer_is_refused():
+    with pytest.raises(ScenarioError) as found:
+        _asked(contexts="rag=512,chat=1000")
+    assert [str(p).partition(" of")[0] for p in found.value.problems] == ["chat: the answer", "rag: the answer"]
+    assert "1,024 tokens is longer than the context of 512" in found.value.problems[1]
+    with pytest.raises(ScenarioError, match="long-doc: the answer of 131,073 tokens is longer"):
+        _asked(typed={"inputs": {"output_long_doc": 131_073}})
+
+
+def test_a_shorter_answer_makes_room_for_a_short_context():
+    question = _asked(contexts="rag=512", typed={"inputs": {"output_rag": 100}})
+    rag = next(w for w in question.workloads if w.id == "rag")
+    assert (rag.input_tokens, rag.output_tokens, rag.context_tokens) == (412, 100, 512)
+
+
+def test_an_answer_longer_than_its_context_is_refused_on_what_if():
+    typed = {"inputs": {"whatif_context_tokens": 1000, "whatif_answer_tokens": 1001}}
+    with pytest.raises(ScenarioError, match="What-if: the answer of 1,001 tokens is longer than the context of 1,000"):
+        what_if(solve(_asked(typed=typed)), Catalog())

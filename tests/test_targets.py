@@ -84,7 +84,7 @@ def test_two_sheets_for_one_load_name_the_right_reason() -> None:
     assert speed.requests_per_replica == -(-32 // speed.n_replicas)
     assert speed.sequences_per_replica == memory.sequences_per_replica >= 32, "memory alone holds all on one"
     assert bought_by(slow, 0) == "sized by memory; it meets 200 ms a token"
-    assert bought_by(fast, 0) == "bought by speed (50 ms a token); memory alone: 1 × p6-b200.48xlarge, $83,171"
+    assert bought_by(fast, 0) == "sized by speed (50 ms a token); memory alone: 1 × p6-b200.48xlarge, $83,171"
     assert sizing_rule(slow.question) == "sized by memory and by speed (200 ms a token)"
     for solved, reason in ((slow, "memory"), (fast, "speed")):
         (cell,) = document(solved)["cells"]
@@ -200,7 +200,7 @@ def test_the_first_token_counts_only_where_it_is_asked_for() -> None:
     assert chosen(loose) == chosen(off), "it is met as it is"
     choice = tight.choices[0]
     assert choice.sized_by == "speed" and choice.n_replicas > 1 and choice.ttft_seconds <= 1.5
-    assert bought_by(tight, 0) == "bought by speed (first token in 1,500 ms); memory alone: 1 × p5.48xlarge, $40,179"
+    assert bought_by(tight, 0) == "sized by speed (first token in 1,500 ms); memory alone: 1 × p5.48xlarge, $40,179"
     both = one(H100, tpot_ms="50", ttft_ms="1500")
     assert monthly(both) >= max(monthly(tight), monthly(one(H100, tpot_ms="50")))
     assert sizing_rule(both.question) == "sized by memory and by speed (50 ms a token, first token in 1,500 ms)"

@@ -15,9 +15,11 @@ from sheetgen.cli.build import build
 from sheetgen.cli.catalog import catalog
 from sheetgen.cli.check import check
 from sheetgen.cli.decode import decode
+from sheetgen.cli.diagnose import diagnose
 from sheetgen.cli.diff import diff
 from sheetgen.cli.explain import explain
 from sheetgen.cli.listing import list_entries
+from sheetgen.cli.mail import mail
 from sheetgen.cli.output import say
 from sheetgen.cli.pull import pull
 from sheetgen.cli.recommend import recommend
@@ -93,9 +95,11 @@ def main() -> None:
       sheetgen decode --model 70b --claim "12,000 tok/s at concurrency 512 on 8x H100" --context 16k
       sheetgen pull edited-sheet.xlsx
       sheetgen diff last-quarter.xlsx this-quarter.xlsx
+      sheetgen diagnose server.log
+      sheetgen mail this-quarter.xlsx --to vp@acme.com --since last-quarter.xlsx
       sheetgen COMMAND --help
     """
 
 
-for command in (build, recommend, size, decode, pull, diff, explain, list_entries, show, check, catalog):
+for command in (build, recommend, size, decode, pull, diff, diagnose, mail, explain, list_entries, show, check, catalog):
     main.add_command(command)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ import click
 from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SHEET, TARGETS, brand_option, common, text_options
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, SheetgenError, did_you_mean, shown
+from sheetgen.writers.pdf_archive import VARIANTS, Archive, variant_named
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
@@ -26,6 +29,10 @@ FILES = {"out": "output", "name": "sizing-sheet"}
 @click.command()
 @text_options(*SHEET, *PRECISION, *TARGETS, *MARKET, *MONEY, *ENGINE)
 @click.option("--format", "formats", metavar="NAMES", help="Any of xlsx,pdf,json,md. Default xlsx,pdf.")
+@click.option(
+    "--pdf-variant", metavar="NAME", help=f"Standard of the PDF: {', '.join(VARIANTS)}. Default {VARIANTS[0]}."
+)
+@click.option("--attach", is_flag=True, default=None, help="Put the workbook inside the PDF.")
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default sizing-sheet.")
 @click.option("--scenario", metavar="FILE.yaml", help="All of these options in a file; flags win.")
@@ -52,13 +59,16 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     if not folder.strip():
         raise ScenarioError("out is blank. Name a folder, or leave it out.")
     brand = brand_of(asked.pop("brand", None))
+    archive = archive_asked(asked.pop("pdf_variant", None), asked.pop("attach", None), formats or DEFAULT_FORMATS, name)
     from sheetgen.catalog import Catalog
     from sheetgen.recommend import solve
     from sheetgen.scenario.question import ask
 
     catalog = Catalog(*catalogs)
     solved = solve(ask(catalog, asked))
-    files, missing = draw(solved, catalog, formats or DEFAULT_FORMATS, required=bool(formats), brand=brand)
+    files, missing = draw(
+        solved, catalog, formats or DEFAULT_FORMATS, required=bool(formats), brand=brand, archive=archive
+    )
     targets = {Path(folder) / f"{name}.{ending}": data for ending, data in files.items()}
     write_files(targets)
     if missing:
@@ -98,8 +108,30 @@ def formats_named(text: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def archive_asked(variant: str | None, attach: Any, formats: Iterable[str], name: str) -> Archive:
+    """What the PDF is to be, and to hold. Raises ScenarioError where that cannot be."""
+    attached = attach is not None and is_yes(attach)
+    for option, is_asked in (("pdf_variant", variant is not None), ("attach", attached)):
+        if is_asked and "pdf" not in formats:
+            raise ScenarioError(f"{option} is for the PDF, and format is {','.join(formats)}. Add pdf to it.")
+    return Archive(variant_named(variant, attach=attached), f"{name}.xlsx" if attached else "")
+
+
+def is_yes(answer: Any) -> bool:
+    """A flag, or what a scenario file says for it."""
+    words = str(answer).strip().lower()
+    if words not in ("true", "false"):
+        raise ScenarioError(f"attach is {shown(answer)!r}. Write true or false.")
+    return words == "true"
+
+
 def draw(
-    solved: Solution, catalog: Catalog, formats: Iterable[str], required: bool, brand: Brand | None = None
+    solved: Solution,
+    catalog: Catalog,
+    formats: Iterable[str],
+    required: bool,
+    brand: Brand | None = None,
+    archive: Archive = Archive(),  # noqa: B008  # it is frozen
 ) -> tuple[dict[str, bytes], str | None]:
     """Each format's bytes, and why where the PDF had to be left out.
 
@@ -111,17 +143,24 @@ def draw(
 
     files: dict[str, bytes] = {}
     missing: str | None = None
-    levers = levers_of_sheet(solved, catalog)
+    formats = tuple(formats)
+    # The page shows the headline's levers alone, and works them out: those of every load take twice as long.
+    levers = levers_of_sheet(solved, catalog) if {"json", "xlsx"} & {*formats} or archive.name else None
     page = build_page(solved, catalog, levers)
+
+    @cache
+    def workbook() -> bytes:
+        from sheetgen.sheet.book import build_book
+        from sheetgen.sheet.what_if import what_if
+        from sheetgen.writers.xlsx import write_xlsx
+
+        return write_xlsx(build_book(solved, page, levers or (), what_if(solved, catalog)), brand)
+
     for ending in formats:
         if ending == "json":
             files[ending] = text(document_of(solved, catalog, levers)).encode()
         elif ending == "xlsx":
-            from sheetgen.sheet.book import build_book
-            from sheetgen.sheet.what_if import what_if
-            from sheetgen.writers.xlsx import write_xlsx
-
-            files[ending] = write_xlsx(build_book(solved, page, levers, what_if(solved, catalog)), brand)
+            files[ending] = workbook()
         elif ending == "md":
             from sheetgen.writers.markdown import write_markdown
 
@@ -129,8 +168,10 @@ def draw(
         else:
             from sheetgen.writers.pdf import write_pdf
 
+            inside = workbook() if archive.name else b""
+            carried = replace(archive, catalog_sha256=solved.question.catalog_sha256, workbook=inside)
             try:
-                files[ending] = write_pdf(page, templates=templates(), brand=brand)
+                files[ending] = write_pdf(page, templates=templates(), brand=brand, archive=carried)
             except MissingLibraryError as error:
                 if required:
                     raise

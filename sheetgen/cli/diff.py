@@ -41,8 +41,9 @@ def diff(
 
     \b
     --json      a, b (file, kind, as_of, version, catalog_sha256), equal; then a list each for recommendation, load,
-                inputs, prices, models, gpus, precisions, results, every entry with name, label, before, after, words
-                and, where it applies, change_fraction, change_usd, instance, purchase, row, column, tier; bridge (by
+                inputs, prices, models, gpus, precisions, results (of loads), what_if, every
+                entry with name, label, before, after, words and, where it applies, change_fraction,
+                change_usd, instance, purchase, row, column, tier; bridge (by
                 model: load, before_usd, after_usd, steps of cause and usd, causes, how, why); not_compared; notes.
     bridge      how: "solved again" (each cause by itself: prices, then load, then facts and settings), "one cause",
                 "unchanged", or "not separated", with the causes named and no figures made up.

@@ -53,6 +53,7 @@ def pull(
     from sheetgen.pull import pull as read_back
 
     catalog = Catalog(*catalogs)
+    note(f"reading {shown(edited)}, and working it out anew ...", quiet)
     pulled = read_back(edited, catalog, models)
     kinds = tuple(dict.fromkeys((ALWAYS, *asked)))
     drawn, missing = draw(pulled.solved, catalog, kinds, required=ALWAYS in asked, brand=drawn_with)

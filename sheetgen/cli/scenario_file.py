@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TYPED = "typed"
 FILES = ("brand",)  # options that name a file: in a scenario it stands beside that
+FLAGS = ("attach",)  # options that are true or false
 
 
 def with_scenario(path: str | None, options: Mapping[str, Any], also: Iterable[str] = ()) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def with_scenario(path: str | None, options: Mapping[str, Any], also: Iterable[s
             problems.append(f"{at}: unknown option {shown(key)}.{did_you_mean(name, allowed)}")
         elif name == TYPED:
             found[name] = _typed(document, key)
-        elif not _is_plain(value):
+        elif not _is_plain(value) and not (name in FLAGS and isinstance(value, bool)):
             problems.append(f"{at}: {shown(key)} must be text, a number, or a list of these.")
         elif name in found:
             problems.append(f"{at}: {shown(name)} is given twice, with a dash and with an underscore. Keep one.")

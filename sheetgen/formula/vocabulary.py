@@ -142,6 +142,7 @@ def number_where(condition: Any, value: Any) -> Any:
 def join_text(*parts: Any) -> Any:
     """Text and whole numbers put together (&)."""
     if is_written(parts):
+        parts = parts if len(parts) > 1 else (*parts, "")  # one number alone becomes a text, too
         text = "&".join(inside(p, JOIN) for p in parts)
         return Expr(text, JOIN, any(literal(p).array for p in parts))
     return "".join(_as_text(p) for p in parts)

@@ -25,7 +25,7 @@ class Written(NamedTuple):
     formula: Parsed | None
     away: tuple[int, int]
     text: str
-    is_input: bool
+    role: str
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,11 @@ class Audit:
         return "not recalculated" if self.n_as_built == len(self.wrong) else "differs"
 
 
-def audit(before: Book, after: Book, edited: Mapping[str, Cells]) -> Audit:
-    """An edited workbook against the one that was built (its formulas) and the one that its inputs give (values)."""
+def audit(before: Book, after: Book, edited: Mapping[str, Cells], *, same_catalog: bool = True) -> Audit:
+    """An edited workbook against the one that was built (its formulas) and the one that its inputs give (values).
+
+    Of a workbook of another catalog nobody knows the values as built, so what it tells of them is not judged.
+    """
     old = {sheet.name: _written(sheet) for sheet in before.sheets}
     new = {sheet.name: _written(sheet) for sheet in after.sheets}
     found = {name: edited[name] for name in old if name in edited}
@@ -86,7 +89,8 @@ def audit(before: Book, after: Book, edited: Mapping[str, Cells]) -> Audit:
                 overwritten.append(Overwritten(place, _label(old[name], at), one.text, _now(held)))
                 continue
             n_formulas += 1
-            if here in values and not agree(values[here], held.value):
+            judged = here in values and (same_catalog or one.role != "told")
+            if judged and not agree(values[here], held.value):
                 wrong.append(place)
                 n_blank += held.value is None
                 n_as_built += agree(one.value, held.value)
@@ -101,24 +105,24 @@ def _written(sheet: Sheet) -> dict[tuple[int, int], Written]:
         text = cell.formula.text if cell.formula is not None else ""
         formula = parsed(text, sheet.name) if text else None
         if formula is not None or cell.value not in (None, ""):
-            found[row + 1, column + 1] = Written(cell.value, formula, (0, 0), text, cell.role == "input")
+            found[row + 1, column + 1] = Written(cell.value, formula, (0, 0), text, cell.role)
     for shared in sheet.rows:
         text = shared.formula.text if shared.formula is not None else ""
         formula = parsed(text, sheet.name) if text else None
         for i, value in enumerate(shared.values.tolist()):
             at = shared.row + 1, shared.left + i + 1
-            found[at] = Written(plain(value), formula, (0, i), text, False)
+            found[at] = Written(plain(value), formula, (0, i), text, shared.role)
     return found
 
 
 def _marks(cells: Mapping[tuple[int, int], Written]) -> dict[tuple[int, int], Any]:
     """What tells the cells apart; numbers only on sheets where nobody types any."""
-    numbers = not any(one.is_input for one in cells.values())
+    numbers = not any(one.role == "input" for one in cells.values())
     return {at: _mark(one.formula, one.value, numbers) for at, one in cells.items()}
 
 
 def _marks_found(cells: Cells, built: Mapping[tuple[int, int], Written]) -> dict[tuple[int, int], Any]:
-    numbers = not any(one.is_input for one in built.values())
+    numbers = not any(one.role == "input" for one in built.values())
     return {at: _mark(one.formula, one.value, numbers) for at, one in cells.items()}
 
 

@@ -19,6 +19,7 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario import parse
 from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS
 from sheetgen.scenario.typed_cells import name_part
+from sheetgen.sheet.book.as_built import values_as_built
 from sheetgen.workbook import Snapshot
 from sheetgen.workbook.read import read_workbook
 
@@ -75,6 +76,9 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
         before = _build(catalog, start, where)
     differ = [one for one in changes(before, found) if one.name not in before.fixed or one.part != "inputs"]
     carried, after, rest = start, before, differ
+    # A workbook of another catalog was built with values that nobody has any more.
+    same_catalog = found.catalog_sha256 == before.question.catalog_sha256
+    as_built = values_as_built(before.book) if same_catalog else None
     for _ in range(ROUNDS):
         if not rest:
             break
@@ -82,11 +86,11 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
             carried = carry(carried, after, found, rest)
         except SheetgenError as error:
             raise ScenarioError(*(f"{where}: {problem}" for problem in error.problems)) from error
-        after = _build(catalog, carried, where)
+        after = _build(catalog, carried, where, as_built)
         rest = [one for one in _carried(after, found)]
     compared = None
     if _same_form(before, found):
-        compared = audit(before.book, after.book, read_edited(path))
+        compared = audit(before.book, after.book, read_edited(path), same_catalog=same_catalog)
     fixed = tuple(one for one in changes(before, found) if one.part == "inputs" and one.name in before.fixed)
     return Pulled(
         found, before, tuple(differ), fixed, carried.options, carried.typed, after, compared,
@@ -134,9 +138,9 @@ def _known(catalog: Catalog, instance: str) -> bool:
     return True
 
 
-def _build(catalog: Catalog, carried: Carried, where: str) -> Built:
+def _build(catalog: Catalog, carried: Carried, where: str, as_built: Mapping[str, Any] | None = None) -> Built:
     try:
-        return build_anew(catalog, carried.asked(where))
+        return build_anew(catalog, carried.asked(where), as_built)
     except SheetgenError as error:
         raise ScenarioError(*(carried.placed(problem, where) for problem in error.problems)) from error
 

@@ -14,6 +14,7 @@ from sheetgen.scenario.money import OwnedGpu, Owning
 from sheetgen.scenario.settings import Settings
 from sheetgen.scenario.typed import Row, Typed
 from sheetgen.scenario.typed_cells import SETTINGS, name_part
+from sheetgen.scenario.workloads import sized
 from sheetgen.units import DTYPES, GIB
 
 BY_READER = "typed in, not from the catalogs"
@@ -91,26 +92,10 @@ def limits_of(engine: Engine, gpu: Gpu) -> tuple[int, int]:
     return engine.batch_limits(known / GIB, gpu.architecture)
 
 
-class _Typed(Workload):
-    """A workload whose answer was typed longer than its context: the context stays."""
-
-    context: int
-
-    @property
-    def context_tokens(self) -> int:
-        return self.context
-
-
 def as_typed_workload(workload: Workload, typed: Typed) -> Workload:
     """`workload` with its answer as typed; the prompt takes what the context leaves."""
     answer = typed.input(f"output_{name_part(workload.id)}", None)
-    if answer is None:
-        return workload
-    context = workload.context_tokens
-    fields = {"input_tokens": max(0, context - answer), "output_tokens": answer}
-    if answer <= context:
-        return workload.model_copy(update=fields)
-    return _Typed.model_construct(**{**dict(workload), **fields, "context": context})
+    return workload if answer is None else sized(workload, workload.context_tokens, answer)
 
 
 def as_typed_settings(settings: Settings, typed: Typed) -> Settings:
@@ -160,7 +145,7 @@ def as_typed_candidates(listed: Iterable[Candidate], gpus: Mapping[str, Gpu], ty
     if like is not None:
         blank = Candidate("/", "", like.gpu, 0, like.purchase, 0, None, "", BY_READER)
         for row in typed.own_instances:
-            yield from _candidate(blank, row, gpus)
+            yield from _candidate(blank, {"instance_gpu": None, **row}, gpus)
 
 
 def _candidate(one: Candidate, row: Row, gpus: Mapping[str, Gpu]) -> Iterator[Candidate]:
@@ -174,7 +159,7 @@ def _candidate(one: Candidate, row: Row, gpus: Mapping[str, Gpu]) -> Iterator[Ca
     price, count = row.get("price_usd_per_hour", one.usd_per_hour), row.get("gpu_count", one.gpu_count)
     if gpu is None or not price or not count:
         return
-    date = row.get("price_date", one.price_as_of)
+    listed = price == one.usd_per_hour  # its source is of the list's price; the date is the one beside the price
     yield replace(
         one,
         instance=f"{provider}/{kind}",
@@ -182,9 +167,9 @@ def _candidate(one: Candidate, row: Row, gpus: Mapping[str, Gpu]) -> Iterator[Ca
         gpu=gpu,
         gpu_count=count,
         usd_per_hour=price,
-        price_as_of=_iso(date),
+        price_as_of=_iso(row.get("price_date", one.price_as_of)),
         region=row.get("region", one.region) or "",
-        source=row.get("source", one.source) or BY_READER,
+        source=row.get("source", one.source if listed else "") or BY_READER,
         price_kind=row.get("terms", one.price_kind) or "",
         prices=tuple(_prices(one, row)),
     )

@@ -22,7 +22,7 @@ from sheetgen.scenario.settings import Settings, settings_of
 from sheetgen.scenario.targets import TARGETS, with_targets
 from sheetgen.scenario.typed import Typed, read_typed, unknown_keys
 from sheetgen.scenario.typed_cells import input_names
-from sheetgen.scenario.workloads import headline_of, workloads_of
+from sheetgen.scenario.workloads import headline_of, too_long_answers, workloads_of
 from sheetgen.units import DTYPES
 
 TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)
@@ -147,6 +147,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
     )  # fmt: skip
     question = _as_typed(question, *typed)
+    if problems := list(too_long_answers(question.workloads)):
+        raise ScenarioError(*problems)
     cells = tuple(_cells(question.models, question.workloads, tiers))
     if all(c.over_limit for c in cells):
         longest = max(m.model.max_context_tokens or 0 for m in question.models)
@@ -171,6 +173,7 @@ def _as_typed(question: Question, typed: Typed, at: Callable[[Loc], str]) -> Que
         "precisions": DTYPES,
     }
     problems = list(unknown_keys(typed, known, at))
+    typed = typed.spelled((g.id for g in question.gpus), (c.instance for c in question.candidates))
     gpus = {g.id: as_typed.as_typed_gpu(g, typed.gpus.get(g.id, {})) for g in question.gpus}
     candidates = tuple(as_typed.as_typed_candidates(question.candidates, gpus, typed))
     if not candidates:

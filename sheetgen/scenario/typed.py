@@ -6,7 +6,7 @@ A workbook's reader types it into yellow cells, `pull` carries it back, and a sc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from sheetgen.catalog.reader import Loc
@@ -46,6 +46,24 @@ class Typed:
     def input(self, name: str, otherwise: Any) -> Any:
         """What was typed into an input's cell, or `otherwise`."""
         return self.inputs.get(name, otherwise)
+
+    def spelled(self, gpus: Iterable[str], instances: Iterable[str]) -> Typed:
+        """The same with GPUs and providers spelled as the sheet's first row of them: capital letters tell no name from
+        another in a spreadsheet."""
+        known = {gpu.lower(): gpu for gpu in gpus}
+        providers: dict[str, str] = {}
+
+        def row(one: Row, instance: str = "/") -> Row:
+            provider = one.get("provider") or instance.partition("/")[0]
+            spelled = providers.setdefault(provider.lower(), provider)
+            named: dict[str, Any] = {"provider": spelled} if "provider" in one else {}
+            if gpu := one.get("instance_gpu"):
+                named["instance_gpu"] = known.get(gpu.lower(), gpu)
+            return {**one, **named}
+
+        rows = {name: row(self.instances.get(name, {}), name) for name in instances}
+        typed = {**self.instances, **{name: one for name, one in rows.items() if one}}
+        return replace(self, instances=typed, own_instances=tuple(row(one) for one in self.own_instances))
 
     def data(self) -> dict[str, Any]:
         """The same as a scenario file and JSON have it: what is empty is left out, dates are text."""

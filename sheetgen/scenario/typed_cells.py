@@ -18,6 +18,7 @@ from sheetgen.scenario.money import MOST_CAPEX_USD, MOST_KW
 from sheetgen.units import DTYPES
 
 MOST_TEXT = 200  # characters
+LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill
 MOST = 1e15
 
 
@@ -104,6 +105,7 @@ _READ: dict[str, Any] = {
 
 FLAG = Kind("whole", 0, 1)
 FACTOR = Kind(high=1000)
+DIVISOR = Kind(low=0.001, high=1000)
 COUNT = Kind("whole", 1, 1e7)
 TEXT = Kind("text", blank=True)
 DAY = Kind("date", blank=True)
@@ -132,6 +134,10 @@ SHAPE: dict[str, Kind] = {
     **dict.fromkeys(_WHOLE, Kind("whole")),
     **dict.fromkeys(_PARTS, ANY),
 }
+_FROM_ZERO = (  # constants of speed that nothing is divided by
+    "prefill_weight_reads", "seconds_per_layer", "seconds_per_all_reduce", "wait_factor", "base_ttft_seconds",
+    "steps_before_prefill",
+)  # fmt: skip
 CLASS_STEMS = tuple(p.replace("-", "_") for p in PURCHASES)  # of the columns of other purchase classes
 
 TABLES: dict[str, dict[str, Kind]] = {
@@ -148,7 +154,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         **dict.fromkeys(("is_older_gpu", "speed_is_fitted"), FLAG),
         **dict.fromkeys(("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second"), RATE),
         **{f"peak_flops_{d}": RATE for d in ("16_bit", *DTYPES)},
-        **dict.fromkeys(SpeedConstants.model_fields, FACTOR),
+        **{name: FACTOR if name in _FROM_ZERO else DIVISOR for name in SpeedConstants.model_fields},
         **{f"{what}_{d}": FLAG for what in ("weights", "kv") for d in DTYPES},
         **{f"capex_{end}_usd": Kind(high=MOST_CAPEX_USD, blank=True) for end in ("low", "base", "high")},
         **dict.fromkeys(("is_module_price", "is_it_power"), FLAG),
@@ -200,6 +206,8 @@ SHOWN: dict[str, Kind] = {
     "whatif_context_tokens": Kind("whole", 1, parse.MAX_TOKENS),
     "whatif_answer_tokens": Kind("whole", 0, parse.MAX_TOKENS),
     "whatif_tpot_ms": Kind(high=3_600_000, blank=True),
+    **{f"log_{i}_{what}": Kind("date" if what == "date" else "any", low=-MOST, blank=True)
+       for i in range(1, LOG_LINES + 1) for what in LOG},
     **{f"case_{name}_{case}": Kind(low=0.001, high=1000)
        for name in ("users", "context", "price") for case in ("low", "base", "high")},
 }  # fmt: skip

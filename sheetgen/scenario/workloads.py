@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.scenario import parse
+from sheetgen.scenario.typed_cells import name_part
 
 
 def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:
@@ -25,7 +26,10 @@ def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
 
 
 def _with_contexts(chosen: tuple[Workload, ...], asked: tuple[str, ...]) -> Iterator[Workload]:
-    """The workloads at the contexts asked for (`rag=32k`); the answer's length stays, the prompt takes the rest."""
+    """The workloads at the contexts asked for (`rag=32k`); the answer's length stays, the prompt takes the rest.
+
+    A context shorter than the answer is refused by `too_long_answers`, once what was typed is known.
+    """
     known = {w.id: w for w in chosen}
     wanted: dict[str, int] = {}
     for one in asked:
@@ -38,8 +42,36 @@ def _with_contexts(chosen: tuple[Workload, ...], asked: tuple[str, ...]) -> Iter
         wanted[workload] = parse.tokens(length, f"context of {workload}")
     for w in chosen:
         context = wanted.get(w.id, w.context_tokens)
-        output = w.output_tokens if context > w.output_tokens else context // 2
-        yield w.model_copy(update={"input_tokens": context - output, "output_tokens": output})
+        yield sized(w, context, w.output_tokens)
+
+
+class _Short(Workload):
+    """A workload whose context does not hold its answer: only until `too_long_answers` sees it."""
+
+    context: int
+
+    @property
+    def context_tokens(self) -> int:
+        return self.context
+
+
+def sized(workload: Workload, context: int, answer: int) -> Workload:
+    """`workload` with this context and answer; the prompt takes what the answer leaves."""
+    fields = {"input_tokens": max(0, context - answer), "output_tokens": answer}
+    if answer <= context:
+        return workload.model_copy(update=fields)
+    return _Short.model_construct(**{**dict(workload), **fields, "context": context})
+
+
+def too_long_answers(workloads: Iterable[Workload]) -> Iterator[str]:
+    """A line for each answer longer than its context: no prompt would be left, and the hardware too cheap."""
+    for w in workloads:
+        if w.output_tokens > w.context_tokens:
+            yield (
+                f"{w.id}: the answer of {w.output_tokens:,} tokens is longer than the context of "
+                f"{w.context_tokens:,}, which holds prompt and answer. Lengthen the context, or shorten the answer "
+                f"(output_{name_part(w.id)} on Inputs, or of a scenario file's typed inputs)."
+            )
 
 
 def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int, ...]) -> tuple[int, int]:

@@ -24,6 +24,14 @@ class Words(Validation):
     """A text of `low` to `high` characters."""
 
 
+@dataclass
+class Within(Validation):
+    """A whole number that other cells bound too: the defined names of the least and of the most."""
+
+    at_least: str = ""
+    at_most: str = ""
+
+
 def accepts(kind: Kind, title: str, about: str = "") -> Validation:
     """What a cell of that kind accepts; `about` is said after it."""
     blank = " Blank: none." if kind.blank else ""

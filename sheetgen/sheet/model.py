@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sheetgen.errors import PageError
 from sheetgen.formula import Expr, Formula
+from sheetgen.formula.expr import call
 from sheetgen.units import TEXT, Display
 
 if TYPE_CHECKING:
@@ -59,6 +60,15 @@ def column_name(column: int) -> str:
         column, rest = divmod(column - 1, 26)
         name = chr(65 + rest) + name
     return name
+
+
+@functools.cache
+def column_number(name: str) -> int:
+    """A is 0, AA is 26."""
+    number = 0
+    for letter in name:
+        number = 26 * number + ord(letter) - 64
+    return number - 1
 
 
 @dataclass(frozen=True)
@@ -183,6 +193,22 @@ class Sheet:
         text = one.written({i: env[i].expr(self.name) for i in one.inputs})
         return self.put(row, column, Cell(value, role, display or one.display, formula=text), name, lock)
 
+    def is_search(self, ref: Ref) -> bool:
+        """Whether a cell holds an array formula."""
+        written = self.cells[ref.row, ref.column].formula
+        return written is not None and written.array
+
+    def pass_on(self, row: int, column: int, found: Ref, one: Formula, env: Mapping[str, Source]) -> Ref:
+        """Place what `one` found as an array formula, for all others to read.
+
+        After the first edit LibreOffice works an array formula out anew, but not what reads it. This plain cell
+        reads what the formula reads, so it is worked out anew too, and whatever reads it.
+        """
+        read = call("COUNT", *(env[i].expr(self.name) for i in one.inputs))
+        shown = self.cells[found.row, found.column].display
+        lock = "column" if found.lock == "column" else "both"
+        return self.formula(row, column, found.value, call("IF", read >= 0, found.expr(self.name)), shown, lock=lock)
+
     def link(self, row: int, column: int, ref: Ref, display: Display, role: str = "link", **more: Any) -> Ref:
         """Place what another cell holds."""
         lock = more.pop("lock", "both")
@@ -254,8 +280,18 @@ def number(value: Any) -> Any:
 
 def position(refs: Range, key: Ref, here: str) -> tuple[int, Expr]:
     """Where `key` stands in a range of texts or numbers, from 1: the value and MATCH."""
-    values = [r.value for r in refs.refs]
-    return values.index(key.value) + 1, Expr(f"MATCH({key.expr(here).text},{refs.expr(here).text},0)")
+    at = place_of(refs, key.value)
+    assert at is not None, f"{key.value!r} stands nowhere in {refs.expr(here).text}"
+    return at, Expr(f"MATCH({key.expr(here).text},{refs.expr(here).text},0)")
+
+
+def place_of(refs: Range, value: Any) -> int | None:
+    """Where a value stands in a range, from 1, as MATCH finds it: capital letters count for nothing."""
+    return next((i for i, ref in enumerate(refs.refs, 1) if _matched(ref.value) == _matched(value)), None)
+
+
+def _matched(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
 
 
 def pick(refs: Range, at: Ref, here: str) -> tuple[Any, Expr]:

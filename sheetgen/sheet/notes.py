@@ -9,15 +9,19 @@ from collections.abc import Iterator
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
 from sheetgen.recommend import Solution
+from sheetgen.scenario.as_typed import BY_READER
+from sheetgen.scenario.candidates import Candidate
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.answers import used_for, used_instances
 from sheetgen.sheet.one_page import InstanceRow, Source
 from sheetgen.sheet.pace import sizing_rule
-from sheetgen.sheet.wording import named_size, plain, provider_name, share
+from sheetgen.sheet.wording import NONE, named_size, plain, provider_name, share
 from sheetgen.units import TWO_DECIMALS, USD_CENTS
 
-UNKNOWN_DATE = "date unknown"
+UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
 _SHOWN_REASONS = 2
+CLASSES = {"on-demand": "on demand", "reserved-1yr": "1 yr", "reserved-3yr": "3 yr", "spot": "spot"}
+MEMORY_ORIGINS = {"stated": "published"}  # what the catalog calls otherwise than the page
 _URL = re.compile(r"https?://[^\s;,)]+")
 _PAPERS = (
     ("Grouped keys and values: arXiv:2305.13245", "https://arxiv.org/abs/2305.13245"),
@@ -73,12 +77,26 @@ def instance_rows(solved: Solution, stale_after_days: float) -> tuple[InstanceRo
                 memory=f"{named_size(one.gpu_count * one.gpu.memory.engine_bytes, question.settings.units)}",
                 hourly=USD_CENTS.text(one.usd_per_hour),
                 region=one.region + (", assumed shape" if one.assumed_shape else ""),
-                price_date=one.price_as_of or UNKNOWN_DATE,
+                price_date=TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE,
                 stale=is_stale(one.price_as_of, question.as_of, stale_after_days),
                 used_for=used_for(solved, used[i]),
+                classes=tuple(_class_price(one, purchase) for purchase in price_classes(question)),
+                memory_origin=MEMORY_ORIGINS.get(one.gpu.memory.basis, one.gpu.memory.basis),
+                price_origin="assumed" if one.assumed_shape else "published",
             )
         )
     return tuple(rows)
+
+
+def price_classes(question: Question) -> dict[str, str]:
+    """The purchase classes that the page lists, each with its name; the one in use is always among them."""
+    used = question.settings.purchase
+    return CLASSES if used in CLASSES else {used: used.replace("-", " "), **CLASSES}
+
+
+def _class_price(one: Candidate, purchase: str) -> str:
+    price = one.class_price(purchase)
+    return NONE if price is None else USD_CENTS.text(price.usd_per_hour)
 
 
 def _is_headline(question: Question, row: int) -> bool:

@@ -46,12 +46,12 @@ def first_token_line(solved: Solution, row: int) -> str:
 
 def bought_by(solved: Solution, row: int) -> str:
     """What asked for the hardware: `sized by memory; it meets 50 ms a token`, or
-    `bought by speed (50 ms a token); memory alone: 1 × g7e.24xlarge, $12,098`."""
+    `sized by speed (50 ms a token); memory alone: 1 × g7e.24xlarge, $12,098`."""
     choice, question = solved.choices[row], solved.question
     target = target_words(question, row)
     if choice.without_targets is not None:
         slot, count, usd = choice.without_targets
-        return f"bought by speed ({target}); memory alone: {rent(count, solved.candidate(slot))}, {money(usd)}"
+        return f"sized by speed ({target}); memory alone: {rent(count, solved.candidate(slot))}, {money(usd)}"
     if choice.sized_by == "speed":
         return f"sized by speed ({target}), at the price that memory asks for, too"
     met = f"; it meets {target}" if target and question.settings.speed_targets else ""

@@ -14,15 +14,18 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.speed import SpeedConstants
-from sheetgen.formula import formula, round_up, smallest, where
+from sheetgen.errors import ScenarioError
+from sheetgen.formula import formula, largest, round_up, smallest, where
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.as_typed import as_typed_model
 from sheetgen.scenario.deployment import engine_columns
-from sheetgen.scenario.question import Cell, Question, SheetModel
+from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES, Cell, Question, SheetModel
 from sheetgen.scenario.typed import Typed
-from sheetgen.units import DTYPE_ALIASES, DTYPES
+from sheetgen.sheet.what_if_state import NO_MODEL, OK, SPARE_MODELS, state_of
+from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES, DTYPES
 
 AUTO = "auto"
+NOTHING = {"max_context_tokens": 0}  # of a model that cannot be sized: it takes no context at all
 CASES = ("low", "base", "high")
 FACTORS = {"users": (0.5, 1, 2), "context": (0.5, 1, 2), "price": (0.8, 1, 1.25)}
 ENGINE_ON_GPU = (  # facts of a GPU that an engine decides
@@ -32,12 +35,13 @@ ENGINE_ON_GPU = (  # facts of a GPU that an engine decides
 
 
 @formula("Context of the case")
-def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_tokens: Any) -> Any:
-    """The context of a case, at most what the model accepts where it accepts the base.
+def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_tokens: Any, answer_tokens: Any) -> Any:
+    """The context of a case: at least the answer, and at most what the model accepts, where the base keeps to these.
 
     Source: context x the case's factor.
     """
-    scaled = round_up(context_tokens * case_factor)
+    least = where(answer_tokens < context_tokens, answer_tokens, context_tokens)
+    scaled = largest(round_up(context_tokens * case_factor), least)
     return where(context_tokens <= max_context_tokens, smallest(scaled, max_context_tokens), scaled)
 
 
@@ -91,14 +95,31 @@ def what_if(solved: Solution, catalog: Catalog) -> WhatIf:
         name: tuple(question.typed.input(f"case_{name}_{case}", f) for case, f in zip(CASES, values, strict=True))
         for name, values in FACTORS.items()
     }
+    if (picked["answer_tokens"] or 0) > (picked["context_tokens"] or 0):
+        raise ScenarioError(
+            f"What-if: the answer of {picked['answer_tokens']:,} tokens is longer than the context of "
+            f"{picked['context_tokens'] or 0:,}, which holds prompt and answer. "
+            "Lengthen the context, or shorten the answer."
+        )
     models = tuple(m for m in catalog.models() if m.kind != "draft")
     gpus = tuple(g for g in catalog.gpus() if g.memory.engine_bytes)
     engines = tuple(
         question.engine if name == question.engine.engine else load_engine(catalog, name, None)
         for name in catalog.ids("engines")
     )
+    picked = as_listed(question, picked, models, gpus, engines)
     asked = asked_of(solved, picked, factors, models, gpus, engines)
     return WhatIf(solve(asked), picked, factors, models, gpus, engines)
+
+
+def as_listed(
+    question: Question, picked: Mapping[str, Any], models: Sequence[Model], gpus: Sequence[Gpu],
+    engines: Sequence[Engine],
+) -> dict[str, Any]:  # fmt: skip
+    """The choices as the dropdowns spell them: a spreadsheet finds a name in capitals, too."""
+    lists = _lists(question, models, gpus, engines)
+    spelled = {name: {str(known).lower(): known for known in reversed(of)} for name, of in lists.items()}
+    return {name: spelled.get(name, {}).get(str(value).lower(), value) for name, value in picked.items()}
 
 
 def asked_of(
@@ -107,9 +128,13 @@ def asked_of(
 ) -> Question:  # fmt: skip
     """The question of the page: one model, all cases of context and users, the chosen GPU before the others.
 
-    What stands in no list is the first of it, as in the workbook.
+    What stands in no list is the first of it, as in the workbook; then, and where facts are missing, the model takes
+    no context at all, so that nothing is recommended.
     """
     question = solved.question
+    known = {name: picked[name] in of for name, of in _lists(question, models, gpus, engines).items()}
+    for name in ("weight_dtype", "kv_cache_dtype"):
+        picked = {**picked, name: picked[name] if known[name] else AUTO}
     engine = next((e for e in engines if e.engine == picked["engine"]), engines[0])
     settings = replace(
         question.settings,
@@ -126,19 +151,23 @@ def asked_of(
     chosen = next((m for m in own if m.model.name == picked["model"]), None)
     if chosen is None:
         found = next((m for m in models if m.name == picked["model"]), None)
-        chosen = own[0] if found is None else _sheet_model(found, found.weight_dtype, found.kv_cache_dtype)
+        if found is None and known["model"]:
+            chosen = _own_model({"model": NO_MODEL}, models[0])
+        else:
+            chosen = own[0] if found is None else _sheet_model(found, found.weight_dtype, found.kv_cache_dtype)
+    shape = chosen.model.shape()
+    state, layers = state_of(picked, known, shape), shape["n_layers"]
     chosen = replace(
         chosen,
+        model=chosen.model if state == OK else as_typed_model(chosen.model, NOTHING | {"n_layers": layers or 1}),
         weight_dtype=chosen.auto_weight_dtype if settings.weight_dtype == "auto" else settings.weight_dtype,
         kv_cache_dtype=chosen.auto_kv_cache_dtype if settings.kv_cache_dtype == "auto" else settings.kv_cache_dtype,
     )
-    gpu_id = picked["hardware"]
-    listed = next((c for c in (*question.candidates, *question.rows) if c.instance == gpu_id), None)
-    if listed is not None:  # an instance: its GPU, whether or not it has a price
-        gpu_id = question.typed.value("instances", listed.instance, "instance_gpu", listed.gpu.id)
-    gpu = next((g for g in (*question.gpus, *gpus) if g.id == gpu_id), gpus[0])
+    asked_for = str(picked["hardware"])  # an instance stands for its GPU, whether or not it has a price
+    gpu_id = next((gpu for name, gpu in instances(question) if name.lower() == asked_for.lower()), asked_for)
+    gpu = next((g for g in (*question.gpus, *gpus) if g.id.lower() == str(gpu_id).lower()), gpus[0])
     limit, answer = int(chosen.model.max_context_tokens or 0), int(picked["answer_tokens"] or 0)
-    scaled = [int(case_context_tokens(picked["context_tokens"] or 0, f, limit)) for f in factors["context"]]
+    scaled = [int(case_context_tokens(picked["context_tokens"] or 0, f, limit, answer)) for f in factors["context"]]
     workloads = tuple(
         question.workloads[0].model_copy(
             update={
@@ -163,6 +192,34 @@ def asked_of(
         question, models=(chosen,), workloads=workloads, tiers=tiers, cells=cells, headline=(1, 1),
         gpus=(gpu, *question.gpus), engine=engine, settings=settings, typed=typed,
     )  # fmt: skip
+
+
+def _lists(
+    question: Question, models: Sequence[Model], gpus: Sequence[Gpu], engines: Sequence[Engine]
+) -> dict[str, Sequence[Any]]:
+    """What each dropdown offers, in the order in which a spreadsheet looks for it."""
+    own = [row["model"] for row in question.typed.own_models if row.get("model")]
+    blank = [NO_MODEL] if len(own) < SPARE_MODELS else []
+    return {
+        "model": (*(m.model.name for m in question.models), *own, *blank, *(m.name for m in models)),
+        "hardware": (*(g.id for g in gpus), *(g.id for g in question.gpus), *(name for name, _ in instances(question))),
+        "tensor_parallel_size": (AUTO, *TENSOR_PARALLEL_SIZES),
+        "weight_dtype": DTYPE_CHOICES,
+        "kv_cache_dtype": DTYPE_CHOICES,
+        "engine": [e.engine for e in engines],
+    }
+
+
+def instances(question: Question) -> list[tuple[str, str | None]]:
+    """Name and GPU of each row of Instances, as typed; those too that cannot be rented."""
+    typed, found = question.typed, []
+    for one in question.rows:
+        provider, kind = one.instance.split("/", 1)
+        row = typed.instances.get(one.instance, {})
+        name = f"{row.get('provider', provider)}/{row.get('type', kind)}"
+        found.append((name, row.get("instance_gpu", one.gpu.id)))
+    own = (row for row in typed.own_instances if row.get("type"))
+    return found + [(f"{row.get('provider') or ''}/{row['type']}", row.get("instance_gpu")) for row in own]
 
 
 def _without_engine(typed: Typed, engine: Engine) -> Typed:

@@ -27,7 +27,7 @@ NO_EFFECT = {
     "fx_rate",
     "fx_date",
 }
-ASIDE = ("whatif_", "case_")  # inputs of pages beside the loads
+ASIDE = ("whatif_", "case_", "log_")  # inputs of pages beside the loads
 _CLOSE = 1e-6  # of a figure: what a file keeps of a sum of floats
 
 

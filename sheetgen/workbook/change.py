@@ -16,6 +16,7 @@ SECTIONS = {
     "gpus": "GPUs",
     "precisions": "Precisions",
     "results": "Results of every load",
+    "what_if": "What-if and its cases",
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sheetgen.workbook.change import SECTIONS, Change
 from sheetgen.workbook.compare_inputs import input_changes, load_changes, table_changes
-from sheetgen.workbook.compare_money import price_changes, recommendation_changes, result_changes
+from sheetgen.workbook.compare_money import other_result_changes, price_changes, recommendation_changes, result_changes
 from sheetgen.workbook.pairing import Pairing, pair
 from sheetgen.workbook.sheet_facts import SheetFacts
 
@@ -39,6 +39,7 @@ def compare(a: SheetFacts, b: SheetFacts) -> Comparison:
         "prices": lambda: price_changes(a, b),
         **{table: lambda t=table: table_changes(a, b, t) for table in ("models", "gpus", "precisions")},  # type: ignore[misc]
         "results": lambda: result_changes(a, b, pairing),
+        "what_if": lambda: other_result_changes(a, b),
     }
     return Comparison(a, b, pairing, {s: tuple(found[s]()) for s in SECTIONS}, tuple(_not_compared(a, b, pairing)))
 

@@ -131,10 +131,15 @@ def recommendation_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> It
 
 
 def result_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Change]:
-    """What every load that both sheets have is answered, and their other results."""
+    """What every load that both sheets have is answered."""
+    if a.is_calculated and b.is_calculated:
+        yield from filter(None, (_answer(a, b, *loads) for loads in pairing.loads()))
+
+
+def other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
+    """The results beside those of loads: of What-if and its cases."""
     if not (a.is_calculated and b.is_calculated):
         return
-    yield from filter(None, (_answer(a, b, *loads) for loads in pairing.loads()))
     for name, after in b.other_results.items():
         before = a.other_results.get(name)
         if before is not None and not same(before.value, after.value):

@@ -29,6 +29,7 @@ REQUIRED = (
 _RESULT = re.compile(rf"(rec_\w+_(\d+))_({'|'.join(RESULTS)})")
 _TIER = re.compile(r"in_tier_(\d+)")
 _OF_WORKLOAD = re.compile(r"in_(?:context|tpot_ms|ttft_ms)_(\w+)")
+LOG_LINE = "in_log_"
 _BLANK = Found(None)
 
 
@@ -132,7 +133,10 @@ def _cell(name: str, area: Area, grids: Mapping[str, Grid]) -> NamedCell:
     grid = grids[area.sheet]
     found = grid.get((area.top, area.left), _BLANK)
     label = ""
-    if not name.startswith("meta_"):
+    if name.startswith(LOG_LINE):  # beside it stands another text that somebody typed
+        line, _, what = name.removeprefix(LOG_LINE).partition("_")
+        label = f"Change log, line {line}, {what}"
+    elif not name.startswith("meta_"):
         before = (grid.get((area.top, column), _BLANK) for column in range(area.left - 1, 0, -1))
         label = next((f.value for f in before if isinstance(f.value, str) and f.kind == "s" and f.value.strip()), "")
     unit = grid.get((area.top, area.left + 1), _BLANK).value

@@ -45,10 +45,17 @@ def write_xlsx(book: Book, brand: Brand | None = None) -> bytes:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        workbook = xlsxwriter.Workbook(buffer, options)
+        workbook = _Workbook(buffer, options)
         _Writer(workbook, book, brand).write()
         workbook.close()
     return buffer.getvalue()
+
+
+class _Workbook(xlsxwriter.Workbook):  # type: ignore[misc]  # the library has no types
+    """A workbook whose properties do not list every defined name: nobody reads a thousand of them there."""
+
+    def _extract_named_ranges(self, defined_names: Any) -> list[str]:
+        return []
 
 
 ALONE = -1  # the number of a formula that no other cell shares

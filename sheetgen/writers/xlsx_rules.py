@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sheetgen.errors import PageError
-from sheetgen.sheet.accepts import Days, Words
+from sheetgen.sheet.accepts import Days, Within, Words
 from sheetgen.sheet.kinds import CONTROL, kind_of
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, Sheet, Validation
 from sheetgen.writers.xlsx_areas import Area, areas, several
@@ -59,6 +59,10 @@ def _options(v: Validation) -> dict[str, Any]:
         bounds = (EXCEL_DAY_ZERO + datetime.timedelta(int(day or 0)) for day in (v.low, v.high))
         low, high = bounds
         return out | {"validate": "date", "criteria": "between", "minimum": low, "maximum": high}
+    if isinstance(v, Within):
+        least = f"=MAX({v.low:.0f},{v.at_least})" if v.at_least else v.low
+        most = f"=MIN({v.high:.0f},{v.at_most})" if v.at_most else v.high
+        return out | {"validate": "integer", "criteria": "between", "minimum": least, "maximum": most}
     kind = "length" if isinstance(v, Words) else "integer" if v.whole else "decimal"
     return out | {"validate": kind, "criteria": "between", "minimum": v.low, "maximum": v.high}
 

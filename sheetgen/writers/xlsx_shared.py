@@ -1,14 +1,17 @@
-"""Formulas that run down a column share one text, as spreadsheets themselves store them: files are a third as large."""
+"""Formulas that run down a column or along a row share one text, as spreadsheets themselves store them: files are a
+third as large."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from sheetgen.sheet.model import Cell, column_name
+from sheetgen.sheet.model import Cell, column_name, column_number
 
-_REFERENCE = re.compile(r"(?<![\w.$])(\$?[A-Z]{1,3})(\d+)(?![\w(.])")  # one whose row moves
+Place = tuple[int, int]  # row and column
+
+_REFERENCE = re.compile(r"(?<![\w.$])(\$?)([A-Z]{1,3})(\$?)(\d+)(?![\w(.])")
 
 
 class Shared(NamedTuple):
@@ -19,35 +22,49 @@ class Shared(NamedTuple):
     area: str = ""
 
 
-def shared_runs(cells: Mapping[tuple[int, int], Cell]) -> dict[tuple[int, int], Shared]:
-    """By row and column, the cells whose formula is the one above moved down, and those that such a run begins with."""
-    runs: list[list[tuple[int, int]]] = []
-    before: tuple[int, int] | None = None
-    below = ""
-    for row, column in sorted(cells, key=lambda at: (at[1], at[0])):
-        formula = cells[row, column].formula
-        if formula is None or formula.array or "!" in formula.text:  # Excel shares none that name another sheet
-            before = None
-            continue
-        if before == (row - 1, column) and formula.text == below:
-            runs[-1].append((row, column))
-        else:
-            runs.append([(row, column)])
-        before, below = (row, column), moved_down(formula.text)
-    found: dict[tuple[int, int], Shared] = {}
-    for number, run in enumerate(run for run in runs if len(run) > 1):
-        (first, column), (last, _) = run[0], run[-1]
-        area = f"{column_name(column)}{first + 1}:{column_name(column)}{last + 1}"
-        found[run[0]] = Shared(number, _text(cells, run[0]), area)
+def shared_runs(cells: Mapping[Place, Cell]) -> dict[Place, Shared]:
+    """By row and column, the cells whose formula is the one above moved down, or the one before moved along, and those
+    that such a run begins with."""
+    texts = {at: text for at, cell in cells.items() if (text := _shareable(cell))}
+    down = _runs(sorted(texts, key=lambda at: (at[1], at[0])), texts, (1, 0), moved_down)
+    alone = texts.keys() - {at for run in down for at in run}
+    along = _runs(sorted(alone), texts, (0, 1), moved_along)
+    found: dict[Place, Shared] = {}
+    for number, run in enumerate([*down, *along]):
+        (top, left), (bottom, right) = run[0], run[-1]
+        area = f"{column_name(left)}{top + 1}:{column_name(right)}{bottom + 1}"
+        found[run[0]] = Shared(number, texts[run[0]], area)
         found |= dict.fromkeys(run[1:], Shared(number))
     return found
 
 
 def moved_down(formula: str) -> str:
     """The formula as it reads one row further down."""
-    return _REFERENCE.sub(lambda m: f"{m[1]}{int(m[2]) + 1}", formula)
+    return _REFERENCE.sub(lambda m: m[0] if m[3] else f"{m[1]}{m[2]}{int(m[4]) + 1}", formula)
 
 
-def _text(cells: Mapping[tuple[int, int], Cell], at: tuple[int, int]) -> str:
-    formula = cells[at].formula
-    return formula.text if formula is not None else ""
+def moved_along(formula: str) -> str:
+    """The formula as it reads one column further to the right."""
+    return _REFERENCE.sub(lambda m: m[0] if m[1] else f"{column_name(column_number(m[2]) + 1)}{m[3]}{m[4]}", formula)
+
+
+def _shareable(cell: Cell) -> str:
+    """A formula's text; nothing where it cannot be shared: Excel shares none that name another sheet."""
+    formula = cell.formula
+    return "" if formula is None or formula.array or "!" in formula.text else formula.text
+
+
+def _runs(
+    places: Iterable[Place], texts: Mapping[Place, str], step: Place, moved: Callable[[str], str]
+) -> list[list[Place]]:
+    """Places a step apart, each with the formula of the one before, moved."""
+    runs: list[list[Place]] = []
+    after: Place | None = None
+    expected = ""
+    for at in places:
+        if at == after and texts[at] == expected:
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+        after, expected = (at[0] + step[0], at[1] + step[1]), moved(texts[at])
+    return [run for run in runs if len(run) > 1]

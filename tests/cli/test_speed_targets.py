@@ -31,7 +31,7 @@ def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
     [
         ("200", r"sized by memory; it meets 200 ms a token"),
         ("off", r"sized by memory"),
-        ("50", r"bought by speed \(50 ms a token\); memory alone: 1 × p6-b200.48xlarge, \$83,171"),
+        ("50", r"sized by speed \(50 ms a token\); memory alone: 1 × p6-b200.48xlarge, \$83,171"),
     ],
 )
 def test_recommend_says_what_was_bought(target: str, reason: str, run) -> None:  # type: ignore[no-untyped-def]
@@ -60,7 +60,7 @@ def test_the_first_token_is_asked_for_by_its_own_option(run) -> None:  # type: i
     tight = (*LOAD, "--tpot-ms", "off", "--ttft-ms", str(half))
     answer = json.loads(run(*tight, "--json").stdout)
     assert memory["sized_by"] == "memory" and answer["sized_by"] == "speed" and answer["ttft_seconds"] <= half / 1000
-    words = f"bought by speed (first token in {half:,} ms); memory alone: 1 × p6-b200.48xlarge, $83,171\n"
+    words = f"sized by speed (first token in {half:,} ms); memory alone: 1 × p6-b200.48xlarge, $83,171\n"
     assert words in run(*tight).stdout
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,11 +14,9 @@ from xml.etree import ElementTree
 from recalculation import ErrorValue, _sheets, _value
 from yellow_cells import Place, Written
 
-from sheetgen.sheet.book.levers import AS_BUILT, CHANGED
-from sheetgen.units import DTYPE_ALIASES, DTYPES
+from sheetgen.units import DTYPE_ALIASES
 
 TOLERANCE = 1e-9
-LEVERS = "Levers"
 # The sheets in the order in which they read each other: the first difference is the nearest to its cause.
 DEPENDENCE = (
     "Inputs", "Models", "GPUs", "Instances", "Contexts", "Profiles", "Candidates", "Workings", "Catalog", "Engines",
@@ -40,8 +38,8 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Compared:
-    """n_formulas: those of the file, all of which were compared. n_respelled: those whose texts are two names of one
-    precision, or differ by a rounded half percent."""
+    """n_formulas: those of the file, all of which were compared. n_respelled: those whose texts are two spellings of
+    one name, or differ by a rounded half percent."""
 
     n_formulas: int
     wrong: tuple[Difference, ...]
@@ -68,17 +66,13 @@ def formula_values(path: Path) -> dict[Place, Any]:
     return found
 
 
-def compare(built: Written, after: Written, found: Mapping[Place, Any]) -> Compared:
-    """Every formula's value in a file against `after`, the book of the edited inputs.
-
-    built: the workbook as it was made, whose Levers sheet compares the inputs now with those as built.
-    """
-    expected = {place: after.values[place] for place in after.formulas} | levers_now(built, after.values)
-    apart = expected.keys() ^ found.keys()
+def compare(after: Written, found: Mapping[Place, Any]) -> Compared:
+    """Every formula's value in a file against `after`, the book of the edited inputs."""
+    apart = after.formulas.keys() ^ found.keys()
     assert not apart, f"{len(apart)} formulas stand on one side alone: {sorted(apart)[:5]}"
-    formulas = {**built.formulas, **after.formulas}
-    unequal = [Difference(p, formulas[p], v, found[p]) for p, v in expected.items() if not same(v, found[p])]
-    wrong = [d for d in unequal if not one_precision(d) and not half_percent(d, found)]
+    expected = {place: after.values[place] for place in after.formulas}
+    unequal = [Difference(p, after.formulas[p], v, found[p]) for p, v in expected.items() if not same(v, found[p])]
+    wrong = [d for d in unequal if not one_name(d) and not half_percent(d, found)]
     return Compared(len(found), tuple(wrong), len(unequal) - len(wrong))
 
 
@@ -92,11 +86,13 @@ def same(expected: Any, got: Any) -> bool:
     return bool(expected == got)
 
 
-def one_precision(one: Difference) -> bool:
-    """Two names of one precision: where a cell repeats what was typed, Python has its first name."""
-    names = [str(text).lower() for text in (one.expected, one.got)]
-    first, second = (DTYPE_ALIASES.get(name, name) for name in names)
-    return first == second and first in (*DTYPES, "auto")
+def one_name(one: Difference) -> bool:
+    """Two names of one precision, or a name in capitals: where a cell repeats what was typed, Python has the name that
+    the list has."""
+    if not isinstance(one.expected, str) or not isinstance(one.got, str) or isinstance(one.got, ErrorValue):
+        return False
+    first, second = (DTYPE_ALIASES.get(text.lower(), text.lower()) for text in (one.expected, one.got))
+    return first == second
 
 
 def half_percent(one: Difference, found: Mapping[Place, Any]) -> bool:
@@ -111,47 +107,3 @@ def half_percent(one: Difference, found: Mapping[Place, Any]) -> bool:
     shares = [found.get((one.place[0], cell)) for cell in named]
     half = any(isinstance(share, float) and abs(100 * share % 1 - 0.5) < 1e-9 for share in shares)
     return half and abs(percents[0][0] - percents[1][0]) == 1
-
-
-# Levers -------------------------------------------------------------------------------------------------
-#
-# Its lines are values as built, and its formulas say whether these still hold. A book of the edited inputs has other
-# lines, so these formulas are worked out here by what they mean, with the values of that book.
-
-_PLACE = re.compile(r"(?:(?:'([^']+)'|(\w+))!)?\$?([A-Z]{1,3})\$?(\d+)(?::\$?([A-Z]{1,3})\$?(\d+))?")
-
-
-def levers_now(built: Written, values: Mapping[Place, Any]) -> dict[Place, Any]:
-    """What each formula of the Levers sheet must say."""
-    ours = {place: text for place, text in built.formulas.items() if place[0] == LEVERS}
-    now = {**values, **{p: v for p, v in built.values.items() if p[0] == LEVERS and p not in ours}}
-    found: dict[Place, Any] = {}
-    for place, text in ours.items():
-        if not text.startswith("IF("):  # a cell of another sheet, or the sum of a column there
-            cells = list(_cells(text))
-            total = sum(v for c in cells if isinstance(v := now.get(c), float))
-            found[place] = float(total) if text.startswith("SUM(") else now.get(cells[0]) or 0.0
-    now |= found
-    for place, text in ours.items():
-        if text.startswith("IF(") and "COUNTIFS" not in text:
-            one, other = dict.fromkeys(_cells(text))
-            found[place] = AS_BUILT if _unchanged(now[one], now[other], "ISNUMBER" in text) else CHANGED
-    for place, text in ours.items():
-        if "COUNTIFS" in text:
-            found[place] = CHANGED if CHANGED in [found[c] for c in _cells(text)] else AS_BUILT
-    return found
-
-
-def _unchanged(now: Any, built: Any, is_money: bool) -> bool:
-    if isinstance(now, str) or isinstance(built, str):
-        return str(now).lower() == str(built).lower()
-    return abs(now - built) < 1 if is_money else math.isclose(now, built, rel_tol=1e-14)
-
-
-def _cells(text: str) -> Iterator[Place]:
-    """The cells that a formula of Levers names, each of an area."""
-    for match in _PLACE.finditer(re.sub(r'"[^"]*"', "", text)):
-        sheet, column, first = match[1] or match[2] or LEVERS, match[3], int(match[4])
-        assert match[5] in (None, column), text
-        for row in range(first, int(match[6] or first) + 1):
-            yield sheet, f"{column}{row}"

@@ -36,7 +36,7 @@ def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) ->
         **start,
         "contexts": ",".join(f"{work}={int(now[f'context_{part}'])}" for work, part in works.items()),
         "tiers": ",".join(map(str, tiers)),
-        "headline": _headline(yellow, now, tiers),
+        "headline": _headline(yellow, now),
         "kv_allocation": "reserved" if now["kv_reserved"] else "paged",
         "fx_date": _text(now["fx_date"]),
         **{name: _text(typed_over[name]) for name in OPTIONS if name in typed_over},
@@ -46,15 +46,11 @@ def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) ->
     return options | {"typed": _typed(now, typed_over, edits)}
 
 
-def _headline(yellow: Yellow, now: Mapping[str, Any], tiers: list[int]) -> str:
-    """The load in the two dropdowns; where one names no load any more, that of the same place."""
-    question = yellow.question
-    workload, tier = question.headline
-    names = [w.name.lower() for w in question.workloads]
-    named, number = str(now["headline_workload"]).lower(), now["headline_tier"]
-    workload = names.index(named) if named in names else workload
-    tier = tiers.index(number) if number in tiers else tier
-    return f"{question.workloads[workload].id}:{tiers[tier]}"
+def _headline(yellow: Yellow, now: Mapping[str, Any]) -> str:
+    """The load in the two dropdowns, whose words are a workload's name."""
+    named = str(now["headline_workload"]).lower()
+    workload = next(w.id for w in yellow.question.workloads if w.name.lower() == named)
+    return f"{workload}:{int(now['headline_tier'])}"
 
 
 def _typed(now: Mapping[str, Any], typed_over: Mapping[str, Any], edits: Mapping[Key, Any]) -> dict[str, Any]:

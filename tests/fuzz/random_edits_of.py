@@ -47,9 +47,9 @@ class Dealer:
 
 
 def trial(rng: random.Random, yellow: Yellow, dealer: Dealer, catalog: Catalog) -> Edits:
-    """From one edit to some forty: cells of any kind, and mostly a group of those that belong together."""
+    """From a few edits to some eighty: cells of any kind, and mostly a group of those that belong together."""
     level, edits = rng.choice(LEVELS), Edits()
-    for _ in range(rng.choice((1, 2, 4, 8, 16, 30))):
+    for _ in range(rng.choice((2, 8, 24, 48, 72))):
         key = dealer.cell()
         edits[key] = value_for(rng, yellow.spots[key], yellow, level)
     for _ in range(rng.choice((0, 1, 1, 1, 2))):
@@ -58,8 +58,8 @@ def trial(rng: random.Random, yellow: Yellow, dealer: Dealer, catalog: Catalog) 
 
 
 def consistent(edits: Edits, yellow: Yellow) -> Edits:
-    """The same without what Python refuses for two cells together: equal tiers, a rate of no currency. And with one
-    new provider at most: the Money sheet has one spare row for them."""
+    """The same without what Python refuses for two cells together: equal tiers, a rate of no currency, a headline
+    that is no tier. And with one new provider at most: the Money sheet has one spare row for them."""
     known = {c.provider for c in yellow.question.rows}
     new = [key for key, value in edits.items() if key[-1] == "provider" and str(value).lower() not in known]
     for key in new[1:]:
@@ -73,6 +73,16 @@ def consistent(edits: Edits, yellow: Yellow) -> Edits:
             value += 1
             edits[key] = value
         seen.add(value)
+    for key in [key for key in yellow.spots if key[0] == "inputs"]:  # an answer is not longer than its context
+        context = ("inputs", {"whatif_answer_tokens": "whatif_context_tokens"}.get(
+            str(key[1]), str(key[1]).replace("output_", "context_", 1)))  # fmt: skip
+        if context != key and context in yellow.spots:
+            most = edits.get(context, yellow.spots[context].old)
+            if edits.get(key, yellow.spots[key].old) > most:
+                edits[key] = most
+    headline = ("inputs", "headline_tier")  # a dropdown does not follow its list
+    if edits.get(headline, yellow.spots[headline].old) not in seen:
+        edits[headline] = sorted(seen)[0]
     currency, rate = ("inputs", "currency"), ("inputs", "fx_rate")
     if rate in edits and edits.get(currency, "USD") == "USD":
         edits[currency] = "EUR"
@@ -166,7 +176,7 @@ def targets(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tu
     """Targets tight, blank, or off."""
     for key in yellow.spots:
         if key[0] == "inputs" and str(key[1]).startswith(("tpot_ms_", "ttft_ms_")):
-            yield key, rng.choice((None, 0, 0.01, 4, 15, 30, 300, 2000))
+            yield key, rng.choice((None, 0.01, 4, 15, 30, 300, 2000))
     if rng.random() < 0.3:
         yield ("inputs", "speed_targets"), 0
 

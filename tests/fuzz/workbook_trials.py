@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,15 +19,17 @@ from yellow_cells import Written, Yellow, as_cell, written
 
 from sheetgen.errors import SheetgenError
 from sheetgen.formula import same_money
-from sheetgen.levers import levers_of_sheet
+from sheetgen.levers import EveryLever, levers_of_sheet
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.book import build_book
+from sheetgen.sheet.book.as_built import values_as_built
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.model import Book
+from sheetgen.sheet.model import Book, Ref, column_name
 from sheetgen.sheet.what_if import what_if
 from sheetgen.writers.xlsx import write_xlsx
 
+MOST_TRIES = 60  # of shrinking: a trial takes seconds
 Fails = Callable[[Edits], str]
 
 
@@ -40,6 +43,7 @@ class After:
 
     solved: Solution
     written: Written
+    against_solve: tuple[str, ...]  # cells of Workings that are not what `solve` says
 
 
 @dataclass(frozen=True)
@@ -54,14 +58,17 @@ class Workbook:
         return solve(ask(books.catalog(), self.options))
 
     @cached_property
-    def book(self) -> Book:
-        levers = levers_of_sheet(self.solved, books.catalog())
-        page = build_page(self.solved, books.catalog(), levers)
-        return build_book(self.solved, page, levers, what_if(self.solved, books.catalog()))
+    def levers(self) -> EveryLever:
+        return levers_of_sheet(self.solved, books.catalog())
 
     @cached_property
-    def built(self) -> Written:
-        return written(self.book)
+    def book(self) -> Book:
+        page = build_page(self.solved, books.catalog(), self.levers)
+        return build_book(self.solved, page, self.levers, what_if(self.solved, books.catalog()))
+
+    @cached_property
+    def sheets(self) -> books.Sheets:
+        return books.Sheets(self.path)
 
     @cached_property
     def yellow(self) -> Yellow:
@@ -81,15 +88,26 @@ class Workbook:
             yield trial(rng, self.yellow, dealer, books.catalog())
 
     def after(self, edits: Edits) -> After:
-        """What Python makes of the inputs; without levers, which say what was as built. Raises Refused."""
+        """What Python makes of the inputs; levers and what is told of the build stay as built. Raises Refused."""
         catalog = books.catalog()
         try:
             solved = solve(ask(catalog, asked(self.options, self.yellow, edits)))
+            one = what_if(solved, catalog)
         except SheetgenError as error:
             raise Refused("; ".join(error.problems)) from error
-        none = ((),) * len(solved.question.cells)
-        book = build_book(solved, build_page(solved, catalog, none), none, what_if(solved, catalog))
-        return After(solved, written(book))
+        page = build_page(solved, catalog, ((),) * len(solved.question.cells))
+        book = build_book(solved, page, self.levers, one, values_as_built(self.book))
+        after = written(book)
+        return After(solved, after, tuple(self._against_solve(solved, book, after)))
+
+    def _against_solve(self, solved: Solution, book: Book, after: Written) -> Iterator[str]:
+        """The workbook is held against this book; here the book is held against what it was made of."""
+        found: dict[Any, Any] = dict(after.values)
+        for name, ref in book.names.items():
+            if isinstance(ref, Ref):
+                found[name] = after.values.get((ref.sheet, f"{column_name(ref.column)}{ref.row + 1}"))
+        tight_below = solved.question.typed.input("tight_below", 0.1)
+        yield from books.differences(found, self.sheets, solved, tight_below=tight_below)[1]
 
     def edited(self, edits: Edits, name: str = "edited", of: Path | None = None) -> Path:
         """A copy of the workbook with these cells typed into."""
@@ -101,17 +119,18 @@ class Workbook:
         return recalculate_with_formualizer(self.edited(edits, of=of), self.folder / "recalculated.xlsx")
 
     def compared(self, after: After, recalculated: Path) -> Compared:
-        return compare(self.built, after.written, formula_values(recalculated))
+        return compare(after.written, formula_values(recalculated))
 
     def fault(self, edits: Edits, recalculate: Callable[[Edits], Path] | None = None) -> str:
         """What is wrong after these edits; "" where nothing is, or Python refuses them."""
         try:
-            result = self.compared(self.after(edits), (recalculate or self.recalculated)(edits))
+            after = self.after(edits)
+            result = self.compared(after, (recalculate or self.recalculated)(edits))
         except Refused:
             return ""
         except Exception as error:  # a crash of either side is a fault like any other
             return f"{type(error).__name__}: {error}"
-        return str(result) if result.wrong else ""
+        return "\n".join(after.against_solve[:12]) or (str(result) if result.wrong else "")
 
     def told(self, edits: Edits, recalculate: Callable[[Edits], Path] | None = None) -> str:
         """The fewest of these edits that still fail, and how."""
@@ -122,9 +141,9 @@ class Workbook:
 
 def shrunk(edits: Edits, fails: Fails) -> Edits:
     """The fewest of these edits that still fail: halves are dropped first, single edits last."""
-    size = max(1, len(edits) // 2)
+    size, left = max(1, len(edits) // 2), itertools.count(MOST_TRIES, -1)
     while True:
-        smaller = next((some for some in _without(edits, size) if fails(some)), None)
+        smaller = next((some for some in _without(edits, size) if next(left) > 0 and fails(some)), None)
         if smaller is not None:
             edits = smaller
             size = min(size, max(1, len(edits) // 2))

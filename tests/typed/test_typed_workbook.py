@@ -16,7 +16,7 @@ from recalculation import ErrorValue, edit, recalculate_with_formualizer, values
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import Question, ask
 
-N_RANDOM = 40
+N_RANDOM = 16
 
 
 @pytest.fixture(scope="module")

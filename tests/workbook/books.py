@@ -44,18 +44,18 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def book_bytes(solved: Solution, of: Catalog | None = None) -> bytes:
-    levers = levers_of_sheet(solved, of or catalog())
-    return write_xlsx(
-        build_book(solved, build_page(solved, of or catalog(), levers), levers, what_if(solved, of or catalog()))
-    )
+def book_bytes(solved: Solution, of: Catalog | None = None, *, with_what_if: bool = True) -> bytes:
+    of = of or catalog()
+    levers = levers_of_sheet(solved, of)
+    one = what_if(solved, of) if with_what_if else None
+    return write_xlsx(build_book(solved, build_page(solved, of, levers), levers, one))
 
 
-def build(folder: Path, name: str, options: Mapping[str, Any]) -> tuple[Path, Question]:
-    """A workbook in `folder`, and the question that it answers."""
+def build(folder: Path, name: str, options: Mapping[str, Any], *, with_what_if: bool = True) -> tuple[Path, Question]:
+    """A workbook in `folder`, and the question that it answers. Without What-if it is recalculated twice as fast."""
     question = ask(catalog(), options)
     path = folder / f"{name}.xlsx"
-    path.write_bytes(book_bytes(solve(question)))
+    path.write_bytes(book_bytes(solve(question), with_what_if=with_what_if))
     return path, question
 
 

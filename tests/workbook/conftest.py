@@ -25,3 +25,9 @@ def families_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def small_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
     return books.build(tmp_path_factory.mktemp("small"), "small", books.SMALL)
+
+
+@pytest.fixture(scope="session")
+def lean_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
+    """The same without What-if."""
+    return books.build(tmp_path_factory.mktemp("lean"), "lean", books.SMALL, with_what_if=False)

@@ -243,8 +243,8 @@ def answers(solved: Solution, tight_below: float = 0.10) -> list[tuple[Any, ...]
     return [(x["Instance"], x["Instances"], x["$ per month"], x["Fit"]) for x in books.expected(solved, tight_below)]
 
 
-def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(small_book: Any) -> None:
-    sheets = Sheets(small_book[0])
+def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(lean_book: Any) -> None:
+    sheets = Sheets(lean_book[0])
     names = {key for one in EDITS for key in one.typed(sheets)}
     on_sheets = {key[0] for key in names if isinstance(key, tuple)}
     assert len(names) >= 40
@@ -253,9 +253,9 @@ def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(small_
 
 
 @pytest.fixture(scope="module")
-def edited(small_book: tuple[Path, Question], tmp_path_factory: pytest.TempPathFactory) -> Callable[[Edit], Path]:
+def edited(lean_book: tuple[Path, Question], tmp_path_factory: pytest.TempPathFactory) -> Callable[[Edit], Path]:
     """Writes the small workbook with an edit, its caches poisoned, not yet recalculated."""
-    path, folder = small_book[0], tmp_path_factory.mktemp("edits")
+    path, folder = lean_book[0], tmp_path_factory.mktemp("edits")
     poisoned = folder / "poisoned.xlsx"
     poison(path, poisoned)
     sheets = Sheets(path)
@@ -264,23 +264,22 @@ def edited(small_book: tuple[Path, Question], tmp_path_factory: pytest.TempPathF
 
 @pytest.mark.parametrize("part", range(2))
 @needs_libreoffice
-def test_libreoffice_and_formualizer_and_solve_agree_after_each_edit(
-    part: int, edited: Callable[[Edit], Path], small_book: tuple[Path, Question], tmp_path: Path
+def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
+    part: int, edited: Callable[[Edit], Path], lean_book: tuple[Path, Question], tmp_path: Path
 ) -> None:
+    """LibreOffice takes every sixth: it opens a workbook slowly, and tests/fuzz holds it to many edits at once."""
     chosen = EDITS[part::2]
     files = [edited(one) for one in chosen]
-    by_libreoffice = convert_all(files, tmp_path, timeout=300)
-    base, sheets, n_solve, n_engines = solve(small_book[1]), Sheets(small_book[0]), 0, 0
-    for one, file, recalculated in zip(chosen, files, by_libreoffice, strict=True):
-        by_formualizer = recalculate_with_formualizer(file, tmp_path / f"{recalculated.stem}-f.xlsx")
-        read = list(cells(recalculated))
-        n, wrong = unlike(read, by_formualizer)
-        n_engines += n
-        assert not wrong, f"{one.name}: LibreOffice and formualizer differ: {wrong[:5]}"
-        found, solved = (
-            by_place_and_name(recalculated, read),
-            solve(one.question(tmp_path / f"catalog-{recalculated.stem}")),
-        )
+    by_libreoffice = dict(zip(files[::6], convert_all(files[::6], tmp_path, timeout=300), strict=True))
+    base, sheets, n_solve, n_engines = solve(lean_book[1]), Sheets(lean_book[0]), 0, 0
+    for one, file in zip(chosen, files, strict=True):
+        by_formualizer = recalculate_with_formualizer(file, tmp_path / f"{file.stem}-f.xlsx")
+        if file in by_libreoffice:
+            n, wrong = unlike(list(cells(by_libreoffice[file])), by_formualizer)
+            n_engines += n
+            assert not wrong, f"{one.name}: LibreOffice and formualizer differ: {wrong[:5]}"
+        found = by_place_and_name(by_formualizer, list(cells(by_formualizer)))
+        solved = solve(one.question(tmp_path / f"catalog-{file.stem}"))
         assert not errors(found), f"{one.name}: errors in {errors(found)[:5]}"
         n, lines = differences(found, sheets, solved, tight_below=one.tight_below)
         n_solve += n

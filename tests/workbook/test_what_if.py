@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import random
 from pathlib import Path
@@ -14,7 +15,7 @@ from recalculation import ErrorValue, edit, recalculate_with_formualizer, values
 import sheetgen
 from sheetgen.catalog.engines import load_engine
 from sheetgen.recommend import solve
-from sheetgen.scenario.question import ask
+from sheetgen.scenario.question import Question, ask
 from sheetgen.sheet.what_if import asked_of, what_if
 
 OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
@@ -28,6 +29,9 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("what-if"), "one", OPTIONS)[0]
 
 
+GPUS_OF = {c.instance: c.gpu_count for c in ask(books.catalog(), OPTIONS).candidates}
+
+
 @functools.cache
 def served() -> list[Any]:
     return [m for m in books.catalog().models() if m.kind != "draft"]
@@ -36,7 +40,7 @@ def served() -> list[Any]:
 def picks(rng: random.Random) -> dict[str, Any]:
     """Choices on the page, from usual to odd."""
     sized = [g.id for g in books.catalog().gpus() if g.memory.engine_bytes]
-    hardware = rng.choice(sized) if rng.random() < 0.6 else rng.choice(books.INSTANCES.split(","))
+    hardware = rng.choice(sized) if rng.random() < 0.3 else rng.choice(books.INSTANCES.split(","))
     context = rng.choice((1, 500, 4096, 16_384, 32_768, 100_000, 131_072, 1_000_000))
     return {
         "model": rng.choice(served()).name,
@@ -69,13 +73,32 @@ def expected(picked: dict[str, Any]) -> dict[str, Any]:
         "rec_whatif_monthly_usd": choice.monthly_usd if choice.slot is not None else "-",
         "rec_whatif_instance": choice.verdict if choice.slot is None else after.candidate(choice.slot).instance,
         "sequences": [float(after.sequences["sequences"][BASE, k]) for k in range(4)],
+        "limit": asked.models[0].model.max_context_tokens,
+        "on_hardware": on_hardware(asked, picked),
     }
 
 
-def test_sixty_random_choices_give_what_solve_gives(book: Path, tmp_path: Path) -> None:
-    found_any, n = 0, 0
+def on_hardware(asked: Question, picked: dict[str, Any]) -> Any:
+    """$ per month and words of the speed where nothing but the chosen hardware may be rented."""
+    of_it = [c for c in asked.candidates if picked["hardware"] in (c.instance, c.gpu.id)]
+    if not of_it:
+        return "-"
+    choice = solve(dataclasses.replace(asked, candidates=tuple(of_it))).choices[BASE]
+    if choice.slot is None:
+        return "-"
+    (low, high), _, _ = choice.bands
+    ms = [round_half_up(seconds * 1e3) for seconds in (choice.tpot_seconds, low, high)]
+    return choice.monthly_usd, "{:,} ms a token ({:,} to {:,}); sized by".format(*ms), choice.n_instances
+
+
+def round_half_up(x: float) -> int:
+    return int(x + 0.5)
+
+
+def test_random_choices_give_what_solve_gives(book: Path, tmp_path: Path) -> None:
+    found_any, on_it, n = 0, 0, 0
     sheet = {cell: key for key, cell in _rows(book).items()}
-    for seed in range(60):
+    for seed in range(24):
         picked = picks(random.Random(seed))
         found = values(
             recalculate_with_formualizer(
@@ -93,11 +116,26 @@ def test_sixty_random_choices_give_what_solve_gives(book: Path, tmp_path: Path) 
             n += 1
         row = sheet["Users that one replica holds"]
         held = [found["What-if", f"{c}{row}"] for c in "FGHI"]
-        assert held == want["sequences"], f"{picked}: {held} sequences, solve says {want['sequences']}"
+        shown = [a for a in held if a != "-"]
+        assert shown == want["sequences"][: len(shown)], f"{picked}: {held} sequences, solve says {want['sequences']}"
+        gpus = GPUS_OF.get(picked["hardware"], 8) if want["limit"] else 0
+        assert len(shown) == sum(t <= gpus for t in (1, 2, 4, 8)), f"{picked}: {held} on {gpus} GPUs"
         n += 4
+        if picked["tensor_parallel_size"] == "auto":
+            of_it, answer = want["on_hardware"], [found["What-if", f"F{r}"] for r in (5, 6, 8)]
+            if of_it == "-":
+                assert answer[1:] == ["-", "-"] and "×" not in answer[0], (
+                    f"{picked}: {answer}, solve says none holds it"
+                )
+            else:
+                assert answer[1] == pytest.approx(of_it[0], rel=1e-9), f"{picked}: {answer}, solve says {of_it}"
+                assert answer[2].startswith(of_it[1]), f"{picked}: {answer}, solve says {of_it}"
+                assert answer[0].startswith(f"{of_it[2]:g} × "), f"{picked}: {answer}, solve says {of_it}"
+            n, on_it = n + 3, on_it + (of_it != "-")
         found_any += want["rec_whatif_n_instances"] != "-"
     assert found_any > 10, "the choices hardly ever fit"
-    print(f"60 random choices on What-if, {n} figures")
+    assert on_it > 5, "the chosen hardware hardly ever holds the load"
+    print(f"24 random choices on What-if, {n} figures")
 
 
 def _rows(book: Path) -> dict[int, str]:

@@ -85,7 +85,7 @@ def test_a_price_a_tier_and_a_setting(sheetgen: Any, book: Path, edited: Edited)
     price = at(book, "instances", "price_usd_per_hour", HERE)
     b = edited({"in_tier_2": 64, "in_headline_tier": 64, "in_gpu_memory_utilization": 0.95, price: 49.0})
     found = diff(sheetgen, book, b)
-    assert {s: n for s, n in names(found).items() if s not in ("recommendation", "results")} == {
+    assert {s: n for s, n in names(found).items() if s not in ("recommendation", "results", "what_if")} == {
         "load": ["tier_2"], "inputs": ["gpu_memory_utilization"], "prices": [f"{HERE}.on-demand"],
     }  # fmt: skip
     (tier,), (setting,), (price_change,) = found["load"], found["inputs"], found["prices"]
@@ -138,7 +138,7 @@ def test_one_change_is_the_one_that_is_named(what: str, sheetgen: Any, book: Pat
     else:
         changes = {typed[0]: typed[1]}
     found = diff(sheetgen, book, edited(changes))
-    others = {s: n for s, n in names(found).items() if s not in ("recommendation", "results")}
+    others = {s: n for s, n in names(found).items() if s not in ("recommendation", "results", "what_if")}
     want = {section: [name, HERE] if what == "a name" else [name]}
     assert others == want
     assert found[section][0]["words"].startswith(words), found[section][0]["words"]
@@ -157,7 +157,8 @@ def test_a_spare_row_that_was_filled_is_an_instance_added(sheetgen: Any, book: P
     found = diff(sheetgen, book, edited({area_of(book, f"cat_instances_{c}")[n]: v for c, v in typed.items()}))
     (added,) = found["prices"]
     assert added["words"] == "acme/box.1: added (8x nvidia-h100-sxm5-80gb), $3.25 an hour"
-    assert names(found).keys() <= {"prices", "recommendation", "results"}
+    assert names(found).keys() <= {"prices", "recommendation", "results", "what_if"}
+    assert all(isinstance(one["after"], dict) for one in found["results"]), "a load's answer is an object"
     assert found["results"][0]["after"]["instance"] == "acme/box.1"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.levers import EveryLever
@@ -28,12 +29,19 @@ from sheetgen.sheet.what_if import WhatIf
 KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance"}  # by what a row is told apart
 
 
-def build_book(solved: Solution, page: OnePage, every_lever: EveryLever = (), one: WhatIf | None = None) -> Book:
+def build_book(
+    solved: Solution,
+    page: OnePage,
+    every_lever: EveryLever = (),
+    one: WhatIf | None = None,
+    as_built: Mapping[str, Any] | None = None,
+) -> Book:
     """The workbook as data: every cell with its value, and the formula that gives it.
 
     `every_lever` are those of each load; without any there is no Levers sheet. Without `one` there is no What-if.
+    `as_built`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
     """
-    wiring = Wiring()
+    wiring = Wiring(as_built=as_built or {})
     inputs = build_inputs(solved, wiring)
     name_all(wiring, inputs.name)
     models = build_models(solved, wiring)
@@ -41,23 +49,22 @@ def build_book(solved: Solution, page: OnePage, every_lever: EveryLever = (), on
     instances = build_instances(solved, wiring)
     workings = build_loads(solved, wiring)
     paces = build_paces(solved, wiring)
-    profiles, of_profile = build_profiles(solved, wiring)
-    wiring.of_profile = of_profile
+    profiles = build_profiles(solved, wiring)
     comparison = build_comparison(solved, wiring)
-    candidates, of_candidate, head = build_candidates(solved, wiring, of_profile)
+    candidates, of_candidate, head = build_candidates(solved, wiring)
     heads = {name: head.range(name) for name in head.columns}
-    add_choices(solved, wiring, {**of_profile, **of_candidate}, heads)
+    add_choices(solved, wiring, of_candidate, heads)
     add_unit_costs(wiring)
-    checks = build_checks(solved, wiring)
     wiring.names["list_workload"] = _workloads(wiring, inputs)
     wiring.names["list_tier"] = wiring.lists["tiers"]
     guide = build_guide(solved, page, wiring)
     notes = build_notes(page)
-    levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
     sizing = build_sizing(solved, page, wiring)
     money = build_money(solved, wiring, of_candidate, heads)
-    log = build_log(solved, page, wiring)
     what_if: tuple[list[Sheet], list[Sheet]] = ([], []) if one is None else build_what_if(solved, one, wiring)
+    log = build_log(solved, page, wiring, [sizing, *what_if[0]])
+    levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
+    checks = build_checks(solved, wiring)
     _name_columns(wiring)
     first, behind = what_if
     sheets = [

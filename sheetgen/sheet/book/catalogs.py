@@ -20,11 +20,11 @@ from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit,
 from sheetgen.sheet.links import links
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation, pick, position
 from sheetgen.sheet.notes import day_of
+from sheetgen.sheet.what_if_state import SPARE_MODELS
 from sheetgen.sizing.weights import weights_bytes
 from sheetgen.units import DATE, DTYPE_ALIASES, DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD_CENTS, WHOLE
 
 SPARE_INSTANCES = 3
-SPARE_MODELS = 3
 MOST_GPUS = 1024  # of one instance
 
 SHAPE = (
@@ -381,6 +381,8 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("purchase", "Class", [r.purchase for r in rows] + blank, TEXT, role="remark")
     table.given("region", "Region", [r.region for r in rows] + blank, TEXT, role="remark", width=14)
     table.given("price_date", "Price date", [day_of(r.price_as_of) for r in rows] + blank, DATE)
+    table.given("listed_usd_per_hour", "Listed, $ per hour", [r.usd_per_hour for r in rows] + blank, USD_CENTS,
+                role="fixed", note="The price that date and source are of.")  # fmt: skip
     table.computed(age_days, lambda i: {**wiring.inputs, "price_date": table.columns["price_date"][i]})
     table.computed(age_word, lambda i: wiring.inputs)
     table.computed(instance_id, lambda i: {}, width=46, name="instance")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sheetgen.recommend import Solution
+from sheetgen.scenario.typed_cells import LOG, LOG_LINES
 from sheetgen.sheet.accepts import day
 from sheetgen.sheet.book.as_built import AsBuilt
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
@@ -16,7 +17,6 @@ from sheetgen.sheet.one_page import OnePage
 from sheetgen.units import DATE, PLAIN, TEXT
 
 SCHEMA = 2
-SPARE_LINES = 12
 HEADS = ("What was changed, and why", "Where", "Was", "Is", "Who", "Date")
 WIDTHS = (56, 22, 36, 36, 14, 12, 12, 13)
 
@@ -37,27 +37,36 @@ def build_log(solved: Solution, page: OnePage, wiring: Wiring, others: Sequence[
         ("meta_version", "sheetgen", page.version, TEXT),
         ("meta_catalog_sha256", "Catalog, SHA-256", question.catalog_sha256, TEXT),
         ("meta_date", "Sheet's date, as built", question.as_of, DATE),
-        ("meta_options", "Built with", options_text(question.options), TEXT),
+        ("", "Built with", options_words(question.options), TEXT),
+        ("meta_options", "The same, as sheetgen pull reads it", options_text(question.options), TEXT),
     ):
         sheet.text(row, 0, label, "label")
-        wiring.names[name] = sheet.put(row, 1, Cell(value, "fixed", display), name)
+        ref = sheet.put(row, 1, Cell(value, "small" if name == "meta_options" else "fixed", display), name or None)
+        wiring.names |= {name: ref} if name else {}
         row += 1
     row += 1
     for column, head in enumerate(HEADS):
         sheet.text(row, column, head, "head")
-    for line in range(SPARE_LINES):
+    for line in range(LOG_LINES):
         for column, head in enumerate(HEADS):
-            is_day = head == "Date"
+            is_day, name = head == "Date", f"log_{line + 1}_{LOG[column]}"
             check = day(head, "The day of the change.") if is_day else None
-            sheet.put(row + 1 + line, column, Cell(None, "input", DATE if is_day else TEXT, validation=check))
+            cell = Cell(question.typed.input(name, None), "input", DATE if is_day else TEXT, validation=check)
+            wiring.names[f"in_{name}"] = sheet.put(row + 1 + line, column, cell, f"in_{name}")
     if wiring.as_built is None:
         return sheet
-    rest = AsBuilt(sheet, row + SPARE_LINES + 2, wiring)
+    rest = AsBuilt(sheet, row + LOG_LINES + 2, wiring)
     rest.changed_inputs()
     if others:
         rest.choices(others)
     rest.columns()
     return sheet
+
+
+def options_words(options: Mapping[str, Any]) -> str:
+    """The options of a build in words; what was typed over is told cell by cell below."""
+    told = (f"{name.replace('_', ' ')} {options[name]}" for name in sorted(options) if name != "typed")
+    return "; ".join(told) + ("; values typed over" if options.get("typed") else "")
 
 
 def options_text(options: Mapping[str, Any]) -> str:

@@ -60,13 +60,14 @@ def tokens_add_up(
 
 @formula("The same", PLAIN)
 def same_amount(amount: Any, other: Any, tolerance: Any) -> Any:
-    """1 where two amounts are the same but for rounding, or two texts are.
+    """1 where two amounts are the same but for rounding, or neither is known.
 
     Source: the tolerance below the checks.
     """
     gap = amount - other
     near = where(gap * gap <= tolerance * other * (tolerance * other), 1, 0)
-    return where(both(is_number(amount), is_number(other)), near, where(amount == other, 1, 0))
+    apart = where(either(is_number(amount), is_number(other)), 0, 1)
+    return where(both(is_number(amount), is_number(other)), near, apart)
 
 
 @formula("The same", PLAIN)

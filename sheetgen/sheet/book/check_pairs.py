@@ -8,11 +8,11 @@ from sheetgen.formula import Expr
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.check_formulas import same_amount, same_value, what_if_agrees
 from sheetgen.sheet.book.wiring import Wiring
-from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source
+from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, pick
 from sheetgen.sheet.what_if import case_requests
 from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS, Display
 
-Pair = tuple[str, Ref, Ref]  # what it is, here and there
+Pair = tuple[str, Ref, Ref | Found]  # what it is, here and there
 
 
 class Pairs:
@@ -39,7 +39,7 @@ class Pairs:
         self.row += 2
         return Range(tuple(same))
 
-    def _shown(self, column: int, ref: Ref, display: Display) -> Ref:
+    def _shown(self, column: int, ref: Ref | Found, display: Display) -> Ref:
         """What the cell holds; 0 for a blank one, as its look-up is."""
         value = 0 if ref.value is None else ref.value
         shown = TEXT if isinstance(value, str) else display
@@ -47,12 +47,10 @@ class Pairs:
 
 
 def what_if_pairs(solved: Solution, wiring: Wiring, sheet: Sheet, row: int, left: int) -> list[Pair]:
-    """What-if's choices beside what the first model's load of the first sheet is asked with, as it was built.
+    """What-if's choices beside what the first model's headline on the first sheet is asked with.
 
     What no cell of either sheet holds stands in the two rows from `row`.
     """
-    question = solved.question
-    w, t = question.headline
 
     def cell(name: str) -> Ref:
         ref = wiring.names[name]
@@ -65,37 +63,43 @@ def what_if_pairs(solved: Solution, wiring: Wiring, sheet: Sheet, row: int, left
     sheet.text(row, left, "No target, no factor, the engine as built", "label")
     nothing = sheet.put(row, left + 1, Cell(0, "fixed", PLAIN))
     one = sheet.put(row, left + 2, Cell(1, "fixed", PLAIN))
-    engine = sheet.put(row, left + 3, Cell(question.engine.engine, "fixed", TEXT))
-    sheet.text(row + 1, left, "Requests in flight on What-if", "label")
+    engine = sheet.put(row, left + 3, Cell(solved.question.engine.engine, "fixed", TEXT))
+    sheet.text(row + 1, left, "Requests in flight on What-if; the headline's workload and tier", "label")
     env = {**wiring.inputs, "users": picked("users"), "case_factor": cell("in_case_users_base")}
     requests = sheet.compute(row + 1, left + 1, case_requests, env)
+    load, cells = wiring.lists["headline_rows"].refs[0], wiring.tables["cells"]
+    w, t = (
+        sheet.formula(row + 1, left + 2 + k, *pick(cells.range(name), load, sheet.name), PLAIN)
+        for k, name in enumerate(("workload_row", "tier_row"))
+    )
+
+    def asked(name: str, at: Ref) -> Found:
+        return found(wiring.lists[name], at)
+
     return [
         ("Model", picked("model"), wiring.tables["models"].columns["model"][0]),
-        ("Context", picked("context_tokens"), wiring.lists["contexts"].refs[w]),
+        ("Context", picked("context_tokens"), asked("contexts", w)),
         ("Context of the base case, times", cell("in_case_context_base"), one),
-        ("Answer", picked("answer_tokens"), wiring.lists["answers"].refs[w]),
-        ("Requests in flight", requests, wiring.lists["tiers"].refs[t]),
+        ("Answer", picked("answer_tokens"), asked("answers", w)),
+        ("Requests in flight", requests, asked("tiers", t)),
         ("Weights' precision", picked("weight_dtype"), wiring.inputs["asked_weight_dtype"]),
         ("KV cache precision", picked("kv_cache_dtype"), wiring.inputs["asked_kv_dtype"]),
         ("Engine", picked("engine"), engine),
-        ("Time per token, ms", picked("tpot_ms"), wiring.lists["tpot_targets"].refs[w]),
-        ("Time to first token, ms", nothing, wiring.lists["ttft_targets"].refs[w]),
+        ("Time per token, ms", picked("tpot_ms"), asked("tpot_targets", w)),
+        ("Time to first token, ms", nothing, asked("ttft_targets", w)),
     ]
 
 
 def add_what_if(pairs: Pairs, solved: Solution, wiring: Wiring) -> Ref:
     """The block, and below it the cost of both; gives the cell that says 1 where they agree."""
     sheet, left = pairs.sheet, pairs.left
-    question = solved.question
-    w, t = question.headline
-    load = next(i for i, c in enumerate(question.cells) if (c.model, c.workload, c.tier) == (0, w, t))
-    cells = wiring.tables["cells"].columns
+    load, cells = wiring.lists["headline_rows"].refs[0], wiring.tables["cells"]
     asked = what_if_pairs(solved, wiring, sheet, pairs.row, left)
     pairs.row += 3
     cost = wiring.names["rec_whatif_monthly_usd"]
     assert isinstance(cost, Ref)
     same = pairs.block(("What-if asks", "What-if", "First sheet"), asked, FACTOR, rounded=False)
-    monthly = [("$ per month", cost, cells["monthly_usd"][load])]
+    monthly = [("$ per month", cost, found(cells.range("monthly_usd"), load))]
     costs = pairs.block(("What-if answers", "What-if", "Workings"), monthly, USD_CENTS, rounded=True)
     area = same.expr(sheet.name).text
     sheet.text(pairs.row, left, "Asked the same, they agree", "label")

@@ -8,11 +8,13 @@ from typing import Any
 from sheetgen.formula import Expr, where
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.check_formulas import classified, load_is_held, money_adds_up, tokens_add_up
+from sheetgen.sheet.book.check_own_rows import own_instances, own_models
 from sheetgen.sheet.book.check_pairs import Pairs, add_what_if
 from sheetgen.sheet.book.input_state import OUT_OF_RANGE
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import check_word
-from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet
+from sheetgen.sheet.model import NONE, Cell, Found, Range, Ref, Sheet
+from sheetgen.sheet.what_if_state import OK
 from sheetgen.units import PLAIN, TEXT, USD_CENTS, Display
 
 HEADS = (("Check", 58), ("Holds", 9), ("Of", 9), ("Verdict", 10))
@@ -24,7 +26,7 @@ CHECKS_OF_LOADS = (
     ("tokens_cost", "Prompt and answer tokens at their prices are the month's cost"),
 )
 LOADS = 5  # the column where the loads begin
-PAIRS_ROW = HEAD_ROWS + 18  # below the checks
+PAIRS_ROW = HEAD_ROWS + 24  # below the checks
 SMALL = Display("0E+0")
 TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
 
@@ -120,7 +122,7 @@ def _loads(page: ChecksSheet, solved: Solution) -> None:
             columns[k].append(sheet.compute(top + i, LOADS + 2 + k, one, env))
     for (name, label), refs in zip(CHECKS_OF_LOADS, columns, strict=True):
         page.all_of(name, label, Range(tuple(refs)))
-    pairs = Pairs(sheet, PAIRS_ROW + 2, 0, tolerance)
+    pairs = Pairs(sheet, _own_rows(page, solved, PAIRS_ROW + 2), 0, tolerance)
     shown = wiring.pairs.get("money")
     if shown:
         same = pairs.block(("Money and the first sheet", "Money", "First sheet"), shown, USD_CENTS, rounded=True)
@@ -128,6 +130,27 @@ def _loads(page: ChecksSheet, solved: Solution) -> None:
     if "rec_whatif_monthly_usd" in wiring.names:
         agrees = add_what_if(pairs, solved, wiring)
         page.all_of("what_if", "What-if has the first sheet's cost where it asks the same", Range((agrees,)))
+
+
+def _own_rows(page: ChecksSheet, solved: Solution, row: int) -> int:
+    """What the spare rows of Models and Instances that are begun still lack; gives the next free row."""
+    sheet, wiring = page.sheet, page.wiring
+    for name, title, states in (
+        ("own_models", "Models", own_models(sheet, row, wiring)),
+        ("own_instances", "Instances", own_instances(sheet, row, wiring, len(solved.question.rows))),
+    ):
+        area = Range(tuple(states)).expr(page.here).text
+        unfinished = sum(one.value not in (OK, NONE) for one in states)
+        counted = Expr(f'COUNTA({area})-COUNTIFS({area},"{OK}")-COUNTIFS({area},"{NONE}")')
+        page.none_of(name, f"Unfinished rows of your own on {title}, told below: none", (unfinished, counted))
+        row = states[-1].row + 2
+    if "wi_choices_state" in wiring.names:
+        state = wiring.names["wi_choices_state"]
+        assert isinstance(state, Ref)
+        counted = Expr(f'COUNTIFS({state.expr(page.here).text},"{OK}")')
+        label = "What-if's choices stand in their lists, and its model has all facts"
+        page.line("what_if_choices", label, (int(state.value == OK), counted), (1, None))
+    return row
 
 
 def _prices(page: ChecksSheet, solved: Solution) -> None:
@@ -151,6 +174,10 @@ def _inputs(page: ChecksSheet, solved: Solution) -> None:
     ):  # fmt: skip
         of = Expr(f"MAX({cells.range(key).expr(here).text})")
         page.line(name, label, (n, Expr(f'COUNTIFS({refs.expr(here).text},">0")')), (n, of))
+    contexts, answers = wiring.lists["contexts"], wiring.lists["answers"]
+    n_long = sum((a.value or 0) > (c.value or 0) for a, c in zip(answers.refs, contexts.refs, strict=True))
+    longer = Expr(f"SUMPRODUCT(1*({answers.expr(here).text}>{contexts.expr(here).text}))")
+    page.none_of("answers_fit", "Answers longer than their context: none", (n_long, longer))
     _numbers_on_inputs(page)
     states = wiring.lists.get("input_states")
     if states is not None:

@@ -15,12 +15,12 @@ from sheetgen.sheet.book.catalogs import SHAPE
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, named, titled
 from sheetgen.sheet.model import NONE, Cell, Range, Ref, Sheet, plain
 from sheetgen.sheet.what_if import WhatIf
+from sheetgen.sheet.what_if_state import NO_MODEL
 from sheetgen.units import DTYPES, TEXT, WHOLE
 
 TEXTS = ("model", "model_id", "own_weight_dtype", "own_kv_dtype")
 NUMBERS = (*(name for name, _, _ in SHAPE), *(f"checkpoint_{d}" for d in DTYPES))
 _LABELS = {"model": "Model", "model_id": "Catalog id", "own_weight_dtype": "Own weights", "own_kv_dtype": "Own KV"}
-NO_MODEL = "(your own model)"
 
 
 def build_every_model(solved: Solution, one: WhatIf, wiring: Wiring) -> tuple[Sheet, dict[str, Range]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sheetgen.formula import Expr, Formula, either, formula, is_number, where
@@ -59,9 +60,15 @@ def state_formula(check: Validation | None, may_be_blank: bool = False) -> Formu
     return optional_state if may_be_blank else number_state
 
 
-def state_now(one: Formula, value: Any, built: Any, check: Validation | None) -> str:
-    """What the formula gives: a blank cell is 0 to a number, and a text is told by its letters, large or small."""
-    env: dict[str, Any] = {"value": value, "built": built, "place": 1}
+def state_now(
+    one: Formula, value: Any, built: Any, check: Validation | None, listed: Sequence[Any] | None = None
+) -> str:
+    """What the formula gives: a blank cell is 0 to a number, and a text is told by its letters, large or small.
+
+    listed: the choices, where the cell may hold another one.
+    """
+    known = listed is None or str(value).lower() in {str(choice).lower() for choice in listed}
+    env: dict[str, Any] = {"value": value, "built": built, "place": 1 if known else float("nan")}
     if one in (number_state, optional_state):
         if one is optional_state and value is None:
             return AS_BUILT if built is None else CHANGED

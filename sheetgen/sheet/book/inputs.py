@@ -11,7 +11,7 @@ from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import engine_columns
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES
 from sheetgen.scenario.typed_cells import TABLES, input_kind
-from sheetgen.sheet.accepts import PRECISIONS, accepts, day, number, share, whole
+from sheetgen.sheet.accepts import MOST_TITLE, PRECISIONS, Within, accepts, day, number, share, whole
 from sheetgen.sheet.book.input_state import (
     AS_BUILT,
     CHANGED,
@@ -148,7 +148,7 @@ class InputsSheet:
         if built is not None:
             sheet.put(row, BUILT, Cell(built, "fixed", display))
         state = state_now(one, ref.value, built, check)
-        self.states.append(sheet.formula(row, STATE, state, one.written(env), TEXT))
+        self.states.append(sheet.formula(row, STATE, state, one.written(env), TEXT, "told"))
 
 
 def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
@@ -185,14 +185,14 @@ def _watch(page: InputsSheet) -> None:
         counted = "+".join(f'COUNTIFS({top}:{own.text},"{word}")' for word in (CHANGED, OUT_OF_RANGE))
         n_apart += state.value != AS_BUILT
         nth = n_apart if state.value != AS_BUILT else 0
-        sheet.formula(state.row, NTH, nth, where(own == AS_BUILT, 0, Expr(counted)), NOT_ZERO, "small")
+        sheet.formula(state.row, NTH, nth, where(own == AS_BUILT, 0, Expr(counted)), NOT_ZERO, "told")
         sheet.status_cells.append((state.row, state.column))
     page.wiring.input_states = list(page.states)
     states = lists["input_states"].expr(sheet.name).text
     for column, word, words in ((UNIT, CHANGED, " changed since built"), (BUILT, OUT_OF_RANGE, " out of range")):
         n = sum(state.value == word for state in page.states)
         counted = join_text(Expr(f'COUNTIFS({states},"{word}")'), words)
-        sheet.formula(row, column, f"{n}{words}", counted, TEXT)
+        sheet.formula(row, column, f"{n}{words}", counted, TEXT, "told")
 
 
 def _questions(page: InputsSheet) -> None:
@@ -202,7 +202,8 @@ def _questions(page: InputsSheet) -> None:
         page.put(
             f"context_{excel_name(w.id)}", w.name, w.context_tokens, WHOLE, "tokens",
             f"{w.about}. A request is charged all of it.",
-            whole(f"Context of {w.name}", 1, parse.MAX_TOKENS, "Tokens."),
+            Within(f"Context of {w.name}"[:MOST_TITLE], "A whole number of tokens from 1; not below the answer.", low=1,
+                   high=parse.MAX_TOKENS, whole=True, at_least=f"in_output_{excel_name(w.id)}"),
         )
         for w in question.workloads
     ))  # fmt: skip
@@ -239,6 +240,14 @@ def _choices(page: InputsSheet) -> None:
                 WHOLE,
                 "tokens",
                 "Part of the context; the rest is the prompt.",
+                Within(
+                    f"{w.name}: answer"[:MOST_TITLE],
+                    "A whole number of tokens from 0; not above the context.",
+                    low=0,
+                    high=parse.MAX_TOKENS,
+                    whole=True,
+                    at_most=f"in_context_{excel_name(w.id)}",
+                ),
             )
         )
     prompts = []

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sheetgen.formula import Expr, both, is_number, where
-from sheetgen.levers import EveryLever, Lever
+from sheetgen.levers import EveryLever, Lever, Rented
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
-from sheetgen.sheet.model import NONE, Cell, Ref, Sheet
+from sheetgen.sheet.model import NONE, Ref, Sheet
 from sheetgen.sheet.wording import rent
 from sheetgen.units import PERCENT, TEXT, USD, WHOLE, Display
 
 AS_BUILT, CHANGED = "as built", "inputs changed"
 SENTENCES = {"What changes": 58, "What it costs, or why it does not apply": 96}  # columns that wrap, and their widths
-_LOOKED_AT = ("models", "gpus", "instances")  # tables whose yellow columns are watched by their sums
 
 
 def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> Sheet:
@@ -27,11 +26,13 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
         "Each line is the cheapest of all candidates with that one change.",
         freeze=(HEAD_ROWS + 1, 3),
     )
-    rows = [(row, lever) for row, levers in enumerate(every_lever) for lever in levers]
+    rows = list(_lines(every_lever, [cell.model for cell in solved.question.cells]))
     loads = wiring.tables["cells"]
     table = Table(sheet, HEAD_ROWS, 0, len(rows))
-    models = [solved.question.models[solved.question.cells[row].model].model.name for row, _ in rows]
-    words = [loads.columns["load_words"][row].value for row, _ in rows]
+    models = [solved.question.models[solved.question.cells[at[0]].model].model.name for at, _ in rows]
+    words = [
+        loads.columns["load_words"][at[0]].value if len(at) == 1 else f"{len(at)} loads of the model" for at, _ in rows
+    ]
     after = [lever.after for _, lever in rows]
     columns: tuple[tuple[str, list[Any], Display, float], ...] = (
         ("Model", models, TEXT, 22),
@@ -53,17 +54,30 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
             lines = -(-len(text) // SENTENCES[label])  # of a smaller print: some room is left
             sheet.heights[row] = max(sheet.heights.get(row, 15.0), 13.0 * lines + 2)
 
-    built = _loads_as_built(sheet, table.next_column + 1, rows, wiring)
-    watched = _watch(sheet, built.next_column + 1, list(_inputs(wiring)))
-    state = _overall(sheet, built, watched)
-    wiring.names["chk_levers"] = state
+    before = {at: levers[0].before for at, levers in enumerate(every_lever) if levers}
+    built = _loads_as_built(sheet, table.next_column + 1, before, wiring)
+    wiring.names["chk_levers"] = _overall(sheet, built, wiring)
     return sheet
 
 
-def _loads_as_built(sheet: Sheet, left: int, rows: Sequence[tuple[int, Lever]], wiring: Wiring) -> Table:
+def _lines(every_lever: EveryLever, model_of: Sequence[int]) -> Iterator[tuple[list[int], Lever]]:
+    """The loads of a line, and its lever: by load the one that saves most first; those that do not apply at the end,
+    a line for all loads of a model that have the same reason."""
+    refused: dict[tuple[Any, ...], tuple[list[int], Lever]] = {}
+    for at, levers in enumerate(every_lever):
+        for lever in levers:
+            if lever.why_not:
+                key = model_of[at], lever.words, lever.changed, lever.why_not
+                refused.setdefault(key, ([], lever))[0].append(at)
+        applies = [lever for lever in levers if not lever.why_not]
+        for lever in sorted(applies, key=lambda one: -(one.saved_usd or 0)):
+            yield [at], lever
+    yield from refused.values()
+
+
+def _loads_as_built(sheet: Sheet, left: int, before: Mapping[int, Rented | None], wiring: Wiring) -> Table:
     """To the right, a line per load: what it took when the levers were worked out, and whether that still holds."""
     loads = wiring.tables["cells"]
-    before = {row: lever.before for row, lever in rows}
     table = Table(sheet, HEAD_ROWS, left, len(before))
     at = list(before)
     for name, label, width in (("model", "Model of the load", 22), ("load_words", "The load", 26)):
@@ -77,7 +91,7 @@ def _loads_as_built(sheet: Sheet, left: int, rows: Sequence[tuple[int, Lever]], 
 
     def now(i: int) -> tuple[str, Expr]:
         live, built = loads.columns["monthly_usd"][at[i]], table.columns["usd"][i]
-        return AS_BUILT, _money_state(live.expr(sheet.name), built.expr(sheet.name))
+        return _state_now(live.value, built.value), _money_state(live.expr(sheet.name), built.expr(sheet.name))
 
     note = "Compares the load's $ per month on Workings with the one as built, to the dollar."
     table.looked_up("now", "This load now", now, TEXT, note=note, width=16)
@@ -108,61 +122,24 @@ def _money_state(now: Any, built: Any) -> Expr:
     return expr
 
 
-def _inputs(wiring: Wiring) -> Iterator[tuple[str, Cell, Expr]]:
-    """Every input with its label, its value as built, and how it is read: each cell of Inputs, the sum of a column."""
-    for (row, column), cell in sorted(wiring.inputs_cells.items()):
-        if cell.role == "input" and cell.value not in (None, ""):
-            label = wiring.inputs_cells[row, 0].value
-            ref = Ref("Inputs", row, column, cell.value)
-            yield str(label), Cell(cell.value, "fixed", cell.display), ref.expr("Levers")
-    for name in _LOOKED_AT:
-        table = wiring.tables[name]
-        for refs in table.columns.values():
-            yield from _column(table, refs)
+def _state_now(now: Any, built: Any) -> str:
+    """The same of two values; a blank amount is a text."""
+    if isinstance(now, str) or isinstance(built, str):
+        return AS_BUILT if now == built else CHANGED
+    return AS_BUILT if abs(now - built) < 1 else CHANGED
 
 
-def _column(table: Table, refs: Sequence[Ref]) -> Iterator[tuple[str, Cell, Expr]]:
-    """A column of yellow numbers: whole ones by their sum, others one by one, because sums of those are not exact."""
-    sheet = table.sheet
-    numbers = [r for r in refs if sheet.cells[r.row, r.column].role == "input" and isinstance(r.value, (int, float))]
-    if not numbers:
-        return
-    head, first = sheet.cells[table.top, refs[0].column].value, sheet.cells[numbers[0].row, numbers[0].column]
-    if all(r.value == int(r.value) for r in numbers):
-        area = f"{refs[0].expr('Levers').text}:{refs[-1].expr(sheet.name).text}"
-        total = sum(r.value for r in numbers)
-        yield f"{sheet.name}: {head}, sum", Cell(total, "fixed", first.display), Expr(f"SUM({area})")
-        return
-    for r in numbers:
-        yield f"{sheet.name}: {head}, row {r.row + 1}", Cell(r.value, "fixed", first.display), r.expr("Levers")
-
-
-def _watch(sheet: Sheet, left: int, inputs: Sequence[tuple[str, Cell, Expr]]) -> list[Ref]:
-    """A table of all inputs as built, as they are now, and whether they are the same."""
-    for k, (label, width) in enumerate(
-        (("Input", 44), ("Input as built", 26), ("Input now", 26), ("Input's state", 16))
-    ):
-        sheet.text(HEAD_ROWS, left + k, label, "head")
-        sheet.widths[left + k] = width
-    states = []
-    for i, (label, cell, live) in enumerate(inputs):
-        row = HEAD_ROWS + 1 + i
-        sheet.text(row, left, label, "label")
-        built = sheet.put(row, left + 1, cell)
-        live_ref = sheet.formula(row, left + 2, cell.value, live, cell.display)
-        expr = _state(live_ref.expr(sheet.name), built.expr(sheet.name))
-        states.append(sheet.formula(row, left + 3, AS_BUILT, expr, TEXT))
-    return states
-
-
-def _overall(sheet: Sheet, table: Table, watched: Sequence[Ref]) -> Ref:
+def _overall(sheet: Sheet, table: Table, wiring: Wiring) -> Ref:
     """One word for all, beside the title: as built while no load and no input has changed."""
     here = sheet.name
+    loads = table.columns["now"]
     counts = [
-        Expr(f'COUNTIFS({refs[0].expr(here).text}:{refs[-1].expr(here).text},"{CHANGED}")') == 0
-        for refs in (table.columns.get("now", []), watched)
-        if refs
+        Expr(f'COUNTIFS({loads[0].expr(here).text}:{loads[-1].expr(here).text},"{CHANGED}")') == 0,
+        wiring.names["chk_inputs_changed"].expr(here) == 0,
+        wiring.names["chk_columns_changed"].expr(here) == 0,
     ]
     sheet.text(HEAD_ROWS - 1, 0, "All inputs now", "label")
     expr: Expr = where(both(*counts), AS_BUILT, CHANGED)
-    return sheet.formula(HEAD_ROWS - 1, 1, AS_BUILT, expr, TEXT, "light")
+    apart = [one.value for one in loads if one.value == CHANGED]
+    apart += [n for name in ("chk_inputs_changed", "chk_columns_changed") if (n := wiring.names[name].value)]
+    return sheet.formula(HEAD_ROWS - 1, 1, CHANGED if apart else AS_BUILT, expr, TEXT, "light")

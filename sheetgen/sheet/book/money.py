@@ -22,7 +22,7 @@ from sheetgen.sheet.book.words import rent_words
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source
 from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, USD_CENTS, WHOLE
 
-WIDTHS = (30, 14, 13, 13, 14, 14, 13, 13, 13, 13, 13, 13, 13)
+WIDTHS = (30, 14, 13, 13, 14, 14, 13, 13, 13, 13, 13, 13, 13, 13)
 UNITS = (
     ("Users", "users", WHOLE),
     ("$ per user and month", "usd_per_user_per_month", USD_CENTS),
@@ -83,7 +83,7 @@ def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> Ref:
     block.compute(1, rent_words, {"n_instances": block.of("n_instances"), "instance": block.of("type")}, role="light")
     block.show(4, block.of("load_words"), TEXT)
     block.show(7, block.of("hardware_words"), TEXT)
-    block.label("column, row", 10, "small")
+    block.label("found: column on Candidates, row on Instances", 10, "small")
     position = block.show(11, block.of("position"), PLAIN, "small")
     place = block.show(12, entry(heads["instance_row"], position, is_number), PLAIN, "small")
     block.row += 1

@@ -44,6 +44,12 @@ class Block:
         """What a formula gives, in this row."""
         return self.sheet.compute(self.row, column, one, {**self.wiring.inputs, **env}, **more)
 
+    def search(self, column: int, one: Formula, env: Mapping[str, Source], at: int) -> Ref:
+        """What an array formula in column `at` finds, in this row."""
+        env = {**self.wiring.inputs, **env}
+        found = self.sheet.compute(self.row, at, one, env, role="small")
+        return self.sheet.pass_on(self.row, column, found, one, env)
+
     def sums(self, monthly: Ref) -> list[Ref]:
         """A year and three years beside the month, in this row."""
         return [self.compute(column, one, {"monthly_usd": monthly}) for column, one in SUMS]

@@ -14,17 +14,19 @@ from sheetgen.sheet.book.money_words import (
     provider_tp,
 )
 from sheetgen.sheet.model import Found, Range, Ref, Source
-from sheetgen.units import TEXT, WHOLE
+from sheetgen.units import TEXT
 
-SPARE_PROVIDERS = 1
+SPARE_PROVIDERS = 3  # as many as Instances has spare rows
+SEARCHES = 10  # the first column of the array formulas, which the others pass on
 
 
 def add_providers(
     block: Block, matrices: Mapping[str, list[Range]], heads: Mapping[str, Range], n_providers: int
 ) -> None:
-    """A row per provider of Instances, and one more for a provider that a reader types there."""
+    """A row per provider of Instances, and one for each that a reader may type in the spare rows there."""
     block.head("Provider", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Instances", "TP",
-               "Column on Candidates", "Instance")  # fmt: skip
+               "Column on Candidates", "Instance", *[""] * (SEARCHES - 9),
+               "$ per month, found", "Instances, found", "TP, found", "Column, found")  # fmt: skip
     rows: dict[str, Source] = {
         "monthly": _row_of(matrices["monthly_usd"], block.at),
         "instances": _row_of(matrices["n_instances"], block.at),
@@ -35,12 +37,12 @@ def add_providers(
     for name in names[: n_providers + SPARE_PROVIDERS]:
         provider = block.sheet.link(block.row, 0, name, TEXT)
         env: dict[str, Source] = {**rows, "provider": provider}
-        best = block.compute(MONTHLY, provider_monthly_usd, env)
+        best = block.search(MONTHLY, provider_monthly_usd, env, SEARCHES)
         env |= {"best": best}
-        fewest = block.compute(5, provider_n_instances, env, display=WHOLE)
+        fewest = block.search(5, provider_n_instances, env, SEARCHES + 1)
         env |= {"fewest": fewest}
-        env |= {"size": block.compute(6, provider_tp, env)}
-        position = block.compute(7, provider_position, env)
+        env |= {"size": block.search(6, provider_tp, env, SEARCHES + 2)}
+        position = block.search(7, provider_position, env, SEARCHES + 3)
         price = entry(heads["price_usd_per_hour"], position, is_number)
         block.compute(HOURLY, cost.hourly_usd, {"n_instances": fewest, "price_usd_per_hour": price})
         block.sums(best)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy
+
 from sheetgen.cost import monthly_usd_of_instances, n_instances
 from sheetgen.estimate import PEAK, SHARD, STEP
-from sheetgen.formula import Expr, Formula, both, is_number, is_text, where
+from sheetgen.formula import Expr, Formula, both, formula, is_number, is_text, where
 from sheetgen.recommend import LOAD, Solution
 from sheetgen.recommend.paces import TARGETS
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
@@ -29,7 +31,8 @@ WHOLE_OF = (
     "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
 )  # fmt: skip
-SERVED = (parallelism.shared_replicas, parallelism.staged_instances)  # they depend on the requests in flight
+SERVED = (parallelism.shared_replicas, parallelism.staged_instances)  # a part of the instances on Candidates
+OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
 OF_WORKLOAD = (
     "context_tokens", "input_tokens", "output_tokens", "prompt_attention_flops", "tpot_limit_seconds",
     "ttft_limit_seconds",
@@ -37,9 +40,9 @@ OF_WORKLOAD = (
 HELD = tuple(one for one in LOAD if one not in SERVED)
 
 
-def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> tuple[Sheet, dict[str, list[Range]]]:
-    """The sheet, and by name a row per load of what each profile gives it."""
-    gpus, models, cells = wiring.tables["gpus"], wiring.tables["models"], wiring.tables["cells"]
+def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> Sheet:
+    """The sheet; `wiring.held` has a row per context of what each profile holds."""
+    gpus, models = wiring.tables["gpus"], wiring.tables["models"]
     profiles = solved.profiles
     sheet = titled(
         name,
@@ -155,18 +158,8 @@ def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> 
             sheet, top, one, paces.columns["model"], len(profiles), env, loads=paces.columns["workload"]
         )
         top += paces.n_rows + 2
-    # A load's context is part of the sheet's structure, so its row of a block is named directly.
-    pace = [solved.question.pace(cell) for cell in solved.question.cells]
-    of_load = {k: [v[p] for p in pace] for k, v in {**held, "batch_limit": steps["batch_limit"]}.items()}
-    rows: dict[str, list[Row]] = {}
-    for one in SERVED:
-        env = env_of(one, {**of_load, **rows}, head.columns, cells.columns, wiring.inputs)
-        rows[one.name] = matrix(
-            sheet, top, one, cells.columns["model"], len(profiles), env, loads=cells.columns["load_words"]
-        )
-        top += len(solved.question.cells) + 2
-    wiring.held = {k: [Range(r) for r in v] for k, v in held.items()}
-    return sheet, {k: [Range(r, lock="columns") for r in v] for k, v in rows.items()}
+    wiring.held = {k: [Range(r) for r in v] for k, v in {**held, "batch_limit": steps["batch_limit"]}.items()}
+    return sheet
 
 
 def _runs(wiring: Wiring, head: Head, n_models: int) -> dict[str, list[Across]]:
@@ -194,6 +187,23 @@ def _by_precision(wiring: Wiring, head: Head, what: str, key: str, n_models: int
     ]
 
 
+@formula("Instances")
+def instances_of_load(
+    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any,
+    replicas_per_instance: Any, n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any,
+    larger_tensor_parallel_size: Any, price_usd_per_hour: Any,
+) -> Any:  # fmt: skip
+    """Whole instances for all replicas; none where the instance cannot hold the load or has no price, 0 where it
+    holds it but no count meets the targets of speed.
+
+    Source: n_instances, of shared_replicas and staged_instances.
+    """
+    of_replicas = pipeline_stages, sequences, batch_limit, load_requests, spare_replicas
+    shared, staged = (one(*of_replicas) for one in SERVED)
+    of_model = n_heads, full_kv_heads, windowed_kv_heads, larger_tensor_parallel_size
+    return n_instances(shared, staged, replicas_per_instance, *of_model, price_usd_per_hour)
+
+
 def _whole(wiring: Wiring, blocks: Mapping[str, list[Row]], sheet: Sheet) -> Table:
     """The first profile's column (TP 1) of the shard blocks, as a table with a row per model."""
     table = Table(sheet, 0, 0, len(wiring.tables["models"].columns["model"]), key=f"{wiring.prefix}undivided",
@@ -212,7 +222,7 @@ def _counts(solved: Solution, instances: Table) -> list[Any]:
 
 
 def build_candidates(
-    solved: Solution, wiring: Wiring, of_profile: Mapping[str, list[Range]], name: str = "Candidates"
+    solved: Solution, wiring: Wiring, name: str = "Candidates"
 ) -> tuple[Sheet, dict[str, list[Range]], Head]:
     """The sheet, by name a row per load of what each candidate takes and costs, and the head."""
     instances, cells, gpus = wiring.tables["instances"], wiring.tables["cells"], wiring.tables["gpus"]
@@ -283,13 +293,12 @@ def build_candidates(
     head.computed(parallelism.larger_tensor_parallel_size, tp)
     rows: dict[str, list[Row]] = {}
 
-    held = {
-        what: [_held(wiring, what, of_profile[what], r, head) for r in range(len(of_profile[what]))]
-        for what in ("shared_replicas", "staged_instances")
-    }
+    # A load's context is part of the sheet's structure, so its row of a block is named directly.
+    paces = [solved.question.pace(cell) for cell in solved.question.cells]
+    held = {what: _held(wiring, what, paces, head) for what in OF_REPLICA}
     top = head.row + 1
     for what, one, display in (
-        ("n_instances", n_instances, WHOLE),
+        ("n_instances", instances_of_load, WHOLE),
         ("monthly_usd", monthly_usd_of_instances, USD),
     ):
         env = env_of(one, {**held, **rows}, head.columns, cells.columns, wiring.inputs)
@@ -300,13 +309,15 @@ def build_candidates(
     return sheet, {k: [Range(r, lock="columns") for r in v] for k, v in rows.items()}, head
 
 
-def _held(wiring: Wiring, what: str, rows: Sequence[Range], r: int, head: Head) -> Across:
-    """What the r-th row of a block of Profiles holds at each candidate's profile."""
+def _held(wiring: Wiring, what: str, paces: Sequence[int], head: Head) -> list[Across]:
+    """By load, what a block of Profiles says of its context at each candidate's profile."""
+    rows = wiring.held[what]
     block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0].refs[0], rows[-1].refs[-1]))
     places = head.columns["profile"]
+    at = [int(p.value) - 1 for p in places]
 
     def write(row: Expr, here: str) -> Expr:
         return Expr(f"INDEX({block.expr(here).text},{row.text},{places[0].expr(here).text})")
 
-    values = rows[r].value
-    return Across([values[int(p.value) - 1] for p in places], write, r + 1)
+    values = [numpy.asarray(row.value)[at] for row in rows]
+    return [Across(list(values[pace]), write, pace + 1) for pace in paces]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sheetgen.estimate import PACE
@@ -104,7 +105,7 @@ def _tried(solved: Solution, wiring: Wiring, paces: Table) -> None:
     first = [next(r for r in range(paces.n_rows) if paces.columns["model_row"][r].value == m + 1)
              for m in range(n_models)]  # fmt: skip
     for m, row in enumerate(first):
-        missed = paces.columns["expert_miss_fraction"][row]
+        missed = replace(paces.columns["expert_miss_fraction"][row], lock="both")
         for name, batch in (("untouched_by_request", "steps"), ("untouched_by_stride", "stride_requests")):
             tried.computed(
                 steps.untouched_fraction,
@@ -153,7 +154,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     question, cell = solved.question, _headline(solved)
     known = paces.range("pace_words").value
     words = question.typed.input("speed_pace", known[question.pace(cell)])
-    words = words if words in known else known[question.pace(cell)]
+    words = next((one for one in known if one.lower() == str(words).lower()), known[question.pace(cell)])
     sheet.text(top, 0, "Model and workload", "label")
     load = Validation("Load", "A model and workload of this workbook.", source="list_pace")
     chosen = sheet.put(top, 1, Cell(words, "input", TEXT, validation=load), "in_speed_pace")

@@ -5,27 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sheetgen.formula import Formula, where
+from sheetgen.formula import Formula
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
+from sheetgen.sheet.accepts import Within
 from sheetgen.sheet.book.what_if_words import (
+    bill_in_unit,
     boundary_words,
     case_monthly_usd,
     fewest_gpus,
     gpus_needed,
-    hardware_monthly_usd,
-    hardware_position,
+    hardware_answer,
     kept_back_bytes,
     kv_free_bytes,
     kv_in_use_bytes,
+    longest_words,
     other_bytes,
+    size_in_use,
     swing_share,
     swing_usd,
     swing_word,
     tp_position,
+    users_held,
 )
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
-from sheetgen.sheet.book.words import in_unit, rent_words
-from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Source, Validation, found, index, number, plain
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
+from sheetgen.sheet.book.words import rent_words
+from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Source, Validation, found, number, plain
 from sheetgen.sheet.what_if import (
     CASES,
     WhatIf,
@@ -59,8 +63,8 @@ class Machine:
     """The workings of What-if as the page reads them: the first profiles are those of the chosen hardware."""
 
     wiring: Wiring
-    matrices: Mapping[str, list[Range]]
     hardware_gpus: Ref
+    rented: Mapping[str, Ref]  # the load on the chosen hardware, as a row of Workings tells of a load
 
     @property
     def inputs(self) -> Mapping[str, Source]:
@@ -79,8 +83,10 @@ class Machine:
             "sequences": self.wiring.held["sequences"][1].refs[k],
             "charge_bytes": self.wiring.held["charge_bytes"][1].refs[k],
             "load_requests": self.wiring.tables["cells"].columns["load_requests"][BASE],
-            "shared_replicas": self.wiring.of_profile["shared_replicas"][BASE].refs[k],
-            "staged_instances": self.wiring.of_profile["staged_instances"][BASE].refs[k],
+            "pipeline_stages": self.wiring.held["pipeline_stages"][1].refs[k],
+            "batch_limit": self.wiring.held["batch_limit"][1].refs[k],
+            "within_limit": self.wiring.tables["cells"].columns["within_limit"][BASE],
+            "hardware_gpus": self.hardware_gpus,
         }
 
     def first(self, name: str) -> Range:
@@ -112,7 +118,7 @@ class WhatIfPage:
 
     def choices(self) -> None:
         """The yellow cells, with names in_whatif_...; the cases' factors stand further down."""
-        self.sheet.text(self.row, ANSWER, "The answer", "section")
+        self.sheet.text(self.row, ANSWER, "The answer, on the hardware chosen", "section")
         for column in range(ANSWER + 1, LAST + 1):
             self.sheet.text(self.row, column, "", "section")
         for column in range(3):
@@ -134,9 +140,11 @@ class WhatIfPage:
             ("users", "Users", WHOLE, "people",
              Validation("Users", "A whole number from 1.", low=1, high=10_000_000, whole=True)),
             ("context_tokens", "Context of each", WHOLE, "tokens",
-             Validation("Context", "Prompt and answer together, a whole number from 1.", low=1, high=1e8, whole=True)),
+             Within("Context", "Prompt and answer together, a whole number from 1; not below the answer.",
+                    low=1, high=1e8, whole=True, at_least="in_whatif_answer_tokens")),
             ("answer_tokens", "of it the answer", WHOLE, "tokens",
-             Validation("Answer", "A whole number from 0.", low=0, high=1e8, whole=True)),
+             Within("Answer", "A whole number from 0; not above the context.",
+                    low=0, high=1e8, whole=True, at_most="in_whatif_context_tokens")),
             ("tpot_ms", "Target: time per token", WHOLE, "ms",
              Validation("Target", "Milliseconds; blank: memory alone decides.", low=0, high=3_600_000)),
         ):  # fmt: skip
@@ -161,7 +169,8 @@ class WhatIfPage:
             k, case_requests, {**inputs, "users": picked["users"], "case_factor": users[k]}))  # fmt: skip
         self.contexts = self._line("Context, tokens", lambda k: self._compute(
             k, case_context_tokens, {"context_tokens": picked["context_tokens"], "case_factor": contexts[k],
-                                     "max_context_tokens": max_context}))  # fmt: skip
+                                     "max_context_tokens": max_context,
+                                     "answer_tokens": picked["answer_tokens"]}))  # fmt: skip
         return {"tiers": Range(tuple(self.tiers)), "contexts": Range(tuple(self.contexts))}
 
     def _head(self, *labels: str) -> list[Ref]:
@@ -195,28 +204,29 @@ class WhatIfPage:
         at = (self.row, ANSWER + 1 + k)
         return self.sheet.formula(*at, what.value, what.expr(self.sheet.name), display, role)
 
-    def bills(self, sizes: Sequence[Ref], machine: Machine, unit: str) -> Chosen:
-        """The bills of one GPU at each tensor-parallel size, and which size the answer is for."""
+    def bills(self, sizes: Sequence[Ref], machine: Machine, unit: str, data: Sheet, at: int) -> Chosen:
+        """The bills of one GPU at each tensor-parallel size; on the row `at` of the data which size the page is for."""
         self.row = BILLS_ROW
         self.bar(f"The bills of one GPU of the chosen hardware, by tensor-parallel size, {unit}")
         columns = self._bill_table(sizes, machine)
         n = len(sizes)
         needed = self._line("GPUs for all users", lambda k: self._compute(
-            k, gpus_needed, {**machine.inputs, **machine.at(k), "tensor_parallel_size": sizes[k],
-                             "hardware_gpus": machine.hardware_gpus}), n)  # fmt: skip
-        held = self._line("Users that one replica holds", lambda k: self._show(
-            k, machine.at(k)["sequences"], WHOLE), n)  # fmt: skip
-        row = Range(tuple(needed))
-        self.sheet.text(self.row, ANSWER, "Fewest GPUs; column in use above", "label")
-        fewest = self.sheet.compute(self.row, ANSWER + 1, fewest_gpus, {"needed": row})
-        place = self.sheet.compute(
-            self.row, ANSWER + 2, tp_position,
-            {"asked": self.picked["tensor_parallel_size"], "fewest": fewest, "needed": row,
-             "sizes": Range(tuple(sizes))},
-        )  # fmt: skip
-        self.row += 1
+            k, gpus_needed, {**machine.inputs, **machine.at(k), "tensor_parallel_size": sizes[k]}), n)  # fmt: skip
+        self._line("Users that one replica holds", lambda k: self._compute(
+            k, users_held, {**machine.inputs, **machine.at(k), "tensor_parallel_size": sizes[k]}), n)  # fmt: skip
+        row, choices = (
+            named(self.of.names, "tbl_whatif_needed", needed),
+            named(self.of.names, "tbl_whatif_sizes", sizes),
+        )
+        env: dict[str, Source] = {"needed": row, "sizes": choices, "asked": self.picked["tensor_parallel_size"],
+                                  "rented": machine.rented["tensor_parallel_size"]}  # fmt: skip
+        for k, (name, one) in enumerate((("asked", size_in_use), ("fewest", fewest_gpus), ("place", tp_position))):
+            data.text(at + k, 0, one.label, "label")
+            env[name] = data.compute(at + k, 1, one, env)
         self._chart(sizes, columns, unit)
-        return Chosen(place, row, Range(tuple(held)), Range(tuple(sizes)))
+        place = env["place"]
+        assert isinstance(place, Ref)
+        return Chosen(place, row, machine.first("sequences"), choices)
 
     def _bill_table(self, sizes: Sequence[Ref], machine: Machine) -> list[list[Ref]]:
         labels = [self._show(k, size, PLAIN, "head") for k, size in enumerate(sizes)]
@@ -233,8 +243,13 @@ class WhatIfPage:
                     plain(one.of({i: number(env[i].value) for i in one.inputs})),
                     lambda here: one.written({i: env[i].expr(here) for i in one.inputs}),
                 )  # fmt: skip
-                amount = {"amount_bytes": bytes_of[k][name], "unit_bytes": inputs["unit_bytes"]}
-                return self._compute(k, in_unit, amount, ONE_DECIMAL)
+                amount = {
+                    **inputs,
+                    **machine.at(k),
+                    "amount_bytes": bytes_of[k][name],
+                    "tensor_parallel_size": sizes[k],
+                }
+                return self._compute(k, bill_in_unit, amount, ONE_DECIMAL)
 
             return cell
 
@@ -259,62 +274,57 @@ class WhatIfPage:
             )
         )  # fmt: skip
 
-    def answer(
-        self, chosen: Chosen, machine: Machine, wiring: Wiring, longest: Ref, heads: Mapping[str, Range]
-    ) -> None:
-        """The sentences beside the choices."""
-        cells, matrices = wiring.tables["cells"], machine.matrices
+    def answer(self, chosen: Chosen, machine: Machine, wiring: Wiring, longest: Ref) -> None:
+        """The sentences beside the choices: of the hardware chosen, then of the cheapest of all."""
+        cells, rented, inputs = wiring.tables["cells"].columns, machine.rented, machine.inputs
         self.row = HEAD_ROWS + 1
-        sheet, here = self.sheet, self.sheet.name
-        env: dict[str, Source] = {"hardware": self.picked["hardware"], "monthly": matrices["monthly_usd"][BASE],
-                                  "instances": heads["instance"], "gpus": heads["gpu"]}  # fmt: skip
+        sheet = self.sheet
 
-        def of(name: str) -> Found:
-            ref = cells.columns[name][BASE]
-            return Found(ref.value, ref.expr)
-
-        def line(label: str, what: Found | Ref, display: Display, role: str = "computed") -> Ref:
-            sheet.text(self.row, ANSWER, label, "label")
-            ref = sheet.formula(self.row, ANSWER + 1, what.value, what.expr(here), display, role)
-            self.row += 1
-            return ref
-
-        def pick_of(refs: Range) -> Found:
+        def found_at(refs: Range) -> Found:
             return found(refs, chosen.place)
 
-        sheet.text(self.row, ANSWER, "To rent", "label")
-        sheet.compute(
-            self.row, ANSWER + 1, rent_words, {"n_instances": of("n_instances"), "instance": of("type")}, role="answer"
-        )
-        self.row += 1
-        recommended = line("$ per month", of("monthly_usd"), USD, "answer_money")
-        line("which is", of("hardware_words"), TEXT)
-        line("Speed", of("speed_words"), TEXT)
-        words = {**machine.inputs, "tokens": self.picked["context_tokens"]}
+        def line(label: str, what: Ref | Found, display: Display, role: str = "link") -> Ref:
+            sheet.text(self.row, ANSWER, label, "label")
+            self.row += 1
+            return sheet.formula(self.row - 1, ANSWER + 1, what.value, what.expr(sheet.name), display, role)
+
+        def computed(label: str, one: Formula, env: Mapping[str, Source], role: str = "computed") -> Ref:
+            sheet.text(self.row, ANSWER, label, "label")
+            self.row += 1
+            return sheet.compute(self.row - 1, ANSWER + 1, one, env, role=role)
+
+        words: dict[str, Source] = {**inputs, "tokens": self.picked["context_tokens"]}
         context = Found(
             short_tokens.of({i: words[i].value for i in short_tokens.inputs}),
             lambda at: short_tokens.written({i: words[i].expr(at) for i in short_tokens.inputs}),
         )
-        sheet.text(self.row, ANSWER, "On the hardware chosen", "label")
-        sheet.compute(self.row, ANSWER + 1, boundary_words, {
-            "tensor_parallel_size": pick_of(chosen.sizes), "sequences": pick_of(chosen.held), "context_words": context,
-            "stages": pick_of(machine.first("pipeline_stages")),
+        sequences, needed = found_at(chosen.held), found_at(chosen.needed)
+        computed("To rent", hardware_answer, {
+            **self.picked, **inputs, "n_instances": rented["n_instances"], "instance": rented["type"],
+            "needed": needed, "sequences": sequences, "hardware_gpus": machine.hardware_gpus,
+            "within_limit": cells["within_limit"][BASE], "limit_words": cells["limit_words"][BASE],
+        }, "answer")  # fmt: skip
+        monthly = line("$ per month", rented["monthly_usd"], USD, "answer_money")
+        line("which is", rented["hardware_words"], TEXT)
+        line("Speed", rented["speed_words"], TEXT)
+        computed("Where it breaks", boundary_words, {
+            **inputs, "tensor_parallel_size": found_at(chosen.sizes), "sequences": sequences, "context_words": context,
+            "stages": found_at(machine.first("pipeline_stages")),
         })  # fmt: skip
-        self.row += 1
-        gpus = line("GPUs for all users", pick_of(chosen.needed), PLAIN, "left_number")
-        line("Longest context for them on one replica", longest, WHOLE, "left_number")
-        best = sheet.compute(self.row, ANSWER + 1, hardware_monthly_usd, env, role="left_number")
-        sheet.text(self.row, ANSWER, "$ per month on it", "label")
-        self.row += 1
-        place = sheet.compute(self.row, ANSWER + 3, hardware_position, {**env, "best": best}, role="small")
-        expr = where(place.expr(here) > 0, index(heads["type"], place, here), "no instance with a price holds it")
-        value = heads["type"].refs[int(place.value) - 1].value if place.value else "no instance with a price holds it"
-        line("by renting", Found(value, lambda at: expr), TEXT)
+        gpus = line("GPUs for all users", needed, PLAIN, "left_number")
+        computed(
+            "Longest context for them on one replica", longest_words, {**inputs, "longest": longest}, "left_number"
+        )
+        computed("Cheapest of all hardware", rent_words, {
+            "n_instances": cells["n_instances"][BASE], "instance": cells["type"][BASE],
+        })  # fmt: skip
+        recommended = line("its $ per month", cells["monthly_usd"][BASE], USD, "left_number")
+        line("its speed", cells["speed_words"][BASE], TEXT)
         self.of.names |= {
-            "rec_whatif_instance": cells.columns["instance"][BASE],
-            "rec_whatif_n_instances": cells.columns["n_instances"][BASE],
+            "rec_whatif_instance": cells["instance"][BASE],
+            "rec_whatif_n_instances": cells["n_instances"][BASE],
             "rec_whatif_monthly_usd": recommended, "rec_whatif_hardware_gpus": gpus,
-            "rec_whatif_hardware_monthly_usd": best,
+            "rec_whatif_hardware_monthly_usd": monthly,
         }  # fmt: skip
 
     def results(self, wiring: Wiring) -> None:
@@ -326,7 +336,7 @@ class WhatIfPage:
         def at(name: str, k: int) -> Ref:
             return cells.columns[name][of_case[k]]
 
-        self._line("To rent", lambda k: self.sheet.compute(
+        self._line("Cheapest to rent", lambda k: self.sheet.compute(
             self.row, ANSWER + 1 + k, rent_words, {"n_instances": at("n_instances", k), "instance": at("type", k)},
             role="rent",
         ))  # fmt: skip

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from sheetgen.formula import Expr
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sheetgen.formula import Expr, Formula
 from sheetgen.recommend import Solution
+from sheetgen.sheet.block import Along, along
 from sheetgen.sheet.book.choices import add_choices
 from sheetgen.sheet.book.every_engine import build_every_engine
 from sheetgen.sheet.book.every_model import build_every_model
 from sheetgen.sheet.book.longest_context import add_longest_context
+from sheetgen.sheet.book.matrix import Head, matrix
 from sheetgen.sheet.book.profiles import build_candidates, build_profiles
 from sheetgen.sheet.book.speed import build_paces
-from sheetgen.sheet.book.what_if import Chosen, Machine, WhatIfPage
+from sheetgen.sheet.book.what_if import BASE, Chosen, Machine, WhatIfPage
 from sheetgen.sheet.book.what_if_data import build_data
+from sheetgen.sheet.book.what_if_words import instances_on_hardware, on_hardware
 from sheetgen.sheet.book.wiring import Wiring, name_all
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.book.workings import build_loads
-from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found
+from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, place_of
 from sheetgen.sheet.what_if import AUTO, CASES, WhatIf
-from sheetgen.units import PLAIN, TEXT, UNIT_NAMES, WHOLE
+from sheetgen.units import PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
 
 OF_SHARD = (
     "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
@@ -45,20 +51,48 @@ def build_what_if(solved: Solution, one: WhatIf, of: Wiring) -> tuple[list[Sheet
         name_all(wiring, sheet.name)
     contexts = build_paces(one.solved, wiring, "What-if contexts")
     loads = build_loads(one.solved, wiring, "What-if loads")
-    profiles, wiring.of_profile = build_profiles(one.solved, wiring, "What-if profiles")
-    candidates, of_candidate, head = build_candidates(one.solved, wiring, wiring.of_profile, "What-if candidates")
+    profiles = build_profiles(one.solved, wiring, "What-if profiles")
+    candidates, of_candidate, head = build_candidates(one.solved, wiring, "What-if candidates")
     heads = {name: head.range(name) for name in head.columns}
-    add_choices(one.solved, wiring, {**wiring.of_profile, **of_candidate}, heads)
-    machine = Machine(wiring, of_candidate, _hardware_gpus(data, _below(data), page, of))
+    add_choices(one.solved, wiring, of_candidate, heads)
+    on_it, rented = _on_hardware(one, page, wiring, of_candidate, candidates, head, heads)
+    machine = Machine(wiring, _hardware_gpus(data, _below(data), page, of), rented)
     unit = UNIT_NAMES[solved.question.settings.units]
-    chosen = page.bills(of.lists["tp"].refs, machine, unit)
-    page.answer(chosen, machine, wiring, _longest(data, page, chosen, machine), heads)
+    chosen = page.bills(of.lists["tp"].refs, machine, unit, data, _below(data))
+    page.answer(chosen, machine, wiring, _longest(data, page, chosen, machine))
     page.results(wiring)
     of.names["list_whatif_hardware"] = _listed(data, _below(data), "GPU or instance", hardware)
-    for sheet in (data, contexts, loads, profiles, candidates):
+    for sheet in (data, contexts, loads, profiles, candidates, on_it):
         for cell in sheet.cells.values():
             cell.note = ""  # the same as on the workbook's own sheets
-    return [page.sheet], [catalog, engines, data, contexts, loads, profiles, candidates]
+    return [page.sheet], [catalog, engines, data, contexts, loads, profiles, candidates, on_it]
+
+
+def _on_hardware(
+    one: WhatIf, page: WhatIfPage, wiring: Wiring, of_candidate: Mapping[str, list[Range]], candidates: Sheet,
+    head: Head, heads: Mapping[str, Range],
+) -> tuple[Sheet, dict[str, Ref]]:  # fmt: skip
+    """The base load once more, with the candidates that are of the chosen hardware alone: a sheet with its row."""
+    cells, question = wiring.tables["cells"].columns, one.solved.question
+    env: dict[str, Source | Along] = {
+        **{name: along(head.columns[name]) for name in ("instance", "gpu", "tp")},
+        **{name: along(of_candidate[name][BASE].refs) for name in ("monthly_usd", "n_instances")},
+        **{name: page.picked[name] for name in ("hardware", "tensor_parallel_size")},
+    }
+    labels = ([cells["model"][BASE]], [cells["load_words"][BASE]])
+
+    def here(one: Formula, display: Display) -> Range:
+        top = max(row.row for row in candidates.rows) + 2
+        read = {name: env[name] for name in one.inputs}
+        rows = matrix(candidates, top, one, labels[0], head.n_columns, lambda r: read, display, loads=labels[1])
+        return Range(rows[0], lock="columns")
+
+    apart = replace(wiring, prefix="wh_", tables=dict(wiring.tables))
+    base = replace(one.solved, question=replace(question, cells=(question.cells[BASE],)))
+    sheet = build_loads(base, apart, "What-if hardware")
+    matrices = {"monthly_usd": [here(on_hardware, USD)], "n_instances": [here(instances_on_hardware, WHOLE)]}
+    add_choices(base, apart, matrices, heads)
+    return sheet, apart.tables["cells"].row(0)
 
 
 def _below(sheet: Sheet) -> int:
@@ -109,8 +143,8 @@ def _hardware_gpus(sheet: Sheet, row: int, page: WhatIfPage, of: Wiring) -> Ref:
     """GPUs of the chosen instance; the largest TP where a GPU was chosen."""
     instances, asked, most = of.tables["instances"], page.picked["hardware"], of.inputs["max_tensor_parallel_size"]
     here, names, counts = sheet.name, instances.range("instance"), instances.range("gpu_count")
-    ids = [r.value for r in names.refs]
-    value = counts.refs[ids.index(asked.value)].value or 0 if asked.value in ids else most.value
+    listed = place_of(names, asked.value)
+    value = most.value if listed is None else counts.refs[listed - 1].value or 0
     sheet.text(row, 0, "GPUs of the chosen instance", "label")
     at = f"INDEX({counts.expr(here).text},MATCH({asked.expr(here).text},{names.expr(here).text},0))"
     return sheet.formula(row, 1, value, Expr(f"IFERROR({at},{most.expr(here).text})"), PLAIN)

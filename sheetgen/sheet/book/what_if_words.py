@@ -8,35 +8,37 @@ from sheetgen.formula import (
     Expr,
     both,
     cheapest,
+    either,
     first_where,
     formula,
     is_number,
     join_text,
     largest,
-    least_where,
     number_where,
-    same_money,
     smallest,
     where,
 )
+from sheetgen.sheet.model import NONE
+from sheetgen.sheet.what_if_state import OK
+from sheetgen.sizing import parallelism
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, USD
 
 
 @formula("GPUs needed", PLAIN)
 def gpus_needed(
-    shared_replicas: Any, staged_instances: Any, tensor_parallel_size: Any, hardware_gpus: Any,
-    max_tensor_parallel_size: Any,
+    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any,
+    tensor_parallel_size: Any, hardware_gpus: Any, max_tensor_parallel_size: Any, within_limit: Any,
 ) -> Any:  # fmt: skip
-    """GPUs of all replicas at this TP, whole instances not counted; none where it does not hold the load, or the
-    hardware has fewer GPUs. Pipeline stages are taken at the largest TP only.
+    """GPUs of all replicas at this TP, whole instances not counted; none where it does not hold the load, the
+    hardware has fewer GPUs, or the context is over the model's limit. Pipeline stages are taken at the largest TP only.
 
     Source: shared_replicas and staged_instances.
     """
-    shared = where(is_number(shared_replicas), shared_replicas, 0)
-    staged = where(both(is_number(staged_instances), tensor_parallel_size == max_tensor_parallel_size), 1, 0)
-    stages = where(is_number(staged_instances), staged_instances, 0) * staged
-    count = (shared + stages) * tensor_parallel_size
-    return number_where(both(count >= 1, tensor_parallel_size <= hardware_gpus), count)
+    of_replicas = pipeline_stages, sequences, batch_limit, load_requests, spare_replicas
+    shared, staged = (one(*of_replicas) for one in (parallelism.shared_replicas, parallelism.staged_instances))
+    at_the_largest = both(is_number(staged), tensor_parallel_size == max_tensor_parallel_size)
+    count = (where(is_number(shared), shared, 0) + where(at_the_largest, staged, 0)) * tensor_parallel_size
+    return number_where(both(count >= 1, tensor_parallel_size <= hardware_gpus, within_limit == 1), count)
 
 
 @formula("Fewest GPUs", PLAIN)
@@ -50,7 +52,8 @@ def fewest_gpus(needed: Any) -> Any:
 
 @formula("Column of the TP", PLAIN)
 def tp_position(asked: Any, fewest: Any, needed: Any, sizes: Any) -> Any:
-    """Which of the sizes holds: the one asked for, else the one with the fewest GPUs, else the largest.
+    """Which of the sizes the page tells of: the one rented or asked for, else that with the fewest GPUs, else the
+    largest.
 
     Source: ties go to the smaller TP.
     """
@@ -119,7 +122,9 @@ def all_fit(charged: Any, alone: Any, kv_block_bytes: Any, load_requests: Any, k
 
 
 @formula("Where it breaks", TEXT)
-def boundary_words(tensor_parallel_size: Any, sequences: Any, context_words: Any, stages: Any) -> Any:
+def boundary_words(
+    tensor_parallel_size: Any, sequences: Any, context_words: Any, stages: Any, choices_state: Any
+) -> Any:
     """How many requests of the context one replica holds, and which one it does not.
 
     Source: sequences per replica.
@@ -131,35 +136,93 @@ def boundary_words(tensor_parallel_size: Any, sequences: Any, context_words: Any
         replica, " fits ", sequences, where(sequences == 1, " user of ", " users of "), context_words, "; user ",
         sequences + 1, " does not.",
     )  # fmt: skip
-    return where(
-        sequences >= 1, fits, join_text("TP ", tensor_parallel_size, " does not hold one user of ", context_words, ".")
-    )
+    none = join_text("TP ", tensor_parallel_size, " does not hold one user of ", context_words, ".")
+    return where(choices_state == OK, where(sequences >= 1, fits, none), NONE)
 
 
-@formula("$ per month on it", USD)
-def hardware_monthly_usd(hardware: Any, monthly: Any, instances: Any, gpus: Any) -> Any:
-    """The least $ per month on the chosen instance, or on any instance with the chosen GPU; none where none holds
-    the load.
+@formula("To rent, on the hardware chosen", TEXT)
+def hardware_answer(
+    choices_state: Any, n_instances: Any, instance: Any, needed: Any, sequences: Any, hardware: Any,
+    tensor_parallel_size: Any, hardware_gpus: Any, within_limit: Any, limit_words: Any,
+) -> Any:  # fmt: skip
+    """The instances of the chosen hardware that hold the load; or in a line why there are none.
 
-    Source: the load's row on What-if candidates.
+    Source: the load's row for that hardware on What-if hardware.
     """
-    return least_where(monthly, _is_hardware(hardware, instances, gpus), otherwise="-")
+    rent = where(is_number(needed), join_text("no instance of it with a price; ", needed, " GPUs hold the load"),
+                 where(sequences >= 1, join_text(hardware, " is too slow for the target"),
+                       join_text(hardware, " does not hold one user of this context")))  # fmt: skip
+    too_many = where(is_number(tensor_parallel_size), tensor_parallel_size, 0) > hardware_gpus
+    few = join_text(hardware, " has ", hardware_gpus, where(hardware_gpus == 1, " GPU", " GPUs"))
+    words = where(too_many, join_text(few, ": no TP ", tensor_parallel_size), rent)
+    words = where(within_limit == 1, words, join_text("the context is over the model's ", limit_words))
+    words = where(is_number(n_instances), join_text(n_instances, " × ", instance), words)
+    return where(choices_state == OK, words, choices_state)
 
 
-@formula("Column of it", PLAIN)
-def hardware_position(hardware: Any, best: Any, monthly: Any, instances: Any, gpus: Any) -> Any:
-    """Column of that candidate; 0 where there is none.
+@formula("$ per month on the hardware chosen", USD)
+def on_hardware(monthly_usd: Any, instance: Any, gpu: Any, tp: Any, hardware: Any, tensor_parallel_size: Any) -> Any:
+    """The load's $ per month where the candidate is the chosen instance, or has the chosen GPU, at the size asked for.
 
-    Source: the first in catalog order where prices tie.
+    Source: the load's row above.
     """
-    return where(is_number(best), first_where(same_money(monthly, best), _is_hardware(hardware, instances, gpus)), 0)
+    of_it = _is_chosen(instance, gpu, tp, hardware, tensor_parallel_size)
+    return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
 
 
-def _is_hardware(hardware: Any, instances: Any, gpus: Any) -> Any:
-    """Cells of that instance, or with that GPU: the OR of an array formula is a sum above 0."""
-    if isinstance(instances, Expr):
-        return (1 * (instances == hardware) + 1 * (gpus == hardware)) > 0
-    return (instances == hardware) | (gpus == hardware)
+@formula("Instances on the hardware chosen", PLAIN)
+def instances_on_hardware(
+    n_instances: Any, instance: Any, gpu: Any, tp: Any, hardware: Any, tensor_parallel_size: Any
+) -> Any:
+    """The instances for the load where the candidate is the chosen one; 0 where memory holds it and speed does not.
+
+    Source: the load's row above.
+    """
+    of_it = _is_chosen(instance, gpu, tp, hardware, tensor_parallel_size)
+    return number_where(both(is_number(n_instances), of_it), n_instances)
+
+
+def _is_chosen(instance: Any, gpu: Any, tp: Any, hardware: Any, tensor_parallel_size: Any) -> Any:
+    auto = tensor_parallel_size == "auto"
+    return both(either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
+
+
+@formula("Size in use", PLAIN)
+def size_in_use(rented: Any, asked: Any) -> Any:
+    """The tensor-parallel size of what is rented of the chosen hardware, else the one asked for.
+
+    Source: What-if hardware.
+    """
+    return where(is_number(rented), rented, asked)
+
+
+@formula("Amount", ONE_DECIMAL)
+def bill_in_unit(
+    amount_bytes: Any, unit_bytes: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any
+) -> Any:
+    """A bill in the unit of the page; none at a size that the hardware does not have.
+
+    Source: definition.
+    """
+    return number_where(both(choices_state == OK, tensor_parallel_size <= hardware_gpus), amount_bytes / unit_bytes)
+
+
+@formula("Users that one replica holds")
+def users_held(sequences: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any) -> Any:
+    """Sequences per replica; none at a size that the hardware does not have.
+
+    Source: sequences.
+    """
+    return number_where(both(choices_state == OK, tensor_parallel_size <= hardware_gpus), sequences)
+
+
+@formula("Longest context")
+def longest_words(longest: Any, choices_state: Any) -> Any:
+    """The longest context for all users; none where the choices cannot be answered.
+
+    Source: the steps on What-if data.
+    """
+    return number_where(choices_state == OK, longest)
 
 
 @formula("$ per month", USD)

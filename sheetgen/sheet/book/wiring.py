@@ -14,6 +14,7 @@ from sheetgen.sheet.kinds import second_line
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation
 from sheetgen.units import TEXT, Display
 
+PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
 HEAD_ROWS = 3  # title, what the sheet is, blank
 
 
@@ -117,11 +118,17 @@ class Table:
         rows: int | None = None,
     ) -> None:
         """A column that one formula fills; `env` gives each row's inputs that are no columns here."""
-        column = self._head(label or one.label, one.documentation, width)
-        self.columns[name or one.name] = [
-            self.sheet.compute(self.top + 1 + i, column, one, {**self.row(i), **env(i)}, display=display, lock="column")
-            for i in range(rows if rows is not None else self.n_rows)
+        label = label or one.label
+        column = self._head(label, one.documentation, width)
+        read = [{**self.row(i), **env(i)} for i in range(self.n_rows if rows is None else rows)]
+        found = [
+            self.sheet.compute(self.top + 1 + i, column, one, here, display=display, lock="column")
+            for i, here in enumerate(read)
         ]
+        if found and self.sheet.is_search(found[0]):
+            column = self._head(f"{label}, found", PASSED_ON, width)
+            found = [self.sheet.pass_on(ref.row, column, ref, one, here) for ref, here in zip(found, read, strict=True)]
+        self.columns[name or one.name] = found
 
     def looked_up(
         self,
@@ -174,7 +181,6 @@ class Wiring:
     blocks: dict[str, list[Row]] = field(default_factory=dict)  # speed on Profiles: [model, workload][profile]
     by_model: set[str] = field(default_factory=set)  # those of `blocks` that are by model alone: [model][profile]
     of_model: dict[str, list[Row]] = field(default_factory=dict)  # what a model takes and leaves: [model][profile]
-    of_profile: dict[str, list[Range]] = field(default_factory=dict)  # by name, a row per load of what profiles give
     held: dict[str, list[Range]] = field(default_factory=dict)  # by name, a row per context of what a replica holds
     ranges: dict[str, list[Range]] = field(default_factory=dict)  # by model and workload, what batches are tried with
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows

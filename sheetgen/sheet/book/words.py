@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sheetgen.formula import (
+    both,
     formula,
     is_number,
     is_text,
@@ -155,12 +156,15 @@ def age_days(as_of: Any, price_date: Any) -> Any:
 
 
 @formula("Price age", TEXT)
-def age_word(age_days: Any, stale_after_days: Any) -> Any:
-    """`old` where the price is older than the sheet allows.
+def age_word(age_days: Any, stale_after_days: Any, price_usd_per_hour: Any, listed_usd_per_hour: Any) -> Any:
+    """`old` where the price is older than the sheet allows; `typed here` where it is not the one that was listed, whose
+    date and source then say nothing of it.
 
-    Source: the limit on Inputs.
+    Source: the limit on Inputs, and the price as listed.
     """
-    return where(is_number(age_days), where(age_days > stale_after_days, "old", "ok"), "-")
+    age = where(is_number(age_days), where(age_days > stale_after_days, "old", "ok"), "-")
+    typed = both(is_number(price_usd_per_hour), price_usd_per_hour != listed_usd_per_hour)
+    return where(typed, "typed here", age)
 
 
 @formula("Hardware in words", TEXT)

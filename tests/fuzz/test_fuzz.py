@@ -1,18 +1,20 @@
 """Random edits of a workbook's yellow cells: Python and the workbook agree in every formula cell.
 
 A trial types some edits into a copy of a workbook, lets a spreadsheet calculate it, and holds every formula against
-the book that Python makes of the same inputs. SHEETGEN_FUZZ_EDITS says how many edits (1,000 where CI is set), a
-tenth of them in LibreOffice too; SHEETGEN_FUZZ_SEED repeats a run. What fails is shrunk to the fewest edits.
+the book that Python makes of the same inputs, and that book against `solve`. SHEETGEN_FUZZ_EDITS says how many edits
+at least (1,000 where CI is set, else 100), a tenth of them in LibreOffice too; SHEETGEN_FUZZ_SEED repeats a run. What
+fails is shrunk to the fewest edits.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import books
@@ -24,13 +26,13 @@ from workbook_trials import After, Refused, Workbook, n_edits, reached, shrunk
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 IN_FULL = IN_CI or "SHEETGEN_FUZZ_EDITS" in os.environ
-N_EDITS = int(os.environ.get("SHEETGEN_FUZZ_EDITS") or (1000 if IN_CI else 300))
+N_EDITS = int(os.environ.get("SHEETGEN_FUZZ_EDITS") or (1000 if IN_CI else 100))
 BASE_SEED = 20_261_120
 SEED = int(os.environ.get("SHEETGEN_FUZZ_SEED") or time.time_ns() % 1_000_000)  # another one each time
 TINY = {**books.SMALL, "models": "8b,gemma-3-27b,gpt-oss-20b", "tiers": "1,64", "headline": "chat:64"}
 DEFAULT = {"models": books.DEFAULT, "as_of": books.AS_OF}
 FILES_A_START = 6  # of LibreOffice
-SHARES = {"fixed": 0.55, "rotating": 0.42, "default": 0.03}  # of the edits
+SHARES = {"fixed": 0.6, "rotating": 0.38, "default": 0.02}  # of the edits
 REFUSED_AT_MOST = 0.2
 
 
@@ -62,23 +64,23 @@ class Tally:
     """What was tried: edits, trials, formula cells, and what the trials reached."""
 
     def __init__(self) -> None:
-        self.n_trials = self.n_edits = self.n_cells = self.n_formulas = self.n_respelled = 0
+        self.n_trials = self.n_edits = self.n_formulas = self.n_respelled = 0
         self.reached: Counter[str] = Counter()
-        self.began = time.monotonic()
+        self.began = time.process_time()
 
     def add(self, edits: Edits, after: After, result: Compared) -> None:
         self.n_trials += 1
         self.n_edits += n_edits(edits)
-        self.n_cells += len(edits)
         self.n_formulas += result.n_formulas
         self.n_respelled += result.n_respelled
-        self.reached.update(reached(after.solved))
+        self.reached.update(set(reached(after.solved)))
 
     def __str__(self) -> str:
+        seen = ", ".join(f"{word} {n}" for word, n in sorted(self.reached.items()))
         return (
-            f"{self.n_edits:,} random edits ({self.n_cells:,} cells) in {self.n_trials} workbooks: 0 mismatches in "
+            f"{self.n_edits:,} random edits in {self.n_trials} workbooks ({seen}): 0 mismatches in "
             f"{self.n_formulas:,} formula cells, {self.n_respelled} of them spelled otherwise; "
-            f"trials with {dict(self.reached)}; {time.monotonic() - self.began:.0f} s"
+            f"{time.process_time() - self.began:.0f} s"
         )
 
 
@@ -94,23 +96,23 @@ def test_every_yellow_cell_is_dealt(tiny: Workbook) -> None:
 
 @pytest.mark.parametrize("which", list(SHARES))
 def test_python_and_workbook_agree_in_every_formula_cell(
-    which: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    which: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     workbook = Workbook(DEFAULT if which == "default" else TINY, tmp_path)
     seed, tally = BASE_SEED if which == "fixed" else SEED, Tally()
-    for edits, after in trials(workbook, seed, round(SHARES[which] * N_EDITS)):
+    for edits, after in trials(workbook, seed, math.ceil(SHARES[which] * N_EDITS)):
         result = workbook.compared(after, workbook.recalculated(edits))
-        assert not result.wrong, f"SHEETGEN_FUZZ_SEED={seed}: {workbook.told(edits)}"
+        if result.wrong or after.against_solve:
+            pytest.fail(f"SHEETGEN_FUZZ_SEED={seed}: {workbook.told(edits)}")
         tally.add(edits, after, result)
-    with capsys.disabled():
-        print(f"\nfuzz, {which} (seed {seed}), formualizer: {tally}")
-    if which == "fixed":
+    record_property("counted", f"fuzz, {which} (seed {seed}), formualizer: {tally}")
+    if which == "fixed" and IN_FULL:
         assert tally.reached.keys() >= {"fits", "tight", "none fits", "over limit", "ties"}
 
 
 @needs_libreoffice
 @pytest.mark.skipif(not IN_FULL, reason="LibreOffice takes its share in CI, or with SHEETGEN_FUZZ_EDITS")
-def test_libreoffice_agrees_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_libreoffice_agrees_too(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     workbook, tally = Workbook(TINY, tmp_path), Tally()
     batches = iter(lambda: list(itertools.islice(tried, FILES_A_START)), [])
     tried = trials(workbook, SEED + 1, -(-N_EDITS // 10))
@@ -122,8 +124,7 @@ def test_libreoffice_agrees_too(tmp_path: Path, capsys: pytest.CaptureFixture[st
                 told = workbook.told(edits, lambda some: convert_all([workbook.edited(some)], tmp_path)[0])
                 pytest.fail(f"SHEETGEN_FUZZ_SEED={SEED}: {told}")
             tally.add(edits, after, result)
-    with capsys.disabled():
-        print(f"\nfuzz (seed {SEED + 1}), LibreOffice: {tally}")
+    record_property("counted", f"fuzz (seed {SEED + 1}), LibreOffice: {tally} of Python")
 
 
 def test_a_wrong_formula_is_found(tiny: Workbook, tmp_path: Path) -> None:

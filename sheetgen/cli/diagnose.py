@@ -1,0 +1,60 @@
+"""`sheetgen diagnose`: which memory bill of a serving log overran."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sheetgen.cli.options import ENGINE, PRECISION, common, text_options
+from sheetgen.cli.output import print_json, say, write_files
+
+OF_ENGINE = tuple(one for one in ENGINE if one[0] in ("engine", "engine_version", "gpu_memory_utilization"))
+ASKED = (
+    ("gpu", "NAME", "GPU by id or alias, where the log does not say it."),
+    *PRECISION,
+    *OF_ENGINE,
+    ("tensor_parallel_size", "NUMBER", "GPUs of one replica, where the log does not say it."),
+    ("max_model_len", "TOKENS", "Longest request that the engine admits, where the log does not say it."),
+    ("max_num_seqs", "NUMBER", "Most requests in one batch, where the log does not say it."),
+)
+
+
+@click.command()
+@click.argument("log", metavar="LOG")
+@click.option("--model", metavar="NAME", help="Model by catalog id, alias, Hugging Face id, or path of a config.json.")
+@text_options(*ASKED)
+@click.option("--context-tokens", "--context", "context_tokens", metavar="TOKENS", help="Tokens of a request: 16k.")
+@click.option("--html", "html_file", metavar="FILE", help="Write the page as HTML, too.")
+@common
+def diagnose(
+    log: str, html_file: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any
+) -> None:
+    """Name the memory bill that overran in a serving LOG, how we know, and the flags to move (`-` reads stdin).
+
+    Reads logs of vLLM, SGLang, TensorRT-LLM, NIM, TGI, LMDeploy and llama.cpp: plain, .gz, JSON lines, with the
+    prefixes of Docker and Kubernetes. Where model and GPU are known, the sizing engine replays the configuration.
+
+    \b
+    What cannot be told from the file is `undetermined`, with what would decide it: no label is guessed.
+    Direction matters: gpu_memory_utilization goes up for a KV pool too small at start, and down for
+    CUDA graphs, the sampler and prefill peaks.
+
+    \b
+    Examples:
+      sheetgen diagnose server.log
+      docker logs vllm 2>&1 | sheetgen diagnose -
+      sheetgen diagnose server.log.gz --model 70b --gpu h100 --json
+    """
+    from sheetgen.catalog import Catalog
+    from sheetgen.diagnose.page import as_html, text
+    from sheetgen.diagnose.report import diagnose as diagnosed
+
+    found = diagnosed(log, options, Catalog(*catalogs))
+    if html_file is not None:
+        write_files({Path(html_file): as_html(found).encode()}, "Choose another place with --html.")
+    if as_json:
+        print_json(found.record())
+    else:
+        say(text(found))

@@ -1,0 +1,211 @@
+"""`sheetgen mail`: a message with the workbook and the PDF, as a draft or sent."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sheetgen.cli.build import FILES, brand_of, check_name, draw, templates
+from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SHEET, TARGETS, brand_option, common, text_options
+from sheetgen.cli.output import note, print_json, say, write_files
+from sheetgen.errors import ScenarioError, shown
+
+if TYPE_CHECKING:
+    from sheetgen.brand import Brand
+    from sheetgen.catalog import Catalog
+    from sheetgen.mail.message import Mail
+    from sheetgen.mail.server import Server
+    from sheetgen.recommend import Solution
+
+MAIL_SCHEMA = 1
+
+
+@click.command()
+@click.argument("workbook", metavar="[SHEET.xlsx]", required=False)
+@click.option("--to", multiple=True, required=True, metavar="ADDRESSES", help="Who gets it; repeatable, or by commas.")
+@click.option("--cc", multiple=True, metavar="ADDRESSES", help="Who gets a copy.")
+@click.option("--from", "sender", metavar="ADDRESS", help="Who writes. A draft may leave it to the mail program.")
+@click.option(
+    "--subject", metavar="TEXT", help="May name {answer} {models} {rent} {monthly} {question} {as_of} {name}."
+)
+@click.option("--since", metavar="OLD.xlsx", help="Say what changed since that sheet (a workbook, or its JSON).")
+@click.option("--pdf", metavar="FILE.pdf", help="Attach this PDF. Default: one drawn of the same numbers.")
+@click.option("--smtp", metavar="HOST[:PORT]", help="Send it by this server. Default: write a draft, NAME.eml.")
+@click.option(
+    "--security",
+    type=click.Choice(("starttls", "tls", "none")),
+    help="How the connection is encrypted. Default tls on port 465, else starttls; never less than asked for.",
+)
+@click.option("--credentials", metavar="FILE", help="The login in a file: machine HOST login USER password PASSWORD.")
+@click.option("--attempts", type=click.IntRange(1, 20), default=4, help="Tries while it fails for a time. Default 4.")
+@click.option("--timeout", type=click.FloatRange(0.1, 3600), default=30.0, help="Seconds to wait. Default 30.")
+@click.option("--dry-run", is_flag=True, help="Show the message; write nothing, connect to nothing.")
+@text_options(*SHEET, *PRECISION, *TARGETS, *MARKET, *MONEY, *ENGINE)
+@click.option("--out", metavar="DIR", help="Folder for the draft. Default output.")
+@click.option("--name", metavar="NAME", help="Name of the files. Default sizing-sheet, or the workbook's own.")
+@click.option("--scenario", metavar="FILE.yaml", help="The options of the sheet in a file; flags win.")
+@brand_option
+@common
+@click.pass_context
+def mail(
+    context: click.Context, /, workbook: str | None, to: tuple[str, ...], cc: tuple[str, ...], sender: str | None,
+    subject: str | None, since: str | None, pdf: str | None, smtp: str | None, security: str | None,
+    credentials: str | None, attempts: int, timeout: float, dry_run: bool,
+    as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any,
+) -> None:  # fmt: skip
+    """A message with the answer and its figures, workbook and PDF attached: a draft for a mail program, or sent.
+
+    Without SHEET.xlsx the sheet is built, by the options of `build`. With it, that workbook is attached as it is, and
+    the PDF and the words are those of what it says now; one that was not recalculated is refused.
+
+    The login for --smtp comes from SHEETGEN_SMTP_USER and SHEETGEN_SMTP_PASSWORD, or from --credentials; without
+    either it is sent without one. Exit 1 where anyone did not get it, and each is named.
+
+    \b
+    Examples:
+      sheetgen mail --to vp@acme.com --models 8b,70b,405b
+      sheetgen mail output/q3.xlsx --to vp@acme.com --cc "Ann Lee <ann@acme.com>" --since output/q2.xlsx
+      sheetgen mail --to vp@acme.com,cfo@acme.com --from me@acme.com --scenario q3.yaml --smtp smtp.acme.com:587
+      sheetgen mail q3.xlsx --to vp@acme.com --subject "GPUs: {answer}" --dry-run
+    """
+    from sheetgen.mail.addresses import envelope
+    from sheetgen.mail.server import server as server_of
+
+    for name in ("security", "credentials"):
+        if context.params[name] is not None and smtp is None:
+            raise click.UsageError(f"--{name} is for sending: name the server with --smtp.")
+    addresses, notes = envelope(sender, to, cc), list[str]()
+    if smtp is not None and addresses.sender is None:
+        raise click.UsageError("Missing option '--from'. A server wants to know who writes.")
+    server = server_of(smtp, security, credentials, os.environ, notes) if smtp is not None else None
+    from sheetgen.mail.message import Mail
+
+    letter_subject, bodies, files, name, folder = _composed(workbook, pdf, since, subject, catalogs, options)
+    message = Mail(addresses, letter_subject, *bodies, files)
+    for line in notes:
+        say(line, err=True)
+    if dry_run:
+        _show(message, server, as_json, quiet)
+    elif server is None:
+        target = Path(folder) / f"{name}.eml"
+        write_files({target: message.draft()})
+        _tell(_document(message, "draft", file=str(target)), f"wrote {target}", as_json, quiet)
+    else:
+        _send(context, message, server, attempts, timeout, as_json, quiet)
+
+
+def _composed(
+    workbook: str | None, pdf: str | None, since: str | None, subject: str | None, catalogs: tuple[str, ...],
+    options: dict[str, Any],
+) -> tuple[str, tuple[str, str], dict[str, bytes], str, str]:  # fmt: skip
+    """Subject, bodies, attachments, and the draft's name and folder."""
+    from sheetgen.cli.mail_sheet import sheet_of
+    from sheetgen.mail.body import bodies
+    from sheetgen.mail.letter import Letter
+    from sheetgen.sheet.build_page import build_page
+
+    folder, name = options.pop("out"), options.pop("name")
+    sheet = sheet_of(workbook, catalogs, options)
+    folder, name = folder or sheet.folder or FILES["out"], name or sheet.name or FILES["name"]
+    check_name(name)
+    if not folder.strip():
+        raise ScenarioError("out is blank. Name a folder, or leave it out.")
+    brand = brand_of(sheet.brand)
+    page = build_page(sheet.solved, sheet.catalog, ((),) * len(sheet.solved.question.cells))
+    Letter(page, name).subject(subject)  # what is wrong with it is told before the slow part
+    files = _files(sheet.solved, sheet.catalog, brand, sheet.workbook, pdf)
+    changes = None
+    if since is not None:
+        from sheetgen.cli.mail_changes import changes_since
+
+        changes = changes_since(since, files["xlsx"], f"{name}.xlsx", sheet.catalog)
+    letter = Letter(page, name, changes)
+    attached = {f"{name}.{ending}": files[ending] for ending in ("pdf", "xlsx")}
+    return letter.subject(subject), bodies(letter, templates(), brand), attached, name, folder
+
+
+def _files(
+    solved: Solution, catalog: Catalog, brand: Brand | None, workbook: bytes | None, pdf: str | None
+) -> dict[str, bytes]:
+    """Both artefacts: what was given stays as it is, the rest is drawn."""
+    given = {} if workbook is None else {"xlsx": workbook}
+    if pdf is not None:
+        from sheetgen.workbook.package import read_file
+
+        given["pdf"] = read_file(Path(pdf))
+        if not given["pdf"].startswith(b"%PDF-"):
+            raise ScenarioError(f"{shown(pdf, 200)}: is no PDF. Name one, or leave --pdf out and it is drawn.")
+    missing = [ending for ending in ("xlsx", "pdf") if ending not in given]
+    return given | (draw(solved, catalog, missing, required=True, brand=brand)[0] if missing else {})
+
+
+def _send(
+    context: click.Context, message: Mail, server: Server, attempts: int, timeout: float, as_json: bool, quiet: bool
+) -> None:
+    import datetime
+
+    from sheetgen.mail.smtp import deliver
+
+    sender = message.envelope.sender
+    data = message.ready(datetime.datetime.now().astimezone())
+    assert sender is not None  # ready() has refused that
+    done = deliver(
+        server, sender.addr_spec, message.envelope.recipients, data,
+        attempts=attempts, timeout=timeout, tell=lambda line: note(line, quiet),
+    )  # fmt: skip
+    whole = not done.refused and not done.unsure
+    result = _document(
+        message, "sent" if whole else "sent in part" if done.accepted else "unsure", server=str(server),
+        accepted=list(done.accepted), refused=done.refused, unsure=list(done.unsure), attempts=done.attempts,
+    )  # fmt: skip
+    told = f"sent to {', '.join(done.accepted)} by {server}" if done.accepted else ""
+    _tell(result, told, as_json, quiet and whole)
+    for address, why in done.refused.items():
+        say(f"{server}: {address}: {why}. It was not sent there.", err=True)
+    if done.unsure:
+        say(
+            f"{server}: {', '.join(done.unsure)}: the connection broke after the message was handed over, so they may "
+            "have it. Ask before you send it again.",
+            err=True,
+        )
+    if not whole:
+        context.exit(1)
+
+
+def _document(message: Mail, status: str, **more: Any) -> dict[str, Any]:
+    envelope = message.envelope
+    return {
+        "schema_version": MAIL_SCHEMA,
+        "status": status,
+        "from": str(envelope.sender) if envelope.sender else None,
+        "to": list(map(str, envelope.to)),
+        "cc": list(map(str, envelope.cc)),
+        "subject": message.subject,
+        "attachments": {name: len(data) for name, data in message.attachments.items()},
+        **more,
+    }
+
+
+def _show(message: Mail, server: Server | None, as_json: bool, quiet: bool) -> None:
+    """What would be sent or written."""
+    login = ", with a login" if server and server.credentials else ""
+    by = f"by {server} ({server.security}{login})" if server else "a draft"
+    document = _document(message, "dry run", server=str(server) if server else None, text=message.text)
+    heads = [
+        ("From", document["from"]), ("To", ", ".join(document["to"])), ("Cc", ", ".join(document["cc"])),
+        ("Subject", message.subject),
+        *(("Attached", f"{name}, {len(data):,} bytes") for name, data in message.attachments.items()),
+        ("Would go", by),
+    ]  # fmt: skip
+    shown_heads = "\n".join(f"{head + ':':<10}{value}" for head, value in heads if value)
+    _tell(document, f"{shown_heads}\n\n{message.text}\nNothing was sent or written.", as_json, quiet)
+
+
+def _tell(document: dict[str, Any], text: str, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        print_json(document)
+    elif text and not quiet:
+        say(text)

@@ -1,0 +1,72 @@
+"""Mail addresses as people type them: `ann@acme.com`, `Ann Lee <ann@acme.com>`, several by commas.
+
+Read by a small grammar of our own: the library's parser takes almost anything and mends it silently, and what an
+address becomes on the wire (RCPT TO) must be what was typed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from email.headerregistry import Address
+
+from sheetgen.errors import shown
+from sheetgen.mail.error import MailError
+
+LONGEST = 254  # characters of an address, RFC 5321
+_ONE = re.compile(r'"(?P<quoted>(?:[^"\\]|\\.)*)"\s*<(?P<a>[^<>]*)>|(?P<plain>[^<>"]*)<(?P<b>[^<>]*)>|(?P<c>[^<>"]*)')
+_SPLIT = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^,"]|")+')
+_ATOMS = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_SPEC = re.compile(rf"{_ATOMS}(?:\.{_ATOMS})*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)(?:\.[A-Za-z0-9-]+)*")
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """Who writes to whom. Nobody is named twice."""
+
+    sender: Address | None
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...] = ()
+
+    @property
+    def recipients(self) -> tuple[str, ...]:
+        """Every address that gets the message."""
+        return tuple(a.addr_spec for a in (*self.to, *self.cc))
+
+
+def envelope(sender: str | None, to: Iterable[str], cc: Iterable[str] = ()) -> Envelope:
+    """The addresses, checked; what is wrong with any of them is told in one go. Raises MailError."""
+    problems: list[str] = []
+    found = [list(_read(what, texts, problems)) for what, texts in (("to", to), ("cc", cc))]
+    writers = [] if sender is None else list(_read("from", (sender,), problems))
+    if len(writers) > 1:
+        problems.append(f"from names {len(writers)} addresses. Name one.")
+    if problems:
+        raise MailError(*dict.fromkeys(problems))
+    seen: set[str] = set()
+    first, second = (tuple(a for a in some if _new(a, seen)) for some in found)
+    return Envelope(writers[0] if writers else None, first, second)
+
+
+def _new(address: Address, seen: set[str]) -> bool:
+    key = address.addr_spec.lower()
+    return not (key in seen or seen.add(key))  # type: ignore[func-returns-value]
+
+
+def _read(what: str, texts: Iterable[str], problems: list[str]) -> Iterator[Address]:
+    for text in texts:
+        if not text.isprintable():
+            problems.append(f"{what} is {shown(text)!r}. An address must not hold line breaks or control characters.")
+            continue
+        for part in _SPLIT.findall(text) if text.strip() else [text]:
+            found = _ONE.fullmatch(part.strip())
+            spec = next((found[g].strip() for g in "abc" if found[g] is not None), "") if found else ""
+            if found is None or not _SPEC.fullmatch(spec) or len(spec) > LONGEST:
+                problems.append(
+                    f"{what} is {shown(part.strip())!r}, which is no mail address. Write it as ann@acme.com or "
+                    '"Ann Lee <ann@acme.com>", several by commas.'
+                )
+                continue
+            name = re.sub(r"\\(.)", r"\1", found["quoted"]) if found["quoted"] is not None else found["plain"] or ""
+            yield Address(" ".join(name.split()), addr_spec=spec)

@@ -1,0 +1,210 @@
+"""Delivery over real sockets: each recipient gets a message once, or it is said who did not, and no secret shows."""
+
+from __future__ import annotations
+
+import base64
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from post_office import PASSWORD, Post, Script, at, free_port, talk
+
+from sheetgen.mail.error import MailError
+from sheetgen.mail.server import Server
+from sheetgen.mail.smtp import Delivery, deliver
+
+# aiosmtpd counts STARTTLS alone as TLS, and warns where the socket is encrypted from the start.
+pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
+
+ANN, BOB, EVE = "ann@acme.com", "bob@acme.com", "eve@acme.com"
+MESSAGE = b"Subject: x\r\n\r\n.a line that begins with a dot\r\n"
+Open = Callable[..., Post]
+Scripted = Callable[[Script], tuple[int, list[int]]]
+
+
+def send(server: Server, *recipients: str, attempts: int = 3, timeout: float = 5.0) -> Delivery:
+    return deliver(server, "me@acme.com", recipients or (ANN,), MESSAGE, attempts=attempts, timeout=timeout)
+
+
+def refusal(server: Server, *recipients: str, **more: Any) -> str:
+    with pytest.raises(MailError) as caught:
+        send(server, *recipients, **more)
+    told = "\n".join(caught.value.problems)
+    assert PASSWORD not in told and base64.b64encode(PASSWORD.encode()).decode() not in told
+    assert all(len(p) < 400 and p.isprintable() and p.endswith(".") for p in caught.value.problems)
+    return told
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_encrypted_with_a_login(security: str, post_office: Open, trusted: None) -> None:
+    post = post_office(security)
+    done = send(at(post.port, security, PASSWORD), ANN, BOB)
+    assert done == Delivery((ANN, BOB)) and post.encrypted == [True] and len(post.logins) == 1
+    assert post.taken == [("me@acme.com", (ANN, BOB), MESSAGE)]
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_a_wrong_password(security: str, post_office: Open, trusted: None) -> None:
+    post = post_office(security)
+    wrong = "wr0ng-secret"
+    told = refusal(at(post.port, security, wrong))
+    assert told == (
+        f"localhost:{post.port}: refused the user name or the password (535); check the file. Nothing was sent."
+    )
+    assert wrong not in told and not post.taken
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_a_certificate_that_is_not_trusted(security: str, post_office: Open) -> None:
+    post = post_office(security)
+    told = refusal(at(post.port, security, PASSWORD))
+    assert "certificate that is not trusted" in told and "SSL_CERT_FILE" in told
+    assert not post.logins and not post.taken
+
+
+def test_a_certificate_of_another_host(post_office: Open, trusted: None) -> None:
+    post = post_office("starttls")
+    assert "certificate that is not trusted" in refusal(at(post.port, "starttls", PASSWORD, host="127.0.0.1"))
+    assert not post.logins
+
+
+def test_never_less_encrypted_than_asked(post_office: Open, trusted: None) -> None:
+    post = post_office("none")
+    assert "offers no encryption (STARTTLS)" in refusal(at(post.port, "starttls", PASSWORD))
+    assert not post.taken and not post.logins
+    assert "does not speak TLS as asked" in refusal(at(post.port, "tls", PASSWORD))
+
+
+def test_a_server_without_a_login(post_office: Open) -> None:
+    assert "offers no login" in refusal(at(post_office("none").port, "none", PASSWORD))
+
+
+def test_some_are_refused_for_good(post_office: Open) -> None:
+    post = post_office("none")
+    post.recipients[BOB] = ["550 no such\x1b[31m user"]
+    done = send(at(post.port), ANN, BOB, EVE)
+    assert done.accepted == (ANN, EVE) and done.attempts == 1
+    assert done.refused == {BOB: "refused the recipient (550 no such[31m user)"}
+    assert [taken[1] for taken in post.taken] == [(ANN, EVE)]
+
+
+def test_all_are_refused_each_for_its_reason(post_office: Open) -> None:
+    post = post_office("none")
+    post.recipients |= {ANN: ["550 gone"], BOB: ["553 never"]}
+    told = refusal(at(post.port), ANN, BOB).splitlines()
+    assert [f"{ANN}: refused the recipient (550 gone)" in told[0], f"{BOB}: " in told[1], len(told)] == [True, True, 2]
+
+
+def test_one_put_off_is_sent_later_and_the_others_once(post_office: Open) -> None:
+    post = post_office("none")
+    post.recipients[BOB] = ["451 greylisted", "451 greylisted"]
+    assert send(at(post.port), ANN, BOB) == Delivery((ANN, BOB), attempts=3)
+    assert [taken[1] for taken in post.taken] == [(ANN,), (BOB,)]
+
+
+def test_one_put_off_for_ever_is_told(post_office: Open) -> None:
+    post = post_office("none")
+    post.recipients[BOB] = ["452 full"] * 9
+    done = send(at(post.port), ANN, BOB, attempts=2)
+    assert done == Delivery((ANN,), {BOB: "refused the recipient (452 full)"}, attempts=2)
+
+
+@pytest.mark.parametrize(("replies", "attempts"), [(["451 later"], 2), (["451 later", "421 closing"], 3)])
+def test_a_message_refused_for_a_time_is_tried_again(replies: list[str], attempts: int, post_office: Open) -> None:
+    post = post_office("none")
+    post.messages = list(replies)
+    assert send(at(post.port), ANN, BOB) == Delivery((ANN, BOB), attempts=attempts)
+    assert len(post.taken) == 1
+
+
+def test_a_message_refused_for_good(post_office: Open) -> None:
+    post = post_office("none")
+    post.messages = ["554 too large"]
+    assert refusal(at(post.port)).endswith("refused the message (554 too large). Nothing was sent.")
+    assert not post.taken
+
+
+def test_pauses_grow(post_office: Open) -> None:
+    post, pauses = post_office("none"), list[float]()
+    post.messages = ["451 later"] * 3
+    told: list[str] = []
+    deliver(at(post.port), "a@b.c", (ANN,), MESSAGE, attempts=4, tell=told.append, sleep=pauses.append)
+    assert pauses == [0.01, 0.02, 0.04] and len(told) == 3 and "(451 later); attempt 2 of 4 in 0.01 s" in told[0]
+
+
+def test_nobody_listens() -> None:
+    port = free_port()
+    assert refusal(at(port)) == (
+        f"localhost:{port}: cannot be reached (connection refused); check host and port of --smtp. Nothing was sent."
+    )
+
+
+def test_no_such_host() -> None:
+    assert "cannot be reached (no such host is known)" in refusal(at(25, host="mail.invalid"))
+
+
+def test_a_slow_server(scripted: Scripted) -> None:
+    def silent(connection: socket.socket, lines: Any) -> None:
+        lines.readline()
+
+    port, seen = scripted(silent)
+    begin = time.monotonic()
+    told = refusal(at(port), timeout=0.3, attempts=2)
+    assert "did not answer in time; see --timeout after 2 attempts" in told
+    assert len(seen) == 2 and time.monotonic() - begin < 3
+
+
+def test_one_that_hangs_up_early_is_tried_again(scripted: Scripted) -> None:
+    def drops(connection: socket.socket, lines: Any) -> None:
+        talk(connection, lines, b"250 hello", b"250 sender", b"250 recipient")
+
+    port, seen = scripted(drops)
+    assert "closed the connection before the message was over after 3 attempts" in refusal(at(port))
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_connection_lost_after_the_message_is_never_tried_again(slow: bool, scripted: Scripted) -> None:
+    def drops(connection: socket.socket, lines: Any) -> None:
+        talk(connection, lines, b"250 hello", b"250 sender", b"250 recipient", b"550 none", b"354 go")
+        while lines.readline() not in (b".\r\n", b""):
+            pass
+        if slow:
+            lines.readline()
+
+    port, seen = scripted(drops)
+    done = send(at(port), ANN, BOB, timeout=0.5)
+    assert done == Delivery((), {BOB: "refused the recipient (550 none)"}, (ANN,), 1) and len(seen) == 1
+
+
+def test_a_server_that_is_closed_for_a_time(scripted: Scripted) -> None:
+    port, seen = scripted(lambda connection, lines: connection.sendall(b"421 busy\r\n"))
+    assert "does not take mail now (421 busy) after 3 attempts" in refusal(at(port)) and len(seen) == 3
+
+
+def test_a_server_that_speaks_something_else(scripted: Scripted) -> None:
+    port, _ = scripted(lambda connection, lines: connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n"))
+    assert f"localhost:{port}: " in refusal(at(port))
+
+
+def test_a_reply_that_repeats_the_login_is_not_repeated() -> None:
+    from sheetgen.mail.replies import of_reply
+
+    server = at(25, "tls", PASSWORD)
+    both = base64.b64encode(f"\0ann\0{PASSWORD}".encode()).decode()
+    for secret in (PASSWORD, base64.b64encode(PASSWORD.encode()).decode(), both):
+        assert of_reply(550, f"no {secret}", server, "refused").words == "refused (550 no ***)"
+    assert PASSWORD not in repr(server) + str(server) and "ann" not in repr(server)
+
+
+def test_an_interruption_after_some_got_it_is_told(post_office: Open) -> None:
+    post = post_office("none")
+    post.recipients[BOB] = ["451 later"]
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    done = deliver(at(post.port), "a@b.c", (ANN, BOB), MESSAGE, sleep=interrupt)
+    assert done == Delivery((ANN,), {BOB: "refused the recipient (451 later)"}, (), 1)

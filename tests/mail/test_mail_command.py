@@ -1,0 +1,161 @@
+"""`sheetgen mail` from end to end: drafts, sending, the codes that it exits with."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import json
+from collections.abc import Callable
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from openpyxl import load_workbook
+from post_office import HOST, PASSWORD, USER, Post, free_port
+
+from sheetgen.cli import main
+
+pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
+SHEET = ("--models", "8b", "--workloads", "rag", "--tiers", "32", "--as-of", "2026-11-20")
+SECRET = "wr0ng-secret"
+
+
+def run(*arguments: object, **environment: str) -> Result:
+    result = CliRunner(env=environment).invoke(main, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert SECRET not in result.output and PASSWORD not in result.output
+    return result
+
+
+def read(path: Path) -> EmailMessage:
+    found = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
+    assert isinstance(found, EmailMessage)
+    return found
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    assert run("build", *SHEET, "--out", folder, "--name", "q3").exit_code == 0
+    return folder
+
+
+def test_a_draft_has_what_build_writes(built: Path, empty_folder: Path) -> None:
+    old = empty_folder / "old.json"
+    assert run("build", *SHEET, "--tiers", "16", "--format", "json", "--out", ".", "--name", "old").exit_code == 0
+    result = run("mail", "--to", "vp@acme.com", *SHEET, "--name", "q3", "--since", old, "--out", "o")
+    assert result.exit_code == 0 and result.stdout == "wrote o/q3.eml\n" and result.stderr == ""
+    found = read(empty_folder / "o" / "q3.eml")
+    attached = {part.get_filename(): part.get_content() for part in found.iter_attachments()}
+    assert attached == {name: (built / name).read_bytes() for name in ("q3.pdf", "q3.xlsx")}
+    text = found.get_body(("plain",))
+    assert text is not None and "WHAT CHANGED SINCE old.json" in text.get_content()
+    assert "16 → 32" in text.get_content()
+    assert found["X-Unsent"] == "1" and found["To"] == "vp@acme.com"
+
+
+def test_a_workbook_that_is_there_is_attached_as_it_is(built: Path, empty_folder: Path) -> None:
+    result = run("mail", built / "q3.xlsx", "--to", "vp@acme.com", "--json")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert (
+        told["status"] == "draft"
+        and told["file"] == "output/q3.eml"
+        and set(told["attachments"]) == {"q3.pdf", "q3.xlsx"}
+    )
+    attached = {p.get_filename(): p.get_content() for p in read(empty_folder / "output" / "q3.eml").iter_attachments()}
+    assert attached["q3.xlsx"] == (built / "q3.xlsx").read_bytes() and attached["q3.pdf"].startswith(b"%PDF-")
+
+
+def test_a_workbook_that_was_not_recalculated_is_refused(built: Path, empty_folder: Path) -> None:
+    book = load_workbook(built / "q3.xlsx")
+    sheet, cell = next(book.defined_names["in_tier_1"].destinations)
+    book[sheet][cell].value = 512
+    book.save("edited.xlsx")
+    result = run("mail", "edited.xlsx", "--to", "vp@acme.com")
+    assert result.exit_code == 1 and "are not what its inputs give" in result.stderr
+    assert len(result.stderr.splitlines()) == 1 and [p.name for p in empty_folder.iterdir()] == ["edited.xlsx"]
+
+
+def test_a_dry_run_leaves_nothing(empty_folder: Path) -> None:
+    send = ("--from", "me@acme.com", "--smtp", f"{HOST}:{free_port()}", "--dry-run")
+    result = run("mail", "--to", "vp@acme.com", *SHEET, *send, SHEETGEN_SMTP_USER=USER, SHEETGEN_SMTP_PASSWORD=SECRET)
+    assert result.exit_code == 0 and "Nothing was sent or written." in result.stdout and "with a login" in result.stdout
+    assert "To:       vp@acme.com" in result.stdout and "sizing-sheet.xlsx, " in result.stdout
+    assert list(empty_folder.iterdir()) == []
+
+
+def test_sent_and_partly_refused(post_office: Callable[..., Post], trusted: None, empty_folder: Path) -> None:
+    post = post_office("tls")
+    post.recipients["bob@acme.com"] = ["550 no such user"]
+    login = {"SHEETGEN_SMTP_USER": USER, "SHEETGEN_SMTP_PASSWORD": PASSWORD}
+    by = ("--from", "me@acme.com", "--smtp", f"{HOST}:{post.port}", "--security", "tls")
+    to = ("--to", "vp@acme.com,bob@acme.com", "--cc", "cfo@acme.com")
+    result = run("mail", *SHEET, *to, *by, "--json", **login)
+    assert result.exit_code == 1 and result.stderr.splitlines() == [
+        f"localhost:{post.port}: bob@acme.com: refused the recipient (550 no such user). It was not sent there."
+    ]
+    told = json.loads(result.stdout)
+    assert told["status"] == "sent in part" and told["accepted"] == ["vp@acme.com", "cfo@acme.com"]
+    assert list(told["refused"]) == ["bob@acme.com"]
+    sender, recipients, data = post.taken[0]
+    assert sender == "me@acme.com" and recipients == ("vp@acme.com", "cfo@acme.com") and post.encrypted == [True]
+    found = email.message_from_bytes(data, policy=email.policy.default)
+    assert found["Cc"] == "cfo@acme.com" and found["X-Unsent"] is None and found["Date"] and found["Message-ID"]
+    assert list(empty_folder.iterdir()) == []
+
+
+def test_a_wrong_password_in_one_line(post_office: Callable[..., Post], trusted: None, empty_folder: Path) -> None:
+    post = post_office("starttls")
+    path = empty_folder / "login"
+    path.write_text(f"machine {HOST} login {USER} password {SECRET}\n")
+    path.chmod(0o600)
+    by = ("--from", "me@acme.com", "--smtp", f"{HOST}:{post.port}", "--credentials", "login")
+    result = run("mail", "--to", "vp@acme.com", *SHEET, *by)
+    assert result.exit_code == 1 and result.stdout == "" and len(result.stderr.splitlines()) == 1
+    assert "refused the user name or the password (535); check login. Nothing was sent." in result.stderr
+
+
+BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
+    "header in an address": (("--to", "a@b.c\nBcc: e@f.g", *SHEET), 1, "to is 'a@b.c\\nBcc: e@f.g'."),
+    "header in a subject": (("--to", "a@b.c", *SHEET, "--subject", "x\nBcc: e@f.g"), 1, "subject is 'x\\nBcc: e@f.g'."),
+    "header in a sender": (("--to", "a@b.c", *SHEET, "--from", "x\r\n <a@b.c>"), 1, "from is 'x\\r\\n <a@b.c>'."),
+    "nobody": (SHEET, 2, "Missing option '--to'"),
+    "nothing": (("--to", "a@b.c"), 2, "Name a workbook, or what to build"),
+    "no sender": (("--to", "a@b.c", *SHEET, "--smtp", "x"), 2, "Missing option '--from'"),
+    "a login for nothing": (("--to", "a@b.c", *SHEET, "--credentials", "x"), 2, "name the server with --smtp"),
+    "options beside a workbook": (
+        ("x.xlsx", "--to", "a@b.c", "--tiers", "3"),
+        2,
+        "--tiers does not go with a workbook",
+    ),
+    "no such workbook": (("x.xlsx", "--to", "a@b.c"), 1, "x.xlsx: "),
+    "no such sheet before": (("--to", "a@b.c", *SHEET, "--since", "x.xlsx"), 1, "x.xlsx: "),
+    "no such login": (
+        ("--to", "a@b.c", *SHEET, "--from", "a@b.c", "--smtp", "x", "--credentials", "nowhere"),
+        1,
+        "nowhere: cannot be read",
+    ),
+    "a name that leaves": (("--to", "a@b.c", *SHEET, "--name", "../x"), 1, "without a folder"),
+    "no such model": (("--to", "a@b.c", "--models", "lama-3.1-8b"), 1, "llama-3.1-8b"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_wrong_is_told_in_a_line(case: str, empty_folder: Path) -> None:
+    arguments, code, expected = BAD[case]
+    result = run("mail", *arguments)
+    assert result.exit_code == code and expected in result.stderr and result.stdout == ""
+    assert code == 2 or len(result.stderr.splitlines()) == 1
+    assert list(empty_folder.iterdir()) == []
+
+
+def test_no_option_takes_a_password() -> None:
+    names = {name for p in main.commands["mail"].params for name in p.opts}
+    assert not [n for n in names if "pass" in n or "user" in n or "secret" in n]
+    with pytest.raises(AssertionError):
+        run_output: Any = run("mail", "--to", SECRET)  # the helper sees a secret that is printed
+        del run_output

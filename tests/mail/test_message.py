@@ -1,0 +1,236 @@
+"""The message: whole when read back, the same bytes again, and nothing that a name or an option says gets out of it."""
+
+from __future__ import annotations
+
+import datetime
+import email
+import email.policy
+from dataclasses import replace
+from email.message import EmailMessage
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sheetgen.brand import Brand
+from sheetgen.catalog import Catalog
+from sheetgen.cli.build import templates
+from sheetgen.mail.addresses import envelope
+from sheetgen.mail.body import bodies
+from sheetgen.mail.error import MailError
+from sheetgen.mail.letter import Changes, Letter, Money
+from sheetgen.mail.message import Mail
+from sheetgen.recommend import solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.one_page import OnePage
+
+HOSTILE = 'Evil</td><script>alert(1)</script><img src="http://x/y.png" onerror=z>\r\nBcc: eve@evil.org\x1b[31m\u202e'
+
+
+@pytest.fixture(scope="module")
+def page() -> OnePage:
+    catalog = Catalog()
+    solved = solve(ask(catalog, {"models": "8b,405b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}))
+    return build_page(solved, catalog, ((),) * len(solved.question.cells))
+
+
+@pytest.fixture(scope="module")
+def hostile(page: OnePage) -> Letter:
+    cards = tuple(replace(c, model=HOSTILE, rent=HOSTILE, provider=HOSTILE) for c in page.cards)
+    changes = Changes(HOSTILE, (Money(HOSTILE, "$1", "$2", HOSTILE),), (HOSTILE,), 3)
+    return Letter(replace(page, cards=cards, question=HOSTILE), "sheet", changes)
+
+
+def mail_of(letter: Letter, subject: str | None = None, brand: Brand | None = None) -> Mail:
+    text, html = bodies(letter, templates(), brand)
+    people = envelope("Ann Lee <ann@acme.com>", ["vp@acme.com", '"Groß, Jörg" <j@acme.com>'], ["cfo@acme.com"])
+    return Mail(
+        people, letter.subject(subject), text, html, {"sheet.pdf": b"%PDF-1.7\xff\x00", "sheet.xlsx": b"PK\x00"}
+    )
+
+
+def read(data: bytes) -> EmailMessage:
+    found = email.message_from_bytes(data, policy=email.policy.default)
+    assert isinstance(found, EmailMessage) and not found.defects
+    assert all(not part.defects for part in found.walk())
+    return found
+
+
+def test_a_draft_is_whole(page: OnePage) -> None:
+    mail = mail_of(Letter(page, "sheet"))
+    found = read(mail.draft())
+    assert found["X-Unsent"] == "1" and found["Date"] is None and found["Message-ID"] is None and found["Bcc"] is None
+    assert found["From"] == "Ann Lee <ann@acme.com>" and found["Cc"] == "cfo@acme.com"
+    assert [(a.display_name, a.addr_spec) for a in found["To"].addresses] == [
+        ("", "vp@acme.com"),
+        ("Groß, Jörg", "j@acme.com"),
+    ]
+    assert found["Subject"] == mail.subject
+    assert [part.get_content_type() for part in found.walk()] == [
+        *("multipart/mixed", "multipart/alternative", "text/plain", "text/html", "application/pdf"),
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ]
+    assert {a.get_filename(): a.get_content() for a in found.iter_attachments()} == mail.attachments
+    plain, html = (found.get_body((kind,)) for kind in ("plain", "html"))
+    assert plain is not None and plain.get_content().replace("\r\n", "\n") == mail.text
+    assert html is not None and html.get_content().replace("\r\n", "\n") == mail.html
+    assert mail.draft() == mail_of(Letter(page, "sheet")).draft()
+    lines = mail.draft().split(b"\r\n")
+    assert (
+        max(map(len, lines)) <= 998 and mail.draft().isascii() and all(b"\n" not in x and b"\r" not in x for x in lines)
+    )
+
+
+def test_one_that_is_sent_has_date_and_id(page: OnePage) -> None:
+    now = datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.UTC)
+    found = read(mail_of(Letter(page, "sheet")).ready(now))
+    assert found["Date"] == "Fri, 20 Nov 2026 12:00:00 +0000" and found["X-Unsent"] is None
+    assert found["Message-ID"].endswith("@acme.com>")
+    mail = replace(mail_of(Letter(page, "sheet")), envelope=envelope(None, ["a@b.c"]))
+    assert "From" not in read(mail.draft())
+    with pytest.raises(MailError, match="from is missing"):
+        mail.ready(now)
+
+
+def test_both_bodies_say_the_answer_and_its_figures(page: OnePage) -> None:
+    mail = mail_of(
+        Letter(page, "sheet", Changes("old.xlsx", (Money("8B", "$1,000", "$2,000", "load +$1,000"),), ("x: y",)))
+    )
+    for text in (mail.text, Text.of(mail.html)):
+        for card in page.cards:
+            for figure in (card.model, card.rent, card.monthly, card.memory, card.headroom, card.speed):
+                assert figure in text
+        assert page.question in text and page.as_of in text and page.price_banner in text
+        for told in ("old.xlsx", "$1,000", "$2,000", "load +$1,000", "x: y", "sheet.pdf", "sheet.xlsx"):
+            assert told in text
+    assert page.cards[0].monthly in mail.subject and page.as_of in mail.subject
+    assert "* 8B: $1,000 a month before, now $2,000 a month; load +$1,000\n" in mail.text
+    branded = mail_of(Letter(page, "sheet"), brand=Brand("Acme", footer="Confidential."))
+    assert f"\nAcme, sheetgen {page.version}, catalog {page.catalog}\nConfidential.\n" in branded.text
+    assert f"Acme · {page.title}" in Text.of(branded.html) and "Confidential." in Text.of(branded.html)
+
+
+class Text(HTMLParser):
+    """What a reader of the HTML sees, and its tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: list[tuple[str, list[tuple[str, str | None]]]] = []
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, attrs))
+
+    @classmethod
+    def read(cls, html: str) -> Text:
+        parser = cls()
+        parser.feed(html)
+        return parser
+
+    @classmethod
+    def of(cls, html: str) -> str:
+        return "".join(cls.read(html).words)
+
+
+def test_a_hostile_name_stays_text(hostile: Letter) -> None:
+    mail = mail_of(hostile, "Sheet {answer} {question} {rent}", Brand('<b onclick="x">Acme', footer=HOSTILE))
+    seen = Text.read(mail.html)
+    assert not {"script", "img", "a", "link", "iframe", "form"} & {tag for tag, _ in seen.tags}
+    assert not any(name.startswith("on") or name in ("src", "href") for _, attrs in seen.tags for name, _ in attrs)
+    assert "<script>alert(1)</script>" in "".join(seen.words)
+    found = read(mail.draft())
+    assert found["Bcc"] is None and "Bcc: eve@evil.org" in found["Subject"]
+    assert sorted(set(found.keys())) == ["Cc", "Content-Type", "From", "MIME-Version", "Subject", "To", "X-Unsent"]
+    for text in (mail.subject, mail.text, mail.html):
+        assert not {"\x1b", "\u202e", "\r"} & set(text)
+    assert not [line for line in mail.text.split("\n") if line.startswith("Bcc")]
+
+
+def test_what_is_fetched_is_nothing(page: OnePage) -> None:
+    html = mail_of(Letter(page, "sheet")).html
+    assert not [word for word in ("http:", "https:", "url(", "<link", "@import", "src=", "cid:") if word in html]
+
+
+@given(st.text(max_size=300))
+def test_no_name_breaks_a_header(name: str) -> None:
+    people = envelope(None, ["a@b.c"])
+    subject = "".join(c for c in name if c.isprintable())  # as letter.clean leaves it
+    found = read(Mail(people, subject, "t", "<p>h", {}).draft())
+    assert set(found.keys()) <= {"Subject", "To", "X-Unsent", "MIME-Version", "Content-Type"}
+    assert found["To"] == "a@b.c"
+
+
+BAD = {
+    "line break": ("a@b.c\nBcc: eve@evil.org", "line breaks"),
+    "carriage return": ("Ann\r\nBcc: eve@evil.org <a@b.c>", "line breaks"),
+    "vertical tab": ("a@b.c\x0b", "line breaks"),
+    "line separator": ("Ann\u2028x <a@b.c>", "line breaks"),
+    "nul": ("a@b.c\x00", "line breaks"),
+    "no domain": ("ann@", "is no mail address"),
+    "no at": ("ann", "is no mail address"),
+    "blank": (" ", "is no mail address"),
+    "a space": ("ann lee@acme.com", "is no mail address"),
+    "a command in it": ('"a> NOTIFY=NEVER"@acme.com', "is no mail address"),
+    "an open bracket": ("Ann <a@b.c", "is no mail address"),
+    "brackets twice": ("Ann <a@b.c> <d@e.f>", "is no mail address"),
+    "by semicolon": ("a@b.c; d@e.f", "is no mail address"),
+    "an open quote": ('"Ann <a@b.c>', "is no mail address"),
+    "a group": ("all: a@b.c;", "is no mail address"),
+    "not ASCII": ("jörg@acme.com", "is no mail address"),
+    "a dash domain": ("a@-b.c", "is no mail address"),
+    "too long": ("a" * 251 + "@b.c", "is no mail address"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("where", ["to", "cc", "from"])
+def test_addresses_that_are_refused(case: str, where: str) -> None:
+    text, expected = BAD[case]
+    given_ = {"to": ["vp@acme.com"], "cc": [], "from": None} | {where: text if where == "from" else [text]}
+    with pytest.raises(MailError) as caught:
+        envelope(given_["from"], given_["to"], given_["cc"])  # type: ignore[arg-type]
+    assert caught.value.problems[0].startswith(f"{where} is ") and expected in caught.value.problems[0]
+    assert all(p.isprintable() and len(p) < 250 for p in caught.value.problems)
+
+
+def test_addresses_that_are_taken() -> None:
+    texts = ["a@b.c, Ann Lee <ann@acme.com>", '"Lee, Ann" <A.Lee+x@acme.co.uk>', "A@B.C", '"He said \\"hi\\"" <h@i.j>']
+    found = envelope("me@localhost", texts, ["ann@ACME.com", "z@y.x"])
+    assert found.recipients == ("a@b.c", "ann@acme.com", "A.Lee+x@acme.co.uk", "h@i.j", "z@y.x")  # nobody twice
+    assert [a.display_name for a in found.to] == ["", "Ann Lee", "Lee, Ann", 'He said "hi"']
+    with pytest.raises(MailError, match="from names 2 addresses"):
+        envelope("a@b.c, d@e.f", ["x@y.z"])
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("a\nBcc: eve@evil.org", "must not hold line breaks"),
+        ("a\r\n\r\nbody", "must not hold line breaks"),
+        ("\u2028", "must not hold line breaks"),
+        ("{anser}", "Did you mean answer?"),
+        ("{answer.__class__}", "Known: "),
+        ("{answer!r}", "Known: "),
+        ("{answer:>9}", "Known: "),
+        ("{}", "Known: "),
+        ("{answer", "a brace is open"),
+        ("  ", "is blank"),
+    ],
+)
+def test_subjects_that_are_refused(template: str, expected: str, page: OnePage) -> None:
+    with pytest.raises(MailError) as caught:
+        Letter(page, "sheet").subject(template)
+    assert expected in str(caught.value) and str(caught.value).isprintable()
+
+
+def test_a_subject_of_ones_own(page: OnePage) -> None:
+    letter = Letter(page, "q3")
+    assert letter.subject("{{GPUs}} {name} {as_of}: {monthly}") == (
+        f"{{GPUs}} q3 2026-11-20: {page.cards[0].monthly}; {page.cards[1].monthly}"
+    )
+    assert len(letter.subject("x" * 5000)) == 200

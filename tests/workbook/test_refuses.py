@@ -1,0 +1,136 @@
+"""What a workbook cannot refuse it says: no such name, facts missing, an answer longer than its context."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import books
+import pytest
+from recalculation import ErrorValue, compare, edit, recalculate_with_formualizer, values
+
+OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
+TO_RENT = ("What-if", "F5")
+OWN = 6  # the first spare row of Models
+BEGUN = {"model": "Ours", "n_layers": 40, "n_heads": 40, "n_params": 14e9}
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return books.build(tmp_path_factory.mktemp("refuses"), "one", OPTIONS)[0]
+
+
+def _after(book: Path, folder: Path, cells: dict[Any, Any]) -> dict[Any, Any]:
+    found = values(recalculate_with_formualizer(edit(book, folder / "e.xlsx", cells), folder / "r.xlsx"))
+    errors = [key for key, value in found.items() if isinstance(value, ErrorValue)]
+    assert not errors, f"errors in {errors[:5]}"
+    return found
+
+
+def _begun(book: Path, facts: dict[str, Any]) -> dict[Any, Any]:
+    """The first spare row of Models with these facts."""
+    from sheetgen.sheet.book.catalogs import LABELS
+
+    columns = books.Sheets(book).columns
+    return {("Models", f"{columns['Models', {**LABELS, 'model': 'Model'}[k]]}{OWN}"): v for k, v in facts.items()}
+
+
+def test_as_built_all_checks_hold(book: Path, tmp_path: Path) -> None:
+    found = _after(book, tmp_path, {})
+    assert found["chk_all"] == "OK" and found["chk_what_if"] == found["chk_answers_fit"] == "OK"
+
+
+def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path, tmp_path: Path) -> None:
+    found = _after(book, tmp_path, {"in_output_rag": 16_385})
+    assert (found["chk_all"], found["chk_answers_fit"]) == ("CHECK", "CHECK")
+    found = _after(book, tmp_path, {"in_whatif_answer_tokens": 16_385})
+    assert found["chk_all"] == "CHECK" and found[TO_RENT] == "the answer is longer than its context"
+    assert found["rec_whatif_monthly_usd"] == found["rec_whatif_hardware_monthly_usd"] == "-"
+
+
+@pytest.mark.parametrize(
+    ("choice", "typed", "said"),
+    [
+        ("model", "Llama 9", "no such model: Llama 9"),
+        ("model", "Llama*", "no such model: Llama*"),
+        ("hardware", "h1000", "no such GPU or instance: h1000"),
+        ("hardware", "-", "no such GPU or instance: -"),
+        ("tensor_parallel_size", 3, "no such tensor-parallel size: 3"),
+        ("weight_dtype", "fp-8", "no such precision of weights: fp-8"),
+        ("kv_cache_dtype", "fp-8", "no such precision of the KV cache: fp-8"),
+        ("engine", "vlm", "no such engine: vlm"),
+    ],
+)
+def test_a_name_of_no_list_gives_words_and_no_numbers(
+    book: Path, tmp_path: Path, choice: str, typed: Any, said: str
+) -> None:
+    found = _after(book, tmp_path, {f"in_whatif_{choice}": typed})
+    assert found[TO_RENT] == said
+    assert (found["chk_what_if_choices"], found["chk_all"]) == ("CHECK", "CHECK")
+    names = [name for name in found if isinstance(name, str) and name.startswith(("rec_whatif", "rec_case"))]
+    shown = {found[name] for name in names if name != "rec_whatif_instance"}
+    shown |= {found["What-if", f"{column}{row}"] for column in "FGHI" for row in range(18, 26)}
+    assert shown == {"-"}, f"{choice} {typed}: {shown}"
+
+
+def test_a_half_filled_model_has_no_price_and_its_facts_are_named(book: Path, tmp_path: Path) -> None:
+    found = _after(book, tmp_path, {**_begun(book, BEGUN), "in_whatif_model": "Ours"})
+    assert found[TO_RENT].startswith("Ours: facts missing: · hidden size · vocabulary")
+    assert "layers of some kind of attention" in found[TO_RENT] and "query heads" not in found[TO_RENT]
+    assert (found["chk_own_models"], found["chk_what_if_choices"], found["chk_all"]) == ("CHECK",) * 3
+    assert found["rec_whatif_monthly_usd"] == found["rec_whatif_hardware_monthly_usd"] == "-"
+
+
+def test_a_row_without_a_name_is_unfinished(book: Path, tmp_path: Path) -> None:
+    found = _after(book, tmp_path, _begun(book, {"n_layers": 40}))
+    assert found["chk_own_models"] == "CHECK" and "a name is missing" in found.values()
+
+
+def test_every_model_of_the_catalog_has_its_facts() -> None:
+    from sheetgen.sheet.what_if_state import LACKS, model_lacks
+
+    lacks = {m.id: model_lacks.of(m.shape()) for m in books.catalog().models() if m.kind != "draft"}
+    assert not {k: v for k, v in lacks.items() if v != LACKS}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({"Type": "box"}, "facts missing: · provider · GPU · GPUs · $ per hour"),
+        ({"Type": "box", "Provider": "acme", "GPU": "h1000", "GPUs": 8, "$ per hour": 2.0},
+         "facts missing: · a GPU of the GPUs sheet"),
+        ({"Type": "box", "Provider": "acme", "GPU": "nvidia-l4-24gb", "GPUs": 8, "$ per hour": 0},
+         "facts missing: · $ per hour"),
+        ({"Type": "box", "Provider": "acme", "GPU": "nvidia-l4-24gb", "GPUs": 8, "$ per hour": 2.0}, "OK"),
+    ],
+)  # fmt: skip
+def test_an_unfinished_instance_of_ones_own_is_named(
+    book: Path, tmp_path: Path, typed: dict[str, Any], said: str
+) -> None:
+    sheets = books.Sheets(book)
+    row = sheets.spare()
+    found = _after(book, tmp_path, {sheets.at("Instances", row, head): value for head, value in typed.items()})
+    assert found["chk_own_instances"] == ("OK" if said == "OK" else "CHECK")
+    assert said in {value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Checks"}
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {"inputs": {"whatif_model": "Llama 9"}},
+        {"inputs": {"whatif_hardware": "h1000", "whatif_engine": "sglang"}},
+        {"inputs": {"whatif_weight_dtype": "fp-8", "whatif_tensor_parallel_size": 3}},
+        {"inputs": {"whatif_model": "(your own model)"}},
+        {"inputs": {"whatif_hardware": "aws/g6.xlarge", "whatif_tensor_parallel_size": 8}},
+        {"inputs": {"whatif_model": "Llama 3.1 405B", "whatif_hardware": "aws/g6.12xlarge"}},
+        {"inputs": {"whatif_model": "Ours"}, "own_models": [BEGUN]},
+        {"own_instances": [{"provider": "acme", "type": "box"}]},
+        {"inputs": {"whatif_hardware": "acme/box"}, "own_instances": [{"provider": "acme", "type": "box"}]},
+    ],
+    ids=lambda typed: str(list(typed.get("inputs", {"own": 1}))),
+)
+def test_python_says_the_same_in_every_cell(tmp_path: Path, typed: dict[str, Any]) -> None:
+    """A workbook built with these values has beside its formulas what they give."""
+    path = books.build(tmp_path, "typed", {**OPTIONS, "typed": typed})[0]
+    result = compare(path, recalculate_with_formualizer(path, tmp_path / "r.xlsx"))
+    assert not result.mismatches, str(result)
