@@ -33,7 +33,21 @@ POISON_NUMBER, POISON_TEXT = -987654321, "poison"
 # Excel 2007's vocabulary, as far as Excel 2016 to 365, LibreOffice, Gnumeric and Google Sheets share it.
 ALLOWED_FUNCTIONS = {
     *("INDEX", "MATCH", "CHOOSE", "SMALL", "IF", "AND", "OR", "IFERROR", "ISNUMBER", "TEXT", "POWER"),
-    *("SUM", "MIN", "MAX", "COUNT", "COUNTIFS", "SUMIFS", "SUMPRODUCT", "MOD", "INT", "ROUND", "ROUNDUP", "CEILING"),
+    *(
+        "SUM",
+        "MIN",
+        "MAX",
+        "COUNT",
+        "COUNTA",
+        "COUNTIFS",
+        "SUMIFS",
+        "SUMPRODUCT",
+        "MOD",
+        "INT",
+        "ROUND",
+        "ROUNDUP",
+        "CEILING",
+    ),
 }
 
 XLSX = "xlsx"

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field
 from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Text
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.reader import Loc
+from sheetgen.catalog.signatures import EngineFlag, Signature
 from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
@@ -67,7 +68,8 @@ class Fix(Entry):
 
     `set` without a value is a switch that is turned on. `setting` is what it turns in the words of the sheet, by
     which a value is known to be met already; `values` are those of engines that name them otherwise. `engines` are
-    those that it is for, where it is not for all.
+    those that it is for, where it is not for all; `case` is the form of the death that it is for, where there are
+    several. One that is not on_page is said by `sheetgen diagnose` alone.
     """
 
     what: Label
@@ -79,6 +81,8 @@ class Fix(Entry):
     values: dict[Id, Label] = Field(default_factory=dict)
     reason: Text
     cost: Text
+    case: Id | None = None
+    on_page: bool = True
 
 
 class Source(Entry):
@@ -96,6 +100,13 @@ class OwnWords(Entry):
     leave_alone: Text | None = None
 
 
+class CaseWords(Entry):
+    """What is said of one form of a death where the words for all would mislead."""
+
+    bill: Label
+    symptom: Text
+
+
 class Fingerprint(Entry):
     """Where a deployment dies, how its log looks, which memory bill overran, and the fixes in their order.
 
@@ -108,10 +119,12 @@ class Fingerprint(Entry):
     looks_like: Label | None = None
     symptom: Text
     own: dict[Id, OwnWords] = Field(default_factory=dict)
+    cases: dict[Id, CaseWords] = Field(default_factory=dict)
     log_lines: dict[Id, Many[Line]]
     fixes: Annotated[tuple[Fix, ...], Field(strict=False, min_length=1)]
     leave_alone: Text | None = None
     sources: Annotated[tuple[Source, ...], Field(strict=False, min_length=1)]
+    on_page: bool = True
 
     def words(self, engine: str) -> OwnWords:
         """What is said of it for an engine: its own words where it has some, else those for all."""
@@ -126,13 +139,22 @@ class Fingerprint(Entry):
 class FingerprintFile(Entry):
     checked_on: Date
     fingerprints: Annotated[tuple[Fingerprint, ...], Field(strict=False, min_length=1)]
+    flags: dict[Id, Many[EngineFlag]] = Field(default_factory=dict)
+    signatures: Many[Signature] = ()
 
     def problems(self) -> Iterator[tuple[Loc, str]]:
+        ids: set[str] = set()
+        for i, one in enumerate(self.signatures):
+            if one.says_label and one.says not in LABELS:
+                yield ("signatures", i, "says"), f"says {shown(one.says)}, which is no label"
+            if one.id in ids:
+                yield ("signatures", i, "id"), f"id {one.id} is given twice. Keep one"
+            ids.add(one.id)
         seen: set[str] = set()
-        for i, one in enumerate(self.fingerprints):
-            if one.label in seen:
-                yield ("fingerprints", i, "label"), f"label {one.label} is given twice. Keep one"
-            seen.add(one.label)
+        for i, death in enumerate(self.fingerprints):
+            if death.label in seen:
+                yield ("fingerprints", i, "label"), f"label {death.label} is given twice. Keep one"
+            seen.add(death.label)
 
 
 class Assumption(Entry):
@@ -163,9 +185,15 @@ class AssumptionFile(Entry):
             seen.add(one.id)
 
 
+def fingerprint_file(catalog: Catalog) -> FingerprintFile:
+    """All of fingerprints.yaml: what the page says, and what a log is told by."""
+    return validate(catalog.read_document("fingerprints.yaml"), FingerprintFile)
+
+
 def fingerprints(catalog: Catalog) -> tuple[Fingerprint, ...]:
-    """Every fingerprint, in the order of the page."""
-    return validate(catalog.read_document("fingerprints.yaml"), FingerprintFile).fingerprints
+    """The fingerprints of the page, in its order, each with the fixes that the page says."""
+    shown_ones = [one for one in fingerprint_file(catalog).fingerprints if one.on_page]
+    return tuple(one.model_copy(update={"fixes": tuple(f for f in one.fixes if f.on_page)}) for one in shown_ones)
 
 
 def assumptions(catalog: Catalog) -> dict[str, Assumption]:

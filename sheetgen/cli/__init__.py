@@ -101,5 +101,9 @@ def main() -> None:
     """
 
 
-for command in (build, recommend, size, decode, pull, diff, diagnose, mail, explain, list_entries, show, check, catalog):
+_COMMANDS = (
+    *(build, recommend, size, decode, pull, diff, diagnose, mail),
+    *(explain, list_entries, show, check, catalog),
+)
+for command in _COMMANDS:
     main.add_command(command)

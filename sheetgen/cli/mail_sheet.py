@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sheetgen.recommend import Solution
 
 NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
-BUILD_ONLY = ("format",)  # of a build's scenario file: a message always has both
+BUILD_ONLY = ("format", "pdf_variant", "attach")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The answers of the page beside the cards: a bar for each model at the headline load; every load in a matrix."""
+"""The answers of the page beside the cards: every load in a matrix, and what its memory goes to as bars."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def matrix(solved: Solution, tight_below: float) -> tuple[MatrixBlock, ...]:
                 )
                 for t, requests in enumerate(question.tiers)
             ),
+            context_tokens=workload.context_tokens,
         )
         for w, workload in enumerate(question.workloads)
     )
@@ -65,19 +66,29 @@ def _cell(solved: Solution, row: int, tight_below: float) -> MatrixCell:
     )
 
 
-def bars(solved: Solution) -> tuple[Bar, ...]:
-    return tuple(_bar(solved, row) for row in headline_rows(solved))
+def bars(solved: Solution) -> tuple[tuple[Bar, ...], ...]:
+    """By model, a bar for each workload at the requests of the headline."""
+    question = solved.question
+    tier = question.headline[1]
+    found: dict[int, list[Bar]] = {m: [] for m in range(len(question.models))}
+    for row, cell in enumerate(question.cells):
+        if cell.tier == tier:
+            found[cell.model].append(_bar(solved, row))
+    return tuple(tuple(one) for one in found.values())
 
 
 def _bar(solved: Solution, row: int) -> Bar:
     """What the GPUs hold: the weights on each replica, and the KV cache as often as ranks keep it."""
-    cell, units = solved.question.cells[row], solved.question.settings.units
-    name = solved.question.models[cell.model].model.name
+    question = solved.question
+    cell, units = question.cells[row], question.settings.units
+    workload, headline = question.workloads[cell.workload].name, cell.workload == question.headline[0]
+    context = short_tokens(cell.context_tokens)
+    name = question.models[cell.model].model.name
     weights, kv = float(solved.models["weights_bytes"][cell.model]), float(solved.cells["kv_bytes"][row])
     fit = Fit.of(solved, row)
     if fit is None:
         texts = (size(weights, units), size(kv, units), NONE, solved.choices[row].verdict)
-        return Bar(name, weights, kv, 0.0, None, *texts)
+        return Bar(name, weights, kv, 0.0, None, *texts, NONE, workload, context, headline)
     overhead = fit.pool("overhead_bytes_per_gpu") * fit.gpus_used
     replicas = fit.choice.n_replicas
     held = fit.load("charge_bytes") * fit.tensor_parallel_size * cell.concurrent_requests
@@ -93,6 +104,10 @@ def _bar(solved: Solution, row: int) -> Bar:
         kv=_copies(held, kv, units),
         overhead=size(overhead, units),
         capacity=f"{named_size(capacity, units)} on {gpus}",
+        limit=size(capacity, units),
+        workload=workload,
+        context=context,
+        headline=headline,
     )
 
 

@@ -11,6 +11,7 @@ from sheetgen.recommend import Solution, short_tokens
 from sheetgen.scenario.question import Question
 from sheetgen.sheet import notes
 from sheetgen.sheet.answers import bars, matrix
+from sheetgen.sheet.breaks import breaks
 from sheetgen.sheet.cards import cards
 from sheetgen.sheet.fingerprints import fingerprints_for
 from sheetgen.sheet.fit import headline_rows
@@ -50,9 +51,12 @@ def build_page(solved: Solution, catalog: Catalog, levers: EveryLever | None = N
         matrix=matrix(solved, tight_below),
         models=model_facts(solved),
         bars=bars(solved),
+        breaks=breaks(solved),
         fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(deaths)),
         levers=lever_lines(solved, levers),
         instances=notes.instance_rows(solved, stale_after),
+        price_classes=tuple(notes.price_classes(question).values()),
+        subject=next((str(f.numbers.get("model_name", "")) for f in deaths), ""),
         left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question, known)),
         sources=notes.sources(solved),

@@ -8,7 +8,7 @@ from sheetgen.sheet.money import facts_of
 from sheetgen.sheet.one_page import Card
 from sheetgen.sheet.pace import bought_by, first_token_line, speed_line, target_words
 from sheetgen.sheet.wording import NONE, change, money, named_size, plural, provider_name, rent, rented_gpus
-from sheetgen.units import PERCENT
+from sheetgen.units import PERCENT, WHOLE
 
 
 def cards(solved: Solution) -> tuple[Card, ...]:
@@ -20,10 +20,13 @@ def _card(solved: Solution, row: int) -> Card:
     model, units = question.models[question.cells[row].model], question.settings.units
     weights, kv = solved.models["weights_bytes"][question.cells[row].model], solved.cells["kv_bytes"][row]
     memory = f"{named_size(weights, units)} weights + {named_size(kv, units)} KV cache"
+    users = WHOLE.text(solved.cells["users"][row])
     fit = Fit.of(solved, row)
     if fit is None:
         why = _why_nothing(solved, row)
-        return Card(model.model.name, False, choice.verdict, NONE, NONE, why, memory, *[NONE] * 6)
+        nothing = dict.fromkeys(("headroom", "speed", "first_token", "sized_by", "unit_money", "runner_up"), NONE)
+        name = model.model.name
+        return Card(name, False, choice.verdict, NONE, NONE, why, memory, **nothing, users=users)
     one, pipeline = fit.candidate, choice.pipeline_parallel_size
     idle = fit.gpus_rented - fit.gpus_used
     hardware = [
@@ -36,6 +39,8 @@ def _card(solved: Solution, row: int) -> Card:
     if choice.n_replicas > 1:
         memory = f"{choice.n_replicas:,} × {memory}"
     held = choice.n_replicas * choice.sequences_per_replica
+    speed = speed_line(solved, row)
+    token_time, _, throughput = speed.partition(", ")
     return Card(
         model=model.model.name,
         fits=True,
@@ -45,11 +50,16 @@ def _card(solved: Solution, row: int) -> Card:
         hardware=", ".join(hardware),
         memory=memory,
         headroom=f"room for {plural(held, 'request')}, {PERCENT.text(choice.sure_headroom_fraction)} surely free",
-        speed=speed_line(solved, row),
+        speed=speed,
         first_token=first_token_line(solved, row),
         sized_by=bought_by(solved, row),
         unit_money=_unit_money(solved, row),
         runner_up=_runner_up(solved, row),
+        users=users,
+        held=f"room for {held:,}",
+        token_time=token_time,
+        throughput=throughput,
+        per_user=facts_of(solved, row).per_user.removesuffix(" and month"),
     )
 
 

@@ -10,6 +10,7 @@ from sheetgen.sheet.wording import NONE, middle_size, size, small_size
 from sheetgen.sizing import kv_cache, weights
 from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS
 
+ORIGINS = {"sourced": "published", "partly_derived": "derived", "formula": "derived", "unverified": "assumed"}
 SHARED = ("shared_kv",)  # layers that do attend, to a cache of another layer: full attention would keep one
 
 
@@ -40,6 +41,7 @@ def _facts(solved: Solution, index: int) -> ModelFacts:
         ratio=_ratio(token, full),
         attention=attention_words(one.model),
         note=_note(one.model, state, window, units),
+        origin=ORIGINS[one.model.confidence],
     )
 
 

@@ -23,9 +23,14 @@ class Card:
     headroom: str  # "room for 41 requests, 22% free"
     speed: str  # "48 ms a token (38–57), 640 tokens/s"
     first_token: str  # "first token 1.9 s (0.9 s–3.2 s)"
-    sized_by: str  # "bought by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073"
+    sized_by: str  # "sized by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073"
     unit_money: str  # "$159 per user and month, $0.21 prompt, $3.40 answer per million tokens at 70% utilization"
     runner_up: str  # "then 8× H200 on Azure: $92,000 (+12%)"
+    users: str = ""  # "32": the people that the load stands for
+    held: str = ""  # "room for 54"
+    token_time: str = ""  # "48 ms a token (38–57)"
+    throughput: str = ""  # "640 tokens/s (550–810)"
+    per_user: str = ""  # "$159 per user"
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class MatrixBlock:
     context: str  # "16k"
     split: str  # "15,360 in + 1,024 out"
     rows: tuple[MatrixRow, ...]
+    context_tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,21 +86,52 @@ class ModelFacts:
     ratio: str  # "8.0× less"
     attention: str  # "GQA, 8 of 64 heads"
     note: str
+    origin: str = "published"  # of its shape: published | derived | assumed
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Weights against KV cache at the headline load, and the memory that the recommended GPUs let the engine use."""
+    """Weights against KV cache of one load, and the memory that the GPUs chosen for it let the engine use."""
 
     model: str
     weights_bytes: float
     kv_bytes: float
     overhead_bytes: float
-    capacity_bytes: float | None
+    capacity_bytes: float | None  # None where nothing holds it
     weights: str
     kv: str
     overhead: str
-    capacity: str  # "570.1 GiB usable on 8× H100 SXM"
+    capacity: str  # "570.1 GiB on 8× H100 SXM"; the verdict where nothing holds it
+    limit: str = ""  # "570.1"
+    workload: str = ""  # "RAG"
+    context: str = ""  # "16k"
+    headline: bool = False
+
+
+@dataclass(frozen=True)
+class BreakPoint:
+    """The most requests in flight that the recommended hardware of a model holds at one context."""
+
+    context_tokens: int
+    requests: int
+
+
+@dataclass(frozen=True)
+class Breaks:
+    """Where the recommended hardware of one model breaks: by more requests, and by longer ones.
+
+    Memory alone is asked; `curve` is empty where nothing holds the load.
+    """
+
+    model: str
+    curve: tuple[BreakPoint, ...]
+    asked: BreakPoint  # the load answered
+    held: BreakPoint  # at its context, the most requests
+    longest: BreakPoint  # at its requests, the longest context
+    next_request: str  # "request 55 does not fit"
+    next_short: str  # "55"
+    longest_fit: str  # "32 fit up to 27,648 tokens each"
+    longest_short: str  # "27,648"
 
 
 @dataclass(frozen=True)
@@ -133,6 +170,9 @@ class InstanceRow:
     price_date: str
     stale: bool
     used_for: str  # "70B: RAG 32, ..." or "9 cells"
+    classes: tuple[str, ...] = ()  # $ an hour in each of OnePage.price_classes; NONE where it is not known
+    memory_origin: str = "derived"  # measured | published | derived | assumed
+    price_origin: str = "published"  # assumed where the shape is
 
 
 @dataclass(frozen=True)
@@ -170,10 +210,13 @@ class OnePage:
     cards: tuple[Card, ...]
     matrix: tuple[MatrixBlock, ...]
     models: tuple[ModelFacts, ...]
-    bars: tuple[Bar, ...]
+    bars: tuple[tuple[Bar, ...], ...]  # by model, a bar for each workload at the headline's requests
+    breaks: tuple[Breaks, ...]  # by model
     fingerprints: tuple[Fingerprint, ...]
     levers: tuple[LeverLine, ...]
     instances: tuple[InstanceRow, ...]
+    price_classes: tuple[str, ...]  # "on demand", "1 yr", ...
+    subject: str  # the model whose numbers the fingerprints tell
     left_out: str
     assumptions: tuple[str, ...]
     sources: tuple[Source, ...]

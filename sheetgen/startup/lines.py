@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import functools
 import gzip
 import io
+import re
 import sys
 import zlib
 from collections.abc import Collection, Iterator
@@ -20,6 +22,11 @@ from sheetgen.startup.unwrap import Joiner
 BLOCK = 1 << 20
 LONGEST = 1 << 18  # bytes of one line; what is beyond is dropped
 MOST = 4 << 30  # bytes of one log, unpacked
+_DIGITS = b"0123456789"
+_HEX = re.compile(rb"(?=[0-9a-f-]{0,11}[0-9])[0-9a-f][0-9a-f-]{7,}")  # a request's name: letters only are a word
+_SHAPED = 2048  # bytes of a line that is told by its shape
+_MOST_SHAPES = 50_000
+_FEW_WORDS = 120
 _GZIP = b"\x1f\x8b"
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
@@ -66,21 +73,63 @@ class _Chain(io.RawIOBase):
 
 def log_lines(stream: BinaryIO, words: Collection[str] = ()) -> Iterator[Line]:
     """Clean lines of `stream`; with `words` only those that hold one of them, which is much faster."""
-    wanted = [word.encode() for word in words if not any(other != word and other in word for other in words)]
+    sieve = _Sieve(words)
     joiner = Joiner(LONGEST)
     number = 1
     for block in _whole_lines(_blocks(stream)):
-        if wanted and not joiner.waiting and not any(word in block for word in wanted):
+        if not joiner.waiting and not sieve.may_pass(block):
             number += block.count(b"\n")
             continue
         pieces = block.split(b"\n")
         for i, raw in enumerate(pieces):
-            if not wanted or joiner.waiting or any(word in raw for word in wanted):
+            if sieve.passes(raw) or joiner.waiting:
                 for at, text in joiner.texts(number + i, raw):
                     yield Line(at, text, rank_of(text))
         number += len(pieces) - 1
     for at, text in joiner.rest():
         yield Line(at, text, rank_of(text))
+
+
+class _Sieve:
+    """Which lines may hold one of the words.
+
+    A long log says the same again and again but for its numbers: lines that differ in digits (or in long hexadecimal
+    names) alone are looked at once. So of a word with digits the longest part without them is looked for.
+    """
+
+    def __init__(self, words: Collection[str]) -> None:
+        self._words = _fewest(frozenset(words))
+        self._known: dict[bytes, bool] = {b"": not words}
+
+    def may_pass(self, block: bytes) -> bool:
+        """A block without any of the words; to look for many takes longer than to look at the lines."""
+        return not 0 < len(self._words) <= _FEW_WORDS or self._holds(block)
+
+    def passes(self, raw: bytes) -> bool:
+        if not self._words or len(raw) > _SHAPED:
+            return not self._words or self._holds(raw)
+        shape = raw.translate(None, _DIGITS)
+        known = self._known.get(shape)
+        return self._look_at(raw, shape) if known is None else known
+
+    def _look_at(self, raw: bytes, shape: bytes) -> bool:
+        bare = _HEX.sub(b"\x00", raw).translate(None, _DIGITS)
+        known = self._known.get(bare) if bare != shape else None
+        if known is None:
+            known = self._holds(raw)
+            if len(self._known) < _MOST_SHAPES:
+                self._known[bare] = known
+        return known
+
+    def _holds(self, raw: bytes) -> bool:
+        return any(word in raw for word in self._words)
+
+
+@functools.lru_cache(maxsize=8)
+def _fewest(words: frozenset[str]) -> tuple[bytes, ...]:
+    """The words without digits and without those that hold another one."""
+    plain = {max(re.split(rb"[0-9]+", word.encode()), key=len) for word in words}
+    return tuple(w for w in plain if not any(other != w and other in w for other in plain))
 
 
 def _blocks(stream: BinaryIO) -> Iterator[bytes]:

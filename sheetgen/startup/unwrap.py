@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from sheetgen.errors import escaped
 
 _COLOURS = re.compile(
-    r"\x1b\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|\x1b\[[0-?]{0,40}[ -/]{0,8}[@-~]|\[(?:\d{1,3};)*\d{1,3}m"
-)
+    r"\x1b\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|\x1b\[[0-?]{0,40}[ -/]{0,8}[@-~]|(?<!u001[bB])\[(?:\d{1,3};)*\d{1,3}m"
+)  # the last without its escape; in JSON the escape is written \u001b, and both go once it is decoded
 _CRI = re.compile(r"\d{4}-\d\d-\d\dT\S{1,40} (stdout|stderr) ([PF])(?: |$)")
 _MESSAGE_KEYS = ("log", "message", "msg", "MESSAGE", "text", "textPayload", "line", "event")
 _DEPTH = 3  # a container's record of an engine's JSON record of a text

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-WIDE_MODELS = 3  # up to here a model has three columns and a card; above, two lines in one column and a row
-MOST_BESIDE_WORKLOAD = 5  # models that leave room for a column of workloads; above, they are headings between rows
-
 
 @dataclass(frozen=True)
 class Density:
@@ -16,38 +13,52 @@ class Density:
     text: float
     small: float  # notes, the second line of a name
     head: float  # section headings
+    answer: float  # what to rent and what it costs: never below 15
     pad: float  # above and below the text of a table cell
     gap: float  # above a section
     leading: float  # line height over text size
+    chart: float  # height of the curves
     n_instances: int
-    n_levers: int
-    compact: bool = False  # one line a model where there were two
-    abreast: int = 1  # answers beside one another, where there are rows and not cards
-    runner_up: bool = True  # what comes second, beside each answer
-    symptoms: bool = True  # what each death looks like, beside its bill; without, the notes run in too
+    n_levers: int = 3
+    why: int = 0  # lines below each answer: 2 all of it, 1 what asked for the hardware and what comes second
+    compact: bool = False  # one line an answer, its hardware in small print beside it
+    symptoms: bool = False  # what each death looks like, beside its bill
+    run_in: bool = False  # the notes in one paragraph
+    beside: bool = False  # bars beside curves where they would stand below one another
+    appendix: bool = False  # instances, assumptions and sources on a second page
+    brief: bool = False  # the KV cache of a workload's first load alone, where a load has three lines
 
-    def stretched(self, pad: float, gap: float) -> Density:
-        """The same with `pad` points more in each cell, above and below, and `gap` more above each section."""
-        return replace(self, pad=self.pad + pad, gap=self.gap + gap)
 
-
+_TWO = Density("two tight", 7.0, 7.0, 8.0, 15.0, 0.0, 2.5, 1.1, 34.0, 30, compact=True, run_in=True, appendix=True)
 DENSITIES = (  # from the roomiest to the last resort; 7 pt is the floor
-    Density("roomy", 9.0, 8.0, 10.0, 1.7, 10.0, 1.3, 12, 3),
-    Density("normal", 8.4, 7.6, 9.5, 1.4, 9.0, 1.28, 12, 3),
-    Density("dense", 7.9, 7.3, 9.0, 1.0, 7.0, 1.22, 12, 3),
-    Density("denser", 7.5, 7.0, 8.5, 0.5, 5.0, 1.17, 10, 3),
-    Density("compact", 7.5, 7.0, 8.5, 0.5, 4.5, 1.17, 8, 3, compact=True),
-    Density("tight", 7.2, 7.0, 8.0, 0.3, 4.0, 1.15, 8, 3, compact=True),
-    Density("tighter", 7.0, 7.0, 8.0, 0.1, 3.5, 1.12, 5, 3, compact=True),
-    Density("tightest", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 5, 3, compact=True, symptoms=False),
-    Density("shortest", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 5, 3, compact=True, runner_up=False, symptoms=False),
-    Density("fewer", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 3, 2, compact=True, runner_up=False, symptoms=False),
-    Density("pressed", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 5, 3, compact=True, abreast=2, symptoms=False),
-    Density("last", 7.0, 7.0, 8.0, 0.1, 3.0, 1.12, 0, 0, compact=True, abreast=2, symptoms=False),
+    Density("roomy", 9.0, 8.0, 10.0, 19.0, 1.7, 10.0, 1.3, 70.0, 12, why=2, symptoms=True),
+    Density("normal", 8.4, 7.6, 9.5, 18.0, 1.2, 9.0, 1.28, 62.0, 12, why=2, symptoms=True),
+    Density("airy", 8.0, 7.4, 9.2, 17.0, 0.9, 7.5, 1.25, 58.0, 12, why=2),
+    Density("dense", 7.7, 7.2, 9.0, 16.5, 0.6, 6.5, 1.22, 54.0, 10, why=1),
+    Density("denser", 7.4, 7.0, 8.8, 16.0, 0.4, 5.0, 1.17, 50.0, 8, why=1),
+    Density("tight", 7.2, 7.0, 8.4, 15.5, 0.2, 4.5, 1.15, 46.0, 6, why=1, run_in=True),
+    Density("tighter", 7.0, 7.0, 8.2, 15.0, 0.1, 4.0, 1.13, 42.0, 5, why=1, run_in=True),
+    Density("short", 7.0, 7.0, 8.2, 15.0, 0.1, 3.5, 1.12, 42.0, 5, run_in=True),
+    Density("compact", 7.0, 7.0, 8.2, 15.0, 0.1, 3.5, 1.12, 40.0, 5, compact=True, run_in=True),
+    Density("beside", 7.0, 7.0, 8.0, 15.0, 0.1, 3.0, 1.12, 38.0, 5, compact=True, run_in=True, beside=True),
+    Density("tightest", 7.0, 7.0, 8.0, 15.0, 0.0, 2.5, 1.1, 32.0, 3, compact=True, run_in=True, beside=True),
+    Density("least", 7.0, 7.0, 8.0, 15.0, 0.0, 2.0, 1.1, 28.0, 2, 2, compact=True, run_in=True, beside=True),
+    Density("two pages", 7.4, 7.2, 9.0, 16.0, 0.5, 6.0, 1.18, 52.0, 30, why=1, appendix=True),
+    Density("two short", 7.2, 7.0, 8.6, 15.5, 0.2, 4.5, 1.15, 46.0, 30, appendix=True),
+    Density("two compact", 7.0, 7.0, 8.2, 15.0, 0.1, 3.5, 1.12, 42.0, 30, compact=True, run_in=True, appendix=True),
+    _TWO,
+    replace(_TWO, name="two tightest", gap=2.0, chart=28.0, n_levers=2),
+    replace(_TWO, name="brief", gap=2.8, leading=1.12, chart=36.0, brief=True),
+    replace(_TWO, name="briefer", chart=30.0, n_levers=2, brief=True),
+    replace(_TWO, name="last", gap=1.8, chart=26.0, n_levers=1, brief=True),
 )
-_USUAL_WIDE, _USUAL_NARROW = 4, 6  # where in DENSITIES most pages land
+_USUAL = {  # by models, from one on: the density at which most pages of three workloads and four tiers land
+    "a4": ("denser", "tight", "tight", "beside", "beside", "two compact", "two tight", "two tightest"),
+    "letter": ("tight", "tight", "tighter", "tightest", "tightest", "two tight", "two tightest", "brief"),
+}
 
 
-def usual(n_models: int) -> int:
-    """The index in DENSITIES to try first for a page of `n_models`."""
-    return _USUAL_WIDE if n_models <= WIDE_MODELS else _USUAL_NARROW
+def usual(n_models: int, paper: str = "a4") -> int:
+    """The index in DENSITIES to try first for a page of `n_models`: a right guess saves a layout."""
+    names = _USUAL.get(paper, _USUAL["a4"])
+    return [density.name for density in DENSITIES].index(names[min(n_models, len(names)) - 1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+_FRAMES = ("html", "body")  # they end where their page does, and all that is seen is inside them
 _SLACK = 0.6  # CSS pixels: rounding
 
 
@@ -25,6 +26,8 @@ def overflows(page: Any) -> list[str]:
             edge = holder.content_box_x() + holder.width
             if start < holder.content_box_x() - _SLACK or end > edge + _SLACK:
                 found.append(f"{box.text[:40]!r} is {max(end - edge, 0) * 0.75:.1f} pt wider than its place")
+        elif box.element_tag in _FRAMES:
+            continue
         elif box.is_in_normal_flow() and hasattr(box, "border_box_x") and _is_laid_out(box):
             x, y = box.border_box_x(), box.border_box_y()
             out = max(left - x, top - y, x + box.border_width() - right, y + box.border_height() - bottom)
@@ -35,11 +38,11 @@ def overflows(page: Any) -> list[str]:
 
 
 def height_left(page: Any) -> float:
-    """Points between the last box of the page and its bottom margin."""
+    """Points between the last box of a page (the sheet, or its appendix) and its bottom margin."""
     root = page._page_box
     bottom = root.content_box_y() + root.height
-    body = root.children[0].children[0]
-    return float(bottom - (body.border_box_y() + body.border_height())) * 0.75
+    sheet = root.children[0].children[0].children[0]
+    return float(bottom - (sheet.border_box_y() + sheet.border_height())) * 0.75
 
 
 def _walk(box: Any, holder: Any) -> Iterator[tuple[Any, Any]]:

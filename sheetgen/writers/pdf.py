@@ -1,14 +1,19 @@
 """The page as a PDF: exactly one A4 or Letter page, the bundled fonts, nothing fetched, the same bytes every time.
 
-The page is set ever more tightly until it holds everything; what is left over is given back to it as space.
+The page is set ever more tightly until it holds everything; what is left over is given back to it as space. A layout
+takes as long as all the rest, so most pages are laid out once.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import logging
-from dataclasses import dataclass, fields, is_dataclass
+import sys
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +22,20 @@ from sheetgen.errors import MissingLibraryError, PageError, shown
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers.density import DENSITIES, Density, usual
 from sheetgen.writers.fonts import FONTS
-from sheetgen.writers.html import render_html
+from sheetgen.writers.html import PAPERS, render_html
 from sheetgen.writers.letterhead import LOGO
 from sheetgen.writers.page_gates import height_left, overflows
+from sheetgen.writers.pdf_archive import Archive, mend_attachments, put_metadata
+from sheetgen.writers.pdf_room import cut_to, share_out
+from sheetgen.writers.pdf_tags import mend_tables, name_bookmarks
 
 _MISSING = (
     "The PDF needs Pango, which is not installed. Debian, Ubuntu: apt-get install libpangoft2-1.0-0"
     " libharfbuzz-subset0. macOS: brew install pango."
 )
-_MOST_PAD = 2.2  # points that a cell may gain above and below; the rest of the space goes between sections
-_N_GAPS = 6  # gaps that lie below one another, from the head of the page to its foot
 _ENDLESS = 4000.0  # points of paper to measure on
-_ROOM_FOR_MORE = 30.0  # points left below which the next roomier density has never fitted
-_HOPELESS = -250.0  # points lacking that only the last density can save
+_ROOM_FOR_MORE = 65.0  # points left below which the next roomier density has seldom fitted
+_POINTS_A_STEP = 40.0  # that a step of the densities saves, about
 _MOST_CHARACTERS = 40_000  # a full page has about 8,000
 
 
@@ -47,18 +53,28 @@ class Layout:
         """Whether everything is on the page and in its place."""
         return self.left >= 0 and not self.problems
 
-    def pdf(self) -> bytes:
+    def pdf(self, archive: Archive | None = None) -> bytes:
         """The file: tagged, so that it can be read aloud."""
-        return bytes(self.document.write_pdf(pdf_tags=True))
+        kept = archive or Archive()
+        document = self.document.copy()
+        document.color_profiles, document.metadata = {}, copy(self.document.metadata)  # both are added to
+        about = document.metadata
+        put_metadata(document, kept.xmp(about.generator.split()[-1]))
+        name_bookmarks(document)
+        attached = kept.attachments(about.created)
+        return bytes(
+            document.write_pdf(pdf_variant=kept.variant, pdf_tags=True, attachments=attached, finisher=_finish)
+        )
 
 
-def write_pdf(page: OnePage, *, templates: Path, brand: Brand | None = None) -> bytes:
-    """The PDF's bytes, in a company's `brand` where one is given.
+def write_pdf(page: OnePage, *, templates: Path, brand: Brand | None = None, archive: Archive | None = None) -> bytes:
+    """The PDF's bytes, in a company's `brand` where one is given, with what `archive` has it carry.
 
     Raises PageError where the page cannot hold everything at the smallest print, and MissingLibraryError where Pango
     is not installed.
     """
-    return lay_out(page, templates=templates, brand=brand).pdf()
+    with _uncollected():
+        return lay_out(page, templates=templates, brand=brand).pdf(archive)
 
 
 def lay_out(page: OnePage, *, templates: Path, brand: Brand | None = None) -> Layout:
@@ -68,7 +84,7 @@ def lay_out(page: OnePage, *, templates: Path, brand: Brand | None = None) -> La
     height left or lacking shows to be hopeless.
     """
     _refuse_endless(page)
-    step = usual(len(page.models))
+    step = usual(len(page.models), page.paper)
     tall = _lay_out(page, templates, DENSITIES[step], brand, tall=True)
     if tall.fits:
         for density in reversed(DENSITIES[:step]):
@@ -78,13 +94,18 @@ def lay_out(page: OnePage, *, templates: Path, brand: Brand | None = None) -> La
             if not roomier.fits:
                 break
             tall = roomier
+    tried = last = len(DENSITIES) - 1
     while not tall.fits:
-        step += 1
-        if step == len(DENSITIES):
+        if step == last:
             raise PageError(_too_much(page, tall))
-        if tall.left < _HOPELESS:
-            step = len(DENSITIES) - 1
+        tried, step = step, min(step + max(1, round(-tall.left / _POINTS_A_STEP)), last)
         tall = _lay_out(page, templates, DENSITIES[step], brand, tall=True)
+    while step - 1 > tried and tall.left >= _ROOM_FOR_MORE:
+        step -= 1
+        roomier = _lay_out(page, templates, DENSITIES[step], brand, tall=True)
+        if not roomier.fits:
+            break
+        tall = roomier
     return _filled(page, templates, tall, brand)
 
 
@@ -98,32 +119,72 @@ def _lay_out(
     fetcher = assets_only(templates, brand.logo.png if brand and brand.logo else None)
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
     problems = list(fetcher.refused)
-    if len(document.pages) > 1:
+    if len(document.pages) > 1 + density.appendix:
         problems.append(f"it needs {len(document.pages)} pages")
-    problems += overflows(document.pages[0])
-    return Layout(density, document, problems, height_left(document.pages[0]) - extra)
+    problems += [problem for one in document.pages for problem in overflows(one)]
+    return Layout(density, document, problems, min(map(height_left, document.pages)) - extra)
 
 
 def _filled(page: OnePage, templates: Path, tall: Layout, brand: Brand | None) -> Layout:
-    """`tall` on its paper, the height that is left given to the table rows and then to the gaps between sections."""
-    if tall.left > 3 * _N_GAPS:
-        rows = sum(len(block.rows) for block in page.matrix) + len(page.fingerprints) + len(page.models) + 12
-        pad = min(_MOST_PAD, 0.8 * tall.left / (2 * rows))
-        padded = _lay_out(page, templates, tall.density.stretched(pad, 0), brand, tall=True)
-        tall = padded if padded.fits else tall
-    gap = max(0.0, tall.left - 0.5) / _N_GAPS
-    final = _lay_out(page, templates, tall.density.stretched(0, gap), brand)
-    return final if not final.problems else _lay_out(page, templates, tall.density, brand)
+    """`tall` on its paper, the height that is left shared out."""
+    pages = tall.document.pages
+    share_out(pages[0], max(0.0, tall.left - 0.5))
+    pages[:] = [cut_to(one, PAPERS[page.paper][1]) for one in pages]
+    problems = [problem for one in pages for problem in overflows(one)]
+    filled = replace(tall, problems=problems, left=height_left(pages[0]))
+    return filled if filled.fits else _lay_out(page, templates, tall.density, brand)
+
+
+def _finish(document: Any, pdf: Any) -> None:
+    mend_tables(document, pdf)
+    mend_attachments(pdf)
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the collector of garbage: of the million objects of a layout none is, and it looks at them again and
+    again, for a quarter of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _weasyprint() -> Any:
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # it prints a page of advice before it raises
-            import weasyprint
+            try:
+                with _no_compiler_asked():
+                    import weasyprint
+            except OSError:
+                import weasyprint
     except OSError as error:
         raise MissingLibraryError(_MISSING) from error
     logging.getLogger("weasyprint").setLevel(logging.CRITICAL)  # it warns of refused URLs; we list them
     return weasyprint
+
+
+@contextlib.contextmanager
+def _no_compiler_asked() -> Iterator[None]:
+    """Linux: a library is asked for by its file's name alone.
+
+    WeasyPrint tries four names of each, and behind every wrong one Python runs a C compiler, a linker and ldconfig to
+    find what might be meant: 50 processes, a third of the time that the import takes.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    import ctypes.util
+
+    search = ctypes.util.find_library
+    ctypes.util.find_library = lambda name: None
+    try:
+        yield
+    finally:
+        ctypes.util.find_library = search
 
 
 def assets_only(templates: Path, logo: bytes | None = None) -> Any:

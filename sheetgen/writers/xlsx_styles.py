@@ -35,7 +35,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "told": {},  # what became of an input since the workbook was built
     "link": {"font_color": LINK_INK},
     "answer": {"bold": True, "font_size": 15, "font_color": "#1D4ED8"},
-    "answer_money": {"bold": True, "font_size": 15, "align": "left"},
+    "answer_money": {"bold": True, "font_size": 15, "align": "left", "indent": 1},
     "right_link": {"font_color": LINK_INK, "align": "right"},
     "left_number": {"align": "left", "indent": 1},
     "light": {"bold": True},

@@ -66,5 +66,19 @@ def test_every_command_has_help_with_an_example(run) -> None:  # type: ignore[no
         assert f"  sheetgen {name} " in text or f"  sheetgen {name}\n" in text, f"{name}: no example"
         assert "--json" in text and "--catalogs" in text and "--quiet" in text, name
     assert list(main.commands) == [
-        *("build", "recommend", "size", "decode", "pull", "diff", "diagnose", "mail", "explain", "list", "show", "check", "catalog"),
+        *(
+            "build",
+            "recommend",
+            "size",
+            "decode",
+            "pull",
+            "diff",
+            "diagnose",
+            "mail",
+            "explain",
+            "list",
+            "show",
+            "check",
+            "catalog",
+        ),
     ]

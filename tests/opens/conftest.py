@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import books
 import pytest
+from opened_books import OPTIONS, build
 from package import Package
 from test_hostile import hostile_book  # noqa: F401  # a fixture
 
-LEAST = {"models": "8b", "workloads": "chat", "tiers": "1", "headline": "chat:1", "instances": "aws/p5.4xlarge"}
-OPTIONS = {
-    "least": LEAST,
-    "three models": {"models": books.DEFAULT},
-    "five families": {"models": books.FAMILIES, "instances": books.INSTANCES},
-    "letter": {"models": "8b", "paper": "letter", "workloads": "chat,rag"},
-}
 BOOKS = (*OPTIONS, "hostile")
 
 
@@ -23,13 +16,6 @@ BOOKS = (*OPTIONS, "hostile")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The workbooks built so far, by their key in OPTIONS."""
     return {"": tmp_path_factory.mktemp("opens")}
-
-
-def build(built: dict[str, Path], key: str) -> Path:
-    if key not in built:
-        options = {"as_of": books.AS_OF, **OPTIONS[key]}
-        built[key] = books.build(built[""], key.replace(" ", "-"), options)[0]
-    return built[key]
 
 
 @pytest.fixture(params=BOOKS)

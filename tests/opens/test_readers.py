@@ -12,7 +12,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from conftest import build
+from opened_books import build
 from openpyxl.formula.translate import Translator
 from package import MAIN, WORKBOOK, Box, Package, box, sheet_of
 from readers import needs_gnumeric, needs_sheetjs, read_with_sheetjs, recalculate_with_gnumeric

@@ -134,7 +134,7 @@ EDITS = [
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
-    return books.build(tmp_path_factory.mktemp("money"), "money", OPTIONS)
+    return books.build(tmp_path_factory.mktemp("money"), "money", OPTIONS, with_what_if=False)
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def test_what_was_built_is_what_python_says(book: tuple[Path, Question], default
 ])  # fmt: skip
 def test_other_books(options: dict[str, str], tmp_path: Path) -> None:
     """A committed class, nothing that fits, providers by the GPU, spot: cached and recalculated values agree."""
-    path, question = books.build(tmp_path, "other", {**OPTIONS, "models": "8b,70b", **options})
+    path, question = books.build(tmp_path, "other", {**OPTIONS, "models": "8b,70b", **options}, with_what_if=False)
     poisoned = tmp_path / "poisoned.xlsx"
     poison(path, poisoned)
     found = values(recalculate_with_formualizer(poisoned, tmp_path / "out.xlsx"))

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 from sheetgen.sheet.one_page import (
     Bar,
+    BreakPoint,
+    Breaks,
     Card,
     Fingerprint,
     InstanceRow,
@@ -152,6 +154,7 @@ def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = Non
                 )
                 for tier in TIERS
             ),
+            tokens,
         )
         for name, context, tokens, split in WORKLOADS
     )
@@ -168,10 +171,13 @@ def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = Non
         cards=tuple(_card(m) for m in models),
         matrix=blocks,
         models=tuple(_facts(m) for m in models),
-        bars=tuple(_bar(m) for m in models),
+        bars=tuple(_bars(m) for m in models),
+        breaks=tuple(_breaks(m) for m in models),
         fingerprints=FINGERPRINTS,
         levers=_levers(models),
         instances=_instances(blocks),
+        price_classes=("on demand", "1 yr", "3 yr", "spot"),
+        subject=models[-1].name,
         left_out="214 of 301 catalog rows are no candidates: other providers 171, no price 31, memory unknown 12.",
         assumptions=ASSUMPTIONS,
         sources=SOURCES,
@@ -228,9 +234,14 @@ def _card(model: SampleModel) -> Card:
         "room for 41 requests, 22% free",
         "47 ms a token (37–55), 643 tokens/s (557–813)",
         "first token 3.4 s (1.6 s–6.0 s)",
-        "bought by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073",
+        "sized by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073",
         "$1,256 per user and month, $0.80 prompt, $17.23 answer per million tokens at 70% utilization",
         f"then 8× H200 on Azure: ${count * row[5] * 730 * 1.12:,.0f} (+12%)",
+        "32",
+        "room for 41",
+        "47 ms a token (37–55)",
+        "643 tokens/s (557–813)",
+        "$1,256 per user",
     )
 
 
@@ -252,8 +263,12 @@ def _facts(model: SampleModel) -> ModelFacts:
     )
 
 
-def _bar(model: SampleModel) -> Bar:
-    kv = model.kv_bytes_per_token * 16384 * 32
+def _bars(model: SampleModel) -> tuple[Bar, ...]:
+    return tuple(_bar(model, name, context, tokens) for name, context, tokens, _ in WORKLOADS)
+
+
+def _bar(model: SampleModel, workload: str, context: str, tokens: int) -> Bar:
+    kv = model.kv_bytes_per_token * tokens * 32
     count, row = _choice(model, kv)
     usable, overhead = count * row[2] * (row[4] * 0.9 - 1.5) * GIB, 1.5 * GIB * count * row[2]
     return Bar(
@@ -266,6 +281,29 @@ def _bar(model: SampleModel) -> Bar:
         f"{kv / GIB:,.1f}",
         f"{overhead / GIB:,.1f}",
         f"{(usable + overhead) / GIB:,.1f} GiB on {count * row[2]}× {row[3]}",
+        f"{(usable + overhead) / GIB:,.1f}",
+        workload,
+        context,
+        context == "16k",
+    )
+
+
+def _breaks(model: SampleModel) -> Breaks:
+    kv = model.kv_bytes_per_token * 16384 * 32
+    count, row = _choice(model, kv)
+    room = count * (row[2] * (row[4] * 0.9 - 1.5) * GIB - _weights(model)) / model.kv_bytes_per_token
+    room = max(room, 33 * 16384)
+    held, longest = int(room // 16384), int(room // 32)
+    return Breaks(
+        model.name,
+        tuple(BreakPoint(2**n, max(1, int(room // 2**n))) for n in range(10, 18)),
+        BreakPoint(16384, 32),
+        BreakPoint(16384, held),
+        BreakPoint(longest, 32),
+        f"request {held + 1:,} does not fit",
+        f"{held + 1:,}",
+        f"32 requests fit up to {longest:,} tokens each",
+        f"{longest:,}",
     )
 
 
@@ -294,6 +332,8 @@ def _instances(blocks: tuple[MatrixBlock, ...]) -> tuple[InstanceRow, ...]:
             row[7],
             row[7] < "2026-05-24",
             f"{rents.count(row[0])} cells",
+            (f"${row[5]:,.2f}", f"${row[5] * 0.7:,.2f}", f"${row[5] * 0.5:,.2f}", "–"),
+            "measured" if row[0] > "m" else "derived",
         )
         for row in INSTANCES
         if row[0] in rents

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pdfplumber
 import pypdf
@@ -15,23 +18,50 @@ from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS
 TEMPLATES = Path(__file__).parents[2] / "templates"
 
 
-def text_of(pdf: bytes) -> str:
-    """All text of the file, spaces and line ends folded into one space, without the soft breaks of long names."""
+@dataclass(frozen=True)
+class Read:
+    """One page as pdfplumber reads it."""
+
+    text: str
+    chars: list[dict[str, Any]]
+    boxes: list[dict[str, Any]]  # drawings
+
+
+@cache
+def read(pdf: bytes) -> tuple[Read, ...]:
+    """Each page of the file: spaces and line ends folded into one space, without the soft breaks of long names."""
+    found = []
     with pdfplumber.open(io.BytesIO(pdf)) as opened:
-        found = " ".join(page.extract_text(x_tolerance=1.5) for page in opened.pages)
-    return re.sub(r"\s+", " ", found.replace("\u200b", ""))
+        for page in opened.pages:
+            text = page.extract_text(x_tolerance=1.5).replace("\u200b", "")
+            boxes = [*page.rects, *page.curves, *page.lines]
+            found.append(Read(re.sub(r"\s+", " ", text), page.chars, boxes))
+    return tuple(found)
 
 
-def missing(pdf: bytes, page: OnePage) -> list[str]:
-    """The figures of `page` that cannot be read in the file."""
-    squeezed = text_of(pdf).replace(" ", "")
-    wanted = [text for card in page.cards for text in (card.monthly,)]
-    wanted += [text for block in page.matrix for row in block.rows for c in row.cells for text in (c.kv, c.monthly)]
+def text_of(pdf: bytes) -> str:
+    """All text of the file."""
+    return " ".join(page.text for page in read(pdf))
+
+
+def missing(pdf: bytes, page: OnePage, brief: bool = False) -> list[str]:
+    """The figures of `page` that cannot be read on the first page of the file, and those of its instances on any.
+
+    In a `brief` one the KV cache stands in the first row of each workload alone.
+    """
+    wanted = [text for card in page.cards for text in (card.monthly, card.rent, card.users)]
+    for block in page.matrix:
+        for n, row in enumerate(block.rows):
+            wanted += [text for c in row.cells for text in (c.monthly, *([c.kv] if not (brief and n) else []))]
     wanted += [row.tier for block in page.matrix for row in block.rows]
-    wanted += [text for f in page.models for text in (f.weights_bf16, f.weights_fp8, f.kv_per_token, f.ratio)]
-    wanted += [text for bar in page.bars for text in (bar.weights, bar.kv)]
-    wanted += [page.as_of, page.version, page.catalog]
-    return [text for text in wanted if text not in ("–", "") and text.replace(" ", "") not in squeezed]
+    wanted += [text for f in page.models for text in (f.weights_bf16, f.weights_fp8, f.kv_per_token)]
+    wanted += [text for b in page.breaks for text in (b.next_short, b.longest_short)]
+    wanted += [figure for f in page.fingerprints for figure in re.findall(r"\d[\d,.]*\d", f.here)]
+    wanted += [page.as_of, page.version]
+    anywhere = [page.left_out, *page.assumptions, page.catalog]
+    first, all_of_it = (text.replace(" ", "") for text in (read(pdf)[0].text, text_of(pdf)))
+    lacking = [text for text in wanted if text not in ("–", "") and text.replace(" ", "") not in first]
+    return lacking + [text for text in anywhere if text.replace(" ", "") not in all_of_it]
 
 
 def outside(pdf: bytes, paper: str) -> list[str]:
@@ -39,13 +69,12 @@ def outside(pdf: bytes, paper: str) -> list[str]:
     width, height = PAPERS[paper]
     slack = 1  # point: a long line gathers the rounding of its letters
     left, top, right, bottom = MARGIN_X - slack, MARGIN_Y - slack, width - MARGIN_X + slack, height - MARGIN_Y + slack
-    found = []
-    with pdfplumber.open(io.BytesIO(pdf)) as opened:
-        for page in opened.pages:
-            for thing in [*page.chars, *page.rects]:
-                if thing["x0"] < left or thing["x1"] > right or thing["top"] < top or thing["bottom"] > bottom:
-                    found.append(f"{thing.get('text', 'a drawing')!r} at {thing['x0']:.0f}, {thing['top']:.0f}")
-    return found
+    return [
+        f"{thing.get('text', 'a drawing')!r} at {thing['x0']:.0f}, {thing['top']:.0f}"
+        for page in read(pdf)
+        for thing in [*page.chars, *page.boxes]
+        if thing["x0"] < left or thing["x1"] > right or thing["top"] < top or thing["bottom"] > bottom
+    ]
 
 
 def fonts_of(pdf: bytes) -> set[str]:

@@ -15,7 +15,9 @@ RULES = [
 TEXT = {
     colour for head, body in RULES if "fill-" not in head for colour in re.findall(r"(?<![-\w])color: (#\w+)", body)
 }
-GROUNDS = {colour for _, body in RULES for colour in re.findall(r"background: (#\w+)", body)} | {"#ffffff"}
+GROUNDS = {"#ffffff"} | {  # a bar has no words on it
+    colour for head, body in RULES if ".bar" not in head for colour in re.findall(r"background: (#\w+)", body)
+}
 OWN_GROUND = {"#1d5c38": "#e8f3ec", "#6f4700": "#fdf0d3", "#8f1d16": "#fae3e0"}  # a state's words, on its tint
 
 

@@ -128,18 +128,21 @@ def test_any_name_is_drawn_in_the_bundled_fonts(name: str) -> None:
     assert outside(pdf, "a4") == []
 
 
-def test_a_name_without_end_is_named() -> None:
-    for n_characters in (3_000, 10_000):
-        with pytest.raises(PageError, match=rf"cards\[0\]\.model, {n_characters:,} characters: shorten it"):
-            write_pdf(little({"Llama 3.1 8B": "x" * n_characters}), templates=TEMPLATES)
+def test_a_long_name_lacks_its_middle_and_a_text_without_end_is_named() -> None:
+    names = {"Llama 3.1 8B": "first" + "x" * 3_000 + "last"}
+    text = text_of(drawn(little(names)))
+    assert re.search("first ?x[x ]*…[x ]*last", text)
+    for n_characters in (15_000, 50_000):
+        page = dataclasses.replace(little(), precision_line="x" * n_characters)
+        with pytest.raises(PageError, match=rf"precision_line, {n_characters:,} characters: shorten it"):
+            write_pdf(page, templates=TEMPLATES)
 
 
 def test_a_number_wider_than_its_column_is_caught() -> None:
     page = little()
-    row = page.models[0]
-    wide = dataclasses.replace(row, kv_per_token="1" * 60)
+    wide = dataclasses.replace(page.cards[0], monthly="1" * 60)
     with pytest.raises(PageError, match=r"wider than its place|leaves the page"):
-        write_pdf(dataclasses.replace(page, models=(wide, *page.models[1:])), templates=TEMPLATES)
+        write_pdf(dataclasses.replace(page, cards=(wide, *page.cards[1:])), templates=TEMPLATES)
 
 
 FAULTS = {

@@ -79,12 +79,12 @@ def at_row(sheet: Sheet, row: int, label: str, refs: Range, key: Ref, otherwise:
 
 
 def _known(sheet: Sheet, row: int, picked: Mapping[str, Ref], lists: Mapping[str, Sequence[Any]]) -> dict[str, Ref]:
-    """A line for each choice that has a list: 1 where it stands there. A pattern such as Lla* does not."""
+    """A line for each choice that has a list: 1 where it stands there. A pattern (Lla*) does not."""
     found = {}
     for k, (name, listed) in enumerate(lists.items()):
         area, ref = LISTS[name], picked[name]
         asked = ref.expr(sheet.name).text
-        text = f'IF({asked}="{NONE}",0,IFERROR(1*(INDEX({area},MATCH({asked},{area},0))={asked}),0))'
+        text = f'IF(OR({asked}="{NONE}",{asked}=""),0,MIN(1,SUMPRODUCT(1*({area}={asked}))))'
         sheet.text(row + k, 0, f"{name.replace('_', ' ').capitalize()}: known (0 or 1)", "label")
         value = int(ref.value in listed and ref.value not in (NONE, None))
         found[name] = sheet.formula(row + k, 1, value, Expr(text), PLAIN)

@@ -1,0 +1,195 @@
+"""Facts -> a label: was it an allocation failure, the engine's own message, the frame, the phase, the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from sheetgen.diagnose import usage
+from sheetgen.diagnose.facts import Facts, Failure, Run
+from sheetgen.diagnose.quiet import without_failure
+from sheetgen.diagnose.rules import (
+    ADDED,
+    ENCODER,
+    FRAGMENTED,
+    LONG,
+    MANY,
+    POOL,
+    PREFILL,
+    SAMPLER,
+    SERVING,
+    SHARED,
+    STARTING,
+    UNDETERMINED,
+    WIDE,
+    WORKSPACE,
+    Bill,
+    bill_of,
+)  # fmt: skip
+from sheetgen.diagnose.verdict import HEALTHY, Evidence, Verdict, named
+from sheetgen.startup.read import StartupLog
+
+_ADDED_ARGUMENTS = {
+    "lora": ("enable_lora", "lora_paths", "lora_modules", "lora_dir"),
+    "draft": ("speculative_config", "speculative_algorithm", "speculative_model", "speculative_draft_model_path"),
+}
+_OFF = (None, False, 0, "", "{}", "[]", "None", "null")
+
+
+def decide(facts: Facts, startup: StartupLog | None) -> Verdict:
+    """The verdict on the last run; on the one before it where the last one only began."""
+    added = _added(startup)
+    verdict = _decide_run(facts.run, facts, added)
+    if facts.n_runs > 1:
+        before = _decide_run(facts.runs[0], facts, added)
+        note = f"the log holds {facts.n_runs} runs"
+        if verdict.bill.label == UNDETERMINED or (verdict.bill.label == HEALTHY and verdict.bill.confidence < 0.5):
+            return replace(before, notes=(f"{note}; the last one had only begun, this is the one before.",))
+        return replace(verdict, notes=(f"{note}; this is the last, from line {facts.run.line_number:,}.",))
+    return verdict
+
+
+def _added(startup: StartupLog | None) -> Collection[str]:
+    """What the start arguments add to the model: adapters, a draft."""
+    if startup is None:
+        return ()
+    stated = {name: argument.value for name, argument in startup.arguments.items()}
+    return tuple(word for word, names in _ADDED_ARGUMENTS.items() if any(stated.get(n) not in _OFF for n in names))
+
+
+def _decide_run(run: Run, facts: Facts, added: Collection[str]) -> Verdict:
+    failure, bill = _first_cause(run, added)
+    if failure is not None:
+        return Verdict(
+            bill, run, failure, _phase(failure, run, bill), tuple(_evidence(run, failure, bill)),
+        )  # fmt: skip
+    return without_failure(run, facts)
+
+
+def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill]:
+    """What outranks the rest: a trap, the engine's message, an allocation failure, a weak message, a refusal."""
+    told = [f for f in run.failures if f.match.signature.kind in ("typed", "trap")]
+    for failure in told:
+        if failure.match.signature.kind == "trap" and not _is_gpu(run):
+            return failure, _as_told(failure, run, added)
+    deadly = [f for f in told if f.match.signature.kind == "typed" and not f.match.signature.lasting]
+    if deadly:
+        best = _most_telling(deadly)
+        return best, _as_told(best, run, added)
+    ooms = [f for f in run.failures if f.match.signature.kind == "oom"]
+    if ooms:
+        bills = [(f, bill_of(f, run, added)) for f in ooms[:50]]
+        failure, bill = max(bills, key=lambda fb: (fb[1].label != UNDETERMINED, round(fb[1].confidence, 1)))
+        return failure, _with_fragmentation(failure, bill)
+    ready = run.last("ready")
+    weak = [f for f in run.failures if f.match.signature.kind == "weak" and f.match.line_number > ready]
+    lasting = [f for f in told if f.match.signature.kind == "typed" and f.match.signature.lasting]
+    ended = [f for f in weak if f.match.signature.confidence >= 0.8]
+    if lasting and not ended:
+        best = _most_telling(lasting)
+        return best, _as_told(best, run, added)
+    if weak:
+        best = max(weak, key=lambda f: (f.match.signature.confidence >= 0.8, -f.match.line_number))
+        return best, _as_told(best, run, added)
+    return None, Bill(UNDETERMINED, 0.0)
+
+
+def _is_gpu(run: Run) -> bool:
+    """Whether an allocation on the GPU failed as well, by a line of the allocator."""
+    return any(f.match.signature.kind == "oom" for f in run.failures)
+
+
+def _most_telling(failures: list[Failure]) -> Failure:
+    """The first in time; of one and the same bill's messages the surest one."""
+    label = failures[0].match.signature.says
+    near = [f for f in failures if f.match.line_number - failures[0].match.line_number <= 40]
+    better = max(near, key=lambda f: (f.match.signature.confidence, -f.match.line_number))
+    if better.match.signature.says != label and better.match.signature.confidence - 0.1 < (
+        failures[0].match.signature.confidence
+    ):
+        return failures[0]
+    return better
+
+
+def _as_told(failure: Failure, run: Run, added: Collection[str]) -> Bill:
+    """The label of a message; the rest of the log may tip it to a neighbour."""
+    s = failure.match.signature
+    bill = Bill(s.says, s.confidence, s.case, tuple(s.also))
+    if s.engine == "sglang" and s.says in (MANY, WORKSPACE) and "draft" in failure.stages:
+        return Bill(ADDED, 0.75, "draft", (s.says,))
+    if s.engine == "sglang" and s.says == POOL and ("draft" in added or "draft" in run.clues):
+        return Bill(ADDED, 0.55, "draft", (POOL,))
+    if s.case == "reserve" and (failure.phase in SERVING or failure.stages[-1:] == ["encoder"]):
+        # Compute buffers are reserved once, at the start; what is reserved at a request is the image encoder's.
+        return Bill(ENCODER, 0.6, also=(WORKSPACE,))
+    if s.says == WORKSPACE and s.engine == "llama.cpp" and "images" in run.clues:
+        return Bill(ENCODER, 0.75, also=(WORKSPACE,))
+    if s.says in (MANY, LONG) and s.case in ("pool", "swap", None):
+        return _many_or_long(failure, run, bill)
+    return bill
+
+
+def _many_or_long(failure: Failure, run: Run, bill: Bill) -> Bill:
+    """A full pool: the slope of its usage says whether length or number filled it; slots do, where there is none."""
+    by = usage.filled_by(run.usage.until(failure.match.line_number))
+    if by is None and "one-slot" in run.clues and "several-slots" not in run.clues:
+        by = "length"
+    if by is None and "several-slots" in run.clues:
+        by = "number"
+    if by == "length" and bill.label == MANY:
+        return Bill(LONG, 0.8, None, (MANY,))
+    if by == "number" and bill.label == LONG:
+        return Bill(MANY, 0.7, "pool", (LONG,))
+    return bill
+
+
+def _with_fragmentation(failure: Failure, bill: Bill) -> Bill:
+    """More reserved and unused than was asked for: a cheap trial, never the diagnosis."""
+    kept, tried = (failure.amounts.get(k, 0.0) for k in ("reserved_unallocated_bytes", "tried_bytes"))
+    return replace(bill, also=(*bill.also, FRAGMENTED)) if tried and kept >= 0.9 * tried else bill
+
+
+# What an engine's own message says of the phase by itself.
+_OF_LABEL = {
+    POOL: "start: sizing the KV pool",
+    SHARED: "start: before the weights",
+    SAMPLER: "start: warming up the sampler",
+    MANY: "serving",
+    LONG: "serving",
+}
+
+
+def _phase(failure: Failure, run: Run, bill: Bill) -> str:
+    if failure.match.signature.kind == "typed":
+        if bill.label in _OF_LABEL:
+            return _OF_LABEL[bill.label]
+        if bill.label == PREFILL and bill.case == "refused":
+            return "serving"
+    if failure.phase in ("unknown", "failed-start", "died-serving"):
+        if run.seen("failed-start") or any(s in ("weights", "profile", "cache", "graphs") for s in failure.stages):
+            return named("failed-start")
+        if run.seen("died-serving"):
+            return named("died-serving")
+    return named(failure.phase)
+
+
+def _evidence(run: Run, failure: Failure, bill: Bill) -> Iterable[Evidence]:
+    """The line that told it, then what it was weighed by, in the order of the log."""
+    chosen: dict[int, str] = {failure.match.line_number: failure.match.text}
+    deep = [f for f in failure.frames if f.signature.says not in WIDE] or failure.frames
+    for frame in deep[-1:]:
+        chosen.setdefault(frame.line_number, frame.text)
+    for other in run.failures[:30]:
+        if other.match.signature.says == failure.match.signature.says and len(chosen) < 3:
+            chosen.setdefault(other.match.line_number, other.match.text)
+    names = (*STARTING, "died-serving") if bill.label not in (MANY, LONG, PREFILL) else SERVING
+    for name in names:
+        if (match := run.seen(name)) and len(chosen) < 7:
+            chosen.setdefault(match.line_number, match.text)
+    if bill.label in (MANY, LONG):
+        for sample in run.usage.until(failure.match.line_number)[-2:]:
+            chosen.setdefault(sample.line_number, sample.text)
+    for match in run.clues.values():
+        if len(chosen) < 8:
+            chosen.setdefault(match.line_number, match.text)
+    return [Evidence(number, text) for number, text in sorted(chosen.items())]

@@ -1,0 +1,164 @@
+"""A diagnosis as a person reads it: a short page of text, or the same as HTML."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Iterator
+
+from sheetgen.diagnose.fixes import Fix
+from sheetgen.diagnose.report import Diagnosis
+from sheetgen.diagnose.shortfall import Shortfall
+from sheetgen.diagnose.verdict import Evidence
+from sheetgen.units import GIB, MIB
+
+ENGINE_NAMES = {
+    "vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM", "nim": "NIM", "tgi": "TGI",
+    "lmdeploy": "LMDeploy", "llama.cpp": "llama.cpp",
+}  # fmt: skip
+_WIDTH = 110
+_SHOWN_LINE = 160
+_SHOWN_LINES = 4
+Section = tuple[str, list[str]]
+
+
+def headline(found: Diagnosis) -> str:
+    """The verdict in one line."""
+    bill = found.verdict.bill
+    sure = f"{bill.label}, confidence {100 * bill.confidence:.0f} %"
+    if bill.label == "undetermined":
+        return "Undetermined: the log does not say which memory bill overran, if any did."
+    if bill.label == "healthy":
+        if bill.confidence < 0.5:
+            return f"Nothing failed in this log, but it ends before the server is ready ({sure})."
+        return f"Healthy: started, or runs, without a failure ({sure})."
+    if bill.label == "not_an_oom":
+        return f"Not out of memory: it failed for another reason ({sure})."
+    return f"{found.bill} ({sure})"
+
+
+def sections(found: Diagnosis) -> Iterator[Section]:
+    """Titles and their lines, in the order of the page."""
+    engine = ENGINE_NAMES.get(found.engine or "", "no serving engine's line was found")
+    version = f" {found.engine_version}" if found.engine_version else ""
+    yield "", [f"{engine}{version} · phase: {found.verdict.phase}", *([found.symptom] if found.symptom else [])]
+    lines = [_cut(f"line {one.line_number:,}: {one.text}") for one in _most_telling(found)]
+    if lines:
+        yield "HOW WE KNOW", lines
+    if found.short is not None:
+        yield "SHORT BY", [_short(found.short)]
+    if found.numbers:
+        yield "FIGURES IN THE LOG", [", ".join(_figures(found))]
+    if found.replayed is not None:
+        yield "REPLAYED", list(_replayed(found))
+    if found.health is not None:
+        yield "THE FIRST LIMIT", list(_health(found))
+    if found.fixes:
+        yield "CHANGE, IN THIS ORDER", [_fix(number, fix) for number, fix in enumerate(found.fixes, 1)]
+    if found.verdict.bill.also:
+        yield "ALSO POSSIBLE", [", ".join(dict.fromkeys(found.verdict.bill.also))]
+    if found.verdict.bill.missing:
+        yield "WHAT WOULD DECIDE IT", list(found.verdict.bill.missing)
+    remarks = [*found.notes, *(f"not replayed: {reason}" for reason in found.not_replayed_because)]
+    if remarks:
+        yield "NOTES", remarks
+
+
+def text(found: Diagnosis) -> str:
+    """The page for a terminal."""
+    out = [headline(found)]
+    for title, lines in sections(found):
+        out += [""] + ([title] if title else [])
+        for line in lines:
+            first, rest = ("  ", "    ") if title else ("", "")
+            out += textwrap.wrap(line, _WIDTH, initial_indent=first, subsequent_indent=rest)
+    return "\n".join(out)
+
+
+def as_html(found: Diagnosis) -> str:
+    """The page as one HTML file without links, scripts or anything from outside; every text is escaped."""
+    parts = [f"<h1>{html.escape(headline(found))}</h1>"]
+    for title, lines in sections(found):
+        if title:
+            parts.append(f"<h2>{html.escape(title.capitalize())}</h2>")
+        if title == "CHANGE, IN THIS ORDER":
+            parts.append(_html_fixes(found.fixes))
+        else:
+            parts += [f"<p>{html.escape(line)}</p>" for line in lines]
+    style = "body{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto}td,th{text-align:left;padding:.2em .8em}"
+    head = f'<meta charset="utf-8"><title>sheetgen diagnose</title><style>{style}</style>'
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
+
+
+def _html_fixes(fixes: tuple[Fix, ...]) -> str:
+    rows = [
+        (fix.flag, fix.direction, "" if fix.value is None else str(fix.value), fix.reason, fix.cost) for fix in fixes
+    ]
+    cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+    head = "".join(f"<th>{word}</th>" for word in ("Flag", "Direction", "Value", "Why", "Costs"))
+    return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
+
+
+def _most_telling(found: Diagnosis) -> list[Evidence]:
+    """The line that told it and those next to it, at most four."""
+    lines = list(found.verdict.evidence)
+    failure = found.verdict.failure
+    if failure is not None and len(lines) > _SHOWN_LINES:
+        at = next((i for i, one in enumerate(lines) if one.line_number == failure.match.line_number), 0)
+        first = max(0, min(at - 2, len(lines) - _SHOWN_LINES))
+        lines = lines[first : first + _SHOWN_LINES]
+    return list(lines[:_SHOWN_LINES])
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _SHOWN_LINE else line[: _SHOWN_LINE - 1] + "…"
+
+
+def _figures(found: Diagnosis) -> Iterator[str]:
+    for name, value in found.numbers.items():
+        if name.endswith("_bytes") or "_bytes_" in name:
+            yield f"{name.replace('_bytes', '').replace('_', ' ')} {_size(value)}"
+        elif name.endswith("_fraction"):
+            yield f"{name.removesuffix('_fraction').replace('_', ' ')} {100 * value:.1f} %"
+        else:
+            yield f"{name.replace('_', ' ')} {value:,}"
+
+
+def _size(count: float) -> str:
+    return f"{count / GIB:,.2f} GiB" if count >= GIB or not count else f"{count / MIB:,.2f} MiB"
+
+
+def _short(short: Shortfall) -> str:
+    if short.unit == "bytes":
+        return f"{_size(short.short_by)}: {short.what}: {_size(short.needed)} of {_size(short.there)}"
+    return f"{short.short_by:,} {short.unit.partition(' ')[0]}: {short.what}: {short.needed:,} of {short.there:,}"
+
+
+def _replayed(found: Diagnosis) -> Iterator[str]:
+    assert found.replayed is not None
+    yield str(found.replayed.answer["verdict"])
+    for name, needed, there, short in found.replayed.rows:
+        said = f"{name}: needs {needed / GIB:,.2f} GiB"
+        said += f" of {there / GIB:,.2f} GiB" if there is not None else ""
+        yield said + (f", short by {short / GIB:,.2f} GiB" if short else "")
+    for name, outcome in found.replayed.outcomes.items():
+        yield f"{name}: {outcome}"
+
+
+def _health(found: Diagnosis) -> Iterator[str]:
+    assert found.health is not None
+    yield found.health.first_limit or "the log states no KV pool, so that its first limit cannot be told"
+    for name, (predicted, measured) in found.health.compared.items():
+        scale, unit = (GIB, " GiB") if "bytes" in name else (1, "")
+        digits = ",.2f" if unit else ",.0f"
+        label = name.replace("_bytes_per_gpu", "").replace("_", " ")
+        yield f"{label}: predicted {predicted / scale:{digits}}{unit}, measured {measured / scale:{digits}}{unit}"
+    for reason in found.health.not_compared_because:
+        yield f"no prediction: {reason}"
+
+
+def _fix(number: int, fix: Fix) -> str:
+    value = "" if fix.value is None or fix.direction == "free" else f"{fix.value}"
+    value = f" {value}" if value.startswith("by ") else value and f" to {value}"
+    move = {"raise": "raise", "lower": "lower", "set": "set", "unset": "drop", "free": "free"}[fix.direction]
+    return f"{number}. {move} {fix.flag}{value}: {fix.reason}. Costs: {fix.cost}"

@@ -1,0 +1,71 @@
+"""A log in which no failure was matched: healthy, cut too early, failed by an unknown error, or no log of an engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sheetgen.diagnose import usage
+from sheetgen.diagnose.facts import Facts, Failure, Run
+from sheetgen.diagnose.rules import FRAMES_MISSING, LONG, MANY, PHASE_MISSING, PREFILL, UNDETERMINED, Bill, bill_of
+from sheetgen.diagnose.verdict import (
+    ERROR_MISSING,
+    HEALTHY,
+    NO_ENGINE,
+    NOT_AN_OOM,
+    READY_MISSING,
+    Evidence,
+    Verdict,
+    named,
+)  # fmt: skip
+
+
+def without_failure(run: Run, facts: Facts) -> Verdict:
+    """Nothing failed in the file: it is healthy, or it ends too early, or it is no log of an engine."""
+    samples = run.usage.until(None)
+    last = next((s for s in reversed(samples) if s.usage is not None), None)
+    shown_last = (Evidence(last.line_number, last.text),) if last else ()
+    phases = {name: match for names in run.phases.values() for name, match in names.items()}
+    marks = tuple(Evidence(m.line_number, m.text) for m in sorted(phases.values(), key=lambda m: m.line_number))[-4:]
+    phase = named(max(phases.values(), key=lambda m: m.line_number).signature.says) if phases else "unknown"
+    fullest = max((s.usage or 0.0 for s in samples), default=0.0)
+    if (last is not None and (last.usage or 0) >= usage.NEARLY_FULL) or fullest >= usage.FULL:
+        by = usage.filled_by(samples)
+        if by is not None:
+            first = Evidence(samples[0].line_number, samples[0].text)
+            label, other = (LONG, MANY) if by == "length" else (MANY, LONG)
+            bill = Bill(label, 0.65, None if by == "length" else "pool", (other,))
+            return Verdict(bill, run, None, "serving", (first, *shown_last))
+    frames = run.frames
+    if frames or run.n_tracebacks:
+        at = tuple(Evidence(m.line_number, m.text) for m in frames[-3:])
+        if not run.errors:
+            return Verdict(_of_frames(run), run, None, phase, (*at, *marks))
+    started = run.seen("ready") or run.seen("serving") or samples
+    if run.errors and (not started or run.seen("died-serving")) and (facts.votes or run.seen("failed-start")):
+        first_error = run.errors[0]
+        evidence = (Evidence(first_error.line_number, first_error.text), *marks)
+        told = f"{first_error.text} {frames}"
+        if "memory" in told.lower() or "alloc" in told.lower():
+            return Verdict(Bill(UNDETERMINED, 0.2, missing=(FRAMES_MISSING, PHASE_MISSING)), run, None, phase, evidence)
+        return Verdict(Bill(NOT_AN_OOM, 0.6), run, None, phase, evidence)
+    if run.seen("died-serving") or run.seen("failed-start"):
+        return Verdict(Bill(UNDETERMINED, 0.2, missing=(ERROR_MISSING,)), run, None, phase, marks)
+    if started:
+        return Verdict(Bill(HEALTHY, 0.9), run, None, phase, (*marks, *shown_last))
+    if "captured" in phases:
+        return Verdict(Bill(HEALTHY, 0.65), run, None, phase, marks)
+    if any(name in phases for name in ("sized", "capturing")):
+        return Verdict(Bill(HEALTHY, 0.45, missing=(READY_MISSING,)), run, None, phase, marks)
+    missing = (READY_MISSING,) if facts.votes else (NO_ENGINE,)
+    return Verdict(Bill(UNDETERMINED, 0.1 if facts.votes else 0.0, missing=missing), run, None, phase, marks)
+
+
+def _of_frames(run: Run) -> Bill:
+    """Frames of an error whose own line is missing: a suspicion at most."""
+    match = run.frames[-1] if run.frames else None
+    if match is None:
+        return Bill(UNDETERMINED, 0.2, missing=(ERROR_MISSING,))
+    bill = bill_of(Failure(match, run.phase_of(match.rank), run.frames), run, ())
+    if bill.label in (UNDETERMINED, PREFILL):
+        return Bill(UNDETERMINED, 0.2, also=bill.also, missing=(ERROR_MISSING,))
+    return replace(bill, confidence=min(bill.confidence, 0.45), missing=(ERROR_MISSING,))

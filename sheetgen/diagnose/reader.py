@@ -1,0 +1,76 @@
+"""Any log -> facts, in one pass and in bounded memory; the start-up reader looks at the same lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, cast
+
+from sheetgen.catalog.signatures import Signature
+from sheetgen.diagnose import facts as of_facts
+from sheetgen.diagnose import usage
+from sheetgen.diagnose.facts import Facts, Watcher
+from sheetgen.errors import ScenarioError, shown
+from sheetgen.startup.lines import Line, log_lines, open_log
+from sheetgen.startup.read import WORDS as STARTUP_WORDS
+from sheetgen.startup.read import StartupLog, read_lines
+
+_LOOKED_AT = 1 << 16  # bytes of the beginning, by which a text is told from what is none
+_BINARY_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Read:
+    """A log as it was read: its facts, and its start where the start-up reader knows the engine."""
+
+    facts: Facts
+    startup: StartupLog | None
+    n_bytes: int
+
+
+def read(name: str, signatures: Sequence[Signature]) -> Read:
+    """The facts of the log called `name` (`-`: stdin). Raises ScenarioError where it is empty or no text."""
+    called = "stdin" if name == "-" else str(shown(name, 200))
+    watcher = Watcher(signatures)
+    words = {*STARTUP_WORDS, *usage.WORDS, *of_facts.WORDS, *(s.word for s in signatures)}
+    with open_log(name) as raw:
+        stream = _Watched(raw, called)
+        lines = log_lines(cast(BinaryIO, stream), words)
+        startup = read_lines(_seen(lines, watcher))
+    if not stream.n_bytes:
+        raise ScenarioError(f"{called}: is empty. Give the log of a serving engine, with what was printed to stderr.")
+    return Read(watcher.facts, startup, stream.n_bytes)
+
+
+def _seen(lines: Iterator[Line], watcher: Watcher) -> Iterator[Line]:
+    for line in lines:
+        watcher.see(line)
+        yield line
+
+
+class _Watched:
+    """A stream that counts its bytes and refuses what is no text before any of it is read."""
+
+    def __init__(self, stream: BinaryIO, called: str) -> None:
+        self._stream, self._called = stream, called
+        self.n_bytes = 0
+
+    def read(self, size: int) -> bytes:
+        block = self._stream.read(size)
+        if not self.n_bytes:
+            self._look_at(block[:_LOOKED_AT])
+        self.n_bytes += len(block)
+        return block
+
+    def _look_at(self, head: bytes) -> None:
+        """UTF-16 with its mark is text; without it, every other byte is nought."""
+        if head[:2] in (b"\xff\xfe", b"\xfe\xff") or not head:
+            return
+        if 0.8 * len(head) / 2 <= max(head[::2].count(0), head[1::2].count(0)) and len(head) > 3:
+            order = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
+            raise ScenarioError(
+                f"{self._called}: is UTF-16 without its mark. Convert it: iconv -f utf-16{order} -t utf-8."
+            )
+        odd = sum(head.count(bytes([code])) for code in range(32) if code not in b"\t\n\v\f\r\x1b\x08")
+        if odd > _BINARY_SHARE * len(head):
+            raise ScenarioError(f"{self._called}: is no text but binary data. Give the engine's log, plain or as .gz.")

@@ -1,0 +1,87 @@
+"""The labelled logs: how many come out right, and that the rules do not know them by heart."""
+
+from __future__ import annotations
+
+import measure_diagnose as measure
+import pytest
+from corpus import corpus, signatures, verdict_on
+
+from sheetgen.diagnose.rules import UNDETERMINED
+from sheetgen.diagnose.verdict import HEALTHY, NOT_AN_OOM, Verdict
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, Verdict]:
+    return {one.file: verdict_on(one.path) for one in corpus()}
+
+
+def share_right(verdicts: dict[str, Verdict], *decidable: str) -> float:
+    right, n = measure.share(verdicts, *decidable)
+    chosen = [one for one in corpus() if one.decidable in decidable]
+    wrong = [(one.file, one.label, verdicts[one.file].bill) for one in chosen if not one.is_right(verdicts[one.file])]
+    print(f"\n{'+'.join(decidable)}: {right} of {n} right ({100 * right / n:.1f} %)", wrong)
+    return right / n
+
+
+def test_what_a_file_decides_is_told(verdicts: dict[str, Verdict]) -> None:
+    assert share_right(verdicts, "yes") >= 0.95
+    assert share_right(verdicts, "yes", "weak") >= 0.90
+
+
+def test_what_no_file_decides_is_not_guessed(verdicts: dict[str, Verdict]) -> None:
+    chosen = [one for one in corpus() if one.decidable == "no"]
+    sure = [one.file for one in chosen if not one.is_right(verdicts[one.file])]
+    print(f"\nno: {len(chosen) - len(sure)} of {len(chosen)} undetermined or below 0.5; sure of", sure)
+    assert len(sure) <= 1
+    for one in chosen:
+        assert verdicts[one.file].bill.missing or one.file in sure, one.file
+
+
+def test_another_failure_is_never_called_an_oom(verdicts: dict[str, Verdict]) -> None:
+    others = [one for one in corpus() if one.label == NOT_AN_OOM]
+    assert len(others) >= 8
+    for one in others:
+        assert verdicts[one.file].bill.label in (NOT_AN_OOM, UNDETERMINED), one.file
+
+
+def test_a_healthy_log_is_never_called_an_oom(verdicts: dict[str, Verdict]) -> None:
+    for one in corpus():
+        if one.label == HEALTHY:
+            assert verdicts[one.file].bill.label == HEALTHY
+
+
+def test_every_verdict_shows_its_line(verdicts: dict[str, Verdict]) -> None:
+    for one in corpus():
+        verdict = verdicts[one.file]
+        n_lines = len(one.path.read_text(encoding="utf-8").splitlines())
+        if verdict.bill.label != UNDETERMINED:
+            assert verdict.evidence, one.file
+        for evidence in verdict.evidence:
+            assert 1 <= evidence.line_number <= n_lines and evidence.text.isprintable()
+
+
+def test_cross_validation_by_thread(verdicts: dict[str, Verdict]) -> None:
+    """A rule is judged on logs of threads other than the one that it was taken from.
+
+    Two figures: the rules that name a thread, on the logs of all other threads that they decide; and each thread's
+    logs judged by a set of rules from which all that name this thread were taken away. Without its own message a log
+    may become undetermined; it must not become another bill.
+    """
+    right, n_judged = measure.judged_elsewhere(verdicts)
+    alone = measure.without_their_own(verdicts)
+    counts = {how: len(logs) for how, logs in alone.items()}
+    print(f"\nrules on logs of other threads: {right} of {n_judged} right ({100 * right / n_judged:.1f} %)")
+    print(f"rules of other threads alone: {counts}; misled: {[one.file for one in alone['wrong']]}")
+    assert right / n_judged >= 0.90
+    assert n_judged >= 30
+    assert counts["wrong"] <= 0.12 * sum(counts.values())
+    assert f"{right} of {n_judged} right" in measure.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_has_these_figures(verdicts: dict[str, Verdict]) -> None:
+    """docs/diagnose.md is written by measure_diagnose.py."""
+    page = measure.PAGE.read_text(encoding="utf-8")
+    for kinds in (("yes",), ("yes", "weak"), ("no",)):
+        right, n = measure.share(verdicts, *kinds)
+        assert f"| {' and '.join(kinds)} | {right} of {n} | {100 * right / n:.1f} |" in page
+    assert f"{len(signatures())} texts of engines" in page

@@ -1,0 +1,50 @@
+"""The label stays when everything else of a log changes."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from corpus import corpus, verdict_on
+from perturb import PERTURBATIONS
+
+
+@pytest.fixture(scope="module")
+def labels() -> dict[str, str]:
+    return {one.file: verdict_on(one.path).bill.label for one in corpus()}
+
+
+@pytest.mark.parametrize("name", PERTURBATIONS)
+def test_the_label_stays(name: str, labels: dict[str, str], tmp_path: Path) -> None:
+    dice = random.Random(name)
+    path, changed, moved = tmp_path / "perturbed.log", 0, []
+    for one in corpus():
+        before = one.path.read_text(encoding="utf-8").splitlines()
+        after = PERTURBATIONS[name](before, dice)
+        changed += after != before
+        path.write_text("\n".join(after) + "\n", encoding="utf-8")
+        label = verdict_on(path).bill.label
+        if label != labels[one.file]:
+            moved.append((one.file, labels[one.file], label))
+    print(f"\n{name}: {changed} logs changed, {len(moved)} labels")
+    assert not moved
+    assert changed >= (3 if name in ("ranks", "models") else 10)
+
+
+def test_all_at_once(labels: dict[str, str], tmp_path: Path) -> None:
+    dice = random.Random(7)
+    path = tmp_path / "perturbed.log"
+    for one in corpus():
+        lines = one.path.read_text(encoding="utf-8").splitlines()
+        for name in ("numbers", "times", "paths", "models", "ranks", "unrelated", "colours", "docker"):
+            lines = PERTURBATIONS[name](lines, dice)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        assert verdict_on(path).bill.label == labels[one.file], one.file
+
+
+def test_the_wrong_words_change_the_label(tmp_path: Path) -> None:
+    """That the test above can fail: without its message a log is no longer what it was."""
+    path = tmp_path / "x.log"
+    path.write_text("INFO llm_engine.py:70] ValueError: something else went wrong\n", encoding="utf-8")
+    assert verdict_on(path).bill.label not in ("startup_kv_pool_too_small", "healthy")

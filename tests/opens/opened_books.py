@@ -1,0 +1,22 @@
+"""The workbooks that have to open, by a key: several sizes, families and papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import books
+
+LEAST = {"models": "8b", "workloads": "chat", "tiers": "1", "headline": "chat:1", "instances": "aws/p5.4xlarge"}
+OPTIONS = {
+    "least": LEAST,
+    "three models": {"models": books.DEFAULT},
+    "five families": {"models": books.FAMILIES, "instances": books.INSTANCES},
+    "letter": {"models": "8b", "paper": "letter", "workloads": "chat,rag"},
+}
+
+
+def build(built: dict[str, Path], key: str) -> Path:
+    if key not in built:
+        options = {"as_of": books.AS_OF, **OPTIONS[key]}
+        built[key] = books.build(built[""], key.replace(" ", "-"), options)[0]
+    return built[key]

@@ -1,0 +1,90 @@
+"""How long `build --format pdf` takes, once the catalogs are read, beside importing WeasyPrint and rendering the same
+HTML alone. Each time in a new process, in turns:
+
+    python tests/pdf/measure.py [ROUNDS [MODELS]]
+
+Two ratios, each of the fastest rounds: of the time on the clock, and of the processor's, which other programs on the
+machine disturb less (with that of processes it started).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ALLOWED = 1.3
+_TIMED = """
+import json, os, sys, time
+{before}
+def now():
+    return time.perf_counter(), sum(os.times()[:4])
+begun = now()
+{timed}
+print(json.dumps([end - begin for begin, end in zip(begun, now())]))
+"""
+_BUILD = _TIMED.format(
+    before="""
+from pathlib import Path
+from sheetgen.catalog import Catalog, guidance
+from sheetgen.cli.build import archive_asked, draw
+from sheetgen.levers.facts import Facts
+from sheetgen.recommend import solve
+from sheetgen.scenario.question import ask
+catalog = Catalog()
+asked = {"models": sys.argv[1], "as_of": "2026-11-20"}
+question = ask(catalog, asked)
+catalog.models()
+Facts.of(catalog, question.engine)
+guidance.fingerprints(catalog)
+""",
+    timed="""
+files, _ = draw(solve(ask(catalog, asked)), catalog, ["pdf"], required=True, archive=archive_asked(None, None, "", ""))
+Path(sys.argv[2]).write_bytes(files["pdf"])
+""",
+)
+_ALONE = _TIMED.format(
+    before="from pathlib import Path\nhtml = Path(sys.argv[1]).read_text(encoding='utf-8')",
+    timed="import weasyprint\nweasyprint.HTML(string=html).write_pdf(sys.argv[2])",
+)
+
+
+def _html_of(models: str) -> str:
+    """The HTML whose layout the PDF is, with its fonts in the files beside the templates."""
+    from sheets import TEMPLATES, page_of
+
+    from sheetgen.writers.html import render_html
+    from sheetgen.writers.pdf import lay_out
+
+    page = page_of(models)
+    density = lay_out(page, templates=TEMPLATES).density
+    html = render_html(page, templates=TEMPLATES, density=density, embed_fonts=False)
+    return html.replace("asset:", (TEMPLATES / "fonts").resolve().as_uri() + "/")
+
+
+def measured(rounds: int, models: str) -> dict[str, tuple[float, float]]:
+    """Seconds of the build and of the HTML alone: on the clock, and the processor's. The least of all rounds each."""
+    with TemporaryDirectory() as folder:
+        page = Path(folder, "page.html")
+        page.write_text(_html_of(models), encoding="utf-8")
+        pdf = str(Path(folder, "page.pdf"))
+        programs = {"build": (_BUILD, models, pdf), "alone": (_ALONE, str(page), pdf)}
+        found: dict[str, list[list[float]]] = {name: [] for name in programs}
+        for _ in range(rounds):
+            for name, (program, *arguments) in programs.items():
+                done = subprocess.run(
+                    [sys.executable, "-c", program, *arguments], check=True, capture_output=True, text=True
+                )
+                found[name].append(json.loads(done.stdout.splitlines()[-1]))
+    return {name: (min(clock for clock, _ in times), min(cpu for _, cpu in times)) for name, times in found.items()}
+
+
+if __name__ == "__main__":
+    times = measured(int(sys.argv[1]) if len(sys.argv) > 1 else 7, sys.argv[2] if len(sys.argv) > 2 else "8b,70b,405b")
+    for n, kind in enumerate(("clock", "processor")):
+        build, alone = times["build"][n], times["alone"][n]
+        print(
+            f"{kind}: build {build:.2f} s, the HTML alone {alone:.2f} s, ratio {build / alone:.2f} (at most {ALLOWED})"
+        )

@@ -1,0 +1,30 @@
+"""Real sheets as PDFs, each drawn once."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from sheetgen.catalog import Catalog
+from sheetgen.recommend import solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.one_page import OnePage
+from sheetgen.writers.pdf import write_pdf
+from sheetgen.writers.pdf_archive import Archive
+
+TEMPLATES = Path(__file__).parent.parent.parent / "templates"
+DEFAULT = "8b,70b,405b"
+FIVE = "8b,gemma-2-9b,qwen3-30b-a3b,deepseek-v3,405b"
+EIGHT = "8b,70b,405b,gemma-2-9b,gemma-2-27b,qwen3-30b-a3b,deepseek-v3,llama-2-7b"
+
+
+@cache
+def page_of(models: str = DEFAULT, paper: str = "a4") -> OnePage:
+    catalog = Catalog()
+    return build_page(solve(ask(catalog, {"models": models, "paper": paper, "as_of": "2026-11-20"})), catalog)
+
+
+@cache
+def pdf_of(models: str = DEFAULT, paper: str = "a4", archive: Archive | None = None) -> bytes:
+    return write_pdf(page_of(models, paper), templates=TEMPLATES, archive=archive)

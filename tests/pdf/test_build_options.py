@@ -1,0 +1,71 @@
+"""`build --pdf-variant NAME --attach`: from the command line and from a scenario file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pypdf
+import pytest
+from click.testing import CliRunner, Result
+from verapdf import validate
+
+from sheetgen.cli import main
+
+LEAST = ("--models", "8b", "--as-of", "2026-11-20")
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(main, ["build", *arguments])
+
+    return run
+
+
+@pytest.mark.parametrize("options", [("--attach",), ("--pdf-variant", "PDF/A-3A", "--attach")])
+def test_the_workbook_inside_is_the_one_beside(build: Any, options: tuple[str, ...]) -> None:
+    done = build(*LEAST, "--name", "fleet", *options)
+    assert done.exit_code == 0, done.stderr
+    reader = pypdf.PdfReader("output/fleet.pdf")
+    assert reader.attachments == {"fleet.xlsx": [Path("output/fleet.xlsx").read_bytes()]}
+    (one,) = reader.trailer["/Root"]["/AF"]
+    assert one.get_object()["/AFRelationship"] == "/Source"
+    assert one.get_object()["/EF"]["/F"]["/Subtype"].endswith("spreadsheetml.sheet")
+
+
+def test_a_real_workbook_in_a_pdf_a(build: Any) -> None:
+    assert build(*LEAST, "--format", "pdf", "--pdf-variant", "pdf/a-3a", "--attach").exit_code == 0
+    assert [one.name for one in Path("output").iterdir()] == ["sizing-sheet.pdf"]
+    (report,) = validate("PDFA-3A", Path("output/sizing-sheet.pdf").read_bytes())
+    assert report.failed == [] and report.compliant
+
+
+def test_a_scenario_may_say_it(build: Any) -> None:
+    Path("fleet.yaml").write_text("models: 8b\npdf-variant: pdf/a-3u\nattach: true\nformat: pdf\n")
+    assert build("--scenario", "fleet.yaml", *LEAST[2:]).exit_code == 0
+    reader = pypdf.PdfReader("output/sizing-sheet.pdf")
+    assert list(reader.attachments) == ["sizing-sheet.xlsx"]
+    Path("fleet.yaml").write_text("models: 8b\nattach: perhaps\n")
+    refused = build("--scenario", "fleet.yaml")
+    assert refused.exit_code == 1 and refused.stderr == "attach is 'perhaps'. Write true or false.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--pdf-variant", "pdf/a3a"), "pdf_variant is 'pdf/a3a'. Allowed: pdf/ua-1, "),
+        (("--pdf-variant", "pdf/a3a"), "Did you mean pdf/a-3a?"),
+        (("--pdf-variant", "a\nb"), "pdf_variant is 'a\\nb'. Allowed: "),
+        (("--pdf-variant", ""), "pdf_variant is ''. Allowed: "),
+        (("--pdf-variant", "pdf/a-2a", "--attach"), "attach: a pdf/a-2a file cannot hold a workbook. Use pdf/a-3a or "),
+        (("--format", "xlsx", "--attach"), "attach is for the PDF, and format is xlsx. Add pdf to it."),
+        (("--format", "json,md", "--pdf-variant", "pdf/a-3a"), "pdf_variant is for the PDF, and format is json,md."),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(build: Any, options: tuple[str, ...], words: str) -> None:
+    done = build(*LEAST, *options)
+    assert done.exit_code == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not Path("output").exists()

@@ -1,0 +1,166 @@
+"""Every PDF is a PDF/UA-1, and each variant of PDF/A what it says: judged by veraPDF, which finds each fault put in."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pypdf
+import pytest
+from sheets import DEFAULT, EIGHT, FIVE, TEMPLATES, page_of, pdf_of
+from verapdf import FEWEST_CHECKS, PROFILES, validate
+
+from sheetgen.writers import pdf as pdf_writer
+from sheetgen.writers.pdf import lay_out
+from sheetgen.writers.pdf_archive import HOLD_A_WORKBOOK, VARIANTS, Archive
+
+WORKBOOK = b"PK, as a workbook begins"
+Damage = Callable[[Any], None]
+
+
+def test_every_page_is_accessible() -> None:
+    sheets = [("8b", "a4"), (DEFAULT, "a4"), (DEFAULT, "letter"), (FIVE, "letter"), (EIGHT, "a4")]
+    for sheet, report in zip(sheets, validate("PDFUA-1", *(pdf_of(*sheet) for sheet in sheets)), strict=True):
+        assert report.failed == [], sheet
+        assert report.compliant and report.checks > FEWEST_CHECKS
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_variant_is_what_it_says(variant: str) -> None:
+    held = WORKBOOK if variant in HOLD_A_WORKBOOK else b""
+    archive = Archive(variant, "sheet.xlsx" if held else "", held, "ab" * 32)
+    pdf = pdf_of(DEFAULT, "a4", archive)
+    assert pypdf.PdfReader(io.BytesIO(pdf)).attachments == ({"sheet.xlsx": [WORKBOOK]} if held else {})
+    for profile in PROFILES[variant]:
+        (report,) = validate(profile, pdf)
+        assert report.failed == [], profile
+        assert report.compliant and report.checks > FEWEST_CHECKS
+
+
+def _elements(pdf: Any, *kinds: str) -> list[Any]:
+    return [one for one in pdf.objects if isinstance(one, dict) and one.get("S") in kinds]
+
+
+def _no_alternative(pdf: Any) -> None:
+    del _elements(pdf, "/Figure")[0]["Alt"]
+
+
+def _no_scope(pdf: Any) -> None:
+    for one in _elements(pdf, "/TH"):
+        del one["A"]["Scope"]
+    for one in _elements(pdf, "/TD"):
+        one["A"].pop("Headers", None)
+
+
+def _no_language(pdf: Any) -> None:
+    del pdf.catalog["Lang"]
+
+
+def _file_name_shown(pdf: Any) -> None:
+    del pdf.catalog["ViewerPreferences"]
+
+
+def _heading_left_out(pdf: Any) -> None:
+    _elements(pdf, "/H2")[0]["S"] = "/H4"
+
+
+def _cell_outside_a_row(pdf: Any) -> None:
+    _elements(pdf, "/TR")[1]["S"] = "/Div"
+
+
+def _not_marked(pdf: Any) -> None:
+    pdf.catalog["MarkInfo"]["Marked"] = "false"
+
+
+def _link_without_words(pdf: Any) -> None:
+    link = next(one for one in pdf.objects if isinstance(one, dict) and one.get("Subtype") == "/Link")
+    link.pop("Contents", None)
+    del link["StructParent"]
+
+
+def _untagged(pdf: Any) -> None:
+    del pdf.catalog["StructTreeRoot"]
+
+
+def _metadata_lost(pdf: Any) -> None:
+    del pdf.catalog["Metadata"]
+
+
+def _font_left_out(pdf: Any) -> None:
+    font = next(one for one in pdf.objects if isinstance(one, dict) and one.get("Type") == "/FontDescriptor")
+    del font["FontFile3"]
+
+
+def _glyphs_without_characters(pdf: Any) -> None:
+    font = next(one for one in pdf.objects if isinstance(one, dict) and "ToUnicode" in one)
+    del font["ToUnicode"]
+
+
+def _no_profile_of_colours(pdf: Any) -> None:
+    del pdf.catalog["OutputIntents"]
+
+
+def _unrelated_file(pdf: Any) -> None:
+    del pdf.catalog["AF"]
+
+
+def _opened_by_script(pdf: Any) -> None:
+    import pydyf
+
+    action = {"Type": "/Action", "S": "/JavaScript", "JS": pydyf.String("app.alert(1)")}
+    pdf.catalog["OpenAction"] = pydyf.Dictionary(action)
+
+
+ACCESS: tuple[tuple[Damage, str], ...] = (
+    (_no_alternative, "7.3-1"),
+    (_no_scope, "7.5-1"),
+    (_no_language, "7.2-34"),
+    (_file_name_shown, "7.1-10"),
+    (_heading_left_out, "7.4.2-1"),
+    (_cell_outside_a_row, "7.2-37"),
+    (_not_marked, "6.2-1"),
+    (_link_without_words, "7.18.5-1"),
+    (_untagged, "7.1-11"),
+    (_metadata_lost, "7.1-8"),
+    (_font_left_out, "7.21.4.1-1"),
+)
+ARCHIVE: tuple[tuple[Damage, str], ...] = (
+    (_metadata_lost, "6.6.2.1-1"),
+    (_font_left_out, "6.2.11.4.1-1"),
+    (_glyphs_without_characters, "6.2.11.7.2-1"),
+    (_no_profile_of_colours, "6.2.4.3-2"),
+    (_unrelated_file, "6.8-4"),
+    (_opened_by_script, "6.5.1-1"),
+    (_not_marked, "6.7.2.2-1"),
+)
+
+
+def _damaged(damages: tuple[tuple[Damage, str], ...], archive: Archive, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The same page once for each damage, done to the PDF just before it is written."""
+    whole = pdf_writer._finish
+    layout = lay_out(page_of("8b"), templates=TEMPLATES)
+    found = []
+    for damage, _ in damages:
+
+        def finish(document: Any, pdf: Any, damage: Damage = damage) -> None:
+            whole(document, pdf)
+            damage(pdf)
+
+        monkeypatch.setattr(pdf_writer, "_finish", finish)
+        found.append(layout.pdf(archive))
+    monkeypatch.undo()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("profile", "damages", "archive"),
+    [("PDFUA-1", ACCESS, Archive()), ("PDFA-3A", ARCHIVE, Archive("pdf/a-3a", "sheet.xlsx", WORKBOOK))],
+)
+def test_each_fault_is_found(
+    profile: str, damages: tuple[tuple[Damage, str], ...], archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports = validate(profile, *_damaged(damages, archive, monkeypatch))
+    found = {damage.__name__: report.failed_rules() for (damage, _), report in zip(damages, reports, strict=True)}
+    missed = {damage.__name__: rule for damage, rule in damages if rule not in found[damage.__name__]}
+    assert missed == {}, found

@@ -1,0 +1,126 @@
+"""What a reader who does not see the page is told: the heads of every cell, bookmarks, metadata."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pypdf
+import pytest
+from pypdf.generic import DictionaryObject
+from sheets import DEFAULT, EIGHT, TEMPLATES, page_of, pdf_of
+
+from sheetgen.writers.pdf import lay_out
+from sheetgen.writers.pdf_archive import NAMESPACE, Archive
+from sheetgen.writers.pdf_room import share_out
+
+HASH = "0123456789abcdef" * 4
+
+
+def _reader(pdf: bytes) -> pypdf.PdfReader:
+    return pypdf.PdfReader(io.BytesIO(pdf))
+
+
+def _walk(element: Any) -> list[DictionaryObject]:
+    """All structure elements below this one, in reading order."""
+    element = element.get_object()
+    if not isinstance(element, DictionaryObject):
+        return []
+    kids = element.get("/K", [])
+    kids = kids.get_object() if hasattr(kids, "get_object") else kids
+    below = [one for kid in (kids if isinstance(kids, list) else [kids]) for one in _walk(kid)]
+    return ([element] if "/S" in element else []) + below
+
+
+def _heads_of_cells(pdf: bytes) -> list[tuple[list[str], int]]:
+    """For each data cell the kinds of its heads, and how many of them are found by their names."""
+    reader = _reader(pdf)
+    root = reader.trailer["/Root"]["/StructTreeRoot"]
+    names = root["/IDTree"]["/Names"]
+    by_name = {str(names[i]): names[i + 1].get_object() for i in range(0, len(names), 2)}
+    found = []
+    for element in _walk(root["/K"][0]):
+        if element["/S"] == "/TD":
+            heads = [str(one) for one in element["/A"].get("/Headers", [])]
+            found.append(([by_name[one]["/A"]["/Scope"] for one in heads], len(heads)))
+    return found
+
+
+@pytest.mark.parametrize("models", [DEFAULT, EIGHT])
+def test_every_load_has_the_heads_of_its_row_and_its_columns(models: str) -> None:
+    heads = _heads_of_cells(pdf_of(models))
+    page = page_of(models)
+    n_loads = sum(len(row.cells) for block in page.matrix for row in block.rows)
+    full = [scopes for scopes, _ in heads if scopes.count("/Column") and scopes.count("/Row") >= 2]
+    # A load has its model, the requests in flight and the workload that leads its block.
+    assert len(full) >= n_loads
+    assert all(scope in ("/Column", "/Row") for scopes, _ in heads for scope in scopes)
+
+
+def test_every_head_has_a_scope_and_every_picture_words() -> None:
+    for element in _walk(_reader(pdf_of()).trailer["/Root"]["/StructTreeRoot"]["/K"][0]):
+        if element["/S"] == "/TH":
+            assert element["/A"]["/Scope"] in ("/Column", "/Row")
+        if element["/S"] == "/Figure":
+            assert len(str(element["/Alt"])) > 10
+
+
+def test_bookmarks_name_the_sections() -> None:
+    top, sections = _reader(pdf_of()).outline
+    assert top["/Title"] == page_of().title
+    names = [one["/Title"] for one in sections]
+    assert {"Every load", "Where the memory goes", "Out of memory"} <= {*names}
+    assert all(len(name) < 40 for name in names)
+
+
+@pytest.mark.parametrize("variant", ["pdf/ua-1", "pdf/a-3a"])
+def test_the_metadata_say_which_catalogs_and_which_version(variant: str) -> None:
+    stream = _reader(pdf_of(archive=Archive(variant, catalog_sha256=HASH))).trailer["/Root"]["/Metadata"]
+    import xml.etree.ElementTree as ElementTree
+
+    tree = ElementTree.fromstring(stream.get_data().decode())
+    assert tree.findtext(f".//{{{NAMESPACE}}}CatalogSHA256") == HASH
+    assert tree.findtext(f".//{{{NAMESPACE}}}Version") == page_of().version
+    assert len(tree.findall("{http://www.w3.org/1999/02/22-rdf-syntax-ns#}RDF")) == 1
+
+
+def test_the_same_bytes_with_a_workbook_whatever_the_machine(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from sheets import pdf_of; from sheetgen.writers.pdf_archive import *;"
+        "Path(sys.argv[1]).write_bytes(pdf_of('8b', 'a4', Archive('pdf/a-3a', 'a.xlsx', b'book', 'ff')))"
+    )
+    files = []
+    for seed, zone in (("1", "America/New_York"), ("31337", "Asia/Tokyo")):
+        file = tmp_path / f"{seed}.pdf"
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": zone, "PYTHONPATH": str(Path(__file__).parent)}
+        subprocess.run([sys.executable, "-c", program, str(file)], check=True, env=environment)
+        files.append(file.read_bytes())
+    assert files[0] == files[1]
+
+
+def test_space_is_shared_out_without_a_second_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sheetgen.writers import pdf
+
+    tried = []
+    whole = pdf._lay_out
+    monkeypatch.setattr(pdf, "_lay_out", lambda *a, **k: tried.append(a[2].name) or whole(*a, **k))
+    layout = lay_out(page_of("8b"), templates=TEMPLATES)
+    assert tried.count(layout.density.name) == 1
+    assert not layout.problems and layout.left == pytest.approx(0.5, abs=0.1)
+
+
+def test_moved_boxes_hold_the_same_words_in_the_same_order() -> None:
+    from sheetgen.writers import pdf
+
+    page = page_of("8b")
+    density = lay_out(page, templates=TEMPLATES).density
+    tall = pdf._lay_out(page, TEMPLATES, density, tall=True)
+    before = _reader(tall.pdf()).pages[0].extract_text()
+    share_out(tall.document.pages[0], 60.0)
+    assert _reader(tall.pdf()).pages[0].extract_text() == before
+    assert pdf.height_left(tall.document.pages[0]) == pytest.approx(tall.left + pdf._ENDLESS - 60, abs=0.1)
+    assert pdf.overflows(tall.document.pages[0]) == []

