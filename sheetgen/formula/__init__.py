@@ -12,6 +12,7 @@ from sheetgen.formula.ranges import cheapest, count_steps, first_where, least_wh
 from sheetgen.formula.vocabulary import (
     both,
     either,
+    fading,
     is_number,
     is_text,
     join_text,
@@ -36,6 +37,7 @@ __all__ = [
     "cheapest",
     "count_steps",
     "either",
+    "fading",
     "first_where",
     "formula",
     "is_number",

@@ -168,6 +168,16 @@ def whole_text(x: Any) -> Any:
     return PLAIN.text(x)
 
 
+def fading(share: Any, times: Any) -> Any:
+    """A share taken so many times: 0 where that is too little for a number, which LibreOffice calls an error."""
+    if is_written((share, times)):
+        return call("IFERROR", call("POWER", share, times), 0)
+    import numpy
+
+    with numpy.errstate(under="ignore"):
+        return power(share, times)
+
+
 def power(base: Any, exponent: Any) -> Any:
     """base to the exponent, for base > 0. (`^` is left out: Excel reads -3^2 as 9.)"""
     return call("POWER", base, exponent) if is_written((base, exponent)) else (base * 1.0) ** exponent

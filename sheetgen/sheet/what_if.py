@@ -15,12 +15,13 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.speed import SpeedConstants
 from sheetgen.errors import ScenarioError
-from sheetgen.formula import formula, largest, round_up, smallest, where
+from sheetgen.formula import formula, is_number, largest, round_up, smallest, where
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.as_typed import as_typed_model
 from sheetgen.scenario.deployment import engine_columns
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES, Cell, Question, SheetModel
 from sheetgen.scenario.typed import Typed
+from sheetgen.sheet.model import number
 from sheetgen.sheet.what_if_state import NO_MODEL, OK, SPARE_MODELS, state_of
 from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES, DTYPES
 
@@ -40,9 +41,10 @@ def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_token
 
     Source: context x the case's factor.
     """
-    least = where(answer_tokens < context_tokens, answer_tokens, context_tokens)
-    scaled = largest(round_up(context_tokens * case_factor), least)
-    return where(context_tokens <= max_context_tokens, smallest(scaled, max_context_tokens), scaled)
+    context = where(is_number(context_tokens), largest(context_tokens, 1), 1)
+    least = where(answer_tokens < context, answer_tokens, context)
+    scaled = largest(round_up(context * case_factor), least)
+    return where(context <= max_context_tokens, smallest(scaled, max_context_tokens), scaled)
 
 
 @formula("Requests in flight of the case")
@@ -51,7 +53,7 @@ def case_requests(users: Any, case_factor: Any, active_fraction: Any) -> Any:
 
     Source: users x the case's factor x active fraction.
     """
-    return round_up(users * case_factor * active_fraction)
+    return round_up(where(is_number(users), users, 0) * case_factor * active_fraction)
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def asked_of(
     gpu_id = next((gpu for name, gpu in instances(question) if name.lower() == asked_for.lower()), asked_for)
     gpu = next((g for g in (*question.gpus, *gpus) if g.id.lower() == str(gpu_id).lower()), gpus[0])
     limit, answer = int(chosen.model.max_context_tokens or 0), int(picked["answer_tokens"] or 0)
-    scaled = [int(case_context_tokens(picked["context_tokens"] or 0, f, limit, answer)) for f in factors["context"]]
+    scaled = [int(case_context_tokens(number(picked["context_tokens"]), f, limit, answer)) for f in factors["context"]]
     workloads = tuple(
         question.workloads[0].model_copy(
             update={
@@ -182,7 +184,7 @@ def asked_of(
         for case, context in zip(CASES, scaled, strict=True)
     )
     active = settings.active_fraction
-    tiers = tuple(int(case_requests(picked["users"] or 0, f, active)) for f in factors["users"])
+    tiers = tuple(int(case_requests(number(picked["users"]), f, active)) for f in factors["users"])
     cells = tuple(
         Cell(0, c, u, context, max(context - answer, 0), tier, context > limit)
         for c, context in enumerate(scaled)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sheetgen.formula import both, either, formula, is_text, join_text, where
+from sheetgen.formula import both, either, formula, is_number, is_text, join_text, round_down, where
+from sheetgen.sheet.model import number
 from sheetgen.units import TEXT
 
 OK = "OK"
@@ -63,7 +64,8 @@ def model_lacks(
 def choices_state(
     model: Any, model_known: Any, hardware: Any, hardware_known: Any, tensor_parallel_size: Any,
     tensor_parallel_size_known: Any, weight_dtype: Any, weight_dtype_known: Any, kv_cache_dtype: Any,
-    kv_cache_dtype_known: Any, engine: Any, engine_known: Any, context_tokens: Any, answer_tokens: Any, facts: Any,
+    kv_cache_dtype_known: Any, engine: Any, engine_known: Any, users: Any, context_tokens: Any, answer_tokens: Any,
+    tpot_ms: Any, facts: Any,
 ) -> Any:  # fmt: skip
     """OK where every choice stands in its list and the model has its facts; else what is wrong, the first of it.
 
@@ -79,9 +81,18 @@ def choices_state(
     )
     words = where(facts == LACKS, OK, join_text(model, ": ", facts))
     words = where(answer_tokens > context_tokens, "the answer is longer than its context", words)
+    target = where(tpot_ms == "", 1, where(is_number(tpot_ms), where(tpot_ms >= 0, 1, 0), 0))
+    words = where(target == 1, words, "the target must be a number of milliseconds, or blank")
+    amounts = (("the answer", answer_tokens, 0), ("the context", context_tokens, 1), ("users", users, 1))
+    for said, amount, least in amounts:
+        words = where(_whole_from(amount, least) == 1, words, f"{said} must be a whole number from {least}")
     for said, choice, known in reversed(lists):
         words = where(known == 1, words, join_text(said, choice))
     return words
+
+
+def _whole_from(amount: Any, least: int) -> Any:
+    return where(is_number(amount), where(amount >= least, where(round_down(amount) == amount, 1, 0), 0), 0)
 
 
 @formula("Row", TEXT)
@@ -114,6 +125,7 @@ def own_instance_state(
 def state_of(picked: Mapping[str, Any], known: Mapping[str, bool], shape: Mapping[str, float]) -> str:
     """`choices_state` of the page's choices: `known` by choice, `shape` of the model."""
     facts = model_lacks.of({name: shape[name] for name in model_lacks.inputs})
-    answered = {"context_tokens": picked["context_tokens"] or 0, "answer_tokens": picked["answer_tokens"] or 0}
+    answered = {name: number(picked[name]) for name in ("users", "context_tokens", "answer_tokens")}
+    answered["tpot_ms"] = "" if picked["tpot_ms"] is None else picked["tpot_ms"]
     env = {name: picked[name] for name in CHOICES} | {f"{name}_known": int(known[name]) for name in CHOICES}
     return str(choices_state.of({**env, **answered, "facts": facts}))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import formula, largest, power, ratio, smallest, where
+from sheetgen.formula import fading, formula, largest, power, ratio, smallest, where
 from sheetgen.units import PERCENT, SECONDS, TWO_DECIMALS
 
 # What a model makes a step read and compute ---------------------------------------------------------
@@ -232,7 +232,7 @@ def untouched_fraction(batch_requests: Any, expert_miss_fraction: Any, data_para
 
     Source: expected distinct experts, 1 - (1 - k/E) ^ tokens; data-parallel ranks share the experts.
     """
-    return power(expert_miss_fraction, batch_requests * data_parallel_size)
+    return fading(expert_miss_fraction, batch_requests * data_parallel_size)
 
 
 def experts_read_seconds(expert_seconds: Any, untouched_fraction: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, count_steps, formula, largest, power, ratio, round_up, smallest, where
+from sheetgen.formula import both, count_steps, fading, formula, largest, ratio, round_up, smallest, where
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds
 from sheetgen.units import SECONDS, TEXT
 
@@ -104,7 +104,7 @@ def batch_limit(
     Source: tpot_seconds, service_ttft_seconds.
     """
     begun = strides_within_targets * requests_per_stride
-    left = power(expert_miss_fraction, begun)
+    left = fading(expert_miss_fraction, begun)
     return begun + count_steps(
         lambda one, untouched: _meets(
             begun + one, left * untouched, tpot_limit_seconds, ttft_limit_seconds, output_tokens,

@@ -18,6 +18,7 @@ from pathlib import Path
 from sheetgen.errors import shown
 from sheetgen.workbook.error import WorkbookError
 
+_CHUNK = 1 << 20
 MB = 10**6
 MOST_FILE_BYTES = 32 * MB
 MOST_MEMBERS = 2_000
@@ -99,7 +100,8 @@ def read_member(package: zipfile.ZipFile, name: str, where: str) -> bytes:
                 f"{where}: its part {shown(name)} has {size / MB:,.0f} MB; the most that is read is "
                 f"{MOST_PART_BYTES // MB} MB. Take out the rows that sheetgen did not write."
             )
-        return package.read(name)
+        with package.open(name) as member:  # by pieces: one long read unpacks past the size that is stated
+            return b"".join(iter(lambda: member.read(_CHUNK), b""))
     except KeyError:
         raise WorkbookError(f"{where}: lacks its part {shown(name)}. {SAVE_AS}") from None
     except WorkbookError:

@@ -10,7 +10,7 @@ import pytest
 from recalculation import ErrorValue, compare, edit, recalculate_with_formualizer, values
 
 OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
-TO_RENT = ("What-if", "F5")
+TO_RENT, CHEAPEST = ("What-if", "F5"), ("What-if", "F12")
 OWN = 6  # the first spare row of Models
 BEGUN = {"model": "Ours", "n_layers": 40, "n_heads": 40, "n_params": 14e9}
 
@@ -59,6 +59,12 @@ def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path, tmp_p
         ("weight_dtype", "fp-8", "no such precision of weights: fp-8"),
         ("kv_cache_dtype", "fp-8", "no such precision of the KV cache: fp-8"),
         ("engine", "vlm", "no such engine: vlm"),
+        ("users", None, "users must be a whole number from 1"),
+        ("users", 1.5, "users must be a whole number from 1"),
+        ("users", "many", "users must be a whole number from 1"),
+        ("context_tokens", "16k", "the context must be a whole number from 1"),
+        ("answer_tokens", -5, "the answer must be a whole number from 0"),
+        ("tpot_ms", "fast", "the target must be a number of milliseconds, or blank"),
     ],
 )
 def test_a_name_of_no_list_gives_words_and_no_numbers(
@@ -69,7 +75,7 @@ def test_a_name_of_no_list_gives_words_and_no_numbers(
     assert (found["chk_what_if_choices"], found["chk_all"]) == ("CHECK", "CHECK")
     names = [name for name in found if isinstance(name, str) and name.startswith(("rec_whatif", "rec_case"))]
     shown = {found[name] for name in names if name != "rec_whatif_instance"}
-    shown |= {found["What-if", f"{column}{row}"] for column in "FGHI" for row in range(18, 26)}
+    shown |= {found["What-if", f"{column}{row}"] for column in "FGHI" for row in range(18, 26)} | {found[CHEAPEST]}
     assert shown == {"-"}, f"{choice} {typed}: {shown}"
 
 

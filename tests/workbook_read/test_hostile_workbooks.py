@@ -117,12 +117,12 @@ def test_a_strict_workbook(book: Path, tmp_path: Path) -> None:
 
 def lying(path: Path, out: Path) -> Path:
     """The size of a part that the list of members states is far below what it unpacks to."""
-    bomb = rewritten(path, out, {"xl/styles.xml": lambda _: bytes(10_000_000)})
+    bomb = rewritten(path, out, {"xl/styles.xml": lambda _: bytes(300_000_000)})
     data = bytearray(bomb.read_bytes())
     for signature, offset in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
         at = data.find(signature)
         while at >= 0:
-            if struct.unpack_from("<I", data, at + offset)[0] == 10_000_000:
+            if struct.unpack_from("<I", data, at + offset)[0] == 300_000_000:
                 struct.pack_into("<I", data, at + offset, 10)
             at = data.find(signature, at + 4)
     out.write_bytes(bytes(data))

@@ -11,6 +11,7 @@ from sheetgen.sheet.book.check_formulas import classified, load_is_held, money_a
 from sheetgen.sheet.book.check_own_rows import own_instances, own_models
 from sheetgen.sheet.book.check_pairs import Pairs, add_what_if
 from sheetgen.sheet.book.input_state import OUT_OF_RANGE
+from sheetgen.sheet.book.profiles import OF_REPLICA
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import check_word
 from sheetgen.sheet.model import NONE, Cell, Found, Range, Ref, Sheet
@@ -103,6 +104,7 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     _loads(page, solved)
     _prices(page, solved)
     _inputs(page, solved)
+    _errors(page)
     page.total()
     return page.sheet
 
@@ -151,6 +153,14 @@ def _own_rows(page: ChecksSheet, solved: Solution, row: int) -> int:
         label = "What-if's choices stand in their lists, and its model has all facts"
         page.line("what_if_choices", label, (int(state.value == OK), counted), (1, None))
     return row
+
+
+def _errors(page: ChecksSheet) -> None:
+    """Errors in what a replica holds: to the choice they are hardware that does not hold the load."""
+    stems = {f"tbl_{prefix}profiles_{what}" for prefix in ("", "wi_") for what in OF_REPLICA}
+    names = sorted(stems & page.wiring.names.keys())
+    counted = Expr("+".join(f"SUMPRODUCT(1*ISERROR({name}))" for name in names))
+    page.none_of("no_errors", "Errors in what a replica holds: none", (0, counted))
 
 
 def _prices(page: ChecksSheet, solved: Solution) -> None:

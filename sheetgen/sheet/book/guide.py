@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sheetgen.formula import formula, is_number, join_text, where
@@ -68,14 +68,33 @@ def build_guide(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
         row += 1
     row += 1
     sheet.text(row, 0, "Where each load of this sheet breaks (live)", "section")
-    for column in range(1, len(heads)):
-        sheet.text(row, column, "", "section")
+    for column, head in enumerate(("", "", "Longest context, as built", "Bills and the memory for them, as built"), 1):
+        sheet.text(row, column, head, "section")
     cells = wiring.tables["cells"]
+    as_built = _as_built(solved, page)
     for i in range(len(solved.question.cells)):
         sheet.link(row + 1 + i, 0, cells.columns["model"][i], TEXT)
         sheet.link(row + 1 + i, 1, cells.columns["load_words"][i], TEXT)
         sheet.compute(row + 1 + i, 2, breaking_words, cells.row(i))
+        for column, text in enumerate(as_built.get(i, ()), 3):
+            sheet.text(row + 1 + i, column, text)
     return sheet
+
+
+def _as_built(solved: Solution, page: OnePage) -> Mapping[int, tuple[str, str]]:
+    """By load of the headline's tier, what the PDF draws of it; the longest context of the headline's alone.
+
+    Values: a search for the longest context stands on What-if, live.
+    """
+    workload, tier = solved.question.headline
+    bars = {m: iter(of_model) for m, of_model in enumerate(page.bars)}
+    found: dict[int, tuple[str, str]] = {}
+    for i, cell in enumerate(solved.question.cells):
+        if cell.tier == tier:
+            bar, broken = next(bars[cell.model]), page.breaks[cell.model]
+            longest = broken.longest_fit if cell.workload == workload and broken.curve else ""
+            found[i] = longest, f"{bar.weights} + {bar.kv} + {bar.overhead} of {bar.limit} {page.unit}"
+    return found
 
 
 WORDS = (

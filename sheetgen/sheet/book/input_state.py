@@ -25,11 +25,11 @@ def text_state(value: Any, built: Any) -> Any:
 
 @formula("State", TEXT)
 def listed_state(value: Any, built: Any, place: Any) -> Any:
-    """Whether a choice is the one that the workbook was built with, and in its list.
+    """Whether a choice is the one that the workbook was built with; of another, whether it is in its list.
 
     Source: the choice as built beside it, and its place in the list.
     """
-    return where(is_number(place), where(value == built, AS_BUILT, CHANGED), OUT_OF_RANGE)
+    return where(value == built, AS_BUILT, where(is_number(place), CHANGED, OUT_OF_RANGE))
 
 
 @formula("State", TEXT)

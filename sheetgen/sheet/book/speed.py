@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sheetgen.estimate import PACE
-from sheetgen.formula import Expr, formula, join_text
+from sheetgen.formula import Expr, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.paces import STRIDE
 from sheetgen.sheet.book.catalogs import LABELS
@@ -133,9 +133,9 @@ def stride_requests(one: Any, requests_per_stride: Any) -> Any:
 
 
 def _or_zero(refs: Range, at: Ref, here: str) -> tuple[Any, Expr]:
-    """A target, 0 where its cell is blank."""
+    """A target, 0 where its cell holds no number."""
     value, expr = pick(refs, at, here)
-    return value or 0, expr  # INDEX of a blank cell gives 0
+    return value or 0, where(is_number(expr), expr, 0)
 
 
 def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:

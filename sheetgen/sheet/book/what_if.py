@@ -12,6 +12,7 @@ from sheetgen.sheet.book.what_if_words import (
     bill_in_unit,
     boundary_words,
     case_monthly_usd,
+    cheapest_words,
     fewest_gpus,
     gpus_needed,
     hardware_answer,
@@ -28,7 +29,6 @@ from sheetgen.sheet.book.what_if_words import (
     users_held,
 )
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
-from sheetgen.sheet.book.words import rent_words
 from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Source, Validation, found, number, plain
 from sheetgen.sheet.what_if import (
     CASES,
@@ -315,8 +315,8 @@ class WhatIfPage:
         computed(
             "Longest context for them on one replica", longest_words, {**inputs, "longest": longest}, "left_number"
         )
-        computed("Cheapest of all hardware", rent_words, {
-            "n_instances": cells["n_instances"][BASE], "instance": cells["type"][BASE],
+        computed("Cheapest of all hardware", cheapest_words, {
+            **inputs, "n_instances": cells["n_instances"][BASE], "instance": cells["type"][BASE],
         })  # fmt: skip
         recommended = line("its $ per month", cells["monthly_usd"][BASE], USD, "left_number")
         line("its speed", cells["speed_words"][BASE], TEXT)
@@ -337,8 +337,8 @@ class WhatIfPage:
             return cells.columns[name][of_case[k]]
 
         self._line("Cheapest to rent", lambda k: self.sheet.compute(
-            self.row, ANSWER + 1 + k, rent_words, {"n_instances": at("n_instances", k), "instance": at("type", k)},
-            role="rent",
+            self.row, ANSWER + 1 + k, cheapest_words,
+            {**wiring.inputs, "n_instances": at("n_instances", k), "instance": at("type", k)}, role="rent",
         ))  # fmt: skip
         self._line("GPUs", lambda k: self._show(k, at("n_gpus", k), PLAIN, "link"))
         monthly = self._line("$ per month", lambda k: self._compute(

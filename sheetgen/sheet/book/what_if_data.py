@@ -147,7 +147,7 @@ def _model(
         table.looked_up(name, label, find, TEXT if text else WHOLE, width=14)
     listed = {name: table.columns[f"listed_{name}"][0] for name in LISTED}
     table.computed(model_lacks, lambda i: listed, name="facts")
-    choices = {name: picked[name] for name in (*CHOICES, "context_tokens", "answer_tokens")}
+    choices = {name: picked[name] for name in (*CHOICES, "users", "context_tokens", "answer_tokens", "tpot_ms")}
     choices |= {f"{name}_known": ref for name, ref in known.items()}
     table.computed(choices_state, lambda i: {**choices, "facts": table.columns["facts"][i]}, name="state")
     table.computed(limit_in_use, lambda i: listed | {"state": table.columns["state"][i]}, name="max_context_tokens")

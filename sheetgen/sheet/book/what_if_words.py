@@ -18,6 +18,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
+from sheetgen.sheet.book.words import rent_words
 from sheetgen.sheet.model import NONE
 from sheetgen.sheet.what_if_state import OK
 from sheetgen.sizing import parallelism
@@ -208,12 +209,24 @@ def bill_in_unit(
 
 
 @formula("Users that one replica holds")
-def users_held(sequences: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any) -> Any:
-    """Sequences per replica; none at a size that the hardware does not have.
+def users_held(
+    sequences: Any, pipeline_stages: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any
+) -> Any:
+    """Sequences of a replica on these GPUs; none at a size that the hardware does not have, or that needs stages.
 
     Source: sequences.
     """
-    return number_where(both(choices_state == OK, tensor_parallel_size <= hardware_gpus), sequences)
+    known = both(choices_state == OK, tensor_parallel_size <= hardware_gpus, pipeline_stages <= 1)
+    return number_where(known, sequences)
+
+
+@formula("Cheapest of all", TEXT)
+def cheapest_words(choices_state: Any, n_instances: Any, instance: Any) -> Any:
+    """The recommended instances; none where the choices cannot be answered.
+
+    Source: the choice on What-if loads.
+    """
+    return where(choices_state == OK, rent_words(n_instances, instance), NONE)
 
 
 @formula("Longest context")
