@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from sheetgen.levers import EveryLever
     from sheetgen.recommend import Solution
 
-FORMATS = ("xlsx", "pdf", "json", "md")
+FORMATS = ("xlsx", "pdf", "html", "json", "csv", "md", "png")
 DEFAULT_FORMATS = ("xlsx", "pdf")
 FILES = {"out": "output", "name": "sizing-sheet"}
 
 
 @click.command()
 @text_options(*SHEET, *PRECISION, *TARGETS, *MARKET, *MONEY, *ENGINE)
-@click.option("--format", "formats", metavar="NAMES", help="Any of xlsx,pdf,json,md. Default xlsx,pdf.")
+@click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
 @click.option(
     "--pdf-variant", metavar="NAME", help=f"Standard of the PDF: {', '.join(VARIANTS)}. Default {VARIANTS[0]}."
 )
@@ -135,7 +135,8 @@ def draw(
 ) -> tuple[dict[str, bytes], str | None]:
     """Each format's bytes, and why where the PDF had to be left out.
 
-    Raises MissingLibraryError or PageError where the PDF was asked for by name (`required`) and cannot be drawn.
+    Raises MissingLibraryError or PageError where the PDF or its picture was asked for by name (`required`) and cannot
+    be drawn.
     """
     from sheetgen.levers import levers_of_sheet
     from sheetgen.sheet.build_page import build_page
@@ -156,6 +157,19 @@ def draw(
 
         return write_xlsx(build_book(solved, page, levers or (), what_if(solved, catalog)), brand)
 
+    @cache
+    def pdf() -> bytes:
+        from sheetgen.writers.pdf import write_pdf
+
+        inside = workbook() if archive.name else b""
+        carried = replace(archive, catalog_sha256=solved.question.catalog_sha256, workbook=inside)
+        return write_pdf(page, templates=templates(), brand=brand, archive=carried)
+
+    def picture() -> bytes:
+        from sheetgen.writers.png import write_png
+
+        return write_png(pdf())
+
     for ending in formats:
         if ending == "json":
             files[ending] = text(document_of(solved, catalog, levers)).encode()
@@ -165,13 +179,17 @@ def draw(
             from sheetgen.writers.markdown import write_markdown
 
             files[ending] = write_markdown(page, brand).encode()
-        else:
-            from sheetgen.writers.pdf import write_pdf
+        elif ending == "html":
+            from sheetgen.writers.web import write_web
 
-            inside = workbook() if archive.name else b""
-            carried = replace(archive, catalog_sha256=solved.question.catalog_sha256, workbook=inside)
+            files[ending] = write_web(page, templates=templates(), brand=brand).encode()
+        elif ending == "csv":
+            from sheetgen.writers.loads_csv import write_loads
+
+            files[ending] = write_loads(solved).encode()
+        else:
             try:
-                files[ending] = write_pdf(page, templates=templates(), brand=brand, archive=carried)
+                files[ending] = pdf() if ending == "pdf" else picture()
             except MissingLibraryError as error:
                 if required:
                     raise
@@ -179,7 +197,7 @@ def draw(
             except PageError as error:
                 if required:
                     raise
-                missing = " ".join(("No PDF is written.", *error.problems))
+                missing = " ".join((f"No {ending.upper()} is written.", *error.problems))
     return files, missing
 
 

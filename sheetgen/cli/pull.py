@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.build import FILES, brand_of, check_name, document_of, draw, formats_named, headlines
+from sheetgen.cli.build import FILES, FORMATS, brand_of, check_name, document_of, draw, formats_named, headlines
 from sheetgen.cli.options import brand_option, common
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
@@ -22,7 +22,9 @@ ALWAYS = "pdf"
 
 @click.command()
 @click.argument("edited", metavar="EDITED.xlsx")
-@click.option("--format", "formats", metavar="NAMES", help="Beside the PDF and the scenario: any of xlsx,pdf,json,md.")
+@click.option(
+    "--format", "formats", metavar="NAMES", help=f"Beside the PDF and the scenario: any of {','.join(FORMATS)}."
+)
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default: the workbook's own.")
 @click.option("--models", metavar="NAMES", help="The models anew, in their order, where it was built from files.")

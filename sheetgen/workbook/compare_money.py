@@ -140,8 +140,10 @@ def other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
     """The results beside those of loads: of What-if and its cases."""
     if not (a.is_calculated and b.is_calculated):
         return
+    labels = [one.label for one in b.other_results.values()]
     for name, after in b.other_results.items():
         before = a.other_results.get(name)
         if before is not None and not same(before.value, after.value):
-            label = after.label or name.replace("_", " ")
+            words = name.replace("_", " ")
+            label = f"{after.label} ({words})" if labels.count(after.label) > 1 else after.label or words
             yield Change(name, label, setting_change(before, after), before.value, after.value)

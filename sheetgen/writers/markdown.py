@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 
 from sheetgen.brand import Brand
-from sheetgen.sheet.one_page import MatrixBlock, MatrixCell, OnePage, Source
+from sheetgen.sheet.one_page import Bar, MatrixBlock, MatrixCell, OnePage, Source
+from sheetgen.writers.visible import visible
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _LEADING = re.compile(r"^([#+\-=]|\d+[.)](?=\s|$))")
@@ -25,12 +25,16 @@ def write_markdown(page: OnePage, brand: Brand | None = None) -> str:
         f"{plain(page.precision_line)}. As of {plain(page.as_of)}; {plain(page.price_banner)}.",
         "## What to rent",
         table(
-            ("Model", "Rent", "$ a month", "Where", "Hardware", "Memory", "Headroom", "Runner-up"),
+            ("Model", "Rent", "$ a month", "Users", "Where", "Hardware", "Memory", "Headroom", "Runner-up"),
             [
-                (c.model, c.rent, c.monthly, c.provider, c.hardware, c.memory, c.headroom, c.runner_up)
+                (c.model, c.rent, c.monthly, c.users, c.provider, c.hardware, c.memory, c.headroom, c.runner_up)
                 for c in page.cards
             ],
-            right=(2,),
+            right=(2, 3),
+        ),
+        table(
+            ("Model", "Time per token", "First token", "What asked for it", "Unit cost"),
+            [(c.model, c.speed, c.first_token, c.sized_by, c.unit_money) for c in page.cards],
         ),
         "## Every load: what to rent, $ a month, and its KV cache",
         *(text for block in page.matrix for text in _block(block, [m.name for m in page.models], page.unit)),
@@ -63,6 +67,17 @@ def write_markdown(page: OnePage, brand: Brand | None = None) -> str:
             ],
             right=(1, 2, 3, 5, 6, 7),
         ),
+        "## Where the memory goes" if page.bars else "",
+        table(
+            ("Model", "Load", f"Weights, {unit}", f"KV cache, {unit}", f"Overhead, {unit}", "The engine may use"),
+            [_bar(bar) for of_model in page.bars for bar in of_model],
+            right=(2, 3, 4),
+        ),
+        "## Where it breaks" if page.breaks else "",
+        table(
+            ("Model", "One request too many", "The longest context"),
+            [(b.model, b.next_request, b.longest_fit) for b in page.breaks],
+        ),
         "## Out of memory: where it dies tells which bill overran",
         table(
             ("Where it dies", "Bill", "Looks like", "Change, and which way", "On this sheet"),
@@ -79,20 +94,30 @@ def write_markdown(page: OnePage, brand: Brand | None = None) -> str:
         ),
         "## Instances on this page",
         table(
-            ("Instance", "GPUs", "Memory", "$ an hour", "Where", "Price of", "Used for"),
+            (
+                "Instance",
+                "GPUs",
+                "Memory",
+                "$ an hour",
+                *(f"$ {name}" for name in page.price_classes),
+                "Where",
+                "Price of",
+                "Used for",
+            ),
             [
                 (
                     i.instance,
                     i.gpus,
                     i.memory,
                     i.hourly,
+                    *i.classes,
                     f"{i.provider}, {i.region}",
                     i.price_date + (" (old)" if i.stale else ""),
                     i.used_for,
                 )
                 for i in page.instances
             ],
-            right=(2, 3),
+            right=range(2, 4 + len(page.price_classes)),
         ),
         plain(page.left_out),
         "## Assumptions",
@@ -119,6 +144,11 @@ def _load(cell: MatrixCell, unit: str) -> str:
     return f"{mark} {cell.rent} · {cell.monthly}{tight} · KV {cell.kv} {unit}"
 
 
+def _bar(bar: Bar) -> tuple[str, ...]:
+    mark = "◆ " if bar.headline else ""
+    return bar.model, f"{mark}{bar.workload} {bar.context}", bar.weights, bar.kv, bar.overhead, bar.capacity
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
     """A table; `right` are the columns of numbers. Nothing where there are no rows."""
     body = [f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows]
@@ -130,14 +160,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[in
 
 def plain(text: str) -> str:
     """`text` on one line as Markdown that shows just that: no cell, markup, HTML or link can come of it."""
-    spaced = "".join(" " if c.isspace() else c for c in text if c.isspace() or _shows(c))
-    line = _SPECIAL.sub(r"\\\1", " ".join(spaced.split()))
+    line = _SPECIAL.sub(r"\\\1", " ".join(visible(text).split()))
     line = _AUTOLINK.sub(r"\\\g<0>", line)
     return _LEADING.sub(lambda m: f"{m[1][:-1]}\\{m[1][-1]}", line)
-
-
-def _shows(char: str) -> bool:
-    return unicodedata.category(char)[0] != "C"
 
 
 def _bullets(lines: Iterable[str]) -> str:

@@ -82,7 +82,10 @@ def column(values: dict[str, object], head: str) -> str:
 
 def test_the_workbook_has_every_lever_as_values(book: Path) -> None:
     values = sheet_of(book)
-    levers = [one for load_ in levers_of_sheet(solve(ask(catalog(), SMALL)), catalog()) for one in load_]
+    every = levers_of_sheet(solve(ask(catalog(), SMALL)), catalog())
+    applies = [[one for one in load_ if not one.why_not] for load_ in every]
+    levers = [one for load_ in applies for one in sorted(load_, key=lambda lever: -(lever.saved_usd or 0))]
+    refused = {f"Does not apply: {one.why_not}." for load_ in every for one in load_ if one.why_not}
     words, saves, costs = (
         column(values, h) for h in ("Lever", "Saves, $ per month", "What it costs, or why it does not apply")
     )
@@ -90,6 +93,8 @@ def test_the_workbook_has_every_lever_as_values(book: Path) -> None:
         assert values[f"{words}{5 + i}"] == one.words
         assert values[f"{saves}{5 + i}"] == ("-" if one.saved_usd is None else pytest.approx(one.saved_usd, abs=1e-9))
         assert (one.why_not or one.note) in str(values[f"{costs}{5 + i}"])
+    below = {values[cell] for cell in values if cell.startswith(costs) and int(cell[len(costs) :]) >= 5 + len(levers)}
+    assert below == refused and refused
     formulas = [
         c for c in cells(book) if c.sheet == "Levers" and c.formula and c.cell.startswith((words, saves, costs))
     ]

@@ -73,6 +73,7 @@ def expected(picked: dict[str, Any]) -> dict[str, Any]:
         "rec_whatif_monthly_usd": choice.monthly_usd if choice.slot is not None else "-",
         "rec_whatif_instance": choice.verdict if choice.slot is None else after.candidate(choice.slot).instance,
         "sequences": [float(after.sequences["sequences"][BASE, k]) for k in range(4)],
+        "stages": [float(after.sequences["pipeline_stages"][BASE, k]) for k in range(4)],
         "limit": asked.models[0].model.max_context_tokens,
         "on_hardware": on_hardware(asked, picked),
     }
@@ -88,7 +89,7 @@ def on_hardware(asked: Question, picked: dict[str, Any]) -> Any:
         return "-"
     (low, high), _, _ = choice.bands
     ms = [round_half_up(seconds * 1e3) for seconds in (choice.tpot_seconds, low, high)]
-    return choice.monthly_usd, "{:,} ms a token ({:,} to {:,}); sized by".format(*ms), choice.n_instances
+    return choice.monthly_usd, "{:,} ms a token ({:,} to {:,}); replicas by".format(*ms), choice.n_instances
 
 
 def round_half_up(x: float) -> int:
@@ -116,10 +117,10 @@ def test_random_choices_give_what_solve_gives(book: Path, tmp_path: Path) -> Non
             n += 1
         row = sheet["Users that one replica holds"]
         held = [found["What-if", f"{c}{row}"] for c in "FGHI"]
-        shown = [a for a in held if a != "-"]
-        assert shown == want["sequences"][: len(shown)], f"{picked}: {held} sequences, solve says {want['sequences']}"
         gpus = GPUS_OF.get(picked["hardware"], 8) if want["limit"] else 0
-        assert len(shown) == sum(t <= gpus for t in (1, 2, 4, 8)), f"{picked}: {held} on {gpus} GPUs"
+        sizes = zip((1, 2, 4, 8), want["sequences"], want["stages"], strict=True)
+        shown = [held_here if t <= gpus and stages <= 1 else "-" for t, held_here, stages in sizes]
+        assert held == shown, f"{picked}: {held} sequences on {gpus} GPUs, solve says {shown}"
         n += 4
         if picked["tensor_parallel_size"] == "auto":
             of_it, answer = want["on_hardware"], [found["What-if", f"F{r}"] for r in (5, 6, 8)]
@@ -133,8 +134,8 @@ def test_random_choices_give_what_solve_gives(book: Path, tmp_path: Path) -> Non
                 assert answer[0].startswith(f"{of_it[2]:g} × "), f"{picked}: {answer}, solve says {of_it}"
             n, on_it = n + 3, on_it + (of_it != "-")
         found_any += want["rec_whatif_n_instances"] != "-"
-    assert found_any > 10, "the choices hardly ever fit"
-    assert on_it > 5, "the chosen hardware hardly ever holds the load"
+    assert found_any > 6, "the choices hardly ever fit"
+    assert on_it > 2, "the chosen hardware hardly ever holds the load"
     print(f"24 random choices on What-if, {n} figures")
 
 

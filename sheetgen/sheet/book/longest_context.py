@@ -8,9 +8,9 @@ from typing import Any
 from sheetgen.formula import formula, largest, round_up, where
 from sheetgen.sheet.book.what_if_words import all_fit
 from sheetgen.sheet.book.words import prompt_tokens
-from sheetgen.sheet.model import Ref, Sheet, Source
+from sheetgen.sheet.model import Cell, Ref, Sheet, Source
 from sheetgen.sizing import admission
-from sheetgen.units import WHOLE
+from sheetgen.units import PLAIN, WHOLE
 
 STEPS = 25  # halvings: 2^24 tokens is beyond every model's context
 HEADS = ("Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "In windows", "Blocks", "Charged, alone",
@@ -18,12 +18,12 @@ HEADS = ("Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "In windows",
 
 
 @formula("Tried")
-def middle_tokens(low: Any, high: Any) -> Any:
+def middle_tokens(low: Any, high: Any, halves: Any) -> Any:
     """The context half-way between what fits and what may not.
 
     Source: bisection.
     """
-    return round_up((low + high) / 2)
+    return round_up((low + high) / halves)
 
 
 @formula("Fits up to")
@@ -60,13 +60,15 @@ def add_longest_context(
     for column, head in enumerate(HEADS, 1):
         sheet.text(row, column, head, "head")
     sheet.text(row, 0, "Longest context for all users, by halving", "section")
+    sheet.text(row, len(HEADS) + 1, "Halves", "head")
+    halves = sheet.put(row + 1, len(HEADS) + 1, Cell(2, "fixed", PLAIN))
     low: Source = zero
     high: Source = limit
     for step in range(STEPS):
         r = row + 1 + step
         a = sheet.formula(r, 1, low.value, low.expr(sheet.name), WHOLE)
         b = sheet.formula(r, 2, high.value, high.expr(sheet.name), WHOLE)
-        tried = sheet.compute(r, 3, middle_tokens, {"low": a, "high": b})
+        tried = sheet.compute(r, 3, middle_tokens, {"low": a, "high": b, "halves": halves})
         prompt = sheet.compute(r, 4, prompt_tokens, {"context_tokens": tried, "answer_tokens": answer_tokens})
         asked = {**env, "context_tokens": tried, "max_model_len": tried, "input_tokens": prompt}
         charged = sheet.compute(r, 5, admission.charged_tokens, asked)

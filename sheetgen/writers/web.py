@@ -1,0 +1,103 @@
+"""The page as one HTML file for a screen, phone or desktop: templates/page.html.j2 and page.css filled in.
+
+It stands alone: no script, no fonts or pictures of the network, a policy in its head that refuses them. Everything
+that comes from a catalog is text: Jinja2 escapes it, and a link is drawn only where it is http or https.
+"""
+
+from __future__ import annotations
+
+import base64
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sheetgen.brand import Brand
+from sheetgen.brand.colors import PAGE
+from sheetgen.sheet.one_page import OnePage
+from sheetgen.writers import curves, svg
+from sheetgen.writers.html import MARKS
+from sheetgen.writers.visible import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+LOGO_BOX = (160.0, 36.0)  # CSS pixels
+BAR = (330.0, 14.0)  # width and height of a bar, before it is stretched
+CURVE, SCALE = (240.0, 100.0), 24.0  # a curve, and the width of its scale: a phone makes its figures about 10 px
+FAMILY = "inherit"  # the figures of pictures in the page's own font
+
+
+def write_web(page: OnePage, *, templates: Path, brand: Brand | None = None) -> str:
+    """The page as one HTML document, in a company's `brand` where one is given."""
+    from markupsafe import Markup
+
+    axes = curves.axes_of(page.breaks, [(block.context_tokens, visible(block.context)) for block in page.matrix])
+    return (
+        _environment(templates)
+        .get_template("page.html.j2")
+        .render(
+            page=page,
+            css=Markup((templates / "page.css").read_text(encoding="utf-8")),
+            colors=PAGE | (brand.colors.model_dump(exclude_none=True) if brand else {}),
+            brand=brand,
+            logo=_logo(brand) if brand else None,
+            marks=MARKS,
+            headline_requests=next((row.tier for b in page.matrix for row in b.rows if row.headline), ""),
+            bars=[[_bar(bar) for bar in of_model] for of_model in page.bars],
+            scale=curves.scale(axes, width=SCALE, height=CURVE[1], family=FAMILY),
+            curves=[_curve(b, axes) for b in page.breaks],
+            sources=[(s.text, s.web_url) for s in page.sources],
+        )
+    )
+
+
+def _bar(bar: Any) -> dict[str, Any]:
+    """A bar, stretched to the width that there is."""
+    drawn = svg.stacked_bar(bar, f"{bar.model}, {bar.workload} {bar.context}: ", width=BAR[0], height=BAR[1])
+    return {"bar": bar, "picture": _picture(str(drawn).replace("<svg ", '<svg preserveAspectRatio="none" ', 1))}
+
+
+def _curve(b: Any, axes: curves.Axes) -> Any:
+    title = f"{b.model}: {b.next_request}; {b.longest_fit}"
+    return _picture(curves.curve(b, axes, title, width=CURVE[0], height=CURVE[1], family=FAMILY))
+
+
+def _picture(drawn: str) -> Any:
+    """A picture, whose words are escaped already, without what has no shape."""
+    from markupsafe import Markup
+
+    return Markup(visible(str(drawn)))
+
+
+def _logo(brand: Brand) -> dict[str, Any] | None:
+    """The logo inside the file, and its size."""
+    from markupsafe import Markup
+
+    if brand.logo is None:
+        return None
+    width, height = brand.logo.within(*LOGO_BOX)
+    data = base64.b64encode(brand.logo.png).decode("ascii")
+    return {"src": Markup(f"data:image/png;base64,{data}"), "width": round(width), "height": round(height)}
+
+
+@cache
+def _environment(templates: Path) -> Environment:
+    """Jinja2, strict: every value is escaped, an unknown name is an error, and all text has a shape."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
+    def finalize(value: Any) -> Any:
+        return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    environment = Environment(
+        loader=FileSystemLoader(templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["breakable"] = lambda text: Markup("_<wbr>").join(
+        escape(part) for part in visible(text).split("_")
+    )
+    return environment

@@ -1,0 +1,47 @@
+"""The formats beside workbook and PDF, as `build` and `pull` write them."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+
+import pytest
+
+ASKED = ("--models", "8b", "--workloads", "chat", "--tiers", "1,32", "--headline", "chat:32", "--as-of", "2026-11-20")
+
+
+def test_build_writes_each_format_once(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    result = run("build", *ASKED, "--format", "html,csv,md,json,CSV", "--out", "o")
+    assert result.exit_code == 0, result.stderr
+    assert sorted(p.name for p in (here / "o").iterdir()) == [
+        f"sizing-sheet.{e}" for e in ("csv", "html", "json", "md")
+    ]
+    assert (here / "o" / "sizing-sheet.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    with (here / "o" / "sizing-sheet.csv").open(newline="") as lines:
+        assert [row["tier"] for row in csv.DictReader(lines)] == ["1", "32"]
+
+
+def test_a_picture_of_the_page(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    pytest.importorskip("pypdfium2")
+    result = run("build", *ASKED, "--format", "png", "--out", "o")
+    assert result.exit_code == 0, result.stderr
+    assert [p.name for p in (here / "o").iterdir()] == ["sizing-sheet.png"]
+    assert (here / "o" / "sizing-sheet.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_without_pypdfium2_nothing_is_written(run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+    result = run("build", *ASKED, "--format", "csv,png", "--out", "o")
+    assert result.exit_code == 1 and len(result.stderr.splitlines()) == 1 and "pip install pypdfium2" in result.stderr
+    assert not (here / "o").exists()
+
+
+def test_pull_writes_them_too(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    assert run("build", *ASKED, "--format", "xlsx,html,csv", "--out", "o").exit_code == 0
+    result = run("pull", "o/sizing-sheet.xlsx", "--format", "html,csv", "--out", "p")
+    assert result.exit_code == 0, result.stderr
+    for ending in ("csv", "html"):
+        assert (here / "p" / f"sizing-sheet.{ending}").read_text() == (
+            here / "o" / f"sizing-sheet.{ending}"
+        ).read_text()

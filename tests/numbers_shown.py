@@ -1,0 +1,144 @@
+"""What a workbook shows, by place, and whether a number of another format is one of its figures.
+
+A figure elsewhere may be rounded further (`$80.4k` of $80,358) or in another unit (`1.9 s` of 1881 ms); it has to be
+what one cell *of its own place* (the row of its load, model, instance) comes to at the figure's own decimals.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import openpyxl
+
+from sheetgen import units
+from sheetgen.units import GB, GIB, MIB, Display
+
+HEAD = 4  # the row of a table's head
+DISPLAYS = {d.excel: d for d in vars(units).values() if isinstance(d, Display)}
+FIGURE = re.compile(r"\$?\d[\d,]*(?:\.\d+)?(?: ?(?:GiB|MiB|KiB|GB|MB|KB|ms|[kMBs%])(?![A-Za-z]))?")
+SCALES = {
+    "": (1.0,), "k": (1e3, 1024.0), "M": (1e6, 2.0**20), "B": (1e9, 1.0), "%": (0.01,), "ms": (1e-3, 1.0),
+    "s": (1.0, 1e3),
+    "GiB": (GIB, 1.0), "MiB": (MIB,), "KiB": (1024.0,), "GB": (GB, 1.0), "MB": (1e6,), "KB": (1e3,),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Place:
+    """The cells that a figure may come from: their values, and what they show as text."""
+
+    numbers: tuple[float, ...] = ()
+    texts: tuple[str, ...] = ()
+
+    def __add__(self, other: Place) -> Place:
+        return Place(self.numbers + other.numbers, self.texts + other.texts)
+
+    def has(self, value: float) -> bool:
+        """Whether a cell has this very value, to nine digits."""
+        return any(abs(one - value) <= 1e-9 * max(abs(value), abs(one), 1e-9) for one in self.numbers)
+
+    def shows(self, figure: str) -> bool:
+        """Whether a cell, or a figure within a text, comes to `figure` at its decimals."""
+        number, unit = _parts(figure)
+        for text in self.texts:
+            for other in figures(text):  # a unit may stand in a table's head, but a thousand may not
+                if (number, unit) == _parts(other) or (
+                    number == _parts(other)[0] and not {unit, _parts(other)[1]} & {"k", "M"}
+                ):
+                    return True
+        display = Display("", decimals=len(number.partition(".")[2]))
+        return any(display.text(n / scale).lstrip("-") == number for n in self.numbers for scale in SCALES[unit])
+
+
+def _parts(figure: str) -> tuple[str, str]:
+    """The number of a figure and its unit."""
+    number = re.match(r"\$?([\d,.]+)", figure)
+    assert number, figure
+    return number[1], figure[number.end() :].strip()
+
+
+def figures(text: str) -> list[str]:
+    """The numbers of a text with their units; not those within a name (H100, p5.48xlarge, 2026-11-20)."""
+    found = []
+    for match in FIGURE.finditer(text):
+        before, after = text[: match.start()], text[match.end() :]
+        part_of_name = re.search(r"[A-Za-z_@#/-]$|\d\.$", before) or re.match(r"[A-Za-z_]|[.-]\w", after)
+        if not part_of_name:
+            found.append(match[0].rstrip(","))
+    return found
+
+
+class Book:
+    """A workbook's cached values, as a viewer shows them."""
+
+    def __init__(self, data: bytes) -> None:
+        self.rows: dict[str, list[dict[str, Any]]] = {}
+        self.places: dict[str, list[Place]] = {}
+        for sheet in openpyxl.load_workbook(io.BytesIO(data), data_only=True):
+            heads = {c.column: str(c.value) for c in sheet[HEAD] if c.value is not None}
+            named, places = [], []
+            for row in sheet.iter_rows():
+                cells = [c for c in row if c.value is not None and not isinstance(c.value, bool)]
+                named.append({heads[c.column]: c.value for c in cells if c.column in heads})
+                numbers = tuple(float(c.value) for c in cells if isinstance(c.value, int | float))
+                places.append(Place(numbers, tuple(_shown(c) for c in cells)))
+            self.rows[sheet.title], self.places[sheet.title] = named, places
+
+    def row(self, sheet: str, n: int) -> Place:
+        """The nth row below the head, from 0."""
+        return self.places[sheet][HEAD + n]
+
+    def cells(self, sheet: str, n: int, *heads: str) -> Place:
+        """Some cells of the nth row below the head."""
+        found = [self.rows[sheet][HEAD + n].get(head) for head in heads]
+        numbers = tuple(float(v) for v in found if isinstance(v, int | float))
+        return Place(numbers, tuple(v for v in found if isinstance(v, str)))
+
+    def where(self, sheet: str, **wanted: Any) -> Place:
+        """All rows of a table with these values (`_` in a name for a space)."""
+        keys = {name.replace("_", " "): value for name, value in wanted.items()}
+        pairs = zip(self.rows[sheet], self.places[sheet], strict=True)
+        return sum((p for row, p in pairs if all(row.get(k) == v for k, v in keys.items())), Place())
+
+    def sheet(self, *names: str) -> Place:
+        """All cells of some sheets."""
+        return sum((place for name in names for place in self.places[name]), Place())
+
+    def texts(self) -> set[str]:
+        """Every text that a cell holds."""
+        return {t for places in self.places.values() for place in places for t in place.texts}
+
+
+def _shown(cell: Any) -> str:
+    if isinstance(cell.value, datetime.datetime | datetime.date):
+        return cell.value.isoformat()[:10]
+    if isinstance(cell.value, int | float) and cell.number_format in DISPLAYS:
+        return DISPLAYS[cell.number_format].text(cell.value)
+    return str(cell.value)
+
+
+def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Every number and text of a nested value, with its place."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {f.name: getattr(value, f.name) for f in fields(value)}
+    items: Iterable[tuple[str | int, Any]]
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list | tuple):
+        items = enumerate(value)
+    else:
+        if value is not None and not isinstance(value, bool):
+            yield path, value
+        return
+    for key, one in items:
+        yield from leaves(one, (*path, key))
+
+
+def named(path: tuple[str | int, ...]) -> str:
+    """A place as one writes it, without its counts: cells.levers.monthly_usd."""
+    return ".".join(part for part in path if isinstance(part, str))

@@ -1,0 +1,149 @@
+"""From which cells of the workbook each text and number of the page may come."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from numbers_shown import Book, Place
+
+from sheetgen.recommend import Solution
+from sheetgen.sheet.one_page import OnePage
+
+# Fields of a load's answer, and the columns of Workings that they come from, where its whole row would hold too many
+# small numbers to tell a wrong one.
+FROM = {
+    "rent": ("Instances",), "users": ("Users",), "held": ("Room in words",), "headroom": ("Room in words",),
+    "monthly": ("$ per month",), "monthly_usd": ("$ per month",), "kv": ("KV in the page's unit",),
+    "kv_bytes": ("KV for all requests",), "tier": ("In flight",), "requests": ("In flight",),
+    "first_token": ("Time to first token", "ttft, low", "ttft, high"), "context_tokens": ("Context",),
+    "token_time": ("tpot ms", "tpot low ms", "tpot high ms"), "word": ("Model's limit in words",),
+    "throughput": ("Output tokens per second", "output tokens per second, low", "output tokens per second, high"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class Built:
+    """One sheet in every format."""
+
+    solved: Solution
+    page: OnePage
+    files: dict[str, bytes]
+    book: Book
+    texts: set[str]  # of all the workbook's cells
+    names: re.Pattern[str]
+
+    def headline(self, model: int) -> int:
+        """The load of a model that is answered above all."""
+        cells = self.solved.question.cells
+        return next(
+            i for i, c in enumerate(cells) if (c.model, (c.workload, c.tier)) == (model, self.solved.question.headline)
+        )
+
+    def load(self, model: int, workload: int, tier: int) -> int:
+        question = self.solved.question
+        return (model * len(question.workloads) + workload) * len(question.tiers) + tier
+
+
+def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
+    """The cells that a text or number of the page may come from."""
+    book, question = built.book, built.solved.question
+    part, *rest = path
+    numbers = [n for n in rest if isinstance(n, int)]
+    field = str(rest[-1]) if rest else ""
+    if part in ("cards", "matrix"):
+        m, w, t = (numbers[0], *question.headline) if part == "cards" else (*numbers, 0, 0)[:3][::-1]
+        w, t = (w, t) if part == "cards" else (numbers[0], (*numbers, 0)[1])
+        if field in FROM:
+            return book.cells("Workings", built.load(m, w, t), *FROM[field])
+        if field == "hardware":
+            row = built.load(m, w, t)
+            told = book.cells("Workings", row, "Hardware in words", "Model's limit in words")
+            return _rented(built, row) + (told if part == "cards" else Place())
+    if part == "cards":
+        row = built.headline(numbers[0])
+        place = load_cells(built, row) + book.row("Models", numbers[0])
+        if rest[-1] in ("sized_by", "runner_up"):  # other hardware, and the target
+            place += book.sheet("Candidates", "Contexts", "Instances", "GPUs")
+        return place + (book.sheet("Inputs", "Money") if rest[-1] == "unit_money" else Place())
+    if part == "matrix":
+        w, t, m = (*numbers, 0, 0)[:3]
+        if "cells" in rest:
+            return load_cells(built, built.load(m, w, t))
+        return book.row("Workings", built.load(0, w, t)) + book.row("Contexts", w)
+    if part == "models":
+        return book.row("Models", numbers[0])
+    if part == "bars":
+        m, w = numbers
+        row = built.load(m, w, question.headline[1])
+        return _breaks_of(built, row) + (_rented(built, row) if field == "capacity" else Place())
+    if part == "breaks":
+        row = built.headline(numbers[0])
+        heads = {"context_tokens": ("Context",), "requests": ("In flight",), "longest_short": ("Longest context",)}
+        return _breaks_of(built, row) + book.cells("Workings", row, *heads.get(field, ()))
+    if part == "levers":
+        lever = built.page.levers[numbers[0]]
+        n = next(
+            n
+            for n, r in enumerate(book.rows["Levers"][4:])
+            if (r.get("Model"), r.get("Lever")) == (lever.model, lever.change)
+            and r["Load"] == book.rows["Workings"][4 + built.headline(0)]["Load in words"]
+        )
+        heads = {"monthly": "$ per month then", "saving": "Saves, $ per month", "share": "Saves"}
+        return book.cells("Levers", n, heads.get(field, "Then rent"))
+    if part == "instances":
+        one = built.page.instances[numbers[0]]
+        gpu = next(c.gpu.id for c in question.candidates if c.instance == one.instance)
+        loads = [row for row in book.rows["Workings"] if row.get("Instance") == one.instance]
+        n_loads = Place((float(len(loads)),))  # what a reader counts
+        memory = next(row["Memory, GiB"] for row in book.rows["GPUs"] if row.get("GPU") == gpu)
+        row = book.where("Instances", Instance=one.instance)
+        count = next(r["GPUs"] for r in book.rows["Instances"] if r.get("Instance") == one.instance)
+        whole = Place((memory * count,))  # of all its GPUs
+        narrow = {
+            "used_for": n_loads if len(loads) > 1 else book.sheet("Sizing sheet"),
+            "memory": whole,
+            "gpus": Place((float(count),)),
+        }
+        return narrow.get(field, row)
+    if part in ("question", "precision_line"):
+        row = built.headline(0)
+        return book.cells("Workings", row, "In flight", "Context in words") + Place(
+            tuple(float(r["TPOT target, ms"]) for r in book.rows["Contexts"][4:] if "TPOT target, ms" in r)
+        )
+    return book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")
+
+
+def load_cells(built: Built, row: int) -> Place:
+    """A load, and the hardware chosen for it."""
+    book = built.book
+    load = book.rows["Workings"][4 + row]
+    chosen = book.where("Instances", Instance=load["Instance"])
+    return book.row("Workings", row) + chosen + _rented(built, row)
+
+
+def _rented(built: Built, row: int) -> Place:
+    """The GPUs rented for a load, those that stay idle among them, and how many those are."""
+    load, rows = built.book.rows["Workings"][4 + row], built.book.rows["Instances"]
+    found = [load["Instances"] * one["GPUs"] for one in rows if one.get("Instance") == load["Instance"]]
+    return Place(tuple(float(n) for one in found for n in (one, one - load["GPUs of the replicas"]) if n))
+
+
+def _breaks_of(built: Built, row: int) -> Place:
+    """The line of a load on the OOM guide that tells where it breaks."""
+    words = built.book.rows["Workings"][4 + row]
+    places = built.book.places["OOM guide"]
+    return sum((p for p in places if words["Model"] in p.texts and words["Load in words"] in p.texts), Place())
+
+
+def names_of(book: Book) -> re.Pattern[str]:
+    """The names of models, GPUs, instances, regions and contexts, in which figures are no figures."""
+    heads = {
+        "Models": ("Model", "Catalog id"),
+        "GPUs": ("GPU", "Short name"),
+        "Instances": ("Type", "Instance", "Region", "Class"),
+        "Workings": ("Context in words", "Model's limit in words"),
+    }
+    found = {str(r[h]) for sheet, names in heads.items() for r in book.rows[sheet] for h in names if r.get(h)}
+    found |= {name.removeprefix("Standard_").replace("_", " ") for name in found}
+    return re.compile("|".join(rf"(?<![\w.]){re.escape(n)}(?![\w.])" for n in sorted(found, key=len, reverse=True)))

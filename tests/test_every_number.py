@@ -1,0 +1,325 @@
+"""Every number of the PDF, HTML, Markdown, CSV and JSON of one sheet is what its workbook shows.
+
+The page's texts are held to the cells of their own place; what the PDF, HTML and Markdown print is held to the page;
+CSV and JSON are held to the cells, value by value. What the workbook does not show is listed here, with the reason.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from books import SMALL, catalog
+from numbers_shown import Book, Place, figures, leaves, named
+from pages import text_of
+from places_of_page import Built, load_cells, names_of, place_on_page
+
+from sheetgen.cli.build import draw
+from sheetgen.recommend import solve
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.one_page import OnePage
+from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
+
+FORMATS = ("xlsx", "pdf", "html", "md", "csv", "json")
+ASKED = SMALL | {"models": "8b,llama-2-7b,deepseek-v3"}
+
+# Of the page: what the workbook shows nowhere.
+NOT_IN_THE_WORKBOOK = {
+    "models.full_attention_per_token": "the cache under full multi-head attention: a comparison, no bill",
+    "models.full_attention_bytes": "the same",
+    "models.ratio": "the same",
+    "breaks.curve.context_tokens": "the points of a picture; its ends are figures, and are held",
+    "breaks.curve.requests": "the same",
+    "bars.weights_bytes": "the lengths of a picture; the texts beside it are held",
+    "bars.kv_bytes": "the same",
+    "bars.overhead_bytes": "the same",
+    "bars.capacity_bytes": "the same",
+    "price_classes": "names",
+    "price_banner": "counts prices by age; the workbook marks each price on Instances",
+}
+# Of the JSON: the same.
+NOT_IN_CELLS = {
+    "schema_version": "of the format",
+    "inputs.left_out.rows": "the workbook sums up all reasons but the first two",
+    "cells.host_memory": "an indication that is in the JSON alone",
+    "cells.why_not": "each candidate's month stands on Candidates, its distance from the cheapest nowhere",
+    "fingerprints.log_lines": "words of an engine's log, quoted",
+    "sources": "texts about figures, with commits and days",
+}
+# Of the loads that are not answered above all: the Money sheet shows those only.
+NOT_OF_OTHER_LOADS = {"purchase_classes", "providers", "owned", "budget", "without_targets"}
+COLUMNS = {
+    "tier": "In flight", "context_tokens": "Context", "concurrent_requests": "In flight",
+    "kv_bytes": "KV for all requests", "tensor_parallel_size": "TP", "pipeline_parallel_size": "PP",
+    "sequences_per_replica": "Sequences per replica", "n_replicas": "Replicas", "n_gpus": "GPUs of the replicas",
+    "n_instances": "Instances", "hourly_usd": "$ per hour", "monthly_usd": "$ per month",
+    "headroom_fraction": "Headroom", "sure_headroom_fraction": "Sure headroom",
+    "requests_per_replica": "Requests of one replica", "tpot_seconds": "Time per output token",
+    "ttft_seconds": "Time to first token", "output_tokens_per_second": "Output tokens per second",
+    "tpot_seconds_low": "tpot, low", "tpot_seconds_high": "tpot, high", "ttft_seconds_low": "ttft, low",
+    "ttft_seconds_high": "ttft, high", "output_tokens_per_second_low": "output tokens per second, low",
+    "output_tokens_per_second_high": "output tokens per second, high", "usd_per_user_per_month": "$ per user and month",
+    "usd_per_million_input_tokens": "$ per million prompt tokens",
+    "usd_per_million_output_tokens": "$ per million answer tokens", "usd_per_million_tokens": "$ per million tokens",
+    "runner_up_monthly_usd": "Runner-up, $ per month", "instance": "Instance", "gpu": "GPU",
+    "runner_up_instance": "Runner-up",
+}  # fmt: skip
+# Where nothing holds a load the workbook has 0 or the verdict, CSV and JSON nothing.
+LACKING = {
+    "sequences_per_replica", "pipeline_parallel_size", "requests_per_replica", "headroom_fraction", "instance", "gpu",
+    "sure_headroom_fraction", "tpot_seconds", "ttft_seconds", "output_tokens_per_second", "runner_up_monthly_usd",
+}  # fmt: skip
+
+# What HTML, Markdown and PDF add to the page: the units' definitions, precisions' names, and a picture's axis.
+OF_THE_FORMAT = {"30", "10", "16", "8", "1", "2"} | {f"{d}{k}" for d in ("1", "10", "100") for k in ("", "k", ",000")}
+PARTS = {
+    "answer": ("cards", "models"), "loads": ("matrix", "models"), "memory": ("bars", "models", "matrix"),
+    "breaks": ("breaks", "matrix", "models"), "oom": ("fingerprints", "subject"), "levers": ("levers",),
+    "instances": ("instances", "left_out", "price_classes"), "models": ("models",), "assumptions": ("assumptions",),
+    "sources": ("sources",),
+}  # fmt: skip
+HEADINGS = {
+    "What to rent": "answer", "Every load": "loads", "Models": "models", "Where the memory goes": "memory",
+    "Where it breaks": "breaks", "Out of memory": "oom", "What one change buys": "levers",
+    "Instances on this page": "instances", "Assumptions": "assumptions", "Sources": "sources",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def built() -> Built:
+    solved = solve(ask(catalog(), ASKED))
+    files, missing = draw(solved, catalog(), FORMATS, required=True)
+    assert missing is None and set(files) == set(FORMATS)
+    book = Book(files["xlsx"])
+    return Built(solved, build_page(solved, catalog()), files, book, book.texts(), names_of(book))
+
+
+# Texts that stand in the workbook word for word.
+AS_THEY_ARE = ("fingerprints", "assumptions", "left_out", "sources.text", "levers.change")
+
+
+def amiss_on_page(built: Built, page: OnePage) -> list[str]:
+    """Numbers of the page that no cell of their place comes to."""
+    return [wrong for path, value in leaves(page) for wrong in amiss(built, path, value)]
+
+
+def amiss(built: Built, path: tuple[str | int, ...], value: Any) -> list[str]:
+    """What is wrong with one text or number of the page."""
+    where = named(path)
+    if where in NOT_IN_THE_WORKBOOK or where.endswith("url"):
+        return []
+    if where.startswith(AS_THEY_ARE):
+        return [f"{where} {value!r}"] if figures(value) and value not in built.texts else []
+    place = place_on_page(built, path)
+    if isinstance(value, str):
+        return [f"{where} {value!r}: {f}" for f in figures(built.names.sub(" ", value)) if not place.shows(f)]
+    return [] if place.has(value) or place.shows(WHOLE.text(value)) else [f"{where}: {value}"]
+
+
+def test_every_number_of_the_page(built: Built) -> None:
+    assert amiss_on_page(built, built.page) == []
+
+
+def amiss_in_loads(built: Built, loads: list[dict[str, Any]]) -> list[str]:
+    """Values of the loads' own columns, in the CSV or the JSON, that are not those of their row of the workbook."""
+    wrong = []
+    for n, load in enumerate(loads):
+        cell, row = built.solved.question.cells[n], built.book.rows["Workings"][4 + n]
+        model = built.book.rows["Models"][4 + cell.model]
+        known = {key: row.get(head) for key, head in COLUMNS.items()}
+        known |= {"weights_bytes": model["Weights"], "model": model["Catalog id"]}
+        month = row["$ per month"]
+        if load["instance"] is None:
+            known |= dict.fromkeys(k for k in known if k in LACKING)
+        else:
+            known |= {"annual_usd": 12 * month, "three_year_usd": 36 * month}
+        for key in known.keys() & load.keys():
+            want, got = known[key], load[key]
+            same = want == got if isinstance(got, str) or not got else Place((float(want),)).has(float(got))
+            if not same and not (got is None and want in ("-", None)):
+                wrong.append(f"load {n} {key}: {got!r}, the workbook has {want!r}")
+        if load["runner_up_n_instances"] is not None:
+            second = next(r for r in built.book.rows["Instances"] if r.get("Instance") == load["runner_up_instance"])
+            month = (
+                load["runner_up_n_instances"] * second["$ per hour"] * built.solved.question.settings.hours_per_month
+            )
+            if not Place((month,)).has(load["runner_up_monthly_usd"]):
+                wrong.append(f"load {n}: {load['runner_up_n_instances']} of the runner-up are not its price")
+    return wrong
+
+
+def loads_of_csv(data: bytes) -> list[dict[str, Any]]:
+    def typed(text: str) -> Any:
+        return float(text) if re.fullmatch(r"-?\d[\d.e+-]*", text) else text or None
+
+    return [{k: typed(v) for k, v in row.items()} for row in csv.DictReader(io.StringIO(data.decode()))]
+
+
+def loads_of_json(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    def second(cell: dict[str, Any]) -> dict[str, Any]:
+        return {
+            f"runner_up_{key}": (cell["runner_up"] or {}).get(key) for key in ("instance", "n_instances", "monthly_usd")
+        }
+
+    return [{**cell, **second(cell)} for cell in answer["cells"]]
+
+
+def amiss_in_json(built: Built, answer: dict[str, Any]) -> list[str]:
+    """Numbers beyond the loads' own columns that no cell of their place has."""
+    book = built.book
+    headlines = {built.headline(m) for m in range(len(built.solved.question.models))}
+    everywhere = book.sheet("Inputs", "Workings", "Contexts", "Models")
+    asked = everywhere + book.sheet("Money", "Notes and sources")
+    candidates, dead = (
+        book.sheet("Candidates", "Instances", "GPUs"),
+        book.sheet("OOM guide", "Models", "GPUs", "Workings"),
+    )
+    wrong = []
+    for path, value in leaves(answer):
+        where = named(path)
+        if any(where.startswith(known) for known in NOT_IN_CELLS) or value in built.texts:
+            continue
+        place = {"inputs": asked, "candidates": candidates, "fingerprints": dead}.get(str(path[0]), asked)
+        if path[0] == "cells":
+            key, row = path[2], int(path[1])
+            if key in COLUMNS or key in ("weights_bytes", "annual_usd", "three_year_usd"):
+                continue  # held by name
+            if key in NOT_OF_OTHER_LOADS and row not in headlines:
+                continue
+            load = book.rows["Workings"][4 + row]
+            place = load_cells(built, row) + candidates
+            if key == "levers":
+                place = book.where("Levers", Model=load["Model"], Load=load["Load in words"]) + book.sheet("Models")
+            elif key in NOT_OF_OTHER_LOADS:
+                place += book.sheet("Money", "Inputs")
+        if isinstance(value, str):
+            wrong += [f"{where} {value!r}: {f}" for f in figures(built.names.sub(" ", value)) if not place.shows(f)]
+        elif not any(place.has(v) for v in (value, value * built.solved.question.settings.hours_per_month)) and not any(
+            place.shows(text) for text in (WHOLE.text(value), f"{ONE_DECIMAL.text(value / GIB)} GiB")
+        ):
+            wrong.append(f"{where}: {value}")
+    return wrong
+
+
+def test_every_number_of_the_csv(built: Built) -> None:
+    assert amiss_in_loads(built, loads_of_csv(built.files["csv"])) == []
+
+
+def test_every_number_of_the_json(built: Built) -> None:
+    answer = json.loads(built.files["json"])
+    assert amiss_in_loads(built, loads_of_json(answer)) == []
+    assert amiss_in_json(built, answer) == []
+
+
+PRINTED = re.compile(r"\$?\d[\d,]*(?:\.\d+)?[kM%]?")
+
+
+def printed(text: str) -> set[str]:
+    """The numbers of a text as they stand in print, those of names too."""
+    return {found.rstrip(",") for found in PRINTED.findall(text)}
+
+
+def of_page(page: OnePage, parts: tuple[str, ...] = ()) -> set[str]:
+    """The numbers printed in these parts of the page, or in all."""
+    texts = [v for path, v in leaves(page) if isinstance(v, str) and (not parts or path[0] in parts)]
+    return {number for text in texts for number in printed(text)} | OF_THE_FORMAT
+
+
+class Sections(HTMLParser):
+    """The visible text of each section of the HTML, pictures' words among it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.section, self.muted = "", 0
+        self.texts: dict[str, str] = {}
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.muted += tag == "style"
+        self.handle_data(" ")
+        self.section = dict(attrs).get("aria-labelledby") or self.section if tag == "section" else self.section
+
+    def handle_endtag(self, tag: str) -> None:
+        self.muted -= tag == "style"
+        self.section = "" if tag == "section" else self.section
+
+    def handle_data(self, data: str) -> None:
+        if not self.muted:
+            self.texts[self.section] = self.texts.get(self.section, "") + data
+
+
+def sections_of_markdown(text: str) -> dict[str, str]:
+    """The text of each section, without what keeps Markdown from reading it as markup."""
+    found = {}
+    for n, part in enumerate(re.split(r"^## ", re.sub(r"\\\\(.)", r"\\1", text), flags=re.MULTILINE)):
+        heading = next((h for h in HEADINGS if part.startswith(h)), "")
+        assert heading or n == 0, f"a section that this test does not know: {part[:40]}"
+        found[HEADINGS.get(heading, "")] = part
+    return found
+
+
+def amiss_in_print(page: OnePage, sections: dict[str, str]) -> list[str]:
+    """Numbers of a section that its part of the page does not have; those of no section are held to all of it."""
+    return [
+        f"{section}: {number}"
+        for section, text in sections.items()
+        for number in sorted(printed(text) - of_page(page, PARTS.get(section, ())))
+    ]
+
+
+def test_every_number_of_the_html(built: Built) -> None:
+    sections = Sections(built.files["html"].decode()).texts
+    assert set(PARTS) <= set(sections)
+    assert amiss_in_print(built.page, sections) == []
+
+
+def test_every_number_of_the_markdown(built: Built) -> None:
+    sections = sections_of_markdown(built.files["md"].decode())
+    sections["sources"], _, sections["end"] = sections["sources"].rpartition("\n\n")
+    assert set(PARTS) <= set(sections)
+    assert amiss_in_print(built.page, sections) == []
+
+
+def test_every_number_of_the_pdf(built: Built) -> None:
+    assert amiss_in_print(built.page, {"": text_of(built.files["pdf"])}) == []
+
+
+# Told from among all candidates, or by a name: a wrong digit may be another's. (Of a bar's capacity the memory is its
+# limit, and the GPUs stand in the matrix.)
+LOOSE = {"cards.sized_by", "cards.runner_up", "instances.used_for", "bars.capacity"}
+
+
+def test_a_wrong_number_is_found(built: Built) -> None:
+    """Each number of the page in its turn is made wrong, in its last digit."""
+    missed, n = [], 0
+    for path, value in leaves(built.page):
+        if named(path) in {*NOT_IN_THE_WORKBOOK, *LOOSE} or named(path).endswith("url"):
+            continue
+        if isinstance(value, str):
+            masked = built.names.sub(lambda name: "_" * len(name[0]), value)
+            if not (found := figures(masked)):
+                continue
+            at = masked.rindex(found[-1]) + max(i for i, c in enumerate(found[-1]) if c.isdigit())
+            wrong: Any = f"{value[:at]}{(int(value[at]) + 3) % 10}{value[at + 1 :]}"
+        else:
+            wrong = value * 1.1 + 1
+        n += 1
+        missed += [] if amiss(built, path, wrong) else [f"{named(path)}: {value!r}, {wrong!r}"]
+    assert n > 250 and missed == []
+
+
+def test_a_wrong_number_of_a_file_is_found(built: Built) -> None:
+    loads = loads_of_csv(built.files["csv"])
+    numbers = [(n, key) for n, load in enumerate(loads) for key, value in load.items() if isinstance(value, float)]
+    for n, key in numbers:
+        wrong = [{**load, key: load[key] * 1.001 + 1e-6} if n == m else load for m, load in enumerate(loads[: n + 1])]
+        assert amiss_in_loads(built, wrong), f"load {n} {key}"
+    html = built.files["html"].decode()
+    for card in built.page.cards:
+        assert amiss_in_print(built.page, Sections(html.replace(card.monthly, card.monthly + "7")).texts)
