@@ -65,6 +65,7 @@ def worked_out(text: str) -> Any:
         "OR": lambda *any_of: any(any_of),
         "MOD": lambda x, n: x % n,
         "POWER": lambda x, n: x**n,
+        "IFERROR": lambda x, _: x,
         "ISNUMBER": lambda x: x == x,
         "NONE": numpy.float64("nan"),
         "TRUE": True,
