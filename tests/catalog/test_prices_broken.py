@@ -197,7 +197,7 @@ def test_headers_that_are_as_good(catalog: Catalog, tmp_path: Path, head: str) -
         (b"\xef\xbb\xbf", "a.csv: is empty."),
         (b" \n\n", "a.csv: is empty."),
         (AWS_HEAD.encode(), "a.csv: has a header and no line under it."),
-        (gzip.compress(b"region"), "a.csv: is compressed (gzip). Unpack it first."),
+        (gzip.compress(b"region", mtime=0), "a.csv: is compressed (gzip). Unpack it first."),
         (b"PK\x03\x04rest", "a.csv: is a zip archive or an Excel workbook. Save the sheet as CSV."),
         (AWS_HEAD.encode("utf-16"), "a.csv: is UTF-16 text. Save it as UTF-8."),
         (b"\n <!doctype html><html>", "a.csv: is a web page or XML, not CSV. Name the file itself."),

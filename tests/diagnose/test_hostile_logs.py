@@ -45,7 +45,7 @@ def told(path: Path) -> tuple[int, str, str]:
         (bytes(range(256)) * 40, "is no text but binary data"),
         (b"\x7fELF\x02\x01\x01" + bytes(500), "is"),
         (("CUDA out of memory\n" * 40).encode("utf-16-le"), "is UTF-16 without its mark"),
-        (gzip.compress(DEATH * 50)[:-30], "cannot be read (a damaged .gz)"),
+        (gzip.compress(DEATH * 50, mtime=0)[:-30], "cannot be read (a damaged .gz)"),
     ],
     ids=["empty", "binary", "elf", "utf-16", "cut gz"],
 )
@@ -92,9 +92,9 @@ def test_other_encodings_are_read(encoding: str, tmp_path: Path) -> None:
 
 def test_gz_and_stdin(tmp_path: Path) -> None:
     path = tmp_path / "x.log.gz"
-    path.write_bytes(gzip.compress(DEATH))
+    path.write_bytes(gzip.compress(DEATH, mtime=0))
     assert diagnose(str(path), {}, Catalog()).verdict.bill.label == "startup_kv_pool_too_small"
-    for data in (DEATH, gzip.compress(DEATH)):
+    for data in (DEATH, gzip.compress(DEATH, mtime=0)):
         result = CliRunner().invoke(main, ["diagnose", "-", "--json"], input=data)
         assert json.loads(result.stdout)["label"] == "startup_kv_pool_too_small"
 
