@@ -181,13 +181,18 @@ def _value(cell: ElementTree.Element, shared: list[str]) -> Any:
     return shared[int(text)] if kind == "s" else ErrorValue(text) if kind == "e" else text
 
 
+def shared_strings(package: zipfile.ZipFile) -> list[str]:
+    """The texts that cells name by their number."""
+    if "xl/sharedStrings.xml" not in package.namelist():
+        return []
+    table = ElementTree.fromstring(package.read("xl/sharedStrings.xml"))
+    return ["".join(t.text or "" for t in item.iter(f"{_MAIN}t")) for item in table]
+
+
 def cells(path: Path) -> Iterator[Cell]:
     """Every cell that holds something, sheet by sheet."""
     with zipfile.ZipFile(path) as package:
-        shared: list[str] = []
-        if "xl/sharedStrings.xml" in package.namelist():
-            table = ElementTree.fromstring(package.read("xl/sharedStrings.xml"))
-            shared = ["".join(t.text or "" for t in item.iter(f"{_MAIN}t")) for item in table]
+        shared = shared_strings(package)
         for sheet, member in _sheets(package).items():
             if "worksheets/" not in member:
                 continue  # a chart sheet

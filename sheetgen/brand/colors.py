@@ -104,3 +104,8 @@ def _luminance(color: str) -> float:
         p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in (x / 255 for x in _parts(color))
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def page_colors(colors: Colors | None) -> dict[str, str]:
+    """The page's colours by name, those of a brand in place of its own."""
+    return PAGE | (colors.model_dump(exclude_none=True) if colors else {})

@@ -11,10 +11,10 @@ import re
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sheetgen.brand import Brand
-from sheetgen.brand.colors import PAGE
+from sheetgen.brand.colors import page_colors
 from sheetgen.errors import PageError
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers.answer_row import answers_of
@@ -24,6 +24,7 @@ from sheetgen.writers.fonts import FAMILY, FONTS, drawable_with, font_url, width
 from sheetgen.writers.grid import RULE, grid_of
 from sheetgen.writers.letterhead import letterhead
 from sheetgen.writers.pictures import pictures_of
+from sheetgen.writers.strict import breakable, strict_environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -69,7 +70,7 @@ def render_html(
             brand=brand,
             when_width=_when_width(page, fonts),
             letterhead=letterhead(brand, page.title, content, fonts, embed=embed_fonts) if brand else None,
-            colors=PAGE | (brand.colors.model_dump(exclude_none=True) if brand else {}),
+            colors=page_colors(brand.colors if brand else None),
             d=asdict(density),
             answers=answers_of(page, density, content, bold),
             name_width=grid.column - RULE - 2.0,
@@ -98,28 +99,14 @@ def _when_width(page: OnePage, fonts: Path) -> float:
 
 @cache
 def _environment(templates: Path) -> Environment:
-    """Jinja2, strict: every value is escaped, an unknown name is an error, and all text can be drawn."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-
+    """The templates; all text can be drawn."""
     drawable = drawable_with(templates / "fonts" / FONTS[400])
-
-    def finalize(value: Any) -> Any:
-        return _tied(drawable(value)) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-    environment = Environment(
-        loader=FileSystemLoader(templates),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = strict_environment(templates, lambda text: _tied(drawable(text)))
     environment.filters["instance_name"] = instance_name
     environment.filters["ems"] = lambda text: width_em(drawable(text), templates / "fonts" / FONTS[700])
     environment.filters["within"] = lambda text, ems: _within(drawable(text), ems, templates / "fonts" / FONTS[700])
     environment.filters["without"] = lambda text, start: text.removeprefix(start)
-    environment.filters["breakable"] = lambda text: _breakable(drawable(text))
+    environment.filters["breakable"] = lambda text: breakable(drawable(text))
     return environment
 
 
@@ -144,10 +131,3 @@ def _within(text: str, ems: float, font: Path) -> str:
         kept -= 1
         short = f"{text[: (kept + 1) // 2].rstrip()}…{text[len(text) - kept // 2 :].lstrip()}"
     return short
-
-
-def _breakable(text: str) -> Any:
-    """`text`, escaped, that may break after an underscore (Standard_ND96isr_H100_v5) and nowhere odd."""
-    from markupsafe import Markup, escape
-
-    return Markup("_<wbr>").join(escape(part) for part in text.split("_"))

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sheetgen.brand import Brand
-from sheetgen.brand.colors import PAGE
+from sheetgen.brand.colors import page_colors
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers import curves, svg
 from sheetgen.writers.html import MARKS
+from sheetgen.writers.strict import breakable, strict_environment
 from sheetgen.writers.visible import visible
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def write_web(page: OnePage, *, templates: Path, brand: Brand | None = None) -> 
         .render(
             page=page,
             css=Markup((templates / "page.css").read_text(encoding="utf-8")),
-            colors=PAGE | (brand.colors.model_dump(exclude_none=True) if brand else {}),
+            colors=page_colors(brand.colors if brand else None),
             brand=brand,
             logo=_logo(brand) if brand else None,
             marks=MARKS,
@@ -82,22 +83,7 @@ def _logo(brand: Brand) -> dict[str, Any] | None:
 
 @cache
 def _environment(templates: Path) -> Environment:
-    """Jinja2, strict: every value is escaped, an unknown name is an error, and all text has a shape."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup, escape
-
-    def finalize(value: Any) -> Any:
-        return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-    environment = Environment(
-        loader=FileSystemLoader(templates),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["breakable"] = lambda text: Markup("_<wbr>").join(
-        escape(part) for part in visible(text).split("_")
-    )
+    """The templates; all text has a shape."""
+    environment = strict_environment(templates, visible)
+    environment.filters["breakable"] = lambda text: breakable(visible(text))
     return environment

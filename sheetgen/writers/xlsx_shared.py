@@ -59,12 +59,10 @@ def _runs(
 ) -> list[list[Place]]:
     """Places a step apart, each with the formula of the one before, moved."""
     runs: list[list[Place]] = []
-    after: Place | None = None
-    expected = ""
     for at in places:
-        if at == after and texts[at] == expected:
+        before = at[0] - step[0], at[1] - step[1]
+        if runs and runs[-1][-1] == before and texts[at] == moved(texts[before]):
             runs[-1].append(at)
         else:
             runs.append([at])
-        after, expected = (at[0] + step[0], at[1] + step[1]), moved(texts[at])
     return [run for run in runs if len(run) > 1]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from recalculation import ErrorValue, _sheets, _value
+from recalculation import ErrorValue, _sheets, _value, shared_strings
 from yellow_cells import Place, Written
 
 from sheetgen.units import DTYPE_ALIASES
@@ -55,10 +55,7 @@ def formula_values(path: Path) -> dict[Place, Any]:
     """What stands beside each formula of a file."""
     found: dict[Place, Any] = {}
     with zipfile.ZipFile(path) as package:
-        shared: list[str] = []
-        if "xl/sharedStrings.xml" in package.namelist():
-            table = ElementTree.fromstring(package.read("xl/sharedStrings.xml"))
-            shared = ["".join(t.text or "" for t in item.iter(f"{_MAIN}t")) for item in table]
+        shared = shared_strings(package)
         for sheet, member in _sheets(package).items():
             for cell in ElementTree.fromstring(package.read(member)).iter(f"{_MAIN}c"):
                 if cell.find(f"{_MAIN}f") is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sheetgen.formula import Expr, both, is_number, where
+from sheetgen.formula import Expr, both, formula, is_number, where
 from sheetgen.levers import EveryLever, Lever, Rented
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
@@ -89,13 +89,20 @@ def _loads_as_built(sheet: Sheet, left: int, before: Mapping[int, Rented | None]
     usd = [one.monthly_usd if one else NONE for one in before.values()]
     table.given("usd", "$ per month as built", usd, USD, role="fixed", width=13)
 
-    def now(i: int) -> tuple[str, Expr]:
-        live, built = loads.columns["monthly_usd"][at[i]], table.columns["usd"][i]
-        return _state_now(live.value, built.value), _money_state(live.expr(sheet.name), built.expr(sheet.name))
-
-    note = "Compares the load's $ per month on Workings with the one as built, to the dollar."
-    table.looked_up("now", "This load now", now, TEXT, note=note, width=16)
+    live = loads.columns["monthly_usd"]
+    table.computed(load_state, lambda i: {"now": live[at[i]], "built": table.columns["usd"][i]}, name="now", width=16)
     return table
+
+
+@formula("This load now", TEXT)
+def load_state(now: Any, built: Any) -> Any:
+    """Compares the load's $ per month on Workings with the one as built, to the dollar: a file keeps 16 digits of it.
+
+    Source: the amount as built, beside it; a dash where nothing holds the load.
+    """
+    apart = now - built
+    near = where(apart * apart < 1, AS_BUILT, CHANGED)
+    return where(is_number(now), where(is_number(built), near, CHANGED), where(is_number(built), CHANGED, AS_BUILT))
 
 
 def _or_none(value: float | None) -> Any:
@@ -107,26 +114,6 @@ def _costs(lever: Lever) -> str:
     if lever.why_not:
         return f"Does not apply: {lever.why_not}."
     return f"{'Now fits. ' if lever.now_fits else ''}{lever.note}."
-
-
-def _state(now: Any, built: Any) -> Expr:
-    expr: Expr = where(now == built, AS_BUILT, CHANGED)
-    return expr
-
-
-def _money_state(now: Any, built: Any) -> Expr:
-    """The same for money: a file keeps 16 digits of the one as built, so less than a dollar is no change."""
-    apart = now - built
-    near: Expr = where(apart * apart < 1, AS_BUILT, CHANGED)
-    expr: Expr = where(both(is_number(now), is_number(built)), near, _state(now, built))
-    return expr
-
-
-def _state_now(now: Any, built: Any) -> str:
-    """The same of two values; a blank amount is a text."""
-    if isinstance(now, str) or isinstance(built, str):
-        return AS_BUILT if now == built else CHANGED
-    return AS_BUILT if abs(now - built) < 1 else CHANGED
 
 
 def _overall(sheet: Sheet, table: Table, wiring: Wiring) -> Ref:

@@ -1,0 +1,29 @@
+"""Jinja2 as every page and letter needs it: what anybody says is text, and a name that is unknown is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def strict_environment(folder: Path, clean: Callable[[str], str], **more: Any) -> Environment:
+    """The templates of a folder. Every text goes through `clean`, and is escaped unless `more` says otherwise."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def finalize(value: Any) -> Any:
+        return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    options: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, **more}
+    return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, finalize=finalize, **options)
+
+
+def breakable(text: str) -> Any:
+    """`text`, escaped, that may break after an underscore (Standard_ND96isr_H100_v5) and nowhere odd."""
+    from markupsafe import Markup, escape
+
+    return Markup("_<wbr>").join(escape(part) for part in text.split("_"))
