@@ -62,6 +62,7 @@ def model_names(model: Model) -> Iterator[tuple[str, bool]]:
     own += [model.hf_id] if model.hf_id else []
     for name in own:
         yield name.lower(), True
+    yield model.name.lower(), False  # as workbooks and pages call it
     for name in own:
         yield stem(name), False
         shorter = without_precision(name)

@@ -1,6 +1,6 @@
 """The question of the what-if page as it is built, and its answer: the headline's load of the first model.
 
-Three contexts and three counts of requests around the load are worked out together: the cases of the page.
+The load and others around it are worked out together: the cases of the page.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES, DTYPES
 AUTO = "auto"
 NOTHING = {"max_context_tokens": 0}  # of a model that cannot be sized: it takes no context at all
 CASES = ("low", "base", "high")
+# By context and users, the cases that are worked out: all together, and each of the two by itself.
+LOADS = ((0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (2, 2))
+BASE = LOADS.index((1, 1))
 FACTORS = {"users": (0.5, 1, 2), "context": (0.5, 1, 2), "price": (0.8, 1, 1.25)}
 ENGINE_ON_GPU = (  # facts of a GPU that an engine decides
     "max_num_seqs", "max_num_batched_tokens", "pool_error_bytes_measured", "pool_error_bytes_elsewhere",
@@ -128,7 +131,7 @@ def asked_of(
     solved: Solution, picked: Mapping[str, Any], factors: Mapping[str, Sequence[float]], models: Sequence[Model],
     gpus: Sequence[Gpu], engines: Sequence[Engine],
 ) -> Question:  # fmt: skip
-    """The question of the page: one model, all cases of context and users, the chosen GPU before the others.
+    """The question of the page: one model, the cases of context and users, the chosen GPU before the others.
 
     What stands in no list is the first of it, as in the workbook; then, and where facts are missing, the model takes
     no context at all, so that nothing is recommended.
@@ -185,11 +188,7 @@ def asked_of(
     )
     active = settings.active_fraction
     tiers = tuple(int(case_requests(number(picked["users"]), f, active)) for f in factors["users"])
-    cells = tuple(
-        Cell(0, c, u, context, max(context - answer, 0), tier, context > limit)
-        for c, context in enumerate(scaled)
-        for u, tier in enumerate(tiers)
-    )
+    cells = tuple(Cell(0, c, u, scaled[c], max(scaled[c] - answer, 0), tiers[u], scaled[c] > limit) for c, u in LOADS)
     return replace(
         question, models=(chosen,), workloads=workloads, tiers=tiers, cells=cells, headline=(1, 1),
         gpus=(gpu, *question.gpus), engine=engine, settings=settings, typed=typed,

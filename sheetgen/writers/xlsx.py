@@ -24,8 +24,9 @@ from sheetgen.writers.xlsx_brand import put_brand
 from sheetgen.writers.xlsx_fit import fitted
 from sheetgen.writers.xlsx_page import put_page
 from sheetgen.writers.xlsx_rules import TINTS, put_filter, put_tints, put_validations
-from sheetgen.writers.xlsx_shared import Shared, shared_runs
+from sheetgen.writers.xlsx_shared import Shared, shared_rows, shared_runs
 from sheetgen.writers.xlsx_styles import style
+from sheetgen.writers.xlsx_zip import packed
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
 
@@ -48,7 +49,7 @@ def write_xlsx(book: Book, brand: Brand | None = None) -> bytes:
         workbook = _Workbook(buffer, options)
         _Writer(workbook, book, brand).write()
         workbook.close()
-    return buffer.getvalue()
+    return packed(buffer.getvalue())
 
 
 class _Workbook(xlsxwriter.Workbook):  # type: ignore[misc]  # the library has no types
@@ -58,6 +59,7 @@ class _Workbook(xlsxwriter.Workbook):  # type: ignore[misc]  # the library has n
         return []
 
 
+DIGITS = 12  # of 16: spreadsheets work the formulas out anew, and files are a hundredth smaller
 ALONE = -1  # the number of a formula that no other cell shares
 
 
@@ -77,13 +79,11 @@ class _PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no
         self.table[row][column] = Formula(form, shared or Shared(ALONE, cell.formula.text), (cell.value,))
         return 0
 
-    def write_row_of(self, of: Row, form: Any, number: int) -> None:
+    def write_row_of(self, of: Row, form: Any, shared: Shared | None) -> None:
         """A row of cells that share a formula."""
         last = of.left + len(of) - 1
         if self._check_dimensions(of.row, of.left) or self._check_dimensions(of.row, last):
             raise PageError(f"{self.get_name()}: row {of.row + 1} is out of a worksheet's bounds")
-        area = f"{column_name(of.left)}{of.row + 1}:{column_name(last)}{of.row + 1}"
-        shared = Shared(number, of.formula.text, area) if of.formula is not None else None
         self.table[of.row][of.left] = Formula(form, shared, of.values.tolist())
 
     def _calculate_spans(self) -> None:
@@ -106,10 +106,15 @@ class _PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no
             if value is not None:
                 value = plain(value)
                 kind = ' t="str"' if isinstance(value, str) else ""
-                text = escape(value) if kind else f"{value:.15g}"
+                text = escape(value) if kind else digits(value)
                 parts.append(f'<c r="{column_name(col + i)}{row + 1}" s="{style}"{kind}>{formula}<v>{text}</v></c>')
             formula = follower
         self.fh.write("".join(parts))
+
+
+def digits(value: float) -> str:
+    """A formula's cached number: whole numbers in full, others with the digits that a reader could ever use."""
+    return f"{value:.15g}" if value == int(value) else f"{value:.{DIGITS}g}"
 
 
 class Formula(NamedTuple):
@@ -171,8 +176,9 @@ class _Writer:
         runs = shared_runs(sheet.cells)
         for (row, column), cell in sorted(sheet.cells.items()):
             self._cell(worksheet, row, column, cell, runs.get((row, column)))
-        for number, of in enumerate(sheet.rows, 1 + max((r.number for r in runs.values()), default=-1)):
-            worksheet.write_row_of(of, self._format(of), number)
+        first = 1 + max((r.number for r in runs.values()), default=-1)
+        for of, shared in zip(sheet.rows, shared_rows(sheet.rows, first), strict=True):
+            worksheet.write_row_of(of, self._format(of), shared)
         put_validations(worksheet, sheet)
         put_tints(worksheet, sheet, self._tint)
         put_filter(worksheet, sheet)

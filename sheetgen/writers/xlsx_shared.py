@@ -4,9 +4,10 @@ third as large."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from sheetgen.sheet.block import Row
 from sheetgen.sheet.model import Cell, column_name, column_number
 
 Place = tuple[int, int]  # row and column
@@ -36,6 +37,34 @@ def shared_runs(cells: Mapping[Place, Cell]) -> dict[Place, Shared]:
         found[run[0]] = Shared(number, texts[run[0]], area)
         found |= dict.fromkeys(run[1:], Shared(number))
     return found
+
+
+def shared_rows(rows: Sequence[Row], first: int) -> list[Shared | None]:
+    """For each row of cells that share a formula, its part; rows one below the other whose formula moves down are one
+    run. Numbers begin with `first`; none for a row of facts."""
+    found: list[Shared | None] = []
+    start = 0  # of the run
+    for i, row in enumerate(rows):
+        if row.formula is None:
+            found.append(None)
+            continue
+        above, text = rows[i - 1] if i else None, row.formula.text
+        if (
+            above is not None and above.formula is not None and above.row + 1 == row.row
+            and (above.left, len(above)) == (row.left, len(row)) and moved_down(above.formula.text) == text
+        ):  # fmt: skip
+            head = found[start]
+            assert head is not None
+            found[start] = head._replace(area=f"{head.area.partition(':')[0]}:{_corner(row)}")
+            found.append(Shared(head.number))
+            continue
+        start = i
+        found.append(Shared(first + i, text, f"{column_name(row.left)}{row.row + 1}:{_corner(row)}"))
+    return found
+
+
+def _corner(row: Row) -> str:
+    return f"{column_name(row.left + len(row) - 1)}{row.row + 1}"
 
 
 def moved_down(formula: str) -> str:

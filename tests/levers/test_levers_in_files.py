@@ -84,16 +84,33 @@ def test_the_workbook_has_every_lever_as_values(book: Path) -> None:
     values = sheet_of(book)
     every = levers_of_sheet(solve(ask(catalog(), SMALL)), catalog())
     applies = [[one for one in load_ if not one.why_not] for load_ in every]
-    levers = [one for load_ in applies for one in sorted(load_, key=lambda lever: -(lever.saved_usd or 0))]
+    idle = [[one for one in load_ if one.saved_usd == 0] for load_ in applies]
+    told = [  # by load: those that change the cost, and one line for all that do not
+        (lever.words, lever.saved_usd, lever.note)
+        for load_, same in zip(applies, idle, strict=True)
+        for lever in load_
+        if len(same) < 2 or lever not in same
+    ]
+    told += [(f"{len(same)} that save nothing, each by itself", 0, "") for same in idle if len(same) > 1]
+    assert len(told) < sum(map(len, applies)) and any(len(same) > 1 for same in idle)
     refused = {f"Does not apply: {one.why_not}." for load_ in every for one in load_ if one.why_not}
-    words, saves, costs = (
-        column(values, h) for h in ("Lever", "Saves, $ per month", "What it costs, or why it does not apply")
+    words, saves, costs, changes = (
+        column(values, h)
+        for h in ("Lever", "Saves, $ per month", "What it costs, or why it does not apply", "What changes")
     )
-    for i, one in enumerate(levers):
-        assert values[f"{words}{5 + i}"] == one.words
-        assert values[f"{saves}{5 + i}"] == ("-" if one.saved_usd is None else pytest.approx(one.saved_usd, abs=1e-9))
-        assert (one.why_not or one.note) in str(values[f"{costs}{5 + i}"])
-    below = {values[cell] for cell in values if cell.startswith(costs) and int(cell[len(costs) :]) >= 5 + len(levers)}
+    rows = range(5, 5 + len(told))
+    shown = [(values[f"{words}{row}"], values[f"{saves}{row}"], str(values[f"{costs}{row}"])) for row in rows]
+    for name, saved, note in told:
+        usd = "-" if saved is None else pytest.approx(saved, abs=0.005)
+        assert any(name == w and s == usd and note in c for w, s, c in shown), name
+    for row, load_ in zip((row for row in rows if "save nothing" in str(values[f"{words}{row}"])),
+                          (same for same in idle if len(same) > 1), strict=True):  # fmt: skip
+        assert values[f"{changes}{row}"] == "; ".join(one.words for one in load_)
+    starts = [row for row in rows if row == 5 or values[f"B{row}"] != values[f"B{row - 1}"]]
+    for top, end in zip(starts, [*starts[1:], rows.stop], strict=True):
+        amounts = [float(str(values[f"{saves}{row}"])) for row in range(top, end) if values[f"{saves}{row}"] != "-"]
+        assert amounts == sorted(amounts, reverse=True)
+    below = {values[cell] for cell in values if cell.startswith(costs) and int(cell[len(costs) :]) >= rows.stop}
     assert below == refused and refused
     formulas = [
         c for c in cells(book) if c.sheet == "Levers" and c.formula and c.cell.startswith((words, saves, costs))

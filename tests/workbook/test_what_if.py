@@ -16,10 +16,9 @@ import sheetgen
 from sheetgen.catalog.engines import load_engine
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import Question, ask
-from sheetgen.sheet.what_if import asked_of, what_if
+from sheetgen.sheet.what_if import BASE, asked_of, what_if
 
 OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
-BASE = 4  # the base case's load among the nine
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp")
 DTYPES = ("auto", "auto", "bf16", "fp8", "int8", "int4", "nvfp4")
 

@@ -61,7 +61,7 @@ def build_book(
     notes = build_notes(page)
     sizing = build_sizing(solved, page, wiring)
     money = build_money(solved, wiring, of_candidate, heads)
-    what_if: tuple[list[Sheet], list[Sheet]] = ([], []) if one is None else build_what_if(solved, one, wiring)
+    what_if: tuple[list[Sheet], list[Sheet]] = ([], []) if one is None else build_what_if(solved, one, wiring, head)
     log = build_log(solved, page, wiring, [sizing, *what_if[0]])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
     checks = build_checks(solved, wiring)

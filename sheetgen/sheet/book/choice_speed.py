@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sheetgen.estimate import PACE
 from sheetgen.formula import Expr, Formula, both, formula, is_number, join_text, number_where, where, whole_text
 from sheetgen.sheet.book.profile_lookup import of_profile
-from sheetgen.sheet.book.speed import OF_PROFILE, PARTS
+from sheetgen.sheet.book.speed import OF_PROFILE, PARTS, SUMS
 from sheetgen.sheet.book.wiring import Table, Wiring
-from sheetgen.sheet.model import Range, Ref, index, pick
+from sheetgen.sheet.model import Range, Ref, found, index, pick
 from sheetgen.sizing import speed, targets
 from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, WHOLE, Display
 
@@ -18,6 +18,7 @@ SHOWN = (
     "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
     "output_tokens_per_second", "prefill_fraction", "bound_by",
 )  # fmt: skip
+TPOT = SHOWN[:3]
 
 
 def chosen(one: Formula) -> Formula:
@@ -80,8 +81,10 @@ def add_choice_parts(wiring: Wiring, table: Table) -> None:
     for name in PARTS:
         rows = [Range(row) for row in wiring.blocks[name]]
         of_profile(wiring, table, name, name.replace("_", " ").capitalize(), rows, _display(name))
+    for one in SUMS:
+        table.computed(one, lambda i: {})
     for name in (*OF_PROFILE, "speed_is_fitted"):
-        row = Range(tuple(profiles.columns[name]))
+        row = profiles.range(name)
 
         def find(i: int, row: Range = row) -> tuple[Any, Expr]:
             place = table.columns["profile"][i]
@@ -97,8 +100,8 @@ def add_choice_parts(wiring: Wiring, table: Table) -> None:
         )  # fmt: skip
 
 
-def add_choice_speed(wiring: Wiring, table: Table) -> None:
-    """What users get of the chosen hardware."""
+def add_choice_speed(wiring: Wiring, table: Table, *, alone: bool = False) -> None:
+    """What users get of the chosen hardware. alone: the time per output token only."""
     inputs = lambda i: wiring.inputs  # noqa: E731
     table.computed(chosen(targets.requests_per_replica), inputs)
 
@@ -113,12 +116,13 @@ def add_choice_speed(wiring: Wiring, table: Table) -> None:
         return {**wiring.inputs, "concurrent_requests": table.columns["load_requests"][i]}
 
     for one in PACE:
-        if one.name in SHOWN:
+        if one.name in (TPOT if alone else SHOWN):
             table.computed(chosen(one), all_replicas if one.name == "output_tokens_per_second" else env)
     table.computed(chosen(_sized_by), inputs, name="sized_by")
-    _bands(wiring, table)
+    _bands(wiring, table, ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second"))
     table.computed(speed_words, lambda i: {}, width=46)
-    table.computed(ttft_words, lambda i: {}, width=46)
+    if not alone:
+        table.computed(ttft_words, lambda i: {}, width=46)
 
 
 @formula("Replicas by", TEXT)
@@ -135,7 +139,7 @@ def _zero(wiring: Wiring) -> Ref:
     return wiring.inputs["no_queue_seconds"]
 
 
-def _bands(wiring: Wiring, table: Table) -> None:
+def _bands(wiring: Wiring, table: Table, figures: Sequence[str]) -> None:
     here, models = table.sheet.name, wiring.tables["models"]
     experts = models.range("n_experts")
     table.looked_up(
@@ -143,23 +147,14 @@ def _bands(wiring: Wiring, table: Table) -> None:
                                            index(experts, table.columns["model_row"][i], here)), WHOLE,
     )  # fmt: skip
     table.computed(band_row, lambda i: {"is_fitted": table.columns["speed_is_fitted"][i]})
-    for figure, name in (
-        ("tpot", "tpot_seconds"), ("ttft", "ttft_seconds"), ("output_tokens_per_second", "output_tokens_per_second"),
-    ):  # fmt: skip
+    for figure in figures:
+        name = figure if figure.endswith("second") else f"{figure}_seconds"
         for end in ("low", "high"):
             factors = wiring.lists[f"{figure}_band_{end}"]
-            table.looked_up(
-                f"{figure}_band_{end}", f"{figure.replace('_', ' ')}, band's {end} end",
-                lambda i, f=factors: (  # type: ignore[misc]
-                    f.refs[int(table.columns["band_row"][i].value) - 1].value,
-                    index(f, table.columns["band_row"][i], here),
-                ),
-                PLAIN,
-            )  # fmt: skip
             table.computed(
                 chosen(speed.at_speed_band),
-                lambda i, n=name, f=figure, e=end: {  # type: ignore[misc]
-                    "predicted": table.columns[n][i], "band_factor": table.columns[f"{f}_band_{e}"][i],
+                lambda i, n=name, f=factors: {  # type: ignore[misc,arg-type]
+                    "predicted": table.columns[n][i], "band_factor": found(f, table.columns["band_row"][i]),
                 },
                 name=f"{name}_{end}", label=f"{figure.replace('_', ' ')}, {end}",
             )  # fmt: skip
@@ -167,6 +162,8 @@ def _bands(wiring: Wiring, table: Table) -> None:
         ("tpot_ms", "tpot_seconds"), ("tpot_low_ms", "tpot_seconds_low"), ("tpot_high_ms", "tpot_seconds_high"),
         ("ttft_ms", "ttft_seconds"),
     ):  # fmt: skip
+        if source not in table.columns:
+            continue
         table.computed(
             in_milliseconds,
             lambda i, s=source: {**wiring.inputs, "seconds": table.columns[s][i]},  # type: ignore[misc]

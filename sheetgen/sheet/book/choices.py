@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sheetgen import cost
@@ -116,11 +116,13 @@ def _other(gpus: Any, gpu: Any, providers: Any, provider: Any) -> Any:
 
 
 def add_choices(
-    solved: Solution, wiring: Wiring, matrices: Mapping[str, list[Range]], head: Mapping[str, Range]
-) -> None:
+    solved: Solution, wiring: Wiring, matrices: Mapping[str, list[Range]], head: Mapping[str, Range],
+    *, alone: bool = False,
+) -> None:  # fmt: skip
     """The choice of each load, from its rows on Candidates and Profiles.
 
     matrices: by name, a row of cells per load. head: by name, a row of the Candidates sheet's head.
+    alone: without the runner-up, the room that is left and the cache of the load.
     """
     table = wiring.tables["cells"]
     sheet = table.sheet
@@ -173,14 +175,24 @@ def add_choices(
     at("gpu_name", "GPU, short", head["gpu_name"], "-", width=18)
     at("hourly_price", "$ per instance and hour", head["price_usd_per_hour"], "-", USD_CENTS)
     at("profile", "Profile", head["profile"], "-", PLAIN)
-    for name, label in (("sequences", "Sequences per replica"), ("sure_sequences", "Sequences at the band's low end"),
-                        ("pipeline_stages", "PP")):  # fmt: skip
+    for name, label in (("sequences", "Sequences per replica"), ("pipeline_stages", "PP")):
         of_profile(wiring, table, name, label, wiring.held[name])
     add_choice_parts(wiring, table)
     _numbers_of_choice(table, wiring)
-    add_choice_speed(wiring, table)
+    add_choice_speed(wiring, table, alone=alone)
+    if not alone:
+        _numbers_of_room(table, wiring)
+        _runner_up(table, rows, head)
+    table.computed(hardware_words, lambda i: {}, width=40)
+    if not alone:
+        _kv_of_cell(solved, wiring, table)
+
+
+def _runner_up(table: Table, rows: Callable[[int], dict[str, Source]], head: Mapping[str, Range]) -> None:
+    """The cheapest with another GPU or from another provider, and how much dearer it is."""
+    here = table.sheet.name
     table.computed(
-        runner_up_monthly_usd, lambda i: {**rows(i), **col("monthly_usd", "best", i)}, name="second", width=16
+        runner_up_monthly_usd, lambda i: {**rows(i), "best": table.columns["monthly_usd"][i]}, name="second", width=16
     )
     table.computed(runner_up_position, lambda i: rows(i), name="second_position", label="Runner-up's column")
     for name, source in (("runner_up", "instance"), ("runner_up_gpu", "gpu_name")):
@@ -192,10 +204,7 @@ def add_choices(
 
         table.looked_up(name, "Runner-up" if name == "runner_up" else "Runner-up's GPU", second, TEXT, width=34)
     table.computed(dearer_by, lambda i: {"runner_up_monthly_usd": _none_if_zero(table.columns["second"][i])})
-    table.computed(hardware_words, lambda i: {}, width=40)
-    table.computed(room_words, lambda i: {}, width=34)
     table.computed(runner_up_words, lambda i: {}, width=48)
-    _kv_of_cell(solved, wiring, table)
 
 
 def _none_if_zero(second: Ref) -> Found:
@@ -246,21 +255,26 @@ def _numbers_of_choice(table: Table, wiring: Wiring) -> None:
     table.computed(chosen_n_replicas, inputs, name="n_replicas")
     table.computed(n_gpus, inputs)
     table.computed(chosen_hourly_usd, inputs, name="hourly_usd")
+
+
+def _numbers_of_room(table: Table, wiring: Wiring) -> None:
+    of_profile(wiring, table, "sure_sequences", "Sequences at the band's low end", wiring.held["sure_sequences"])
+    inputs = lambda i: wiring.inputs  # noqa: E731
     table.computed(headroom, inputs)
     table.computed(sure_headroom, inputs)
     table.computed(fit_word, inputs, width=12)
+    table.computed(room_words, lambda i: {}, width=34)
 
 
 def _kv_of_cell(solved: Solution, wiring: Wiring, table: Table) -> None:
     """The load's own KV bill, before any division, with the batch in flight of the recommended GPU."""
     here, gpus, profiles = table.sheet.name, wiring.tables["gpus"], wiring.tables["profiles"]
-    largest = Range(tuple(gpus.columns["max_num_batched_tokens"]))
+    largest, batches = gpus.range("max_num_batched_tokens"), profiles.range("max_num_batched_tokens")
 
     def batch(i: int) -> tuple[Any, Expr]:
         place = table.columns["profile"][i]
-        row = Range(tuple(profiles.columns["max_num_batched_tokens"]))
-        expr = where(is_number(place.expr(here)), index(row, place, here), Expr(f"MAX({largest.expr(here).text})"))
-        return (max(r.value for r in largest.refs) if place.value == "-" else row.refs[place.value - 1].value), expr
+        expr = where(is_number(place.expr(here)), index(batches, place, here), Expr(f"MAX({largest.expr(here).text})"))
+        return (max(r.value for r in largest.refs) if place.value == "-" else batches.refs[place.value - 1].value), expr
 
     table.looked_up("max_num_batched_tokens", "Batch in flight", batch, WHOLE)
     for one in (o for o in SHARD if o.name in WHOLE_OF):

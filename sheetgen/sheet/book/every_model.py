@@ -13,14 +13,14 @@ from sheetgen.recommend import Solution
 from sheetgen.sheet.block import Down, Row
 from sheetgen.sheet.book.catalogs import SHAPE
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, named, titled
-from sheetgen.sheet.model import NONE, Cell, Range, Ref, Sheet, plain
+from sheetgen.sheet.model import Cell, Range, Ref, Sheet, plain
 from sheetgen.sheet.what_if import WhatIf
 from sheetgen.sheet.what_if_state import NO_MODEL
 from sheetgen.units import DTYPES, TEXT, WHOLE
 
-TEXTS = ("model", "model_id", "own_weight_dtype", "own_kv_dtype")
+TEXTS = ("model", "own_weight_dtype", "own_kv_dtype")
 NUMBERS = (*(name for name, _, _ in SHAPE), *(f"checkpoint_{d}" for d in DTYPES))
-_LABELS = {"model": "Model", "model_id": "Catalog id", "own_weight_dtype": "Own weights", "own_kv_dtype": "Own KV"}
+_LABELS = {"model": "Model", "own_weight_dtype": "Own weights", "own_kv_dtype": "Own KV"}
 
 
 def build_every_model(solved: Solution, one: WhatIf, wiring: Wiring) -> tuple[Sheet, dict[str, Range]]:
@@ -28,14 +28,14 @@ def build_every_model(solved: Solution, one: WhatIf, wiring: Wiring) -> tuple[Sh
     sheet = titled(
         "Catalog",
         "Catalog",
-        "Every model that What-if offers, with the facts that sizing reads; sources: `sheetgen show MODEL`.",
+        "Every model that What-if offers, with the facts that sizing reads; sources: `sheetgen show NAME`.",
         freeze=(HEAD_ROWS + 1, 1),
     )
     labels = {**_LABELS, **{name: label for name, label, _ in SHAPE}}
     names = (*TEXTS, *NUMBERS)
     for column, name in enumerate(names):
         sheet.text(HEAD_ROWS, column, labels.get(name, name.replace("_", " ").capitalize()), "head")
-        sheet.widths[column] = 30 if column < 2 else 13
+        sheet.widths[column] = 30 if column == 0 else 13
     sheet.heights[HEAD_ROWS] = 32
     own = wiring.tables["models"]
     columns: dict[str, Sequence[Ref]] = {
@@ -62,8 +62,8 @@ def _own(sheet: Sheet, row: int, column: int, name: str, ref: Ref) -> Ref:
         expr = where(is_text(expr), expr, NO_MODEL)
         value: Any = ref.value or NO_MODEL
     elif name in TEXTS:
-        expr = where(is_text(expr), expr, "bf16" if name.startswith("own") else NONE)
-        value = ref.value or ("bf16" if name.startswith("own") else NONE)
+        expr = where(is_text(expr), expr, "bf16")
+        value = ref.value or "bf16"
     else:
         value = plain(ref.value or 0)
     return sheet.formula(
@@ -73,7 +73,7 @@ def _own(sheet: Sheet, row: int, column: int, name: str, ref: Ref) -> Ref:
 
 def _facts(sheet: Sheet, row: int, model: Model, columns: dict[str, Any]) -> None:
     """A row of the catalog: texts, and numbers; a fact that is 0 is left blank, as its look-up is 0."""
-    texts = (model.name, model.id, model.weight_dtype, model.kv_cache_dtype)
+    texts = (model.name, model.weight_dtype, model.kv_cache_dtype)
     for column, (name, text) in enumerate(zip(TEXTS, texts, strict=True)):
         columns[name].append(sheet.put(row, column, Cell(text, "label")))
     shape = model.shape()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sheetgen.formula import Expr, both, formula, is_number, where
@@ -13,7 +14,9 @@ from sheetgen.sheet.model import NONE, Ref, Sheet
 from sheetgen.sheet.wording import rent
 from sheetgen.units import PERCENT, TEXT, USD, WHOLE, Display
 
+CENTS = 2  # digits of a dollar
 AS_BUILT, CHANGED = "as built", "inputs changed"
+IDLE = "The month costs the same: what each frees is not enough for fewer or cheaper instances"
 SENTENCES = {"What changes": 58, "What it costs, or why it does not apply": 96}  # columns that wrap, and their widths
 
 
@@ -41,9 +44,9 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
         ("What changes", [lever.changed or NONE for _, lever in rows], TEXT, 0),
         ("Then rent", [rent(one.n_instances, one.candidate) if one else NONE for one in after], TEXT, 30),
         ("GPUs then", [one.n_gpus if one else NONE for one in after], WHOLE, 10),
-        ("$ per month then", [one.monthly_usd if one else NONE for one in after], USD, 13),
-        ("Saves, $ per month", [_or_none(lever.saved_usd) for _, lever in rows], USD, 13),
-        ("Saves", [_or_none(lever.saved_fraction) for _, lever in rows], PERCENT, 9),
+        ("$ per month then", [_rounded(one.monthly_usd if one else None, CENTS) for one in after], USD, 13),
+        ("Saves, $ per month", [_rounded(lever.saved_usd, CENTS) for _, lever in rows], USD, 13),
+        ("Saves", [_rounded(lever.saved_fraction, 4) for _, lever in rows], PERCENT, 9),
         ("What it costs, or why it does not apply", [_costs(lever) for _, lever in rows], TEXT, 0),
     )
     for label, values, display, width in columns:
@@ -61,8 +64,8 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
 
 
 def _lines(every_lever: EveryLever, model_of: Sequence[int]) -> Iterator[tuple[list[int], Lever]]:
-    """The loads of a line, and its lever: by load the one that saves most first; those that do not apply at the end,
-    a line for all loads of a model that have the same reason."""
+    """The loads of a line, and its lever: by load the one that saves most first, those that save nothing in one line;
+    those that do not apply at the end, a line for all loads of a model that have the same reason."""
     refused: dict[tuple[Any, ...], tuple[list[int], Lever]] = {}
     for at, levers in enumerate(every_lever):
         for lever in levers:
@@ -70,9 +73,18 @@ def _lines(every_lever: EveryLever, model_of: Sequence[int]) -> Iterator[tuple[l
                 key = model_of[at], lever.words, lever.changed, lever.why_not
                 refused.setdefault(key, ([], lever))[0].append(at)
         applies = [lever for lever in levers if not lever.why_not]
+        idle = [lever for lever in applies if lever.saved_usd == 0]
+        if len(idle) > 1:
+            applies = [*(lever for lever in applies if lever not in idle), _together(idle)]
         for lever in sorted(applies, key=lambda one: -(one.saved_usd or 0)):
             yield [at], lever
     yield from refused.values()
+
+
+def _together(idle: Sequence[Lever]) -> Lever:
+    """One line for levers of a load that each save nothing."""
+    return replace(idle[0], id="idle", words=f"{len(idle)} that save nothing, each by itself",
+                   changed="; ".join(one.words for one in idle), after=idle[0].before, note=IDLE)  # fmt: skip
 
 
 def _loads_as_built(sheet: Sheet, left: int, before: Mapping[int, Rented | None], wiring: Wiring) -> Table:
@@ -105,8 +117,8 @@ def load_state(now: Any, built: Any) -> Any:
     return where(is_number(now), where(is_number(built), near, CHANGED), where(is_number(built), CHANGED, AS_BUILT))
 
 
-def _or_none(value: float | None) -> Any:
-    return NONE if value is None else value
+def _rounded(value: float | None, digits: int) -> Any:
+    return NONE if value is None else round(value, digits)
 
 
 def _costs(lever: Lever) -> str:

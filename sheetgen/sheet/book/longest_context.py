@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from sheetgen.formula import formula, largest, round_up, where
@@ -62,25 +63,41 @@ def add_longest_context(
     sheet.text(row, 0, "Longest context for all users, by halving", "section")
     sheet.text(row, len(HEADS) + 1, "Halves", "head")
     halves = sheet.put(row + 1, len(HEADS) + 1, Cell(2, "fixed", PLAIN))
+    env = _beside(sheet, row, len(HEADS) + 2, env)
     low: Source = zero
     high: Source = limit
+    put = partial(sheet.compute, lock="column")
     for step in range(STEPS):
         r = row + 1 + step
-        a = sheet.formula(r, 1, low.value, low.expr(sheet.name), WHOLE)
-        b = sheet.formula(r, 2, high.value, high.expr(sheet.name), WHOLE)
-        tried = sheet.compute(r, 3, middle_tokens, {"low": a, "high": b, "halves": halves})
-        prompt = sheet.compute(r, 4, prompt_tokens, {"context_tokens": tried, "answer_tokens": answer_tokens})
+        a = sheet.formula(r, 1, low.value, low.expr(sheet.name), WHOLE, lock="column")
+        b = sheet.formula(r, 2, high.value, high.expr(sheet.name), WHOLE, lock="column")
+        tried = put(r, 3, middle_tokens, {"low": a, "high": b, "halves": halves})
+        prompt = put(r, 4, prompt_tokens, {"context_tokens": tried, "answer_tokens": answer_tokens})
         asked = {**env, "context_tokens": tried, "max_model_len": tried, "input_tokens": prompt}
-        charged = sheet.compute(r, 5, admission.charged_tokens, asked)
+        charged = put(r, 5, admission.charged_tokens, asked)
         asked |= {"charged_tokens": charged}
-        asked |= {"windowed_tokens": sheet.compute(r, 6, admission.windowed_tokens, asked)}
-        blocks = sheet.compute(r, 7, admission.kv_blocks_per_sequence, asked)
-        alone = {**env, "charged_tokens": sheet.compute(r, 8, at_least_one, {"tried": tried})}
-        alone |= {"windowed_tokens": sheet.compute(r, 9, admission.windowed_tokens, alone)}
-        alone_blocks = sheet.compute(r, 10, admission.kv_blocks_per_sequence, alone)
-        fits = sheet.compute(r, 11, all_fit, {**env, "charged": blocks, "alone": alone_blocks})
+        asked |= {"windowed_tokens": put(r, 6, admission.windowed_tokens, asked)}
+        blocks = put(r, 7, admission.kv_blocks_per_sequence, asked)
+        alone = {**env, "charged_tokens": put(r, 8, at_least_one, {"tried": tried})}
+        alone |= {"windowed_tokens": put(r, 9, admission.windowed_tokens, alone)}
+        alone_blocks = put(r, 10, admission.kv_blocks_per_sequence, alone)
+        fits = put(r, 11, all_fit, {**env, "charged": blocks, "alone": alone_blocks})
         state = {"fits": fits, "tried": tried, "low": a, "high": b}
-        low = sheet.compute(r, 12, next_low, state)
-        high = sheet.compute(r, 13, next_high, state)
+        low = put(r, 12, next_low, state)
+        high = put(r, 13, next_high, state)
     assert isinstance(low, Ref)
     return low
+
+
+def _beside(sheet: Sheet, row: int, column: int, env: Mapping[str, Source]) -> dict[str, Source]:
+    """`env` with what has no name of its own brought into cells beside the steps: these then share their formulas."""
+    read = {name for one in (admission.charged_tokens, admission.windowed_tokens, admission.kv_blocks_per_sequence,
+                             all_fit) for name in one.inputs}  # fmt: skip
+    apart = sorted(name for name in read & env.keys() if not getattr(env[name], "name", None))
+    sheet.text(row, column, "Read by all steps", "head")
+    sheet.text(row, column + 1, "", "head")
+    found = dict(env)
+    for r, name in enumerate(apart, row + 1):
+        sheet.text(r, column, name.replace("_", " ").capitalize(), "label")
+        found[name] = sheet.formula(r, column + 1, env[name].value, env[name].expr(sheet.name), WHOLE)
+    return found

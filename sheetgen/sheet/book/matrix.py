@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from sheetgen.formula import Expr, Formula
-from sheetgen.sheet.block import Along, Row, along, fill_row
+from sheetgen.sheet.block import Along, Inline, Row, along, fill_row
 from sheetgen.sheet.book.wiring import named
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, number, plain
 from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE, Display
@@ -109,6 +109,17 @@ def matrix(
         }
         out.append(fill_row(sheet.name, row, LEFT, n_columns, one, here, lock, display))
     sheet.rows += out
+    return out
+
+
+def inline(one: Formula, n_rows: int, env: Callable[[int], RowEnv]) -> list[Inline]:
+    """A block that is not written: what reads its rows has the formula within its own. For sums of a few cells."""
+    out = []
+    for r in range(n_rows):
+        here: dict[str, Any] = dict(env(r))
+        values = one.of({i: e.values if isinstance(e := here[i], Along) else number(e.value) for i in one.inputs})
+        text = Found(None, lambda at, h=here: one.written({i: h[i].expr(at) for i in one.inputs}))  # type: ignore[misc]
+        out.append(Inline(values, text))
     return out
 
 

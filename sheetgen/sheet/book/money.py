@@ -7,6 +7,7 @@ cheapest, and owning the GPUs instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sheetgen import cost
 from sheetgen.formula import is_number, is_text
@@ -49,10 +50,12 @@ def build_money(
     shown: list[tuple[str, Ref, Ref]] = []
     n_providers = _n_providers(solved)
     for m, at in enumerate(wiring.lists["headline_rows"].refs):
-        block = Block(sheet, wiring, at, row)
-        place = _title(block, wiring.tables["models"].columns["model"][m], heads)
+        name = f"calc_money_load_{m + 1}"
+        wiring.names[name] = at
+        block = Block(sheet, wiring, replace(at, name=name), row)
+        place, count = _title(block, wiring.tables["models"].columns["model"][m], heads)
         model = wiring.tables["models"].columns["model"][m]
-        on_demand, monthly = _classes(block, place, solved.question.settings.purchase)
+        on_demand, monthly = _classes(block, place, count, solved.question.settings.purchase)
         shown.append((str(model.value), monthly, wiring.headline_usd[m]))
         _units(block)
         add_providers(block, matrices, heads, n_providers)
@@ -71,8 +74,8 @@ def _n_providers(solved: Solution) -> int:
     return max(len(of_rows), len(of_rows | of_candidates) - SPARE_PROVIDERS)
 
 
-def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> Ref:
-    """The bar with the model's name, and what to rent; gives the row on Instances."""
+def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> tuple[Ref, Ref]:
+    """The bar with the model's name, and what to rent; gives the row on Instances, and how many."""
     sheet = block.sheet
     sheet.link(block.row, 0, model, TEXT, "section")
     for column in range(1, len(WIDTHS)):
@@ -83,14 +86,15 @@ def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> Ref:
     block.compute(1, rent_words, {"n_instances": block.of("n_instances"), "instance": block.of("type")}, role="light")
     block.show(4, block.of("load_words"), TEXT)
     block.show(7, block.of("hardware_words"), TEXT)
-    block.label("found: column on Candidates, row on Instances", 10, "small")
+    block.label("found: column on Candidates, row on Instances, how many", 10, "small")
     position = block.show(11, block.of("position"), PLAIN, "small")
     place = block.show(12, entry(heads["instance_row"], position, is_number), PLAIN, "small")
+    count = block.show(13, block.of("n_instances"), PLAIN, "small")
     block.row += 1
-    return place
+    return place, count
 
 
-def _classes(block: Block, place: Ref, in_use: str) -> tuple[Ref, Ref]:
+def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Ref]:
     """The recommended instances in each purchase class, then contingency and currency.
 
     Gives $ an hour on demand, and $ a month in the class in use.
@@ -104,9 +108,9 @@ def _classes(block: Block, place: Ref, in_use: str) -> tuple[Ref, Ref]:
         block.label(purchase, role="light" if purchase == in_use else "label")
         names = class_columns(purchase, in_use)
         price = entry(table.range(names["price"]), place, above_zero)
-        committed = block.sheet.put(block.row, 5, Cell(int(is_commitment(purchase)), "fixed", PLAIN))
+        committed = block.sheet.put(block.row, 5, Cell(int(is_commitment(purchase)), "fixed", PLAIN), lock="none")
         paid = block.compute(6, cost.paid_hours_per_month, {"is_committed": committed})
-        env: dict[str, Source] = {"n_instances": block.of("n_instances"), "price_usd_per_hour": price}
+        env: dict[str, Source] = {"n_instances": count, "price_usd_per_hour": price}
         hourly[purchase] = hour = block.compute(HOURLY, cost.hourly_usd, env)
         env = {"hourly_usd": hour, "paid_hours_per_month": paid, "is_committed": committed}
         monthly = block.compute(MONTHLY, cost.monthly_usd, env)

@@ -41,8 +41,8 @@ class Block:
         return self.sheet.formula(self.row, column, what.value, what.expr(self.sheet.name), display, role)
 
     def compute(self, column: int, one: Formula, env: Mapping[str, Source], **more: Any) -> Ref:
-        """What a formula gives, in this row."""
-        return self.sheet.compute(self.row, column, one, {**self.wiring.inputs, **env}, **more)
+        """What a formula gives, in this row; read relative to the reader, as rows and columns of a block repeat."""
+        return self.sheet.compute(self.row, column, one, {**self.wiring.inputs, **env}, lock="none", **more)
 
     def search(self, column: int, one: Formula, env: Mapping[str, Source], at: int) -> Ref:
         """What an array formula in column `at` finds, in this row."""

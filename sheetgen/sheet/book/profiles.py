@@ -18,12 +18,13 @@ from sheetgen.recommend import LOAD, Solution
 from sheetgen.recommend.paces import TARGETS
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.block import Row, Spread
-from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, matrix
-from sheetgen.sheet.book.speed_inputs import CONSTANTS, OF_GPU, SMALL
+from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, inline, matrix
+from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
+from sheetgen.sheet.book.speed_inputs import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.book.words import non_torch_position, profile_position
-from sheetgen.sheet.model import Found, Range, Sheet, pick
-from sheetgen.sizing import activations, memory, parallelism, weights
+from sheetgen.sheet.model import Found, Range, Sheet, found, pick
+from sheetgen.sizing import activations, memory, parallelism, steps, weights
 from sheetgen.units import DTYPES, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE
 
 # What a load's own KV bill, before any division, reads of one undivided rank.
@@ -37,6 +38,7 @@ OF_WORKLOAD = (
     "context_tokens", "input_tokens", "output_tokens", "prompt_attention_flops", "tpot_limit_seconds",
     "ttft_limit_seconds",
 )  # fmt: skip
+OF_TP = (steps.context_read_bytes,)  # the same on every GPU
 HELD = tuple(one for one in LOAD if one not in SERVED)
 
 
@@ -65,8 +67,6 @@ def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> 
         ("gpu_memory_bytes", "Memory, bytes"),
         ("max_num_seqs", "Most sequences"),
         ("max_num_batched_tokens", "Batched tokens"),
-        ("pool_error_bytes_measured", "Pool's error, measured TP"),
-        ("pool_error_bytes_elsewhere", "Pool's error, other TP"),
     ):
         head.looked_up(
             fact,
@@ -74,9 +74,9 @@ def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> 
             lambda i, n=fact: pick(gpus.range(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
             WHOLE,
         )
-    head.looked_up(
-        "is_older_gpu", "Older GPU", lambda i: pick(gpus.range("is_older_gpu"), head.columns["gpu_row"][i], here), PLAIN
-    )
+    for fact in ("pool_error_bytes_measured", "pool_error_bytes_elsewhere", "is_older_gpu", *OF_GPU):
+        if fact not in OF_PROFILE:  # no row of its own: who reads it looks it up on GPUs
+            head.columns[fact] = [found(gpus.range(fact), at) for at in head.columns["gpu_row"]]  # type: ignore[misc]
     n_sizes = Found(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
     head.computed(non_torch_position, lambda i: {"n_tensor_parallel_sizes": n_sizes})
     head.looked_up(
@@ -89,12 +89,12 @@ def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> 
     head.computed(memory.staged_non_torch_bytes_per_gpu, lambda i: {**wiring.inputs, "non_torch_bytes_per_tp": own[i]})
     head.computed(parallelism.pool_error_bytes, lambda i: wiring.inputs, name="kv_pool_error_bytes_low")
     head.computed(memory.memory_budget_bytes, lambda i: wiring.inputs)
-    for fact in (*OF_GPU, "speed_is_fitted"):
+    for fact in (*OF_PROFILE, "speed_is_fitted"):
         head.looked_up(
             fact,
             fact.replace("_", " ").capitalize(),
             lambda i, n=fact: pick(gpus.range(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
-            SMALL if fact.startswith("seconds_per") else FACTOR if fact in CONSTANTS else WHOLE,
+            FACTOR if fact in CONSTANTS else WHOLE,
         )
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 23
@@ -108,9 +108,9 @@ def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> 
         env = env_of(one, {**blocks, **(grids or {})}, head.columns, models.columns, wiring.inputs)
         # A rank's share depends on the tensor-parallel size alone: the first GPU's columns have them all.
         width = len(sizes.refs) if one in SHARD else len(profiles)
-        found = matrix(sheet, top, one, models.columns["model"], width, env, lock="row")
+        rows = matrix(sheet, top, one, models.columns["model"], width, env)
         at = head.columns["tp_position"]
-        blocks[called or one.name] = [Spread(row, at) for row in found] if one in SHARD else found  # type: ignore[misc]
+        blocks[called or one.name] = [Spread(row, at) for row in rows] if one in SHARD else rows  # type: ignore[misc]
         top += n_models + 2
 
     for one in SHARD:
@@ -129,36 +129,45 @@ def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> 
     of_pace = {k: [v[r // n_workloads] for r in range(paces.n_rows)] for k, v in blocks.items()}
     peaks = _by_precision(wiring, head, "peak_flops", "weight_dtype_row", n_models)
     of_pace["peak_flops"] = [peaks[r // n_workloads] for r in range(paces.n_rows)]  # type: ignore[misc]
-    steps: dict[str, list[Row]] = {}
+    timed: dict[str, Any] = {}
     of_model = {name: refs for name, refs in models.columns.items() if name in paces.columns}
     for one in (*STEP, *TARGETS):
         if one.name == "prompt_attention_flops":  # the same on every profile: it stands on Contexts
             continue
-        if not {*one.inputs} & {*OF_WORKLOAD, *(n for n in steps if n not in wiring.by_model)}:
-            known: dict[str, Any] = {**blocks, "peak_flops": peaks, **{n: steps[n] for n in wiring.by_model}}
+        if not {*one.inputs} & {*OF_WORKLOAD, *(n for n in timed if n not in wiring.by_model)}:
+            known: dict[str, Any] = {**blocks, "peak_flops": peaks, **{n: timed[n] for n in wiring.by_model}}
             env = env_of(one, known, head.columns, {**models.columns, **of_model}, wiring.inputs)
-            steps[one.name] = matrix(sheet, top, one, models.columns["model"], len(profiles), env, lock="row")
-            of_pace[one.name] = [steps[one.name][r // n_workloads] for r in range(paces.n_rows)]
+            if one in SUMS:
+                timed[one.name] = inline(one, n_models, env)
+            else:
+                timed[one.name] = matrix(sheet, top, one, models.columns["model"], len(profiles), env)
+                top += n_models + 2
+            of_pace[one.name] = [timed[one.name][r // n_workloads] for r in range(paces.n_rows)]
             wiring.by_model.add(one.name)
-            top += n_models + 2
             continue
-        near = {**of_pace, **{n: v for n, v in steps.items() if n not in wiring.by_model}}
+        near = {**of_pace, **{n: v for n, v in timed.items() if n not in wiring.by_model}}
         env = env_of(one, near, head.columns, {**paces.columns, **wiring.ranges}, wiring.inputs)
-        steps[one.name] = matrix(
-            sheet, top, one, paces.columns["model"], len(profiles), env, lock="row", loads=paces.columns["workload"]
-        )
+        if one in SUMS:
+            timed[one.name] = inline(one, paces.n_rows, env)
+            continue
+        width = len(sizes.refs) if one in OF_TP else len(profiles)
+        rows = matrix(sheet, top, one, paces.columns["model"], width, env, loads=paces.columns["workload"])
+        at = head.columns["tp_position"]
+        timed[one.name] = [Spread(row, at) for row in rows] if one in OF_TP else rows
         top += paces.n_rows + 2
-    wiring.blocks, wiring.of_model = steps, blocks
+    wiring.blocks, wiring.of_model = timed, blocks
     # What a replica holds is the same for every number of requests, so it stands here once for each context.
     held: dict[str, list[Row]] = {}
-    of_pace |= {"batch_limit": steps["batch_limit"]}
+    of_pace |= {"batch_limit": timed["batch_limit"]}
     for one in HELD:
+        if wiring.prefix and one is parallelism.sure_sequences:
+            continue  # What-if shows no room
         env = env_of(one, {**of_pace, **held}, head.columns, paces.columns, wiring.inputs)
         held[one.name] = matrix(
             sheet, top, one, paces.columns["model"], len(profiles), env, loads=paces.columns["workload"]
         )
         top += paces.n_rows + 2
-    wiring.held = {k: [Range(r) for r in v] for k, v in {**held, "batch_limit": steps["batch_limit"]}.items()}
+    wiring.held = {k: [Range(r) for r in v] for k, v in {**held, "batch_limit": timed["batch_limit"]}.items()}
     return sheet
 
 
@@ -222,9 +231,12 @@ def _counts(solved: Solution, instances: Table) -> list[Any]:
 
 
 def build_candidates(
-    solved: Solution, wiring: Wiring, name: str = "Candidates"
+    solved: Solution, wiring: Wiring, name: str = "Candidates", twin: Head | None = None
 ) -> tuple[Sheet, dict[str, list[Range]], Head]:
-    """The sheet, by name a row per load of what each candidate takes and costs, and the head."""
+    """The sheet, by name a row per load of what each candidate takes and costs, and the head.
+
+    twin: the head of the same candidates on another sheet, which says what they are called.
+    """
     instances, cells, gpus = wiring.tables["instances"], wiring.tables["cells"], wiring.tables["gpus"]
     counts = _counts(solved, instances)
     # A spare row has every size: a reader may give it any number of GPUs.
@@ -251,11 +263,12 @@ def build_candidates(
         return find
 
     head.looked_up("instance", "Instance", of_instance("instance", is_text, "-"), TEXT)
-    head.looked_up("type", "Type", of_instance("type", is_text, "-"), TEXT)
-    head.looked_up("age_word", "Price age", of_instance("age_word", is_text, "-"), TEXT)
+    if twin is None:
+        head.looked_up("type", "Type", of_instance("type", is_text, "-"), TEXT)
+        head.looked_up("age_word", "Price age", of_instance("age_word", is_text, "-"), TEXT)
+        head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
     head.given("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in slots])
     head.looked_up("tp", "TP", lambda i: pick(wiring.lists["tp"], head.columns["tp_position"][i], here), PLAIN)
-    head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
     head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
     head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", is_number, 0), PLAIN)
 
@@ -279,12 +292,10 @@ def build_candidates(
         return (known.index(key.value) + 1 if key.value in known else 1), expr
 
     head.looked_up("gpu_row", "GPU row", gpu_row, PLAIN)
-    head.looked_up(
-        "gpu_name",
-        "GPU, short",
-        lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here),
-        TEXT,
-    )
+    if twin is None:
+        head.looked_up(
+            "gpu_name", "GPU, short", lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here), TEXT
+        )
     sizes = wiring.lists["tp"]
     n_sizes = Found(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
     head.computed(profile_position, lambda i: {"n_tensor_parallel_sizes": n_sizes}, name="profile")

@@ -28,9 +28,10 @@ COMPARED = (
 )  # fmt: skip
 # What a step on a profile takes from the blocks of Profiles.
 PARTS = (
-    "dense_seconds", "expert_seconds", "all_reduce_seconds", "token_link_seconds", "kv_read_seconds",
-    "decode_compute_seconds", "fixed_step_seconds", "request_step_seconds", "prefill_seconds", "batch_limit",
+    "dense_seconds", "expert_seconds", "layer_overhead_seconds", "all_reduce_seconds", "token_link_seconds",
+    "kv_read_seconds", "decode_compute_seconds", "prefill_seconds", "batch_limit",
 )  # fmt: skip
+SUMS = (steps.fixed_step_seconds, steps.request_step_seconds)  # of these
 OF_PROFILE = ("wait_factor", "base_ttft_seconds", "steps_before_prefill")
 
 
@@ -199,6 +200,8 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     }  # fmt: skip
     for name in PARTS:
         of_block(parts, name, name.replace("_", " ").capitalize(), blocks[name])
+    for one in SUMS:
+        parts.computed(one, lambda i: {}, width=13)
     for name in OF_PROFILE:
         of_head(parts, name, name.replace("_", " ").capitalize(), FACTOR, 13)
     table = Table(sheet, top + 4, 0, n)

@@ -31,7 +31,9 @@ from sheetgen.sheet.book.what_if_words import (
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Source, Validation, found, number, plain
 from sheetgen.sheet.what_if import (
+    BASE,
     CASES,
+    LOADS,
     WhatIf,
     case_context_tokens,
     case_requests,
@@ -40,7 +42,6 @@ from sheetgen.sizing.tokens import short_tokens
 from sheetgen.units import FACTOR, ONE_DECIMAL, PLAIN, TEXT, USD, WHOLE, Display
 
 CHOICE, ANSWER, LAST = 1, 4, 10  # the columns of the choices and of the answer, and the last one
-BASE = 4  # the load of the base case among the nine
 PARTS = (("Weights", "#1D4ED8"), ("Activations", "#0F766E"), ("Overhead", "#6B7280"), ("KV cache in use", "#F59E0B"),
          ("KV cache free", "#FDE68A"), ("Not used", "#E5E7EB"))  # fmt: skip
 
@@ -330,7 +331,7 @@ class WhatIfPage:
     def results(self, wiring: Wiring) -> None:
         """What each case takes, and what moves the cost most."""
         cells = wiring.tables["cells"]
-        of_case = (0, BASE, 8)
+        of_case = [LOADS.index((k, k)) for k in range(len(CASES))]
         self.row = CASES_ROW + 7
 
         def at(name: str, k: int) -> Ref:
@@ -362,7 +363,11 @@ class WhatIfPage:
         base = cells.columns["monthly_usd"][BASE]
         first = self.row
         swings: list[Ref] = []
-        for label, low, high in (("Users", 3, 5), ("Context", 1, 7), ("Prices", BASE, BASE)):
+        for label, low, high in (
+            ("Users", LOADS.index((1, 0)), LOADS.index((1, 2))),
+            ("Context", LOADS.index((0, 1)), LOADS.index((2, 1))),
+            ("Prices", BASE, BASE),
+        ):
             self.sheet.text(self.row, ANSWER, label, "label")
             ends = []
             for k, load in ((0, low), (1, BASE), (2, high)):

@@ -9,6 +9,7 @@ from sheetgen.formula import Expr, formula, largest, where
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
 from sheetgen.sheet.book.every_engine import DEFAULTS, OF_GPU, EveryEngine, constants_of
+from sheetgen.sheet.book.every_model import TEXTS
 from sheetgen.sheet.book.speed_inputs import CONSTANTS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.model import NONE, Range, Ref, Sheet, index, place_of, plain
@@ -136,7 +137,7 @@ def _model(
     wiring.tables["models"] = table
     labels = {name: label for name, label, _ in SHAPE}
     for name, refs in every_model.items():
-        text = name in ("model", "model_id", "own_weight_dtype", "own_kv_dtype")
+        text = name in TEXTS
 
         def find(i: int, refs: Range = refs, text: bool = text) -> tuple[Any, Expr]:
             value = refs.refs[int(at.value) - 1].value

@@ -15,14 +15,14 @@ from sheetgen.sheet.book.longest_context import add_longest_context
 from sheetgen.sheet.book.matrix import Head, matrix
 from sheetgen.sheet.book.profiles import build_candidates, build_profiles
 from sheetgen.sheet.book.speed import build_paces
-from sheetgen.sheet.book.what_if import BASE, Chosen, Machine, WhatIfPage
+from sheetgen.sheet.book.what_if import Chosen, Machine, WhatIfPage
 from sheetgen.sheet.book.what_if_data import build_data
 from sheetgen.sheet.book.what_if_words import instances_on_hardware, on_hardware
 from sheetgen.sheet.book.wiring import Wiring, name_all
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.book.workings import build_loads
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, place_of
-from sheetgen.sheet.what_if import AUTO, CASES, WhatIf
+from sheetgen.sheet.what_if import AUTO, BASE, CASES, WhatIf
 from sheetgen.units import PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
 
 OF_SHARD = (
@@ -31,8 +31,9 @@ OF_SHARD = (
 )  # fmt: skip
 
 
-def build_what_if(solved: Solution, one: WhatIf, of: Wiring) -> tuple[list[Sheet], list[Sheet]]:
-    """The page, and the sheets behind it. of: the workbook's own wiring, whose names it adds to."""
+def build_what_if(solved: Solution, one: WhatIf, of: Wiring, of_workbook: Head) -> tuple[list[Sheet], list[Sheet]]:
+    """The page, and the sheets behind it. of: the workbook's own wiring, whose names it adds to.
+    of_workbook: the head of Candidates."""
     page, wiring = WhatIfPage(one, of), Wiring(prefix="wi_")
     page.choices()
     catalog, every_model = build_every_model(solved, one, of)
@@ -52,9 +53,9 @@ def build_what_if(solved: Solution, one: WhatIf, of: Wiring) -> tuple[list[Sheet
     contexts = build_paces(one.solved, wiring, "What-if contexts")
     loads = build_loads(one.solved, wiring, "What-if loads")
     profiles = build_profiles(one.solved, wiring, "What-if profiles")
-    candidates, of_candidate, head = build_candidates(one.solved, wiring, "What-if candidates")
-    heads = {name: head.range(name) for name in head.columns}
-    add_choices(one.solved, wiring, of_candidate, heads)
+    candidates, of_candidate, head = build_candidates(one.solved, wiring, "What-if candidates", of_workbook)
+    heads = {name: (head if name in head.columns else of_workbook).range(name) for name in of_workbook.columns}
+    add_choices(one.solved, wiring, of_candidate, heads, alone=True)
     on_it, rented = _on_hardware(one, page, wiring, of_candidate, candidates, head, heads)
     machine = Machine(wiring, _hardware_gpus(data, _below(data), page, of), rented)
     unit = UNIT_NAMES[solved.question.settings.units]
@@ -91,7 +92,7 @@ def _on_hardware(
     base = replace(one.solved, question=replace(question, cells=(question.cells[BASE],)))
     sheet = build_loads(base, apart, "What-if hardware")
     matrices = {"monthly_usd": [here(on_hardware, USD)], "n_instances": [here(instances_on_hardware, WHOLE)]}
-    add_choices(base, apart, matrices, heads)
+    add_choices(base, apart, matrices, heads, alone=True)
     return sheet, apart.tables["cells"].row(0)
 
 
