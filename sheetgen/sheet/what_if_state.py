@@ -16,6 +16,7 @@ OK = "OK"
 NO_MODEL = "(your own model)"  # in the dropdown, for a blank row of Models
 SPARE_MODELS = 3  # rows of one's own on Models, at least
 LACKS = "facts missing:"
+TWICE = "another row has this name"
 CHOICES = ("model", "hardware", "tensor_parallel_size", "weight_dtype", "kv_cache_dtype", "engine")
 
 
@@ -96,20 +97,21 @@ def _whole_from(amount: Any, least: int) -> Any:
 
 
 @formula("Row", TEXT)
-def own_model_state(model: Any, n_filled: Any, facts: Any) -> Any:
-    """What a row of one's own on Models still lacks; a dash where it is blank.
+def own_model_state(model: Any, n_filled: Any, facts: Any, n_named: Any) -> Any:
+    """What a row of one's own on Models still lacks; a dash where it is blank. n_named: models of this name.
 
     Source: model_lacks.
     """
-    known = where(facts == LACKS, OK, facts)
+    known = where(facts == LACKS, where(n_named > 1, TWICE, OK), facts)
     return where(n_filled > 0, where(is_text(model), known, "a name is missing"), "-")
 
 
 @formula("Row", TEXT)
 def own_instance_state(
-    provider: Any, type: Any, instance_gpu: Any, gpu_known: Any, gpu_count: Any, price_usd_per_hour: Any, n_filled: Any
-) -> Any:
-    """What a row of one's own on Instances still lacks; a dash where it is blank.
+    provider: Any, type: Any, instance_gpu: Any, gpu_known: Any, gpu_count: Any, price_usd_per_hour: Any,
+    n_filled: Any, n_named: Any,
+) -> Any:  # fmt: skip
+    """What a row of one's own on Instances still lacks; a dash where it is blank. n_named: instances of this name.
 
     Source: an instance can be rented with all five.
     """
@@ -119,7 +121,7 @@ def own_instance_state(
         where(gpu_count > 0, "", " · GPUs"), where(price_usd_per_hour > 0, "", " · $ per hour"),
     )  # fmt: skip
     whole = both(is_text(provider), is_text(type), gpu_known == 1, gpu_count > 0, price_usd_per_hour > 0)
-    return where(n_filled > 0, where(whole, OK, words), "-")
+    return where(n_filled > 0, where(whole, where(n_named > 1, TWICE, OK), words), "-")
 
 
 def state_of(picked: Mapping[str, Any], known: Mapping[str, bool], shape: Mapping[str, float]) -> str:

@@ -92,6 +92,15 @@ def test_a_row_without_a_name_is_unfinished(book: Path, tmp_path: Path) -> None:
     assert found["chk_own_models"] == "CHECK" and "a name is missing" in found.values()
 
 
+def test_a_name_that_the_catalog_has_is_no_name_for_ones_own(book: Path, tmp_path: Path) -> None:
+    shape = {k: v for k, v in books.catalog().model("8b").shape().items() if v}
+    facts = {**shape, "model": "llama 3.1 70B"}
+    found = _after(book, tmp_path, _begun(book, facts))
+    assert found["chk_own_models"] == "CHECK" and "another row has this name" in found.values()
+    found = _after(book, tmp_path, _begun(book, {**facts, "model": "Ours 70B"}))
+    assert found["chk_own_models"] == "OK"
+
+
 def test_every_model_of_the_catalog_has_its_facts() -> None:
     from sheetgen.sheet.what_if_state import LACKS, model_lacks
 
@@ -108,6 +117,8 @@ def test_every_model_of_the_catalog_has_its_facts() -> None:
         ({"Type": "box", "Provider": "acme", "GPU": "nvidia-l4-24gb", "GPUs": 8, "$ per hour": 0},
          "facts missing: · $ per hour"),
         ({"Type": "box", "Provider": "acme", "GPU": "nvidia-l4-24gb", "GPUs": 8, "$ per hour": 2.0}, "OK"),
+        ({"Type": "G6.xlarge", "Provider": "aws", "GPU": "nvidia-l4-24gb", "GPUs": 1, "$ per hour": 2.0},
+         "another row has this name"),
     ],
 )  # fmt: skip
 def test_an_unfinished_instance_of_ones_own_is_named(

@@ -78,6 +78,24 @@ def expected(picked: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize(
+    "picked,words",
+    [
+        ({"kv_cache_dtype": "nvfp4"}, "aws/g6e.xlarge does not run a KV cache in nvfp4"),
+        ({"weight_dtype": "nvfp4", "hardware": "nvidia-v100-sxm2-32gb"},
+         "nvidia-v100-sxm2-32gb does not run weights in nvfp4"),
+        ({"kv_cache_dtype": "fp8"}, "3 × g6e.xlarge"),
+    ],
+)  # fmt: skip
+def test_it_says_why_hardware_is_not_enough(picked: dict[str, Any], words: str, book: Path, tmp_path: Path) -> None:
+    changes = {f"in_whatif_{k}": v for k, v in picked.items()}
+    found = values(recalculate_with_formualizer(edit(book, tmp_path / "e.xlsx", changes), tmp_path / "r.xlsx"))
+    assert found["What-if", "F5"] == words
+    not_run = "does not run" in words
+    assert (found["What-if", "F9"] == f"{words}.") == not_run
+    assert (found["What-if", "F11"] == "-") == not_run
+
+
 def on_hardware(asked: Question, picked: dict[str, Any]) -> Any:
     """$ per month and words of the speed where nothing but the chosen hardware may be rented."""
     of_it = [c for c in asked.candidates if picked["hardware"] in (c.instance, c.gpu.id)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from office_edits import Step, edit_in_libreoffice, needs_uno
 from packages import area_of, cell_of
-from recalculation import convert_all, edit, needs_libreoffice
+from recalculation import convert_all, edit, needs_libreoffice, values
 
 from sheetgen.workbook import Snapshot, WorkbookError
 from sheetgen.workbook.read import read_workbook
@@ -104,7 +104,9 @@ def test_a_row_inserted_inside_a_table_is_read(book: Path, snapshot: Snapshot, t
     steps = [("insert", "Instances", third[1:], "1"), ("text", sheet, third, "box.1")]
     steps += [("text", sheet, f"B{third[1:]}", "acme"), ("insert", "Instances", third[1:], "1")]
     steps += [("insert", "Inputs", cell_of(book, "in_tier_2")[1][1:], "2")]
-    got = read_workbook(edit_in_libreoffice(book, tmp_path / "inside.xlsx", steps))
+    path = edit_in_libreoffice(book, tmp_path / "inside.xlsx", steps)
+    assert (values(book)["chk_rows_of_instances"], values(path)["chk_rows_of_instances"]) == ("OK", "CHECK")
+    got = read_workbook(path)
     assert list(got.tables["instances"])[2] == "acme/box.1"
     rows = {k: dict(r) for k, r in got.tables["instances"].items() if k != "acme/box.1"}
     assert rows == {k: dict(r) for k, r in snapshot.tables["instances"].items()}

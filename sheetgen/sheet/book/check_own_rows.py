@@ -19,6 +19,9 @@ def own_models(sheet: Sheet, row: int, wiring: Wiring) -> list[Ref]:
     spare = wiring.tables["models"].spare
     columns = sorted(spare.values(), key=lambda refs: refs[0].column)
     sheet.text(row, 0, "Rows of your own on Models", "head")
+    listed = wiring.names.get("list_whatif_model")  # the catalog's, too
+    if not isinstance(listed, Range):
+        listed = Range((wiring.tables["models"].columns["model"][0], spare["model"][-1]))
     found = []
     for k, name in enumerate(spare["model"]):
         given = {n: _zero(spare[n][k]) for n in model_lacks.inputs}
@@ -27,7 +30,8 @@ def own_models(sheet: Sheet, row: int, wiring: Wiring) -> list[Ref]:
             model_lacks.of({n: ref.value for n, ref in given.items()}),
             lambda here, given=given: model_lacks.written({n: ref.expr(here) for n, ref in given.items()}),  # type: ignore[misc]
         )
-        env: dict[str, Source] = {"model": name, "n_filled": _filled([refs[k] for refs in columns]), "facts": facts}
+        env: dict[str, Source] = {"model": name, "n_filled": _filled([refs[k] for refs in columns]), "facts": facts,
+                                  "n_named": _named(listed, name)}  # fmt: skip
         found.append(sheet.compute(row + 1 + k, 1, own_model_state, env, display=TEXT))
     return found
 
@@ -37,6 +41,7 @@ def own_instances(sheet: Sheet, row: int, wiring: Wiring, first: int) -> list[Re
     columns = wiring.tables["instances"].columns
     row += len(wiring.tables["models"].spare["model"]) + 2
     sheet.text(row, 0, "Rows of your own on Instances", "head")
+    listed = wiring.tables["instances"].range("instance")
     gpus = [str(ref.value).lower() for ref in wiring.tables["gpus"].columns["gpu"]]
     found = []
     for k in range(len(columns["type"]) - first):
@@ -50,7 +55,7 @@ def own_instances(sheet: Sheet, row: int, wiring: Wiring, first: int) -> list[Re
 
         env: dict[str, Source] = {
             **cells, "gpu_known": Found(int(str(gpu.value).lower() in gpus), known),
-            "n_filled": _filled(list(cells.values())),
+            "n_filled": _filled(list(cells.values())), "n_named": _named(listed, columns["instance"][first + k]),
         }  # fmt: skip
         found.append(sheet.compute(row + 1 + k, 1, own_instance_state, env, display=TEXT))
     return found
@@ -65,3 +70,9 @@ def _filled(refs: Sequence[Ref]) -> Found:
     """How many cells of a row are filled."""
     area = Range((refs[0], refs[-1]))
     return Found(sum(ref.value is not None for ref in refs), lambda here: Expr(f"COUNTA({area.expr(here).text})"))
+
+
+def _named(listed: Range, name: Ref) -> Found:
+    """How many of a list have this name; spreadsheets do not tell capitals apart."""
+    same = sum(str(ref.value).lower() == str(name.value).lower() for ref in listed.refs)
+    return Found(same, lambda here: Expr(f"SUMPRODUCT(1*({listed.expr(here).text}={name.expr(here).text}))"))

@@ -105,8 +105,18 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     _prices(page, solved)
     _inputs(page, solved)
     _errors(page)
+    _rows_read(page)
     page.total()
     return page.sheet
+
+
+def _rows_read(page: ChecksSheet) -> None:
+    """A row that is inserted inside a table pushes others past those that the workings read."""
+    wiring = page.wiring
+    for key, title, column in (("models", "Models", "n_layers"), ("instances", "Instances", "price_usd_per_hour")):
+        refs = [*wiring.tables[key].columns[column], *wiring.tables[key].spare.get(column, [])]
+        label = f"Rows of {title}: as many as the workings read"
+        page.line(f"rows_of_{key}", label, (len(refs), Expr(f"ROWS(cat_{key}_{column})")), (len(refs), None))
 
 
 def _loads(page: ChecksSheet, solved: Solution) -> None:

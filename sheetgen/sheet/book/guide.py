@@ -24,9 +24,7 @@ def lines(text: str, width: float) -> int:
 
 
 @formula("Where it breaks", TEXT)
-def breaking_words(
-    model: Any, context_words: Any, n_instances: Any, instance: Any, sequences: Any, n_replicas: Any
-) -> Any:
+def breaking_words(context_words: Any, n_instances: Any, instance: Any, sequences: Any, n_replicas: Any) -> Any:
     """Where the recommended hardware of a load stops holding requests.
 
     Source: sequences per replica x replicas, from Workings.
@@ -34,10 +32,10 @@ def breaking_words(
     replicas = where(is_number(n_replicas), n_replicas, 0)
     held = sequences * replicas
     fits = join_text(
-        model, " at ", context_words, " on ", n_instances, " × ", instance, ": ", held,
+        context_words, " on ", n_instances, " × ", instance, ": ", held,
         where(held == 1, " request fits", " requests fit"), "; request ", held + 1, " does not.",
     )  # fmt: skip
-    return where(is_number(n_instances), fits, join_text(model, " at ", context_words, ": ", instance, "."))
+    return where(is_number(n_instances), fits, join_text(context_words, ": ", instance, "."))
 
 
 def build_guide(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
@@ -52,7 +50,7 @@ def build_guide(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
     heads = (
         ("Where it dies", 26),
         ("Bill that overran", 26),
-        ("What the log says", 52),
+        ("What the log says", 66),
         ("What to change", 58),
         ("On this sheet, as built", 52),
     )

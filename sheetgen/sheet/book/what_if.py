@@ -39,7 +39,7 @@ from sheetgen.sheet.what_if import (
     case_requests,
 )
 from sheetgen.sizing.tokens import short_tokens
-from sheetgen.units import FACTOR, ONE_DECIMAL, PLAIN, TEXT, USD, WHOLE, Display
+from sheetgen.units import DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TEXT, USD, WHOLE, Display
 
 CHOICE, ANSWER, LAST = 1, 4, 10  # the columns of the choices and of the answer, and the last one
 PARTS = (("Weights", "#1D4ED8"), ("Activations", "#0F766E"), ("Overhead", "#6B7280"), ("KV cache in use", "#F59E0B"),
@@ -88,6 +88,17 @@ class Machine:
             "batch_limit": self.wiring.held["batch_limit"][1].refs[k],
             "within_limit": self.wiring.tables["cells"].columns["within_limit"][BASE],
             "hardware_gpus": self.hardware_gpus,
+        }
+
+    def runs(self) -> dict[str, Source]:
+        """Whether the chosen hardware runs the precisions in use, and which these are."""
+        gpus, model = self.wiring.tables["gpus"].columns, self.wiring.tables["models"].columns
+        of_first = {what: Range(tuple(gpus[f"{what}_{d}"][0] for d in DTYPES)) for what in ("weights", "kv")}
+        return {
+            "runs_weights": found(of_first["weights"], model["weight_dtype_row"][0]),
+            "runs_kv": found(of_first["kv"], model["kv_dtype_row"][0]),
+            "weight_dtype": model["weight_dtype"][0],
+            "kv_dtype": model["kv_dtype"][0],
         }
 
     def first(self, name: str) -> Range:
@@ -299,22 +310,25 @@ class WhatIfPage:
             short_tokens.of({i: words[i].value for i in short_tokens.inputs}),
             lambda at: short_tokens.written({i: words[i].expr(at) for i in short_tokens.inputs}),
         )
-        sequences, needed = found_at(chosen.held), found_at(chosen.needed)
+        sequences, needed, runs = found_at(chosen.held), found_at(chosen.needed), machine.runs()
         computed("To rent", hardware_answer, {
             **self.picked, **inputs, "n_instances": rented["n_instances"], "instance": rented["type"],
             "needed": needed, "sequences": sequences, "hardware_gpus": machine.hardware_gpus,
-            "within_limit": cells["within_limit"][BASE], "limit_words": cells["limit_words"][BASE],
+            "within_limit": cells["within_limit"][BASE], "limit_words": cells["limit_words"][BASE], **runs,
         }, "answer")  # fmt: skip
         monthly = line("$ per month", rented["monthly_usd"], USD, "answer_money")
         line("which is", rented["hardware_words"], TEXT)
         line("Speed", rented["speed_words"], TEXT)
         computed("Where it breaks", boundary_words, {
             **inputs, "tensor_parallel_size": found_at(chosen.sizes), "sequences": sequences, "context_words": context,
-            "stages": found_at(machine.first("pipeline_stages")),
+            "stages": found_at(machine.first("pipeline_stages")), "hardware": self.picked["hardware"], **runs,
         })  # fmt: skip
         gpus = line("GPUs for all users", needed, PLAIN, "left_number")
         computed(
-            "Longest context for them on one replica", longest_words, {**inputs, "longest": longest}, "left_number"
+            "Longest context for them on one replica",
+            longest_words,
+            {**inputs, **runs, "longest": longest},
+            "left_number",
         )
         computed("Cheapest of all hardware", cheapest_words, {
             **inputs, "n_instances": cells["n_instances"][BASE], "instance": cells["type"][BASE],

@@ -122,10 +122,17 @@ def all_fit(charged: Any, alone: Any, kv_block_bytes: Any, load_requests: Any, k
     return where(both(held, alone * kv_block_bytes <= kv_budget_bytes_per_gpu), 1, 0)
 
 
+def _not_run(hardware: Any, runs_weights: Any, weight_dtype: Any, kv_dtype: Any) -> Any:
+    """Which precision the hardware does not run: of the weights, else of the cache."""
+    of_weights, of_cache = join_text("weights in ", weight_dtype), join_text("a KV cache in ", kv_dtype)
+    return join_text(hardware, " does not run ", where(runs_weights == 1, of_cache, of_weights))
+
+
 @formula("Where it breaks", TEXT)
 def boundary_words(
-    tensor_parallel_size: Any, sequences: Any, context_words: Any, stages: Any, choices_state: Any
-) -> Any:
+    tensor_parallel_size: Any, sequences: Any, context_words: Any, stages: Any, choices_state: Any, hardware: Any,
+    runs_weights: Any, runs_kv: Any, weight_dtype: Any, kv_dtype: Any,
+) -> Any:  # fmt: skip
     """How many requests of the context one replica holds, and which one it does not.
 
     Source: sequences per replica.
@@ -137,14 +144,20 @@ def boundary_words(
         replica, " fits ", sequences, where(sequences == 1, " user of ", " users of "), context_words, "; user ",
         sequences + 1, " does not.",
     )  # fmt: skip
-    none = join_text("TP ", tensor_parallel_size, " does not hold one user of ", context_words, ".")
+    none = where(
+        both(runs_weights == 1, runs_kv == 1),
+        join_text("TP ", tensor_parallel_size, " does not hold one user of ", context_words),
+        _not_run(hardware, runs_weights, weight_dtype, kv_dtype),
+    )
+    none = join_text(none, ".")
     return where(choices_state == OK, where(sequences >= 1, fits, none), NONE)
 
 
 @formula("To rent, on the hardware chosen", TEXT)
 def hardware_answer(
     choices_state: Any, n_instances: Any, instance: Any, needed: Any, sequences: Any, hardware: Any,
-    tensor_parallel_size: Any, hardware_gpus: Any, within_limit: Any, limit_words: Any,
+    tensor_parallel_size: Any, hardware_gpus: Any, within_limit: Any, limit_words: Any, runs_weights: Any,
+    runs_kv: Any, weight_dtype: Any, kv_dtype: Any,
 ) -> Any:  # fmt: skip
     """The instances of the chosen hardware that hold the load; or in a line why there are none.
 
@@ -155,7 +168,8 @@ def hardware_answer(
                        join_text(hardware, " does not hold one user of this context")))  # fmt: skip
     too_many = where(is_number(tensor_parallel_size), tensor_parallel_size, 0) > hardware_gpus
     few = join_text(hardware, " has ", hardware_gpus, where(hardware_gpus == 1, " GPU", " GPUs"))
-    words = where(too_many, join_text(few, ": no TP ", tensor_parallel_size), rent)
+    words = where(both(runs_weights == 1, runs_kv == 1), rent, _not_run(hardware, runs_weights, weight_dtype, kv_dtype))
+    words = where(too_many, join_text(few, ": no TP ", tensor_parallel_size), words)
     words = where(within_limit == 1, words, join_text("the context is over the model's ", limit_words))
     words = where(is_number(n_instances), join_text(n_instances, " × ", instance), words)
     return where(choices_state == OK, words, choices_state)
@@ -230,12 +244,12 @@ def cheapest_words(choices_state: Any, n_instances: Any, instance: Any) -> Any:
 
 
 @formula("Longest context")
-def longest_words(longest: Any, choices_state: Any) -> Any:
-    """The longest context for all users; none where the choices cannot be answered.
+def longest_words(longest: Any, choices_state: Any, runs_weights: Any, runs_kv: Any) -> Any:
+    """The longest context for all users; none where the choices cannot be answered, or the hardware runs none of it.
 
     Source: the steps on What-if data.
     """
-    return number_where(choices_state == OK, longest)
+    return number_where(both(choices_state == OK, runs_weights == 1, runs_kv == 1), longest)
 
 
 @formula("$ per month", USD)
