@@ -48,17 +48,41 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(grouped(pattern))
 
 
+def _release(version: str) -> tuple[int, ...]:
+    """`0.11.0rc1+cu128` as (0, 11, 0): what follows the number is of the same release."""
+    return tuple(int(part) for part in re.findall(r"\d{1,6}", re.split(r"[^\d.]", version.strip().lstrip("v"))[0]))
+
+
 def _word(value: str) -> str:
     if len(value.strip()) < 3 or len(value) > 80 or not value.isascii():
         raise ValueError("must be 3 to 80 characters of ASCII: a plain part of the line")
     return value
 
 
+Version = Annotated[str, Field(pattern=r"^\d{1,4}(\.\d{1,4}){0,3}$")]
+
+
 class EngineFlag(Entry):
-    """A flag, argument or variable that an engine has, and where that was read."""
+    """A flag, argument or variable that an engine has, and where that was read.
+
+    `since` and `until` are the first and the last release in which it does what the fixes say, where that is known;
+    an older name has the one that took its place in `instead`.
+    """
 
     flag: Annotated[str, Field(pattern=r"^-{0,2}[A-Za-z][\w-]{0,59}$")]
+    since: Version | None = None
+    until: Version | None = None
+    instead: str | None = None
     source: Text
+
+    def serves(self, version: str | None) -> bool:
+        """Whether a release has it. Of an unknown one the newest is taken, but what went without a heir stays."""
+        release = _release(version or "")
+        if not release:
+            return self.instead is None
+        return (self.since is None or _release(self.since) <= release) and (
+            self.until is None or release[: self.until.count(".") + 1] <= _release(self.until)
+        )
 
 
 class Signature(Entry):

@@ -1,6 +1,7 @@
 """A serving log -> which memory bill overran, how we know, and which flag to move in which direction by how much.
 
 reader   any log in bounded memory -> facts
+watcher  line after line into facts: which texts are matched, by a signature's word first
 facts    what was matched: phases, failures with their frames, clues, figures
 usage    the KV cache over time, and whether length or number fills it
 torch_oom  the amounts of PyTorch's out-of-memory line

@@ -26,7 +26,7 @@ from sheetgen.diagnose.rules import (
     Bill,
     bill_of,
 )  # fmt: skip
-from sheetgen.diagnose.verdict import HEALTHY, Evidence, Verdict, named
+from sheetgen.diagnose.verdict import HEALTHY, NO_ENGINE, Evidence, Verdict, named
 from sheetgen.startup.read import StartupLog
 
 _ADDED_ARGUMENTS = {
@@ -45,7 +45,11 @@ def decide(facts: Facts, startup: StartupLog | None) -> Verdict:
         note = f"the log holds {facts.n_runs} runs"
         if verdict.bill.label == UNDETERMINED or (verdict.bill.label == HEALTHY and verdict.bill.confidence < 0.5):
             return replace(before, notes=(f"{note}; the last one had only begun, this is the one before.",))
-        return replace(verdict, notes=(f"{note}; this is the last, from line {facts.run.line_number:,}.",))
+        last = f"{note}; this is the last, from line {facts.run.line_number:,}."
+        if before.failure is not None:
+            at = before.failure.match.line_number
+            last += f" The one before it died at line {at:,}: {before.bill.label}."
+        return replace(verdict, notes=(last, *verdict.notes))
     return verdict
 
 
@@ -59,16 +63,30 @@ def _added(startup: StartupLog | None) -> Collection[str]:
 
 def _decide_run(run: Run, facts: Facts, added: Collection[str]) -> Verdict:
     failure, bill = _first_cause(run, added)
-    if failure is not None:
-        return Verdict(
-            bill, run, failure, _phase(failure, run, bill), tuple(_evidence(run, failure, bill)),
-        )  # fmt: skip
-    return without_failure(run, facts)
+    if failure is None:
+        found = without_failure(run, facts)
+        return replace(found, notes=_recovered(run)) if run.failures and found.bill.label == HEALTHY else found
+    alone = not facts.votes and not any(one.phases for one in facts.runs)
+    if failure.match.signature.kind == "oom" and alone and "other-program" in run.clues:
+        # Training, a notebook, an image generator: the same text, and none of the bills of a server.
+        bill = Bill(UNDETERMINED, 0.2, also=(bill.label,) if bill.label != UNDETERMINED else bill.also,
+                    missing=(NO_ENGINE, *bill.missing))  # fmt: skip
+    return Verdict(bill, run, failure, _phase(failure, run, bill), tuple(_evidence(run, failure, bill)))
+
+
+def _recovered(run: Run) -> tuple[str, ...]:
+    """What failed on the way to a start that came up nevertheless."""
+    overcome = [f for f in run.failures if f not in run.lasting_failures]
+    if not overcome:
+        return ()
+    at = overcome[0].match
+    return (f"line {at.line_number:,} failed on the way, and the engine came up nevertheless: {at.text[:100]}",)
 
 
 def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill]:
     """What outranks the rest: a trap, the engine's message, an allocation failure, a weak message, a refusal."""
-    told = [f for f in run.failures if f.match.signature.kind in ("typed", "trap")]
+    failures = run.lasting_failures
+    told = [f for f in failures if f.match.signature.kind in ("typed", "trap")]
     for failure in told:
         if failure.match.signature.kind == "trap" and not _is_gpu(run):
             return failure, _as_told(failure, run, added)
@@ -76,22 +94,28 @@ def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill
     if deadly:
         best = _most_telling(deadly)
         return best, _as_told(best, run, added)
-    ooms = [f for f in run.failures if f.match.signature.kind == "oom"]
+    ooms = [f for f in failures if f.match.signature.kind == "oom"]
     if ooms:
         bills = [(f, bill_of(f, run, added)) for f in ooms[:50]]
         failure, bill = max(bills, key=lambda fb: (fb[1].label != UNDETERMINED, round(fb[1].confidence, 1)))
         return failure, _with_fragmentation(failure, bill)
     ready = run.last("ready")
-    weak = [f for f in run.failures if f.match.signature.kind == "weak" and f.match.line_number > ready]
+    weak = [f for f in failures if f.match.signature.kind == "weak" and f.match.line_number > ready]
     lasting = [f for f in told if f.match.signature.kind == "typed" and f.match.signature.lasting]
     ended = [f for f in weak if f.match.signature.confidence >= 0.8]
     if lasting and not ended:
         best = _most_telling(lasting)
         return best, _as_told(best, run, added)
     if weak:
-        best = max(weak, key=lambda f: (f.match.signature.confidence >= 0.8, -f.match.line_number))
+        best = max(weak, key=_weight)
         return best, _as_told(best, run, added)
     return None, Bill(UNDETERMINED, 0.0)
+
+
+def _weight(weak: Failure) -> tuple[float, ...]:
+    """Of messages with several causes: a sure one, then the first in time, then the surest of a line."""
+    sure, line = weak.match.signature.confidence, weak.match.line_number
+    return (sure >= 0.8, sure >= 0.6, -line, sure)
 
 
 def _is_gpu(run: Run) -> bool:
@@ -124,7 +148,9 @@ def _as_told(failure: Failure, run: Run, added: Collection[str]) -> Bill:
         return Bill(ENCODER, 0.6, also=(WORKSPACE,))
     if s.says == WORKSPACE and s.engine == "llama.cpp" and "images" in run.clues:
         return Bill(ENCODER, 0.75, also=(WORKSPACE,))
-    if s.says in (MANY, LONG) and s.case in ("pool", "swap", None):
+    if s.kind == "weak" and s.says == POOL and failure.phase in SERVING:
+        bill = Bill(MANY, s.confidence, "pool", (LONG, POOL))
+    if bill.label in (MANY, LONG) and bill.case in ("pool", "swap", None):
         return _many_or_long(failure, run, bill)
     return bill
 
@@ -170,6 +196,8 @@ def _phase(failure: Failure, run: Run, bill: Bill) -> str:
             return named("failed-start")
         if run.seen("died-serving"):
             return named("died-serving")
+    if failure.phase == "capturing" and failure.match.signature.engine == "tgi":
+        return "start: warming up"  # of which the graphs are the last part
     return named(failure.phase)
 
 

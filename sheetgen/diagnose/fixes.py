@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sheetgen.catalog.guidance import Assumption, Fingerprint, bare
+from sheetgen.catalog.guidance import Assumption, FingerprintFile, bare
 from sheetgen.catalog.guidance import Fix as Advice
-from sheetgen.diagnose.replay import MOST_SHARE, Replay, whole
+from sheetgen.catalog.signatures import EngineFlag
+from sheetgen.diagnose.replay import MOST_SHARE, NOT_ENOUGH, Replay, whole
 from sheetgen.diagnose.verdict import Verdict
 from sheetgen.startup.read import StartupLog
 from sheetgen.startup.words import RENAMED
@@ -17,7 +18,7 @@ from sheetgen.units import GIB
 
 # The form of a death where the verdict names none, and forms in which nothing was allocated, so that no memory helps.
 _USUAL = {"startup_kv_pool_too_small": "length", "concurrency_spike": "pool", "prefill_long_prompt": "peak"}
-_LIMITS = ("refused", "admission")
+_LIMITS = ("refused", "admission", "slots")
 _SETTINGS = {
     "max_total_tokens": "max_model_len", "max_input_tokens": "max_model_len", "ctx_size": "max_model_len",
     "session_len": "max_model_len", "NIM_MAX_MODEL_LEN": "max_model_len", "parallel": "max_num_seqs",
@@ -27,6 +28,7 @@ _SETTINGS = {
     "quantization": "weight_dtype", "max_concurrent_requests": "max_num_seqs", "max_batch_size": "max_num_seqs",
     "cuda_memory_fraction": "gpu_memory_utilization", "NIM_KVCACHE_PERCENT": "gpu_memory_utilization",
 }  # fmt: skip
+_LEAST_SHARE = 0.1  # below it no model is served: only the other process can give way
 _SAFETY = 0.3 * GIB  # beside what another process holds: the context of this one
 
 
@@ -42,12 +44,12 @@ class Fix:
 
 
 def fixes_for(
-    verdict: Verdict, engine: str | None, known: Sequence[Fingerprint], shares: Mapping[str, Assumption],
-    startup: StartupLog | None, replayed: Replay | None,
+    verdict: Verdict, engine: str | None, known: FingerprintFile, shares: Mapping[str, Assumption],
+    startup: StartupLog | None, replayed: Replay | None, version: str | None = None,
 ) -> tuple[Fix, ...]:  # fmt: skip
-    """Every fix of the label that the engine has, in the order of their cost."""
+    """Every fix of the label that the engine has in this version, or the log's, in the order of their cost."""
     label = verdict.bill.label
-    one = next((f for f in known if f.label == label), None)
+    one = next((f for f in known.fingerprints if f.label == label), None)
     if one is None:
         return ()
     case = verdict.bill.case or _USUAL.get(label)
@@ -55,12 +57,16 @@ def fixes_for(
     if case not in _LIMITS:
         chosen += [f for f in one.fixes if f.case is None]
     share = shares.get("gpu_memory_utilization")
+    flags = known.flags.get(engine or "", ())
+    version = version or (startup.version if startup and startup.engine == engine else None)
+    arguments = tuple(startup.arguments) if startup else ()
     found: list[Fix] = []
     for fix in chosen:
-        flag = flag_of(fix, engine, share)
-        if flag is None or any(f.flag == flag for f in found):
+        newest = flag_of(fix, engine, share)
+        flag = newest if fix.direction == "free" else in_version(newest, flags, version, arguments)
+        if newest is None or flag is None or any(f.flag == flag for f in found):
             continue
-        name = setting_of(fix, flag, engine)
+        name = setting_of(fix, newest, engine)
         value, said = _value(fix, name, engine, verdict, startup, replayed)
         if value is _USELESS:
             continue
@@ -76,6 +82,20 @@ def flag_of(fix: Advice, engine: str | None, share: Assumption | None) -> str | 
         return None
     shared = share.flags if share and fix.setting == "gpu_memory_utilization" else {}
     return fix.flags.get(engine) or shared.get(engine)
+
+
+def in_version(
+    flag: str | None, flags: Sequence[EngineFlag], version: str | None, said: Collection[str] = ()
+) -> str | None:
+    """The flag as a release calls it; None where it has none, or one that no longer does anything.
+
+    Without a version the name that the log's own arguments (`said`) have is taken, else the newest.
+    """
+    newest = next((one.instead for one in flags if one.flag == flag and one.instead), flag)
+    family = [one for one in flags if newest in (one.flag, one.instead)]
+    if version is None and (named := [one.flag for one in family if bare(one.flag) in said]):
+        return named[0]
+    return next((one.flag for one in family if one.serves(version)), None) if family else flag
 
 
 def setting_of(fix: Advice, flag: str, engine: str | None) -> str:
@@ -100,6 +120,8 @@ def _value(
         right = fix.direction not in ("raise", "lower") or _moves(fix.direction, replayed.answer.get(name), value)
         if right:
             return value, outcome
+    if outcome.startswith(NOT_ENOUGH):
+        return None, outcome
     given = fix.values.get(engine or "", fix.value)
     now = current(name, startup, verdict)
     if given and given.isdigit():
@@ -109,11 +131,19 @@ def _value(
             if number >= now:
                 return _USELESS, ""
         return number, outcome
-    if name == "gpu_memory_utilization" and fix.direction == "lower" and now and now > 0.1:
-        return round(now - 0.03, 3), outcome
+    if name == "gpu_memory_utilization" and fix.direction == "lower" and now and now > 0.2:
+        return _share_that_leaves(now, verdict), outcome
     if name == "tensor_parallel_size" and fix.direction == "raise" and now:
         return int(2 * now), outcome
     return given, outcome
+
+
+def _share_that_leaves(now: float, verdict: Verdict) -> float:
+    """A share that leaves what the failed allocation was short of, and a hundredth; three hundredths at least."""
+    amounts = verdict.failure.amounts if verdict.failure else {}
+    short, total = amounts.get("tried_bytes", 0) - amounts.get("free_bytes", 0), amounts.get("gpu_memory_bytes", 0)
+    step = math.ceil(100 * short / total) / 100 + 0.01 if short > 0 and total else 0.0
+    return round(max(0.1, now - max(0.03, step)), 2)
 
 
 def _moves(direction: str, now: float | None, value: float) -> bool:
@@ -148,7 +178,8 @@ def _from_log(fix: Advice, name: str, verdict: Verdict, startup: StartupLog | No
     if label == "gpu_shared_by_other_process" and name == "gpu_memory_utilization":
         free, total = figures.get("free_at_start_gib"), figures.get("gpu_memory_gib")
         if free and total:
-            return max(0.05, math.floor(100 * (free * GIB - _SAFETY) / (total * GIB)) / 100)
+            share = math.floor(100 * (free * GIB - _SAFETY) / (total * GIB)) / 100
+            return share if share >= _LEAST_SHARE else _USELESS
     if label == "prefill_long_prompt" and verdict.bill.case == "refused" and fix.direction == "raise":
         asked = max(figures.get("requested_tokens", 0), figures.get("prompt_tokens", 0) + figures.get(
             "completion_tokens", 0))  # fmt: skip

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from sheetgen.catalog.signatures import Signature
-from sheetgen.diagnose import facts as of_facts
-from sheetgen.diagnose import usage
-from sheetgen.diagnose.facts import Facts, Watcher
+from sheetgen.diagnose import usage, watcher
+from sheetgen.diagnose.facts import Facts
+from sheetgen.diagnose.watcher import Watcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.startup.lines import Line, log_lines, open_log
 from sheetgen.startup.read import WORDS as STARTUP_WORDS
@@ -17,6 +18,13 @@ from sheetgen.startup.read import StartupLog, read_lines
 
 _LOOKED_AT = 1 << 16  # bytes of the beginning, by which a text is told from what is none
 _BINARY_SHARE = 0.05
+# What a user wrote may hold any engine's error, and is most of a long log. It goes before anything is looked for; the
+# rest of a line that a block cuts in two goes by `watcher`.
+_OF_USERS = (b"Received request", b"Generated response", b"Receive: obj=", b"Finish: obj=")
+_USERS_TEXT = re.compile(
+    rb"((?:Received request|Generated response|Receive: obj=|Finish: obj=)[^\n]{0,200}?"
+    rb"(?:\bprompt: ?|\btext=|\bout=|\boutput: ?)[\"'{\[])[^\n]{2,}"
+)
 
 
 @dataclass(frozen=True)
@@ -31,21 +39,21 @@ class Read:
 def read(name: str, signatures: Sequence[Signature]) -> Read:
     """The facts of the log called `name` (`-`: stdin). Raises ScenarioError where it is empty or no text."""
     called = "stdin" if name == "-" else str(shown(name, 200))
-    watcher = Watcher(signatures)
-    words = {*STARTUP_WORDS, *usage.WORDS, *of_facts.WORDS, *(s.word for s in signatures)}
+    watching = Watcher(signatures)
+    words = {*STARTUP_WORDS, *usage.WORDS, *watcher.WORDS, *(s.word for s in signatures)}
     with open_log(name) as raw:
         stream = _Watched(raw, called)
         lines = log_lines(cast(BinaryIO, stream), words)
-        startup = read_lines(_seen(lines, watcher))
+        startup = read_lines(_seen(lines, watching))
     if not stream.n_bytes:
         raise ScenarioError(f"{called}: is empty. Give the log of a serving engine, with what was printed to stderr.")
-    return Read(watcher.facts, startup, stream.n_bytes)
+    return Read(watching.facts, startup, stream.n_bytes)
 
 
-def _seen(lines: Iterator[Line], watcher: Watcher) -> Iterator[Line]:
+def _seen(lines: Iterator[Line], watching: Watcher) -> Iterator[Line]:
     for line in lines:
-        watcher.see(line)
-        yield line
+        if (wanted := watching.see(line)) is not None:
+            yield wanted
 
 
 class _Watched:
@@ -60,7 +68,7 @@ class _Watched:
         if not self.n_bytes:
             self._look_at(block[:_LOOKED_AT])
         self.n_bytes += len(block)
-        return block
+        return _USERS_TEXT.sub(rb"\1", block) if any(word in block for word in _OF_USERS) else block
 
     def _look_at(self, head: bytes) -> None:
         """UTF-16 with its mark is text; without it, every other byte is nought."""

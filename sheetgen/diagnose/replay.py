@@ -20,6 +20,8 @@ from sheetgen.units import GIB
 
 STEP = 0.01  # of gpu_memory_utilization
 MOST_SHARE = 0.97
+OTHER_WEIGHTS = 0.15  # of the weights: beyond it another model, precision or parallelism was replayed
+NOT_ENOUGH = "not enough by itself"
 TOKENS_AT_ONCE = 1024  # a length is told in whole thousands of 1,024
 _OF_ENGINE = {"nim": "vllm"}  # whose arguments its log prints
 _FROM_FIGURES = ("max_model_len", "max_num_seqs", "gpu_memory_utilization")
@@ -55,6 +57,7 @@ def replay(
         return None, error.problems
     found = Replay(inputs, record(sized), notes=notes)
     found.rows = _rows(sized, found.answer)
+    found.notes += _weights_differ(startup, found.answer)
     _suggest(found, verdict, catalog)
     return found, ()
 
@@ -86,6 +89,19 @@ def _inputs(
     if length and not {"context", "context_tokens"} & given.keys():
         asked.inputs["context_tokens"] = length
     return asked.inputs, (*asked.not_stated, *asked.notes)
+
+
+def _weights_differ(startup: StartupLog | None, answer: Mapping[str, Any]) -> tuple[str, ...]:
+    """The weights are known before anything is run: where the log has others, what was replayed is not what ran."""
+    seen = startup.figures.get("weights_bytes_per_gpu") if startup else None
+    taken = answer["weights_bytes_per_gpu"] or 0
+    if not seen or not taken:
+        return ()
+    measured = max(figure.value for figure in seen.values())
+    if abs(measured - taken) <= OTHER_WEIGHTS * taken:
+        return ()
+    return (f"the log measured {measured / GIB:,.2f} GiB of weights a GPU, the replay takes {taken / GIB:,.2f}: model, "
+            "precision or parallelism are not those of the log.",)  # fmt: skip
 
 
 def _with_memory(measured: Measured, verdict: Verdict) -> Measured:
@@ -175,7 +191,7 @@ def _as_measured(found: Replay, told: Mapping[str, float], catalog: Catalog) -> 
         found.values["gpu_memory_utilization"] = wanted
         found.outcomes["gpu_memory_utilization"] = f"{share:g} -> {wanted:g} fits"
     else:
-        found.outcomes["gpu_memory_utilization"] = f"not enough by itself: {MOST_SHARE:g} is the most, and it is short"
+        found.outcomes["gpu_memory_utilization"] = f"{NOT_ENOUGH}: {MOST_SHARE:g} is the most, and it is short"
 
 
 def _lengths(found: Replay, catalog: Catalog) -> None:
@@ -184,8 +200,12 @@ def _lengths(found: Replay, catalog: Catalog) -> None:
     if 0 < longest < asked and (value := whole(longest)):
         found.values["max_model_len"] = value
         found.outcomes["max_model_len"] = f"{asked:,} -> {value:,} fits"
+    elif not longest:
+        found.outcomes["max_model_len"] = f"{NOT_ENOUGH}: no length fits"
     changed = _try(found, catalog, kv_cache_dtype="fp8")
-    if changed and changed["kv_cache_dtype"] != before["kv_cache_dtype"]:
+    if changed and changed["kv_cache_dtype"] != before["kv_cache_dtype"] and not changed["max_context_tokens_that_fit"]:
+        found.outcomes["kv_cache_dtype"] = f"{NOT_ENOUGH}: no length fits"
+    elif changed and changed["kv_cache_dtype"] != before["kv_cache_dtype"]:
         fits = min(whole(changed["max_context_tokens_that_fit"] or 0), asked)
         found.outcomes["kv_cache_dtype"] = f"FP8 KV fits {fits:,} of {asked:,} tokens"
         if changed["fits"]:
@@ -207,7 +227,7 @@ def _more(found: Replay, catalog: Catalog, shares: bool) -> None:
                 found.outcomes["gpu_memory_utilization"] = f"{share:g} -> {tried:g} fits"
                 break
         else:
-            found.outcomes["gpu_memory_utilization"] = f"not enough by itself: even {MOST_SHARE:g} does not fit"
+            found.outcomes["gpu_memory_utilization"] = f"{NOT_ENOUGH}: even {MOST_SHARE:g} does not fit"
     for size in (2, 4, 8):
         if size > before["tensor_parallel_size"]:
             changed = _try(found, catalog, tensor_parallel_size=size)
@@ -215,6 +235,8 @@ def _more(found: Replay, catalog: Catalog, shares: bool) -> None:
                 found.values["tensor_parallel_size"] = size
                 found.outcomes["tensor_parallel_size"] = f"{before['tensor_parallel_size']} -> {size} fits"
                 break
+    else:
+        found.outcomes["tensor_parallel_size"] = f"{NOT_ENOUGH}: even 8 does not fit, add pipeline stages"
     changed = _try(found, catalog, weight_dtype="fp8")
     if changed and changed["weight_dtype"] != before["weight_dtype"]:
         gib = (changed["weights_bytes_per_gpu"] or 0) / GIB

@@ -94,7 +94,7 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
         *_words(one, verdict, engine),
         numbers,
         shortfall(numbers) if verdict.failure else None,
-        fixes_for(verdict, engine, file.fingerprints, guidance.assumptions(catalog), startup, replayed),
+        fixes_for(verdict, engine, file, guidance.assumptions(catalog), startup, replayed, given.get("engine_version")),
         (*verdict.notes, *(replayed.notes if replayed else ())),
         replayed,
         reasons,

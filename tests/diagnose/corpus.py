@@ -15,6 +15,7 @@ from sheetgen.diagnose.rules import UNDETERMINED
 from sheetgen.diagnose.verdict import Verdict
 
 LOGS = Path(__file__).parent / "logs"
+WRITTEN = Path(__file__).parent / "written.txt"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,17 @@ def corpus() -> tuple[Labelled, ...]:
         Labelled(r["file"], r["engine"].replace("_", "-"), r["label"], r["decidable_from_file"], r["source"])
         for r in rows
     )
+
+
+@cache
+def written() -> dict[str, tuple[set[str], str]]:
+    """Logs written after the engines' sources, by name: the labels that would be right, and the text."""
+    found = {}
+    for part in WRITTEN.read_text(encoding="utf-8").split("\n=== ")[1:]:
+        head, _, text = part.partition("\n")
+        name, _, labels = head.partition(" ")
+        found[name] = (set(labels.split("|")), text)
+    return found
 
 
 @cache

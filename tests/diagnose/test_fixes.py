@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from sheetgen.catalog import Catalog, guidance
+from sheetgen.catalog.signatures import EngineFlag
 from sheetgen.diagnose.facts import Run
 from sheetgen.diagnose.fixes import Fix, fixes_for, flag_of, setting_of
 from sheetgen.diagnose.rules import Bill
 from sheetgen.diagnose.verdict import Verdict
+from sheetgen.startup.arguments import Argument
+from sheetgen.startup.read import StartupLog
 
 CATALOG = Catalog()
 FILE = guidance.fingerprint_file(CATALOG)
@@ -28,7 +31,7 @@ DIRECTIONS = {"raise", "lower", "set", "unset", "free"}
 
 def fixes(label: str, engine: str, case: str | None = None) -> tuple[Fix, ...]:
     verdict = Verdict(Bill(label, 0.9, case), Run(), None, "unknown", ())
-    return fixes_for(verdict, engine, FILE.fingerprints, SHARES, None, None)
+    return fixes_for(verdict, engine, FILE, SHARES, None, None)
 
 
 def every() -> list[tuple[str, str, str | None]]:
@@ -91,13 +94,19 @@ SHARES_OF = {
     "vllm": "--gpu-memory-utilization", "sglang": "--mem-fraction-static", "tensorrt-llm": "free_gpu_memory_fraction",
     "nim": "NIM_KVCACHE_PERCENT", "tgi": "--cuda-memory-fraction", "lmdeploy": "--cache-max-entry-count",
 }  # fmt: skip
+# TGI's share is PyTorch's cap, peaks and all: what the pool leaves of it is another number.
+LEAVES = {"tgi": "TGI_WIGGLE_ROOM"}
 
 
 @pytest.mark.parametrize("label,case", SHARE)
 @pytest.mark.parametrize("engine", SHARES_OF)
 def test_the_share_of_the_gpu_goes_the_right_way(label: str, case: str | None, engine: str) -> None:
-    found = [fix for fix in fixes(label, engine, case) if fix.flag == SHARES_OF[engine]]
+    beside_the_pool = SHARE[label, case] == "lower" and label != "gpu_shared_by_other_process"
+    flag = LEAVES.get(engine, SHARES_OF[engine]) if beside_the_pool else SHARES_OF[engine]
+    found = [fix for fix in fixes(label, engine, case) if fix.flag == flag]
     assert [fix.direction for fix in found] == [SHARE[label, case]]
+    if engine in LEAVES and beside_the_pool:
+        assert SHARES_OF[engine] not in [fix.flag for fix in fixes(label, engine, case)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -142,3 +151,57 @@ def test_the_page_says_no_more_than_before() -> None:
     shown = guidance.fingerprints(CATALOG)
     assert len(shown) == 7
     assert all(fix.on_page for one in shown for fix in one.fixes)
+
+
+def test_a_full_table_of_slots_is_no_want_of_memory() -> None:
+    assert [(fix.flag, fix.direction) for fix in fixes("concurrency_spike", "sglang", "slots")] == [
+        ("--max-running-requests", "lower")
+    ]
+
+
+GRAPHS = "startup_workspace_or_cuda_graph"
+VERSIONS = [
+    ("vllm", "0.6.3", GRAPHS, None, set(), {"--cudagraph-capture-sizes", "--cuda-graph-sizes"}),
+    ("vllm", "0.10.2", GRAPHS, None, {"--cuda-graph-sizes"}, {"--cudagraph-capture-sizes"}),
+    ("vllm", "0.14.0", GRAPHS, None, {"--cudagraph-capture-sizes"}, {"--cuda-graph-sizes"}),
+    ("vllm", "0.6.3.post1", "prefill_long_prompt", "peak", {"--enable-chunked-prefill"}, set()),
+    ("vllm", "0.11.0", "prefill_long_prompt", "peak", {"--max-num-batched-tokens"}, {"--enable-chunked-prefill"}),
+    ("vllm", "0.6.3", "host_ram_oom", None, {"--swap-space", "--max-parallel-loading-workers"}, set()),
+    ("vllm", "0.19.1", "host_ram_oom", None, {"--cpu-offload-gb"}, {"--swap-space", "--max-parallel-loading-workers"}),
+    ("vllm", "0.7.3", "lora_draft_model", "draft", {"--num-speculative-tokens"}, {"--speculative-config"}),
+    ("vllm", "0.8.5", "lora_draft_model", "draft", {"--speculative-config"}, {"--num-speculative-tokens"}),
+    ("vllm", "0.4.2", "multimodal_encoder_profile", None, set(), {"--limit-mm-per-prompt", "--mm-processor-kwargs"}),
+    ("sglang", "0.4.6.post5", GRAPHS, None, {"--cuda-graph-max-bs"}, {"--cuda-graph-max-bs-decode"}),
+    ("sglang", "0.5.23", GRAPHS, None, {"--cuda-graph-max-bs-decode"}, {"--cuda-graph-max-bs"}),
+    ("sglang", "0.5.6", "multimodal_encoder_profile", None, {"--mm-process-config"}, {"--limit-mm-data-per-request"}),
+    ("sglang", "0.4.6", "lora_draft_model", "lora", {"--max-loras-per-batch"}, {"--max-lora-rank"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine,version,label,case,there,gone", VERSIONS)
+def test_a_flag_is_one_of_the_release_that_ran(
+    engine: str, version: str, label: str, case: str | None, there: set[str], gone: set[str]
+) -> None:
+    verdict = Verdict(Bill(label, 0.9, case), Run(), None, "unknown", ())
+    startup = StartupLog(engine, version, {}, {})
+    found = {fix.flag for fix in fixes_for(verdict, engine, FILE, SHARES, startup, None)}
+    assert there <= found and not gone & found
+
+
+@pytest.mark.parametrize(
+    "name,flag", [("cuda_graph_max_bs", "--cuda-graph-max-bs"), ("tp_size", "--cuda-graph-max-bs-decode")]
+)
+def test_without_a_version_the_log_says_what_a_flag_is_called(name: str, flag: str) -> None:
+    verdict = Verdict(Bill("startup_workspace_or_cuda_graph", 0.9), Run(), None, "unknown", ())
+    startup = StartupLog("sglang", None, {name: Argument(name, 8, 1, 2)}, {})
+    found = [fix.flag for fix in fixes_for(verdict, "sglang", FILE, SHARES, startup, None)]
+    assert flag in found and len([one for one in found if "graph-max-bs" in one]) == 1
+
+
+@pytest.mark.parametrize(
+    "version,serves",
+    [("0.10", False), ("0.11.0", True), ("0.11.0rc2+cu129", True), ("v0.11.5", True), ("0.12.0", True),
+     ("0.12.9.post1", True), ("0.13", False), ("1.0", False), (None, True), ("nightly", True)],
+)  # fmt: skip
+def test_the_releases_of_a_flag(version: str | None, serves: bool) -> None:
+    assert EngineFlag(flag="--x", since="0.11.0", until="0.12", source="a source").serves(version) is serves

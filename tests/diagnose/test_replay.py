@@ -118,3 +118,86 @@ def test_without_model_the_log_alone_is_read(tmp_path: Path) -> None:
     found = told(tmp_path, NO_BLOCKS)
     assert found.replayed is None and any("--model" in reason for reason in found.not_replayed_because)
     assert found.fixes
+
+
+SGLANG = (
+    "[2026-06-11 09:12:05] server_args=ServerArgs(model_path='{model}', context_length={length}, "
+    "mem_fraction_static=0.9, tp_size={tp}, chunked_prefill_size=8192)\n"
+    "[2026-06-11 09:12:45 TP0] Load weight end. type=X, dtype=torch.bfloat16, avail mem=3.01 GB, mem usage=34.2 GB.\n"
+    "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.\n"
+)
+
+
+@pytest.mark.parametrize("text", [ARGUMENTS + NO_BLOCKS, SGLANG], ids=["vllm", "sglang"])
+@pytest.mark.parametrize(
+    "model,gpu,tp",
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", "l4", 1),
+        ("Qwen/Qwen3-30B-A3B", "a100-80gb", 1),
+        ("openai/gpt-oss-20b", "l4", 1),
+        ("meta-llama/Llama-3.1-70B-Instruct", "h100", 2),
+    ],
+)
+def test_what_is_suggested_is_what_the_size_command_says(
+    text: str, model: str, gpu: str, tp: int, tmp_path: Path
+) -> None:
+    """Every value fits by `sheetgen size`, and a little less of a change does not."""
+    found = told(tmp_path, text.format(model=model, length=131072, tp=tp), gpu=gpu)
+    assert found.replayed is not None
+    if found.replayed.answer["fits"]:
+        assert any("the replay fits" in note for note in found.notes)
+        return
+    asked, values = found.replayed.inputs, found.replayed.values
+    for _, needed, there, short in found.replayed.rows:
+        assert there is None or short == max(0, needed - there)
+    length = values["max_model_len"]
+    assert size(**{**asked, "context_tokens": length, "max_model_len": length})["fits"]
+    above = min(length + 2048, asked["max_model_len"])
+    assert not size(**{**asked, "context_tokens": above, "max_model_len": above})["fits"]
+    if share := values.get("gpu_memory_utilization"):
+        assert size(**{**asked, "gpu_memory_utilization": share})["fits"]
+        assert not size(**{**asked, "gpu_memory_utilization": round(share - 0.01, 2)})["fits"]
+    if gpus := values.get("tensor_parallel_size"):
+        assert size(**{**asked, "tensor_parallel_size": gpus})["fits"]
+
+
+def test_where_nothing_is_enough_no_value_is_named(tmp_path: Path) -> None:
+    found = told(
+        tmp_path, (ARGUMENTS + NO_BLOCKS).format(model="deepseek-ai/DeepSeek-V3", length=131072, tp=1), gpu="l4"
+    )
+    fixes = {fix.flag: fix for fix in found.fixes}
+    for flag in ("--tensor-parallel-size", "--max-model-len", "--gpu-memory-utilization"):
+        assert fixes[flag].value is None and "not enough by itself" in fixes[flag].reason, flag
+
+
+def test_weights_of_another_model_are_told(tmp_path: Path) -> None:
+    text = ARGUMENTS.format(model="meta-llama/Llama-3.1-8B-Instruct", length=131072, tp=1) + (
+        "(EngineCore pid=5) INFO 11-20 [gpu_model_runner.py:3905] Model loading took <W> GiB memory and 3.2 seconds\n"
+    )
+    other = told(tmp_path, text.replace("<W>", "5.40") + NO_BLOCKS, gpu="l4")
+    assert any("measured 5.40 GiB of weights a GPU, the replay takes 14.99" in note for note in other.notes)
+    same = told(tmp_path, text.replace("<W>", "14.99") + NO_BLOCKS, gpu="l4")
+    assert not any("of weights a GPU" in note for note in same.notes)
+
+
+def test_the_share_leaves_what_was_short(tmp_path: Path) -> None:
+    """3.50 GiB asked, 0.30 free of 79.11: 3.20 GiB are 4.05 %, so five hundredths and one more."""
+    text = ARGUMENTS.format(model="meta-llama/Llama-3.1-8B-Instruct", length=8192, tp=1) + (
+        "(EngineCore pid=5) INFO 11-20 [kv_cache_utils.py:1087] GPU KV cache size: 365,296 tokens\n"
+        "  File x/vllm/v1/worker/gpu_model_runner.py, line 1660, in capture_model\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate <T> GiB. GPU 0 has a total capacity of 79.11 "
+        "GiB of which 0.30 GiB is free.\n"
+    )
+    for tried, share in (("3.50", 0.84), ("0.40", 0.87)):
+        found = told(tmp_path, text.replace("<T>", tried))
+        assert found.verdict.bill.label == "startup_workspace_or_cuda_graph"
+        assert next(f.value for f in found.fixes if f.flag == "--gpu-memory-utilization") == pytest.approx(share)
+
+
+def test_a_share_that_serves_no_model_is_not_suggested(tmp_path: Path) -> None:
+    text = (
+        "ValueError: Free memory on device cuda:1 (3.1/79.11 GiB) on startup is less than desired GPU memory "
+        "utilization (0.9, 71.2 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.\n"
+        "  File x/vllm/v1/worker/gpu_worker.py\n"
+    )
+    assert [fix.direction for fix in told(tmp_path, text).fixes] == ["free"]
