@@ -65,7 +65,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         place = load_cells(built, row) + book.row("Models", numbers[0])
         if rest[-1] in ("sized_by", "runner_up"):  # other hardware, and the target
             place += book.sheet("Candidates", "Contexts", "Instances", "GPUs")
-        return place + (book.sheet("Inputs", "Money") if rest[-1] == "unit_money" else Place())
+        return place + (book.sheet("Inputs", "Money") if rest[-1] in ("unit_money", "budget") else Place())
     if part == "matrix":
         w, t, m = (*numbers, 0, 0)[:3]
         if "cells" in rest:

@@ -6,6 +6,7 @@ assumption is a judgement of ours with its value and its reason.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -185,6 +186,7 @@ class AssumptionFile(Entry):
             seen.add(one.id)
 
 
+@functools.lru_cache(maxsize=8)  # a tenth of a second each time; several parts of a page ask
 def fingerprint_file(catalog: Catalog) -> FingerprintFile:
     """All of fingerprints.yaml: what the page says, and what a log is told by."""
     return validate(catalog.read_document("fingerprints.yaml"), FingerprintFile)

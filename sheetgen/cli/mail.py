@@ -109,7 +109,8 @@ def _composed(
 
     folder, name = options.pop("out"), options.pop("name")
     sheet = sheet_of(workbook, catalogs, options)
-    folder, name = folder or sheet.folder or FILES["out"], name or sheet.name or FILES["name"]
+    folder = sheet.folder or FILES["out"] if folder is None else folder
+    name = sheet.name or FILES["name"] if name is None else name
     check_name(name)
     if not folder.strip():
         raise ScenarioError("out is blank. Name a folder, or leave it out.")

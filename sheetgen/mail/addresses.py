@@ -14,11 +14,14 @@ from email.headerregistry import Address
 from sheetgen.errors import shown
 from sheetgen.mail.error import MailError
 
-LONGEST = 254  # characters of an address, RFC 5321
+LONGEST, LONGEST_NAME = 254, 64  # characters of an address and of what stands before its @, RFC 5321
 _ONE = re.compile(r'"(?P<quoted>(?:[^"\\]|\\.)*)"\s*<(?P<a>[^<>]*)>|(?P<plain>[^<>"]*)<(?P<b>[^<>]*)>|(?P<c>[^<>"]*)')
 _SPLIT = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^,"]|")+')
 _ATOMS = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
-_SPEC = re.compile(rf"{_ATOMS}(?:\.{_ATOMS})*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)(?:\.[A-Za-z0-9-]+)*")
+# Two standards spell ß and others differently in ASCII: which one the domain's owner took is not ours to guess.
+_IN_ASCII = "Write it in ASCII: a domain with other letters has such a form, xn--..., which its owner can tell."
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_SPEC = re.compile(rf"{_ATOMS}(?:\.{_ATOMS})*@{_LABEL}(?:\.{_LABEL})*")
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,25 @@ def _new(address: Address, seen: set[str]) -> bool:
     return not (key in seen or seen.add(key))  # type: ignore[func-returns-value]
 
 
+def _is_address(spec: str) -> bool:
+    """Whether a server takes it as it is typed. `=?` would be decoded on the way into a header."""
+    name = spec.partition("@")[0]
+    return bool(_SPEC.fullmatch(spec)) and len(spec) <= LONGEST and len(name) <= LONGEST_NAME and "=?" not in spec
+
+
 def _read(what: str, texts: Iterable[str], problems: list[str]) -> Iterator[Address]:
     for text in texts:
         if not text.isprintable():
             problems.append(f"{what} is {shown(text)!r}. An address must not hold line breaks or control characters.")
             continue
-        for part in _SPLIT.findall(text) if text.strip() else [text]:
+        for part in _SPLIT.findall(text) if text.strip(" ,") else [text]:
             found = _ONE.fullmatch(part.strip())
             spec = next((found[g].strip() for g in "abc" if found[g] is not None), "") if found else ""
-            if found is None or not _SPEC.fullmatch(spec) or len(spec) > LONGEST:
+            if found is None or not _is_address(spec):
                 problems.append(
-                    f"{what} is {shown(part.strip())!r}, which is no mail address. Write it as ann@acme.com or "
+                    f"{what} is {shown(part.strip())!r}, which is no mail address. {_IN_ASCII}"
+                    if found and "@" in spec and not spec.isascii()
+                    else f"{what} is {shown(part.strip())!r}, which is no mail address. Write it as ann@acme.com or "
                     '"Ann Lee <ann@acme.com>", several by commas.'
                 )
                 continue

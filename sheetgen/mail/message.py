@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import email
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.message import EmailMessage
+from email.headerregistry import Address
+from email.message import EmailMessage, Message
 from email.policy import SMTP
 from email.utils import format_datetime, make_msgid
 
@@ -18,6 +20,7 @@ _KINDS = {
     ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     ".pdf": "application/pdf",
 }
+_ENCODED = "=?"  # begins an encoded word: the library decodes `=?utf-8?q?=0ABcc:...?=` into a header of its own
 
 
 @dataclass(frozen=True)
@@ -46,18 +49,35 @@ class Mail:
     def _bytes(self, headers: Mapping[str, str]) -> bytes:
         message = EmailMessage(_POLICY)
         sender, to, cc = self.envelope.sender, self.envelope.to, self.envelope.cc
-        message["Subject"] = self.subject
+        message["Subject"] = _literal(self.subject)
         for name, addresses in (("From", [sender] if sender else []), ("To", to), ("Cc", cc)):
             if addresses:
-                message[name] = addresses
+                message[name] = [Address(_literal(a.display_name), addr_spec=a.addr_spec) for a in addresses]
         for name, value in headers.items():
             message[name] = value
         message.set_content(self.text, cte="quoted-printable")
         message.add_alternative(self.html, subtype="html", cte="quoted-printable")
         for name, data in self.attachments.items():
             main, _, sub = _KINDS[name[name.rindex(".") :]].partition("/")
-            message.add_attachment(data, maintype=main, subtype=sub, filename=name)
+            message.add_attachment(data, maintype=main, subtype=sub, filename=_literal(name))
         digest = hashlib.sha256(b"".join((self.text.encode(), self.html.encode(), *self.attachments.values())))
         for i, part in enumerate(p for p in message.walk() if p.is_multipart()):
             part.set_boundary(f"=_{i}_{digest.hexdigest()[:32]}")  # "=_" stands in no quoted-printable or base64
-        return message.as_bytes()
+        return _as_built(message)
+
+
+def _literal(text: str) -> str:
+    """`text` in which nothing reads as an encoded word."""
+    return text.replace(_ENCODED, "= ?")
+
+
+def _as_built(message: EmailMessage) -> bytes:
+    """The message as bytes, read back: no name and no subject may have added a header to it."""
+    data = message.as_bytes()
+    if _headers(email.message_from_bytes(data)) != _headers(message):
+        raise MailError("the message would get headers that are not its own. Change its subject, names and addresses.")
+    return data
+
+
+def _headers(message: Message) -> list[list[str]]:
+    return [part.keys() for part in message.walk()]

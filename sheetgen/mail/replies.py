@@ -39,7 +39,9 @@ def of_error(error: Exception, server: Server) -> Failure:
     if isinstance(error, smtplib.SMTPNotSupportedError):
         return Failure(_lacks(error, server), False)
     if isinstance(error, smtplib.SMTPSenderRefused):
-        return of_reply(error.smtp_code, error.smtp_error, server, f"refused {error.sender} as the sender")
+        too_large = error.smtp_code == 552  # the size is told with the sender
+        what = "refused the message" if too_large else f"refused {error.sender} as the sender"
+        return of_reply(error.smtp_code, error.smtp_error, server, what)
     if isinstance(error, smtplib.SMTPConnectError):
         return of_reply(error.smtp_code, error.smtp_error, server, "does not take mail now")
     if isinstance(error, smtplib.SMTPResponseException):

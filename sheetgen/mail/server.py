@@ -50,9 +50,14 @@ def server(
 
     Raises MailError. What a reader should know, but that is no error, is added to `notes`.
     """
+    if "@" in text:  # what stands before it may be a password, and is not repeated
+        raise MailError(
+            "smtp holds an @. Write HOST or HOST:PORT alone: a login on a command line can be read by others. "
+            f"It goes into {USER} and {PASSWORD}, or into --credentials."
+        )
     found = _HOST.fullmatch(text)
-    long = any(len(label) > 63 for label in text.split("."))
-    if not found or long or (found["port"] and not 0 < int(found["port"]) < 65536):
+    odd = found and "[" not in text and any(not 0 < len(label) <= 63 for label in found["host"].split("."))
+    if not found or odd or (found["port"] and not 0 < int(found["port"]) < 65536):
         raise MailError(f"smtp is {shown(text)!r}. Write HOST or HOST:PORT, such as smtp.acme.com:587.")
     port = int(found["port"]) if found["port"] else None
     how = security or ("tls" if port == PORTS["tls"] else "starttls")
@@ -88,7 +93,7 @@ def _from_file(path: str, host: str, notes: list[str]) -> Credentials:
         raise MailError(f"{where}: cannot be read ({reason}). Name a file with the login.") from None
     except netrc.NetrcParseError as error:
         raise MailError(f"{where}:{error.lineno}: {_LINES}") from None
-    found = entries.authenticators(host)
+    found = entries.hosts.get(host)  # never the entry `default`: a login goes to the host that it is for
     if found is None:
         raise MailError(f"{where}: has no entry for {host}. Add: machine {host} login USER password PASSWORD.")
     if os.name == "posix" and mode & (stat.S_IRGRP | stat.S_IROTH):

@@ -182,10 +182,13 @@ class _Session:
         if heard:
             try:
                 code, reply = smtp.data(self._message)
-            except smtplib.SMTPDataError as error:
-                code, said = error.smtp_code, error.smtp_error
+            except smtplib.SMTPDataError as error:  # it did not ask for the message, whatever its code
+                failed |= dict.fromkeys(
+                    heard, of_reply(error.smtp_code, error.smtp_error, self._server, "refused the message")
+                )
             else:
-                said = reply
-            if code != 250:
-                failed |= dict.fromkeys(heard, of_reply(code, said, self._server, "refused the message"))
+                if not 200 <= code < 600:  # it has the message, and what it says of it is no reply
+                    raise smtplib.SMTPResponseException(code, reply)
+                if code >= 300:
+                    failed |= dict.fromkeys(heard, of_reply(code, reply, self._server, "refused the message"))
         return [(address, failed.get(address)) for address in recipients]

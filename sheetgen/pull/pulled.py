@@ -70,6 +70,8 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
     found = read_workbook(path)
     start = _start(found, catalog, models, where)
     before = _build(catalog, start, where)
+    if models is not None:
+        _check_models(before, found, where)
     _check_loads(before, found, where)
     if found.catalog_sha256 != before.question.catalog_sha256 and _other_rows(before, found):
         start = _with_instances_of(found, start, catalog)
@@ -121,6 +123,17 @@ def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) ->
         options["tiers"] = ",".join(f"{n:g}" for n in tiers if isinstance(n, (int, float)))
     typed = found.options.get("typed")
     return Carried(options, dict(typed) if isinstance(typed, Mapping) else {})
+
+
+def _check_models(before: Built, found: Snapshot, where: str) -> None:
+    """Models that were named anew must be those of the workbook, or its figures would stand under other names."""
+    named = [m.model.id for m in before.question.models]
+    held = list(found.tables["models"])[: len(named)]
+    if named != held:
+        raise ScenarioError(
+            f"{where}: is of {shown(', '.join(held))}, and models names {shown(', '.join(named))}. "
+            "Leave --models out: it is for a workbook whose models are files."
+        )
 
 
 def _check_loads(before: Built, found: Snapshot, where: str) -> None:

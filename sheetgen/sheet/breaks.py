@@ -10,7 +10,7 @@ from sheetgen.estimate import evaluate
 from sheetgen.recommend import Columns, Solution, short_tokens
 from sheetgen.sheet.fit import Fit, headline_rows
 from sheetgen.sheet.one_page import BreakPoint, Breaks
-from sheetgen.sheet.wording import NONE, plural
+from sheetgen.sheet.wording import NONE, plural_does
 from sheetgen.sizing import admission, parallelism
 
 SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
@@ -55,11 +55,11 @@ def _breaks(solved: Solution, row: int) -> Breaks:
     held = fit.choice.sequences_per_replica * replicas
     longest = _longest(fit, limit)
     capped = fit.choice.sequences_per_replica == fit.load("max_num_seqs")
-    requests = plural(cell.concurrent_requests, "request")
+    requests_fit = plural_does(cell.concurrent_requests, "request", "fit")
     if longest >= limit:
-        longest_fit = f"{requests} fit even at the model's {short_tokens(limit)}"
+        longest_fit = f"{requests_fit} even at the model's {short_tokens(limit)}"
     else:
-        longest_fit = f"{requests} fit up to {longest:,} tokens each"
+        longest_fit = f"{requests_fit} up to {longest:,} tokens each"
     return Breaks(
         model=model.name,
         curve=tuple(p for p in curve if p.requests),

@@ -39,7 +39,7 @@ def _card(solved: Solution, row: int) -> Card:
     if choice.n_replicas > 1:
         memory = f"{choice.n_replicas:,} × {memory}"
     held = choice.n_replicas * choice.sequences_per_replica
-    speed = speed_line(solved, row)
+    speed, facts = speed_line(solved, row), facts_of(solved, row)
     token_time, _, throughput = speed.partition(", ")
     return Card(
         model=model.model.name,
@@ -53,19 +53,15 @@ def _card(solved: Solution, row: int) -> Card:
         speed=speed,
         first_token=first_token_line(solved, row),
         sized_by=bought_by(solved, row),
-        unit_money=_unit_money(solved, row),
+        unit_money=", ".join(x for x in (facts.per_user, facts.per_million_tokens) if x != NONE) or NONE,
         runner_up=_runner_up(solved, row),
         users=users,
         held=f"room for {held:,}",
         token_time=token_time,
         throughput=throughput,
-        per_user=facts_of(solved, row).per_user.removesuffix(" and month"),
+        per_user=facts.per_user.removesuffix(" and month"),
+        budget="" if facts.budget == NONE else facts.budget,
     )
-
-
-def _unit_money(solved: Solution, row: int) -> str:
-    facts = facts_of(solved, row)
-    return ", ".join(x for x in (facts.per_user, facts.per_million_tokens, facts.budget) if x != NONE) or NONE
 
 
 def _runner_up(solved: Solution, row: int) -> str:
@@ -75,7 +71,8 @@ def _runner_up(solved: Solution, row: int) -> str:
         return "no other GPU or provider holds it"
     one = solved.candidate(second)
     gpus = rented_gpus(round(at(solved.costs, "n_instances", row, second)), one)
-    return f"then {gpus} on {provider_name(one.provider)}: {money(usd)} ({change(choice.monthly_usd, usd)})"
+    dearer = "the same" if usd == choice.monthly_usd else change(choice.monthly_usd, usd)
+    return f"then {gpus} on {provider_name(one.provider)}: {money(usd)} ({dearer})"
 
 
 def _why_nothing(solved: Solution, row: int) -> str:

@@ -16,7 +16,7 @@ from sheetgen.recommend import Solution, short_tokens
 from sheetgen.scenario.question import Question
 from sheetgen.sheet import one_page
 from sheetgen.sheet.death_numbers import FEWER_SEQUENCES, FEWER_TOKENS, fewer, left_out, numbers_of, subject
-from sheetgen.sheet.wording import NONE, named_size, plural
+from sheetgen.sheet.wording import NONE, named_size, plural_does
 from sheetgen.units import DTYPES
 
 _ARROWS = {"raise": "↑", "lower": "↓"}
@@ -172,18 +172,19 @@ def _sentences(n: dict[str, Any], question: Question, limits: Mapping[str, str])
     units, engine = question.settings.units, question.engine
     name, context = n["model_name"], short_tokens(n["context_tokens"])
     gpus = f"{n['n_gpus_per_replica']}× {n['gpu']}"
-    requests, limit = plural(n["requests_per_replica"], "request"), short_tokens(n["max_context_tokens"])
+    requests, limit = n["requests_per_replica"], short_tokens(n["max_context_tokens"])
 
     sizes = {key: named_size(value, units) for key, value in n.items() if "bytes" in key}
     outside = named_size(left_out(n, engine.fraction_of_free), units)
     charge, activation = sizes["kv_bytes_per_sequence_per_gpu"], sizes["activation_bytes_per_gpu"]
 
     if n["longest_tokens_at_load"] >= n["max_context_tokens"]:
-        growing = f"{requests} fit even at the model's {limit} each"
+        growing = f"{plural_does(requests, 'request', 'fit')} even at the model's {limit} each"
     else:
-        growing = f"{requests} fill the pool at {n['longest_tokens_at_load']:,} tokens each"
+        growing = f"{plural_does(requests, 'request', 'fill')} the pool at {n['longest_tokens_at_load']:,} tokens each"
     capped = n["sequences_held"] == n["max_num_seqs"]
-    spike = f"at {context} {gpus} hold {n['sequences_held']:,}; request {n['next_request']:,} "
+    hold = "holds" if n["n_gpus_per_replica"] == 1 else "hold"
+    spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {n['next_request']:,} "
     cap = limits.get("concurrency_spike", f"{n['max_num_seqs']:,} at most")
     spike += f"waits ({cap})" if capped else "does not fit"
     prefill = f"{n['max_num_batched_tokens']:,} tokens a step: activations {activation} a GPU"

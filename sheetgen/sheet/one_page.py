@@ -31,6 +31,7 @@ class Card:
     token_time: str = ""  # "48 ms a token (38–57)"
     throughput: str = ""  # "640 tokens/s (550–810)"
     per_user: str = ""  # "$159 per user"
+    budget: str = ""  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; "" where it says nothing new
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ _PROVIDERS = {
 }
 _THOUSANDS = Display('"$"#,##0.0"k"', 1, prefix="$", suffix="k")
 _MILLIONS = Display('"$"#,##0.00"M"', 2, prefix="$", suffix="M")
+_BILLIONS = Display('"$"#,##0.00"B"', 2, prefix="$", suffix="B")
 _SHARE = Display("0.##%", 0, optional=2, suffix="%", percent=True, thousands=False)
 _PLAIN = Display("0.########", 0, optional=8)
 
@@ -54,12 +55,14 @@ def money(usd: float | None) -> str:
 
 
 def short_money(usd: float | None) -> str:
-    """Dollars for a narrow column: $516, $80.4k, $2.06M."""
+    """Dollars for a narrow column: $516, $80.4k, $2.06M, $1.73B."""
     if usd is None:
         return NONE
     if usd < 999.5:
         return USD.text(usd)
-    return _THOUSANDS.text(usd / 1e3) if usd < 999_950 else _MILLIONS.text(usd / 1e6)
+    if usd < 999_950:
+        return _THOUSANDS.text(usd / 1e3)
+    return _MILLIONS.text(usd / 1e6) if usd < 999_995_000 else _BILLIONS.text(usd / 1e9)
 
 
 def share(value: float) -> str:
@@ -132,3 +135,8 @@ def rented_gpus(n_instances: int, candidate: Candidate) -> str:
 def plural(count: int, noun: str) -> str:
     """1 replica, 2 replicas."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def plural_does(count: int, noun: str, verb: str) -> str:
+    """1 request fits, 2 requests fit."""
+    return f"{plural(count, noun)} {verb}{'s' if count == 1 else ''}"

@@ -63,7 +63,7 @@ def scale(axes: Axes, *, width: float, height: float, family: str) -> Any:
     for n in decades(axes):
         y = axes.y(n, height)
         if last - y >= FIGURES:
-            words = f"{n // 1000}k" if n >= 1000 else str(n)
+            words = f"{n // 10**6}M" if n >= 10**6 else f"{n // 1000}k" if n >= 1000 else str(n)
             shown.append(label(width, y + 2.4, words, "end", FIGURES, QUIET, family))
             last = y
     return picture(f"Requests in flight, from 1 to {axes.requests[1]:,.0f}", shown, width, height)

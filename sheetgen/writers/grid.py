@@ -17,6 +17,7 @@ LEAST_PRINT = 7.0  # points
 RULE = 2.5  # points: the white rule left of a model's column, `.first` in one_page.css
 PADDING = 0.25  # em, on either side of a cell's text, as in one_page.css
 
+_SPEED_MARK = 0.75  # em: what marks dollars that speed asked for, and the space behind it
 PADDING_OF_THREE = 0.1  # em, the same where a load has three lines
 
 
@@ -40,6 +41,10 @@ class Grid:
     def money_beside(self, count: float) -> float:
         """The em that dollars have beside a count, in the first of three lines."""
         return max((self.column - RULE) / self.text - 2 * PADDING_OF_THREE - count - 0.05, 0.0)
+
+    def holds_beside(self, count: float, money: float, by_speed: bool) -> bool:
+        """Whether dollars of that many em stand beside the count; else they have a line of their own."""
+        return money + (_SPEED_MARK if by_speed else 0.0) <= self.money_beside(count)
 
     def inner_of(self, width: float, n_models: int) -> float:
         """The same in a table of that width with the same gutter."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
 MARGIN_X, MARGIN_Y = 26.0, 20.0  # points
-MOST_WHEN = 42.0  # em: dates and precisions at the head of the page; longer ones break
+MOST_WHEN = 44.0  # em: dates and precisions at the head of the page; longer ones break
 MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour
 
 
@@ -119,8 +119,8 @@ def _day(as_of: str) -> str | None:
 
 
 def _tied(text: str) -> str:
-    """`text` with its arrows kept on the line of the word before them."""
-    return re.sub(r" ([↑↓])", "\u00a0\\1", text)
+    """`text` with its arrows and dots kept on the line of the word before them."""
+    return re.sub(r" ([↑↓·])", "\u00a0\\1", text)
 
 
 def _within(text: str, ems: float, font: Path) -> str:

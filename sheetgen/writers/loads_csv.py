@@ -30,7 +30,7 @@ RUNNER_UP = {
     "runner_up_monthly_usd": "monthly_usd",
 }
 COLUMNS = (*ASKED, *ANSWER, *SPEED, *MONEY, *RUNNER_UP)
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a spreadsheet knows a formula in a text
+_FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # how a spreadsheet knows a formula in a text
 
 
 def write_loads(solved: Solution) -> str:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from sheetgen.brand import Brand
-from sheetgen.sheet.one_page import Bar, MatrixBlock, MatrixCell, OnePage, Source
+from sheetgen.sheet.one_page import Bar, Card, MatrixBlock, MatrixCell, OnePage, Source
 from sheetgen.writers.visible import visible
 
-_SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|\$(?=[^\s\d])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _LEADING = re.compile(r"^([#+\-=]|\d+[.)](?=\s|$))")
 _AUTOLINK = re.compile(r"(:(?=//))|((?<=www)\.)|((?<=mailto):)", re.IGNORECASE)
 _MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}
@@ -34,7 +34,7 @@ def write_markdown(page: OnePage, brand: Brand | None = None) -> str:
         ),
         table(
             ("Model", "Time per token", "First token", "What asked for it", "Unit cost"),
-            [(c.model, c.speed, c.first_token, c.sized_by, c.unit_money) for c in page.cards],
+            [(c.model, c.speed, c.first_token, c.sized_by, _costs(c)) for c in page.cards],
         ),
         "## Every load: what to rent, $ a month, and its KV cache",
         *(text for block in page.matrix for text in _block(block, [m.name for m in page.models], page.unit)),
@@ -142,6 +142,10 @@ def _load(cell: MatrixCell, unit: str) -> str:
         return f"{mark} {cell.word}" + (f" · KV {cell.kv} {unit}" if cell.status == "none" else "")
     tight = " · tight" if cell.status == "tight" else ""
     return f"{mark} {cell.rent} · {cell.monthly}{tight} · KV {cell.kv} {unit}"
+
+
+def _costs(card: Card) -> str:
+    return f"{card.unit_money}; {card.budget}" if card.budget else card.unit_money
 
 
 def _bar(bar: Bar) -> tuple[str, ...]:

@@ -18,7 +18,9 @@ def strict_environment(folder: Path, clean: Callable[[str], str], **more: Any) -
     def finalize(value: Any) -> Any:
         return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
-    options: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, **more}
+    # Each template is filled in once or twice: to optimize it takes longer than that saves.
+    usual = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, "optimized": False}
+    options: dict[str, Any] = {**usual, **more}
     return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, finalize=finalize, **options)
 
 

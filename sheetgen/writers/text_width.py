@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 _EM = {
@@ -46,6 +47,10 @@ def longest_word(text: str, look: dict[str, Any]) -> float:
     return max((text_width(word, look) for word in text.split()), default=0.0)
 
 
+@functools.lru_cache(maxsize=1 << 14)
+def _ems(text: str) -> float:
+    return sum(_EM.get(letter, DIGIT) for letter in text)
+
+
 def _bare(text: str, look: dict[str, Any]) -> float:
-    em = sum(_EM.get(letter, DIGIT) for letter in text)
-    return em / DIGIT * float(look.get("font_size", 10)) / 10 * (BOLD if look.get("bold") else 1)
+    return _ems(text) / DIGIT * float(look.get("font_size", 10)) / 10 * (BOLD if look.get("bold") else 1)

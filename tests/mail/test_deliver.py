@@ -179,6 +179,44 @@ def test_a_connection_lost_after_the_message_is_never_tried_again(slow: bool, sc
     assert done == Delivery((), {BOB: "refused the recipient (550 none)"}, (ANN,), 1) and len(seen) == 1
 
 
+def ends(reply: bytes) -> Script:
+    """A server that takes the message and says `reply` of it."""
+
+    def script(connection: socket.socket, lines: Any) -> None:
+        talk(connection, lines, b"250 hello", b"250 sender", b"250 recipient", b"354 go")
+        while lines.readline() not in (b".\r\n", b""):
+            pass
+        connection.sendall(reply)
+        lines.readline()
+
+    return script
+
+
+@pytest.mark.parametrize("reply", [b"banana\r\n", b"\r\n", b"999 what\r\n", b"250 " + b"x" * 20_000 + b"\r\n"])
+def test_no_answer_to_a_whole_message_leaves_it_unsure(reply: bytes, scripted: Scripted) -> None:
+    port, seen = scripted(ends(reply))
+    assert send(at(port)) == Delivery((), {}, (ANN,), 1) and len(seen) == 1  # a second try could be a second message
+
+
+def test_any_success_is_one(scripted: Scripted) -> None:
+    port, _ = scripted(ends(b"252 will try\r\n"))
+    assert send(at(port)) == Delivery((ANN,))
+
+
+def test_a_message_that_was_never_asked_for_is_not_sent(scripted: Scripted) -> None:
+    def skips(connection: socket.socket, lines: Any) -> None:
+        talk(connection, lines, b"250 hello", b"250 sender", b"250 recipient", b"250 fine")
+        lines.readline()
+
+    port, _ = scripted(skips)
+    assert "refused the message (250 fine). Nothing was sent." in refusal(at(port))
+
+
+def test_a_message_too_large(scripted: Scripted) -> None:
+    port, _ = scripted(lambda connection, lines: talk(connection, lines, b"250-h\r\n250 SIZE 9", b"552 too large"))
+    assert "refused the message (552 too large). Nothing was sent." in refusal(at(port))
+
+
 def test_a_server_that_is_closed_for_a_time(scripted: Scripted) -> None:
     port, seen = scripted(lambda connection, lines: connection.sendall(b"421 busy\r\n"))
     assert "does not take mail now (421 busy) after 3 attempts" in refusal(at(port)) and len(seen) == 3

@@ -80,6 +80,15 @@ def test_a_workbook_that_was_not_recalculated_is_refused(built: Path, empty_fold
     assert len(result.stderr.splitlines()) == 1 and [p.name for p in empty_folder.iterdir()] == ["edited.xlsx"]
 
 
+def test_a_workbook_is_sent_under_no_other_name(built: Path, empty_folder: Path) -> None:
+    """Facts are read from the workbook, names from the catalog: together they would say what is not so."""
+    result = run("mail", built / "q3.xlsx", "--to", "vp@acme.com", "--models", "70b")
+    assert result.exit_code == 1 and len(result.stderr.splitlines()) == 1
+    assert "is of llama-3.1-8b, and models names llama-3.1-70b. Leave --models out" in result.stderr
+    assert list(empty_folder.iterdir()) == []
+    assert run("mail", built / "q3.xlsx", "--to", "vp@acme.com", "--models", "8b").exit_code == 0
+
+
 def test_a_dry_run_leaves_nothing(empty_folder: Path) -> None:
     send = ("--from", "me@acme.com", "--smtp", f"{HOST}:{free_port()}", "--dry-run")
     result = run("mail", "--to", "vp@acme.com", *SHEET, *send, SHEETGEN_SMTP_USER=USER, SHEETGEN_SMTP_PASSWORD=SECRET)
@@ -140,6 +149,13 @@ BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
         "nowhere: cannot be read",
     ),
     "a name that leaves": (("--to", "a@b.c", *SHEET, "--name", "../x"), 1, "without a folder"),
+    "a blank name": (("--to", "a@b.c", *SHEET, "--name", ""), 1, "name is ''."),
+    "a blank folder": (("--to", "a@b.c", *SHEET, "--out", ""), 1, "out is blank."),
+    "a login before the host": (
+        ("--to", "a@b.c", *SHEET, "--from", "a@b.c", "--smtp", f"ann:{SECRET}@x:25"),
+        1,
+        "smtp holds an @.",
+    ),
     "no such model": (("--to", "a@b.c", "--models", "lama-3.1-8b"), 1, "llama-3.1-8b"),
 }
 

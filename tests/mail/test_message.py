@@ -165,6 +165,39 @@ def test_no_name_breaks_a_header(name: str) -> None:
     assert found["To"] == "a@b.c"
 
 
+ENCODED = [
+    "=?utf-8?q?a=0ABcc:_eve@evil.org?=",
+    "=?utf-8?b?YQ0KQmNjOiBlQHYub3Jn?= x",
+    "x =?us-ascii?Q?=00=0D=0A=0D=0Ab?=",
+]
+
+
+@pytest.mark.parametrize("encoded", ENCODED)
+def test_an_encoded_word_is_text(encoded: str) -> None:
+    """The library decodes one, line breaks and all, wherever it stands in a header."""
+    people = envelope(f"{encoded} <me@acme.com>", [f'"{encoded}" <a@b.c>', "d@e.f"], [f"{encoded} <g@h.i>"])
+    mail = Mail(people, encoded, "t", "<p>h", {f"{encoded}.pdf".replace("/", ""): b"%PDF-"})
+    for data in (mail.draft(), mail.ready(datetime.datetime(2026, 11, 20, tzinfo=datetime.UTC))):
+        found = read(data)
+        assert set(found.keys()) <= {
+            *("Subject", "From", "To", "Cc", "X-Unsent", "MIME-Version", "Content-Type", "Date", "Message-ID"),
+        }
+        assert found["Subject"] == encoded.replace("=?", "= ?")
+        assert [a.addr_spec for a in found["To"].addresses] == ["a@b.c", "d@e.f"]
+        (attached,) = found.iter_attachments()
+        assert set(attached.keys()) <= {
+            *("Content-Type", "Content-Transfer-Encoding", "Content-Disposition", "MIME-Version"),
+        }
+
+
+def test_a_header_that_got_in_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sheetgen.mail.message._literal", lambda text: text)
+    with pytest.raises(MailError, match="headers that are not its own"):
+        Mail(envelope(None, ["a@b.c"]), ENCODED[0], "t", "<p>h", {}).draft()
+    with pytest.raises(MailError, match="headers that are not its own"):
+        Mail(envelope(None, ["a@b.c"]), "s", "t", "<p>h", {f"{ENCODED[0]}.pdf": b"%PDF-"}).draft()
+
+
 BAD = {
     "line break": ("a@b.c\nBcc: eve@evil.org", "line breaks"),
     "carriage return": ("Ann\r\nBcc: eve@evil.org <a@b.c>", "line breaks"),
@@ -181,9 +214,15 @@ BAD = {
     "by semicolon": ("a@b.c; d@e.f", "is no mail address"),
     "an open quote": ('"Ann <a@b.c>', "is no mail address"),
     "a group": ("all: a@b.c;", "is no mail address"),
-    "not ASCII": ("jörg@acme.com", "is no mail address"),
+    "not ASCII": ("jörg@acme.com", "Write it in ASCII"),
+    "a domain in other letters": ("Jörg <ann@münchen.de>", "Write it in ASCII: a domain"),
     "a dash domain": ("a@-b.c", "is no mail address"),
-    "too long": ("a" * 251 + "@b.c", "is no mail address"),
+    "a dash at the end": ("a@b.c-", "is no mail address"),
+    "a label too long": ("a@" + "b" * 64 + ".c", "is no mail address"),
+    "too long": ("a@" + "b." * 130 + "c", "is no mail address"),
+    "a name too long": ("a" * 65 + "@b.c", "is no mail address"),
+    "an encoded word": ("=?utf-8?q?a=0ABcc=3A_x=40y.z?=@b.c", "is no mail address"),
+    "commas alone": (",,", "is no mail address"),
 }
 
 

@@ -29,11 +29,19 @@ def test_hosts(text: str, security: str | None, expected: tuple[str, int, str]) 
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "a b", "smtp.acme.com:0", "smtp:99999", "smtps://x", "ann:pw@x", "a\nb", "x" * 64, "-x", "::1"]
+    "text",
+    ["", " ", "a b", "smtp.acme.com:0", "smtp:99999", "smtps://x", "ann:pw", "a\nb", "x" * 64, "-x", "::1", "a..b"],
 )
 def test_hosts_that_are_refused(text: str) -> None:
     with pytest.raises(MailError, match=r"Write HOST or HOST:PORT"):
         server(text, None, None, {}, [])
+
+
+@pytest.mark.parametrize("text", [f"ann:{SECRET}@smtp.acme.com:587", f"smtps://ann:{SECRET}@x", f"{SECRET}@"])
+def test_a_password_before_the_host_is_not_repeated(text: str) -> None:
+    with pytest.raises(MailError, match=r"holds an @. Write HOST or HOST:PORT alone") as caught:
+        server(text, None, None, {}, [])
+    assert SECRET not in str(caught.value)
 
 
 def test_a_login_of_the_environment() -> None:
@@ -51,6 +59,9 @@ def test_a_login_of_a_file_is_for_its_host_alone(tmp_path: Path) -> None:
     path.chmod(0o600)
     found = server("smtp.acme.com:465", None, str(path), LOGIN, notes).credentials
     assert found is not None and (found.user, found.password) == ("ann", f"{SECRET} 2") and notes == []
+    with pytest.raises(MailError, match=r"login: has no entry for mail\.evil\.org"):
+        server("mail.evil.org", None, str(path), LOGIN, notes)
+    path.write_text(f"{path.read_text()}default login ann password {SECRET}\n")
     with pytest.raises(MailError, match=r"login: has no entry for mail\.evil\.org"):
         server("mail.evil.org", None, str(path), LOGIN, notes)
     path.chmod(0o644)

@@ -102,3 +102,9 @@ def test_a_workbook_of_a_model_from_a_file_asks_for_it(tmp_path: Path, monkeypat
     )
     result = run("pull", "mine.xlsx", "--models", "./mine.json", "--out", "out")
     assert result.exit_code == 0 and "nothing was changed" in result.stdout
+
+
+def test_another_model_is_not_pulled_under_its_name(edited: Path) -> None:
+    result = run("pull", str(edited), "--models", "405b")
+    assert result.exit_code == 1 and not result.stdout
+    assert "and models names llama-3.1-405b. Leave --models out" in result.stderr and result.stderr.count("\n") == 1

@@ -240,9 +240,9 @@ def test_an_engine_without_a_flag_keeps_the_general_words() -> None:
 
 def test_a_request_that_waits_is_told_by_the_engines_limit() -> None:
     fits = deaths("llama.cpp", "8b", gpus="h100")[SPIKE]
-    assert fits.here.endswith("hold 4; request 5 waits (parallel)")
+    assert fits.here.endswith("holds 4; request 5 waits (parallel)")
     unnamed = deaths("lmdeploy", "llama-3.2-1b", gpus="b200")
-    assert unnamed[SPIKE].here.endswith("hold 128; request 129 waits (128 at most)")
+    assert unnamed[SPIKE].here.endswith("holds 128; request 129 waits (128 at most)")
 
 
 @pytest.mark.parametrize("engine", ENGINES)

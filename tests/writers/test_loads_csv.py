@@ -29,7 +29,7 @@ def test_it_is_the_cells_of_the_json() -> None:
 
 
 def test_a_text_is_never_a_formula() -> None:
-    for text in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"):
+    for text in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＠x"):
         assert _field(text) == f"'{text}"
     assert _field("llama-3.1-8b") == "llama-3.1-8b" and _field(-1.5) == -1.5 and _field(None) is None
 

@@ -36,6 +36,7 @@ HOSTILE = (
     "{{ jinja }} {% raw %}",
     "=cmd()",
     "$x$",
+    "$$\\href{javascript:alert(1)}{x}$$",
 )
 
 

@@ -71,6 +71,7 @@ def test_a_load_that_nothing_holds() -> None:
         page, cards=(card,), matrix=(dataclasses.replace(block, rows=rows),), bars=((bar,),), breaks=breaks
     )
     html = write_web(page, templates=TEMPLATES)
+    assert "+ –" not in html  # no sum of what there is not
     assert 'class="card cannot"' in html and 'class="none"' in html and "no candidate holds it" in html
 
 

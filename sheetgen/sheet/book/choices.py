@@ -36,7 +36,7 @@ from sheetgen.sheet.book.words import (
     runner_up_words,
     sure_headroom,
 )
-from sheetgen.sheet.model import Found, Range, Ref, Source, index, pick
+from sheetgen.sheet.model import Found, Range, Ref, Source, found, index
 from sheetgen.sizing import admission, memory, parallelism
 from sheetgen.units import PLAIN, TEXT, USD, USD_CENTS, WHOLE
 
@@ -277,22 +277,25 @@ def _kv_of_cell(solved: Solution, wiring: Wiring, table: Table) -> None:
         return (max(r.value for r in largest.refs) if place.value == "-" else batches.refs[place.value - 1].value), expr
 
     table.looked_up("max_num_batched_tokens", "Batch in flight", batch, WHOLE)
-    for one in (o for o in SHARD if o.name in WHOLE_OF):
-        refs = wiring.tables["whole"].range(one.name)
-        table.looked_up(
-            one.name,
-            f"{one.label}, TP 1",
-            lambda i, r=refs: pick(r, table.columns["model_row"][i], here),  # type: ignore[misc]
-            WHOLE,
-            width=16,
-        )
+    models, undivided = wiring.tables["models"], wiring.tables["whole"]
+    whole = [o.name for o in SHARD if o.name in WHOLE_OF]
+    facts = {n for one in CHARGE for n in one.inputs if n in models.columns} - {*whole, *table.columns}
+
+    def env(i: int) -> dict[str, Source]:
+        row = table.columns["model_row"][i]
+        return {
+            **wiring.inputs,
+            **{n: found(models.range(n), row) for n in facts},
+            **{n: found(undivided.range(n), row) for n in whole},
+        }
+
     for one in CHARGE:
-        table.computed(one, lambda i: wiring.inputs)
+        table.computed(one, env)
     table.computed(
         admission.kv_bytes_per_sequence,
         lambda i: {
             "unsharded_kv_blocks_per_sequence": table.columns["kv_blocks_per_sequence"][i],
-            "unsharded_kv_block_bytes": table.columns["kv_block_bytes"][i],
+            "unsharded_kv_block_bytes": env(i)["kv_block_bytes"],
         },
         width=18,
     )

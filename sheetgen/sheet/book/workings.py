@@ -13,11 +13,7 @@ from sheetgen.sizing import admission, parallelism
 from sheetgen.sizing.tokens import short_tokens
 from sheetgen.units import PLAIN, TEXT, WHOLE
 
-_OF_MODEL = (
-    "max_context_tokens", "window_tokens", "window_is_chunked", "n_growing_groups", "n_windowed_groups",
-    "n_state_groups", "n_state_layers", "n_layers", "n_heads",
-    "full_kv_heads", "windowed_kv_heads",
-)  # fmt: skip
+_OF_MODEL = ("max_context_tokens", "n_heads", "full_kv_heads", "windowed_kv_heads")
 
 
 def build_loads(solved: Solution, wiring: Wiring, name: str = "Workings") -> Sheet:
