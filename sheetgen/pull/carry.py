@@ -93,6 +93,9 @@ def carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chang
         raise ScenarioError(*blank)
     if {"tiers", HEADLINE} & after.option_places.keys():
         after.options[HEADLINE] = _option(HEADLINE, built, found, None)
+    tier = found.inputs.get("headline_tier")
+    if tier is not None and tier not in [found.inputs.get(f"tier_{i}") for i, _ in enumerate(built.question.tiers, 1)]:
+        _set(after, ("inputs", "headline_tier"), whole(tier), None)  # the dropdown did not follow its list
     _own_rows(after, built, found)
     return after
 

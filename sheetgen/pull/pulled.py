@@ -95,7 +95,7 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
         compared = audit(before.book, after.book, read_edited(path), same_catalog=same_catalog)
     fixed = tuple(one for one in changes(before, found) if one.part == "inputs" and one.name in before.fixed)
     return Pulled(
-        found, before, tuple(differ), fixed, carried.options, carried.typed, after, compared,
+        found, before, tuple(differ), fixed, carried.options, _kept(carried.typed), after, compared,
         (*found.notes, *_notes(before, after, found, rest)),
     )  # fmt: skip
 
@@ -123,6 +123,12 @@ def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) ->
         options["tiers"] = ",".join(f"{n:g}" for n in tiers if isinstance(n, (int, float)))
     typed = found.options.get("typed")
     return Carried(options, dict(typed) if isinstance(typed, Mapping) else {})
+
+
+def _kept(typed: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a scenario keeps: not a dropdown that did not follow its list, which another sheet need not repeat."""
+    inputs = {name: value for name, value in typed.get("inputs", {}).items() if name != "headline_tier"}
+    return {name: part for name, part in {**typed, "inputs": inputs}.items() if part}
 
 
 def _check_models(before: Built, found: Snapshot, where: str) -> None:

@@ -198,6 +198,7 @@ SETTINGS: dict[str, Kind] = {"hybrid_kv_manager": FLAG, "speed_targets": FLAG}
 SHOWN: dict[str, Kind] = {
     "stale_after_days": Kind("whole", 1, 10_000),
     "tight_below": Kind(high=1),
+    "headline_tier": Kind("whole", 1, MOST),  # only where it is no tier any more
     "speed_pace": Kind("text"),
     "speed_requests": Kind("whole", 1, 1e6),
     **{f"whatif_{name}": Kind("text") for name in ("model", "hardware", "weight_dtype", "kv_cache_dtype", "engine")},

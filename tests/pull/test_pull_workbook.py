@@ -12,7 +12,7 @@ import pytest
 from cells_of import TINY, Places, without_picks
 from option_edits import option_edits
 from random_edits import random_edits
-from recalculation import edit, recalculate_with_formualizer
+from recalculation import cells, edit, recalculate_with_formualizer
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.reader import read_text
@@ -91,6 +91,21 @@ def test_random_edits_come_back_and_give_what_the_workbook_says(book: Path, plac
         assert data(pulled)["recalculation"] == "agrees" and len(list(lines(pulled))) > 2
     assert n_changes > 20 * N_RANDOM
     print(f"{N_RANDOM} edited workbooks pulled: {n_changes} changes read, {n_results} results equal")
+
+
+def test_a_tier_changed_under_the_first_sheet_is_told_there_and_agrees(book: Path, tmp_path: Path) -> None:
+    """The yellow cell of the first sheet does not follow its list; the answer stays with the tier at that place."""
+    before = pull(book, books.catalog()).solved.question
+    number = before.headline[1] + 1
+    path = edited(book, tmp_path, {f"in_tier_{number}": 47})
+    pulled = pull(path, books.catalog())
+    assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.audit.overwritten
+    assert [change.name for change in pulled.changed] == [f"tier_{number}"] and not pulled.typed.get("inputs", {}).get(
+        "headline_tier"
+    )
+    words = [c.value for c in cells(path) if c.sheet == "Sizing sheet" and "is no tier now" in str(c.value)]
+    assert words == [f"{pulled.solved.question.workloads[before.headline[0]].name}, 47 in flight; "
+                     f"{before.tiers[number - 1]} is no tier now"]  # fmt: skip
 
 
 def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, places: Places, tmp_path: Path) -> None:

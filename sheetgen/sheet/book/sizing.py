@@ -6,9 +6,9 @@ from sheetgen.formula import Expr, where
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.inputs import excel_name
 from sheetgen.sheet.book.wiring import Wiring, put_light
-from sheetgen.sheet.book.words import cell_position, in_unit, rent_words
+from sheetgen.sheet.book.words import cell_position, headline_words, in_unit, rent_words
 from sheetgen.sheet.kinds import second_line
-from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Source, Validation, found, position
+from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Source, Validation, found, place_of
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.sizing.tokens import short_tokens
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
@@ -105,11 +105,13 @@ def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> tuple[int, list
         top + 1, 1, Cell(names[w], "input", TEXT, validation=choose), "in_headline_workload"
     )
     sheet.text(top + 2, 0, "In flight", "label")
-    wiring.names["in_headline_tier"] = sheet.put(
-        top + 2, 1, Cell(question.tiers[t], "input", WHOLE, validation=tier), "in_headline_tier"
-    )
+    asked = question.typed.input("headline_tier", question.tiers[t])
+    chosen_tier = sheet.put(top + 2, 1, Cell(asked, "input", WHOLE, validation=tier), "in_headline_tier")
+    wiring.names["in_headline_tier"] = chosen_tier
     places, shown = _positions(solved, wiring, sheet, 60)
-    _found(sheet, top + 3, 0, shown, TEXT, "shown")
+    of_load: dict[str, Source] = {"load_words": shown, "asked": chosen_tier,
+               "concurrent_requests": found(cells.range("concurrent_requests"), places[0])}  # fmt: skip
+    sheet.compute(top + 3, 0, headline_words, of_load, role="shown")
     sheet.heights |= {top + 1: 26, top + 2: 24, top + 3: 17, top + 4: 17, top + 5: 17, top + 6: 17, top + 7: 17}
     for m, at in enumerate(places):
         left = _group(m)
@@ -147,8 +149,9 @@ def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tupl
     built = [sheet.put(row + 2, k, Cell(at + 1, "off_page", PLAIN)) for k, at in enumerate((w, t))]
 
     def or_as_built(refs: Range, key: Ref, otherwise: Ref) -> tuple[int, Expr]:
-        at, expr = position(refs, key, sheet.name)
-        return at, Expr(f"IFERROR({expr.text},{otherwise.expr(sheet.name).text})")
+        match = f"MATCH({key.expr(sheet.name).text},{refs.expr(sheet.name).text},0)"
+        at = place_of(refs, key.value) or int(otherwise.value)
+        return at, Expr(f"IFERROR({match},{otherwise.expr(sheet.name).text})")
 
     wp = sheet.formula(row + 1, 0, *or_as_built(workloads, chosen, built[0]), PLAIN, "off_page")
     tp = sheet.formula(row + 1, 1, *or_as_built(tiers, tier, built[1]), PLAIN, "off_page")

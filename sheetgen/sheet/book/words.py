@@ -167,6 +167,15 @@ def age_word(age_days: Any, stale_after_days: Any, price_usd_per_hour: Any, list
     return where(typed, "typed here", age)
 
 
+@formula("The answer's load", TEXT)
+def headline_words(load_words: Any, asked: Any, concurrent_requests: Any) -> Any:
+    """The load that the answer is for; where the number chosen is no tier any more, that it is not.
+
+    Source: the load's row on Workings.
+    """
+    return where(asked == concurrent_requests, load_words, join_text(load_words, "; ", asked, " is no tier now"))
+
+
 @formula("Hardware in words", TEXT)
 def hardware_words(
     n_instances: Any,
