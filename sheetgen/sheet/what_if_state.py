@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sheetgen.formula import both, either, formula, is_number, is_text, join_text, round_down, where
+from sheetgen.formula import Expr, both, either, formula, is_number, is_text, join_text, round_down, where
 from sheetgen.sheet.model import number
 from sheetgen.units import TEXT
 
@@ -82,7 +82,7 @@ def choices_state(
     )
     words = where(facts == LACKS, OK, join_text(model, ": ", facts))
     words = where(answer_tokens > context_tokens, "the answer is longer than its context", words)
-    target = where(tpot_ms == "", 1, where(is_number(tpot_ms), where(tpot_ms >= 0, 1, 0), 0))
+    target = where(_is_blank(tpot_ms), 1, where(is_number(tpot_ms), where(tpot_ms >= 0, 1, 0), 0))
     words = where(target == 1, words, "the target must be a number of milliseconds, or blank")
     amounts = (("the answer", answer_tokens, 0), ("the context", context_tokens, 1), ("users", users, 1))
     for said, amount, least in amounts:
@@ -90,6 +90,11 @@ def choices_state(
     for said, choice, known in reversed(lists):
         words = where(known == 1, words, join_text(said, choice))
     return words
+
+
+def _is_blank(amount: Any) -> Any:
+    """Whether a number was left blank; in Python that is a number that is none."""
+    return amount == "" if isinstance(amount, Expr) else amount != amount
 
 
 def _whole_from(amount: Any, least: int) -> Any:
@@ -127,7 +132,6 @@ def own_instance_state(
 def state_of(picked: Mapping[str, Any], known: Mapping[str, bool], shape: Mapping[str, float]) -> str:
     """`choices_state` of the page's choices: `known` by choice, `shape` of the model."""
     facts = model_lacks.of({name: shape[name] for name in model_lacks.inputs})
-    answered = {name: number(picked[name]) for name in ("users", "context_tokens", "answer_tokens")}
-    answered["tpot_ms"] = "" if picked["tpot_ms"] is None else picked["tpot_ms"]
+    answered = {name: number(picked[name]) for name in ("users", "context_tokens", "answer_tokens", "tpot_ms")}
     env = {name: picked[name] for name in CHOICES} | {f"{name}_known": int(known[name]) for name in CHOICES}
     return str(choices_state.of({**env, **answered, "facts": facts}))

@@ -102,14 +102,20 @@ def sequences(
 
     Source: floor(pool / charge), both on the fullest stage.
     """
-    layers = round_up(ratio(n_layers, pipeline_stages, 0))
-    pool = where(
-        pipeline_stages == 1,
-        kv_budget_bytes_per_gpu,
-        layer_budget_bytes - paid_layer_bytes * layers / n_layers,
+    pool, layers = fullest_stage(
+        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers
     )
     held = round_down(ratio(largest(0, pool), charge_bytes * layers / n_layers))
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
+
+
+def fullest_stage(
+    pipeline_stages: Any, kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any
+) -> tuple[Any, Any]:
+    """The pool of the stage with the most layers, in bytes, and how many layers these are."""
+    layers = round_up(ratio(n_layers, pipeline_stages, 0))
+    staged = layer_budget_bytes - paid_layer_bytes * layers / n_layers
+    return where(pipeline_stages == 1, kv_budget_bytes_per_gpu, staged), layers
 
 
 @formula("Pool's error, low end")

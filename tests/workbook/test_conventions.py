@@ -80,6 +80,43 @@ def test_a_row_of_a_matrix_has_one_formula(small_book: tuple[Path, Question]) ->
     assert n > 300 and not several, several[:5]
 
 
+_AREA = re.compile(r"(?:('(?:[^']|'')+'|[A-Za-z_][\w.]*)!)?\$?([A-Z]{1,3}\$?\d+)(?::(\$?[A-Z]{1,3}\$?\d+))?(?![\w(])")
+_PASSED_ON = re.compile(r"IF\(COUNT\(.*\)>=0,\$?[A-Z]+\$?\d+\)")
+
+
+def test_nobody_but_the_cell_beside_it_reads_an_array_formula(small_book: tuple[Path, Question], book: Any) -> None:
+    """LibreOffice does not pass on what an array formula gives: a plain cell does (Sheet.pass_on)."""
+    arrays: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    for sheet in book:
+        for row in sheet.iter_rows():
+            for cell in row:
+                if cell.data_type == "f" and not isinstance(cell.value, str):
+                    arrays[sheet.title].add((cell.row, cell.column))
+
+    def reads(text: str, here: str) -> bool:
+        for match in _AREA.finditer(re.sub(r'"[^"]*"', "", text)):
+            sheet = (match[1] or here).strip("'").replace("''", "'")
+            if sheet in arrays:
+                left, top, right, bottom = range_boundaries(f"{match[2]}:{match[3] or match[2]}".replace("$", ""))
+                if any(top <= r <= bottom and left <= c <= right for r, c in arrays[sheet]):
+                    return True
+        return False
+
+    names = {name for name, of in book.defined_names.items() if not name.startswith("_") and reads(of.attr_text, "")}
+    wrong, passed_on = [], 0
+    for cell in cells(small_book[0]):
+        if not cell.formula or not (
+            reads(cell.formula, cell.sheet) or names & set(re.findall(r"[A-Za-z_][\w.]*", cell.formula))
+        ):
+            continue
+        if _PASSED_ON.fullmatch(cell.formula):
+            passed_on += 1
+        else:
+            wrong.append((cell.sheet, cell.cell, cell.formula[:80]))
+    assert not wrong[:5], len(wrong)
+    assert passed_on == sum(map(len, arrays.values())) > 50
+
+
 def colour(of: Any, otherwise: str) -> str:
     return str(of.rgb)[-6:] if of is not None and of.type == "rgb" else otherwise
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import books
 import pytest
-from recalculation import ErrorValue, edit, recalculate_with_formualizer, values
+from recalculation import ErrorValue, compare, edit, poison, recalculate_with_formualizer, values
 
 import sheetgen
 from sheetgen.catalog.engines import load_engine
@@ -94,6 +94,28 @@ def test_it_says_why_hardware_is_not_enough(picked: dict[str, Any], words: str, 
     not_run = "does not run" in words
     assert (found["What-if", "F9"] == f"{words}.") == not_run
     assert (found["What-if", "F11"] == "-") == not_run
+
+
+@pytest.mark.parametrize(
+    "model,name,stages", [("8b", "Llama 3.1 8B", 1), ("deepseek-v3", "DeepSeek-V3", 2), ("405b", "Llama 3.1 405B", 2)]
+)
+def test_the_longest_context_on_stages_is_that_of_size(
+    model: str, name: str, stages: int, book: Path, tmp_path: Path
+) -> None:
+    picked = {"model": name, "hardware": "aws/p5.48xlarge", "tensor_parallel_size": 8, "users": 32}
+    changes = {f"in_whatif_{k}": v for k, v in picked.items()}
+    found = values(recalculate_with_formualizer(edit(book, tmp_path / "e.xlsx", changes), tmp_path / "r.xlsx"))
+    of_size = sheetgen.size(model=model, gpu="h100", tensor_parallel_size=8, pipeline_parallel_size=stages,
+                            context="16k", users=32)  # fmt: skip
+    assert found["What-if", "F11"] == of_size["max_context_tokens_that_fit"] > 10_000
+
+
+def test_a_sheet_without_a_target_is_built_and_agrees(tmp_path: Path) -> None:
+    path, _ = books.build(tmp_path, "off", {**OPTIONS, "tpot_ms": "off"})
+    assert values(path)["chk_all"] == "OK"
+    poison(path, tmp_path / "poisoned.xlsx")
+    result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "again.xlsx"))
+    assert not result.mismatches and result.n_compared > 5_000, str(result)
 
 
 def on_hardware(asked: Question, picked: dict[str, Any]) -> Any:

@@ -1,4 +1,5 @@
-"""Runs in a Python that has `uno`, and needs nothing else: soffice, profile, steps, file to open, file to save."""
+"""Runs in a Python that has `uno`, and needs nothing else: soffice, profile, steps, file to open, file to save, and
+whether all is calculated anew (all), or only what the edits touch, as it is under a person's hands (touched)."""
 
 import contextlib
 import subprocess
@@ -7,7 +8,7 @@ import time
 from pathlib import Path
 
 
-def main(soffice, profile, steps, source, target):  # type: ignore[no-untyped-def]
+def main(soffice, profile, steps, source, target, calculate):  # type: ignore[no-untyped-def]
     import uno
     from com.sun.star.beans import PropertyValue  # type: ignore[import-not-found]
 
@@ -32,7 +33,8 @@ def main(soffice, profile, steps, source, target):  # type: ignore[no-untyped-de
         book = desktop.loadComponentFromURL(Path(source).absolute().as_uri(), "_blank", 0, (hidden,))
         for line in Path(steps).read_text().splitlines():
             edit(book, *line.split("\t"))
-        book.calculateAll()
+        if calculate == "all":
+            book.calculateAll()
         book.storeToURL(Path(target).absolute().as_uri(), (form,))
         book.close(True)
         with contextlib.suppress(Exception):  # the bridge falls with the office
@@ -59,6 +61,8 @@ def edit(book, what, name, *rest):  # type: ignore[no-untyped-def]
         book.Sheets.copyByName(name, rest[0], 0)
     elif what == "number":
         sheet.getCellRangeByName(rest[0]).Value = float(rest[1])
+    elif what == "clear":
+        sheet.getCellRangeByName(rest[0]).clearContents(1 | 2 | 4 | 16)  # numbers, dates, texts, formulas
     elif what == "text":
         sheet.getCellRangeByName(rest[0]).String = rest[1]
     elif what == "formula":

@@ -39,10 +39,13 @@ def needs_uno(test: Any) -> Any:
     return needs_libreoffice(absent(test))
 
 
-def edit_in_libreoffice(path: Path, out: Path, steps: Sequence[Step], timeout: float = 120) -> Path:
+def edit_in_libreoffice(
+    path: Path, out: Path, steps: Sequence[Step], timeout: float = 120, calculate: str = "all"
+) -> Path:
     """`path` opened, edited step by step, recalculated and saved as xlsx by LibreOffice. A hang is tried once more.
 
-    Steps: insert SHEET ROW COUNT, columns SHEET COLUMN COUNT, delete SHEET ROW COUNT, rename SHEET NAME, remove SHEET,
+    calculate: all, or touched, which is what LibreOffice itself works out after an edit.
+    Steps: clear SHEET CELL, insert SHEET ROW COUNT, columns SHEET COLUMN COUNT, delete SHEET ROW COUNT, rename SHEET NAME, remove SHEET,
     copy SHEET NAME, number SHEET CELL VALUE, text SHEET CELL VALUE, formula SHEET CELL FORMULA. Rows count from 1.
     """
     script = out.with_suffix(".steps")
@@ -52,7 +55,7 @@ def edit_in_libreoffice(path: Path, out: Path, steps: Sequence[Step], timeout: f
     for attempt in (0, 1):
         profile = out.parent / f"profile-{out.stem}-{attempt}"
         process = subprocess.Popen(
-            [*command, str(profile), str(script), str(path), str(out)],
+            [*command, str(profile), str(script), str(path), str(out), calculate],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
         try:

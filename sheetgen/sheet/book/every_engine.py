@@ -22,7 +22,7 @@ from sheetgen.sheet.block import Down, Row
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, named, titled
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, plain
 from sheetgen.sheet.what_if import ENGINE_ON_GPU, WhatIf
-from sheetgen.units import DTYPES, FACTOR, PLAIN, TEXT, WHOLE
+from sheetgen.units import AS_IT_IS, DTYPES, PLAIN, TEXT, WHOLE
 
 LEFT = 2  # columns before the facts: what a row is of
 OF_GPU = (
@@ -101,9 +101,9 @@ def _constants(sheet: Sheet, one: WhatIf, wiring: Wiring, own: int) -> tuple[dic
         refs = []
         for k, values in enumerate(columns):
             if k == own:
-                refs.append(sheet.link(row, LEFT + k, wiring.inputs[name], FACTOR))
+                refs.append(sheet.link(row, LEFT + k, wiring.inputs[name], AS_IT_IS))
             else:
-                refs.append(sheet.put(row, LEFT + k, Cell(plain(values[i]), "fixed", FACTOR)))
+                refs.append(sheet.put(row, LEFT + k, Cell(plain(values[i]), "fixed", AS_IT_IS)))
         found[name] = Range(tuple(refs))
     return found, top + 1 + len(names)
 
@@ -164,9 +164,11 @@ def _of_both(
     for i in range(len(listed)):
         row = top + 1 + i
         sheet.link(row, 0, gpus.columns["gpu_name"][i], TEXT)
-        found.append([sheet.link(row, LEFT + k, gpus.columns[name][i], FACTOR) for k, name in enumerate(ENGINE_ON_GPU)])
+        found.append(
+            [sheet.link(row, LEFT + k, gpus.columns[name][i], AS_IT_IS) for k, name in enumerate(ENGINE_ON_GPU)]
+        )
     for i, values_of in enumerate(sets, top + 1 + len(listed)):
-        found.append(_facts(sheet, i, list(values_of), FACTOR))
+        found.append(_facts(sheet, i, list(values_of), AS_IT_IS))
     block = named(wiring.names, "tbl_engine_gpu_row", (places[0][0], places[-1][len(one.engines) - 1]))
     return {name: Range(Down(found, k)) for k, name in enumerate(ENGINE_ON_GPU)}, block, places
 

@@ -16,7 +16,7 @@ from sheetgen.units import PERCENT, TEXT, USD, WHOLE, Display
 
 CENTS = 2  # digits of a dollar
 AS_BUILT, CHANGED = "as built", "inputs changed"
-IDLE = "The month costs the same: what each frees is not enough for fewer or cheaper instances"
+IDLE = "The month costs the same with each by itself; two together may save"
 SENTENCES = {"What changes": 58, "What it costs, or why it does not apply": 96}  # columns that wrap, and their widths
 
 

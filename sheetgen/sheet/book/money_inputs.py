@@ -78,7 +78,8 @@ def _owning(page: InputsSheet) -> None:
         label, display, unit = _TERMS[name]
         term, (low, high) = owning.terms[name], TERMS[name]
         own = owning.values[name] == term.value
-        origin = f"{term.source}{f', {term.as_of}' if term.as_of else ''}" if own else f"Yours, not {term.value:g}"
+        named = "Our judgement" if term.source == "sheetgen" else term.source
+        origin = f"{named}{f', {term.as_of}' if term.as_of else ''}" if own else f"Yours, not {term.value:g}"
         page.put(
             name, label, owning.values[name], display, unit, f"{term.reason}. {origin}.",
             number(label, low, high),

@@ -56,7 +56,11 @@ def add_speed_targets(page: InputsSheet) -> None:
     page.put("speed_targets", "Targets drive the count (1 on, 0 off)", question.settings.speed_targets, PLAIN, "",
              "On: replicas are as many as memory or speed asks for, whichever is more. Off: memory alone.")  # fmt: skip
     for figure, label, note in (
-        ("tpot", "time per output token", "50 ms is 20 tokens a second, faster than people read. Blank: no target."),
+        (
+            "tpot",
+            "time per output token",
+            "50 ms is 20 tokens a second, faster than people read, 100 ms 10. Blank: no target.",
+        ),
         ("ttft", "time to first token", "Blank, the default: shown, but not asked for. Indicative under load."),
     ):
         refs = []

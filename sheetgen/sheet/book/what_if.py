@@ -234,7 +234,9 @@ class WhatIfPage:
                                   "rented": machine.rented["tensor_parallel_size"]}  # fmt: skip
         for k, (name, one) in enumerate((("asked", size_in_use), ("fewest", fewest_gpus), ("place", tp_position))):
             data.text(at + k, 0, one.label, "label")
-            env[name] = data.compute(at + k, 1, one, env)
+            env[name] = ref = data.compute(at + k, 1, one, env)
+            if data.is_search(ref):
+                env[name] = data.pass_on(at + k, 2, ref, one, env)
         self._chart(sizes, columns, unit)
         place = env["place"]
         assert isinstance(place, Ref)

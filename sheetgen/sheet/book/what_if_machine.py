@@ -27,7 +27,8 @@ from sheetgen.units import PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
 
 OF_SHARD = (
     "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
-    "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer", "kv_budget_bytes_per_gpu",
+    "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer", "kv_budget_bytes_per_gpu", "layer_budget_bytes",
+    "paid_layer_bytes",
 )  # fmt: skip
 
 
@@ -159,6 +160,7 @@ def _longest(sheet: Sheet, page: WhatIfPage, chosen: Chosen, machine: Machine) -
         **machine.inputs,
         **{name: refs[0] for name, refs in tables["models"].columns.items()},
         **{name: found(Range(tuple(of_model[name][0][:n])), chosen.place) for name in OF_SHARD},
+        "pipeline_stages": found(machine.first("pipeline_stages"), chosen.place),
         "max_num_batched_tokens": tables["profiles"].columns["max_num_batched_tokens"][0],
         "load_requests": machine.at(0)["load_requests"],
     }

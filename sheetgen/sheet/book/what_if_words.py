@@ -113,13 +113,19 @@ def kept_back_bytes(
 
 
 @formula("All users fit", PLAIN)
-def all_fit(charged: Any, alone: Any, kv_block_bytes: Any, load_requests: Any, kv_budget_bytes_per_gpu: Any) -> Any:
-    """1 where all requests fit one replica at this context, and one of the whole length does.
+def all_fit(
+    charged: Any, alone: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
+    kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any,
+) -> Any:  # fmt: skip
+    """1 where all requests fit one replica at this context, on its fullest stage, and one of the whole length does.
 
     Source: blocks x bytes per block x requests <= the pool.
     """
-    held = charged * kv_block_bytes * load_requests <= kv_budget_bytes_per_gpu
-    return where(both(held, alone * kv_block_bytes <= kv_budget_bytes_per_gpu), 1, 0)
+    pool, layers = parallelism.fullest_stage(
+        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers
+    )
+    block = kv_block_bytes * layers / n_layers
+    return where(both(pipeline_stages >= 1, charged * block * load_requests <= pool, alone * block <= pool), 1, 0)
 
 
 def _not_run(hardware: Any, runs_weights: Any, weight_dtype: Any, kv_dtype: Any) -> Any:

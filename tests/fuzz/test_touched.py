@@ -1,0 +1,65 @@
+"""LibreOffice as a person uses it: after an edit it works out what that touches, nothing else, and saves.
+
+It does not pass on what an array formula gives, so all others read the plain cell beside it (Sheet.pass_on).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+from agreement import compare, formula_values
+from office_edits import Step, edit_in_libreoffice, needs_uno
+from random_edits_of import Edits
+from test_fuzz import IN_FULL, SEED, TINY
+from workbook_trials import Refused, Workbook
+from yellow_cells import as_cell
+
+ON_WHAT_IF: list[Edits] = [
+    {("inputs", "whatif_hardware"): "gcp/a3-highgpu-8g", ("inputs", "whatif_tensor_parallel_size"): 2},
+    {("inputs", "whatif_tensor_parallel_size"): 4},
+    {("inputs", "whatif_model"): "DeepSeek-V3", ("inputs", "whatif_hardware"): "aws/p5.48xlarge"},
+    {("inputs", "whatif_users"): 500, ("inputs", "whatif_context_tokens"): 64_000},
+    {("inputs", "whatif_tpot_ms"): None, ("inputs", "whatif_kv_cache_dtype"): "fp8"},
+    {("inputs", "whatif_hardware"): "aws/g6.12xlarge"},
+]
+N_RANDOM = 6 if IN_FULL else 1
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Workbook:
+    return Workbook({**TINY, "instances": f"{TINY['instances']},aws/p5.48xlarge"}, tmp_path_factory.mktemp("touched"))
+
+
+def steps(workbook: Workbook, edits: Edits) -> list[Step]:
+    found: list[Step] = []
+    for key, value in edits.items():
+        sheet, cell = workbook.yellow.spots[key].place
+        typed = as_cell(value)
+        what = "clear" if typed is None else "text" if isinstance(typed, str) else "number"
+        found.append((what, sheet, cell, *([] if typed is None else [str(typed)])))
+    return found
+
+
+@needs_uno
+def test_what_an_edit_does_not_touch_is_still_right(tiny: Workbook, tmp_path: Path) -> None:
+    random = itertools.islice((e for e in tiny.trials(SEED) if _is_sized(tiny, e)), N_RANDOM)
+    chosen = ON_WHAT_IF if IN_FULL or os.environ.get("SHEETGEN_FUZZ_SEED") else ON_WHAT_IF[:2]
+    n_cells = 0
+    for i, edits in enumerate([*chosen, *random]):
+        saved = edit_in_libreoffice(tiny.path, tmp_path / f"{i}.xlsx", steps(tiny, edits), calculate="touched")
+        result = compare(tiny.after(edits).written, formula_values(saved))
+        told = {str(tiny.yellow.spots[key]): value for key, value in edits.items()}
+        assert not result.wrong, f"SHEETGEN_FUZZ_SEED={SEED}: {told}: {result}"
+        n_cells += result.n_formulas
+    assert n_cells > 10_000
+
+
+def _is_sized(workbook: Workbook, edits: Edits) -> bool:
+    try:
+        workbook.after(edits)
+    except Refused:
+        return False
+    return True
