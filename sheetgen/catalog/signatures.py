@@ -66,13 +66,14 @@ class EngineFlag(Entry):
     """A flag, argument or variable that an engine has, and where that was read.
 
     `since` and `until` are the first and the last release in which it does what the fixes say, where that is known;
-    an older name has the one that took its place in `instead`.
+    an older name has the one that took its place in `instead`; `default` is its value where nobody sets it.
     """
 
     flag: Annotated[str, Field(pattern=r"^-{0,2}[A-Za-z][\w-]{0,59}$")]
     since: Version | None = None
     until: Version | None = None
     instead: str | None = None
+    default: Annotated[float, Field(ge=0)] | None = None
     source: Text
 
     def serves(self, version: str | None) -> bool:

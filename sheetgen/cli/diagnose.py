@@ -41,6 +41,8 @@ def diagnose(
     Direction matters: gpu_memory_utilization goes up for a KV pool too small at start, and down for
     CUDA graphs, the sampler and prefill peaks.
 
+    Exit status: 0 whatever the verdict (read `label` of --json), 1 a log or a name that cannot be read, 2 usage.
+
     \b
     Examples:
       sheetgen diagnose server.log

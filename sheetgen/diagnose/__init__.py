@@ -8,9 +8,13 @@ torch_oom  the amounts of PyTorch's out-of-memory line
 rules    the bill of an allocation failure that does not name it
 decide   the label, in the order of the fingerprints: failure at all, phase, typed message, frame, numbers
 quiet    what is said where no failure was matched
+excerpt  a part of a line, cut between words
 verdict  the label with its evidence
 replay   the sizing engine on the configuration of the log
-fixes    the flags to move, with values
+bills    what it says each bill needs, and where that contradicts the log
+fixes    the flags to move
+told     by how much, where the figures of the log say it
+values   by how much: by the log, the replay, or a first step to try
 shortfall  by how much, from the log's own figures
 healthy  the prediction beside the measurement, and the first limit
 report   all of it as plain values

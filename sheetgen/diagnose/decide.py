@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from sheetgen.diagnose import usage
@@ -21,18 +22,23 @@ from sheetgen.diagnose.rules import (
     SHARED,
     STARTING,
     UNDETERMINED,
+    WEIGHTS,
     WIDE,
     WORKSPACE,
     Bill,
     bill_of,
 )  # fmt: skip
-from sheetgen.diagnose.verdict import HEALTHY, NO_ENGINE, Evidence, Verdict, named
+from sheetgen.diagnose.verdict import CAUSE_ABOVE, HEALTHY, NO_ENGINE, NOT_AN_OOM, Evidence, Verdict, named
 from sheetgen.startup.read import StartupLog
 
 _ADDED_ARGUMENTS = {
     "lora": ("enable_lora", "lora_paths", "lora_modules", "lora_dir"),
     "draft": ("speculative_config", "speculative_algorithm", "speculative_model", "speculative_draft_model_path"),
 }
+# A line that only tells that another process is gone.
+_DIED = re.compile(r"(?i)\b(scheduler|worker|detokenizer|engine|shard|runner|router)\b.{0,40}\b(?:died|dead|exited)\b")
+_ROOM = 0.6  # how sure: the engine says that memory is short, its figures say that it is not
+_SMALL_STEP = 512  # tokens: where even these do not fit, the weights fill the GPU
 _OFF = (None, False, 0, "", "{}", "[]", "None", "null")
 
 
@@ -71,6 +77,8 @@ def _decide_run(run: Run, facts: Facts, added: Collection[str]) -> Verdict:
         # Training, a notebook, an image generator: the same text, and none of the bills of a server.
         bill = Bill(UNDETERMINED, 0.2, also=(bill.label,) if bill.label != UNDETERMINED else bill.also,
                     missing=(NO_ENGINE, *bill.missing))  # fmt: skip
+    if bill.label == NOT_AN_OOM and (other := _DIED.search(failure.match.text)):
+        bill = replace(bill, missing=(*bill.missing, CAUSE_ABOVE.format(who=other[1].lower())))
     return Verdict(bill, run, failure, _phase(failure, run, bill), tuple(_evidence(run, failure, bill)))
 
 
@@ -137,8 +145,14 @@ def _most_telling(failures: list[Failure]) -> Failure:
 
 def _as_told(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     """The label of a message; the rest of the log may tip it to a neighbour."""
-    s = failure.match.signature
+    s, told = failure.match.signature, {**run.figures, **failure.match.figures}
     bill = Bill(s.says, s.confidence, s.case, tuple(s.also))
+    if s.says == PREFILL and s.case == "peak" and 0 < failure.match.figures.get("prefill_tokens", 0) <= _SMALL_STEP:
+        return Bill(PREFILL, s.confidence, "full", (WEIGHTS, *s.also))
+    if s.says == POOL and told.get("kv_available_gib", 1) <= 0:
+        return Bill(POOL, s.confidence, "empty", tuple(s.also))
+    if s.says == MANY and s.case == "pool" and _had_room(failure, run, told):
+        return Bill(MANY, min(s.confidence, _ROOM), "room", tuple(s.also))
     if s.engine == "sglang" and s.says in (MANY, WORKSPACE) and "draft" in failure.stages:
         return Bill(ADDED, 0.75, "draft", (s.says,))
     if s.engine == "sglang" and s.says == POOL and ("draft" in added or "draft" in run.clues):
@@ -153,6 +167,13 @@ def _as_told(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     if bill.label in (MANY, LONG) and bill.case in ("pool", "swap", None):
         return _many_or_long(failure, run, bill)
     return bill
+
+
+def _had_room(failure: Failure, run: Run, told: Mapping[str, float]) -> bool:
+    """Whether the engine's own figures say that what it asked for was there, and the statistics do not object."""
+    seen = [s.usage for s in run.usage.until(failure.match.line_number) if s.usage is not None]
+    full = bool(seen) and seen[-1] >= usage.NEARLY_FULL
+    return not full and 0 < told.get("asked_tokens", 0) <= told.get("pool_free_tokens", 0)
 
 
 def _many_or_long(failure: Failure, run: Run, bill: Bill) -> Bill:

@@ -50,11 +50,13 @@ def _limit(startup: StartupLog, compared: Compared | None, options: Mapping[str,
     stated = compared.inputs.get("max_model_len") if compared else None
     each = startup.figures.get("tokens_per_request", {})
     length = stated or next((f.value for f in each.values()), None)
-    asked = options.get("context_tokens")
+    asked = options.get("context_tokens") or options.get("max_model_len")
     if asked is not None:
         length = parse.tokens(asked, "context")
-    if tokens is None or not length:
+    if tokens is None:
         return ""
+    if not length:
+        return f"the pool is {tokens.value:,.0f} tokens; max_model_len is not in the log. Add --context 16k"
     held = int(tokens.value // length)
     cap = (compared.inputs.get("max_num_seqs") if compared else None) or arguments.get("max_num_seqs")
     at = short_tokens(int(length))

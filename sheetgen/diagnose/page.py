@@ -6,10 +6,11 @@ import html
 import textwrap
 from collections.abc import Iterator
 
+from sheetgen.diagnose.excerpt import excerpt
 from sheetgen.diagnose.fixes import Fix
 from sheetgen.diagnose.report import Diagnosis
 from sheetgen.diagnose.shortfall import Shortfall
-from sheetgen.diagnose.verdict import Evidence
+from sheetgen.diagnose.verdict import NOT_AN_OOM, Evidence
 from sheetgen.units import GIB, MIB
 
 ENGINE_NAMES = {
@@ -17,8 +18,15 @@ ENGINE_NAMES = {
     "lmdeploy": "LMDeploy", "llama.cpp": "llama.cpp",
 }  # fmt: skip
 _WIDTH = 110
-_SHOWN_LINE = 160
+_SHOWN_LINE = 160  # of a line that is not the one that told it
 _SHOWN_LINES = 4
+# On a phone a row of the table is a block of its own lines.
+_STYLE = (
+    "body{font:15px/1.5 sans-serif;max-width:60em;margin:1em auto;padding:0 1em;overflow-wrap:anywhere}"
+    "td,th{text-align:left;vertical-align:top;padding:.2em .8em .2em 0}td:first-child{white-space:nowrap}"
+    "@media(max-width:40em){th{display:none}td{display:block;padding:0}tr{display:block;padding:.5em 0}"
+    "td:first-child{font-weight:bold;white-space:normal}}"
+)
 Section = tuple[str, list[str]]
 
 
@@ -42,7 +50,11 @@ def sections(found: Diagnosis) -> Iterator[Section]:
     engine = ENGINE_NAMES.get(found.engine or "", "no serving engine's line was found")
     version = f" {found.engine_version}" if found.engine_version else ""
     yield "", [f"{engine}{version} · phase: {found.verdict.phase}", *([found.symptom] if found.symptom else [])]
-    lines = [_cut(f"line {one.line_number:,}: {one.text}") for one in _most_telling(found)]
+    whole = _with_figures(found)
+    lines = [
+        f"line {one.line_number:,}: {one.text if one.line_number in whole else excerpt(one.text, most=_SHOWN_LINE)}"
+        for one in _most_telling(found)
+    ]
     if lines:
         yield "HOW WE KNOW", lines
     if found.short is not None:
@@ -58,7 +70,10 @@ def sections(found: Diagnosis) -> Iterator[Section]:
     if found.verdict.bill.also:
         yield "ALSO POSSIBLE", [", ".join(dict.fromkeys(found.verdict.bill.also))]
     if found.verdict.bill.missing:
-        yield "WHAT WOULD DECIDE IT", list(found.verdict.bill.missing)
+        title = "NEXT" if found.verdict.bill.label == NOT_AN_OOM else "WHAT WOULD DECIDE IT"
+        yield title, list(found.verdict.bill.missing)
+    elif found.verdict.bill.label == NOT_AN_OOM:
+        yield "NEXT", ["mend what the quoted line says; no memory flag helps"]
     remarks = [*found.notes, *(f"not replayed: {reason}" for reason in found.not_replayed_because)]
     if remarks:
         yield "NOTES", remarks
@@ -85,8 +100,8 @@ def as_html(found: Diagnosis) -> str:
             parts.append(_html_fixes(found.fixes))
         else:
             parts += [f"<p>{html.escape(line)}</p>" for line in lines]
-    style = "body{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto}td,th{text-align:left;padding:.2em .8em}"
-    head = f'<meta charset="utf-8"><title>sheetgen diagnose</title><style>{style}</style>'
+    phone = '<meta name="viewport" content="width=device-width,initial-scale=1">'
+    head = f'<meta charset="utf-8">{phone}<title>sheetgen diagnose</title><style>{_STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
 
@@ -110,8 +125,11 @@ def _most_telling(found: Diagnosis) -> list[Evidence]:
     return list(lines[:_SHOWN_LINES])
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= _SHOWN_LINE else line[: _SHOWN_LINE - 1] + "…"
+def _with_figures(found: Diagnosis) -> set[int]:
+    """The lines that are quoted in full: the one that told it, and those that state a figure."""
+    verdict = found.verdict
+    told = {verdict.failure.match.line_number} if verdict.failure else set()
+    return told | {clue.line_number for clue in verdict.run.clues.values() if clue.figures}
 
 
 def _figures(found: Diagnosis) -> Iterator[str]:
@@ -130,13 +148,17 @@ def _size(count: float) -> str:
 
 def _short(short: Shortfall) -> str:
     if short.unit == "bytes":
-        return f"{_size(short.short_by)}: {short.what}: {_size(short.needed)} of {_size(short.there)}"
-    return f"{short.short_by:,} {short.unit.partition(' ')[0]}: {short.what}: {short.needed:,} of {short.there:,}"
+        return f"{_size(short.short_by)}: {short.what.format(_size(short.needed), _size(short.there))}"
+    return f"{short.short_by:,} {short.unit}: {short.said}"
 
 
 def _replayed(found: Diagnosis) -> Iterator[str]:
     assert found.replayed is not None
-    yield str(found.replayed.answer["verdict"])
+    if found.replayed.contradiction:
+        yield found.replayed.contradiction
+    elif found.health is not None and found.health.first_limit:
+        yield "Where this differs from the first limit below, that one counts: it is measured."
+    yield f"predicted: {found.replayed.answer['verdict']}"
     for name, needed, there, short in found.replayed.rows:
         said = f"{name}: needs {needed / GIB:,.2f} GiB"
         said += f" of {there / GIB:,.2f} GiB" if there is not None else ""
@@ -147,7 +169,11 @@ def _replayed(found: Diagnosis) -> Iterator[str]:
 
 def _health(found: Diagnosis) -> Iterator[str]:
     assert found.health is not None
-    yield found.health.first_limit or "the log states no KV pool, so that its first limit cannot be told"
+    yield (
+        f"by the log: {found.health.first_limit}"
+        if found.health.first_limit
+        else "the log states no KV pool, so that its first limit cannot be told"
+    )
     for name, (predicted, measured) in found.health.compared.items():
         scale, unit = (GIB, " GiB") if "bytes" in name else (1, "")
         digits = ",.2f" if unit else ",.0f"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sheetgen.diagnose import usage
-from sheetgen.diagnose.facts import Facts, Failure, Run
+from sheetgen.diagnose.facts import Facts, Failure, Match, Run
 from sheetgen.diagnose.rules import FRAMES_MISSING, LONG, MANY, PHASE_MISSING, PREFILL, UNDETERMINED, Bill, bill_of
 from sheetgen.diagnose.verdict import (
     ERROR_MISSING,
@@ -36,10 +37,8 @@ def without_failure(run: Run, facts: Facts) -> Verdict:
             bill = Bill(label, 0.65, None if by == "length" else "pool", (other,))
             return Verdict(bill, run, None, "serving", (first, *shown_last))
     frames = run.frames
-    if frames or run.n_tracebacks:
-        at = tuple(Evidence(m.line_number, m.text) for m in frames[-3:])
-        if not run.errors:
-            return Verdict(_of_frames(run), run, None, phase, (*at, *marks))
+    if (frames or run.n_tracebacks) and not run.errors:
+        return Verdict(_of_frames(run), run, None, phase, _in_order((*frames[-3:], *run.clues.values()), marks))
     started = run.seen("ready") or run.seen("serving") or samples
     if run.errors and (not started or run.seen("died-serving")) and (facts.votes or run.seen("failed-start")):
         first_error = run.errors[0]
@@ -58,6 +57,13 @@ def without_failure(run: Run, facts: Facts) -> Verdict:
         return Verdict(Bill(HEALTHY, 0.45, missing=(READY_MISSING,)), run, None, phase, marks)
     missing = (READY_MISSING,) if facts.votes else (NO_ENGINE,)
     return Verdict(Bill(UNDETERMINED, 0.1 if facts.votes else 0.0, missing=missing), run, None, phase, marks)
+
+
+def _in_order(matches: Sequence[Match], marks: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """Frames and what tipped the scale, each line once, in the order of the log."""
+    chosen = {m.line_number: Evidence(m.line_number, m.text) for m in matches[:8]}
+    return tuple(({one.line_number: one for one in marks} | chosen)[n] for n in sorted(
+        {*chosen, *(one.line_number for one in marks)}))  # fmt: skip
 
 
 def _of_frames(run: Run) -> Bill:

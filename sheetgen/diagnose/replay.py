@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sheetgen.api import Sized, record, sized_point
+from sheetgen.api import record, sized_point
 from sheetgen.catalog.load import Catalog
+from sheetgen.diagnose import bills
 from sheetgen.diagnose.rules import ADDED, LONG, MANY, POOL, PREFILL, SAMPLER, WEIGHTS, WORKSPACE
 from sheetgen.diagnose.verdict import Verdict
-from sheetgen.errors import SheetgenError
+from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.startup.inputs import ask
 from sheetgen.startup.measured import Measured, measure
 from sheetgen.startup.read import Figure, StartupLog
@@ -20,18 +21,11 @@ from sheetgen.units import GIB
 
 STEP = 0.01  # of gpu_memory_utilization
 MOST_SHARE = 0.97
-OTHER_WEIGHTS = 0.15  # of the weights: beyond it another model, precision or parallelism was replayed
 NOT_ENOUGH = "not enough by itself"
+_WORTH = 0.005 * GIB  # what a page shows as 0.01
 TOKENS_AT_ONCE = 1024  # a length is told in whole thousands of 1,024
 _OF_ENGINE = {"nim": "vllm"}  # whose arguments its log prints
 _FROM_FIGURES = ("max_model_len", "max_num_seqs", "gpu_memory_utilization")
-DIFFERS = "the replay fits: the log had another model, GPU or setting than was taken, or something else held memory"
-_BILLS = (
-    ("weights", "weights_bytes_per_gpu"),
-    ("activations", "activation_bytes_per_gpu"),
-    ("non-torch (NCCL, CUDA)", "non_torch_bytes_per_gpu"),
-    ("CUDA graphs", "cuda_graph_bytes_per_gpu"),
-)
 
 
 @dataclass
@@ -44,6 +38,7 @@ class Replay:
     outcomes: dict[str, str] = field(default_factory=dict)  # by input: what its suggested value gives
     values: dict[str, Any] = field(default_factory=dict)  # by input: the value that is suggested
     notes: tuple[str, ...] = ()
+    contradiction: str | None = None  # where the prediction fits what the log says did not fit
 
 
 def replay(
@@ -56,8 +51,9 @@ def replay(
     except SheetgenError as error:
         return None, error.problems
     found = Replay(inputs, record(sized), notes=notes)
-    found.rows = _rows(sized, found.answer)
-    found.notes += _weights_differ(startup, found.answer)
+    found.rows = bills.rows(sized, found.answer, sampler=verdict.bill.label == SAMPLER)
+    found.notes += bills.weights_differ(startup, found.answer)
+    found.contradiction = bills.contradiction(verdict, found.rows)
     _suggest(found, verdict, catalog)
     return found, ()
 
@@ -69,6 +65,8 @@ def _inputs(
     told = verdict.failure.match.figures if verdict.failure else {}
     base = _OF_ENGINE.get(engine or "vllm", engine or "vllm")
     if base not in RENAMED:
+        if "model" not in given:
+            raise ScenarioError("the log does not say which model was loaded. Add --model NAME.")
         return {"engine": engine, **given}, ()
     log = startup if startup is not None and startup.engine == base else StartupLog(base, None, {}, {})
     measured = _with_memory(measure(log), verdict)
@@ -91,19 +89,6 @@ def _inputs(
     return asked.inputs, (*asked.not_stated, *asked.notes)
 
 
-def _weights_differ(startup: StartupLog | None, answer: Mapping[str, Any]) -> tuple[str, ...]:
-    """The weights are known before anything is run: where the log has others, what was replayed is not what ran."""
-    seen = startup.figures.get("weights_bytes_per_gpu") if startup else None
-    taken = answer["weights_bytes_per_gpu"] or 0
-    if not seen or not taken:
-        return ()
-    measured = max(figure.value for figure in seen.values())
-    if abs(measured - taken) <= OTHER_WEIGHTS * taken:
-        return ()
-    return (f"the log measured {measured / GIB:,.2f} GiB of weights a GPU, the replay takes {taken / GIB:,.2f}: model, "
-            "precision or parallelism are not those of the log.",)  # fmt: skip
-
-
 def _with_memory(measured: Measured, verdict: Verdict) -> Measured:
     """The card's memory from the line that failed, where the start did not print it."""
     if "gpu_memory_bytes" in measured.figures or verdict.failure is None:
@@ -116,26 +101,6 @@ def _with_memory(measured: Measured, verdict: Verdict) -> Measured:
         return measured
     figure = Figure("gpu_memory_bytes", total, match.rank, match.line_number, match.text)
     return replace(measured, figures={**measured.figures, "gpu_memory_bytes": figure})
-
-
-def _rows(sized: Sized, answer: Mapping[str, Any]) -> list[tuple[str, int, int | None, int]]:
-    """In the order in which an engine pays them: each bill against what those before it left."""
-    known = {name: column[0] for name, column in sized.known.items() if getattr(column, "ndim", 0)}
-    left = float(known.get("memory_budget_bytes", answer["gpu_memory_bytes"]))
-    rows: list[tuple[str, int, int | None, int]] = []
-    for label, name in _BILLS:
-        needed = answer[name] or 0
-        if label == "CUDA graphs" and not known.get("graphs_in_budget"):
-            outside = answer["gpu_memory_bytes"] - float(known.get("memory_budget_bytes", 0))
-            rows.append((f"{label}, outside the budget", needed, int(outside), max(0, int(needed - outside))))
-            continue
-        rows.append((label, needed, int(left), max(0, int(needed - left))))
-        left = max(0.0, left - needed)
-    one = float(known.get("kv_bytes_per_sequence_per_gpu", 0)) * float(known.get("requests_per_rank", 1))
-    pool = answer["kv_pool_bytes_per_gpu"] or 0
-    rows.append((f"KV pool: {answer['concurrent_requests']:,} of {answer['context_tokens']:,} tokens",
-                 int(one), max(0, pool), max(0, int(one - max(0, pool)))))  # fmt: skip
-    return rows
 
 
 def _try(found: Replay, catalog: Catalog, **changes: Any) -> dict[str, Any] | None:
@@ -159,9 +124,7 @@ def _suggest(found: Replay, verdict: Verdict, catalog: Catalog) -> None:
     measured = told.get("kv_needed_gib", 0) > told.get("kv_available_gib", 0) > 0
     if measured:
         _as_measured(found, told, catalog)
-    elif label in (POOL, WEIGHTS) and before["fits"]:
-        found.notes += (DIFFERS,)
-    elif label in (POOL, LONG, MANY, ADDED):
+    elif verdict.bill.case != "empty" and (label in (LONG, MANY, ADDED) or (label == POOL and not before["fits"])):
         _lengths(found, catalog)
     if label in (POOL, WEIGHTS) and not before["fits"]:
         _more(found, catalog, shares=not measured)
@@ -252,5 +215,5 @@ def _freed(found: Replay, name: str, value: int, catalog: Catalog) -> None:
         return
     freed = (before["activation_bytes_per_gpu"] or 0) - (changed["activation_bytes_per_gpu"] or 0)
     found.values[name] = value
-    if freed > 0:
+    if freed >= _WORTH:
         found.outcomes[name] = f"{before[name]:,} -> {value:,} frees {freed / GIB:,.2f} GiB a GPU"

@@ -55,7 +55,7 @@ class Diagnosis:
             "also_possible": list(dict.fromkeys(bill.also)),
             "missing": list(bill.missing),
             "case": bill.case,
-            "shortfall": asdict(self.short) if self.short else None,
+            "shortfall": asdict(self.short) | {"what": self.short.said} if self.short else None,
             "notes": list(self.notes),
             "replay": None,
             "not_replayed_because": list(self.not_replayed_because),
@@ -65,6 +65,7 @@ class Diagnosis:
             rows = [dict(zip(("bill", "needed_bytes", "there_bytes", "short_by_bytes"), row, strict=True))
                     for row in self.replayed.rows]  # fmt: skip
             answer["replay"] = {
+                "contradiction": self.replayed.contradiction,
                 "inputs": self.replayed.inputs, "verdict": self.replayed.answer["verdict"],
                 "fits": self.replayed.answer["fits"], "bills": rows, "changes": self.replayed.outcomes,
             }  # fmt: skip
@@ -107,7 +108,10 @@ def _words(one: guidance.Fingerprint | None, verdict: Verdict, engine: str | Non
     if one is None:
         return _BILLS.get(verdict.bill.label), ""
     case = one.cases.get(verdict.bill.case or "")
-    return (case.bill, case.symptom) if case else (one.bill, one.words(engine or "").symptom or "")
+    if case:
+        return case.bill, case.symptom
+    usual = one.words(engine or "").symptom
+    return one.bill, f"Typical: {usual}" if usual else ""  # not every line that it speaks of is in this log
 
 
 def _refuse_unknown(given: Mapping[str, Any], catalog: Catalog) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sheetgen.diagnose.excerpt import excerpt
 from sheetgen.startup.lines import Line
 
 _N = r"(\d{1,12}(?:\.\d{1,6})?)"
@@ -87,7 +88,7 @@ def sample_of(line: Line) -> Sample | None:
             (float(new[1]) if new else 1.0) if match[1] == "Prefill" else 0.0,
             float(generated[1]) if generated else None,
             float(tokens[1]) if tokens else None,
-            part[:300],
+            excerpt(part),
         )
     return None
 

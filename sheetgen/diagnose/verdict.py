@@ -10,6 +10,7 @@ from sheetgen.diagnose.rules import Bill
 NOT_AN_OOM, HEALTHY = "not_an_oom", "healthy"
 ERROR_MISSING = "the error line itself: the log ends, or was cut, before it"
 READY_MISSING = "the rest of the log, up to the line that says that the server is ready"
+CAUSE_ABOVE = "read the {who}'s own traceback above this line: it names the cause"
 NO_ENGINE = "a line of vLLM, SGLang, TensorRT-LLM, NIM, TGI, LMDeploy or llama.cpp: none was found"
 
 

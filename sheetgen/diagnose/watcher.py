@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from sheetgen.catalog.signatures import Signature, compiled
 from sheetgen.diagnose import torch_oom
+from sheetgen.diagnose.excerpt import excerpt
 from sheetgen.diagnose.facts import Facts, Failure, Match, PlainError, Run
 from sheetgen.diagnose.usage import WORDS as OF_USAGE
 from sheetgen.diagnose.usage import sample_of
-from sheetgen.errors import shown
 from sheetgen.startup.lines import Line
 from sheetgen.startup.read import WORDS as OF_STARTUP
 
@@ -34,7 +34,7 @@ _USERS_TEXT = re.compile(
     r"\bprompt: ?(?=['\"])|\bprompt=(?=['\"])|\boutput: ?(?=['\"])|\b(?:text|out)=(?=['\"{\[])|\brequest: ?(?=\{)"
 )
 _BEFORE, _AFTER = 200, 1500  # characters around a signature's word that its match sees
-_SHOWN = 400
+_AROUND = 200  # of these, those that a quoted line shows
 _AMOUNTS = 1 << 14  # characters of a line that states amounts
 _MOST = 400  # failures of one run that are kept
 _MOST_SHAPES = 20_000
@@ -150,9 +150,13 @@ def _matches(line: Line, candidates: Sequence[Known]) -> Iterator[Match]:
             continue
         at, found = hit
         figures = {k: float(v.replace(",", "")) for k, v in (found.groupdict() if found else {}).items() if v}
-        yield Match(
-            known[0], line.number, line.rank, str(shown(line.text[max(0, at - 80) : at + _SHOWN], 300)), figures
-        )
+        begin, end = at, at + len(known[0].word)
+        if found:
+            first = max(0, at - _BEFORE)
+            begin, end = min(begin, first + found.start()), max(end, first + found.end())
+        # A pattern may look far back or ahead; what was found is around the word.
+        begin, end = max(begin, at - _AROUND), min(end, at + _AROUND)
+        yield Match(known[0], line.number, line.rank, excerpt(line.text, begin, end), figures)
 
 
 _WEIGHTS = {"typed": 3, "trap": 3, "phase": 2, "engine": 1}
@@ -224,5 +228,5 @@ def _plain_error(run: Run, line: Line) -> None:
         return
     found = _ERROR.search(line.text)
     if found and not _CONSEQUENCE.search(found[0]):
-        kept = PlainError(line.number, shown(found[0], 300), run.phase_of(line.rank), run.n_tracebacks > 0)
+        kept = PlainError(line.number, excerpt(found[0]), run.phase_of(line.rank), run.n_tracebacks > 0)
         run.errors.append(kept)

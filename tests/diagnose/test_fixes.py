@@ -16,12 +16,12 @@ from sheetgen.startup.read import StartupLog
 CATALOG = Catalog()
 FILE = guidance.fingerprint_file(CATALOG)
 SHARES = guidance.assumptions(CATALOG)
-ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp")
+ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp", "ollama")
 LABELS = tuple(one.label for one in FILE.fingerprints)
 CASES = {
-    "prefill_long_prompt": ("peak", "refused"),
-    "concurrency_spike": ("pool", "swap", "admission"),
-    "startup_kv_pool_too_small": ("length", "state", "total"),
+    "prefill_long_prompt": ("peak", "refused", "full"),
+    "concurrency_spike": ("pool", "swap", "admission", "room"),
+    "startup_kv_pool_too_small": ("length", "state", "total", "empty"),
     "startup_workspace_or_cuda_graph": (None, "profile"),
     "lora_draft_model": ("lora", "draft"),
 }
@@ -57,7 +57,7 @@ def test_every_engine_has_a_way_out_of_every_bill() -> None:
         (label, engine) for label, engine, _ in every() if not any(fixes(label, engine, c) for c in _cases(label))
     }
     # llama.cpp has no allocator of PyTorch's.
-    assert without == {("fragmentation", "llama.cpp")}
+    assert without == {("fragmentation", "llama.cpp"), ("fragmentation", "ollama")}
 
 
 def _cases(label: str) -> tuple[str | None, ...]:
@@ -78,6 +78,7 @@ SHARE = {
     # A pool too small wants more of the GPU; what lives beside the pool wants less.
     ("startup_kv_pool_too_small", None): "raise",
     ("startup_kv_pool_too_small", "length"): "raise",
+    ("startup_kv_pool_too_small", "empty"): "raise",
     ("long_completion", None): "raise",
     ("concurrency_spike", "pool"): "raise",
     ("startup_workspace_or_cuda_graph", None): "lower",
@@ -138,7 +139,7 @@ def test_the_direction_of_each_setting_follows_the_bill() -> None:
             if flag is None or advice.case not in (None, case):
                 continue
             name = setting_of(advice, flag, engine)
-            if flag == "--ctx-size" and label in ("concurrency_spike", "long_completion"):
+            if flag in ("--ctx-size", "num_ctx") and label in ("concurrency_spike", "long_completion"):
                 assert advice.direction == "raise"  # llama.cpp's context is the pool that all slots share
             elif name in ("max_model_len", "max_num_seqs", "max_num_batched_tokens"):
                 assert advice.direction == "lower", (label, engine, flag)
@@ -164,7 +165,9 @@ VERSIONS = [
     ("vllm", "0.6.3", GRAPHS, None, set(), {"--cudagraph-capture-sizes", "--cuda-graph-sizes"}),
     ("vllm", "0.10.2", GRAPHS, None, {"--cuda-graph-sizes"}, {"--cudagraph-capture-sizes"}),
     ("vllm", "0.14.0", GRAPHS, None, {"--cudagraph-capture-sizes"}, {"--cuda-graph-sizes"}),
-    ("vllm", "0.6.3.post1", "prefill_long_prompt", "peak", {"--enable-chunked-prefill"}, set()),
+    ("vllm", "0.6.3.post1", "prefill_long_prompt", "peak", {"--max-num-batched-tokens"}, {"--enable-chunked-prefill"}),
+    ("tgi", "1.4.0", "prefill_long_prompt", "refused", {"--max-input-length"}, {"--max-input-tokens"}),
+    ("tgi", "3.3.7", "prefill_long_prompt", "refused", {"--max-input-tokens"}, {"--max-input-length"}),
     ("vllm", "0.11.0", "prefill_long_prompt", "peak", {"--max-num-batched-tokens"}, {"--enable-chunked-prefill"}),
     ("vllm", "0.6.3", "host_ram_oom", None, {"--swap-space", "--max-parallel-loading-workers"}, set()),
     ("vllm", "0.19.1", "host_ram_oom", None, {"--cpu-offload-gb"}, {"--swap-space", "--max-parallel-loading-workers"}),

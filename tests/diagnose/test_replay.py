@@ -20,6 +20,10 @@ NO_BLOCKS = (
     "(EngineCore pid=5) ERROR 11-20 10:02:00 [core.py:708] ValueError: No available memory for the cache blocks. Try "
     "increasing `gpu_memory_utilization` when initializing the engine.\n"
 )
+TOO_LONG = (
+    "(EngineCore pid=5) ERROR 11-20 10:02:00 [core.py:708] ValueError: The model's max seq len (131072) is larger than "
+    "the maximum number of tokens that can be stored in KV cache (16).\n"
+)
 
 
 def told(tmp_path: Path, text: str, **options: Any) -> Diagnosis:
@@ -30,13 +34,14 @@ def told(tmp_path: Path, text: str, **options: Any) -> Diagnosis:
 
 def test_a_length_is_suggested_that_fits(tmp_path: Path) -> None:
     text = ARGUMENTS.format(model="meta-llama/Llama-3.1-8B-Instruct", length=131072, tp=1)
-    found = told(tmp_path, text + NO_BLOCKS, gpu="l4")
+    found = told(tmp_path, text + TOO_LONG, gpu="l4")
     assert found.verdict.bill.label == "startup_kv_pool_too_small" and found.engine_version == "0.19.0"
     assert found.replayed is not None and not found.replayed.answer["fits"]
     row = found.replayed.rows[-1]
     assert row[1] > row[2] and row[3] == row[1] - row[2], "what was needed, what there was, by how much it failed"
     values = {fix.flag: fix.value for fix in found.fixes}
-    length = values["--max-model-len"]
+    assert values["--max-model-len"] == 16, "the log's own figure outranks the replay"
+    length = found.replayed.values["max_model_len"]
     assert isinstance(length, int) and 0 < length < 131072
     asked = {"model": "llama-3.1-8b", "gpu": "l4", "engine_version": "0.19.0", "users": 1}
     assert size(**asked, context=length, max_model_len=length)["fits"]
@@ -124,11 +129,11 @@ SGLANG = (
     "[2026-06-11 09:12:05] server_args=ServerArgs(model_path='{model}', context_length={length}, "
     "mem_fraction_static=0.9, tp_size={tp}, chunked_prefill_size=8192)\n"
     "[2026-06-11 09:12:45 TP0] Load weight end. type=X, dtype=torch.bfloat16, avail mem=3.01 GB, mem usage=34.2 GB.\n"
-    "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.\n"
+    "RuntimeError: Not enough memory to allocate KV cache\n"
 )
 
 
-@pytest.mark.parametrize("text", [ARGUMENTS + NO_BLOCKS, SGLANG], ids=["vllm", "sglang"])
+@pytest.mark.parametrize("text", [ARGUMENTS + TOO_LONG, SGLANG], ids=["vllm", "sglang"])
 @pytest.mark.parametrize(
     "model,gpu,tp",
     [
@@ -145,7 +150,7 @@ def test_what_is_suggested_is_what_the_size_command_says(
     found = told(tmp_path, text.format(model=model, length=131072, tp=tp), gpu=gpu)
     assert found.replayed is not None
     if found.replayed.answer["fits"]:
-        assert any("the replay fits" in note for note in found.notes)
+        assert found.replayed.contradiction and "the engine measured less" in found.replayed.contradiction
         return
     asked, values = found.replayed.inputs, found.replayed.values
     for _, needed, there, short in found.replayed.rows:
@@ -166,7 +171,8 @@ def test_where_nothing_is_enough_no_value_is_named(tmp_path: Path) -> None:
         tmp_path, (ARGUMENTS + NO_BLOCKS).format(model="deepseek-ai/DeepSeek-V3", length=131072, tp=1), gpu="l4"
     )
     fixes = {fix.flag: fix for fix in found.fixes}
-    for flag in ("--tensor-parallel-size", "--max-model-len", "--gpu-memory-utilization"):
+    assert "--max-model-len" not in fixes, "no length helps where the pool is empty"
+    for flag in ("--tensor-parallel-size", "--gpu-memory-utilization"):
         assert fixes[flag].value is None and "not enough by itself" in fixes[flag].reason, flag
 
 
