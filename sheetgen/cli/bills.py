@@ -9,6 +9,8 @@ from sheetgen.cli.output import table
 from sheetgen.cli.pace import pace
 from sheetgen.units import GIB
 
+KIB = 1024
+
 PER_GPU = (
     ("memory that the engine sees", "gpu_memory_bytes"),
     ("the engine may use", "memory_budget_bytes"),
@@ -96,7 +98,10 @@ def _remark(name: str, numbers: dict[str, float], inside: bool) -> str:
 
 def _row(label: str, count: float, band: str = "") -> tuple[str, ...]:
     gib = count / GIB
-    return label, f"{gib:,.2f}" if gib >= 0.01 or count == 0 else f"{gib:.6f}", f"{count:,.0f}", band
+    size = f"{gib:,.2f}"
+    if 0 < gib < 0.01:  # a token's share: no reader counts zeros
+        size = f"{count / KIB:,.1f} KiB" if count < KIB * KIB else f"{count / KIB / KIB:,.1f} MiB"
+    return label, size, f"{count:,.0f}", band
 
 
 def _band(name: str, answer: dict[str, Any]) -> str:

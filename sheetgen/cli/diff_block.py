@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
+from sheetgen.cli.diff_kinds import by_kind
 from sheetgen.cli.diff_text import parts
-from sheetgen.workbook.bridge import LOAD, NO_EFFECT, PRICES, SETTINGS
+from sheetgen.workbook.bridge import LOAD, PRICES, SETTINGS
+from sheetgen.workbook.budget import budget_words
 from sheetgen.workbook.change import Bridge, Change
 from sheetgen.workbook.compare import Comparison
-from sheetgen.workbook.sheet_facts import OF_MARKET
+from sheetgen.workbook.sheet_facts import SheetFacts
 from sheetgen.workbook.words import ARROW, signed_usd, usd
 from sheetgen.writers.markdown import plain, table
 
@@ -28,7 +30,7 @@ def block_text(found: Comparison, bridge: Sequence[Bridge]) -> str:
     ]
     if found.is_equal:
         return "\n\n".join([*parts_of_it, "Nothing changed."])
-    parts_of_it += [_money(bridge), "\n".join(_remarks(bridge)), "\n".join(_changes(found))]
+    parts_of_it += [_money(bridge), "\n".join(_remarks(bridge, b)), "\n".join(_changes(found))]
     parts_of_it += ["\n".join(f"- Not compared: {plain(reason)}." for reason in found.not_compared)]
     return "\n\n".join(part for part in parts_of_it if part)
 
@@ -63,27 +65,23 @@ def _signed(amount: float) -> str:
     return signed_usd(amount).lstrip("+").replace("-", "−") if amount else "$0"
 
 
-def _remarks(bridge: Sequence[Bridge]) -> Iterator[str]:
+def _remarks(bridge: Sequence[Bridge], b: SheetFacts) -> Iterator[str]:
     if any(one.how == "solved again" for one in bridge):
         yield "- Dollars a month; solved again cause by cause, in the order of the columns, on which the parts depend."
+    budgets = [f"{one.name} {words}" for one in bridge if (words := budget_words(b, one.after_usd))]
+    if budgets:
+        yield f"- As budgeted, a month: {plain('; '.join(budgets))}."
     for one in bridge:
         if one.how == "not separated":
             yield f"- {plain(one.name)}: {plain(parts(one))}."
 
 
 def _changes(found: Comparison) -> Iterator[str]:
-    """The hardware, then what changed of the load, the prices, and the rest, the first ones of each."""
+    """The hardware, then what changed of the prices, the load, and the rest, the first ones of each."""
     sections = found.sections
-    market = [c for c in sections["inputs"] if c.name in OF_MARKET]
-    rest = [c for c in sections["inputs"] if c.name not in (*OF_MARKET, *NO_EFFECT)]
-    kinds: dict[str, list[Change]] = {
-        "Load": [*sections["load"]],
-        "Prices": [*market, *(c for c in sections["prices"] if c.more.get("what") != "date")],
-        "Facts and settings": [*rest, *sections["models"], *sections["gpus"], *sections["precisions"]],
-    }
     for change in sections["recommendation"]:
         yield f"- **Hardware** {_line(change)}"
-    for kind, changes in kinds.items():
+    for kind, changes in by_kind(found).items():
         for change in changes[:SHOWN]:
             yield f"- **{kind}** {_line(change)}"
         if len(changes) > SHOWN:

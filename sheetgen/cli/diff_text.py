@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sheetgen.errors import escaped
+from sheetgen.workbook.budget import budget_words
 from sheetgen.workbook.change import SECTIONS, Bridge, Change
 from sheetgen.workbook.compare import Comparison
 from sheetgen.workbook.sheet_facts import SheetFacts
@@ -21,7 +22,9 @@ def text(found: Comparison, bridge: Sequence[Bridge], show_all: bool, quiet: boo
     for name, changes in found.sections.items():
         if changes:
             lines += [SECTIONS[name].upper(), *_limited(changes, show_all)]
-            lines += ["", "DOLLARS A MONTH", *(f"  {_bridge(one)}" for one in bridge)] * (name == "recommendation")
+            lines += ["", "DOLLARS A MONTH", *(f"  {_bridge(one, found.b)}" for one in bridge)] * (
+                name == "recommendation"
+            )
             lines.append("")
     if not quiet:
         lines += [f"not compared: {reason}." for reason in found.not_compared]
@@ -47,10 +50,13 @@ def _limited(changes: Sequence[Change], show_all: bool) -> list[str]:
     return lines
 
 
-def _bridge(one: Bridge) -> str:
-    """`Llama 3.1 70B, RAG at 32: $40,179; prices -$4,409, load +$35,770; now $71,540`."""
+def _bridge(one: Bridge, b: SheetFacts) -> str:
+    """`Llama 3.1 70B, RAG at 32: $40,179; prices -$4,409, load +$35,770; now $71,540`, and what is budgeted for it."""
     before, after = (usd(v) if v is not None else "nothing fits" for v in (one.before_usd, one.after_usd))
-    return f"{one.name}, {one.load}: {before}; {parts(one)}; now {after}"
+    budget = budget_words(b, one.after_usd)
+    return f"{one.name}, {one.load}: {before}; {parts(one)}; now {after}" + (
+        f", as budgeted {budget}" if budget else ""
+    )
 
 
 def parts(one: Bridge) -> str:
@@ -65,4 +71,4 @@ def parts(one: Bridge) -> str:
 
 def _steps(one: Bridge) -> Iterator[str]:
     for step in one.steps:
-        yield f"{step.cause} {signed_usd(step.usd) if step.usd else 'none'}"
+        yield f"{step.cause} {signed_usd(step.usd) if step.usd else '$0'}"

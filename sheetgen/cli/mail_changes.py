@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from sheetgen.cli.diff_kinds import by_kind
 from sheetgen.cli.diff_text import parts
 from sheetgen.mail.letter import Changes, Money
-from sheetgen.workbook.bridge import NO_EFFECT, bridges
+from sheetgen.workbook.bridge import bridges
+from sheetgen.workbook.change import Bridge, Change
 from sheetgen.workbook.compare import Comparison, compare
 from sheetgen.workbook.words import ARROW, usd
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
-SHOWN = 8
-SECTIONS = ("recommendation", "load", "inputs", "prices", "models", "gpus", "precisions")
+SHOWN = 5  # of each kind, so that many prices do not hide a setting
 
 
 def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> Changes:
@@ -26,31 +27,36 @@ def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> 
     from sheetgen.workbook.read import read_workbook_bytes
 
     found = compare(read_sheet(before), facts_of_workbook(read_workbook_bytes(workbook, name, name)))
-    money = () if found.is_equal else bridges(found, catalog)
-    lines = [line.replace(ARROW, " → ") for line in _lines(found)]
+    kinds = [list(filter(_is_told, changes)) for changes in by_kind(found).values()]
     return Changes(
         since=f"{PurePath(found.a.path).name}, as of {found.a.as_of or 'no date'}",
-        money=tuple(
-            Money(
-                f"{one.name}, {one.load}".replace(ARROW, " → "), _usd(one.before_usd), _usd(one.after_usd), parts(one)
-            )
-            for one in money
-        ),
-        lines=tuple(lines[:SHOWN]),
-        more=max(len(lines) - SHOWN, 0),
+        money=() if found.is_equal else tuple(_money(one, found) for one in bridges(found, catalog)),
+        lines=tuple(line.replace(ARROW, " → ") for line in _lines(found, kinds)),
+        more=sum(max(len(changes) - SHOWN, 0) for changes in kinds),
     )
+
+
+def _money(one: Bridge, found: Comparison) -> Money:
+    """A model's dollars before and now, what is rented where that is another, and what moved them."""
+    rented = (c for c in found.sections["recommendation"] if c.more.get("model") == one.model)
+    words = [f"{c.before['words']} → {c.after['words']}" for c in rented if c.before["words"] != c.after["words"]]
+    return Money(
+        f"{one.name}, {one.load}".replace(ARROW, " → "), _usd(one.before_usd), _usd(one.after_usd),
+        "; ".join([*words, parts(one)]),
+    )  # fmt: skip
 
 
 def _usd(amount: float | None) -> str:
     return "nothing fits" if amount is None else usd(amount)
 
 
-def _lines(found: Comparison) -> Iterator[str]:
+def _is_told(change: Change) -> bool:
+    """Inputs and facts that one of the sheets alone has, and leaves blank, say nothing; a removed line does."""
+    return "what" in change.more or not (change.before is None is change.after)
+
+
+def _lines(found: Comparison, kinds: list[list[Change]]) -> Iterator[str]:
     """First what is not known, for it puts the rest in its place."""
     yield from (f"not compared: {reason}" for reason in found.not_compared)
-    for section in SECTIONS:
-        for change in found.sections[section]:
-            is_date = section == "prices" and change.more.get("what") == "date"
-            is_empty = change.before is None is change.after and section in ("inputs", "models", "gpus", "precisions")
-            if not is_date and not is_empty and not (section == "inputs" and change.name in NO_EFFECT):
-                yield str(change)
+    for changes in kinds:
+        yield from map(str, changes[:SHOWN])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
     from sheetgen.recommend import Solution
 
+# What a reason says of how far an instance is from the answer, the nearest kind first: where the first token is told,
+# the time per token is met.
+_NEAR = (
+    r"^same price(?P<far>)", r"^\$(?P<far>[\d,]+) ", r"^too slow: first token after (?P<far>[\d,.]+) ms",
+    r"^too slow: (?P<far>[\d,.]+) ms a token", r"(?P<far>[\d,.]+) GiB short$",
+)  # fmt: skip
 SHOWN = 8  # reasons against others; --all shows every one
 
 
@@ -49,7 +56,7 @@ def recommend(as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: b
 
 
 def _answer(solved: Solution, catalog: Catalog, limit: int | None) -> str:
-    """The answer, what changes would buy, then the alternatives, the cheapest first."""
+    """The answer, what changes would buy, then the alternatives: by price, else by time, then memory."""
     from sheetgen.cli.lever_lines import lever_lines
     from sheetgen.cli.money_words import money_lines
     from sheetgen.cli.words import headline, memory_line
@@ -61,7 +68,7 @@ def _answer(solved: Solution, catalog: Catalog, limit: int | None) -> str:
         f"{model.model.name}, {cell.concurrent_requests:,} in flight at {cell.context_tokens:,} tokens "
         f"(weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})",
         "",
-        headline(solved, 0),
+        headline(solved, 0, with_budget=False),
         *memory_line(solved, 0),
         *money_lines(solved, 0),
         "",
@@ -69,8 +76,8 @@ def _answer(solved: Solution, catalog: Catalog, limit: int | None) -> str:
     if changes := lever_lines(solved, 0, catalog):
         lines += ["WHAT ONE CHANGE BUYS", *changes, ""]
     reasons = why_not(solved, 0)
-    cheapest = [*sorted(reasons, key=lambda pair: _money(pair[1]))]
-    shown = cheapest if limit is None else cheapest[:limit]
+    nearest = sorted(reasons, key=lambda pair: _how_near(pair[1]))
+    shown = nearest if limit is None else nearest[:limit]
     lines.append("WHY NOT" + ("" if choice.slot is None else " THE OTHERS"))
     lines.append(table(*_rows(shown)) if shown else "  there is no other candidate")
     if len(shown) < len(reasons):
@@ -86,10 +93,9 @@ def _rows(pairs: list[tuple[str, str]]) -> tuple[tuple[str, str], list[tuple[str
     return rows[0], rows[1:]
 
 
-def _money(reason: str) -> tuple[int, float]:
-    """Reasons with a price first, the lowest first; the others as they come."""
-    if reason.startswith("same price"):
-        return 0, 0.0
-    if reason.startswith("$"):
-        return 1, float(reason[1:].split(" ")[0].replace(",", ""))
-    return 2, 0.0
+def _how_near(reason: str) -> tuple[int, float]:
+    """What comes nearest to the answer first: by its price; else by the time it takes, or the memory it lacks."""
+    for rank, pattern in enumerate(_NEAR):
+        if found := re.search(pattern, reason):
+            return rank, float(found["far"].replace(",", "") or 0)
+    return len(_NEAR), 0.0

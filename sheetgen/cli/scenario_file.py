@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 TYPED = "typed"
 FILES = ("brand",)  # options that name a file: in a scenario it stands beside that
 FLAGS = ("attach",)  # options that are true or false
+PAIRS = {  # options of an amount for each name, which a file may be expected to nest
+    "tpot_ms": "chat=40,rag=off",
+    "ttft_ms": "chat=500,rag=off",
+    "contexts": "rag=32k,chat=8k",
+    "capex_usd_per_gpu": "h100=39375,b200=60000",
+    "kw_per_gpu": "h100=1.7",
+}
 
 
 def with_scenario(path: str | None, options: Mapping[str, Any], also: Iterable[str] = ()) -> dict[str, Any]:
@@ -44,7 +51,8 @@ def with_scenario(path: str | None, options: Mapping[str, Any], also: Iterable[s
         elif name == TYPED:
             found[name] = _typed(document, key)
         elif not _is_plain(value) and not (name in FLAGS and isinstance(value, bool)):
-            problems.append(f"{at}: {shown(key)} must be text, a number, or a list of these.")
+            pairs = f", such as {PAIRS[name]}" if isinstance(value, dict) and name in PAIRS else ""
+            problems.append(f"{at}: {shown(key)} must be text, a number, or a list of these{pairs}.")
         elif name in found:
             problems.append(f"{at}: {shown(name)} is given twice, with a dash and with an underscore. Keep one.")
         elif value is not None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from sheetgen.recommend import Solution
+from sheetgen.sheet.money import month_as_budgeted
 from sheetgen.sheet.pace import bought_by, first_token_line, speed_line
 from sheetgen.units import GIB
 
 
-def headline(solved: Solution, row: int) -> str:
-    """`2x aws/p5.48xlarge, $80,358 a month`, or why there is none."""
+def headline(solved: Solution, row: int, *, with_budget: bool = True) -> str:
+    """`2x aws/p5.48xlarge, $80,358 a month`, or why there is none; with what is budgeted for it where that differs."""
     choice = solved.choices[row]
     if choice.slot is None:
         return choice.verdict
-    return f"{choice.n_instances:,}x {solved.candidate(choice.slot).instance}, ${choice.monthly_usd:,.0f} a month"
+    rented = f"{choice.n_instances:,}x {solved.candidate(choice.slot).instance}, ${choice.monthly_usd:,.0f} a month"
+    settings = solved.question.settings
+    budget = month_as_budgeted(choice.monthly_usd, settings.currency, settings.fx_rate, settings.contingency_fraction)
+    return f"{rented}, as budgeted {budget}" if budget and with_budget else rented
 
 
 def percent(share: float) -> str:

@@ -18,7 +18,7 @@ MOST_CHARACTERS = 200  # of a subject
 
 @dataclass(frozen=True)
 class Money:
-    """A model's dollars a month on the sheet before and on this one, and what moved them."""
+    """A model's dollars a month on the sheet before and on this one; why: another hardware, and the causes."""
 
     model: str
     before: str

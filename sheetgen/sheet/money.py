@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.recommend import Solution
 from sheetgen.recommend import money as figures
 from sheetgen.sheet.fit import Fit, headline_rows
@@ -103,6 +104,18 @@ def _budget(solved: Solution, row: int) -> str:
         return NONE
     code = settings.currency
     month, year = (f"{code} {WHOLE.text(one[2])}" for one in (found.monthly, found.annual))
-    rate = "" if code == "USD" else f" (1 USD = {plain(settings.fx_rate)} {code})"
-    extra = f", with {share(settings.contingency_fraction)} contingency" if settings.contingency_fraction else ""
-    return f"{month} a month, {year} a year{extra}{rate}"
+    return f"{month} a month, {year} a year{_terms(code, settings.fx_rate, settings.contingency_fraction)}"
+
+
+def _terms(code: str, fx_rate: float, contingency_fraction: float) -> str:
+    rate = "" if code == "USD" else f" (1 USD = {plain(fx_rate)} {code})"
+    return (f", with {share(contingency_fraction)} contingency" if contingency_fraction else "") + rate
+
+
+def month_as_budgeted(usd: float, code: str, fx_rate: float, contingency_fraction: float) -> str:
+    """A month's dollars with contingency in the budget's currency: `EUR 40,554, with 10% contingency (1 USD = ...)`;
+    nothing where that says nothing new."""
+    if contingency_fraction == 0 and code == "USD":
+        return ""
+    total = in_currency(total_usd(usd, contingency_usd(usd, contingency_fraction)), fx_rate)
+    return f"{code} {WHOLE.text(float(total))}{_terms(code, fx_rate, contingency_fraction)}"

@@ -36,18 +36,28 @@ def day_of(text: str | None) -> datetime.date | None:
 
 
 def is_stale(price_as_of: str | None, as_of: datetime.date, stale_after_days: float) -> bool:
-    """Whether a price is older than allowed; one without a date counts as old."""
+    """Whether a price is older than allowed. One without a date is not known to be: that is said instead."""
     day = day_of(price_as_of)
-    return day is None or (as_of - day).days > stale_after_days
+    return day is not None and (as_of - day).days > stale_after_days
+
+
+def _is_old(one: Candidate, as_of: datetime.date, stale_after_days: float) -> bool:
+    """As the workbook marks it: beside a price that was typed over, the date is still that of the listed one."""
+    return one.source != BY_READER and is_stale(one.price_as_of, as_of, stale_after_days)
 
 
 def price_banner(question: Question, stale_after_days: float) -> str:
-    """The purchase class and the oldest price of all that took part."""
-    dates = [c.price_as_of for c in question.candidates]
-    oldest = min(dates, key=lambda d: day_of(d) or datetime.date.min)
-    text = f"{question.settings.purchase} prices, the oldest of {oldest or UNKNOWN_DATE}"
-    n_old = sum(is_stale(d, question.as_of, stale_after_days) for d in dates)
-    return f"{text}; {n_old} of {len(dates)} older than {plain(stale_after_days)} days" if n_old else text
+    """The purchase class, the oldest date of all that took part, how many have none, how many are old."""
+    candidates = question.candidates
+    dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
+    undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
+    parts = [f"{question.settings.purchase} prices" + (f", the oldest of {min(dates)[1]}" if dates else "")]
+    for typed, words in ((True, "typed in without a date"), (False, "without a date")):
+        if n := sum((source == BY_READER) == typed for source in undated):
+            parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {words}")
+    if n_old := sum(_is_old(c, question.as_of, stale_after_days) for c in candidates):
+        parts.append(f"{n_old} of {len(candidates)} older than {plain(stale_after_days)} days")
+    return "; ".join(parts)
 
 
 def left_out(question: Question) -> str:
@@ -78,7 +88,7 @@ def instance_rows(solved: Solution, stale_after_days: float) -> tuple[InstanceRo
                 hourly=USD_CENTS.text(one.usd_per_hour),
                 region=one.region + (", assumed shape" if one.assumed_shape else ""),
                 price_date=TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE,
-                stale=is_stale(one.price_as_of, question.as_of, stale_after_days),
+                stale=_is_old(one, question.as_of, stale_after_days),
                 used_for=used_for(solved, used[i]),
                 classes=tuple(_class_price(one, purchase) for purchase in price_classes(question)),
                 memory_origin=MEMORY_ORIGINS.get(one.gpu.memory.basis, one.gpu.memory.basis),

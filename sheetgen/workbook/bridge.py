@@ -23,6 +23,7 @@ NO_EFFECT = {
     "tight_below",
     "speed_pace",
     "speed_requests",
+    "contingency_fraction",
     "currency",
     "fx_rate",
     "fx_date",

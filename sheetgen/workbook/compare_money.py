@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from sheetgen.workbook.change import Change
@@ -17,6 +18,7 @@ from sheetgen.workbook.words import (
     price_change,
     setting_change,
     shown_value,
+    usd_or_none,
 )
 
 MORE_WORDS = {
@@ -144,6 +146,8 @@ def other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
     for name, after in b.other_results.items():
         before = a.other_results.get(name)
         if before is not None and not same(before.value, after.value):
-            words = name.replace("_", " ")
-            label = f"{after.label} ({words})" if labels.count(after.label) > 1 else after.label or words
-            yield Change(name, label, setting_change(before, after), before.value, after.value)
+            before, after = (replace(v, value="none") if v.value == "-" else v for v in (before, after))
+            plain = name.replace("_", " ")
+            label = f"{after.label} ({plain})" if labels.count(after.label) > 1 else after.label or plain
+            words = usd_or_none(before.value, after.value) if name.endswith("_usd") else setting_change(before, after)
+            yield Change(name, label, words, before.value, after.value)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sheetgen.scenario.candidates import PURCHASES
 from sheetgen.scenario.typed_cells import name_part
+from sheetgen.workbook.aside_labels import aside_label
 from sheetgen.workbook.sheet_facts import (
     BUILT_WITH,
     OF_LOAD,
@@ -48,7 +49,7 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
         {name: snapshot.tables[name].names for name in COMPARED_TABLES},
         {name: snapshot.tables[name].heads for name in COMPARED_TABLES},
         {key: _offer(row, purchase) for key, row in snapshot.tables["instances"].items()}, purchase, answers,
-        {n: _setting(c, _label(c, "")) for n, c in _results(snapshot) if n not in used},
+        {n: _setting(c, _label(n, c, "")) for n, c in _results(snapshot) if n not in used},
         snapshot.options, snapshot.notes, snapshot.is_calculated,
     )  # fmt: skip
 
@@ -64,7 +65,8 @@ def _settings(snapshot: Snapshot) -> Iterator[tuple[str, Setting]]:
     """Inputs but those that make the load, and what the build was asked beside them."""
     names = [n for n in snapshot.inputs if n == NOT_A_LOAD or n.partition("_")[0] not in OF_LOAD or "band" in n]
     usual = snapshot.cells["in_kv_cache_dtype"].place.sheet
-    labels = {name: _label(snapshot.cells[f"in_{name}"], usual) for name in names}
+    cells = {name: snapshot.cells[f"in_{name}"] for name in names}
+    labels = {name: _label(name, c, usual) for name, c in cells.items()}
     taken = Counter(labels.values())
     for name in names:
         label = labels[name] if taken[labels[name]] == 1 else f"{labels[name]} ({name.replace('_', ' ')})"
@@ -73,9 +75,12 @@ def _settings(snapshot: Snapshot) -> Iterator[tuple[str, Setting]]:
         yield name, Setting(snapshot.options.get(name), f"{name.replace('_', ' ')} (as built)", "text", "", True)
 
 
-def _label(cell: NamedCell, usual: str) -> str:
+def _label(name: str, cell: NamedCell, usual: str) -> str:
     """The words before a cell, and its sheet where that is not the one of inputs."""
-    return cell.label if cell.place.sheet == usual or not cell.label else f"{cell.place.sheet}, {cell.label}"
+    sheet, label = cell.place.sheet, cell.label
+    if aside := aside_label(name, sheet):
+        return aside
+    return label if sheet == usual or not label or label.startswith(f"{sheet}, ") else f"{sheet}, {label}"
 
 
 def _setting(cell: NamedCell, label: str) -> Setting:

@@ -60,6 +60,8 @@ def open_package(data: bytes, where: str) -> zipfile.ZipFile:
     """The archive of a workbook, its sizes checked. Raises WorkbookError for all that is no plain .xlsx."""
     if data.startswith(COMPOUND_FILE):
         raise WorkbookError(f"{where}: {_compound(data)}")
+    if data.startswith(b"%PDF-"):
+        raise WorkbookError(f"{where}: is a PDF, not a workbook. Give the .xlsx beside it.")
     if not data.startswith(b"PK"):
         start = shown(data[:24].decode("utf-8", "replace"), 24)
         raise WorkbookError(f"{where}: is no workbook; it begins with {start!r}. Give the .xlsx that sheetgen built.")

@@ -71,6 +71,13 @@ def usd_change(before: float, after: float) -> str:
     return ARROW.join(texts)
 
 
+def usd_or_none(before: Any, after: Any) -> str:
+    """The change of a cell of dollars, which holds a sign where there are none: `$5,095 -> none`."""
+    if all(isinstance(v, (int, float)) for v in (before, after)):
+        return usd_change(before, after) + growth(before, after)
+    return ARROW.join(usd(v) if isinstance(v, (int, float)) else "none" for v in (before, after))
+
+
 def signed_usd(amount: float) -> str:
     """`+$40,179`."""
     for decimals in (0, 2, 4):

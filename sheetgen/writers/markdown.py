@@ -111,7 +111,7 @@ def write_markdown(page: OnePage, brand: Brand | None = None) -> str:
                     i.memory,
                     i.hourly,
                     *i.classes,
-                    f"{i.provider}, {i.region}",
+                    ", ".join(filter(None, (i.provider, i.region))),
                     i.price_date + (" (old)" if i.stale else ""),
                     i.used_for,
                 )

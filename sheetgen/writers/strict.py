@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,10 @@ def strict_environment(folder: Path, clean: Callable[[str], str], **more: Any) -
     return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, finalize=finalize, **options)
 
 
-def breakable(text: str) -> Any:
-    """`text`, escaped, that may break after an underscore (Standard_ND96isr_H100_v5) and nowhere odd."""
+def breakable(text: str, after: str = "_") -> Any:
+    """`text`, escaped, that may break after an underscore (Standard_ND96isr_H100_v5), or what `after` has, and nowhere
+    odd."""
     from markupsafe import Markup, escape
 
-    return Markup("_<wbr>").join(escape(part) for part in text.split("_"))
+    parts = (part for part in re.split(f"([{after}])", text) if part)
+    return Markup("").join(escape(part) + Markup("<wbr>") * (part in after) for part in parts)

@@ -85,5 +85,5 @@ def _logo(brand: Brand) -> dict[str, Any] | None:
 def _environment(templates: Path) -> Environment:
     """The templates; all text has a shape."""
     environment = strict_environment(templates, visible)
-    environment.filters["breakable"] = lambda text: breakable(visible(text))
+    environment.filters["breakable"] = lambda text: breakable(visible(text), "_/")
     return environment

@@ -104,3 +104,10 @@ def test_room_that_is_nearly_free(run) -> None:  # type: ignore[no-untyped-def]
     arguments = ("recommend", "--model", "8b", "--context", "1k", "--gpus", "h100", "--as-of", "2026-11-20")
     answer = json.loads(run(*arguments, "--json").output)
     assert answer["headroom_fraction"] > 0.995 and ">99% of the room is surely free" in run(*arguments).output
+
+
+def test_the_bytes_of_a_token_are_told_in_a_unit_that_is_read(run) -> None:  # type: ignore[no-untyped-def]
+    """0.000305 GiB is nobody's figure of a token: 327,680 bytes are 320.0 KiB."""
+    text = run("size", "--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "8").output
+    assert re.search(r"^  KV per token +320\.0 KiB +327,680$", text, re.M)
+    assert not re.search(r" 0\.00\d+ ", text)

@@ -82,6 +82,16 @@ def test_what_no_count_meets_is_an_answer(asked: tuple[str, ...], run, here: Pat
     assert "no count meets the target" in (here / "o" / "sizing-sheet.md").read_text()
 
 
+@pytest.mark.parametrize("asked", [("--tpot-ms", "2"), ("--tpot-ms", "off", "--ttft-ms", "20")])
+def test_of_what_is_too_slow_the_nearest_stands_first(asked: tuple[str, ...], run) -> None:  # type: ignore[no-untyped-def]
+    """Then what lacks memory, the least lack first."""
+    said = run(*LOAD[:7], "--as-of", "2026-11-20", *asked, "--all").stdout
+    slow = re.findall(r"too slow: (?:first token after )?([\d,.]+) ms", said)
+    short = re.findall(r"([\d,.]+) GiB short\n", said)
+    times, lacks = ([float(t.replace(",", "")) for t in texts] for texts in (slow, short))
+    assert len(set(times)) > 5 and times == sorted(times) and lacks == sorted(lacks)
+
+
 def test_factors_of_a_measured_point_scale_every_time(run) -> None:  # type: ignore[no-untyped-def]
     plain, scaled = (
         json.loads(run(*LOAD, "--tpot-ms", "off", *more, "--json").stdout)
@@ -120,7 +130,10 @@ def test_targets_in_a_scenario_file(lines: str, expected: tuple[float | None, ..
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        ("tpot_ms: {rag: 40}", "s.yaml:2: tpot_ms must be text, a number, or a list of these."),
+        (
+            "tpot_ms: {rag: 40}",
+            "s.yaml:2: tpot_ms must be text, a number, or a list of these, such as chat=40,rag=off.",
+        ),
         ("tpot_ms: true", "s.yaml:2: tpot_ms must be text"),
         ("tpot: 40", "s.yaml:2: unknown option tpot. Did you mean tpot_ms?"),
         ("tpot_ms: 40\ntpot-ms: 50", "s.yaml:3: tpot_ms is given twice"),

@@ -100,7 +100,16 @@ def test_both_bodies_say_the_answer_and_its_figures(page: OnePage) -> None:
     )
     for text in (mail.text, Text.of(mail.html)):
         for card in page.cards:
-            for figure in (card.model, card.rent, card.monthly, card.memory, card.headroom, card.speed):
+            for figure in (
+                card.model,
+                card.rent,
+                card.monthly,
+                card.memory,
+                card.headroom,
+                card.speed,
+                card.hardware,
+                card.sized_by,
+            ):
                 assert figure in text
         assert page.question in text and page.as_of in text and page.price_banner in text
         for told in ("old.xlsx", "$1,000", "$2,000", "load +$1,000", "x: y", "sheet.pdf", "sheet.xlsx"):

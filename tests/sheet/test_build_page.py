@@ -11,6 +11,8 @@ from solved_pages import FIVE, MEMORY, THREE, answered, catalog, page
 
 from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Solution
+from sheetgen.scenario.as_typed import BY_READER
+from sheetgen.sheet import notes
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.fit import Fit, headline_rows
 from sheetgen.sheet.one_page import Bar, OnePage
@@ -236,6 +238,26 @@ def test_the_banner_has_the_oldest_date_of_all_candidates() -> None:
     assert drawn.price_banner == "on-demand prices, the oldest of 2026-07-20"
     assert page(THREE, providers="aws", as_of="2027-06-01").price_banner.endswith("older than 180 days")
     assert page(THREE).as_of == "2026-11-20"
+
+
+def test_a_price_without_a_date_is_told_as_that_and_not_as_old() -> None:
+    """One typed in, one of the catalog's without a day, one that is old: each is counted by its own words."""
+    solved = answered(THREE)
+    first = solved.question.candidates[:3]
+    changed = ({"source": BY_READER, "price_as_of": None}, {"price_as_of": None}, {"price_as_of": "2026-01-02"})
+    candidates = [dataclasses.replace(one, **more) for one, more in zip(first, changed, strict=True)]
+    several = dataclasses.replace(solved.question, candidates=(*candidates, candidates[0]))
+    assert notes.price_banner(several, 180) == (
+        "on-demand prices, the oldest of 2026-01-02; 2 prices typed in without a date; one price without a date; "
+        "1 of 4 older than 180 days"
+    )
+    only = dataclasses.replace(solved.question, candidates=tuple(candidates[:1]))
+    assert notes.price_banner(only, 180) == "on-demand prices; one price typed in without a date"
+    for day in (None, "2026-01-02"):  # beside a price typed over, the date is still the listed one's
+        candidates = [dataclasses.replace(c, source=BY_READER, price_as_of=day) for c in solved.question.candidates]
+        typed = dataclasses.replace(solved.question, candidates=tuple(candidates))
+        rows = notes.instance_rows(dataclasses.replace(solved, question=typed), 180)
+        assert rows and {(i.price_date, i.stale) for i in rows} == {("typed in", False)}
 
 
 def test_left_out_adds_up() -> None:

@@ -48,8 +48,9 @@ def test_a_vague_date_is_taken_as_its_first_day(text: str, day: str) -> None:
     assert found is not None and found.isoformat() == day
 
 
-def test_no_date_counts_as_old() -> None:
+def test_no_date_is_no_age() -> None:
     import datetime
 
     assert notes.day_of(None) is None and notes.day_of("") is None
-    assert notes.is_stale(None, datetime.date(2026, 11, 20), 180)
+    assert not notes.is_stale(None, datetime.date(2026, 11, 20), 180)
+    assert notes.is_stale("2026-01", datetime.date(2026, 11, 20), 180)

@@ -45,8 +45,9 @@ def edit_in_libreoffice(
     """`path` opened, edited step by step, recalculated and saved as xlsx by LibreOffice. A hang is tried once more.
 
     calculate: all, or touched, which is what LibreOffice itself works out after an edit.
-    Steps: clear SHEET CELL, insert SHEET ROW COUNT, columns SHEET COLUMN COUNT, delete SHEET ROW COUNT, rename SHEET NAME, remove SHEET,
-    copy SHEET NAME, number SHEET CELL VALUE, text SHEET CELL VALUE, formula SHEET CELL FORMULA. Rows count from 1.
+    Steps: clear SHEET CELL, insert SHEET ROW COUNT, columns SHEET COLUMN COUNT, delete SHEET ROW COUNT,
+    rename SHEET NAME, remove SHEET, copy SHEET NAME, number SHEET CELL VALUE, text SHEET CELL VALUE,
+    formula SHEET CELL FORMULA. Rows count from 1.
     """
     script = out.with_suffix(".steps")
     script.write_text("".join("\t".join(step) + "\n" for step in steps))

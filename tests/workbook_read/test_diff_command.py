@@ -279,6 +279,72 @@ def test_a_workbook_without_values_beside_its_formulas_has_no_results(
     assert any("was saved without them" in line for line in found["not_compared"])
 
 
+# What finance reads, and what a message has room for ---------------------------------------------------------
+
+
+def budgeted(book: Path) -> dict[Any, Any]:
+    """A price, the load, a precision and the budget typed over; and What-if, its cases and the log, which move none."""
+    return {
+        at(book, "instances", "price_usd_per_hour", HERE): 1.5, "in_tier_2": 64, "in_headline_tier": 64,
+        "in_kv_cache_dtype": "fp8", "in_contingency_fraction": 0.15, "in_currency": "EUR", "in_fx_rate": 0.92,
+        "in_case_users_high": 3, "in_whatif_users": 99, "in_whatif_tensor_parallel_size": 2, "in_log_1_what": "x",
+    }  # fmt: skip
+
+
+def test_what_is_budgeted_is_told_in_its_currency(sheetgen: Any, book: Path, edited: Edited) -> None:
+    b = edited(budgeted(book))
+    ran, block = sheetgen("diff", book, b).out, sheetgen("diff", book, b, "--block", "md").out
+    for one in diff(sheetgen, book, b)["bridge"]:
+        total = f"EUR {one['after_usd'] * 1.15 * 0.92:,.0f}, with 15% contingency (1 USD = 0.92 EUR)"
+        assert f"; now ${one['after_usd']:,.0f}, as budgeted {total}\n" in ran
+        assert f"{one['name']} {total}" in block
+    assert "as budgeted" not in sheetgen("diff", b, book).out + sheetgen("diff", b, book, "--block", "md").out
+    assert "What-if" not in block and "Change log" not in block
+
+
+def test_contingency_alone_moves_no_dollars(sheetgen: Any, book: Path, edited: Edited) -> None:
+    found = diff(sheetgen, book, edited({"in_contingency_fraction": 0.15}))
+    assert {one["how"] for one in found["bridge"]} == {"unchanged"}
+
+
+def test_no_name_of_a_program_is_told(sheetgen: Any, book: Path, edited: Edited) -> None:
+    """What-if's figures have names that stand nowhere on its page, and a sheet of workings behind it."""
+    b = edited(budgeted(book))
+    told = sheetgen("diff", book, b, "--all").out
+    assert not re.search(r"\b(whatif|case (low|base|high)|monthly usd|n instances|What-if loads)\b", told), told
+    assert "  What-if, high case, users, times: 2 -> 3 (+50 %)\n" in told
+    assert re.search(r"\n  What-if, high case, \$ per month: \$[\d,]+ -> \$[\d,]+ \(", told)
+    assert "  Change log, line 1, what: blank -> x\n" in told
+
+
+def test_a_message_tells_what_counts_first(book: Path, edited: Edited) -> None:
+    """Prices, load, settings and the budget; What-if moves no answer, and the answer itself stands above."""
+    from sheetgen.cli.mail_changes import changes_since
+
+    b = edited(budgeted(book))
+    found = changes_since(str(book), b.read_bytes(), "b.xlsx", books.catalog())
+    assert found.lines == (
+        f"{HERE}: $55.04 → $1.50 an hour (-97 %)", "in flight, tier 2: 32 → 64 (+100 %)",
+        "KV cache precision: auto → fp8", "Contingency: 0 % → 15 %", "Currency of the totals: USD → EUR",
+        "Exchange rate: 1 → 0.92 (-8 %)",
+    )  # fmt: skip
+    assert found.more == 0 and len(found.money) == 2
+    assert all(f" → 1x {HERE}; prices " in one.why or one.why.startswith("prices ") for one in found.money)
+    assert any(f" → 1x {HERE}; prices " in one.why for one in found.money)
+
+
+def test_many_prices_hide_no_setting(book: Path, edited: Edited) -> None:
+    from sheetgen.cli.mail_changes import SHOWN, changes_since
+
+    offers = list(read_sheet(book).offers)
+    prices = {at(book, "instances", "price_usd_per_hour", one): 30.0 + i for i, one in enumerate(offers)}
+    b = edited({**prices, at(book, "instances", "price_usd_per_hour", HERE): 0.5, "in_kv_cache_dtype": "fp8"})
+    found = changes_since(str(book), b.read_bytes(), "b.xlsx", books.catalog())
+    assert len(offers) > SHOWN + 2 and len(found.lines) == SHOWN + 1 and found.more == len(offers) - SHOWN
+    assert found.lines[-1] == "KV cache precision: auto → fp8"
+    assert any(line.startswith(f"{HERE}: ") for line in found.lines), "the one that is rented now is among the first"
+
+
 # The block, and hostile text --------------------------------------------------------------------------------
 
 

@@ -67,6 +67,7 @@ XLSB = zipped(**{"[Content_Types].xml": b"<Types/>", "xl__workbook.bin": b"x"})
         (b"model,gpu\n8b,h100\n", "begins with 'model,gpu"),
         (b"\x1b[31mred", "\\x1b[31m"),
         (b"<html><body>not found</body></html>", "begins with '<html>"),
+        (b"%PDF-1.7\n%\xf0\x9f\x96\xa4\n5 0 obj\n", "is a PDF, not a workbook. Give the .xlsx"),
         (CFB + utf16("EncryptionInfo", "EncryptedPackage"), "protected with a password"),
         (CFB + utf16("Workbook", "SummaryInformation"), "Excel 97-2003 (.xls)"),
         (CFB + utf16("WordDocument"), "old Office file"),

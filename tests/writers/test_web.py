@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterator
 from html import unescape
+from typing import Any
 
 import pytest
 from page_sample import page_of
@@ -81,3 +83,43 @@ def test_the_brand_is_on_it() -> None:
     assert brand.name in html and html.count("data:image/png;base64,") == (brand.logo is not None)
     assert f"--heading: {brand.colors.heading}" in html
     assert "&lt;b&gt;Acme" in write_web(page_of(1), templates=TEMPLATES, brand=Brand("<b>Acme", "Mine & ours"))
+
+
+@pytest.mark.parametrize("width", [390, 720])
+def test_no_word_of_the_tables_of_a_narrow_page_is_broken(width: int) -> None:
+    """Drawn as narrow as a phone by a program that knows no width of a screen: rows below rows, each word whole."""
+    from weasyprint import CSS, HTML
+
+    size = CSS(string=f"@page {{ size: {width}px 4000px !important; margin: 0 !important }}")
+    page = page_of(3)
+    changed = tuple(
+        dataclasses.replace(f, where="during a long completion", change="max_num_batched_tokens · cudagraph_sizes")
+        for f in page.fingerprints
+    )
+    html = write_web(dataclasses.replace(page, fingerprints=changed), templates=TEMPLATES)
+    drawn = HTML(string=html, media_type="screen").render(stylesheets=[size])
+    assert drawn.pages[0].width == width
+    tables = [table for one in drawn.pages for table in _stacks(one._page_box)]
+    assert tables and [word for table in tables for word in _broken(table)] == []
+
+
+def _stacks(box: Any) -> Iterator[Any]:
+    if box.element is not None and box.element.get("class") == "stacks":
+        yield box
+    else:
+        for child in getattr(box, "children", ()):
+            yield from _stacks(child)
+
+
+def _broken(box: Any) -> list[str]:
+    """Words of cells that stand whole on no line."""
+    if box.element_tag not in ("td", "th"):
+        return [word for child in getattr(box, "children", ()) for word in _broken(child)]
+    lines = list(_lines(box))
+    return [w for w in re.findall(r"[A-Za-z0-9.]+", " ".join(box.element.itertext())) if not any(w in t for t in lines)]
+
+
+def _lines(box: Any) -> Iterator[str]:
+    yield getattr(box, "text", "")
+    for child in getattr(box, "children", ()):
+        yield from _lines(child)
