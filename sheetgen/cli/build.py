@@ -14,6 +14,7 @@ from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SHEET, TARGET
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.writers.pdf_archive import VARIANTS, Archive, variant_named
+from sheetgen.writers.uncollected import uncollected
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
@@ -125,6 +126,7 @@ def is_yes(answer: Any) -> bool:
     return words == "true"
 
 
+@uncollected()
 def draw(
     solved: Solution,
     catalog: Catalog,

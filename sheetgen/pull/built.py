@@ -15,6 +15,7 @@ from sheetgen.sheet.model import NONE, Book, Range, Ref
 from sheetgen.sheet.what_if import what_if
 from sheetgen.units import DTYPES
 from sheetgen.workbook.tables import KEYS, unlike
+from sheetgen.writers.uncollected import uncollected
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Built:
         return self.solved.question
 
 
+@uncollected()
 def build_anew(catalog: Catalog, options: Mapping[str, Any], as_built: Mapping[str, Any] | None = None) -> Built:
     """The sheet of these options, which tells what differs from `as_built`.
 

@@ -7,7 +7,6 @@ takes as long as all the rest, so most pages are laid out once.
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import logging
 import sys
@@ -28,6 +27,7 @@ from sheetgen.writers.page_gates import height_left, overflows
 from sheetgen.writers.pdf_archive import Archive, mend_attachments, put_metadata
 from sheetgen.writers.pdf_room import cut_to, share_out
 from sheetgen.writers.pdf_tags import mend_tables, name_bookmarks
+from sheetgen.writers.uncollected import uncollected
 
 _MISSING = (
     "The PDF needs Pango, which is not installed. Debian, Ubuntu: apt-get install libpangoft2-1.0-0"
@@ -73,7 +73,7 @@ def write_pdf(page: OnePage, *, templates: Path, brand: Brand | None = None, arc
     Raises PageError where the page cannot hold everything at the smallest print, and MissingLibraryError where Pango
     is not installed.
     """
-    with _uncollected():
+    with uncollected():
         return lay_out(page, templates=templates, brand=brand).pdf(archive)
 
 
@@ -138,19 +138,6 @@ def _filled(page: OnePage, templates: Path, tall: Layout, brand: Brand | None) -
 def _finish(document: Any, pdf: Any) -> None:
     mend_tables(document, pdf)
     mend_attachments(pdf)
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without the collector of garbage: of the million objects of a layout none is, and it looks at them again and
-    again, for a quarter of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _weasyprint() -> Any:
