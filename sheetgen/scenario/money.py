@@ -98,7 +98,10 @@ def money_settings(options: Mapping[str, Any]) -> dict[str, Any]:
     }
     has_rate, foreign = options.get("fx_rate") is not None, found["currency"] != "USD"
     if foreign and not has_rate:
-        problems.append(f"currency is {found['currency']!r}, but no fx_rate is given. Add --fx-rate, such as 0.92: how many of it one USD is.")
+        problems.append(
+            f"currency is {found['currency']!r}, but no fx_rate is given. "
+            "Add --fx-rate, such as 0.92: how many of it one USD is."
+        )
     elif has_rate and not foreign and found["fx_rate"] != 1:
         problems.append(f"fx_rate is {found['fx_rate']:g}, but currency is USD, whose rate is 1. Name the currency.")
     if problems:
