@@ -8,6 +8,7 @@ from typing import Any
 
 from sheetgen.levers import EveryLever
 from sheetgen.recommend import Solution
+from sheetgen.sheet.book.candidates import build_candidates
 from sheetgen.sheet.book.catalogs import build_gpus, build_instances, build_models
 from sheetgen.sheet.book.change_log import SCHEMA, build_log
 from sheetgen.sheet.book.choices import add_choices
@@ -15,7 +16,7 @@ from sheetgen.sheet.book.guide import build_checks, build_guide, build_notes
 from sheetgen.sheet.book.inputs import build_inputs
 from sheetgen.sheet.book.levers import build_levers
 from sheetgen.sheet.book.money import build_money
-from sheetgen.sheet.book.profiles import build_candidates, build_profiles
+from sheetgen.sheet.book.profiles import build_profiles
 from sheetgen.sheet.book.sizing import build_sizing
 from sheetgen.sheet.book.speed import build_comparison, build_paces
 from sheetgen.sheet.book.unit_costs import add_unit_costs

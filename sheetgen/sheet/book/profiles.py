@@ -1,19 +1,12 @@
-"""Profiles and Candidates: matrices with a column per GPU x TP, and per instance x TP.
-
-Profiles says what a model leaves on a GPU and how many sequences a replica holds of each load; Candidates
-says how many whole instances that takes, and what they cost in a month.
-"""
+"""Profiles: a matrix with a column per GPU x TP, of what a model leaves on a GPU and how many sequences a replica holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy
-
-from sheetgen.cost import monthly_usd_of_instances, n_instances
 from sheetgen.estimate import PEAK, SHARD, STEP
-from sheetgen.formula import Expr, Formula, both, formula, is_number, is_text, where
+from sheetgen.formula import Expr, Formula
 from sheetgen.recommend import LOAD, Solution
 from sheetgen.recommend.paces import TARGETS
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
@@ -22,10 +15,10 @@ from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, inline, matri
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
 from sheetgen.sheet.book.speed_inputs import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
-from sheetgen.sheet.book.words import non_torch_position, profile_position
+from sheetgen.sheet.book.words import non_torch_position
 from sheetgen.sheet.model import Found, Range, Sheet, found, pick
 from sheetgen.sizing import activations, memory, parallelism, steps, weights
-from sheetgen.units import DTYPES, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE
+from sheetgen.units import DTYPES, FACTOR, PLAIN, TEXT, WHOLE
 
 # What a load's own KV bill, before any division, reads of one undivided rank.
 WHOLE_OF = (
@@ -196,23 +189,6 @@ def _by_precision(wiring: Wiring, head: Head, what: str, key: str, n_models: int
     ]
 
 
-@formula("Instances")
-def instances_of_load(
-    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any,
-    replicas_per_instance: Any, n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any,
-    larger_tensor_parallel_size: Any, price_usd_per_hour: Any,
-) -> Any:  # fmt: skip
-    """Whole instances for all replicas; none where the instance cannot hold the load or has no price, 0 where it
-    holds it but no count meets the targets of speed.
-
-    Source: n_instances, of shared_replicas and staged_instances.
-    """
-    of_replicas = pipeline_stages, sequences, batch_limit, load_requests, spare_replicas
-    shared, staged = (one(*of_replicas) for one in SERVED)
-    of_model = n_heads, full_kv_heads, windowed_kv_heads, larger_tensor_parallel_size
-    return n_instances(shared, staged, replicas_per_instance, *of_model, price_usd_per_hour)
-
-
 def _whole(wiring: Wiring, blocks: Mapping[str, list[Row]], sheet: Sheet) -> Table:
     """The first profile's column (TP 1) of the shard blocks, as a table with a row per model."""
     table = Table(sheet, 0, 0, len(wiring.tables["models"].columns["model"]), key=f"{wiring.prefix}undivided",
@@ -220,115 +196,3 @@ def _whole(wiring: Wiring, blocks: Mapping[str, list[Row]], sheet: Sheet) -> Tab
     for name in WHOLE_OF:
         table.columns[name] = [row[0] for row in blocks[name]]
     return table
-
-
-def _counts(solved: Solution, instances: Table) -> list[Any]:
-    """The most GPUs of each row as built or as typed; None for a spare row, also for one that is filled."""
-    rows = solved.question.rows
-    typed = [r.value for r in instances.columns["gpu_count"]]
-    of_rows = [max(one.gpu_count, count or 0) for one, count in zip(rows, typed, strict=False)]
-    return [*of_rows, *[None] * (len(typed) - len(rows))]
-
-
-def build_candidates(
-    solved: Solution, wiring: Wiring, name: str = "Candidates", twin: Head | None = None
-) -> tuple[Sheet, dict[str, list[Range]], Head]:
-    """The sheet, by name a row per load of what each candidate takes and costs, and the head.
-
-    twin: the head of the same candidates on another sheet, which says what they are called.
-    """
-    instances, cells, gpus = wiring.tables["instances"], wiring.tables["cells"], wiring.tables["gpus"]
-    counts = _counts(solved, instances)
-    # A spare row has every size: a reader may give it any number of GPUs.
-    slots = [(c, t) for c, count in enumerate(counts) for t in TENSOR_PARALLEL_SIZES if count is None or t <= count]
-    sheet = titled(
-        name,
-        name,
-        "A column per instance and tensor-parallel size: whole instances for each "
-        "load, and $ per month. A dash: it cannot hold the load, or has no price.",
-        freeze=(HEAD_ROWS + 4, LEFT),
-    )
-    sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(slots))}
-    here = sheet.name
-    head = Head(sheet, HEAD_ROWS, len(slots), f"{wiring.prefix}candidates", wiring.names)
-    head.given("instance_row", "Instance row", [c + 1 for c, _ in slots])
-
-    def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Callable[[int], tuple[Any, Expr]]:
-        """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
-
-        def find(i: int) -> tuple[Any, Expr]:
-            value, expr = pick(instances.range(fact), head.columns["instance_row"][i], here)
-            return (blank if value is None else value), where(test(expr), expr, blank)
-
-        return find
-
-    head.looked_up("instance", "Instance", of_instance("instance", is_text, "-"), TEXT)
-    if twin is None:
-        head.looked_up("type", "Type", of_instance("type", is_text, "-"), TEXT)
-        head.looked_up("age_word", "Price age", of_instance("age_word", is_text, "-"), TEXT)
-        head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
-    head.given("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in slots])
-    head.looked_up("tp", "TP", lambda i: pick(wiring.lists["tp"], head.columns["tp_position"][i], here), PLAIN)
-    head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
-    head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", is_number, 0), PLAIN)
-
-    names = gpus.range("gpu")
-
-    def price(i: int) -> tuple[Any, Expr]:
-        """A price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented."""
-        value, expr = pick(instances.range("price_usd_per_hour"), head.columns["instance_row"][i], here)
-        gpu = head.columns["gpu"][i]
-        known = Expr(f"ISNUMBER(MATCH({gpu.expr(here).text},{names.expr(here).text},0))")
-        usable = both(is_number(expr), expr > 0, known)
-        rented = isinstance(value, (int, float)) and value > 0 and gpu.value in [r.value for r in names.refs]
-        return (value if rented else "-"), where(usable, expr, "-")
-
-    head.looked_up("price_usd_per_hour", "$ per hour", price, USD_CENTS)
-
-    def gpu_row(i: int) -> tuple[Any, Expr]:
-        key = head.columns["gpu"][i]
-        known = [r.value for r in names.refs]
-        expr = Expr(f"IFERROR(MATCH({key.expr(here).text},{names.expr(here).text},0),1)")
-        return (known.index(key.value) + 1 if key.value in known else 1), expr
-
-    head.looked_up("gpu_row", "GPU row", gpu_row, PLAIN)
-    if twin is None:
-        head.looked_up(
-            "gpu_name", "GPU, short", lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here), TEXT
-        )
-    sizes = wiring.lists["tp"]
-    n_sizes = Found(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
-    head.computed(profile_position, lambda i: {"n_tensor_parallel_sizes": n_sizes}, name="profile")
-    tp = lambda i: {**wiring.inputs, "tensor_parallel_size": head.columns["tp"][i]}  # noqa: E731
-    head.computed(parallelism.replicas_per_instance, tp)
-    head.computed(parallelism.larger_tensor_parallel_size, tp)
-    rows: dict[str, list[Row]] = {}
-
-    # A load's context is part of the sheet's structure, so its row of a block is named directly.
-    paces = [solved.question.pace(cell) for cell in solved.question.cells]
-    held = {what: _held(wiring, what, paces, head) for what in OF_REPLICA}
-    top = head.row + 1
-    for what, one, display in (
-        ("n_instances", instances_of_load, WHOLE),
-        ("monthly_usd", monthly_usd_of_instances, USD),
-    ):
-        env = env_of(one, {**held, **rows}, head.columns, cells.columns, wiring.inputs)
-        rows[what] = matrix(
-            sheet, top, one, cells.columns["model"], len(slots), env, display, loads=cells.columns["load_words"]
-        )
-        top += len(solved.question.cells) + 2
-    return sheet, {k: [Range(r, lock="columns") for r in v] for k, v in rows.items()}, head
-
-
-def _held(wiring: Wiring, what: str, paces: Sequence[int], head: Head) -> list[Across]:
-    """By load, what a block of Profiles says of its context at each candidate's profile."""
-    rows = wiring.held[what]
-    block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0].refs[0], rows[-1].refs[-1]))
-    places = head.columns["profile"]
-    at = [int(p.value) - 1 for p in places]
-
-    def write(row: Expr, here: str) -> Expr:
-        return Expr(f"INDEX({block.expr(here).text},{row.text},{places[0].expr(here).text})")
-
-    values = [numpy.asarray(row.value)[at] for row in rows]
-    return [Across(list(values[pace]), write, pace + 1) for pace in paces]

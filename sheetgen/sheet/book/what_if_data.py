@@ -15,7 +15,7 @@ from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.model import NONE, Range, Ref, Sheet, index, place_of, plain
 from sheetgen.sheet.what_if import AUTO, ENGINE_ON_GPU, WhatIf
 from sheetgen.sheet.what_if_state import CHOICES, OK, choices_state, model_lacks
-from sheetgen.units import DTYPE_CHOICES, FACTOR, PLAIN, TEXT, WHOLE
+from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, FACTOR, PLAIN, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
 LISTS = {  # the defined name of each dropdown's list
@@ -115,7 +115,7 @@ def _engine(sheet: Sheet, row: int, one: WhatIf, asked: Ref, every: EveryEngine,
         row += 1
         sheet.text(row, 0, name.replace("_", " ").capitalize(), "label")
         value = plain(every.constants[name].refs[int(at.value) - 1].value)
-        ref = sheet.formula(row, 1, value, index(every.constants[name], at, sheet.name), FACTOR)
+        ref = sheet.formula(row, 1, value, index(every.constants[name], at, sheet.name), AS_IT_IS)
         wiring.inputs[name] = ref
         if name.startswith(("non_torch_bytes_tp", "older_non_torch_bytes_tp")):
             apart.append(ref)

@@ -8,12 +8,13 @@ from dataclasses import replace
 from sheetgen.formula import Expr, Formula
 from sheetgen.recommend import Solution
 from sheetgen.sheet.block import Along, along
+from sheetgen.sheet.book.candidates import build_candidates
 from sheetgen.sheet.book.choices import add_choices
 from sheetgen.sheet.book.every_engine import build_every_engine
 from sheetgen.sheet.book.every_model import build_every_model
 from sheetgen.sheet.book.longest_context import add_longest_context
 from sheetgen.sheet.book.matrix import Head, matrix
-from sheetgen.sheet.book.profiles import build_candidates, build_profiles
+from sheetgen.sheet.book.profiles import build_profiles
 from sheetgen.sheet.book.speed import build_paces
 from sheetgen.sheet.book.what_if import Chosen, Machine, WhatIfPage
 from sheetgen.sheet.book.what_if_data import build_data
