@@ -1,4 +1,4 @@
-"""Profiles: a matrix with a column per GPU x TP, of what a model leaves there and how many sequences a replica holds."""
+"""Profiles: a matrix with a column per GPU x TP: what a model leaves there, and how many sequences a replica holds."""
 
 from __future__ import annotations
 
