@@ -105,7 +105,7 @@ WHOLE = Display("#,##0")
 PLAIN = Display("0", thousands=False)
 ONE_DECIMAL = Display("#,##0.0", 1)
 TWO_DECIMALS = Display("#,##0.00", 2)
-AS_IT_IS = Display("General", optional=6, thousands=False)  # bytes and shares in one column
+AS_IT_IS = Display("General", optional=15, thousands=False)  # bytes and shares in one column
 FACTOR = Display("0.00######", 2, optional=6, thousands=False)
 PERCENT = Display("0%", suffix="%", percent=True, thousands=False)
 SECONDS = Display("#,##0.0000", 4)
