@@ -12,7 +12,7 @@ from sheetgen.diagnose.excerpt import excerpt
 from sheetgen.diagnose.facts import Facts, Failure, Match, PlainError, Run
 from sheetgen.diagnose.usage import WORDS as OF_USAGE
 from sheetgen.diagnose.usage import sample_of
-from sheetgen.startup.lines import Line
+from sheetgen.startup.lines import HEX, Line
 from sheetgen.startup.read import WORDS as OF_STARTUP
 
 TRACEBACK = "Traceback (most recent call last)"
@@ -40,7 +40,7 @@ _MOST = 400  # failures of one run that are kept
 _MOST_SHAPES = 20_000
 _NO_DIGITS = {ord(c): None for c in "0123456789"}
 _SHAPED = 2000  # characters of a line that is told by its shape
-_HEX = re.compile(r"(?=[0-9a-f-]{0,11}[0-9])[0-9a-f][0-9a-f-]{7,}")  # a request's name: letters only are a word
+_HEX = re.compile(HEX)
 Known = tuple[Signature, re.Pattern[str] | None]
 
 

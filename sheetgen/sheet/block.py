@@ -84,20 +84,6 @@ class Spread(Sequence[Ref]):
 
 
 @dataclass(frozen=True)
-class Inline(Sequence[Any]):
-    """A row that is not written: whoever reads it has its formula within the own one."""
-
-    values: numpy.ndarray
-    first: Found
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, i: Any) -> Any:
-        raise TypeError("a row that is not written has no cells")
-
-
-@dataclass(frozen=True)
 class Along:
     """What the cells of a row read: one value each, written as the first of them sees it."""
 

@@ -23,7 +23,8 @@ BLOCK = 1 << 20
 LONGEST = 1 << 18  # bytes of one line; what is beyond is dropped
 MOST = 4 << 30  # bytes of one log, unpacked
 _DIGITS = b"0123456789"
-_HEX = re.compile(rb"(?=[0-9a-f-]{0,11}[0-9])[0-9a-f][0-9a-f-]{7,}")  # a request's name: letters only are a word
+HEX = r"(?=[0-9a-f-]{0,11}[0-9])[0-9a-f][0-9a-f-]{7,}"  # a request's name: letters only are a word
+_HEX = re.compile(HEX.encode())
 _SHAPED = 2048  # bytes of a line that is told by its shape
 _MOST_SHAPES = 50_000
 _FEW_WORDS = 120

@@ -24,7 +24,7 @@ from sheetgen.writers.fonts import FAMILY, FONTS, drawable_with, font_url, width
 from sheetgen.writers.grid import RULE, grid_of
 from sheetgen.writers.letterhead import letterhead
 from sheetgen.writers.pictures import pictures_of
-from sheetgen.writers.strict import breakable, strict_environment
+from sheetgen.writers.strict import breakable, strict_environment, style
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -64,7 +64,7 @@ def render_html(
         .get_template("one_page.html.j2")
         .render(
             page=page,
-            css=Markup((templates / "one_page.css").read_text(encoding="utf-8")),
+            css=style(templates, "one_page.css"),
             faces=[(weight, Markup(font_url(templates, name, embed_fonts))) for weight, name in FONTS.items()],
             family=Markup(FAMILY),
             brand=brand,

@@ -25,6 +25,13 @@ def strict_environment(folder: Path, clean: Callable[[str], str], **more: Any) -
     return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, finalize=finalize, **options)
 
 
+def style(templates: Path, name: str) -> Any:
+    """A page's style sheet, after the inks that all pages share."""
+    from markupsafe import Markup
+
+    return Markup("".join((templates / part).read_text(encoding="utf-8") for part in ("inks.css", name)))
+
+
 def breakable(text: str, after: str = "_") -> Any:
     """`text`, escaped, that may break after an underscore (Standard_ND96isr_H100_v5), or what `after` has, and nowhere
     odd."""

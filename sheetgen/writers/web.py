@@ -16,7 +16,7 @@ from sheetgen.brand.colors import page_colors
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers import curves, svg
 from sheetgen.writers.html import MARKS
-from sheetgen.writers.strict import breakable, strict_environment
+from sheetgen.writers.strict import breakable, strict_environment, style
 from sheetgen.writers.visible import visible
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ FAMILY = "inherit"  # the figures of pictures in the page's own font
 
 def write_web(page: OnePage, *, templates: Path, brand: Brand | None = None) -> str:
     """The page as one HTML document, in a company's `brand` where one is given."""
-    from markupsafe import Markup
 
     axes = curves.axes_of(page.breaks, [(block.context_tokens, visible(block.context)) for block in page.matrix])
     return (
@@ -38,7 +37,7 @@ def write_web(page: OnePage, *, templates: Path, brand: Brand | None = None) -> 
         .get_template("page.html.j2")
         .render(
             page=page,
-            css=Markup((templates / "page.css").read_text(encoding="utf-8")),
+            css=style(templates, "page.css"),
             colors=page_colors(brand.colors if brand else None),
             brand=brand,
             logo=_logo(brand) if brand else None,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from sheetgen.formula import Expr, Formula
-from sheetgen.sheet.block import Along, Inline, Row, along, fill_row
+from sheetgen.sheet.block import Along, Row, along, fill_row
 from sheetgen.sheet.book.wiring import named
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, number, plain
 from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE, Display
@@ -31,7 +31,7 @@ class Across:
     row: Ref | int
 
 
-Grid = Sequence[Sequence[Source] | Across]  # by row and column
+Grid = Sequence[Sequence[Source] | Across | Along]  # by row and column
 RowEnv = Mapping[str, Source | Along | Across]
 
 
@@ -87,13 +87,11 @@ def matrix(
     n_columns: int,
     env: Callable[[int], RowEnv],
     display: Display | None = None,
-    lock: str = "none",
     loads: Sequence[Ref] | None = None,
 ) -> list[Row]:
     """A block of rows below `top`: the formula's name, then a row per label.
 
     loads: what a row is beside its label, where the rows are loads.
-    lock: "row" where other blocks name one row of this one, "none" where they read it row by row.
     """
     sheet.text(top, 0, one.label, "section", note=one.documentation)
     sheet.text(top, 1, one.name, "section")
@@ -107,19 +105,19 @@ def matrix(
         here = {
             n: s.cut(n_columns) if isinstance(s, Along) else s for n, s in _brought(sheet, top, row, env(r)).items()
         }
-        out.append(fill_row(sheet.name, row, LEFT, n_columns, one, here, lock, display))
+        out.append(fill_row(sheet.name, row, LEFT, n_columns, one, here, "none", display))
     sheet.rows += out
     return out
 
 
-def inline(one: Formula, n_rows: int, env: Callable[[int], RowEnv]) -> list[Inline]:
+def inline(one: Formula, n_rows: int, env: Callable[[int], RowEnv]) -> list[Along]:
     """A block that is not written: what reads its rows has the formula within its own. For sums of a few cells."""
     out = []
     for r in range(n_rows):
         here: dict[str, Any] = dict(env(r))
         values = one.of({i: e.values if isinstance(e := here[i], Along) else number(e.value) for i in one.inputs})
         text = Found(None, lambda at, h=here: one.written({i: h[i].expr(at) for i in one.inputs}))  # type: ignore[misc]
-        out.append(Inline(values, text))
+        out.append(Along(values, text))
     return out
 
 
@@ -180,7 +178,7 @@ def env_of(
         for n, by_row in in_row.items():
             found[n] = by_row[r]
         for n, grid in in_grid.items():
-            found[n] = of_row if isinstance(of_row := grid[r], Across) else along(of_row)
+            found[n] = of_row if isinstance(of_row := grid[r], Across | Along) else along(of_row)
         return found
 
     return env

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sheetgen import cost
-from sheetgen.formula import is_number, is_text
+from sheetgen.formula import Expr, is_number, is_text
 from sheetgen.sheet.book.money_block import HOURLY, MONTHLY, Block, entry
 from sheetgen.sheet.book.money_words import (
     provider_monthly_usd,
@@ -13,8 +13,7 @@ from sheetgen.sheet.book.money_words import (
     provider_position,
     provider_tp,
 )
-from sheetgen.sheet.book.profile_lookup import row_of
-from sheetgen.sheet.model import Range, Source
+from sheetgen.sheet.model import Found, Range, Ref, Source
 from sheetgen.units import TEXT
 
 SPARE_PROVIDERS = 3  # as many as Instances has spare rows
@@ -29,8 +28,8 @@ def add_providers(
                "Column on Candidates", "Instance", *[""] * (SEARCHES - 9),
                "$ per month, found", "Instances, found", "TP, found", "Column, found")  # fmt: skip
     rows: dict[str, Source] = {
-        "monthly": row_of(block.wiring, "monthly_usd", matrices["monthly_usd"], block.at),
-        "instances": row_of(block.wiring, "n_instances", matrices["n_instances"], block.at),
+        "monthly": _row_of(matrices["monthly_usd"], block.at),
+        "instances": _row_of(matrices["n_instances"], block.at),
         "sizes": heads["tp"],
         "providers": heads["provider"],
     }
@@ -49,3 +48,13 @@ def add_providers(
         block.sums(best)
         block.show(8, entry(heads["type"], position, is_text), TEXT)
         block.row += 1
+
+
+def _row_of(rows: list[Range], at: Ref) -> Found:
+    """The row of a matrix at a position from 1, as a whole."""
+    block = Range((rows[0].refs[0], rows[-1].refs[-1]))
+
+    def write(here: str) -> Expr:
+        return Expr(f"INDEX({block.expr(here).text},{at.expr(here).text},0)")
+
+    return Found(rows[int(at.value) - 1].value, write)

@@ -1,4 +1,4 @@
-"""Look-ups into the blocks of Profiles, at the context of a load and the profile of its choice; rows of Candidates."""
+"""Look-ups into the blocks of Profiles, at the context of a load and the profile of its choice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sheetgen.formula import Expr, is_number, where
 from sheetgen.sheet.book.wiring import Table, Wiring, named
-from sheetgen.sheet.model import Found, Range, Ref
+from sheetgen.sheet.model import Range
 from sheetgen.units import WHOLE, Display
 
 
@@ -27,13 +27,3 @@ def of_profile(
         return (0 if place.value == "-" else rows[pace.value - 1].refs[place.value - 1].value), expr
 
     table.looked_up(name, label, find, display)
-
-
-def row_of(wiring: Wiring, name: str, rows: Sequence[Range], at: Ref) -> Found:
-    """The row of a matrix at a position from 1, as a whole: by the matrix's defined name."""
-    block = named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}", (rows[0].refs[0], rows[-1].refs[-1]))
-
-    def write(here: str) -> Expr:
-        return Expr(f"INDEX({block.expr(here).text},{at.expr(here).text},0)")
-
-    return Found(rows[int(at.value) - 1].value, write)
