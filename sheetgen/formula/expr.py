@@ -107,7 +107,7 @@ def call(name: str, *arguments: Any) -> Expr:
 
 
 def is_written(values: Iterable[Any]) -> bool:
-    return any(isinstance(v, Expr) for v in values)
+    return Expr in map(type, values)
 
 
 def is_array(values: Iterable[Any]) -> bool:

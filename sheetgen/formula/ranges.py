@@ -73,13 +73,20 @@ def first_where(*conditions: Any, otherwise: Any = 0) -> Any:
 def count_steps(holds: Callable[..., Any], *rows: Any) -> Any:
     """For how many places of `rows` of equal length the condition `holds` is true of what stands there.
 
-    In Excel the condition is worked out for the whole rows at once: it must be made of operators alone, as MIN,
-    MAX, AND and OR answer once for a row and other functions look at its first cell. In Python a row's first axis
-    is walked.
+    The condition is worked out for the whole rows at once. In Excel it must be made of operators alone, as MIN, MAX,
+    AND and OR answer once for a row and other functions look at its first cell. In Python the places are a first axis,
+    before those that what the condition reads has.
     """
     if is_written(rows):
         return call("SUMPRODUCT", 1 * holds(*rows))
-    return sum(1 * holds(*items) for items in zip(*rows, strict=True))
+    import numpy
+
+    n_axes = numpy.ndim(holds(*(row[0] for row in rows)))
+    whole = []
+    for row in rows:
+        n_places, *rest = numpy.shape(row)
+        whole.append(numpy.reshape(row, (n_places, *[1] * (n_axes - len(rest)), *rest)))
+    return (1 * holds(*whole)).sum(axis=0)
 
 
 def _product(conditions: Iterable[Any]) -> Expr:

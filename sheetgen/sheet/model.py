@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sheetgen.errors import PageError
 from sheetgen.formula import Expr, Formula
@@ -71,8 +71,7 @@ def column_number(name: str) -> int:
     return number - 1
 
 
-@dataclass(frozen=True)
-class Ref:
+class Ref(NamedTuple):
     """A placed cell: where it is, what it holds, and which part of its address a copied formula keeps."""
 
     sheet: str
@@ -258,15 +257,15 @@ class Book:
 
 def plain(value: Any) -> Any:
     """A Python value for a cell: numpy's scalars unwrapped, NaN as the sign for none."""
+    if isinstance(value, str):
+        return value
     if hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, datetime.date):
-        return (value - EXCEL_DAY_ZERO).days
-    if isinstance(value, float) and value != value:
-        return NONE
-    if isinstance(value, float) and value == int(value) and abs(value) < 2**53:
-        return int(value)
-    return value
+    if isinstance(value, float):
+        if value != value:
+            return NONE
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    return (value - EXCEL_DAY_ZERO).days if isinstance(value, datetime.date) else value
 
 
 def number(value: Any) -> Any:

@@ -26,7 +26,7 @@ from sheetgen.writers.xlsx_page import put_page
 from sheetgen.writers.xlsx_rules import TINTS, put_filter, put_tints, put_validations
 from sheetgen.writers.xlsx_shared import Shared, shared_rows, shared_runs
 from sheetgen.writers.xlsx_styles import style
-from sheetgen.writers.xlsx_zip import packed
+from sheetgen.writers.xlsx_zip import Packing
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
 
@@ -36,7 +36,6 @@ def write_xlsx(book: Book, brand: Brand | None = None) -> bytes:
 
     Raises PageError where the library refuses a write (it would report it by a return code only).
     """
-    buffer = io.BytesIO()
     options = {
         "in_memory": True,
         "strings_to_formulas": False,
@@ -46,14 +45,20 @@ def write_xlsx(book: Book, brand: Brand | None = None) -> bytes:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        workbook = _Workbook(buffer, options)
+        workbook = _Workbook(io.BytesIO(), options)
         _Writer(workbook, book, brand).write()
         workbook.close()
-    return packed(buffer.getvalue())
+    return workbook.packing.package
 
 
 class _Workbook(xlsxwriter.Workbook):  # type: ignore[misc]  # the library has no types
-    """A workbook whose properties do not list every defined name: nobody reads a thousand of them there."""
+    """A workbook that is packed by ours, and whose properties do not list every defined name: nobody reads them."""
+
+    packing: Packing
+
+    def _get_packager(self) -> Packing:
+        self.packing = Packing()
+        return self.packing
 
     def _extract_named_ranges(self, defined_names: Any) -> list[str]:
         return []
@@ -73,10 +78,12 @@ class _PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no
         return formula.removeprefix("{").removeprefix("=").removesuffix("}")
 
     def write_one(self, cell: Cell, row: int, column: int, form: Any, shared: Shared | None) -> int:
-        """A formula with its value, of its own or shared with the cells above or below."""
-        if cell.formula is None or self._check_dimensions(row, column):
+        """A number, or a formula with its value, of its own or shared with the cells above or below."""
+        if self._check_dimensions(row, column):
             return -1
-        self.table[row][column] = Formula(form, shared or Shared(ALONE, cell.formula.text), (cell.value,))
+        if shared is None and cell.formula is not None:
+            shared = Shared(ALONE, cell.formula.text)
+        self.table[row][column] = Formula(form, shared, (cell.value,))
         return 0
 
     def write_row_of(self, of: Row, form: Any, shared: Shared | None) -> None:
@@ -94,20 +101,21 @@ class _PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no
         if not isinstance(cell, Formula):
             super()._write_cell(row, col, cell)
             return
-        style, of, formula, follower = cell.form._get_xf_index(), cell.shared, "", ""
+        of, formula, follower = cell.shared, "", ""
         if of is not None:
             formula = follower = f'<f t="shared" si="{of.number}"/>'
         if of is not None and of.text:
             formula = f'<f t="shared" ref="{of.area}" si="{of.number}">{escape(of.text)}</f>'
         if of is not None and of.number == ALONE:
             formula = f"<f>{escape(of.text)}</f>"
+        look = f'{row + 1}" s="{cell.form._get_xf_index()}"'
         parts = []
-        for i, value in enumerate(cell.values):
+        for column, value in enumerate(cell.values, col):
             if value is not None:
                 value = plain(value)
                 kind = ' t="str"' if isinstance(value, str) else ""
-                text = escape(value) if kind else digits(value)
-                parts.append(f'<c r="{column_name(col + i)}{row + 1}" s="{style}"{kind}>{formula}<v>{text}</v></c>')
+                text = escape(value) if kind else digits(value) if of else f"{value:.16G}"
+                parts.append(f'<c r="{column_name(column)}{look}{kind}>{formula}<v>{text}</v></c>')
             formula = follower
         self.fh.write("".join(parts))
 
@@ -191,12 +199,12 @@ class _Writer:
 
     def _cell(self, worksheet: Worksheet, row: int, column: int, cell: Cell, shared: Shared | None) -> None:
         form = self._format(cell)
-        where = f"{worksheet.get_name()}!{column_name(column)}{row + 1}"
         if isinstance(cell.value, str) and _CONTROL.search(cell.value):
+            where = _place(worksheet, row, column)
             raise PageError(f"{where}: the text {shown(cell.value)!r} holds a control character.")
         if cell.formula is not None:
             if cell.value is None or cell.value == "":
-                raise PageError(f"{where}: a formula without a cached value")
+                raise PageError(f"{_place(worksheet, row, column)}: a formula without a cached value")
             if cell.formula.array:
                 text = "{=" + cell.formula.text + "}"
                 done = worksheet.write_array_formula(row, column, row, column, text, form, cell.value)
@@ -209,10 +217,11 @@ class _Writer:
         elif hasattr(cell.value, "isoformat"):
             done = worksheet.write_datetime(row, column, cell.value, form)
         elif isinstance(cell.value, (int, float)):
-            done = worksheet.write_number(row, column, cell.value, form)
+            done = worksheet.write_one(cell, row, column, form, None)
         else:
             done = worksheet.write_string(row, column, str(cell.value), form)
-        self._check(done, where)
+        if done:
+            self._check(done, _place(worksheet, row, column))
         if cell.note and worksheet.get_name() not in TWINS:
             lines = 1 + sum(-(-len(line) // 60) for line in cell.note.splitlines())
             worksheet.write_comment(
@@ -278,6 +287,10 @@ class _Writer:
         if key not in self.formats:
             self.formats[key] = self.workbook.add_format(TINTS[word])
         return self.formats[key]
+
+
+def _place(worksheet: Worksheet, row: int, column: int) -> str:
+    return f"{worksheet.get_name()}!{column_name(column)}{row + 1}"
 
 
 def _absolute(target: Ref | Range) -> str:

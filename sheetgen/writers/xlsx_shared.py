@@ -4,7 +4,7 @@ third as large."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sheetgen.sheet.block import Row
@@ -27,9 +27,10 @@ def shared_runs(cells: Mapping[Place, Cell]) -> dict[Place, Shared]:
     """By row and column, the cells whose formula is the one above moved down, or the one before moved along, and those
     that such a run begins with."""
     texts = {at: text for at, cell in cells.items() if (text := _shareable(cell))}
-    down = _runs(sorted(texts, key=lambda at: (at[1], at[0])), texts, (1, 0), moved_down)
+    seen = {at: _seen(text, *at) for at, text in texts.items()}
+    down = _runs(sorted(texts, key=lambda at: (at[1], at[0])), seen, (1, 0))
     alone = texts.keys() - {at for run in down for at in run}
-    along = _runs(sorted(alone), texts, (0, 1), moved_along)
+    along = _runs(sorted(alone), seen, (0, 1))
     found: dict[Place, Shared] = {}
     for number, run in enumerate([*down, *along]):
         (top, left), (bottom, right) = run[0], run[-1]
@@ -44,22 +45,27 @@ def shared_rows(rows: Sequence[Row], first: int) -> list[Shared | None]:
     run. Numbers begin with `first`; none for a row of facts."""
     found: list[Shared | None] = []
     start = 0  # of the run
+    above: Row | None = None
+    seen = seen_above = ""
     for i, row in enumerate(rows):
         if row.formula is None:
             found.append(None)
+            above = None
             continue
-        above, text = rows[i - 1] if i else None, row.formula.text
+        seen = _seen(row.formula.text, row.row, row.left)
         if (
-            above is not None and above.formula is not None and above.row + 1 == row.row
-            and (above.left, len(above)) == (row.left, len(row)) and moved_down(above.formula.text) == text
+            above is not None and above.row + 1 == row.row
+            and (above.left, len(above)) == (row.left, len(row)) and seen_above == seen
         ):  # fmt: skip
             head = found[start]
             assert head is not None
             found[start] = head._replace(area=f"{head.area.partition(':')[0]}:{_corner(row)}")
             found.append(Shared(head.number))
-            continue
-        start = i
-        found.append(Shared(first + i, text, f"{column_name(row.left)}{row.row + 1}:{_corner(row)}"))
+        else:
+            start = i
+            text, area = row.formula.text, f"{column_name(row.left)}{row.row + 1}:{_corner(row)}"
+            found.append(Shared(first + i, text, area))
+        above, seen_above = row, seen
     return found
 
 
@@ -67,14 +73,12 @@ def _corner(row: Row) -> str:
     return f"{column_name(row.left + len(row) - 1)}{row.row + 1}"
 
 
-def moved_down(formula: str) -> str:
-    """The formula as it reads one row further down."""
-    return _REFERENCE.sub(lambda m: m[0] if m[3] else f"{m[1]}{m[2]}{int(m[4]) + 1}", formula)
-
-
-def moved_along(formula: str) -> str:
-    """The formula as it reads one column further to the right."""
-    return _REFERENCE.sub(lambda m: m[0] if m[1] else f"{column_name(column_number(m[2]) + 1)}{m[3]}{m[4]}", formula)
+def _seen(formula: str, row: int, column: int) -> str:
+    """A formula as its cell sees it, which a cell that it is moved to sees alike: by how far off a reference is."""
+    return _REFERENCE.sub(
+        lambda m: f"{m[2] if m[1] else column_number(m[2]) - column},{m[3]}{m[4] if m[3] else int(m[4]) - row}",
+        formula,
+    )
 
 
 def _shareable(cell: Cell) -> str:
@@ -83,14 +87,12 @@ def _shareable(cell: Cell) -> str:
     return "" if formula is None or formula.array or "!" in formula.text else formula.text
 
 
-def _runs(
-    places: Iterable[Place], texts: Mapping[Place, str], step: Place, moved: Callable[[str], str]
-) -> list[list[Place]]:
+def _runs(places: Iterable[Place], seen: Mapping[Place, str], step: Place) -> list[list[Place]]:
     """Places a step apart, each with the formula of the one before, moved."""
     runs: list[list[Place]] = []
     for at in places:
         before = at[0] - step[0], at[1] - step[1]
-        if runs and runs[-1][-1] == before and texts[at] == moved(texts[before]):
+        if runs and runs[-1][-1] == before and seen[at] == seen[before]:
             runs[-1].append(at)
         else:
             runs.append([at])

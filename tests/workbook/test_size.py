@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import datetime
 import zipfile
 import zlib
 from io import BytesIO
+from typing import Any
 
 import books
 import pytest
+import xlsxwriter
 
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES, ask
-from sheetgen.writers.xlsx_zip import packed
+from sheetgen.writers.xlsx_zip import Packing
 
 AT_MOST = 100  # candidate columns of the workbooks that these sizes are promised for
+DOT = base64.b64decode(  # a picture of one point
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 LOCAL_HEADER, CENTRAL_HEADER = 30, 46  # bytes of a zip file for each part, beside its name
 
 
@@ -38,14 +45,38 @@ def test_a_workbook_is_small(models: str, providers: str, at_most_bytes: int) ->
     assert len(package) < 0.92 * (by_zlib + heads)  # or libdeflate was not asked
 
 
+class Ours(xlsxwriter.Workbook):  # type: ignore[misc]  # the library has no types
+    """A workbook with our packing in place of the library's."""
+
+    def _get_packager(self) -> Packing:
+        self.packing = Packing()
+        return self.packing
+
+
+def filled(workbook: Any) -> Any:
+    """With parts of each kind: sheets, texts, notes, a chart, a picture."""
+    for name in ("One", "Two", "Empty"):
+        sheet = workbook.add_worksheet(name)
+        if name != "Empty":
+            sheet.write_column(0, 0, [1.5, "a & b", "é" * 5_000])
+            sheet.write_comment(0, 0, "a note")
+            chart = workbook.add_chart({"type": "bar"})
+            chart.add_series({"values": [name, 0, 0, 1, 0]})
+            sheet.insert_chart("C3", chart)
+            sheet.insert_image("C20", "dot.png", {"image_data": BytesIO(DOT)})
+    workbook.set_properties({"created": datetime.datetime(2026, 1, 1)})
+    workbook.close()
+    return workbook
+
+
 def test_the_parts_are_those_of_the_library() -> None:
-    made = BytesIO()
-    parts = {"a.xml": b"<a/>" * 5_000, "empty.xml": b"", "folder/b.bin": bytes(range(256))}
-    with zipfile.ZipFile(made, "w") as out:
-        for name, data in parts.items():
-            out.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
-    with zipfile.ZipFile(BytesIO(packed(made.getvalue()))) as again:
-        assert again.testzip() is None and [i.filename for i in again.infolist()] == list(parts)
-        assert {i.filename: again.read(i) for i in again.infolist()} == parts
-        assert {i.date_time for i in again.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-        assert all(i.compress_type == zipfile.ZIP_DEFLATED and not i.flag_bits for i in again.infolist())
+    theirs = BytesIO()
+    filled(xlsxwriter.Workbook(theirs, {"in_memory": True}))
+    ours = filled(Ours(BytesIO(), {"in_memory": True})).packing.package
+    with zipfile.ZipFile(theirs) as given, zipfile.ZipFile(BytesIO(ours)) as made:
+        assert made.testzip() is None and made.namelist() == given.namelist()
+        assert any(n.endswith(".png") for n in made.namelist()) and any("comments" in n for n in made.namelist())
+        for one, other in zip(given.infolist(), made.infolist(), strict=True):
+            assert given.read(one) == made.read(other), one.filename
+            for about in ("date_time", "external_attr", "compress_type", "flag_bits", "create_system"):
+                assert getattr(one, about) == getattr(other, about), (one.filename, about)

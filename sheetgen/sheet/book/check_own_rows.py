@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sheetgen.formula import Expr
 from sheetgen.sheet.book.wiring import Wiring
@@ -63,7 +62,7 @@ def own_instances(sheet: Sheet, row: int, wiring: Wiring, first: int) -> list[Re
 
 def _zero(ref: Ref) -> Ref:
     """A blank cell counts as 0."""
-    return replace(ref, value=ref.value or 0)
+    return ref._replace(value=ref.value or 0)
 
 
 def _filled(refs: Sequence[Ref]) -> Found:

@@ -7,7 +7,6 @@ cheapest, and owning the GPUs instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from sheetgen import cost
 from sheetgen.formula import is_number, is_text
@@ -52,7 +51,7 @@ def build_money(
     for m, at in enumerate(wiring.lists["headline_rows"].refs):
         name = f"calc_money_load_{m + 1}"
         wiring.names[name] = at
-        block = Block(sheet, wiring, replace(at, name=name), row)
+        block = Block(sheet, wiring, at._replace(name=name), row)
         place, count = _title(block, wiring.tables["models"].columns["model"][m], heads)
         model = wiring.tables["models"].columns["model"][m]
         on_demand, monthly = _classes(block, place, count, solved.question.settings.purchase)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from sheetgen.estimate import PACE
@@ -106,7 +105,7 @@ def _tried(solved: Solution, wiring: Wiring, paces: Table) -> None:
     first = [next(r for r in range(paces.n_rows) if paces.columns["model_row"][r].value == m + 1)
              for m in range(n_models)]  # fmt: skip
     for m, row in enumerate(first):
-        missed = replace(paces.columns["expert_miss_fraction"][row], lock="both")
+        missed = paces.columns["expert_miss_fraction"][row]._replace(lock="both")
         for name, batch in (("untouched_by_request", "steps"), ("untouched_by_stride", "stride_requests")):
             tried.computed(
                 steps.untouched_fraction,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from sheetgen.formula import Expr, Formula
@@ -120,7 +120,11 @@ class Table:
         """A column that one formula fills; `env` gives each row's inputs that are no columns here."""
         label = label or one.label
         column = self._head(label, one.documentation, width)
-        read = [{**self.row(i), **env(i)} for i in range(self.n_rows if rows is None else rows)]
+        own = {n: refs for n, refs in self.columns.items() if n in one.inputs}
+        read = [
+            {**{n: refs[i] for n, refs in own.items() if i < len(refs)}, **env(i)}
+            for i in range(self.n_rows if rows is None else rows)
+        ]
         found = [
             self.sheet.compute(self.top + 1 + i, column, one, here, display=display, lock="column")
             for i, here in enumerate(read)
@@ -192,7 +196,7 @@ def name_all(wiring: Wiring, sheet: str) -> None:
         if ref.sheet == sheet and not ref.name:
             full = f"{wiring.prefix or 'calc_'}{name}"
             wiring.names[full] = ref
-            wiring.inputs[name] = replace(ref, name=full)
+            wiring.inputs[name] = ref._replace(name=full)
     for name, refs in wiring.lists.items():
         if refs.refs[0].sheet == sheet and not refs.name:
             wiring.lists[name] = named(wiring.names, f"lst_{wiring.prefix}{name}", refs.refs)
