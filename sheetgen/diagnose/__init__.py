@@ -8,6 +8,7 @@ torch_oom  the amounts of PyTorch's out-of-memory line
 rules    the bill of an allocation failure that does not name it
 decide   the label, in the order of the fingerprints: failure at all, phase, typed message, frame, numbers
 quiet    what is said where no failure was matched
+rejoin   lines of a short log that were broken in two, put together again
 excerpt  a part of a line, cut between words
 verdict  the label with its evidence
 replay   the sizing engine on the configuration of the log

@@ -106,7 +106,11 @@ def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill
     if ooms:
         bills = [(f, bill_of(f, run, added)) for f in ooms[:50]]
         failure, bill = max(bills, key=lambda fb: (fb[1].label != UNDETERMINED, round(fb[1].confidence, 1)))
-        return failure, _with_fragmentation(failure, bill)
+        said = [f for f in failures if f.match.signature.kind == "weak" and f.match.signature.says != NOT_AN_OOM]
+        if bill.label != UNDETERMINED or not said:
+            return failure, _with_fragmentation(failure, bill)
+        best = max(said, key=_weight)  # the allocator does not say what for, another line does
+        return best, _as_told(best, run, added)
     ready = run.last("ready")
     weak = [f for f in failures if f.match.signature.kind == "weak" and f.match.line_number > ready]
     lasting = [f for f in told if f.match.signature.kind == "typed" and f.match.signature.lasting]

@@ -14,10 +14,15 @@ from sheetgen.diagnose.values import value_of
 from sheetgen.diagnose.verdict import Verdict
 from sheetgen.startup.read import StartupLog
 from sheetgen.startup.words import RENAMED
+from sheetgen.units import GIB
 
 # The form of a death where the verdict names none, and forms whose own fixes are all that help.
 _USUAL = {"startup_kv_pool_too_small": "length", "concurrency_spike": "pool", "prefill_long_prompt": "peak"}
 _ALONE = ("refused", "admission", "slots", "empty", "full", "room")
+# What an engine that is built ahead (TensorRT-LLM in Triton) has not.
+_OF_NO_BUILT = ("cuda_graph_config",)
+# vLLM since its second engine (EngineCore): a server's default step on a card of less than that.
+_STEP, _SMALL_CARD_STEP, _LARGE_CARD = "--max-num-batched-tokens", 2048, 70 * GIB
 OLLAMA = "ollama"  # llama.cpp, or its kin, with knobs of other names
 _SETTINGS = {
     "max_total_tokens": "max_model_len", "max_input_tokens": "max_model_len", "ctx_size": "max_model_len",
@@ -70,7 +75,9 @@ def fixes_for(
         flag = newest if fix.direction == "free" else in_version(newest, flags, version, arguments)
         if newest is None or flag is None or any(f.flag == flag for f in found):
             continue
-        default = next((f.default for f in flags if f.flag == flag), None)
+        if (flag in _OF_NO_BUILT and "built" in verdict.run.clues) or (flag in _SPREADS and _has_core(engine, verdict)):
+            continue
+        default = next((f.default for f in flags if f.flag == flag), None) or _by_card(engine, flag, verdict)
         situation = Situation(verdict, engine, startup, replayed, default)
         value, said = value_of(fix, setting_of(fix, newest, engine), bare(flag), situation)
         if value is USELESS:
@@ -90,6 +97,18 @@ def _with_its_switch(found: list[Fix], flags: Sequence[EngineFlag]) -> tuple[Fix
     step = found[at]
     found[at] = replace(step, reason=f"{step.reason} (together with {switch.flag}, which {who} for this)")
     return tuple(f for f in found if f is not switch)
+
+
+def _has_core(engine: str | None, verdict: Verdict) -> bool:
+    """Whether the line that failed is of vLLM's second engine, which spreads every prompt over steps."""
+    return engine == "vllm" and verdict.failure is not None and "EngineCore" in verdict.failure.match.text
+
+
+def _by_card(engine: str | None, flag: str, verdict: Verdict) -> float | None:
+    """The default where it follows the card, if the line that failed says what card and which time it is of."""
+    if verdict.failure is None or flag != _STEP or not _has_core(engine, verdict):
+        return None
+    return _SMALL_CARD_STEP if 0 < verdict.failure.amounts.get("gpu_memory_bytes", 0) < _LARGE_CARD else None
 
 
 def flag_of(fix: Advice, engine: str | None, share: Assumption | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,6 +19,12 @@ from sheetgen.diagnose.verdict import (
     Verdict,
     named,
 )  # fmt: skip
+
+# Words of an error that may be one of memory or of a limit, though no signature knows it, or it was cut.
+_OF_CAPACITY = re.compile(
+    r"(?i)memory|alloc|oom\b|\bcache|block|seq(?:uence)?s?\b|swap|larger than|longer than|exceed|at least one|capacity"
+    r"|insufficient|not enough|too (?:long|large|small|many)|\bout o"
+)
 
 
 def without_failure(run: Run, facts: Facts) -> Verdict:
@@ -36,16 +43,22 @@ def without_failure(run: Run, facts: Facts) -> Verdict:
             label, other = (LONG, MANY) if by == "length" else (MANY, LONG)
             bill = Bill(label, 0.65, None if by == "length" else "pool", (other,))
             return Verdict(bill, run, None, "serving", (first, *shown_last))
+    if usage.soon_full(samples) and usage.filled_by(samples) == "length":
+        first = Evidence(samples[0].line_number, samples[0].text)
+        return Verdict(Bill(LONG, 0.5, None, (MANY,)), run, None, "serving", (first, *shown_last))
     frames = run.frames
     if (frames or run.n_tracebacks) and not run.errors:
         return Verdict(_of_frames(run), run, None, phase, _in_order((*frames[-3:], *run.clues.values()), marks))
     started = run.seen("ready") or run.seen("serving") or samples
-    if run.errors and (not started or run.seen("died-serving")) and (facts.votes or run.seen("failed-start")):
-        first_error = run.errors[0]
-        evidence = (Evidence(first_error.line_number, first_error.text), *marks)
-        told = f"{first_error.text} {frames}"
-        if "memory" in told.lower() or "alloc" in told.lower():
-            return Verdict(Bill(UNDETERMINED, 0.2, missing=(FRAMES_MISSING, PHASE_MISSING)), run, None, phase, evidence)
+    signs = max([run.last("ready"), run.last("serving"), *(s.line_number for s in samples)])
+    late = [e for e in run.errors if e.line_number > signs]
+    ended = run.seen("died-serving") or bool(late)
+    if run.errors and (not started or ended) and (facts.votes or run.seen("failed-start")):
+        error = late[0] if started and late else run.errors[0]
+        evidence = (Evidence(error.line_number, error.text), *marks)
+        if _OF_CAPACITY.search(f"{error.text} {frames}"):
+            bill = _of_frames(run) if frames else Bill(UNDETERMINED, 0.2)
+            return Verdict(replace(bill, missing=(FRAMES_MISSING, PHASE_MISSING)), run, None, phase, evidence)
         return Verdict(Bill(NOT_AN_OOM, 0.6), run, None, phase, evidence)
     if run.seen("died-serving") or run.seen("failed-start"):
         return Verdict(Bill(UNDETERMINED, 0.2, missing=(ERROR_MISSING,)), run, None, phase, marks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import BinaryIO, cast
 from sheetgen.catalog.signatures import Signature
 from sheetgen.diagnose import usage, watcher
 from sheetgen.diagnose.facts import Facts
+from sheetgen.diagnose.rejoin import MOST, rejoined
 from sheetgen.diagnose.watcher import Watcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.startup.lines import Line, log_lines, open_log
@@ -18,6 +20,7 @@ from sheetgen.startup.read import StartupLog, read_lines
 
 _LOOKED_AT = 1 << 16  # bytes of the beginning, by which a text is told from what is none
 _BINARY_SHARE = 0.05
+_SURE = ("weak", "oom", "trap", "typed")  # kinds of messages, the surest last
 # What a user wrote may hold any engine's error, and is most of a long log. It goes before anything is looked for; the
 # rest of a line that a block cuts in two goes by `watcher`.
 _OF_USERS = (b"Received request", b"Generated response", b"Receive: obj=", b"Finish: obj=")
@@ -39,15 +42,29 @@ class Read:
 def read(name: str, signatures: Sequence[Signature]) -> Read:
     """The facts of the log called `name` (`-`: stdin). Raises ScenarioError where it is empty or no text."""
     called = "stdin" if name == "-" else str(shown(name, 200))
-    watching = Watcher(signatures)
     words = {*STARTUP_WORDS, *usage.WORDS, *watcher.WORDS, *(s.word for s in signatures)}
     with open_log(name) as raw:
         stream = _Watched(raw, called)
-        lines = log_lines(cast(BinaryIO, stream), words)
-        startup = read_lines(_seen(lines, watching))
+        found = _read(stream, signatures, words)
     if not stream.n_bytes:
         raise ScenarioError(f"{called}: is empty. Give the log of a serving engine, with what was printed to stderr.")
+    for text in rejoined(stream.kept) if stream.n_bytes <= MOST else ():
+        again = _read(_Watched(io.BytesIO(text), called), signatures, words)
+        if _sureness(again.facts) > _sureness(found.facts):
+            return again
+    return found
+
+
+def _read(stream: _Watched, signatures: Sequence[Signature], words: set[str]) -> Read:
+    watching = Watcher(signatures)
+    startup = read_lines(_seen(log_lines(cast(BinaryIO, stream), words), watching))
     return Read(watching.facts, startup, stream.n_bytes)
+
+
+def _sureness(facts: Facts) -> int:
+    """How sure a kind of message tells a failure: a message that was broken in two is found only when joined."""
+    kinds = {failure.match.signature.kind for run in facts.runs for failure in run.failures}
+    return max((_SURE.index(kind) for kind in kinds), default=-1)
 
 
 def _seen(lines: Iterator[Line], watching: Watcher) -> Iterator[Line]:
@@ -57,16 +74,19 @@ def _seen(lines: Iterator[Line], watching: Watcher) -> Iterator[Line]:
 
 
 class _Watched:
-    """A stream that counts its bytes and refuses what is no text before any of it is read."""
+    """A stream that counts its bytes, keeps a short log, and refuses what is no text before any of it is read."""
 
     def __init__(self, stream: BinaryIO, called: str) -> None:
         self._stream, self._called = stream, called
         self.n_bytes = 0
+        self.kept = b""
 
     def read(self, size: int) -> bytes:
         block = self._stream.read(size)
         if not self.n_bytes:
             self._look_at(block[:_LOOKED_AT])
+        if self.n_bytes + len(block) <= MOST:
+            self.kept += block
         self.n_bytes += len(block)
         return _USERS_TEXT.sub(rb"\1", block) if any(word in block for word in _OF_USERS) else block
 

@@ -52,8 +52,10 @@ _OF_STAGE = {
     "weights": Bill(WEIGHTS, 0.88),
     "pinned": Bill(HOST, 0.85),
     "cache": Bill(WORKSPACE, 0.5, also=(SHARED, POOL)),
+    "slots": Bill(MANY, 0.6, "pool", (LONG,)),
 }
-WIDE = ("profile", "forward", "compile")  # frames below which others say more
+# Frames below which others say more: a run of the model, and whether the engine starts or serves.
+WIDE = ("profile", "forward", "compile", "serving", "starting")
 
 
 def bill_of(failure: Failure, run: Run, added: Collection[str]) -> Bill:
@@ -80,14 +82,17 @@ def _by_frame(stages: list[str], run: Run) -> Bill | None:
         if "images" in run.clues:
             return Bill(ENCODER, 0.75, also=(WORKSPACE,))
         return Bill(WORKSPACE, 0.65, "profile", (ENCODER,))
-    if "compile" in stages:
+    if "compile" in stages and not {"forward", "serving"} & set(stages):
         return Bill(WORKSPACE, 0.65, also=(SAMPLER,))
     return None
 
 
 def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     phase = failure.phase
-    if phase in ("unknown", "captured") and run.seen("died-serving") and not run.seen("failed-start"):
+    if "serving" in failure.stages and "starting" not in failure.stages:
+        return _while_serving(failure, run, added)
+    starting = run.seen("failed-start") or "starting" in failure.stages
+    if phase in ("unknown", "captured") and run.seen("died-serving") and not starting:
         phase = "died-serving"
     if "images" in run.clues and phase not in ("loading", "sized", "capturing"):
         return Bill(ENCODER, 0.75, also=(WORKSPACE, PREFILL))
@@ -101,9 +106,9 @@ def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Bill:
         return Bill(WORKSPACE, 0.87 if phase == "capturing" else 0.7, also=() if phase == "capturing" else (SAMPLER,))
     if phase == "captured":
         return Bill(SAMPLER, 0.5, also=(WORKSPACE,))
-    if phase in SERVING or "forward" in failure.stages:
+    if (phase in SERVING and "starting" not in failure.stages) or "forward" in failure.stages:
         return _while_serving(failure, run, added)
-    return _by_numbers(failure, run)
+    return _by_numbers(failure, run, added)
 
 
 def _while_serving(failure: Failure, run: Run, added: Collection[str]) -> Bill:
@@ -113,15 +118,18 @@ def _while_serving(failure: Failure, run: Run, added: Collection[str]) -> Bill:
         return Bill(ENCODER, 0.5, also=(WORKSPACE,), missing=(FRAMES_MISSING,))
     if "lora" in added:
         return Bill(ADDED, 0.55, "lora", (PREFILL,))
-    return Bill(PREFILL, 0.62, "peak", ("sampler_logits_peak",), (FRAMES_MISSING,))
+    images = (ENCODER,) if "images" in run.clues else ()
+    return Bill(PREFILL, 0.55 if images else 0.62, "peak", (*images, SAMPLER), (FRAMES_MISSING,))
 
 
-def _by_numbers(failure: Failure, run: Run) -> Bill:
+def _by_numbers(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     """Before the pool is made only weights can take nearly all of the card; graphs show as private pools."""
     amounts = failure.amounts
     total, held = amounts.get("gpu_memory_bytes", 0.0), amounts.get("allocated_bytes", 0.0)
     alone = total and held / total > _OVER_ANY_BUDGET and "private_pool_bytes" not in amounts
-    if alone and run.seen("failed-start"):
+    if alone and (run.seen("failed-start") or "starting" in failure.stages):
         return Bill(WEIGHTS, 0.55, also=(WORKSPACE,), missing=(FRAMES_MISSING, PHASE_MISSING))
     likely = (WEIGHTS, PREFILL) if alone else (WORKSPACE, PREFILL)
+    if added:
+        return Bill(ADDED, 0.45, next(iter(added)), likely, (FRAMES_MISSING, PHASE_MISSING))
     return Bill(UNDETERMINED, 0.3, also=likely, missing=(FRAMES_MISSING, PHASE_MISSING))

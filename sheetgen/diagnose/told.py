@@ -22,6 +22,7 @@ _ROUND = 1024  # tokens: a limit is raised to whole thousands of them
 # TGI limits the prompt alone by the first, prompt and answer by the second, which must be the larger.
 _OF_PROMPT, _OF_BOTH = ("max_input_tokens", "max_input_length"), "max_total_tokens"
 _FAR = 8  # times a limit: no prompt that was meant
+_UNDER_THE_CONTEXT = ("max_prefill_tokens",)  # SGLang takes the larger of it and the context length
 _OF_ANSWER = ("max_tokens", "max_new_tokens")  # what a request asks for
 
 
@@ -103,6 +104,8 @@ def _of_refusal(fix: Advice, plain: str, figures: Mapping[str, float]) -> Told |
     if plain in _OF_ANSWER:
         return (int(limit - prompt), f"the limit is {limit:,.0f}, the prompt has {prompt:,.0f}") if (
             answer_is_over) else (USELESS, "")  # fmt: skip
+    if plain in _UNDER_THE_CONTEXT and limit:
+        return USELESS, ""
     if fix.direction != "raise":
         return None
     if plain in _OF_PROMPT:

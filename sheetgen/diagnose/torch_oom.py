@@ -23,6 +23,7 @@ _WORDINGS = (
 )
 _PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _WORDINGS)
 _PROCESS = re.compile(rf"Process (\d{{1,10}}) has {_AMOUNT}")
+_CONTEXT = 2 * GIB  # of a rank that has only begun
 _GPU = re.compile(r"GPU (\d{1,4})(?: has|;)")
 
 
@@ -41,9 +42,15 @@ def amounts(text: str) -> dict[str, float]:
     if gpu := _GPU.search(text):
         found["gpu"] = float(gpu[1])
     others = _others(found, sizes)
-    if others is not None:
+    if others is not None and not _of_one_job(found, sizes):
         found["other_bytes"] = others
     return found
+
+
+def _of_one_job(found: dict[str, float], sizes: list[float]) -> bool:
+    """Several processes of the same small size beside this one: contexts of its own ranks, not somebody else's."""
+    alike = len(sizes) > 1 and max(sizes) - min(sizes) <= 0.01 * max(sizes)
+    return alike and "in_use_bytes" in found and max(sizes) < _CONTEXT
 
 
 def _others(found: dict[str, float], sizes: list[float]) -> float | None:

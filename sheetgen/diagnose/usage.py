@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import deque
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ NEARLY_FULL = 0.95
 FULL = 0.985  # the fullest of the last samples, where requests were thrown out again
 LONG_REQUEST = 65_536  # tokens of one request, beyond which a few of them fill a pool
 FEW = 8  # requests
+_HIGH = 0.9
 _LOOKED_AT = 12  # samples before the end
 
 
@@ -91,6 +93,13 @@ def sample_of(line: Line) -> Sample | None:
             excerpt(part),
         )
     return None
+
+
+def soon_full(samples: Sequence[Sample]) -> bool:
+    """Whether few requests, and nobody new, fill what is left as fast as they filled what was seen."""
+    known = [s.usage for s in samples if s.usage is not None]
+    rises = len(known) > 2 and all(later > earlier for earlier, later in itertools.pairwise(known))
+    return rises and known[-1] >= _HIGH and FULL - known[-1] <= 2 * (known[-1] - known[0])
 
 
 def filled_by(samples: Sequence[Sample]) -> Literal["length", "number"] | None:

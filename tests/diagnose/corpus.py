@@ -1,4 +1,4 @@
-"""The labelled logs of this folder, and what the rules make of a text."""
+"""The labelled logs of two folders, and what the rules make of a text."""
 
 from __future__ import annotations
 
@@ -15,22 +15,28 @@ from sheetgen.diagnose.rules import UNDETERMINED
 from sheetgen.diagnose.verdict import Verdict
 
 LOGS = Path(__file__).parent / "logs"
+MORE = Path(__file__).parent / "more_logs"
 WRITTEN = Path(__file__).parent / "written.txt"
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """One excerpt; `thread` is the public thread that it is from, several excerpts may share one."""
+    """One excerpt; `thread` is the public thread that it is from, several excerpts may share one.
+
+    `part` is of the second set: `mended` (seen when rules were mended), `held_out` (not seen until after that) or
+    `later` (collected and run after the first mends).
+    """
 
     file: str
     engine: str
     label: str
     decidable: str
     thread: str
+    part: str = ""
 
     @property
     def path(self) -> Path:
-        return LOGS / self.file
+        return (MORE if self.part else LOGS) / self.file
 
     def is_right(self, verdict: Verdict) -> bool:
         """The label, or where the file cannot decide no claim to know."""
@@ -41,12 +47,26 @@ class Labelled:
 
 @cache
 def corpus() -> tuple[Labelled, ...]:
-    with (LOGS / "labels.csv").open(encoding="utf-8", newline="") as file:
+    """The reference's set: the rules were written with these logs in sight."""
+    return _labelled(LOGS)
+
+
+@cache
+def more() -> tuple[Labelled, ...]:
+    """The second set, of other threads: each was labelled before it was run."""
+    return _labelled(MORE)
+
+
+def _labelled(folder: Path) -> tuple[Labelled, ...]:
+    with (folder / "labels.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return tuple(
-        Labelled(r["file"], r["engine"].replace("_", "-"), r["label"], r["decidable_from_file"], r["source"])
+        Labelled(
+            r["file"], r["engine"].replace("_", "-"), r["label"], r["decidable_from_file"], r["source"],
+            r.get("part", ""),
+        )
         for r in rows
-    )
+    )  # fmt: skip
 
 
 @cache

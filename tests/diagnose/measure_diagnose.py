@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from corpus import Labelled, corpus, signatures, verdict_on, written
+from corpus import Labelled, corpus, more, signatures, verdict_on, written
 
 from sheetgen.diagnose.rules import UNDETERMINED
 from sheetgen.diagnose.verdict import HEALTHY, Verdict
@@ -20,6 +20,11 @@ LARGE = (
     "1 GiB from a pipe: peak memory 69 MiB, 202 s of wall time and 124 s of CPU on two cores that others kept busy.\n"
     "Of a log full of prompts 24 MiB take 5 s of CPU: what a user wrote is cut off before anything is looked for"
 )
+# The second set when it was measured, on 2026-11-21, each once and before a failure of that part was looked at: by the
+# rules as they were before, and by those mended on the first part alone. (right, of), for yes, yes and weak, no.
+HELD_BEFORE = {("yes",): (37, 45), ("yes", "weak"): (42, 55), ("no",): (9, 11)}
+HELD_AFTER = {("yes",): (42, 45), ("yes", "weak"): (47, 55), ("no",): (9, 11)}
+KINDS = (("yes",), ("yes", "weak"), ("no",))
 UNSEEN = (
     "Of the first 67, the rules of the time told 52; what was missed was mended. The\n  last 29 were written when the "
     "rules were done, and run once: 29 right, 25 by the rules before."
@@ -30,9 +35,13 @@ def verdicts() -> dict[str, Verdict]:
     return {one.file: verdict_on(one.path) for one in corpus()}
 
 
-def share(found: dict[str, Verdict], *decidable: str) -> tuple[int, int]:
+def verdicts_on_more() -> dict[str, Verdict]:
+    return {one.file: verdict_on(one.path) for one in more()}
+
+
+def share(found: dict[str, Verdict], *decidable: str, of: tuple[Labelled, ...] | None = None) -> tuple[int, int]:
     """How many of the logs of these kinds are right, and how many there are."""
-    chosen = [one for one in corpus() if one.decidable in decidable]
+    chosen = [one for one in (corpus() if of is None else of) if one.decidable in decidable]
     return sum(one.is_right(found[one.file]) for one in chosen), len(chosen)
 
 
@@ -47,10 +56,10 @@ def judged_elsewhere(found: dict[str, Verdict]) -> tuple[int, int]:
     return counts[True], sum(counts.values())
 
 
-def without_their_own(found: dict[str, Verdict]) -> dict[str, list[Labelled]]:
+def without_their_own(found: dict[str, Verdict], of: tuple[Labelled, ...] | None = None) -> dict[str, list[Labelled]]:
     """Decidable logs judged without any rule that names their thread: right, open (no claim) or wrong."""
     out: dict[str, list[Labelled]] = {"right": [], "open": [], "wrong": []}
-    for one in corpus():
+    for one in corpus() if of is None else of:
         if one.decidable == "no":
             continue
         rest = tuple(s for s in signatures() if s.source != one.thread)
@@ -60,23 +69,46 @@ def without_their_own(found: dict[str, Verdict]) -> dict[str, list[Labelled]]:
     return out
 
 
-def page() -> str:
-    found = verdicts()
+def rows_of(found: dict[str, Verdict], of: tuple[Labelled, ...]) -> str:
     rows = []
-    for name, kinds in (("yes", ("yes",)), ("yes and weak", ("yes", "weak")), ("no", ("no",))):
-        right, n = share(found, *kinds)
-        rows.append(f"| {name} | {right} of {n} | {100 * right / n:.1f} |")
+    for kinds in KINDS:
+        right, n = share(found, *kinds, of=of)
+        rows.append(f"| {' and '.join(kinds)} | {right} of {n} | {100 * right / n:.1f} |")
+    return "\n".join(rows)
+
+
+def wrong_of(found: dict[str, Verdict], of: tuple[Labelled, ...]) -> str:
+    return "\n".join(
+        f"| {one.file} | {one.engine} | {one.label} | {one.decidable} | {found[one.file].bill.label}, "
+        f"{found[one.file].bill.confidence:.2f} |"
+        for one in of
+        if not one.is_right(found[one.file])
+    )
+
+
+def held_rows() -> str:
+    rows = []
+    for kinds in KINDS:
+        (before, n), (after, _) = HELD_BEFORE[kinds], HELD_AFTER[kinds]
+        percents = f"{100 * before / n:.1f} | {100 * after / n:.1f}"
+        rows.append(f"| {' and '.join(kinds)} | {n} | {before} | {after} | {percents} |")
+    return "\n".join(rows)
+
+
+def page() -> str:
+    found, found_more = verdicts(), verdicts_on_more()
     elsewhere, n_elsewhere = judged_elsewhere(found)
     alone = without_their_own(found)
     n_alone = sum(map(len, alone.values()))
-    wrong = [
-        f"| {one.file} | {one.engine} | {one.label} | {one.decidable} | {found[one.file].bill.label}, "
-        f"{found[one.file].bill.confidence:.2f} |"
-        for one in corpus()
-        if not one.is_right(found[one.file])
-    ]
+    more_alone = without_their_own(found_more, more())
     return TEXT.format(
-        n=len(corpus()), n_threads=len({one.thread for one in corpus()}), rows="\n".join(rows), wrong="\n".join(wrong),
+        n=len(corpus()), n_threads=len({one.thread for one in corpus()}), rows=rows_of(found, corpus()),
+        wrong=wrong_of(found, corpus()), n_more=len(more()), rows_more=rows_of(found_more, more()),
+        wrong_more=wrong_of(found_more, more()), held=held_rows(),
+        n_first=sum(one.part in ("mended", "held_out") for one in more()),
+        n_more_alone=sum(map(len, more_alone.values())),
+        more_right=len(more_alone["right"]), more_open=len(more_alone["open"]), more_wrong=len(more_alone["wrong"]),
+        n_later=sum(one.part == "later" for one in more()), n_last=sum(one.part == "last" for one in more()),
         elsewhere=elsewhere, n_elsewhere=n_elsewhere, elsewhere_percent=100 * elsewhere / n_elsewhere,
         alone_right=len(alone["right"]), alone_open=len(alone["open"]), alone_wrong=len(alone["wrong"]),
         n_alone=n_alone,
@@ -101,7 +133,37 @@ Of those marked `no`, right is `undetermined` or a confidence below 0.5. What is
 | --- | --- | --- | --- | --- |
 {wrong}
 
-The excerpts were at hand when the rules were written, so that these figures are of a known set. Three others:
+## Threads that the rules were not written with
+
+{n_more} excerpts of as many other threads (`tests/diagnose/more_logs/`), each labelled by the thread before it was run.
+Every second one of the first {n_first} was held out: it was run once with the rules as they were, and once more, on
+2026-11-21, when they had been mended on the other half alone.
+
+| decidable from the file | held out | right before | right after | percent before | percent after |
+| --- | ---: | ---: | ---: | ---: | ---: |
+{held}
+
+Of the yes and weak ones four had a wrong bill before and five after; the rest of what is not right was `undetermined`,
+which asks for the lines that are missing. Of {n_later} later ones, run once with the rules half mended, 15 of 16 yes,
+2 of 6 weak and all 6 no were right, and one had a wrong bill. Of the {n_last} last ones, run once when all the rest was
+done, 7 of 9 yes, 3 of 4 weak and 5 of 6 no were right (7, 2 and 5 by the rules before), and none of the yes and weak
+had a wrong bill. **What a new log may expect is these figures.** Since then what was missed was mended, too, so that no
+log is held out any more:
+
+| decidable from the file | right now | percent |
+| --- | ---: | ---: |
+{rows_more}
+
+| log | engine | label | decidable | said |
+| --- | --- | --- | --- | --- |
+{wrong_more}
+
+Without any rule that names its thread {more_right} of {n_more_alone} of the yes and weak ones are right,
+{more_open} without a claim, {more_wrong} wrong.
+
+## The known set
+
+The first {n} excerpts were at hand when the rules were written, so that their figures are of a known set. Three others:
 
 - A rule judged on logs of threads other than the one that it names: {elsewhere} of {n_elsewhere} right
   ({elsewhere_percent:.1f} %).
@@ -113,8 +175,9 @@ The excerpts were at hand when the rules were written, so that these figures are
   told, in every wrapping. {unseen}
 
 Labels stay when numbers, times, paths, models, wrappings (Docker, Kubernetes, journal, compose, colours), unrelated
-lines and the order of ranks change: every log, every change, one at a time and all at once
-(`tests/diagnose/test_perturbed.py`). A failure that is none of memory was never called one.
+lines and the order of ranks change: every log of both sets, every change, one at a time and all at once, where one log
+loses its claim and none gets another (`tests/diagnose/test_perturbed.py`). No failure of these sets that is none of
+memory is called one.
 
 {large}.
 

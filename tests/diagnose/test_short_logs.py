@@ -1,0 +1,163 @@
+"""Excerpts as people paste them: lines broken in two, a few frames, statistics without an error, and their advice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from corpus import verdict_on
+
+from sheetgen.catalog import Catalog, guidance
+from sheetgen.diagnose.fixes import Fix, fixes_for
+from sheetgen.diagnose.reader import read
+from sheetgen.diagnose.rejoin import MOST, rejoined
+from sheetgen.diagnose.report import engine_of
+from sheetgen.diagnose.torch_oom import amounts
+from sheetgen.diagnose.usage import Sample, soon_full
+from sheetgen.diagnose.verdict import Verdict
+
+FILE = guidance.fingerprint_file(Catalog())
+OOM = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 896.00 MiB. GPU 0 has a total capacity of 23.56 GiB "
+    "of which 400.00 MiB is free. Including non-PyTorch memory, this process has 23.10 GiB memory in use. Of the "
+    "allocated memory 22.00 GiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated.\n"
+)
+TOO_SMALL = (
+    "ValueError: The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV "
+    "cache (7344). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine."
+)
+
+
+def verdict(text: str, folder: Path) -> Verdict:
+    path = folder / "short.log"
+    path.write_text(text, encoding="utf-8")
+    return verdict_on(path)
+
+
+def advice(text: str, folder: Path) -> dict[str, Fix]:
+    path = folder / "short.log"
+    path.write_text(text, encoding="utf-8")
+    found = read(str(path), FILE.signatures)
+    shares = guidance.assumptions(Catalog())
+    fixes = fixes_for(verdict_on(path), engine_of(found), FILE, shares, found.startup, None)
+    return {fix.flag: fix for fix in fixes}
+
+
+@pytest.mark.parametrize("width", [40, 61, 72, 80, 97, 120])
+@pytest.mark.parametrize("quoted", ["", "> "])
+def test_a_message_broken_by_a_width_is_found(width: int, quoted: str, tmp_path: Path) -> None:
+    broken = "\n".join(quoted + TOO_SMALL[i : i + width] for i in range(0, len(TOO_SMALL), width))
+    found = verdict(f"INFO 01-02 12:00:00 gpu_executor.py:90] # GPU blocks: 459\n{broken}\n", tmp_path)
+    assert found.bill.label == "startup_kv_pool_too_small"
+    assert found.evidence[-1].line_number >= 2
+
+
+def test_lines_that_begin_as_lines_are_not_joined() -> None:
+    text = (
+        "INFO 01-02 12:00:00 model_runner.py:1] Loading model weights took 14 GB and then,\n"
+        "ERROR 01-02 12:00:01 engine.py:2] something else\n"
+        "RuntimeError: and an error of its own\n"
+        '  File "x.py", line 1, in f\n'
+        "2026-01-02 12:00:00 a line with a date\n"
+    )
+    assert list(rejoined(text.encode())) == []
+    joined = list(rejoined(b"a line that is long enough to be a cut one of\nmany words\nend\n"))
+    assert [j.split(b"\n")[0][-14:] for j in joined] == [b" of many words", b"e ofmany words"]
+    assert all(j.count(b"\n") == 2 for j in joined)
+
+
+def test_a_long_log_is_read_once(tmp_path: Path) -> None:
+    """The second look is for what people paste: a broken message in a long log is not searched for."""
+    filler = 'INFO:     10.0.0.1:1 - "GET /health HTTP/1.1" 200 OK\n'
+    broken = TOO_SMALL[:90] + "\n" + TOO_SMALL[90:] + "\n"
+    assert verdict(broken, tmp_path).bill.label == "startup_kv_pool_too_small"
+    assert verdict(filler * (MOST // len(filler) + 2) + broken, tmp_path).bill.label != "not_an_oom"
+
+
+def samples(*usages: float) -> list[Sample]:
+    return [Sample(i, 2.0, 0.0, u) for i, u in enumerate(usages)]
+
+
+@pytest.mark.parametrize(
+    "usages,soon",
+    [((0.7, 0.8, 0.93), True), ((0.7, 0.8, 0.85), False), ((0.91, 0.915, 0.92), False), ((0.8, 0.7, 0.93), False),
+     ((0.9, 0.95), False), ((), False)],
+)  # fmt: skip
+def test_a_pool_that_is_soon_full(usages: tuple[float, ...], soon: bool) -> None:
+    assert soon_full(samples(*usages)) is soon
+
+
+def test_contexts_of_one_job_are_no_other_program() -> None:
+    line = (
+        "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.11 GiB of which 1.00 GiB is "
+        "free. {others} Including non-PyTorch memory, this process has 74.00 GiB memory in use."
+    )
+    ranks = " ".join(f"Process {n} has 500.00 MiB memory in use." for n in range(1, 8))
+    assert "other_bytes" not in amounts(line.format(others=ranks))
+    assert "other_bytes" in amounts(line.format(others="Process 7 has 4.00 GiB memory in use."))
+    big = " ".join(f"Process {n} has 20.00 GiB memory in use." for n in range(1, 4))
+    assert "other_bytes" in amounts(line.format(others=big))
+
+
+def test_frames_tell_serving_from_starting(tmp_path: Path) -> None:
+    trace = 'Traceback (most recent call last):\n  File "/opt/vllm/v1/engine/core.py", line 7, in {}\n'
+    serving = verdict(trace.format("run_busy_loop") + OOM, tmp_path).bill
+    starting = verdict(trace.format("_initialize_kv_caches") + OOM, tmp_path).bill
+    assert serving.label == "prefill_long_prompt"
+    assert starting.label != "prefill_long_prompt"
+
+
+@pytest.mark.parametrize(
+    "error,label",
+    [("KeyError: 'model.layers.0.weight'", "not_an_oom"), ("RuntimeError: no block left in the cache", "undetermined")],
+)
+def test_an_unknown_error_of_capacity_is_left_open(error: str, label: str, tmp_path: Path) -> None:
+    text = (
+        "INFO 01-02 12:00:00 api_server.py:1] vLLM API server version 0.6.3\n"
+        'Traceback (most recent call last):\n  File "/opt/x/y.py", line 7, in f\n' + error + "\n"
+    )
+    assert verdict(text, tmp_path).bill.label == label
+
+
+def test_the_cache_in_the_words_of_the_engine(tmp_path: Path) -> None:
+    """SGLang and TGI refuse the word that vLLM takes."""
+    full = (
+        "[2026-01-02 12:00:00 TP0] KV cache pool is full. Retract requests. #retracted_reqs: 5, #new_token_ratio: 0.5\n"
+    )
+    assert advice(full, tmp_path)["--kv-cache-dtype"].value == "fp8_e4m3"
+    for one in FILE.fingerprints:
+        for fix in one.fixes:
+            if fix.flags.get("tgi") == "--kv-cache-dtype" and fix.direction == "set":
+                assert fix.values["tgi"] == "fp8_e4m3fn"
+
+
+def test_a_prompt_over_the_context_is_no_matter_of_the_step(tmp_path: Path) -> None:
+    """SGLang's step is the larger of --max-prefill-tokens and the context."""
+    refused = "ValueError: The input (61709 tokens) is longer than the model\\'s context length (40960 tokens).\n"
+    assert {flag: fix.value for flag, fix in advice(refused, tmp_path).items()} == {"--context-length": 62464}
+
+
+def test_a_default_is_no_advice(tmp_path: Path) -> None:
+    """2,048 tokens are the default of a server on a card of 24 GB: the step named is below it, and needs no switch."""
+    died = (
+        f"(EngineCore pid=100) ERROR 05-01 14:39:06 [core.py:1131] {OOM}"
+        "(APIServer pid=1) ERROR 05-01 14:39:06 [async_llm.py:699] AsyncLLM output_handler failed.\n"
+    )
+    found = advice(died, tmp_path)
+    assert found["--max-num-batched-tokens"].value == 512
+    assert "chunked" not in found["--max-num-batched-tokens"].reason.replace("chunked prefill spreads", "")
+
+
+def test_a_built_engine_has_no_graphs_to_unset(tmp_path: Path) -> None:
+    error = "[TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(ptr, n, mCudaStream->get()): out of memory "
+    place = "(/app/tensorrt_llm/cpp/tensorrt_llm/runtime/tllmBuffers.h:112)\n"
+    built = advice(f"unexpected error when creating modelInstanceState: {error}{place}", tmp_path)
+    assert "free_gpu_memory_fraction" in built
+    assert "cuda_graph_config" not in built
+    assert "cuda_graph_config" in advice(error + place, tmp_path)
+
+
+def test_what_a_user_of_ollama_can_turn(tmp_path: Path) -> None:
+    error = "Error: model requires more system memory (164.8 GiB) than is available (13.4 GiB)\n"
+    assert "--no-mmap" not in advice(error, tmp_path)
+    assert "num_ctx" in advice(error, tmp_path)
