@@ -34,6 +34,7 @@ READ_AS = {
     "activation_bytes_per_gpu": "profile_peak_bytes",
     "non_torch_bytes_per_gpu": "non_torch_bytes_per_tp",
 }
+DEFAULTED = ("spare_replicas", "extra_headroom_fraction", "hours_per_month", "active_fraction", "discount_fraction")
 RULES = ("max_tensor_parallel_size", "max_pipeline_parallel_size")
 
 
@@ -55,6 +56,8 @@ class ChoiceDerivation:
         self.origins = given.Origins(names, typed, catalog)
         profile = solved.slots[slot].profile
         position = TENSOR_PARALLEL_SIZES.index(solved.tensor_parallel_size(slot))
+        discount = solved.question.settings.discount_fraction
+        self.read_as = READ_AS | ({"price_usd_per_hour": "discounted_usd_per_hour"} if discount else {})
         self.values: dict[str, Any] = {}
         self.steps: dict[str, Step] = {}
         for table, at in (
@@ -75,9 +78,10 @@ class ChoiceDerivation:
         return self.steps[name]
 
     def _step(self, name: str) -> Step:
-        formula = FORMULAS.get(READ_AS.get(name, name))
+        read_as = self.read_as.get(name, name)
+        formula = FORMULAS.get(read_as)
         if formula is None or any(i not in self.values for i in formula.inputs):
-            origin = given.Origin("computed", formula.summary) if formula else self._origin(READ_AS.get(name, name))
+            origin = given.Origin("computed", formula.summary) if formula else self._origin(read_as)
             label, value = name.replace("_", " "), self.values[name]
             return Step(name, label, value, unit_of(name), origin.kind, origin.about, source=origin.source)
         inputs = [self.step(i) for i in formula.inputs]
@@ -98,11 +102,9 @@ class ChoiceDerivation:
 
     def _origin(self, name: str) -> given.Origin:
         one = self.candidate
-        if name in ("price_usd_per_hour", "gpu_count"):
+        if name in ("price_usd_per_hour", "listed_usd_per_hour", "gpu_count"):
             where = f"catalogs/instances/{one.provider}.yaml, {one.instance}"
-            price = (
-                f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name.startswith("price") else ""
-            )
+            price = f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name != "gpu_count" else ""
             return given.Origin("catalog", where + price, source=one.source)
         if name in ("runs_weights", "runs_kv"):
             key = "weights_run" if name == "runs_weights" else "kv_run"
@@ -124,7 +126,7 @@ class ChoiceDerivation:
             return given.Origin("computed", "users x active_fraction, rounded up")
         if self.typed.get(name) is not None:
             return given.Origin("given", f"typed: {self.typed[name]}")
-        if name in ("spare_replicas", "extra_headroom_fraction", "hours_per_month", "active_fraction"):
+        if name in DEFAULTED:
             return given.Origin("default", "the default of sheetgen")
         return self.origins.of(name)
 

@@ -56,9 +56,9 @@ class Offer:
 
 
 @cache
-def candidates() -> tuple[Offer, ...]:
+def candidates(discount: str = "0") -> tuple[Offer, ...]:
     """On-demand rows of aws, azure and gcp, whole instances of NVIDIA data-centre GPUs of 22 GiB or more
-    whose memory is known; per provider, GPU and count the cheapest."""
+    whose memory is known; per provider, GPU and count the cheapest. A contract takes `discount` off every price."""
     providers = sorted(("aws", "azure", "gcp"), key=lambda p: int(read(f"instances/{p}.yaml")["order"]))
     names = read("index.yaml")["gpus"]
     found: list[Offer] = []
@@ -73,7 +73,8 @@ def candidates() -> tuple[Offer, ...]:
             large = int(gpu["memory"]["engine_bytes"]) >= 22 * GIB
             if whole and data_centre and known and large and prices and row["offer"] == "list":
                 name = f"{provider}/{row['type']}"
-                found.append(Offer(name, provider, gpu["id"], int(count), Decimal(prices[0]["usd_per_hour"])))
+                price = Decimal(prices[0]["usd_per_hour"]) * (1 - Decimal(discount))
+                found.append(Offer(name, provider, gpu["id"], int(count), price))
     best: dict[Any, Offer] = {}
     for one in found:
         key = (one.provider, one.gpu, one.count)
@@ -282,13 +283,14 @@ def workload(context: int, asked: bool) -> tuple[int, int, float]:
 
 
 def plans(
-    model: str, context: int, users: int, weight_dtype: str, kv_dtype: str, targets: bool = True, asked: bool = False
-) -> tuple[list[Plan], bool]:
+    model: str, context: int, users: int, weight_dtype: str, kv_dtype: str, targets: bool = True, asked: bool = False,
+    discount: str = "0",
+) -> tuple[list[Plan], bool]:  # fmt: skip
     """Every way that serves the load on a candidate, and whether memory holds it on one that is too slow."""
     entry = read(f"models/{model}.yaml")
     layers, heads = int(entry["n_layers"]), int(entry["n_heads"])
     found, slow = [], False
-    for order, offer in enumerate(candidates()):
+    for order, offer in enumerate(candidates(discount)):
         if not runs(offer.gpu, weight_dtype, kv_dtype):
             continue
         kv = [int(g["n_kv_heads"]) for g in entry["attention"] if "n_kv_heads" in g]
@@ -330,17 +332,18 @@ def plans(
 
 
 def answer(
-    model: str, context: int, users: int, weight_dtype: str, kv_dtype: str, targets: bool = True, asked: bool = False
-) -> tuple[Plan, list[Plan]] | str:
+    model: str, context: int, users: int, weight_dtype: str, kv_dtype: str, targets: bool = True, asked: bool = False,
+    discount: str = "0",
+) -> tuple[Plan, list[Plan]] | str:  # fmt: skip
     """The cheapest plan, and the cheapest with another GPU or provider (all of them, where several cost the
     same: the rules break ties for the choice only); the verdict where none serves the load."""
-    found, slow = plans(model, context, users, weight_dtype, kv_dtype, targets, asked)
+    found, slow = plans(model, context, users, weight_dtype, kv_dtype, targets, asked, discount)
     every = sorted(found, key=lambda one: one.rank)
     if not every:
         return "no count meets the target" if slow else "nothing fits"
     best = every[0]
     if targets:  # speed bought the hardware where memory alone would take cheaper one
-        alone = answer(model, context, users, weight_dtype, kv_dtype, targets=False, asked=asked)
+        alone = answer(model, context, users, weight_dtype, kv_dtype, False, asked, discount)
         assert not isinstance(alone, str)
         best = replace(best, by_speed=best.by_speed or alone[0].monthly < best.monthly)
     mine = (best.offer.gpu, best.offer.provider)

@@ -34,13 +34,13 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def check(cell: dict[str, Any], over: bool = False) -> str:
+def check(cell: dict[str, Any], over: bool = False, discount: str = "0") -> str:
     """Compare one record of the JSON with the brute force; what kind of answer it was."""
     load = (
         cell["model"], cell["context_tokens"], cell["concurrent_requests"], cell["weight_dtype"],
         cell["kv_cache_dtype"],
     )  # fmt: skip
-    found = "over the model's" if over else answer(*load, asked=cell["workload"] == "asked")
+    found = "over the model's" if over else answer(*load, asked=cell["workload"] == "asked", discount=discount)
     if isinstance(found, str):
         assert cell["instance"] is None and cell["monthly_usd"] is None, load
         assert cell["verdict"].startswith(found), load
@@ -90,6 +90,23 @@ def test_every_cell_of_a_build(catalog: Catalog, models: str) -> None:
     assert len(cells) == 12 * len(models.split(","))
     kinds = [check(cell) for cell in cells]
     print(f"{len(cells)} cells of {models}:", {kind: kinds.count(kind) for kind in sorted(set(kinds))})
+
+
+@pytest.mark.parametrize("discount", ["0.2", "0.35", "0.99"])
+def test_every_cell_under_a_contract_with_a_discount(catalog: Catalog, discount: str) -> None:
+    """The same hardware as at list prices, for less; prices, of runner-ups too, times (1 - discount)."""
+    listed = document(solve(ask(catalog, {"models": THREE})))["cells"]
+    cells = document(solve(ask(catalog, {"models": THREE, "discount_fraction": discount})))["cells"]
+    for before, cell in zip(listed, cells, strict=True):
+        check(cell, discount=discount)
+        assert {k: before[k] for k in EXPECTED} == {k: cell[k] for k in EXPECTED}
+        owned = cell["owned"]["base"]
+        assert {k: v for k, v in owned.items() if k != "break_even_utilization"} == {
+            k: v for k, v in before["owned"]["base"].items() if k != "break_even_utilization"
+        }
+        broken_even = before["owned"]["base"]["break_even_utilization"]
+        if broken_even is not None:
+            assert owned["break_even_utilization"] * (1 - float(discount)) == pytest.approx(broken_even, rel=1e-12)
 
 
 def random_loads(seed: int) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 from sheetgen.workbook.bridge import ASIDE, NO_EFFECT
 from sheetgen.workbook.change import Change
 from sheetgen.workbook.compare import Comparison
-from sheetgen.workbook.sheet_facts import OF_MARKET
+from sheetgen.workbook.sheet_facts import OF_PRICES
 
 OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, but what finance reads of it
 
@@ -17,8 +17,8 @@ def by_kind(found: Comparison) -> dict[str, list[Change]]:
     """Prices, load, facts and settings. Dates alone and What-if, which moves no answer, stay out."""
     sections = found.sections
     inputs = [c for c in sections["inputs"] if not c.name.startswith(ASIDE)]
-    market = [c for c in inputs if c.name in OF_MARKET]
-    hidden = {*OF_MARKET, *NO_EFFECT} - {*OF_BUDGET}
+    market = [c for c in inputs if c.name in OF_PRICES]
+    hidden = {*OF_PRICES, *NO_EFFECT} - {*OF_BUDGET}
     rest = [c for c in inputs if c.name not in hidden]
     prices = [c for c in sections["prices"] if c.more.get("what") != "date"]
     facts = [*sections["models"], *sections["gpus"], *sections["precisions"]]

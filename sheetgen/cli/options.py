@@ -58,6 +58,7 @@ MARKET = (
     ("extra_headroom_fraction", "SHARE", "Room to leave above the load. Default 0."),
     ("spare_replicas", "NUMBER", "Replicas beyond those that the load needs (N+1). Default 0."),
     ("hours_per_month", "HOURS", "Hours that a month is billed. Default 730."),
+    ("discount_fraction", "SHARE", "What your contract takes off every rental price, of any class. Default 0."),
     ("as_of", "DATE", "Day from which the age of prices counts. Default today (UTC), or SOURCE_DATE_EPOCH."),
 )
 TARGETS = (

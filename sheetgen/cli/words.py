@@ -5,6 +5,7 @@ from __future__ import annotations
 from sheetgen.recommend import Solution
 from sheetgen.sheet.money import month_as_budgeted
 from sheetgen.sheet.pace import bought_by, first_token_line, speed_line
+from sheetgen.sheet.wording import price_class
 from sheetgen.units import GIB
 
 
@@ -44,6 +45,7 @@ def memory_line(solved: Solution, row: int) -> list[str]:
     weights, kv = solved.models["weights_bytes"][cell.model], solved.cells["kv_bytes"][row]
     replicas = f"{choice.n_replicas:,} replica{'' if choice.n_replicas == 1 else 's'}"
     n_gpus = choice.n_replicas * size * stages
+    discount = solved.question.settings.discount_fraction
     shape = f" (TP {size}{f', PP {stages}' if stages > 1 else ''})"
     lines = [
         f"{replicas} of {size * stages}x {candidate.gpu.short_name}{shape}: {n_gpus:,} GPUs at work of "
@@ -53,7 +55,8 @@ def memory_line(solved: Solution, row: int) -> list[str]:
         f"{percent(choice.sure_headroom_fraction)} of the room is surely free",
         f"{speed_line(solved, row)}, {first_token_line(solved, row)}, indicative; bound by {choice.bound_by}",
         bought_by(solved, row),
-        f"${choice.hourly_usd:,.2f} an hour, {candidate.purchase} in {candidate.region or 'no stated region'}, "
+        f"${choice.hourly_usd:,.2f} an hour, {price_class(candidate.purchase, discount)} in "
+        f"{candidate.region or 'no stated region'}, "
         f"price of {candidate.price_as_of or 'no stated date'}{', assumed shape' if candidate.assumed_shape else ''}",
     ]
     if choice.runner_up is not None and choice.runner_up_monthly_usd is not None:

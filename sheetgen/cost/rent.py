@@ -13,6 +13,16 @@ MONTHS_IN_A_YEAR = 12
 MONTHS_IN_THREE_YEARS = 36
 
 
+@formula("$ per hour, paid", USD_CENTS)
+def discounted_usd_per_hour(listed_usd_per_hour: Any, discount_fraction: Any) -> Any:
+    """What an instance costs an hour under one's own contract, in US dollars: its price less the discount on Inputs.
+
+    Source: the price that is listed, or typed, of any purchase class x (1 - discount).
+    Check: p5.48xlarge at $55.04 less 20 % is $44.03.
+    """
+    return listed_usd_per_hour * (1 - discount_fraction)
+
+
 def _spend(n_instances: Any, price_usd_per_hour: Any) -> Any:
     return n_instances * price_usd_per_hour
 

@@ -20,10 +20,10 @@ from sheetgen.workbook.names import Place
 
 # Inputs that have the name of their option, and its value.
 ALIKE = (
-    "weight_dtype", "kv_cache_dtype", "gpu_memory_utilization", "hours_per_month", "active_fraction",
-    "extra_headroom_fraction", "spare_replicas", "average_context_fraction", "prefix_cache_hit_fraction",
-    "block_size", "as_of", "speed_factor", "ttft_factor", "utilization", "contingency_fraction", "currency",
-    "fx_rate", "fx_date", *TERMS,
+    "weight_dtype", "kv_cache_dtype", "gpu_memory_utilization", "hours_per_month", "discount_fraction",
+    "active_fraction", "extra_headroom_fraction", "spare_replicas", "average_context_fraction",
+    "prefix_cache_hit_fraction", "block_size", "as_of", "speed_factor", "ttft_factor", "utilization",
+    "contingency_fraction", "currency", "fx_rate", "fx_date", *TERMS,
 )  # fmt: skip
 TARGETS = ("tpot_ms", "ttft_ms")
 NO_PRICE = "price_usd_per_hour"

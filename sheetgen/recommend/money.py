@@ -17,7 +17,7 @@ from sheetgen.estimate import evaluate
 from sheetgen.formula import Formula
 from sheetgen.recommend.choose import cheapest_position
 from sheetgen.recommend.solution import Choice, Solution
-from sheetgen.scenario.candidates import PURCHASES, Candidate, is_commitment
+from sheetgen.scenario.candidates import PURCHASES, Candidate, ClassPrice, is_commitment
 from sheetgen.scenario.money import OwnedGpu
 
 ENDS = ("low", "base", "high")
@@ -114,13 +114,19 @@ def _class_cost(solved: Solution, choice: Choice, one: Candidate, purchase: str)
         **inputs_of(solved),
         "is_committed": int(is_commitment(purchase)),
         "n_instances": choice.n_instances,
-        "price_usd_per_hour": math.nan if price is None else price.usd_per_hour,
+        "price_usd_per_hour": _paid(solved, price),
     }
     found = _evaluated(OF_CLASS, values)
     del found["paid_hours_per_month"]
     if price is None:
         return ClassCost(purchase, **found, price_as_of=None, terms="", source="")
     return ClassCost(purchase, **found, price_as_of=price.price_as_of, terms=price.price_kind, source=one.source)
+
+
+def _paid(solved: Solution, price: ClassPrice | None) -> float:
+    """What an instance costs an hour at a price less the discount; NaN without one."""
+    listed = math.nan if price is None else price.usd_per_hour
+    return float(cost.discounted_usd_per_hour(listed, solved.question.settings.discount_fraction))
 
 
 def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
@@ -152,8 +158,6 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
         return None
     one = solved.candidate(choice.slot)
     gpu = solved.question.owning.gpus.get(one.gpu.id, OwnedGpu())
-    on_demand = one.class_price("on-demand")
-    price = math.nan if on_demand is None else on_demand.usd_per_hour
     values = {
         **inputs_of(solved),
         "n_gpus": n_gpus(solved, row),
@@ -161,7 +165,7 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
         "stated_kw_per_gpu": math.nan if gpu.stated_kw_per_gpu is None else gpu.stated_kw_per_gpu,
         "rated_watts": math.nan if gpu.rated_watts is None else gpu.rated_watts,
         "is_it_power": gpu.is_it_power,
-        "on_demand_hourly_usd": float(cost.hourly_usd(choice.n_instances, price)),
+        "on_demand_hourly_usd": float(cost.hourly_usd(choice.n_instances, _paid(solved, one.class_price("on-demand")))),
     }
     prices = gpu.capex_usd or (math.nan, math.nan, math.nan)
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy
 
 from sheetgen.estimate import evaluate
+from sheetgen.formula import same_money
 from sheetgen.recommend.solution import Choice, Solution
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds
 from sheetgen.sizing.steps import untouched_fraction
@@ -32,8 +33,9 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> str:
     monthly = solved.costs["monthly_usd"][row, mine]
     if not numpy.isnan(monthly).all():
         least = float(numpy.nanmin(monthly))
-        if least == choice.monthly_usd:
-            return "same price, but more instances, a larger TP or later in the catalog"
+        if same_money(least, choice.monthly_usd):
+            alike = [i for i, usd in zip(mine, monthly, strict=True) if same_money(usd, least)]
+            return _as_dear(solved, alike, row, choice)
         dearer = 100 * (least / choice.monthly_usd - 1)
         return f"${least:,.0f} a month, {f'{dearer:.0f}%' if dearer >= 0.5 else 'less than 1%'} more"
     if slow := _too_slow(solved, row, mine):
@@ -53,6 +55,15 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> str:
         solved.sequences["charge_bytes"][row, profile] - solved.pools["kv_budget_bytes_per_gpu"][cell.model, profile]
     )
     return f"{size}x {candidate.gpu.short_name}: {short * size / GIB:,.1f} GiB short"
+
+
+def _as_dear(solved: Solution, slots: list[int], row: int, choice: Choice) -> str:
+    """Why the choice goes before a candidate of the same price: what breaks ties, in its order."""
+    count, size = min((int(solved.costs["n_instances"][row, i]), solved.tensor_parallel_size(i)) for i in slots)
+    if count > (choice.n_instances or 0):
+        return f"same price, but {count:,} instances, not {choice.n_instances:,}"
+    chosen = solved.tensor_parallel_size(choice.slot or 0)
+    return f"same price, but TP {size}, not {chosen}" if size > chosen else "same price, but later in the catalog"
 
 
 def _too_slow(solved: Solution, row: int, mine: list[int]) -> str | None:

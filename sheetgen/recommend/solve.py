@@ -248,8 +248,9 @@ def _costs(
         "batch_limit": sequences["batch_limit"][:, profile],
         "tensor_parallel_size": numpy.array([profiles[p].tensor_parallel_size for p in profile], float)[None, :],
         "gpu_count": numpy.array([c.gpu_count for c in candidates], float)[None, :],
-        "price_usd_per_hour": numpy.array([c.usd_per_hour for c in candidates], float)[None, :],
+        "listed_usd_per_hour": numpy.array([c.usd_per_hour for c in candidates], float)[None, :],
     }
+    values["price_usd_per_hour"] = cost.discounted_usd_per_hour.of(values)
     return evaluate(
         (
             parallelism.replicas_per_instance,

@@ -36,7 +36,10 @@ class ClassPrice:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An instance that may be rented, at the price of one purchase class; `prices` has the other classes too."""
+    """An instance that may be rented, at the price of one purchase class; `prices` has the other classes too.
+
+    Prices are as listed, or typed; a contract's discount comes off in `recommend`.
+    """
 
     instance: str
     provider: str

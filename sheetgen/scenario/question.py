@@ -33,7 +33,7 @@ OPTIONS = (  # what `ask` reads beside them, and for one load
     "gpus", "providers", "instances", "region", "purchase", "engine", "engine_version", "weight_dtype",
     "kv_cache_dtype", "gpu_memory_utilization", "block_size", "kv_allocation", "average_context_fraction",
     "prefix_cache_hit_fraction", "active_fraction", "extra_headroom_fraction", "spare_replicas", "hours_per_month",
-    "as_of", *TARGETS, "speed_factor", "ttft_factor", *MONEY_OPTIONS,
+    "discount_fraction", "as_of", *TARGETS, "speed_factor", "ttft_factor", *MONEY_OPTIONS,
 )  # fmt: skip
 
 

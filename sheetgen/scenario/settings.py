@@ -11,6 +11,8 @@ from sheetgen.scenario import parse
 from sheetgen.scenario.candidates import PURCHASES, is_commitment
 from sheetgen.scenario.money import Money, money_settings
 
+MOST_DISCOUNT = 0.99  # beyond it is no contract: 20 was meant as 20 %
+
 
 @dataclass(frozen=True)
 class Settings(Money):
@@ -21,6 +23,7 @@ class Settings(Money):
     gpu_memory_utilization: float = 0.90
     block_size: int = 16
     hours_per_month: float = 730
+    discount_fraction: float = 0  # what a contract takes off every rental price
     active_fraction: float = 1.0
     extra_headroom_fraction: float = 0.0
     spare_replicas: int = 0
@@ -41,6 +44,10 @@ class Settings(Money):
         return int(is_commitment(self.purchase))
 
 
+def _discount(value: Any) -> float:
+    return parse.number_between(value, "discount_fraction", 0, MOST_DISCOUNT)
+
+
 def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
     """The settings behind the options of `build`; what is not given takes the engine's default or ours."""
     default = Settings()
@@ -56,13 +63,14 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
             block_size=engine.block_size,
             hybrid_kv_manager=int(engine.frees_windows),
         )
-    block, hours = options.get("block_size"), options.get("hours_per_month")
+    block, hours, discount = (options.get(name) for name in ("block_size", "hours_per_month", "discount_fraction"))
     return Settings(
         weight_dtype=parse.dtype(options.get("weight_dtype") or "auto", "weight_dtype"),
         kv_cache_dtype=parse.dtype(options.get("kv_cache_dtype") or "auto", "kv_cache_dtype"),
         gpu_memory_utilization=share("gpu_memory_utilization", default.gpu_memory_utilization),
         block_size=parse.whole(default.block_size if block is None else block, "block_size"),
         hours_per_month=parse.amount(hours, "hours_per_month", 1, 744) if hours is not None else 730,
+        discount_fraction=0 if discount is None else _discount(discount),
         active_fraction=share("active_fraction", 1.0),
         extra_headroom_fraction=share("extra_headroom_fraction", 0.0, above_zero=False),
         spare_replicas=parse.whole(options.get("spare_replicas") or 0, "spare_replicas", 0, 100),

@@ -15,7 +15,7 @@ from sheetgen.scenario.question import Question
 from sheetgen.sheet.answers import used_for, used_instances
 from sheetgen.sheet.one_page import InstanceRow, Source
 from sheetgen.sheet.pace import sizing_rule
-from sheetgen.sheet.wording import NONE, named_size, plain, provider_name, share
+from sheetgen.sheet.wording import NONE, named_size, plain, price_class, provider_name, share
 from sheetgen.units import TWO_DECIMALS, USD_CENTS
 
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
@@ -51,7 +51,9 @@ def price_banner(question: Question, stale_after_days: float) -> str:
     candidates = question.candidates
     dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
     undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
-    parts = [f"{question.settings.purchase} prices" + (f", the oldest of {min(dates)[1]}" if dates else "")]
+    settings = question.settings
+    prices = f"{settings.purchase} prices{price_class('', settings.discount_fraction)}"
+    parts = [prices + (f", the oldest of {min(dates)[1]}" if dates else "")]
     for typed, words in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == typed for source in undated):
             parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {words}")
@@ -68,7 +70,9 @@ def left_out(question: Question) -> str:
     if others:
         said.append(f"{others:,} for other reasons")
     total = f"{len(question.candidates):,} candidates"
-    return f"{total}; left out: {', '.join(said)}." if said else f"{total}; none left out."
+    told = f"{total}; left out: {', '.join(said)}." if said else f"{total}; none left out."
+    discount = question.settings.discount_fraction
+    return f"{told} Prices of instances are as listed; what is paid is {share(discount)} less." if discount else told
 
 
 def instance_rows(solved: Solution, stale_after_days: float) -> tuple[InstanceRow, ...]:
@@ -135,8 +139,10 @@ def assumption_lines(question: Question, known: dict[str, Assumption]) -> Iterat
     for one in known.values():
         if one.sentence:
             sentence = one.sentence.replace("{value}", _value(one, settings))
-            if settings.purchase != "on-demand":
-                sentence = sentence.replace("list price, without discounts,", f"the {settings.purchase} price, without")
+            price = "list price" if settings.purchase == "on-demand" else f"the {settings.purchase} price"
+            if settings.discount_fraction or settings.purchase != "on-demand":
+                price = price_class(price, settings.discount_fraction)
+                sentence = sentence.replace("list price, without discounts,", f"{price}, without")
             yield sentence
     kinds = sorted({c.price_kind for c in question.candidates if c.price_kind})
     if settings.purchase.startswith("reserved") and kinds:

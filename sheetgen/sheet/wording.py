@@ -70,6 +70,11 @@ def share(value: float) -> str:
     return _SHARE.text(value)
 
 
+def price_class(purchase: str, discount_fraction: float) -> str:
+    """Of which prices: on-demand, or on-demand less 20% under a contract with a discount."""
+    return f"{purchase} less {share(discount_fraction)}" if discount_fraction else purchase
+
+
 def plain(value: float) -> str:
     """A number with decimals only where it has some: 730, 0.9."""
     return _PLAIN.text(value)

@@ -57,6 +57,8 @@ def _options(
     for name in OF_MARKET:
         if prices.options.get(name):
             yield name, prices.options[name]
+    if (discount := prices.settings.get("discount_fraction")) and discount.value is not None:
+        yield "discount_fraction", discount.value
     for name in ("engine", "engine_version"):
         if settings.options.get(name):
             yield name, settings.options[name]

@@ -14,7 +14,7 @@ from sheetgen.workbook import words
 from sheetgen.workbook.change import Bridge, Step
 from sheetgen.workbook.compare import Comparison
 from sheetgen.workbook.compare_money import headline_loads
-from sheetgen.workbook.sheet_facts import OF_MARKET, Load, SheetFacts, load_words, model_name, same
+from sheetgen.workbook.sheet_facts import OF_PRICES, Load, SheetFacts, load_words, model_name, same
 
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
 NO_EFFECT = {
@@ -76,13 +76,13 @@ def _causes(found: Comparison, la: Load, lb: Load) -> tuple[str, ...]:
     causes = []
     offers = (c for c in sections["prices"] if c.more.get("what") != "date")
     if any(c.more.get("purchase", b.purchase) == b.purchase for c in offers) or any(
-        c.name in OF_MARKET for c in sections["inputs"]
+        c.name in OF_PRICES for c in sections["inputs"]
     ):
         causes.append(PRICES)
     lengths = ((wa.context_tokens, wb.context_tokens), (wa.output_tokens, wb.output_tokens))
     if not all(same(*pair) for pair in (*lengths, (a.tiers[la[2] - 1], b.tiers[lb[2] - 1]))):
         causes.append(LOAD)
-    told = (*NO_EFFECT, *OF_MARKET)
+    told = (*NO_EFFECT, *OF_PRICES)
     inputs = (c for c in sections["inputs"] if c.name not in told and not c.name.startswith(ASIDE))
     settings = [c for c in inputs if not _of_another(c.name, lb[1], b)]
     models = [c for c in sections["models"] if c.more.get("row") == lb[0]]

@@ -13,7 +13,17 @@ from sheetgen.errors import shown
 from sheetgen.scenario.typed_cells import name_part
 from sheetgen.workbook.error import WorkbookError
 from sheetgen.workbook.package import MB
-from sheetgen.workbook.sheet_facts import BUILT_WITH, Answer, Load, Offer, Price, Setting, SheetFacts, WorkloadFacts
+from sheetgen.workbook.sheet_facts import (
+    BUILT_WITH,
+    HELD_BEFORE,
+    Answer,
+    Load,
+    Offer,
+    Price,
+    Setting,
+    SheetFacts,
+    WorkloadFacts,
+)
 
 MOST_JSON_BYTES = 10 * MB
 SCHEMA_VERSION = 1
@@ -44,6 +54,7 @@ class _Inputs(BaseModel):
     headline: str
     catalog_sha256: str
     purchase: str
+    discount_fraction: float = Field(HELD_BEFORE["discount_fraction"], ge=0, lt=1)
     money: dict[str, float | str | None]
     owning: dict[str, float | dict[str, float]]
 
@@ -99,7 +110,7 @@ def facts_of_json(data: bytes, path: str, where: str) -> SheetFacts:
         path, "JSON", "", inputs.catalog_sha256, _day(document.as_of), {m: m for m in inputs.models},
         {keys[w.id]: WorkloadFacts(w.id, w.context_tokens, w.output_tokens) for w in inputs.workloads},
         tuple(inputs.tiers), headline, dict(_settings(document)), {"models": models}, {}, {"models": FACTS},
-        {c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(c.hourly_usd, _day(c.price_as_of))})
+        {c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(_listed(c, inputs), _day(c.price_as_of))})
          for c in document.candidates},
         inputs.purchase, dict(_answers(document, keys)), {}, dict(_options(inputs)),
     )  # fmt: skip
@@ -154,10 +165,18 @@ def _day(text: str | None) -> Any:
         return None
 
 
+def _listed(candidate: _Candidate, inputs: _Inputs) -> float:
+    """The price before the discount: the file has what is paid. To 12 digits, as what was paid is rounded."""
+    if inputs.discount_fraction == 0:
+        return candidate.hourly_usd
+    return float(f"{candidate.hourly_usd / (1 - inputs.discount_fraction):.12g}")
+
+
 def _settings(document: _Document) -> Iterator[tuple[str, Setting]]:
     """Every input under the name that it has in a workbook."""
     inputs = document.inputs
     extra = dict(inputs.model_extra or {}) | {"purchase": inputs.purchase}
+    extra["discount_fraction"] = inputs.discount_fraction
     extra["kv_reserved"] = int(extra.get("kv_allocation") == "reserved")
     flat = {**{k: v for k, v in extra.items() if k not in _NOT_SETTINGS}, **inputs.money, **inputs.owning}
     for name, value in flat.items():

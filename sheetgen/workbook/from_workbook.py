@@ -12,6 +12,7 @@ from sheetgen.scenario.typed_cells import name_part
 from sheetgen.workbook.aside_labels import aside_label
 from sheetgen.workbook.sheet_facts import (
     BUILT_WITH,
+    HELD_BEFORE,
     OF_LOAD,
     Answer,
     Load,
@@ -71,6 +72,9 @@ def _settings(snapshot: Snapshot) -> Iterator[tuple[str, Setting]]:
     for name in names:
         label = labels[name] if taken[labels[name]] == 1 else f"{labels[name]} ({name.replace('_', ' ')})"
         yield name, _setting(snapshot.cells[f"in_{name}"], label)
+    for name, value in HELD_BEFORE.items():
+        if name not in names:
+            yield name, Setting(value, name.replace("_", " "), "percent")
     for name in BUILT_WITH:
         yield name, Setting(snapshot.options.get(name), f"{name.replace('_', ' ')} (as built)", "text", "", True)
 

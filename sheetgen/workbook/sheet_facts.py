@@ -90,6 +90,8 @@ class SheetFacts:
 
 # What `build` may be asked that stands in no cell of the workbook.
 OF_MARKET = ("providers", "gpus", "instances", "region", "purchase")  # what may be rented, and in which class
+OF_PRICES = (*OF_MARKET, "discount_fraction")  # with an input: what moves prices other than their lists
+HELD_BEFORE = {"discount_fraction": 0.0}  # inputs that files of earlier versions do not have: what held then
 BUILT_WITH = ("engine", "engine_version", *OF_MARKET)
 OF_LOAD = ("context", "output", "tier", "headline")  # inputs that make the load: the first part of their names
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sheetgen import cost
 from sheetgen.levers import EveryLever, Lever, Offload
 from sheetgen.levers.best import in_order
 from sheetgen.recommend import Choice, Solution, why_not
@@ -43,7 +44,7 @@ def document(
         "schema_version": SCHEMA_VERSION,
         "as_of": question.as_of.isoformat(),
         "inputs": inputs(question),
-        "candidates": [_candidate(c) for c in question.candidates],
+        "candidates": [_candidate(c, question.settings.discount_fraction) for c in question.candidates],
         "cells": [
             {**_cell(solved, row), **_levers(levers[row] if levers else ())} for row in range(len(question.cells))
         ],
@@ -94,14 +95,15 @@ def inputs(question: Question) -> Record:
     }
 
 
-def _candidate(one: Candidate) -> Record:
+def _candidate(one: Candidate, discount_fraction: float) -> Record:
+    """An instance at what is paid for it."""
     return {
         "instance": one.instance,
         "provider": one.provider,
         "gpu": one.gpu.id,
         "gpu_count": one.gpu_count,
         "purchase": one.purchase,
-        "hourly_usd": one.usd_per_hour,
+        "hourly_usd": cost.discounted_usd_per_hour(one.usd_per_hour, discount_fraction),
         "price_as_of": one.price_as_of,
         "region": one.region,
         "assumed_shape": one.assumed_shape,

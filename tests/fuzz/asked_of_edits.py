@@ -20,6 +20,7 @@ OPTIONS = (
     "block_size", "as_of", "speed_factor", "ttft_factor", "utilization", "contingency_fraction", "currency",
     "fx_rate", "fx_date", "owned_years", "residual_fraction", "cost_of_capital_fraction", "support_fraction",
     "installed_multiplier", "system_power_multiplier", "usd_per_kwh", "pue", "colo_usd_per_kw_month",
+    "discount_fraction",
 )  # fmt: skip
 # Cells that a sheet built anew would fill otherwise: they are said as they stand, edited or not.
 AS_THEY_STAND = ("whatif_", "case_", "speed_pace", "speed_requests", "output_")

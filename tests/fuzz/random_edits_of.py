@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from random_values import ABSURD, BOLD, MILD, UNITS, value_for
+from random_values import ABSURD, BOLD, DISCOUNTS, MILD, UNITS, value_for
 from yellow_cells import MODEL_NAME, Key, Yellow
 
 from sheetgen.catalog import Catalog
@@ -102,6 +102,13 @@ def ties(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple
         if rng.random() < share:
             count = yellow.spots["instances", row, "gpu_count"].old
             yield ("instances", row, "price_usd_per_hour"), rng.choice(units) * count
+
+
+def discounts(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
+    """A contract's discount, mostly on prices that tie: what is cheapest must not move with how it is rounded."""
+    yield ("inputs", "discount_fraction"), rng.choice(DISCOUNTS)
+    if rng.random() < 0.7:
+        yield from ties(rng, yellow, catalog)
 
 
 def blanked(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
@@ -199,5 +206,5 @@ def precisions(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator
 
 Group = Callable[[random.Random, Yellow, Catalog], Iterator[tuple[Key, Any]]]
 GROUPS: tuple[Group, ...] = (
-    ties, blanked, own_instances, own_models, nothing_fits, over_limit, targets, picks, precisions,
+    ties, discounts, blanked, own_instances, own_models, nothing_fits, over_limit, targets, picks, precisions,
 )  # fmt: skip

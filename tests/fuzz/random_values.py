@@ -32,6 +32,7 @@ _OPTIONS: dict[str, Kind] = {
     "speed_factor": Kind(low=0.01, high=100),
     "ttft_factor": Kind(low=0.01, high=100),
     "utilization": Kind(low=0.01, high=1),
+    "discount_fraction": Kind(low=0, high=0.99),
     "contingency_fraction": _SHARE,
     "fx_rate": Kind(low=1e-6, high=10_000_000),
     **{name: Kind(low=low, high=high) for name, (low, high) in TERMS.items()},
@@ -44,6 +45,7 @@ _TARGETS = (None, 0.01, 1, 5, 12.5, 20, 33.5, 50, 200, 5000, 3_600_000)
 # Prices of one GPU of which counts make ties; the same of a whole instance.
 UNITS = (0.1, 0.7, 1.0, 1 / 3, 2.5, 4.1)
 _PRICES = (0.35, 1, 1, 2, 2, 2.1, 0.7, 4, 8, 55.04, 0, None)
+DISCOUNTS = (0, 0.2, 0.35, 0.1, 1 / 3, 0.125, 0.01, 0.99)
 _NAMES = ("aws", "gcp", "azure", "acme", "ACME", "Rück & Söhne <1>", "x" * 60)
 
 
@@ -80,6 +82,8 @@ def _input(rng: random.Random, name: str, spot: Spot, yellow: Yellow, level: str
         return rng.choice((0, 1, 2, 500, 1024, 4096, 150_000, rng.randint(0, 10_000)))
     if name == "currency":
         return rng.choice(("EUR", "JPY", "CHF"))
+    if name == "discount_fraction" and rng.random() < 0.7:
+        return rng.choice(DISCOUNTS)
     kind = _OPTIONS.get(name) or input_kind(name)
     assert kind is not None, f"in_{name}: nobody knows what it takes"
     if name == "whatif_users":

@@ -24,6 +24,7 @@ ON_WHAT_IF: list[Edits] = [
     {("inputs", "whatif_users"): 500, ("inputs", "whatif_context_tokens"): 64_000},
     {("inputs", "whatif_tpot_ms"): None, ("inputs", "whatif_kv_cache_dtype"): "fp8"},
     {("inputs", "whatif_hardware"): "aws/g6.12xlarge"},
+    {("inputs", "discount_fraction"): 0.35},
 ]
 N_RANDOM = 6 if IN_FULL else 1
 MANY = 10**6  # edits: the trials are stopped by their number

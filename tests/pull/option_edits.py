@@ -47,4 +47,6 @@ def option_edits(rng: random.Random, share: float = 0.15) -> dict[str, Any]:
     cells = {f"in_{name}": rng.choice(values) for name, values in CHOICES.items() if rng.random() < share}
     if rng.random() < 0.2:
         cells |= {"in_currency": "EUR", "in_fx_rate": rng.choice((0.9, 1.1)), "in_fx_date": 46_000}
+    if rng.random() < 0.5:
+        cells["in_discount_fraction"] = rng.choice((0.2, 0.35, 1 / 3, 0.99))
     return cells

@@ -123,6 +123,37 @@ def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, place
     assert "was not recalculated" in said
 
 
+def test_a_discount_in_one_cell_comes_back_in_every_price(book: Path, places: Places, tmp_path: Path) -> None:
+    """With a price typed and a row of the reader's own beside it: off all of them, told as one change."""
+    price = places.rows("instances")["aws/p5.48xlarge"]["price_usd_per_hour"]
+    before = pull(book, books.catalog()).solved
+    only = pull(edited(book, tmp_path, {"in_discount_fraction": 0.2}), books.catalog())
+    (change,) = only.changed
+    assert (change.name, change.old, change.new) == ("discount_fraction", 0, 0.2)
+    assert f"Discount on rental prices ({change.place}): 0 % -> 20 %" in "\n".join(lines(only))
+    assert only.audit is not None and only.audit.verdict == "agrees" and not only.other_results
+    for was, now in zip(before.choices, only.solved.choices, strict=True):
+        assert (was.slot, was.n_instances) == (now.slot, now.n_instances)
+        assert now.monthly_usd == pytest.approx(0.8 * was.monthly_usd)
+    text = scenario_text(only.options, only.typed, "edited.xlsx", "1")
+    assert 'discount_fraction: "0.2"\n' in text and "price" not in text and again(only) == document(only.solved)
+    both = pull(edited(book, tmp_path, {"in_discount_fraction": 0.35, price: 10.0}), books.catalog())
+    assert {one.name for one in both.changed} == {"discount_fraction", "price_usd_per_hour"}
+    assert both.audit is not None and both.audit.verdict == "agrees" and not both.other_results
+    assert both.typed["instances"] == {"aws/p5.48xlarge": {"price_usd_per_hour": 10}}
+    assert again(both) == document(both.solved)
+
+
+def test_a_workbook_built_with_a_discount_has_no_changes(tmp_path: Path) -> None:
+    path, _ = books.build(tmp_path, "less", {**TINY, "discount_fraction": "0.2"})
+    pulled = pull(path, books.catalog())
+    assert not pulled.changed and pulled.audit is not None and pulled.audit.verdict == "agrees"
+    back = pull(edited(path, tmp_path, {"in_discount_fraction": 0}), books.catalog())
+    assert [(one.name, one.old, one.new) for one in back.changed] == [("discount_fraction", 0.2, 0)]
+    assert back.audit is not None and back.audit.verdict == "agrees"
+    assert document(back.solved)["cells"] == document(solve(ask(books.catalog(), TINY)))["cells"]
+
+
 def test_a_workbook_of_typed_values_is_edited_and_pulled_again(book: Path, places: Places, tmp_path: Path) -> None:
     """Build with typed values, edit that workbook, pull: old and new stand together in the scenario."""
     row, spare = places.rows("instances")["aws/p5.48xlarge"], places.spare("instances")[0]
@@ -168,6 +199,7 @@ def test_every_yellow_cell_is_an_option_or_can_be_typed(book: Path) -> None:
     ("cells", "problem"),
     [
         ({"in_hours_per_month": 1000}, "Inputs!B22: hours_per_month is '1000'. It must be a number from 1 to 744."),
+        ({"in_discount_fraction": 20}, "Inputs!B23: discount_fraction is '20'. It must be a number from 0 to 0.99."),
         ({"in_tier_1": 64}, "Inputs!B9: tiers are '64,64'. Each may stand only once."),
         ({"in_fx_rate": 0.9}, "fx_rate is 0.9, but currency is USD"),
         ({"in_weight_dtype": "fp9"}, "weight_dtype is 'fp9'. Allowed: auto, bf16"),

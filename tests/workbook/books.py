@@ -238,7 +238,7 @@ def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
         "Provider": one.provider,
         "GPU": one.gpu.id,
         "GPU, short": one.gpu.short_name,
-        "$ per instance and hour": one.usd_per_hour,
+        "$ per instance and hour": one.usd_per_hour * (1 - solved.question.settings.discount_fraction),
         "Sequences per replica": choice.sequences_per_replica,
         "PP": choice.pipeline_parallel_size,
         "Replicas": choice.n_replicas,

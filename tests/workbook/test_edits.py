@@ -148,6 +148,7 @@ SETTINGS = [
         ("kv_cache_dtype", "fp8", True), ("kv_cache_dtype", "fp8_e4m3", True), ("kv_cache_dtype", "int4", True),
         ("weight_dtype", "fp8", True), ("weight_dtype", "int4", True), ("weight_dtype", "fp32", True),
         ("gpu_memory_utilization", 0.95, True), ("hours_per_month", 744, True), ("active_fraction", 0.25, False),
+        ("discount_fraction", 0.2, True), ("discount_fraction", 1 / 3, True),
         ("extra_headroom_fraction", 0.2, True), ("spare_replicas", 1, True),
         ("average_context_fraction", 0.5, True), ("prefix_cache_hit_fraction", 0.4, True), ("block_size", 4096, True),
     )
@@ -208,6 +209,9 @@ EDITS = [
     Edit("GPU: runs", at("GPUs", L40S, "Weights bf16", 0), change=flag("bf16", L40S)),
     Edit("price", at("Instances", "p5en.48xlarge", "$ per hour", 1.5),
          files=row("aws", "p5en.48xlarge", usd_per_hour=1.5)),
+    Edit("price, under a discount",
+         lambda sheets: {sheets.at("Instances", "p5en.48xlarge", "$ per hour"): 1.5, "in_discount_fraction": 0.35},
+         {"discount_fraction": 0.35}, files=row("aws", "p5en.48xlarge", usd_per_hour=1.5)),
     Edit("price gone", at("Instances", "g6e.xlarge", "$ per hour", None), change=without("aws/g6e.xlarge")),
     Edit("more GPUs", at("Instances", "g6e.12xlarge", "GPUs", 7), files=row("aws", "g6e.12xlarge", gpu_count=7)),
     Edit("fewer GPUs", at("Instances", "g6e.12xlarge", "GPUs", 2), files=row("aws", "g6e.12xlarge", gpu_count=2)),
@@ -294,12 +298,13 @@ def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
 
 @needs_libreoffice
 def test_the_default_workbook_after_many_edits_at_once(default_book: Path, tmp_path: Path) -> None:
-    """Eighteen inputs of the workbook that everybody builds, on every sheet, typed into one file."""
+    """Nineteen inputs of the workbook that everybody builds, on every sheet, typed into one file."""
     sheets = Sheets(default_book)
     typed = {
         "in_context_rag": 20_000, "in_tier_2": 48, "in_headline_workload": "Chat", "in_headline_tier": 1024,
         "in_kv_cache_dtype": "fp8", "in_weight_dtype": "fp8", "in_gpu_memory_utilization": 0.92,
-        "in_hours_per_month": 700, "in_extra_headroom_fraction": 0.1, "in_spare_replicas": 1, "in_block_size": 32,
+        "in_hours_per_month": 700, "in_discount_fraction": 0.2, "in_extra_headroom_fraction": 0.1,
+        "in_spare_replicas": 1, "in_block_size": 32,
         sheets.at("Models", "Llama 3.1 70B", "KV heads (full)"): 16,
         sheets.at("Models", "Llama 3.1 405B", "Longest context"): 16_384,
         sheets.at("GPUs", H100, "Most sequences"): 64,
@@ -317,7 +322,7 @@ def test_the_default_workbook_after_many_edits_at_once(default_book: Path, tmp_p
 
     question = ask(books.catalog(), {
         "models": books.DEFAULT, "as_of": books.AS_OF, "tiers": "1,48,128,1024", "kv_cache_dtype": "fp8",
-        "weight_dtype": "fp8", "gpu_memory_utilization": 0.92, "hours_per_month": 700,
+        "weight_dtype": "fp8", "gpu_memory_utilization": 0.92, "hours_per_month": 700, "discount_fraction": 0.2,
         "extra_headroom_fraction": 0.1, "spare_replicas": 1, "block_size": 32,
     })  # fmt: skip
     question = with_workload(question, 1, 20_000, 1024)

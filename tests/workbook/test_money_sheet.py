@@ -100,6 +100,10 @@ TERMS = {
 EDITS = [
     Edit("as built", {}),
     Edit("utilization", {"in_utilization": 0.35}, {"utilization": 0.35}),
+    Edit("a discount", {"in_discount_fraction": 0.2}, {"discount_fraction": 0.2}),
+    Edit("a discount, in another currency with contingency",
+         {"in_discount_fraction": 0.35, "in_currency": "EUR", "in_fx_rate": 0.92, "in_contingency_fraction": 0.1},
+         {"discount_fraction": 0.35, "currency": "EUR", "fx_rate": 0.92, "contingency_fraction": 0.1}),
     Edit("contingency", {"in_contingency_fraction": 0.15}, {"contingency_fraction": 0.15}),
     Edit("currency", {"in_currency": "EUR", "in_fx_rate": 0.92, "in_fx_date": 46_300, "in_contingency_fraction": 0.1},
          {"currency": "EUR", "fx_rate": 0.92, "contingency_fraction": 0.1}),
@@ -190,7 +194,7 @@ def test_what_was_built_is_what_python_says(book: tuple[Path, Question], default
 
 @pytest.mark.parametrize("options", [
     {"purchase": "reserved-3yr", "hours_per_month": 200}, {"models": "405b", "instances": "aws/g6e.xlarge"},
-    {"providers": "lambda,nebius,aws", "gpus": "h100", "instances": ""},
+    {"providers": "lambda,nebius,aws", "gpus": "h100", "instances": "", "discount_fraction": "0.35"},
     {"purchase": "spot", "instances": "", "providers": "gcp"},
 ])  # fmt: skip
 def test_other_books(options: dict[str, str], tmp_path: Path) -> None:
@@ -205,7 +209,8 @@ def test_other_books(options: dict[str, str], tmp_path: Path) -> None:
 
 
 NAMES = (
-    "in_utilization", "in_contingency_fraction", "in_currency", "in_fx_rate", "in_fx_date", "in_owned_years",
+    "in_discount_fraction", "in_utilization", "in_contingency_fraction", "in_currency", "in_fx_rate", "in_fx_date",
+    "in_owned_years",
     "in_residual_fraction", "in_cost_of_capital_fraction", "in_support_fraction", "in_installed_multiplier",
     "in_system_power_multiplier", "in_usd_per_kwh", "in_pue", "in_colo_usd_per_kw_month",
 )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 import books
 import pytest
 from markdown_it import MarkdownIt
-from packages import TINY, area_of, with_cell
+from packages import TINY, area_of, name_of, replaced, rewritten, with_cell
 from recalculation import edit, recalculate_with_formualizer
 
 from sheetgen.api import recommend_record, recommended
@@ -305,6 +305,56 @@ def test_what_is_budgeted_is_told_in_its_currency(sheetgen: Any, book: Path, edi
 def test_contingency_alone_moves_no_dollars(sheetgen: Any, book: Path, edited: Edited) -> None:
     found = diff(sheetgen, book, edited({"in_contingency_fraction": 0.15}))
     assert {one["how"] for one in found["bridge"]} == {"unchanged"}
+
+
+def is_the_discount_alone(found: Mapping[str, Any]) -> None:
+    (change,) = found["inputs"]
+    assert (change["name"], change["before"], change["after"]) == ("discount_fraction", 0, 0.2)
+    assert change["words"].endswith("scount on rental prices: 0 % -> 20 %") and not found["prices"]
+    for one in found["bridge"]:
+        assert one["after_usd"] == pytest.approx(0.8 * one["before_usd"]) and one["how"] == "one cause"
+
+
+def test_a_discount_is_one_setting_and_no_change_of_every_price(sheetgen: Any, book: Path, edited: Edited) -> None:
+    b = edited({"in_discount_fraction": 0.2})
+    is_the_discount_alone(diff(sheetgen, book, b))
+    ran = sheetgen("diff", book, b).out
+    assert "Discount on rental prices: 0 % -> 20 %" in ran
+    assert "- **Prices** Discount on rental prices: 0 % → 20 %\n" in sheetgen("diff", book, b, "--block", "md").out
+    assert diff(sheetgen, b, b)["equal"]
+
+
+def test_a_discount_in_json_is_no_change_of_prices(
+    sheetgen: Any, book: Path, edited: Edited, json_of: Callable[..., Path]
+) -> None:
+    """JSON has prices as paid; beside them the discount, so that the list prices are known."""
+    less = json_of(discount_fraction="0.2")
+    assert json.loads(less.read_text())["candidates"][0]["hourly_usd"] == pytest.approx(
+        0.8 * json.loads(json_of().read_text())["candidates"][0]["hourly_usd"]
+    )
+    is_the_discount_alone(diff(sheetgen, book, less))
+    found = diff(sheetgen, json_of(), less)
+    assert names(found)["inputs"] == ["discount_fraction"] and not found["prices"]
+    assert {one["how"] for one in found["bridge"]} == {"one cause"}
+    assert not diff(sheetgen, edited({"in_discount_fraction": 0.2}), less)["prices"]
+
+
+def test_a_discount_and_a_load_are_told_apart(sheetgen: Any, book: Path, edited: Edited) -> None:
+    """Solved again: prices, the discount among them, make their own step."""
+    b = edited({"in_discount_fraction": 0.2, "in_tier_2": 64, "in_headline_tier": 64})
+    for one in diff(sheetgen, book, b)["bridge"]:
+        assert one["how"] == "solved again", one
+        steps = {step["cause"]: step["usd"] for step in one["steps"]}
+        assert steps["prices"] == pytest.approx(-0.2 * one["before_usd"])
+        assert one["before_usd"] + sum(steps.values()) == pytest.approx(one["after_usd"])
+
+
+def test_a_workbook_of_before_there_was_a_discount_had_none(sheetgen: Any, book: Path, tmp_path: Path) -> None:
+    named = f'<definedName name="in_discount_fraction">{name_of(book, "in_discount_fraction")}</definedName>'
+    older = rewritten(book, tmp_path / "older.xlsx", {"xl/workbook.xml": replaced(named, "")})
+    assert diff(sheetgen, older, book)["equal"] and diff(sheetgen, book, older)["equal"]
+    found = read_sheet(older).settings["discount_fraction"]
+    assert found.value == 0 and found.shown_as == "percent"
 
 
 def test_no_name_of_a_program_is_told(sheetgen: Any, book: Path, edited: Edited) -> None:

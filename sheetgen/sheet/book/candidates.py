@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.cost import monthly_usd_of_instances, n_instances
+from sheetgen.cost import discounted_usd_per_hour, monthly_usd_of_instances, n_instances
 from sheetgen.formula import Expr, both, formula, is_number, is_text, where
 from sheetgen.recommend import Solution
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
@@ -88,18 +88,19 @@ def build_candidates(
     head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
     head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", is_number, 0), PLAIN)
 
-    names = gpus.range("gpu")
+    names, discount = gpus.range("gpu"), wiring.inputs["discount_fraction"]
 
     def price(i: int) -> tuple[Any, Expr]:
-        """A price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented."""
+        """What is paid of a price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented."""
         value, expr = pick(instances.range("price_usd_per_hour"), head.columns["instance_row"][i], here)
         gpu = head.columns["gpu"][i]
         known = Expr(f"ISNUMBER(MATCH({gpu.expr(here).text},{names.expr(here).text},0))")
         usable = both(is_number(expr), expr > 0, known)
         rented = isinstance(value, (int, float)) and value > 0 and gpu.value in [r.value for r in names.refs]
-        return (value if rented else "-"), where(usable, expr, "-")
+        paid = discounted_usd_per_hour(value, discount.value) if rented else "-"
+        return paid, where(usable, discounted_usd_per_hour(expr, discount.expr(here)), "-")
 
-    head.looked_up("price_usd_per_hour", "$ per hour", price, USD_CENTS)
+    head.looked_up("price_usd_per_hour", "$ per hour", price, USD_CENTS, note=discounted_usd_per_hour.documentation)
 
     def gpu_row(i: int) -> tuple[Any, Expr]:
         key = head.columns["gpu"][i]

@@ -376,7 +376,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
         "$ per hour",
         [r.usd_per_hour for r in rows] + blank,
         USD_CENTS,
-        note="US dollars of one instance. Without one it cannot be rented.",
+        note="US dollars of one instance, before the discount on Inputs. Without one it cannot be rented.",
     )
     table.given("purchase", "Class", [r.purchase for r in rows] + blank, TEXT, role="remark")
     table.given("region", "Region", [r.region for r in rows] + blank, TEXT, role="remark", width=14)

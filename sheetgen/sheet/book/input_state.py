@@ -8,7 +8,7 @@ from typing import Any
 from sheetgen.formula import Expr, Formula, either, formula, is_number, where
 from sheetgen.sheet.accepts import Days, Words
 from sheetgen.sheet.model import Ref, Validation, number
-from sheetgen.units import DATE, PERCENT, TEXT, Display
+from sheetgen.units import DATE, TEXT, Display
 
 AS_BUILT, CHANGED, OUT_OF_RANGE = "as built", "changed", "out of range"
 BOUND = Display("[>=10000000]0E+0;[<=-10000000]0E+0;General")
@@ -88,7 +88,7 @@ def has_bounds(check: Validation | None) -> bool:
 
 def bound_display(check: Validation, display: Display) -> Display:
     """How the bounds of an input are shown: days and shares as the input is."""
-    return display if display == PERCENT else DATE if isinstance(check, Days) else BOUND
+    return display if display.percent else DATE if isinstance(check, Days) else BOUND
 
 
 def place_in_list(value: Expr, check: Validation) -> Expr:

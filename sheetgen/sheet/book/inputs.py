@@ -10,6 +10,7 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import engine_columns
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES
+from sheetgen.scenario.settings import MOST_DISCOUNT
 from sheetgen.scenario.typed_cells import TABLES, input_kind
 from sheetgen.sheet.accepts import MOST_TITLE, PRECISIONS, Within, accepts, day, number, share, whole
 from sheetgen.sheet.book.input_state import (
@@ -48,11 +49,12 @@ from sheetgen.units import (
 LABEL, VALUE, UNIT, LEAST, MOST, BUILT, STATE, NOTE, NTH = range(9)
 HEADS = {LEAST: "from", MOST: "to", BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
 NOT_ZERO = Display("0;;")
+TENTHS_OF_PERCENT = Display("0.0%", 1, suffix="%", percent=True, thousands=False)
 NOTE_CHARACTERS = 96  # of a line in the last column
 ON_FIRST_SHEET = (
     "gpu_memory_utilization", "block_size", "kv_reserved", "average_context_fraction", "prefix_cache_hit_fraction",
-    "active_fraction", "extra_headroom_fraction", "spare_replicas", "hours_per_month", "tight_below",
-    "stale_after_days",
+    "active_fraction", "extra_headroom_fraction", "spare_replicas", "hours_per_month", "discount_fraction",
+    "tight_below", "stale_after_days",
 )  # fmt: skip
 TIGHT_BELOW = 0.10
 STALE_AFTER_DAYS = 180
@@ -275,6 +277,16 @@ def _choices(page: InputsSheet) -> None:
         "hours",
         "8,760 hours a year / 12.",
         number("Hours per month", 1, 744),
+    )
+    page.put(
+        "discount_fraction",
+        "Discount on rental prices",
+        s.discount_fraction,
+        TENTHS_OF_PERCENT,
+        "",
+        "What your contract takes off every rental price: of each purchase class, listed or typed. Instances keeps "
+        "the list prices; Candidates, Money and all else count what is paid.",
+        number("Discount on rental prices", 0, MOST_DISCOUNT, "Of every rental price, your own too. Owning keeps its."),
     )
     page.put(
         "active_fraction",

@@ -12,6 +12,7 @@ from sheetgen import cost
 from sheetgen.formula import is_number, is_text
 from sheetgen.recommend import Solution
 from sheetgen.scenario.candidates import PURCHASES, is_commitment
+from sheetgen.sheet.book.inputs import TENTHS_OF_PERCENT
 from sheetgen.sheet.book.money_block import ANNUAL, HOURLY, MONTHLY, THREE_YEARS, Block, above_zero, entry
 from sheetgen.sheet.book.money_columns import class_columns, price_mark
 from sheetgen.sheet.book.money_owned import add_owned
@@ -41,7 +42,8 @@ def build_money(
     sheet = titled(
         "Money",
         "Money",
-        "At the load chosen on the first sheet, in US dollars. Prices stand on Instances and GPUs, the rest on Inputs.",
+        "At the load chosen on the first sheet, in US dollars. Rent is what is paid: prices of Instances, less the "
+        "discount on Inputs. Prices to own stand on GPUs, the rest on Inputs.",
         freeze=(HEAD_ROWS, 1),
     )
     sheet.widths = dict(enumerate(WIDTHS))
@@ -106,7 +108,7 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Re
     for purchase in PURCHASES:
         block.label(purchase, role="light" if purchase == in_use else "label")
         names = class_columns(purchase, in_use)
-        price = entry(table.range(names["price"]), place, above_zero)
+        price = entry(table.range(names["price"]), place, above_zero, less=block.wiring.inputs["discount_fraction"])
         committed = block.sheet.put(block.row, 5, Cell(int(is_commitment(purchase)), "fixed", PLAIN), lock="none")
         paid = block.compute(6, cost.paid_hours_per_month, {"is_committed": committed})
         env: dict[str, Source] = {"n_instances": count, "price_usd_per_hour": price}
@@ -129,6 +131,9 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Re
 def _foot(block: Block, in_use: str, sums: list[Ref]) -> None:
     """Contingency, the total, and the total in the budget's currency: for the class in use."""
     columns = (MONTHLY, ANNUAL, THREE_YEARS)
+    block.label("Discount, in all prices above")
+    block.show(1, _input(block, "discount_fraction"), TENTHS_OF_PERCENT)
+    block.row += 1
     block.label(f"Contingency on {in_use}")
     extra = [block.compute(c, cost.contingency_usd, {"usd": usd}) for c, usd in zip(columns, sums, strict=True)]
     block.show(5, _input(block, "contingency_fraction"), PERCENT)

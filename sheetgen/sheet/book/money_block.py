@@ -55,22 +55,28 @@ class Block:
         return [self.compute(column, one, {"monthly_usd": monthly}) for column, one in SUMS]
 
 
-def entry(refs: Range, place: Ref, test: Callable[[Any], Any], beside: Ref | None = None) -> Found:
+def entry(
+    refs: Range, place: Ref, test: Callable[[Any], Any], beside: Ref | None = None, less: Ref | None = None
+) -> Found:
     """The entry of `refs` at a position; none where there is no position, or the entry does not pass `test`.
 
     An empty cell is no entry: its look-up alone would be 0. beside: a cell that must hold a number, too.
+    less: the discount that is taken off the entry, a price.
     """
     gate = place if beside is None else beside
 
     def write(here: str) -> Expr:
         one = index(refs, place, here)
-        expr: Expr = where(is_number(gate.expr(here)), where(test(one), one, NONE), NONE)
+        paid = one if less is None else cost.discounted_usd_per_hour(one, less.expr(here))
+        expr: Expr = where(is_number(gate.expr(here)), where(test(one), paid, NONE), NONE)
         return expr
 
     if NONE in (place.value, gate.value):
         return Found(NONE, write)
     value = refs.refs[int(place.value) - 1].value
     known = value not in (None, "", NONE) and (test is not above_zero or value > 0)
+    if known and less is not None:
+        value = cost.discounted_usd_per_hour(value, less.value)
     return Found(value if known else NONE, write)
 
 

@@ -1,0 +1,39 @@
+"""Why an instance of the same price was not chosen: by what breaks ties, in its order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sheetgen.catalog import Catalog
+from sheetgen.recommend import solve
+from sheetgen.recommend.reasons import why_not
+from sheetgen.scenario.question import ask
+
+USD_PER_HOUR = {
+    "aws/p5.48xlarge": 8.0, "gcp/a3-highgpu-8g": 8.0, "gcp/a3-highgpu-1g": 0.8, "gcp/a3-highgpu-2g": 2.0,
+}  # fmt: skip
+
+
+def reasons(model: str, gpus: str, requests: int, usd_per_hour: dict[str, float]) -> tuple[str, dict[str, str]]:
+    """The instance chosen at these prices, and why the others were not."""
+    asked = {"models": model, "gpus": gpus, "workloads": "chat", "tiers": str(requests), "tpot_ms": "off"}
+    question = ask(Catalog(), {**asked, "instances": ",".join(usd_per_hour)})
+    priced = tuple(replace(one, usd_per_hour=usd_per_hour[one.instance]) for one in question.candidates)
+    solved = solve(replace(question, candidates=priced))
+    slot = solved.choices[0].slot
+    assert slot is not None
+    return solved.candidate(slot).instance, dict(why_not(solved, 0))
+
+
+def test_more_instances_and_the_order_of_the_catalog() -> None:
+    chosen, others = reasons("8b", "h100", 1024, USD_PER_HOUR)
+    assert chosen == "aws/p5.48xlarge"
+    assert others["gcp/a3-highgpu-1g"] == "same price, but 10 instances, not 1"
+    assert others["gcp/a3-highgpu-8g"] == "same price, but later in the catalog"
+    assert others["gcp/a3-highgpu-2g"] == "$7,300 a month, 25% more"
+
+
+def test_a_larger_tp() -> None:
+    chosen, others = reasons("qwen3-32b", "h100,l40s", 1, {"aws/g6e.48xlarge": 5.0, "aws/p5.4xlarge": 5.0})
+    assert chosen == "aws/p5.4xlarge"
+    assert others == {"aws/g6e.48xlarge": "same price, but TP 2, not 1"}
