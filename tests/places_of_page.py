@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from dataclasses import dataclass
 
 from numbers_shown import Book, Place
 
 from sheetgen.recommend import Solution
+from sheetgen.sheet.notes import price_classes
 from sheetgen.sheet.one_page import OnePage
 
 # Fields of a load's answer, and the columns of Workings that they come from, where its whole row would hold too many
@@ -60,10 +62,16 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
             row = built.load(m, w, t)
             told = book.cells("Workings", row, "Hardware in words", "Model's limit in words")
             return _rented(built, row) + (told if part == "cards" else Place())
+    if part == "cards" and field in ("owned", "break_even"):
+        return _paid(built, numbers[0])[field]
+    if part == "cards" and "classes" in rest:
+        return _paid(built, numbers[0])[list(price_classes(question))[numbers[1]]]
+    if part == "cards" and field == "sized_by":
+        return _memory_alone(built, numbers[0])
     if part == "cards":
         row = built.headline(numbers[0])
         place = load_cells(built, row) + book.row("Models", numbers[0])
-        if rest[-1] in ("sized_by", "runner_up"):  # other hardware, and the target
+        if field == "runner_up":  # other hardware
             place += book.sheet("Candidates", "Contexts", "Instances", "GPUs")
         return place + (book.sheet("Inputs", "Money") if rest[-1] in ("unit_money", "budget") else Place())
     if part == "matrix":
@@ -71,6 +79,16 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         if "cells" in rest:
             return load_cells(built, built.load(m, w, t))
         return book.row("Workings", built.load(0, w, t)) + book.row("Contexts", w)
+    if part == "models" and field in ("full_attention_per_token", "full_attention_bytes", "ratio"):
+        one = book.rows["Models"][4 + numbers[0]]
+        full = one["Layers"] * one["Query heads"] * one["Key + value width"] * one["Bytes, KV element"]
+        return Place((full / one["KV per token"] if field == "ratio" else float(full),))
+    if part == "price_banner":
+        priced = [row for row in book.rows["Instances"][4:] if isinstance(row.get("Price age"), str)]
+        days = [row["Price date"] for row in priced if isinstance(row.get("Price date"), datetime.datetime)]
+        counts = [float([row["Price age"] for row in priced].count(age)) for age in ("old", "ok")]
+        discount = question.settings.discount_fraction
+        return Place((float(len(priced)), *counts, float(min(days).year), 180.0, discount))
     if part == "models":
         return book.row("Models", numbers[0])
     if part == "bars":
@@ -112,6 +130,36 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
             tuple(float(r["TPOT target, ms"]) for r in book.rows["Contexts"][4:] if "TPOT target, ms" in r)
         )
     return book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")
+
+
+def _memory_alone(built: Built, model: int) -> Place:
+    """What memory alone would rent, which no load of the workbook does: that many of a priced instance; the targets."""
+    settings, book = built.solved.question.settings, built.book
+    targets = tuple(float(r["TPOT target, ms"]) for r in book.rows["Contexts"][4:] if "TPOT target, ms" in r)
+    told = re.search(r"([\d,]+) × (.+?), \$", built.page.cards[model].sized_by)
+    if not told:
+        return Place(targets)
+    count = float(told[1].replace(",", ""))
+    names = {str(row.get("Type")).removeprefix("Standard_").replace("_", " "): row for row in book.rows["Instances"]}
+    hourly = names[told[2]]["$ per hour"] * (1 - settings.discount_fraction)
+    return Place((*targets, count, count * hourly * settings.hours_per_month))
+
+
+def _paid(built: Built, model: int) -> dict[str, Place]:
+    """A model's cells on the Money sheet: $ a month in each purchase class, the GPUs owned, and when that pays."""
+    places, name = built.book.places["Money"], built.page.cards[model].model
+    heads = [n for n, place in enumerate(places) if place.texts and place.texts[0] == "To rent"]
+    start = next(n for n in heads if name in places[n - 1].texts)
+    block = places[start : next((n for n in heads if n > start), len(places))]
+    of_row = {place.texts[0]: place for place in block if place.texts}
+    ends = [of_row[end].numbers for end in ("low price", "base", "high price")]
+    owning = next(place for place in block if "To own" in place.texts)
+    gpus = block[block.index(owning) + 1].texts[0]
+    return {
+        **{row: Place(place.numbers[1:2]) for row, place in of_row.items()},  # behind $ an hour
+        "owned": Place(tuple(one[1] for one in ends[::2] if len(one) > 4), (gpus,)),
+        "break_even": Place(tuple(one[4] for one in ends if len(one) > 4)),
+    }
 
 
 def load_cells(built: Built, row: int) -> Place:

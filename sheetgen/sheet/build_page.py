@@ -60,6 +60,7 @@ def build_page(solved: Solution, catalog: Catalog, levers: EveryLever | None = N
         left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question, known)),
         sources=notes.sources(solved),
+        purchase=notes.price_classes(question)[question.settings.purchase],
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sheetgen.recommend import TOO_SLOW, Solution, short_tokens
 from sheetgen.sheet.fit import Fit, at, headline_rows
 from sheetgen.sheet.money import facts_of
+from sheetgen.sheet.notes import price_classes
 from sheetgen.sheet.one_page import Card
 from sheetgen.sheet.pace import bought_by, first_token_line, speed_line, target_words
 from sheetgen.sheet.wording import NONE, change, money, named_size, plural, provider_name, rent, rented_gpus
@@ -26,7 +27,7 @@ def _card(solved: Solution, row: int) -> Card:
         why = _why_nothing(solved, row)
         nothing = dict.fromkeys(("headroom", "speed", "first_token", "sized_by", "unit_money", "runner_up"), NONE)
         name = model.model.name
-        return Card(name, False, choice.verdict, NONE, NONE, why, memory, **nothing, users=users)
+        return Card(name, False, choice.verdict, NONE, NONE, why, memory, **nothing, users=users, classes=())
     one, pipeline = fit.candidate, choice.pipeline_parallel_size
     idle = fit.gpus_rented - fit.gpus_used
     hardware = [
@@ -60,8 +61,15 @@ def _card(solved: Solution, row: int) -> Card:
         token_time=token_time,
         throughput=throughput,
         per_user=facts.per_user.removesuffix(" and month"),
-        budget="" if facts.budget == NONE else facts.budget,
+        budget=_told(facts.budget),
+        classes=tuple(dict(facts.classes)[purchase] for purchase in price_classes(question)),
+        owned=_told(facts.owned).removeprefix("own ").removesuffix(" a month"),
+        break_even=_told(facts.break_even),
     )
+
+
+def _told(fact: str) -> str:
+    return "" if fact == NONE else fact
 
 
 def _runner_up(solved: Solution, row: int) -> str:

@@ -32,6 +32,9 @@ class Card:
     throughput: str = ""  # "640 tokens/s (550–810)"
     per_user: str = ""  # "$159 per user"
     budget: str = ""  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; "" where it says nothing new
+    classes: tuple[str, ...] = ()  # $ a month in each of OnePage.price_classes; NONE where it is not known
+    owned: str = ""  # "8× H100 SXM: $8,640 to $11,720"; "" where no price of the GPU is known
+    break_even: str = ""  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; "" likewise
 
 
 @dataclass(frozen=True)
@@ -221,3 +224,9 @@ class OnePage:
     left_out: str
     assumptions: tuple[str, ...]
     sources: tuple[Source, ...]
+    purchase: str = ""  # that of the answers, among price_classes
+
+    @property
+    def paid(self) -> tuple[Card, ...]:
+        """The answers that there is a price of: what each purchase class, and owning, would cost instead."""
+        return tuple(card for card in self.cards if card.classes)

@@ -31,7 +31,15 @@ def column_widths(page: OnePage, regular: Path, bold: Path) -> dict[str, float]:
         f"class-{n}": fits(name, *(i.classes[n] for i in rows), font=bold, most=8.0)
         for n, name in enumerate(page.price_classes)
     }
-    return classes | {
+    paid = {
+        f"pay-{n}": fits(name, *(c.classes[n] for c in page.paid), font=bold, most=9.0)
+        for n, name in enumerate(page.price_classes)
+    }
+    return {
+        **classes,
+        **paid,
+        "pay-model": fits("Model", *(c.model for c in page.paid), font=bold, most=14.0),
+        "owned": fits("Owned", *(c.owned for c in page.paid), beside=0.6 + _MARK, most=26.0),
         "instance": fits("Instance", *(instance_name(i.instance) for i in rows), font=bold, most=12.0),
         "gpus": fits("GPUs", *(i.gpus for i in rows), most=11.0),
         "memory": fits("Memory", *(i.memory for i in rows), beside=_MARK, most=12.0),

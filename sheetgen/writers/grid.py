@@ -16,7 +16,7 @@ from sheetgen.writers.fonts import width_em
 LEAST_PRINT = 7.0  # points
 RULE = 2.5  # points: the white rule left of a model's column, `.first` in one_page.css
 PADDING = 0.25  # em, on either side of a cell's text, as in one_page.css
-
+BEFORE_GPUS = 6.0  # points: left of a load's GPUs, `.gpus` in one_page.css
 _SPEED_MARK = 0.75  # em: what marks dollars that speed asked for, and the space behind it
 PADDING_OF_THREE = 0.1  # em, the same where a load has three lines
 
@@ -32,6 +32,7 @@ class Grid:
     widths: dict[str, float]  # em, of the columns of form one: kv, rent, money
     ticks: bool  # whether what fits has a mark; else only what is tight or does not has one
     params: bool  # whether a model's parameters have room beside its name
+    hardware: bool = False  # whether the GPUs have room beside what to rent
 
     @property
     def inner(self) -> float:
@@ -64,13 +65,21 @@ def grid_of(page: OnePage, content: float, text: float, regular: Path, bold: Pat
         widths = _widths(page, form, ticks, regular, bold)
         size = (column - RULE) / sum(widths.values())
         if size >= LEAST_PRINT:
-            return Grid(gutter, column, form, min(text, size), widths, ticks, params)
+            text = min(text, size)
+            hardware = form == "one" and sum(widths.values()) + _hardware(page, text, regular) <= (column - RULE) / text
+            return Grid(gutter, column, form, text, widths, ticks, params, hardware)
     return Grid(gutter, column, "three", LEAST_PRINT, {}, False, False)
 
 
 def money_words(cell: MatrixCell) -> str:
     """Dollars a month with the mark of those that speed asked for."""
     return f"s {cell.monthly}" if cell.by_speed else cell.monthly
+
+
+def _hardware(page: OnePage, text: float, regular: Path) -> float:
+    """The em that the GPUs of a load need behind what to rent."""
+    words = [cell.hardware for block in page.matrix for row in block.rows for cell in row.cells]
+    return BEFORE_GPUS / text + max(width_em(word, regular) for word in words) + 0.5
 
 
 def _widths(page: OnePage, form: str, ticks: bool, regular: Path, bold: Path) -> dict[str, float]:

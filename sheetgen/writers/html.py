@@ -101,7 +101,7 @@ def _when_width(page: OnePage, fonts: Path) -> float:
 def _environment(templates: Path) -> Environment:
     """The templates; all text can be drawn."""
     drawable = drawable_with(templates / "fonts" / FONTS[400])
-    environment = strict_environment(templates, lambda text: _tied(drawable(text)))
+    environment = strict_environment(templates, lambda text: tied(drawable(text)))
     environment.filters["instance_name"] = instance_name
     environment.filters["ems"] = lambda text: width_em(drawable(text), templates / "fonts" / FONTS[700])
     environment.filters["within"] = lambda text, ems: _within(drawable(text), ems, templates / "fonts" / FONTS[700])
@@ -118,7 +118,7 @@ def _day(as_of: str) -> str | None:
         return None
 
 
-def _tied(text: str) -> str:
+def tied(text: str) -> str:
     """`text` with its arrows and dots kept on the line of the word before them."""
     return re.sub(r" ([↑↓·])", "\u00a0\\1", text)
 

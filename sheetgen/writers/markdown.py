@@ -92,6 +92,12 @@ def write_markdown(page: OnePage, brand: Brand | None = None) -> str:
             ],
             right=(3, 4),
         ),
+        "## How to pay for it" if page.paid else "",
+        table(
+            ("Model", *(f"{name}, $ a month" for name in page.price_classes), "Owned, $ a month", "Owning is"),
+            [(c.model, *c.classes, c.owned or "–", c.break_even or "–") for c in page.paid],
+            right=range(1, 1 + len(page.price_classes)),
+        ),
         "## Instances on this page",
         table(
             (

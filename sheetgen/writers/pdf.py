@@ -35,6 +35,7 @@ _MISSING = (
 )
 _ENDLESS = 4000.0  # points of paper to measure on
 _ROOM_FOR_MORE = 65.0  # points left below which the next roomier density has seldom fitted
+_MOST_FOR_APPENDIX = 90.0  # points that its rows and gaps may gain: its foot is white, as of any last page
 _POINTS_A_STEP = 40.0  # that a step of the densities saves, about
 _MOST_CHARACTERS = 40_000  # a full page has about 8,000
 
@@ -84,7 +85,7 @@ def lay_out(page: OnePage, *, templates: Path, brand: Brand | None = None) -> La
     height left or lacking shows to be hopeless.
     """
     _refuse_endless(page)
-    step = usual(len(page.models), page.paper)
+    step = usual(len(page.models), page.paper, sum(len(block.rows) for block in page.matrix))
     tall = _lay_out(page, templates, DENSITIES[step], brand, tall=True)
     if tall.fits:
         for density in reversed(DENSITIES[:step]):
@@ -128,7 +129,9 @@ def _lay_out(
 def _filled(page: OnePage, templates: Path, tall: Layout, brand: Brand | None) -> Layout:
     """`tall` on its paper, the height that is left shared out."""
     pages = tall.document.pages
-    share_out(pages[0], max(0.0, tall.left - 0.5))
+    for n, one in enumerate(pages):
+        left = max(0.0, height_left(one) - _ENDLESS - 0.5)
+        share_out(one, left if n == 0 else min(left, _MOST_FOR_APPENDIX))
     pages[:] = [cut_to(one, PAPERS[page.paper][1]) for one in pages]
     problems = [problem for one in pages for problem in overflows(one)]
     filled = replace(tall, problems=problems, left=height_left(pages[0]))

@@ -15,7 +15,7 @@ from sheetgen.brand import Brand
 from sheetgen.brand.colors import page_colors
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers import curves, svg
-from sheetgen.writers.html import MARKS
+from sheetgen.writers.html import MARKS, tied
 from sheetgen.writers.strict import breakable, strict_environment, style
 from sheetgen.writers.visible import visible
 
@@ -83,6 +83,6 @@ def _logo(brand: Brand) -> dict[str, Any] | None:
 @cache
 def _environment(templates: Path) -> Environment:
     """The templates; all text has a shape."""
-    environment = strict_environment(templates, visible)
-    environment.filters["breakable"] = lambda text: breakable(visible(text), "_/")
+    environment = strict_environment(templates, lambda text: tied(visible(text)))
+    environment.filters["breakable"] = lambda text: breakable(tied(visible(text)), "_/")
     return environment

@@ -177,6 +177,7 @@ def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = Non
         levers=_levers(models),
         instances=_instances(blocks),
         price_classes=("on demand", "1 yr", "3 yr", "spot"),
+        purchase="on demand",
         subject=models[-1].name,
         left_out="214 of 301 catalog rows are no candidates: other providers 171, no price 31, memory unknown 12.",
         assumptions=ASSUMPTIONS,
@@ -242,6 +243,9 @@ def _card(model: SampleModel) -> Card:
         "47 ms a token (37–55)",
         "643 tokens/s (557–813)",
         "$1,256 per user",
+        classes=tuple(f"${count * row[5] * 730 * part:,.0f}" if part else "–" for part in (1, 0.83, 0.43, 0)),
+        owned=f"{count * row[2]}× {row[3]}: $8,640 to $11,720",
+        break_even="cheaper than renting on demand above 24% of the hours (22% to 29%)",
     )
 
 

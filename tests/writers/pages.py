@@ -47,7 +47,7 @@ def text_of(pdf: bytes) -> str:
 def missing(pdf: bytes, page: OnePage, brief: bool = False) -> list[str]:
     """The figures of `page` that cannot be read on the first page of the file, and those of its instances on any.
 
-    In a `brief` one the KV cache stands in the first row of each workload alone.
+    In a `brief` one only that of each workload's first load has its KV cache, in a row of its own.
     """
     wanted = [text for card in page.cards for text in (card.monthly, card.rent, card.users)]
     for block in page.matrix:

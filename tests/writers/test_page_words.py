@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from page_sample import page_of
-from pages import TEMPLATES, outside, read
+from pages import TEMPLATES, outside, read, text_of
 
 from sheetgen.catalog import Catalog
 from sheetgen.mail.body import bodies
@@ -130,17 +130,42 @@ def test_dollars_never_break_within() -> None:
     assert n_loads > 10 and sum(line.count("$245.51M") for line in lines.values()) == n_loads
 
 
-def test_a_brief_page_has_the_cache_of_first_rows_alone() -> None:
+def test_a_brief_page_has_the_cache_in_rows_of_its_own() -> None:
+    """All loads have their KV cache beside them, or none has: a part of them would be a riddle."""
     page = page_of(8, "letter")
     (density,) = [d for d in DENSITIES if d.name == "brief"]
-    dead = [
-        dataclasses.replace(c, status="none", word="nothing fits", monthly_usd=None, kv=f"7{n}7.7")
-        for n, c in enumerate(page.matrix[0].rows[1].cells)
-    ]
-    rows = (page.matrix[0].rows[0], dataclasses.replace(page.matrix[0].rows[1], cells=tuple(dead)))
-    page = dataclasses.replace(page, matrix=(dataclasses.replace(page.matrix[0], rows=rows), *page.matrix[1:]))
+    cells = [cell for block in page.matrix for row in block.rows for cell in row.cells]
+    assert any(cell.monthly_usd is None for cell in cells) and any(cell.monthly_usd for cell in cells)
     html = render_html(page, templates=TEMPLATES, density=density)
-    assert "737.7" not in html and page.matrix[0].rows[0].cells[0].kv in html
+    assert html.count('class="kv-apart"') == len(page.matrix) and 'class="kv"' not in html
+    for block in page.matrix:
+        first = "".join(f'<td class="first">{cell.kv}</td>' for cell in block.rows[0].cells)
+        assert f"KV of {block.rows[0].tier}</th>{first}" in html
+    html = render_html(page, templates=TEMPLATES, density=next(d for d in DENSITIES if d.name == "two tight"))
+    assert "kv-apart" not in html.partition("</style>")[2] and html.count('class="kv"') == len(cells)
+
+
+@pytest.mark.parametrize("purchase", ["on-demand", "reserved-3yr"])
+def test_the_page_tells_what_the_other_ways_to_pay_cost(purchase: str) -> None:
+    """Each model's month in every purchase class, as `recommend` has it, and the one that is answered in bold."""
+    page = built(models="8b,70b", purchase=purchase)
+    paid = dict(zip(page.price_classes, page.cards[1].classes, strict=True))
+    assert paid[page.purchase] == page.cards[1].monthly != paid["on demand" if page.purchase == "3 yr" else "3 yr"]
+    pdf = lay_out(page, templates=TEMPLATES).pdf()
+    part = read(pdf)[0].text.partition("How to pay for it")[2].partition("Instances on")[0]
+    wanted = [text for card in page.cards for text in (*card.classes, card.owned) if text != "–"]
+    assert len(wanted) > 4 and [text for text in wanted if text not in part] == []
+    bold = "".join(c["text"] for c in read(pdf)[0].chars if "Semi-Bold" in c["fontname"])
+    assert paid[page.purchase] in bold
+    own = page.cards[1].break_even.removeprefix("cheaper than renting on demand ")
+    for text in (write_web(page, templates=TEMPLATES), write_markdown(page), read(pdf)[0].text):
+        assert own.startswith("above ") and [w for w in (*wanted, own) if w not in text] == []
+
+
+def test_an_answer_without_hardware_has_nothing_to_pay() -> None:
+    page = built(models="405b", gpus="a10g")
+    assert page.paid == () and "How to pay" not in text_of(lay_out(page, templates=TEMPLATES).pdf())
+    assert all("How to pay" not in text for text in (write_web(page, templates=TEMPLATES), write_markdown(page)))
 
 
 def test_a_second_choice_at_the_same_price() -> None:

