@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sheetgen.catalog.hardware import Workload
 from sheetgen.levers.rented import Rented, cheapest
-from sheetgen.recommend import Solution, solve
+from sheetgen.recommend import Solution, tables
 from sheetgen.scenario.question import Cell, Question, SheetModel
 from sheetgen.scenario.settings import Settings
 
@@ -49,10 +49,10 @@ class Loads:
         places = [self._known[_key(self._load(one))] for one in changes]
         requests = [one.requests or self.solved.question.cells[one.row].concurrent_requests for one in changes]
         found: list[Rented | None] = [None] * len(changes)
-        for tables in {id(one): one for one, _ in places}.values():
-            here = [i for i, (one, _) in enumerate(places) if one is tables]
+        for solved in {id(one): one for one, _ in places}.values():
+            here = [i for i, (one, _) in enumerate(places) if one is solved]
             answers = cheapest(
-                tables,
+                solved,
                 [places[i][1] for i in here],
                 [requests[i] for i in here],
                 [changes[i].memory_above for i in here],
@@ -64,7 +64,7 @@ class Loads:
     def work_out(self, changes: Iterable[Change]) -> None:
         """Make the changed loads known, all that are new together.
 
-        Other models apart from other workloads: `solve` works out the speed of all pairs of those it is given.
+        Other models apart from other workloads: `tables` works out the speed of all pairs of those it is given.
         """
         groups: dict[tuple[Settings, bool], dict[Key, Load]] = {}
         for change in changes:
@@ -72,8 +72,8 @@ class Loads:
             if (key := _key(load)) not in self._known:
                 groups.setdefault((load[0], change.model is None), {})[key] = load
         for (settings, _), loads in groups.items():
-            tables = solve(_question(self.solved.question, settings, list(loads.values())))
-            self._known |= {key: (tables, row) for row, key in enumerate(loads)}
+            solved = tables(_question(self.solved.question, settings, list(loads.values())))
+            self._known |= {key: (solved, row) for row, key in enumerate(loads)}
 
     def _load(self, change: Change) -> Load:
         question = self.solved.question

@@ -8,7 +8,7 @@ candidate; the choice is the least of a row.
 from sheetgen.recommend.choose import NOTHING_FITS, TOO_SLOW
 from sheetgen.recommend.reasons import why_not
 from sheetgen.recommend.solution import Choice, Columns, Profile, Slot, Solution, short_tokens
-from sheetgen.recommend.solve import LOAD, solve
+from sheetgen.recommend.solve import LOAD, solve, tables
 
 __all__ = [
     "LOAD",
@@ -21,5 +21,6 @@ __all__ = [
     "Solution",
     "short_tokens",
     "solve",
+    "tables",
     "why_not",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy
 
 from sheetgen import cost
@@ -42,7 +44,16 @@ NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 
 def solve(question: Question) -> Solution:
     """Work out every cell of `question` on every candidate, and choose."""
-    settings, engine = question.settings, question.engine
+    solved = tables(question)
+    choices = with_paces(solved, tuple(choose(solved)))
+    if question.settings.speed_targets:
+        unpaced = {"batch_limit": numpy.full_like(solved.steps["batch_limit"], NO_BATCH_LIMIT)}
+        choices = with_memory_alone(choices, _held(solved, _inputs(question), unpaced)[2])
+    return replace(solved, choices=choices, cells=_cell_kv(solved, choices))
+
+
+def tables(question: Question) -> Solution:
+    """Every cell on every candidate, of which none is chosen yet: for who chooses among them otherwise."""
     gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     profiles = tuple(Profile(g, t) for g in range(len(question.gpus)) for t in TENSOR_PARALLEL_SIZES)
     profile_index = {(p.gpu, p.tensor_parallel_size): i for i, p in enumerate(profiles)}
@@ -52,18 +63,8 @@ def solve(question: Question) -> Solution:
         for t in TENSOR_PARALLEL_SIZES
         if t <= one.gpu_count
     )
-    typed = question.typed
-    inputs: Columns = {
-        **engine_columns(engine),
-        **{k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))},
-        "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
-        "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
-        **cost.CONSTANTS,
-        "is_committed": settings.is_committed,
-        **speed_inputs(question),
-    }
-    inputs |= {name: float(value) for name, value in typed.inputs.items() if name in inputs}
-    rows = [_model_columns(m, typed) for m in question.models]
+    inputs = _inputs(question)
+    rows = [_model_columns(m, question.typed) for m in question.models]
     models = evaluate(MODEL, {**inputs, **{k: numpy.array([r[k] for r in rows], float) for k in rows[0]}})
     gpus = gpu_columns(question)
     shards = evaluate(
@@ -74,18 +75,31 @@ def solve(question: Question) -> Solution:
     every = numpy.arange(len(question.models))
     position = numpy.array([TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) for p in profiles])
     paces, steps = solve_paces(question, profiles, inputs, models, _shard(shards, every, position), gpus)
-    cells, sequences = _sequences(question, profiles, inputs, models, shards, gpus, pools, steps)
-    costs = _costs(question, profiles, slots, inputs, models, cells, sequences)
-    solved = Solution(
-        question, profiles, slots, models, shards, gpus, cells, pools, sequences, costs, paces, steps, ()
-    )  # fmt: skip
-    choices = with_paces(solved, tuple(choose(solved)))
-    if settings.speed_targets:
-        unpaced = {"batch_limit": numpy.full_like(steps["batch_limit"], NO_BATCH_LIMIT)}
-        _, by_memory = _sequences(question, profiles, inputs, models, shards, gpus, pools, unpaced)
-        choices = with_memory_alone(choices, _costs(question, profiles, slots, inputs, models, cells, by_memory))
-    cells = _cell_kv(solved, choices)
-    return Solution(**{**vars(solved), "choices": choices, "cells": cells})
+    found = Solution(question, profiles, slots, models, shards, gpus, {}, pools, {}, {}, paces, steps, ())
+    cells, sequences, costs = _held(found, inputs, steps)
+    return replace(found, cells=cells, sequences=sequences, costs=costs)
+
+
+def _held(solved: Solution, inputs: Columns, steps: Columns) -> tuple[Columns, Columns, Columns]:
+    """Cells, what a replica of each profile holds of them, and what they cost, with the batch limits of `steps`."""
+    of = solved.question, solved.profiles
+    cells, sequences = _sequences(*of, inputs, solved.models, solved.shards, solved.gpus, solved.pools, steps)
+    return cells, sequences, _costs(*of, solved.slots, inputs, solved.models, cells, sequences)
+
+
+def _inputs(question: Question) -> Columns:
+    """Settings, constants and what was typed, by name."""
+    settings = question.settings
+    inputs: Columns = {
+        **engine_columns(question.engine),
+        **{k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))},
+        "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
+        "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
+        **cost.CONSTANTS,
+        "is_committed": settings.is_committed,
+        **speed_inputs(question),
+    }
+    return inputs | {name: float(value) for name, value in question.typed.inputs.items() if name in inputs}
 
 
 def _down(columns: Columns) -> Columns:
