@@ -95,7 +95,7 @@ class ChoiceDerivation:
             formula.summary,
             "",
             spaced(formula.function(*(Expr(i) for i in formula.inputs)).text),
-            spaced(formula.function(*(literal("-" if i.value is None else i.value) for i in inputs)).text),
+            spaced(formula.function(*(literal(_as_shown(i.value)) for i in inputs)).text),
             formula.source,
             inputs,
         )
@@ -146,3 +146,10 @@ def _plain(value: Any) -> Any:
     """A number as int or float; nothing where there is none."""
     number = float(value)
     return None if number != number else int(number) if number == int(number) else number
+
+
+def _as_shown(value: Any) -> Any:
+    """A value as a spreadsheet shows it: 15 digits of a number, a dash for none."""
+    if value is None:
+        return "-"
+    return float(f"{value:.15g}") if isinstance(value, float) else value

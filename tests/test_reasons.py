@@ -29,7 +29,7 @@ def test_more_instances_and_the_order_of_the_catalog() -> None:
     chosen, others = reasons("8b", "h100", 1024, USD_PER_HOUR)
     assert chosen == "aws/p5.48xlarge"
     assert others["gcp/a3-highgpu-1g"] == "same price, but 10 instances, not 1"
-    assert others["gcp/a3-highgpu-8g"] == "same price, but later in the catalog"
+    assert others["gcp/a3-highgpu-8g"] == "same price, but later in the list"
     assert others["gcp/a3-highgpu-2g"] == "$7,300 a month, 25% more"
 
 

@@ -56,6 +56,12 @@ class Commands(click.Group):
             for problem in error.problems:
                 say(problem, err=True)
             ctx.exit(1)
+        except ModuleNotFoundError as error:
+            library = (error.name or "sheetgen").partition(".")[0]
+            if library == "sheetgen":
+                raise
+            say(f"the library {library} is not installed. Install sheetgen with its libraries: pip install .", err=True)
+            ctx.exit(1)
 
 
 @contextlib.contextmanager

@@ -11,8 +11,8 @@ ANOTHER_MODEL = "model"  # a family that no ranking by dollars holds: quality is
 
 
 def rank(lever: Lever) -> float:
-    """Sorts levers: what makes a load fit comes first, then by dollars saved."""
-    return -math.inf if lever.now_fits else -(lever.saved_usd or 0.0)
+    """Sorts levers: what makes a load fit comes first, then by dollars saved, where 12 digits tell them apart."""
+    return -math.inf if lever.now_fits else -float(f"{lever.saved_usd or 0.0:.12g}")
 
 
 def in_order(levers: Iterable[Lever]) -> list[Lever]:

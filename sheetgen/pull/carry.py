@@ -131,7 +131,8 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
     if option == "contexts":
         return ",".join(f"{w}={_text(inputs[f'context_{part}'])}" for w, part in parts.items())
     if option in TARGETS:
-        return ",".join(f"{w}={_text(inputs[f'{option}_{part}'] or 'off')}" for w, part in parts.items())
+        asked = {w: inputs[f"{option}_{part}"] for w, part in parts.items()}
+        return ",".join(f"{w}={'off' if ms is None else _text(ms)}" for w, ms in asked.items())
     if option == "kv_allocation":
         return {0: "paged", 1: "reserved"}.get(value, _text(value))
     tiers = [_text(inputs[f"tier_{i}"]) for i, _ in enumerate(question.tiers, 1)]

@@ -63,7 +63,7 @@ def _as_dear(solved: Solution, slots: list[int], row: int, choice: Choice) -> st
     if count > (choice.n_instances or 0):
         return f"same price, but {count:,} instances, not {choice.n_instances:,}"
     chosen = solved.tensor_parallel_size(choice.slot or 0)
-    return f"same price, but TP {size}, not {chosen}" if size > chosen else "same price, but later in the catalog"
+    return f"same price, but TP {size}, not {chosen}" if size > chosen else "same price, but later in the list"
 
 
 def _too_slow(solved: Solution, row: int, mine: list[int]) -> str | None:

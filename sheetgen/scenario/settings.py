@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sheetgen.catalog.engines import Engine
+from sheetgen.errors import ScenarioError
 from sheetgen.scenario import parse
 from sheetgen.scenario.candidates import PURCHASES, is_commitment
 from sheetgen.scenario.money import Money, money_settings
@@ -45,7 +46,10 @@ class Settings(Money):
 
 
 def _discount(value: Any) -> float:
-    return parse.number_between(value, "discount_fraction", 0, MOST_DISCOUNT)
+    try:
+        return parse.number_between(value, "discount_fraction", 0, MOST_DISCOUNT)
+    except ScenarioError as error:
+        raise ScenarioError(*(f"{one} A share: 0.2 is 20 %." for one in error.problems)) from None
 
 
 def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sheetgen.recommend import TOO_SLOW, Solution, short_tokens
 from sheetgen.sheet.fit import Fit, at, headline_rows
 from sheetgen.sheet.money import facts_of
@@ -25,7 +27,7 @@ def _card(solved: Solution, row: int) -> Card:
     fit = Fit.of(solved, row)
     if fit is None:
         why = _why_nothing(solved, row)
-        nothing = dict.fromkeys(("headroom", "speed", "first_token", "sized_by", "unit_money", "runner_up"), NONE)
+        nothing: dict[str, Any] = dict.fromkeys(("headroom", "speed", "first_token", "sized_by", "unit_money", "runner_up"), NONE)
         name = model.model.name
         return Card(name, False, choice.verdict, NONE, NONE, why, memory, **nothing, users=users, classes=())
     one, pipeline = fit.candidate, choice.pipeline_parallel_size
@@ -65,6 +67,7 @@ def _card(solved: Solution, row: int) -> Card:
         classes=tuple(dict(facts.classes)[purchase] for purchase in price_classes(question)),
         owned=_told(facts.owned).removeprefix("own ").removesuffix(" a month"),
         break_even=_told(facts.break_even),
+        is_quoted=facts.is_quoted,
     )
 
 

@@ -28,6 +28,7 @@ class MoneyFacts:
     break_even: str  # "cheaper above 20% of the hours (16% to 24%)"
     budget: str  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it says nothing new
     capex_is_old: bool
+    is_quoted: bool = False  # owning is at the reader's own price, not at street prices
 
 
 def money_facts(solved: Solution, stale_after_days: float) -> tuple[MoneyFacts, ...]:
@@ -56,6 +57,7 @@ def facts_of(solved: Solution, row: int, stale_after_days: float = 180) -> Money
         capex_is_old=not quoted
         and known is not None
         and is_stale(known.capex_as_of, solved.question.as_of, stale_after_days),
+        is_quoted=quoted,
     )
 
 
@@ -93,6 +95,8 @@ def _break_even(fit: Fit) -> str:
     low, base, high = (PERCENT.text(found[end]) for end in figures.ENDS)
     if found["base"] > 1:
         return f"renting on demand is cheaper at any use (owning costs {base} of it)"
+    if found["high"] > 1:
+        high = "never"
     span = "" if low == high else f" ({low} to {high})"
     return f"cheaper than renting on demand above {base} of the hours{span}"
 

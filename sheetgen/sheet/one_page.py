@@ -35,6 +35,7 @@ class Card:
     classes: tuple[str, ...] = ()  # $ a month in each of OnePage.price_classes; NONE where it is not known
     owned: str = ""  # "8× H100 SXM: $8,640 to $11,720"; "" where no price of the GPU is known
     break_even: str = ""  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; "" likewise
+    is_quoted: bool = False  # owned at the reader's own price
 
 
 @dataclass(frozen=True)
@@ -230,3 +231,10 @@ class OnePage:
     def paid(self) -> tuple[Card, ...]:
         """The answers that there is a price of: what each purchase class, and owning, would cost instead."""
         return tuple(card for card in self.cards if card.classes)
+
+    @property
+    def owned_at(self) -> str:
+        """At which prices of GPUs owning is worked out; "" where it is for none."""
+        quoted = {card.is_quoted for card in self.paid if card.owned}
+        words = {False: "at low to high street prices", True: "at your quote"}
+        return " or ".join(words[one] for one in sorted(quoted))

@@ -54,7 +54,14 @@ def test_a_budget_of_its_own() -> None:
 def test_a_quote_and_an_old_price() -> None:
     quoted = facts(capex_usd_per_gpu=39_375)
     assert quoted.owned == "own 8× H100 SXM: $8,756 a month" and "(" not in quoted.break_even
+    assert quoted.is_quoted and not facts().is_quoted
     assert facts(as_of="2027-03-01").capex_is_old and not facts(as_of="2027-03-01", capex_usd_per_gpu=1).capex_is_old
+
+
+def test_a_high_price_that_never_pays() -> None:
+    assert facts(discount_fraction=0.73).break_even == (
+        "cheaper than renting on demand above 89% of the hours (80% to never)"
+    )
 
 
 def test_renting_that_always_pays() -> None:

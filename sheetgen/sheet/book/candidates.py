@@ -95,10 +95,11 @@ def build_candidates(
         value, expr = pick(instances.range("price_usd_per_hour"), head.columns["instance_row"][i], here)
         gpu = head.columns["gpu"][i]
         known = Expr(f"ISNUMBER(MATCH({gpu.expr(here).text},{names.expr(here).text},0))")
-        usable = both(is_number(expr), expr > 0, known)
+        less = discount.expr(here)
+        usable = both(is_number(expr), expr > 0, known, is_number(less), less >= 0, less < 1)
         rented = isinstance(value, (int, float)) and value > 0 and gpu.value in [r.value for r in names.refs]
         paid = discounted_usd_per_hour(value, discount.value) if rented else "-"
-        return paid, where(usable, discounted_usd_per_hour(expr, discount.expr(here)), "-")
+        return paid, where(usable, discounted_usd_per_hour(expr, less), "-")
 
     head.looked_up("price_usd_per_hour", "$ per hour", price, USD_CENTS, note=discounted_usd_per_hour.documentation)
 

@@ -131,7 +131,7 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Re
 def _foot(block: Block, in_use: str, sums: list[Ref]) -> None:
     """Contingency, the total, and the total in the budget's currency: for the class in use."""
     columns = (MONTHLY, ANNUAL, THREE_YEARS)
-    block.label("Discount, in all prices above")
+    block.label("Discount, in all rent on this sheet")
     block.show(1, _input(block, "discount_fraction"), TENTHS_OF_PERCENT)
     block.row += 1
     block.label(f"Contingency on {in_use}")

@@ -211,8 +211,9 @@ def runner_up_words(runner_up: Any, dearer_by: Any) -> Any:
 
     Source: the runner-up on Workings.
     """
-    words = join_text("then ", runner_up, ", ", percent_text(dearer_by), " dearer")
-    return where(is_number(dearer_by), words, "no other GPU or provider")
+    percent = percent_text(dearer_by)
+    by = where(dearer_by > 0, join_text(where(percent == "0%", "under 1%", percent), " dearer"), "at the same price")
+    return where(is_number(dearer_by), join_text("then ", runner_up, ", ", by), "no other GPU or provider")
 
 
 @formula("Check", TEXT)
