@@ -9,6 +9,7 @@ import click
 
 from sheetgen.cli.options import ENGINE, PRECISION, common, text_options
 from sheetgen.cli.output import print_json, say, write_files
+from sheetgen.errors import ScenarioError, shown
 
 OF_ENGINE = tuple(one for one in ENGINE if one[0] in ("engine", "engine_version", "gpu_memory_utilization"))
 ASKED = (
@@ -53,6 +54,11 @@ def diagnose(
     from sheetgen.diagnose.page import as_html, text
     from sheetgen.diagnose.report import diagnose as diagnosed
 
+    if html_file is not None and _is_same_file(log, html_file):
+        problem = (
+            f"--html {shown(html_file, 200)}: is the log itself, which would be overwritten. Choose another place."
+        )
+        raise ScenarioError(problem)
     found = diagnosed(log, options, Catalog(*catalogs))
     if html_file is not None:
         write_files({Path(html_file): as_html(found).encode()}, "Choose another place with --html.")
@@ -60,3 +66,11 @@ def diagnose(
         print_json(found.record())
     else:
         say(text(found))
+
+
+def _is_same_file(log: str, html_file: str) -> bool:
+    """Whether both are one file, by whatever name. A place that cannot be looked at is told of when it is read."""
+    try:
+        return log != "-" and Path(log).samefile(html_file)
+    except (OSError, ValueError):
+        return False

@@ -27,6 +27,7 @@ from sheetgen.diagnose.rules import (
     WORKSPACE,
     Bill,
     bill_of,
+    is_crowded,
 )  # fmt: skip
 from sheetgen.diagnose.verdict import CAUSE_ABOVE, HEALTHY, NO_ENGINE, NOT_AN_OOM, Evidence, Verdict, named
 from sheetgen.startup.read import StartupLog
@@ -38,16 +39,17 @@ _ADDED_ARGUMENTS = {
 # A line that only tells that another process is gone.
 _DIED = re.compile(r"(?i)\b(scheduler|worker|detokenizer|engine|shard|runner|router)\b.{0,40}\b(?:died|dead|exited)\b")
 _ROOM = 0.6  # how sure: the engine says that memory is short, its figures say that it is not
+_CROWDED = 0.75  # how sure: weights did not fit beside other processes, most often ranks of the same job
 _SMALL_STEP = 512  # tokens: where even these do not fit, the weights fill the GPU
 _OFF = (None, False, 0, "", "{}", "[]", "None", "null")
 
 
 def decide(facts: Facts, startup: StartupLog | None) -> Verdict:
     """The verdict on the last run; on the one before it where the last one only began."""
-    added = _added(startup)
+    added = _added(start_of(facts.run, facts, startup))
     verdict = _decide_run(facts.run, facts, added)
     if facts.n_runs > 1:
-        before = _decide_run(facts.runs[0], facts, added)
+        before = _decide_run(facts.runs[0], facts, _added(start_of(facts.runs[0], facts, startup)))
         note = f"the log holds {facts.n_runs} runs"
         if verdict.bill.label == UNDETERMINED or (verdict.bill.label == HEALTHY and verdict.bill.confidence < 0.5):
             return replace(before, notes=(f"{note}; the last one had only begun, this is the one before.",))
@@ -57,6 +59,13 @@ def decide(facts: Facts, startup: StartupLog | None) -> Verdict:
             last += f" The one before it died at line {at:,}: {before.bill.label}."
         return replace(verdict, notes=(last, *verdict.notes))
     return verdict
+
+
+def start_of(run: Run, facts: Facts, startup: StartupLog | None) -> StartupLog | None:
+    """The start that was read, if it is of this run: flags may have been changed since."""
+    if startup is None or startup.line_number < run.line_number:
+        return None
+    return startup if run is facts.run or startup.line_number < facts.run.line_number else None
 
 
 def _added(startup: StartupLog | None) -> Collection[str]:
@@ -93,7 +102,7 @@ def _recovered(run: Run) -> tuple[str, ...]:
 
 def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill]:
     """What outranks the rest: a trap, the engine's message, an allocation failure, a weak message, a refusal."""
-    failures = run.lasting_failures
+    failures = [f for f in run.lasting_failures if not _quoted(f, run)]
     told = [f for f in failures if f.match.signature.kind in ("typed", "trap")]
     for failure in told:
         if failure.match.signature.kind == "trap" and not _is_gpu(run):
@@ -124,6 +133,15 @@ def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill
     return None, Bill(UNDETERMINED, 0.0)
 
 
+def _quoted(failure: Failure, run: Run) -> bool:
+    """Words of a client in a line that an engine or a proxy printed: no traceback, and answers that follow."""
+    s, line = failure.match.signature, failure.match.line_number
+    deadly = (s.kind == "oom" and s.engine is None) or (s.kind != "oom" and s.says in (POOL, WEIGHTS))
+    if not deadly or failure.frames or failure.phase not in SERVING or run.last("died-serving") > line:
+        return False
+    return any(sample.line_number > line and sample.generation_rate for sample in run.usage.last)
+
+
 def _weight(weak: Failure) -> tuple[float, ...]:
     """Of messages with several causes: a sure one, then the first in time, then the surest of a line."""
     sure, line = weak.match.signature.confidence, weak.match.line_number
@@ -151,6 +169,8 @@ def _as_told(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     """The label of a message; the rest of the log may tip it to a neighbour."""
     s, told = failure.match.signature, {**run.figures, **failure.match.figures}
     bill = Bill(s.says, s.confidence, s.case, tuple(s.also))
+    if s.says == WEIGHTS and is_crowded(failure.amounts):
+        return Bill(WEIGHTS, min(s.confidence, _CROWDED), "placed", (SHARED, *s.also))
     if s.says == PREFILL and s.case == "peak" and 0 < failure.match.figures.get("prefill_tokens", 0) <= _SMALL_STEP:
         return Bill(PREFILL, s.confidence, "full", (WEIGHTS, *s.also))
     if s.says == POOL and told.get("kv_available_gib", 1) <= 0:

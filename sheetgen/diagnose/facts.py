@@ -63,6 +63,7 @@ class Run:
     usage: Usage = field(default_factory=Usage)
     tracebacks: dict[str, list[Match]] = field(default_factory=dict)
     n_tracebacks: int = 0
+    none_minor: bool = False  # of the failures kept, once there are as many as are kept
 
     def seen(self, phase: str) -> Match | None:
         """The first match of a phase, whatever the rank."""

@@ -9,6 +9,7 @@ from sheetgen.catalog.guidance import Assumption, FingerprintFile, bare
 from sheetgen.catalog.guidance import Fix as Advice
 from sheetgen.catalog.signatures import EngineFlag
 from sheetgen.diagnose.replay import Replay
+from sheetgen.diagnose.rules import ADDED, ENCODER, PREFILL
 from sheetgen.diagnose.told import USELESS, Situation
 from sheetgen.diagnose.values import value_of
 from sheetgen.diagnose.verdict import Verdict
@@ -18,7 +19,9 @@ from sheetgen.units import GIB
 
 # The form of a death where the verdict names none, and forms whose own fixes are all that help.
 _USUAL = {"startup_kv_pool_too_small": "length", "concurrency_spike": "pool", "prefill_long_prompt": "peak"}
-_ALONE = ("refused", "admission", "slots", "empty", "full", "room")
+_ALONE = ("refused", "admission", "slots", "empty", "full", "room", "placed")
+# Engines that run one step before they make the pool and the graphs, which then have taken nothing yet.
+_PROFILE_FIRST = ("vllm", "nim", "tgi")
 # What an engine that is built ahead (TensorRT-LLM in Triton) has not.
 _OF_NO_BUILT = ("cuda_graph_config",)
 # vLLM since its second engine (EngineCore): a server's default step on a card of less than that.
@@ -65,6 +68,8 @@ def fixes_for(
     chosen = [f for f in one.fixes if f.case == case and case is not None]
     if case not in _ALONE:
         chosen += [f for f in one.fixes if f.case is None]
+    if _before_the_pool(engine, verdict):
+        chosen = [f for f in chosen if not (f.what.startswith("share of the GPU") or "CUDA graph" in f.what)]
     share = shares.get("gpu_memory_utilization")
     flags = known.flags.get(engine or "", ())
     version = version or (startup.version if startup and startup.engine == engine else None)
@@ -84,6 +89,19 @@ def fixes_for(
             continue
         found.append(Fix(flag, fix.direction, value, f"{fix.reason} ({said})" if said else fix.reason, fix.cost))
     return _with_its_switch(found, flags)
+
+
+def _before_the_pool(engine: str | None, verdict: Verdict) -> bool:
+    """Whether it died before pool and graphs were made, so that neither can give way."""
+    label, failure = verdict.bill.label, verdict.failure
+    if engine not in _PROFILE_FIRST or failure is None:
+        return False
+    if label == PREFILL:
+        return "prefill tokens" in failure.match.text and engine == "tgi"  # of its warm-up
+    if label not in (ENCODER, ADDED):
+        return verdict.bill.case == "profile"
+    at_load = any("create_lora_weights" in frame.text for frame in failure.frames)
+    return failure.phase in ("loading", "loaded") or "profile" in failure.stages or at_load
 
 
 def _with_its_switch(found: list[Fix], flags: Sequence[EngineFlag]) -> tuple[Fix, ...]:

@@ -23,7 +23,7 @@ from sheetgen.diagnose.verdict import (
 # Words of an error that may be one of memory or of a limit, though no signature knows it, or it was cut.
 _OF_CAPACITY = re.compile(
     r"(?i)memory|alloc|oom\b|\bcache|block|seq(?:uence)?s?\b|swap|larger than|longer than|exceed|at least one|capacity"
-    r"|insufficient|not enough|too (?:long|large|small|many)|\bout o"
+    r"|insufficient|not enough|too (?:long|large|small|many(?! open files))|\bout o"
 )
 
 

@@ -25,8 +25,8 @@ _SURE = ("weak", "oom", "trap", "typed")  # kinds of messages, the surest last
 # rest of a line that a block cuts in two goes by `watcher`.
 _OF_USERS = (b"Received request", b"Generated response", b"Receive: obj=", b"Finish: obj=")
 _USERS_TEXT = re.compile(
-    rb"((?:Received request|Generated response|Receive: obj=|Finish: obj=)[^\n]{0,200}?"
-    rb"(?:\bprompt: ?|\btext=|\bout=|\boutput: ?)[\"'{\[])[^\n]{2,}"
+    rb"((?:Received request|Generated response)[^\n]{0,200}?(?:\bprompt: ?|\boutput: ?)[\"'{\[]"
+    rb"|(?:Receive|Finish): obj=)[^\n]{2,}"
 )
 
 
@@ -57,7 +57,7 @@ def read(name: str, signatures: Sequence[Signature]) -> Read:
 
 def _read(stream: _Watched, signatures: Sequence[Signature], words: set[str]) -> Read:
     watching = Watcher(signatures)
-    startup = read_lines(_seen(log_lines(cast(BinaryIO, stream), words), watching))
+    startup = read_lines(_seen(log_lines(cast(BinaryIO, stream), words), watching), lambda: watching.facts.n_runs)
     return Read(watching.facts, startup, stream.n_bytes)
 
 

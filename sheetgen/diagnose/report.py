@@ -10,7 +10,7 @@ from sheetgen.catalog import guidance
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
 from sheetgen.diagnose import healthy, reader, replay
-from sheetgen.diagnose.decide import decide
+from sheetgen.diagnose.decide import decide, start_of
 from sheetgen.diagnose.fixes import Fix, fixes_for
 from sheetgen.diagnose.reader import Read
 from sheetgen.diagnose.replay import Replay
@@ -78,7 +78,9 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
     read = reader.read(name, file.signatures)
     verdict = decide(read.facts, read.startup)
     engine = load_engine(catalog, str(options["engine"])).engine if options.get("engine") else engine_of(read)
-    startup = read.startup if read.startup and engine in (read.startup.engine, "nim", None) else None
+    any_start = read.startup if read.startup and engine in (read.startup.engine, "nim", None) else None
+    version = any_start.version if any_start else None
+    startup = start_of(verdict.run, read.facts, any_start)
     given = {key: value for key, value in options.items() if value is not None and key != "engine"}
     replayed: Replay | None = None
     reasons: tuple[str, ...] = ()
@@ -88,14 +90,15 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
         _refuse_unknown(given, catalog)
     one = next((f for f in file.fingerprints if f.label == verdict.bill.label), None)
     numbers = _numbers(verdict, read)
+    wanted = given.get("engine_version") or (version if any_start and any_start.engine == engine else None)
     return Diagnosis(
         verdict,
         engine,
-        startup.version if startup else None,
+        version,
         *_words(one, verdict, engine),
         numbers,
         shortfall(numbers) if verdict.failure else None,
-        fixes_for(verdict, engine, file, guidance.assumptions(catalog), startup, replayed, given.get("engine_version")),
+        fixes_for(verdict, engine, file, guidance.assumptions(catalog), startup, replayed, wanted),
         (*verdict.notes, *(replayed.notes if replayed else ())),
         replayed,
         reasons,
@@ -136,8 +139,9 @@ def engine_of(read: Read) -> str | None:
 def _numbers(verdict: Verdict, read: Read) -> dict[str, float | int]:
     """Named figures: of the line that told the label, of the start, of the last statistics."""
     found: dict[str, float] = dict(verdict.run.figures)
-    if read.startup is not None and read.startup.engine in RENAMED:
-        found |= {name: figure.value for name, figure in measure(read.startup).figures.items()}
+    startup = start_of(verdict.run, read.facts, read.startup)
+    if startup is not None and startup.engine in RENAMED:
+        found |= {name: figure.value for name, figure in measure(startup).figures.items()}
     if verdict.failure is not None:
         found |= verdict.failure.amounts | verdict.failure.match.figures
     samples = verdict.run.usage.until(verdict.failure.match.line_number if verdict.failure else None)

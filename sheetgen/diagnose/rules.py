@@ -6,8 +6,8 @@ start had come, else the numbers of the line; where these do not tell, nothing i
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from sheetgen.diagnose.facts import Failure, Run
 from sheetgen.units import GIB
@@ -25,6 +25,7 @@ MANY, LONG = "concurrency_spike", "long_completion"
 STARTING = ("loading", "loaded", "sized", "capturing", "captured", "failed-start")
 SERVING = ("ready", "serving", "died-serving")
 FRAMES_MISSING = "the traceback above the error line: its deepest engine frame names the bill"
+LINES_MISSING = "the lines above the error: what was being made, and whether an image was being processed"
 PHASE_MISSING = "the log from the engine's first line, which says how far the start had come"
 _MOSTLY_OTHERS, _PARTLY_OTHERS = 0.25, 0.05  # of the card
 _OVER_ANY_BUDGET = 0.93  # of the card in this process's tensors: more than a pool within the budget leaves
@@ -66,13 +67,22 @@ def bill_of(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     if total and others > max(GIB, _MOSTLY_OTHERS * total):
         return Bill(SHARED, 0.7, also=(WEIGHTS,))
     found = _by_frame(stages, run) or _by_phase(failure, run, added)
+    if failure.match.signature.engine == "llama.cpp":  # which prints no traceback
+        missing = tuple(LINES_MISSING if one == FRAMES_MISSING else one for one in found.missing)
+        found = replace(found, missing=missing)
     if total and others > max(GIB, _PARTLY_OTHERS * total) and found.confidence < 0.7:
         return Bill(SHARED, 0.55, also=(found.label,) if found.label != UNDETERMINED else ())
     return found
 
 
+def is_crowded(amounts: Mapping[str, float]) -> bool:
+    """Whether several processes share the GPU, and much of it is not this one's."""
+    others, total = amounts.get("other_bytes", 0.0), amounts.get("gpu_memory_bytes", 0.0)
+    return amounts.get("n_processes", 0) > 1 and total > 0 and others > _MOSTLY_OTHERS * total
+
+
 def _by_frame(stages: list[str], run: Run) -> Bill | None:
-    for word in ("draft", "lora"):
+    for word in ("draft", "lora", "pinned"):
         if word in stages:
             return _OF_STAGE[word]
     deep = [s for s in stages if s not in WIDE]

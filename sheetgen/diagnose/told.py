@@ -23,6 +23,8 @@ _ROUND = 1024  # tokens: a limit is raised to whole thousands of them
 _OF_PROMPT, _OF_BOTH = ("max_input_tokens", "max_input_length"), "max_total_tokens"
 _FAR = 8  # times a limit: no prompt that was meant
 _UNDER_THE_CONTEXT = ("max_prefill_tokens",)  # SGLang takes the larger of it and the context length
+_OF_STEP = ("max_num_batched_tokens",)
+_BELOW_PREEMPTION = 0.9  # of the requests that ran when some were preempted, whatever the statistics showed by then
 _OF_ANSWER = ("max_tokens", "max_new_tokens")  # what a request asks for
 
 
@@ -73,6 +75,8 @@ def from_log(fix: Advice, name: str, plain: str, known: Situation) -> Told | Non
             share = math.floor(100 * (free * GIB - _SAFETY) / (total * GIB)) / 100
             return (share if share >= _LEAST_SHARE else USELESS), ""
     if label == "prefill_long_prompt" and case == "refused":
+        if plain in _OF_STEP and known.verdict.failure and "context length" in known.verdict.failure.match.text:
+            return USELESS, ""  # the message names the limit, and it is another
         return _of_refusal(fix, plain, figures)
     if label in ("concurrency_spike", "long_completion") and case != "room" and fix.direction == "lower":
         return _of_full_pool(label, name, known)
@@ -129,10 +133,10 @@ def _up(tokens: float) -> int:
 
 
 def _of_full_pool(label: str, name: str, known: Situation) -> Told | None:
-    """By the last statistics before the pool was full: how many ran, and how full it was."""
+    """By the statistics of the fullest moment before the end: how many ran, and how full the pool was."""
     failure, usage = known.verdict.failure, known.verdict.run.usage
     seen = [s for s in usage.until(failure.match.line_number if failure else None) if s.usage]
-    last = seen[-1] if seen else None
+    last = max(reversed(seen), key=lambda s: s.usage or 0.0, default=None)
     if name == "max_num_seqs":
         if last is None:
             return None
@@ -141,7 +145,8 @@ def _of_full_pool(label: str, name: str, known: Situation) -> Told | None:
             return USELESS, ""
         if label == "long_completion":
             return running // 2, f"{running:,} ran: half as many may each grow to twice the length"
-        return max(1, int(running * min(1.0, 0.95 / (last.usage or 1)))), f"{running:,} ran"
+        most = _BELOW_PREEMPTION if failure and "preempt" in failure.match.text else 1.0
+        return max(1, int(running * min(most, 0.95 / (last.usage or 1)))), f"{running:,} ran"
     if name == "max_model_len" and last is not None and last.running >= 1:
         pool = known.figures.get("kv_tokens") or (last.tokens / last.usage if last.tokens and last.usage else 0)
         for figure in (known.startup.figures.get("kv_tokens", {}) if known.startup else {}).values():

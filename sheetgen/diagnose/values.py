@@ -10,6 +10,7 @@ from sheetgen.diagnose.told import USELESS, Situation, Told, current, from_log
 from sheetgen.diagnose.verdict import Verdict
 
 SHARE_STEP = "by 0.02 to 0.05"
+_MOST_STEP = 0.1  # of the card: what is short of more does not go beside a pool
 _LAYERS = ("num_gpu", "n_gpu_layers", "n_gpu_layers_draft")
 _TWICE = (
     "ctx_size", "num_ctx", "swap_space", "max_concurrent_requests", "max_queued_requests", "max_queue_size",
@@ -92,6 +93,8 @@ def _share_step(direction: str, plain: str, now: float | None, known: Situation)
         if now is None:
             return SHARE_STEP, ""
         return (round(min(MOST_SHARE, now + 0.05), 2), "") if now < MOST_SHARE else (None, f"{NOT_ENOUGH}: it is {now}")
+    if direction == "lower" and _short_share(known.verdict) > _MOST_STEP:
+        return USELESS, ""
     if direction == "lower" and now and now > 0.2:
         return _share_that_leaves(now, known.verdict), ""
     step = _short_share(known.verdict) if direction == "lower" else 0.0

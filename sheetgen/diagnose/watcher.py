@@ -16,7 +16,9 @@ from sheetgen.startup.lines import HEX, Line
 from sheetgen.startup.read import WORDS as OF_STARTUP
 
 TRACEBACK = "Traceback (most recent call last)"
-_ERROR = re.compile(r"\b((?:[A-Za-z_]{1,40}\.){0,4}[A-Z]\w{1,40}(?:Error|Exception)): (.{1,300})|\bAssertionError$")
+_ERROR = re.compile(
+    r"\b((?:[A-Za-z_]{1,40}\.){0,4}(?:[A-Z]\w{1,40}(?:Error|Exception)|Exception)): (.{1,300})|\bAssertionError$"
+)
 # What follows from a failure that was told before, and an error of a request or a client.
 _CONSEQUENCE = re.compile(
     r"ngine core init|ngine process failed|EngineDead|EngineCore|See (?:root cause|stack trace)|background process"
@@ -29,9 +31,12 @@ ERROR_WORDS = ("Error: ", "Exception: ", "AssertionError", TRACEBACK)
 WORDS = (*ERROR_WORDS, *_STARTS)
 # Where an engine prints what a user wrote, or what was answered: no word from there on is the engine's.
 _USERS_LINES = ("Received request", "Generated response", "details: prompt", "Receive: obj=", "Finish: obj=",
-                "log_server_r: request", "prompt=")  # fmt: skip
+                "log_server_r: request", "prompt=", "Parsing input with format", "request body: ",
+                "input_value=")  # fmt: skip
 _USERS_TEXT = re.compile(
-    r"\bprompt: ?(?=['\"])|\bprompt=(?=['\"])|\boutput: ?(?=['\"])|\b(?:text|out)=(?=['\"{\[])|\brequest: ?(?=\{)"
+    r"(?<=Receive: obj=)|(?<=Finish: obj=)|(?<=Parsing input with format)|(?<=request body: )"
+    r"|\binput_value=(?=['\"{\[])"
+    r"|\bprompt: ?(?=['\"])|\bprompt=(?=['\"])|\boutput: ?(?=['\"])|\b(?:text|out)=(?=['\"{\[])|\brequest: ?(?=\{)"
 )
 _BEFORE, _AFTER = 200, 1500  # characters around a signature's word that its match sees
 _AROUND = 200  # of these, those that a quoted line shows
@@ -211,11 +216,12 @@ def _fail(run: Run, match: Match, text: str) -> bool:
 
 def _made_room(run: Run, match: Match) -> bool:
     """A thousand refusals must not hide the death that follows: the latest of what is no death gives way."""
-    if _is_minor(match.signature):
+    if run.none_minor or _is_minor(match.signature):
         return False
     minor = next((i for i in range(_MOST - 1, 0, -1) if _is_minor(run.failures[i].match.signature)), None)
     if minor is not None:
         del run.failures[minor]
+    run.none_minor = minor is None
     return minor is not None
 
 

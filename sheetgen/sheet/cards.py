@@ -27,7 +27,9 @@ def _card(solved: Solution, row: int) -> Card:
     fit = Fit.of(solved, row)
     if fit is None:
         why = _why_nothing(solved, row)
-        nothing: dict[str, Any] = dict.fromkeys(("headroom", "speed", "first_token", "sized_by", "unit_money", "runner_up"), NONE)
+        nothing: dict[str, Any] = dict.fromkeys(
+            ("headroom", "speed", "first_token", "sized_by", "unit_money", "runner_up"), NONE
+        )
         name = model.model.name
         return Card(name, False, choice.verdict, NONE, NONE, why, memory, **nothing, users=users, classes=())
     one, pipeline = fit.candidate, choice.pipeline_parallel_size

@@ -74,7 +74,8 @@ _DUMPS: tuple[tuple[str, str, str, Callable[[str], dict[str, Value]], int], ...]
 )
 WORDS = (*(v[1] for v in VERSIONS), *(s[1] for s in SETTINGS), *(d[1] for d in _DUMPS))
 ENGINE_SAYS = 4  # a single setting, after the engine has worked it out
-STARTS = ("non-default args:", "args: Namespace(", " with config: model=", "server_args=", "LLM version:")
+OF_EACH_RANK = " with config: model="  # which each replica of one start prints of itself
+STARTS = ("non-default args:", "args: Namespace(", OF_EACH_RANK, "server_args=", "LLM version:")
 
 
 @dataclass(frozen=True)

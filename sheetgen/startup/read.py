@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from sheetgen.errors import ScenarioError, shown
@@ -15,6 +15,7 @@ from sheetgen.startup.patterns import PATTERNS, UNITS, Pattern
 WORDS = tuple(dict.fromkeys((*(p.word for p in PATTERNS), *arguments.WORDS, *devices.WORDS)))
 ENGINES = ("vllm", "sglang", "tensorrt-llm")
 MOST_RANKS = 1024  # that are told apart
+MOST_OPENING = 10_000  # characters by which two openings of a start are told apart
 MOST_ARGUMENT_TEXT = 50_000_000  # characters that are searched for arguments
 
 
@@ -37,6 +38,16 @@ class Start:
     version: str | None = None
     arguments: dict[str, Argument] = field(default_factory=dict)
     figures: dict[str, dict[str, Figure]] = field(default_factory=dict)  # by name, then by rank
+    opened: dict[str, str] = field(default_factory=dict)  # what followed each of the words that open a start
+
+    def opens_again(self, text: str) -> bool:
+        """Whether `text` opens another start: after figures, or in other words than those that opened this one."""
+        word = next((w for w in arguments.STARTS if w in text), None)
+        if word is None:
+            return False
+        said = text.partition(word)[2][:MOST_OPENING]
+        again = self.opened.setdefault(word, said) != said
+        return bool(self.figures) or (again and word != arguments.OF_EACH_RANK)
 
     def put(self, figure: Figure, keep: str) -> None:
         """Take a figure in; `keep` says what holds where the rank has printed it before."""
@@ -64,8 +75,9 @@ class Starts:
     n_measured: int = 0
 
     def begin(self, line_number: int) -> None:
-        """A new start begins after one that has measured something."""
-        self.before, self.n_measured = self.current, self.n_measured + 1
+        """A new start begins; the one before counts where it has measured something."""
+        if self.current.figures:
+            self.before, self.n_measured = self.current, self.n_measured + 1
         self.current = Start(line_number, self.current.version)
 
     def last(self) -> tuple[Start, int]:
@@ -101,20 +113,29 @@ def read_log(name: str) -> StartupLog:
     return log
 
 
-def read_lines(lines: Iterable[Line]) -> StartupLog | None:
-    """The last start of the engine that says most in `lines`; None where no engine says anything."""
+def read_lines(lines: Iterable[Line], n_runs: Callable[[], int] = lambda: 1) -> StartupLog | None:
+    """The last start of the engine that says most in `lines`; None where no engine says anything.
+
+    `n_runs` says how many runs have begun so far, where who reads along sees an engine end.
+    """
     votes: Counter[str] = Counter()
     starts = {engine: Starts() for engine in ENGINES}
     gpus: list[tuple[str, str, int]] = []
-    searched = 0
+    searched, run = 0, 1
     for line in lines:
+        if n_runs() != run:
+            run = n_runs()
+            for known in starts.values():
+                known.begin(line.number)
         if searched < MOST_ARGUMENT_TEXT:
             searched += len(line.text)
-            for engine, given in arguments_of(line):
-                known = starts[engine]
-                if known.current.figures and given.trust > 1 and any(w in line.text for w in arguments.STARTS):
-                    known.begin(line.number)
-                known.current.argument(given)
+            found = tuple(arguments_of(line))
+            for engine in {engine for engine, given in found if given.trust > 1}:
+                if starts[engine].current.opens_again(line.text):
+                    starts[engine].begin(line.number)
+                    starts[engine].current.opens_again(line.text)
+            for engine, given in found:
+                starts[engine].current.argument(given)
                 votes[engine] += 1
         if (named := version_of(line)) is not None:
             starts[named[0]].current.version = named[1]

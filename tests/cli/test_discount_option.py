@@ -58,4 +58,6 @@ def test_the_same_in_a_scenario_file_and_a_flag_wins(run, here: Path) -> None:  
 def test_what_is_no_share_is_refused(value: str, run, here: Path) -> None:  # type: ignore[no-untyped-def]
     result = run("build", "--models", "8b", f"--discount-fraction={value}")
     assert result.exit_code == 1 and list(here.iterdir()) == []
-    assert result.stderr == f"discount_fraction is '{value}'. It must be a number from 0 to 0.99. A share: 0.2 is 20 %.\n"
+    assert (
+        result.stderr == f"discount_fraction is '{value}'. It must be a number from 0 to 0.99. A share: 0.2 is 20 %.\n"
+    )

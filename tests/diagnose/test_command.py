@@ -67,6 +67,17 @@ def test_html_is_written_beside_the_page(tmp_path: Path) -> None:
     )
 
 
+def test_the_log_is_not_overwritten(tmp_path: Path) -> None:
+    log, link = tmp_path / "x.log", tmp_path / "link.html"
+    before = (LOGS / "009.log").read_bytes()
+    log.write_bytes(before)
+    link.symlink_to(log)
+    for place in (log, tmp_path / "." / "x.log", link):
+        result = call(log, "--html", place)
+        assert result.exit_code == 1 and result.stderr.count("\n") == 1 and "is the log itself" in result.stderr
+    assert log.read_bytes() == before
+
+
 def test_a_wrong_name_is_told_in_one_line() -> None:
     result = call(LOGS / "009.log", "--model", "lama-3")
     assert result.exit_code == 1 and not result.stdout and result.stderr.count("\n") == 1 and "lama-3" in result.stderr

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from corpus import verdict_on
+from corpus import signatures, verdict_on
 
+from sheetgen.catalog.signatures import Signature
 from sheetgen.diagnose.torch_oom import amounts
 from sheetgen.diagnose.usage import Sample, filled_by
 from sheetgen.units import GIB, MIB
@@ -153,3 +155,24 @@ def test_slope() -> None:
     assert filled_by([sample(1, 0, 0.8), sample(1, 0, 0.99), sample(0, 1, 0.3)]) == "length"
     assert filled_by([sample(4, 3, 1.0, tokens=2_642_688)]) == "length"
     assert filled_by([]) is None
+
+
+def narrow(rules: tuple[Signature, ...]) -> list[str]:
+    """Rules whose word has one case of a letter of which their pattern takes both, and nothing that has the other."""
+    found = []
+    for rule in rules:
+        pattern = re.sub(r"\[ [^\]]*\]\??", " ", rule.match or "")
+        cases = [re.sub(r"\[([A-Z])([a-z])\]", lambda m, i=i: str(m[i]), pattern) for i in (1, 2)]  # type: ignore[misc]
+        for one, other in (cases, cases[::-1]):
+            if rule.word in one and rule.word not in other:
+                spelt = other[one.index(rule.word) :][: len(rule.word)]
+                same = [r.word for r in rules if (r.kind, r.says) == (rule.kind, rule.says) and r.word in spelt]
+                found += [] if same else [rule.id]
+    return found
+
+
+def test_no_word_is_narrower_than_its_pattern() -> None:
+    """The word is looked for first, so that its case decides what the pattern was written to take."""
+    assert narrow(signatures()) == []
+    bind = next(s for s in signatures() if s.word == "ddress already in use")
+    assert narrow((bind.model_copy(update={"word": "Address already", "match": "[Aa]ddress already in use"}),))

@@ -161,3 +161,69 @@ def test_what_a_user_of_ollama_can_turn(tmp_path: Path) -> None:
     error = "Error: model requires more system memory (164.8 GiB) than is available (13.4 GiB)\n"
     assert "--no-mmap" not in advice(error, tmp_path)
     assert "num_ctx" in advice(error, tmp_path)
+
+
+V1 = "INFO 05-20 09:00:01 [api_server.py:1289] vLLM API server version 0.9.1\n"
+SITE = '  File "/opt/venv/lib/python3.12/site-packages/vllm/'
+FULL = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {} GiB. GPU 0 has a total capacity of 23.57 GiB of which 0.40 GiB is free.\n"  # noqa: E501
+BEFORE_THE_POOL = {
+    "profile": V1 + "INFO [gpu_model_runner.py:1549] Model loading took 21.2041 GiB and 12.662010 seconds\n"
+    + SITE + 'v1/worker/gpu_model_runner.py", line 2062, in profile_run\n' + FULL.format(1.75),
+    "images": V1 + SITE + 'v1/worker/gpu_model_runner.py", line 2062, in profile_run\n'
+    + SITE + 'model_executor/models/qwen2_5_vl.py", line 1011, in get_multimodal_embeddings\n' + FULL.format("16.00"),
+    "adapters": V1 + SITE + 'lora/layers.py", line 712, in create_lora_weights\n' + FULL.format(0.88),
+    "warm-up of TGI": "2025-02-11T09:14:00.1Z  INFO text_generation_router_v3: lib.rs:125: Warming up model\n"
+    "Error: Backend(Warmup(Generation(\"Not enough memory to handle 32768 prefill tokens. You need to decrease "
+    "`--max-batch-prefill-tokens`\")))\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BEFORE_THE_POOL)
+def test_what_is_not_made_yet_cannot_give_way(name: str, tmp_path: Path) -> None:
+    found = advice(BEFORE_THE_POOL[name], tmp_path)
+    assert found
+    for flag in found:
+        assert not any(word in flag for word in ("memory-utilization", "WIGGLE", "memory-fraction", "graph", "eager"))
+    assert ("--tensor-parallel-size" in found) is (name == "profile")
+
+
+def test_a_share_gives_way_by_a_tenth_at_most(tmp_path: Path) -> None:
+    served = V1 + "INFO:     Application startup complete.\n"
+    assert advice(served + FULL.format(1.75), tmp_path)["--gpu-memory-utilization"].value == "by 0.07"
+    assert "--gpu-memory-utilization" not in advice(served + FULL.format("16.00"), tmp_path)
+
+
+def test_ranks_on_one_gpu_are_placed_first(tmp_path: Path) -> None:
+    where = "[RANK 7] [E] Error executing load_single_module with args (): "
+    others = " ".join(f"Process {n} has {n}.00 GiB memory in use." for n in range(1, 5))
+    text = "[01/02/2025-12:00:00] [TRT-LLM] " + where + FULL.format(0.5).rstrip() + " " + others + "\n"
+    found = verdict(text, tmp_path).bill
+    assert found.label == "startup_weights_do_not_fit" and found.confidence < 0.8
+    assert found.also[0] == "gpu_shared_by_other_process"
+    assert [flag[:16] for flag in advice(text, tmp_path)] == ["one rank per GPU"]
+
+
+def test_requests_by_the_fullest_moment(tmp_path: Path) -> None:
+    line = (
+        "INFO [loggers.py:118] Engine 000: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: 9.0 "
+        "tokens/s, Running: {} reqs, Waiting: {} reqs, GPU KV cache usage: {}%, Prefix cache hit rate: 0.0%\n"
+    )
+    up = V1 + "INFO:     Application startup complete.\n"
+    eased = up + line.format(256, 40, 99.2) + line.format(20, 0, 9.2) + line.format(0, 0, 0.0)
+    assert advice(eased, tmp_path)["--max-num-seqs"].value == 245
+    preempted = "WARNING scheduler.py:1481] Sequence group c-1 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space. total_num_cumulative_preemption=1\n"  # noqa: E501
+    assert advice(up + line.format(60, 0, 88.0) + preempted, tmp_path)["--max-num-seqs"].value == 54
+
+
+def test_a_limit_that_the_message_names(tmp_path: Path) -> None:
+    refused = (
+        "ERROR [serving_chat.py:250] ValueError: This model's maximum context length is 8192 tokens. However, you "
+        "requested 9000 tokens in the messages, Please reduce the length of the messages.\n"
+    )
+    found = advice(V1 + "INFO:     Application startup complete.\n" + refused, tmp_path)
+    assert {flag: fix.value for flag, fix in found.items()} == {"--max-model-len": 9216}
+
+
+def test_llama_cpp_prints_no_traceback(tmp_path: Path) -> None:
+    line = "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 1139.46 MiB on device 0: cudaMalloc failed: out of memory\n"  # noqa: E501
+    assert not any("traceback" in missing for missing in verdict(line, tmp_path).bill.missing)

@@ -95,6 +95,10 @@ STATS = (
         "INFO [logger.py:70] Generated response chatcmpl-9a: output: '{}', output_token_ids: None",
         "[2026-06-11 09:20:00] Receive: obj=GenerateReqInput(rid='1', text='{}', sampling_params=None)",
         "[2026-06-11 09:20:00] Finish: obj=GenerateReqInput(rid='1'), out={{'text': '{}'}}",
+        "[2026-06-11 09:20:00] Receive: obj=GenerateReqInput(rid='1', text=None, messages=[{{'content': '{}'}}])",
+        "Parsing input with format Content-only: {}",
+        '2026/06/11 09:20:00 [info] 7#7: *1 request body: "{}"',
+        "ERROR [serving_chat.py:200] messages.0 Input should be a string [input_value=[{{'text': '{}'}}]]",
         "2026-06-11 - lmdeploy - INFO - async_engine.py:1 - prompt='{}', gen_config=GenerationConfig()",
     ],
 )
@@ -114,6 +118,40 @@ def test_what_a_user_wrote_is_not_the_engine_speaking(line: str, words: str, len
     found = told(READY + line.format("x " * (length // 2) + words) + "\n" + STATS, tmp_path)
     assert found.verdict.bill.label == "healthy" and found.verdict.failure is None
     assert "evil" not in str(found.record())
+
+
+DEATH = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 896.00 MiB. GPU 0 has a total capacity of 23.57 GiB"
+)
+
+
+def test_a_death_is_no_quotation(tmp_path: Path) -> None:
+    """Its traceback, or the end of the answers, tells it from the words of a client."""
+    trace = 'Traceback (most recent call last):\n  File "/opt/vllm/v1/worker/gpu_model_runner.py", line 7, in forward\n'
+    assert verdict(READY + DEATH + "\n" + STATS, tmp_path).bill.label == "healthy"
+    for text in (READY + STATS + DEATH + "\n", READY + trace + DEATH + "\n" + STATS, DEATH + "\n" + STATS):
+        assert verdict(text, tmp_path).bill.label not in ("healthy", "not_an_oom")
+
+
+BANNER = "INFO [api_server.py:1289] vLLM API server version 0.9.1\nINFO [cli_args.py:309] non-default args: {}\n"
+WITH_ADAPTERS = BANNER.format("{'model': 'x/y', 'enable_lora': True, 'gpu_memory_utilization': 0.5}")
+WITHOUT = BANNER.format("{'model': 'x/y', 'max_model_len': 8192}")
+POOL = "INFO [kv_cache_utils.py:715] GPU KV cache size: 41,920 tokens\n"
+UP = "INFO:     Application startup complete.\n"
+
+
+@pytest.mark.parametrize("measured", ["", POOL])
+def test_a_run_answers_for_its_own_arguments(measured: str, tmp_path: Path) -> None:
+    """Crash, change the flags, try again."""
+    loading = "INFO [gpu_model_runner.py:1531] Starting to load model x/y...\n" + measured + DEATH + "\n"
+    died = f"{POOL}{UP}{STATS}{DEATH}\n"
+    alone, after = told(WITHOUT + died, tmp_path), told(WITH_ADAPTERS + loading + WITHOUT + died, tmp_path)
+    assert (after.verdict.bill, after.fixes) == (alone.verdict.bill, alone.fixes)
+    assert after.verdict.bill.label == "prefill_long_prompt"
+    again = told(WITHOUT + died + WITH_ADAPTERS, tmp_path)
+    assert (again.verdict.bill, again.fixes) == (alone.verdict.bill, alone.fixes)
+    second = told(WITH_ADAPTERS + died + WITHOUT + f"{UP}{DEATH}\n", tmp_path)
+    assert second.verdict.bill.label == "prefill_long_prompt"
 
 
 def test_a_thousand_refusals_do_not_hide_a_death(tmp_path: Path) -> None:

@@ -214,3 +214,17 @@ def test_a_thousand_starts_take_the_room_of_two() -> None:
     log = read("".join(start % (i, i) for i in range(1000)) + "INFO non-default args: {'model': 'cut off'}\n")
     assert (log.n_starts, log.line_number, log.arguments["model"].value) == (1000, 1999, "m999")
     assert log.figures["weights_bytes_per_gpu"][""].value == 999.5 * GIB
+
+
+def test_a_start_that_measured_nothing_leaves_no_arguments() -> None:
+    """It died while loading and was tried again with other flags; several ranks of one start say the same."""
+    first = "INFO non-default args: {'model': 'm', 'enable_lora': True}\n"
+    second = "INFO non-default args: {'model': 'm', 'max_model_len': 8192}\nModel loading took 2.5 GiB memory\n"
+    log = read(first + second)
+    assert {name for name, _ in log.arguments.items()} == {"model", "max_model_len"}
+    assert (log.n_starts, log.line_number) == (1, 2)
+    assert set(read(first + "INFO Using max model len 4096\n" + first).arguments) == {
+        "model",
+        "enable_lora",
+        "max_model_len",
+    }
