@@ -40,13 +40,9 @@ class Start:
     figures: dict[str, dict[str, Figure]] = field(default_factory=dict)  # by name, then by rank
     opened: dict[str, str] = field(default_factory=dict)  # what followed each of the words that open a start
 
-    def opens_again(self, text: str) -> bool:
-        """Whether `text` opens another start: after figures, or in other words than those that opened this one."""
-        word = next((w for w in arguments.STARTS if w in text), None)
-        if word is None:
-            return False
-        said = text.partition(word)[2][:MOST_OPENING]
-        again = self.opened.setdefault(word, said) != said
+    def is_over(self, word: str, said: str) -> bool:
+        """Whether `said` after `word` opens another start: after figures, or if other words opened this one."""
+        again = self.opened.get(word, said) != said
         return bool(self.figures) or (again and word != arguments.OF_EACH_RANK)
 
     def put(self, figure: Figure, keep: str) -> None:
@@ -73,6 +69,16 @@ class Starts:
     current: Start = field(default_factory=Start)
     before: Start | None = None
     n_measured: int = 0
+
+    def open(self, line: Line) -> None:
+        """Take in a line that may open a start: this one, or another."""
+        word = next((w for w in arguments.STARTS if w in line.text), None)
+        if word is None:
+            return
+        said = line.text.partition(word)[2][:MOST_OPENING]
+        if self.current.is_over(word, said):
+            self.begin(line.number)
+        self.current.opened.setdefault(word, said)
 
     def begin(self, line_number: int) -> None:
         """A new start begins; the one before counts where it has measured something."""
@@ -131,9 +137,7 @@ def read_lines(lines: Iterable[Line], n_runs: Callable[[], int] = lambda: 1) -> 
             searched += len(line.text)
             found = tuple(arguments_of(line))
             for engine in {engine for engine, given in found if given.trust > 1}:
-                if starts[engine].current.opens_again(line.text):
-                    starts[engine].begin(line.number)
-                    starts[engine].current.opens_again(line.text)
+                starts[engine].open(line)
             for engine, given in found:
                 starts[engine].current.argument(given)
                 votes[engine] += 1

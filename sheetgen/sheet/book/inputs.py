@@ -49,7 +49,7 @@ from sheetgen.units import (
 LABEL, VALUE, UNIT, LEAST, MOST, BUILT, STATE, NOTE, NTH = range(9)
 HEADS = {LEAST: "from", MOST: "to", BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
 NOT_ZERO = Display("0;;")
-TENTHS_OF_PERCENT = Display("0.0#%", 1, suffix="%", optional=1, percent=True, thousands=False)
+EXACT_PERCENT = Display("0.0#%", 1, suffix="%", optional=1, percent=True, thousands=False)
 NOTE_CHARACTERS = 96  # of a line in the last column
 ON_FIRST_SHEET = (
     "gpu_memory_utilization", "block_size", "kv_reserved", "average_context_fraction", "prefix_cache_hit_fraction",
@@ -282,7 +282,7 @@ def _choices(page: InputsSheet) -> None:
         "discount_fraction",
         "Discount on rental prices",
         s.discount_fraction,
-        TENTHS_OF_PERCENT,
+        EXACT_PERCENT,
         "",
         "What your contract takes off every rental price: of each purchase class, listed or typed. Instances keeps "
         "the list prices; Candidates, Money and all else count what is paid.",

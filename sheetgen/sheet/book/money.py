@@ -12,7 +12,7 @@ from sheetgen import cost
 from sheetgen.formula import is_number, is_text
 from sheetgen.recommend import Solution
 from sheetgen.scenario.candidates import PURCHASES, is_commitment
-from sheetgen.sheet.book.inputs import TENTHS_OF_PERCENT
+from sheetgen.sheet.book.inputs import EXACT_PERCENT
 from sheetgen.sheet.book.money_block import ANNUAL, HOURLY, MONTHLY, THREE_YEARS, Block, above_zero, entry
 from sheetgen.sheet.book.money_columns import class_columns, price_mark
 from sheetgen.sheet.book.money_owned import add_owned
@@ -132,7 +132,7 @@ def _foot(block: Block, in_use: str, sums: list[Ref]) -> None:
     """Contingency, the total, and the total in the budget's currency: for the class in use."""
     columns = (MONTHLY, ANNUAL, THREE_YEARS)
     block.label("Discount, in all rent on this sheet")
-    block.show(1, _input(block, "discount_fraction"), TENTHS_OF_PERCENT)
+    block.show(1, _input(block, "discount_fraction"), EXACT_PERCENT)
     block.row += 1
     block.label(f"Contingency on {in_use}")
     extra = [block.compute(c, cost.contingency_usd, {"usd": usd}) for c, usd in zip(columns, sums, strict=True)]
