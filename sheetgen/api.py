@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from sheetgen.anchor import Anchored, anchored, frame_factors
+from sheetgen.calibration import Anchored, anchored, frame_factors
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.estimate import point

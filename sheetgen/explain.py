@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sheetgen import estimate, given
+from sheetgen import estimate, provenance
 from sheetgen.api import Sized
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Expr, Formula, literal
@@ -87,7 +87,7 @@ class Step:
 class Derivation:
     """All readings of one sized deployment."""
 
-    def __init__(self, sized: Sized, typed: Mapping[str, Any], catalog: Any) -> None:
+    def __init__(self, sized: Sized, overrides: Mapping[str, Any], catalog: Any) -> None:
         values = sized.points.values
         alone = {**values, "tensor_parallel_size": 1 + 0 * values["tensor_parallel_size"]}
         known = sized.known
@@ -103,7 +103,7 @@ class Derivation:
         self.grows = bool(known["grows"][0] == 1)
         self.steps: dict[tuple[str, str], Step] = {}
         names, scope = sized.points.names[0], self.texts["speed_scope"]
-        self.origins = given.Origins(names, typed, catalog, scope, sized.anchored)
+        self.origins = provenance.Origins(names, overrides, catalog, scope, sized.anchored)
 
     def value(self, name: str, reading: str = "point") -> Any:
         known = self.readings[reading]
@@ -130,7 +130,7 @@ class Derivation:
             return Step(name, inner.label, inner.value, inner.unit, "computed", about, inputs=[inner])
         if name in WHOLE:
             reading = "whole"
-        if name in given.ADDED_BY_DRAFT and self.origins.has_draft:
+        if name in provenance.ADDED_BY_DRAFT and self.origins.has_draft:
             return self._with_draft(name, reading)
         if name == "max_requests_per_second":
             reading = "full"
@@ -169,7 +169,7 @@ class Derivation:
     def _leaf(self, name: str, reading: str) -> Step:
         origin = self.origins.of(name)
         if name == "tensor_parallel_size" and reading == "whole":
-            origin = given.Origin("computed", "1, as for one undivided GPU")
+            origin = provenance.Origin("computed", "1, as for one undivided GPU")
         inputs = [self.step(i, reading) for i in origin.inputs]
         label = name.replace("_", " ")
         value, unit = self.value(name, reading), unit_of(name)
@@ -177,7 +177,7 @@ class Derivation:
 
     def _with_draft(self, name: str, reading: str) -> Step:
         """A column of the model to which the draft model adds its own."""
-        value, added = self.value(name, reading), given.ADDED_BY_DRAFT[name]
+        value, added = self.value(name, reading), provenance.ADDED_BY_DRAFT[name]
         about = f"the model's own {self.origins.before(name):,} and the draft model's {added}"
         return Step(
             name,
@@ -198,7 +198,7 @@ def _again(formulas: Iterable[Formula], known: Mapping[str, Any], **other: Any) 
 def find(name: str, also: Iterable[str] = ()) -> str:
     """The quantity called `name`. Raises ScenarioError with the nearest one."""
     key = name.strip().lower().replace("-", "_")
-    known = (*QUANTITIES, *READ_AGAIN, *given.SEARCHED, *SPEED_BANDS, *GIVEN, *TOLD, *also)
+    known = (*QUANTITIES, *READ_AGAIN, *provenance.SEARCHED, *SPEED_BANDS, *GIVEN, *TOLD, *also)
     if key not in known:
         raise ScenarioError(
             f"quantity {shown(name)!r} is not known.{did_you_mean(key, known)} `sheetgen explain` lists all."
@@ -249,9 +249,9 @@ def spaced(text: str) -> str:
 def quantities() -> list[tuple[str, str, str]]:
     """Name, label and summary of everything that can be explained, in the order in which it comes about."""
     rows = [(f.name, f.label, f.summary) for f in QUANTITIES.values()]
-    told = [(name, about) for name, (about, _) in given.SEARCHED.items()]
+    told = [(name, about) for name, (about, _) in provenance.SEARCHED.items()]
     ends = ((name, name.rsplit("_", 1)[1], of) for name, (of, _) in SPEED_BANDS.items())
     told += [(name, f"The {end} end of the 80 % band of {of}.") for name, end, of in ends]
-    about_told = ((name, given.DERIVED[name][0]) for name in TOLD)
+    about_told = ((name, provenance.DERIVED[name][0]) for name in TOLD)
     told += [(name, f"{about[0].upper()}{about[1:]}.") for name, about in about_told]
     return rows + [(name, name.replace("_", " "), about) for name, about in told]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sheetgen import cost, given
+from sheetgen import cost, provenance
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.speed import load_speed
 from sheetgen.errors import ScenarioError
@@ -41,21 +41,21 @@ RULES = ("max_tensor_parallel_size", "max_pipeline_parallel_size")
 class ChoiceDerivation:
     """The derivation of the one cell of `recommend`; `typed` holds what the user gave."""
 
-    def __init__(self, solved: Solution, typed: Mapping[str, Any], catalog: Catalog) -> None:
-        slot = solved.choices[0].slot
-        if slot is None:
+    def __init__(self, solved: Solution, overrides: Mapping[str, Any], catalog: Catalog) -> None:
+        offer = solved.choices[0].offer
+        if offer is None:
             raise ScenarioError(f"{solved.choices[0].verdict}: there is no recommendation to explain.")
-        self.candidate = solved.candidate(slot)
-        self.typed = typed
+        self.candidate = solved.candidate(offer)
+        self.overrides = overrides
         self.catalog = catalog
-        cell, model = solved.question.cells[0], solved.question.models[solved.question.cells[0].model]
+        cell, model = solved.question.loads[0], solved.question.models[solved.question.loads[0].model]
         names = Resolved(
             model.model, self.candidate.gpu, solved.question.engine, model.weight_dtype, model.kv_cache_dtype, None,
             load_speed(catalog),
         )  # fmt: skip
-        self.origins = given.Origins(names, typed, catalog)
-        profile = solved.slots[slot].profile
-        position = TENSOR_PARALLEL_SIZES.index(solved.tensor_parallel_size(slot))
+        self.origins = provenance.Origins(names, overrides, catalog)
+        profile = solved.offers[offer].profile
+        position = TENSOR_PARALLEL_SIZES.index(solved.tensor_parallel_size(offer))
         discount = solved.question.settings.discount_fraction
         self.read_as = READ_AS | ({"price_usd_per_hour": "discounted_usd_per_hour"} if discount else {})
         self.values: dict[str, Any] = {}
@@ -67,7 +67,7 @@ class ChoiceDerivation:
             (solved.gpus, (solved.profiles[profile].gpu,)),
             (solved.pools, (cell.model, profile)),
             (solved.sequences, (0, profile)),
-            (solved.costs, (0, slot)),
+            (solved.costs, (0, offer)),
         ):
             self.values |= {name: _pick(column, at) for name, column in table.items() if _fits(column, at)}
 
@@ -81,7 +81,7 @@ class ChoiceDerivation:
         read_as = self.read_as.get(name, name)
         formula = FORMULAS.get(read_as)
         if formula is None or any(i not in self.values for i in formula.inputs):
-            origin = given.Origin("computed", formula.summary) if formula else self._origin(read_as)
+            origin = provenance.Origin("computed", formula.summary) if formula else self._origin(read_as)
             label, value = name.replace("_", " "), self.values[name]
             return Step(name, label, value, unit_of(name), origin.kind, origin.about, source=origin.source)
         inputs = [self.step(i) for i in formula.inputs]
@@ -100,34 +100,34 @@ class ChoiceDerivation:
             inputs,
         )
 
-    def _origin(self, name: str) -> given.Origin:
+    def _origin(self, name: str) -> provenance.Origin:
         one = self.candidate
         if name in ("price_usd_per_hour", "listed_usd_per_hour", "gpu_count"):
             where = f"catalogs/instances/{one.provider}.yaml, {one.instance}"
             price = f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name != "gpu_count" else ""
-            return given.Origin("catalog", where + price, source=one.source)
+            return provenance.Origin("catalog", where + price, source=one.source)
         if name in ("runs_weights", "runs_kv"):
             key = "weights_run" if name == "runs_weights" else "kv_run"
             where = self.catalog.read_document(f"gpus/{one.gpu.id}.yaml").at((key,))
-            return given.Origin("catalog", where, source=one.gpu.source)
+            return provenance.Origin("catalog", where, source=one.gpu.source)
         if name == "tensor_parallel_size":
-            return given.Origin("computed", "the one whose instances cost least")
+            return provenance.Origin("computed", "the one whose instances cost least")
         if name == "batch_limit":
-            return given.Origin("computed", "the largest batch that meets the targets of speed, found by trying")
+            return provenance.Origin("computed", "the largest batch that meets the targets of speed, found by trying")
         if name == "stage_overhead_bytes":
-            return given.Origin("computed", "activations and memory outside torch on a pipeline stage")
+            return provenance.Origin("computed", "activations and memory outside torch on a pipeline stage")
         if name in cost.CONSTANTS:
-            return given.Origin("default", "what it is counted in")
+            return provenance.Origin("default", "what it is counted in")
         if name == "is_committed":
-            return given.Origin("computed", "1 where the purchase class is reserved, else 0")
+            return provenance.Origin("computed", "1 where the purchase class is reserved, else 0")
         if name in RULES:
-            return given.Origin("default", "a rule of sheetgen")
+            return provenance.Origin("default", "a rule of sheetgen")
         if name == "concurrent_requests":
-            return given.Origin("computed", "users x active_fraction, rounded up")
-        if self.typed.get(name) is not None:
-            return given.Origin("given", f"typed: {self.typed[name]}")
+            return provenance.Origin("computed", "users x active_fraction, rounded up")
+        if self.overrides.get(name) is not None:
+            return provenance.Origin("given", f"typed: {self.overrides[name]}")
         if name in DEFAULTED:
-            return given.Origin("default", "the default of sheetgen")
+            return provenance.Origin("default", "the default of sheetgen")
         return self.origins.of(name)
 
 

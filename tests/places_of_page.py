@@ -37,7 +37,7 @@ class Built:
 
     def headline(self, model: int) -> int:
         """The load of a model that is answered above all."""
-        cells = self.solved.question.cells
+        cells = self.solved.question.loads
         return next(
             i for i, c in enumerate(cells) if (c.model, (c.workload, c.tier)) == (model, self.solved.question.headline)
         )

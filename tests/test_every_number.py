@@ -139,7 +139,7 @@ def amiss_in_loads(built: Built, loads: list[dict[str, Any]]) -> list[str]:
     """Values of the loads' own columns, in the CSV or the JSON, that are not those of their row of the workbook."""
     wrong = []
     for n, load in enumerate(loads):
-        cell, row = built.solved.question.cells[n], built.book.rows["Workings"][4 + n]
+        cell, row = built.solved.question.loads[n], built.book.rows["Workings"][4 + n]
         model = built.book.rows["Models"][4 + cell.model]
         known = {key: row.get(head) for key, head in COLUMNS.items()}
         known |= {"weights_bytes": model["Weights"], "model": model["Catalog id"]}

@@ -20,9 +20,9 @@ def reasons(model: str, gpus: str, requests: int, usd_per_hour: dict[str, float]
     question = ask(Catalog(), {**asked, "instances": ",".join(usd_per_hour)})
     priced = tuple(replace(one, usd_per_hour=usd_per_hour[one.instance]) for one in question.candidates)
     solved = solve(replace(question, candidates=priced))
-    slot = solved.choices[0].slot
-    assert slot is not None
-    return solved.candidate(slot).instance, dict(why_not(solved, 0))
+    offer = solved.choices[0].offer
+    assert offer is not None
+    return solved.candidate(offer).instance, dict(why_not(solved, 0))
 
 
 def test_more_instances_and_the_order_of_the_catalog() -> None:

@@ -60,12 +60,12 @@ def test_a_committed_month_is_paid_in_full() -> None:
 def test_the_class_in_use_is_the_recommendation() -> None:
     solved = solve(ask(catalog(), {"models": "8b,70b,405b", "as_of": "2026-11-20"}))
     for row, choice in enumerate(solved.choices):
-        if choice.slot is not None:
+        if choice.offer is not None:
             first = money.purchase_classes(solved, row)[0]
             assert first.hourly_usd == pytest.approx(choice.hourly_usd)
             assert first.monthly_usd == pytest.approx(choice.monthly_usd)
             assert first.annual_usd == money.unit_costs(solved, row)["annual_usd"]
-            cheapest = [p for p in money.providers(solved, row) if p.slot == choice.slot]
+            cheapest = [p for p in money.providers(solved, row) if p.offer == choice.offer]
             assert [p.monthly_usd for p in cheapest] == [choice.monthly_usd]
             assert all(not p.monthly_usd < choice.monthly_usd for p in money.providers(solved, row))
 
@@ -125,9 +125,9 @@ def test_a_cheaper_price_never_makes_an_instance_lose(which: int, factor: float)
     candidates = (*question.candidates[:which], cheaper, *question.candidates[which + 1 :])
     after = solve(dataclasses.replace(question, candidates=candidates))
     for old, new in zip(before.choices, after.choices, strict=True):
-        if old.slot is not None and before.slots[old.slot].candidate == which:
-            assert new.slot is not None and after.slots[new.slot].candidate == which
-        if old.slot is not None:
+        if old.offer is not None and before.offers[old.offer].candidate == which:
+            assert new.offer is not None and after.offers[new.offer].candidate == which
+        if old.offer is not None:
             assert new.monthly_usd <= old.monthly_usd * (1 + 1e-9)
 
 

@@ -50,12 +50,12 @@ def test_sequences_are_those_of_size(
     asked = {"model": model, "context_tokens": context, "engine": engine, "engine_version": version}
     solved = recommended({**asked, "users": users, **targets}, catalog)
     choice = solved.choices[0]
-    assert choice.slot is not None
+    assert choice.offer is not None
     point = sized_point(
         asked
         | {
-            "gpu": solved.candidate(choice.slot).gpu.id,
-            "tensor_parallel_size": solved.tensor_parallel_size(choice.slot),
+            "gpu": solved.candidate(choice.offer).gpu.id,
+            "tensor_parallel_size": solved.tensor_parallel_size(choice.offer),
             "pipeline_parallel_size": choice.pipeline_parallel_size,
             "gpu_memory_utilization": solved.question.settings.gpu_memory_utilization,
         },
@@ -66,10 +66,10 @@ def test_sequences_are_those_of_size(
 
 def sized_alone(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -> dict[str, Any]:
     """All quantities of the fullest replica that serves a cell, as `size` has them."""
-    question, choice, cell = solved.question, solved.choices[row], solved.question.cells[row]
-    assert choice.slot is not None
+    question, choice, cell = solved.question, solved.choices[row], solved.question.loads[row]
+    assert choice.offer is not None
     model, workload = question.models[cell.model], question.workloads[cell.workload]
-    gpu = solved.profiles[solved.slots[choice.slot].profile].gpu
+    gpu = solved.profiles[solved.offers[choice.offer].profile].gpu
     given = {
         "model": model.model.id,
         "weight_dtype": model.weight_dtype,
@@ -77,7 +77,7 @@ def sized_alone(solved: Solution, row: int, catalog: Catalog, asked: dict[str, A
         "engine": question.engine.engine,
         "engine_version": question.engine.default_version,
         "gpu": question.gpus[gpu].id,
-        "tensor_parallel_size": solved.tensor_parallel_size(choice.slot),
+        "tensor_parallel_size": solved.tensor_parallel_size(choice.offer),
         "pipeline_parallel_size": choice.pipeline_parallel_size,
         "gpu_memory_utilization": question.settings.gpu_memory_utilization,
         "max_num_seqs": int(solved.gpus["max_num_seqs"][gpu]),
@@ -121,7 +121,7 @@ def check(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -
 def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, asked: dict[str, Any]) -> None:
     models = "8b,70b,405b,gemma-3-27b,qwen3.6-27b,deepseek-v3,gpt-oss-120b"
     solved = solve(ask(catalog, {"models": models, "engine": engine, "as_of": "2026-11-20", **asked}))
-    rows = [row for row, choice in enumerate(solved.choices) if choice.slot is not None]
+    rows = [row for row, choice in enumerate(solved.choices) if choice.offer is not None]
     assert len(rows) > 40
     for row in rows:
         check(solved, row, catalog, asked)

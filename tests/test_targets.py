@@ -70,7 +70,7 @@ def chosen(solved: Solution, row: int = 0) -> dict[str, Any]:
 
 def monthly(solved: Solution, row: int = 0) -> float:
     """$ a month; without an end where nothing meets the targets."""
-    return solved.choices[row].monthly_usd if solved.choices[row].slot is not None else math.inf
+    return solved.choices[row].monthly_usd if solved.choices[row].offer is not None else math.inf
 
 
 # Which of the two it is ---------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def test_one_replica_less_would_not_do(load: dict[str, Any], tpot_ms: str) -> No
     """
     solved = one(load, tpot_ms=tpot_ms)
     choice = solved.choices[0]
-    if choice.slot is None:
+    if choice.offer is None:
         assert choice.verdict in (TOO_SLOW, NOTHING_FITS)
         return
     users, target = int(load["users"]), math.inf if tpot_ms == "off" else float(tpot_ms) / 1000
@@ -115,8 +115,8 @@ def test_one_replica_less_would_not_do(load: dict[str, Any], tpot_ms: str) -> No
         fullest = -(-users // replicas)
         sized = by_size(
             model=load["model"], context=load["context"], users=-(-fullest // choice.pipeline_parallel_size),
-            gpu=solved.candidate(choice.slot or 0).gpu.id,
-            tensor_parallel_size=solved.tensor_parallel_size(choice.slot or 0),
+            gpu=solved.candidate(choice.offer or 0).gpu.id,
+            tensor_parallel_size=solved.tensor_parallel_size(choice.offer or 0),
         )  # fmt: skip
         return math.inf if fullest > choice.sequences_per_replica else float(sized["tpot_seconds"])
 
@@ -133,7 +133,7 @@ def test_off_is_memory_alone(load: dict[str, Any]) -> None:
     off, slack = one(load, tpot_ms="off"), one(load, tpot_ms="3600000")
     assert off.question.workloads[0].tpot_target_ms is None
     assert sizing_rule(off.question) == "sized by memory, not speed"
-    choice, cell, model = off.choices[0], off.question.cells[0], off.question.models[0]
+    choice, cell, model = off.choices[0], off.question.loads[0], off.question.models[0]
     assert chosen(off) == chosen(slack) and choice.sized_by == slack.choices[0].sized_by == "memory"
     assert choice.n_replicas == -(-cell.concurrent_requests // choice.sequences_per_replica)
     found = answer(
@@ -143,7 +143,7 @@ def test_off_is_memory_alone(load: dict[str, Any]) -> None:
     assert not isinstance(found, str)
     best = found[0]
     assert (best.offer.instance, best.tp, best.pp, best.replicas, best.instances) == (
-        off.candidate(choice.slot or 0).instance, off.tensor_parallel_size(choice.slot or 0),
+        off.candidate(choice.offer or 0).instance, off.tensor_parallel_size(choice.offer or 0),
         choice.pipeline_parallel_size, choice.n_replicas, choice.n_instances,
     )  # fmt: skip
     assert float(best.monthly) == pytest.approx(choice.monthly_usd, rel=1e-12)
@@ -276,24 +276,24 @@ def test_too_slow_says_by_how_much(load: dict[str, Any], asked: dict[str, str], 
     """The time of a lone request by `size`, on one of the sizes that hold it, and shown above what was asked for."""
     solved, memory = one(load, **asked), one(load, tpot_ms="off")
     slow = {instance: reason for instance, reason in why_not(solved, 0) if reason.startswith("too slow")}
-    holds = {solved.candidate(i).instance for i in range(len(solved.slots)) if memory.costs["n_instances"][0, i] >= 1}
-    served = {solved.candidate(i).instance for i in range(len(solved.slots)) if solved.costs["n_instances"][0, i] >= 1}
+    holds = {solved.candidate(i).instance for i in range(len(solved.offers)) if memory.costs["n_instances"][0, i] >= 1}
+    served = {solved.candidate(i).instance for i in range(len(solved.offers)) if solved.costs["n_instances"][0, i] >= 1}
     assert set(slow) == holds - served
     for instance, reason in slow.items():
         found = re.fullmatch(words, reason)
         assert found and float(found[1].replace(",", "")) > float(found[2]), reason
-        mine = [i for i in range(len(solved.slots)) if solved.candidate(i).instance == instance]
+        mine = [i for i in range(len(solved.offers)) if solved.candidate(i).instance == instance]
         times = [_alone(solved, load, i, "first" in reason) for i in mine if solved.costs["n_instances"][0, i] == 0]
         digits = len(found[1].partition(".")[2])
         assert found[1] in {f"{ms:,.{digits}f}" for ms in times}, (instance, reason, times)
 
 
-def _alone(solved: Solution, load: dict[str, Any], slot: int, first: bool) -> float:
+def _alone(solved: Solution, load: dict[str, Any], offer: int, first: bool) -> float:
     """Milliseconds of a lone request on a slot, by `size`."""
     found = by_size(
-        model=load["model"], context=load["context"], gpu=solved.candidate(slot).gpu.id,
-        tensor_parallel_size=solved.tensor_parallel_size(slot),
-        pipeline_parallel_size=int(solved.costs["pipeline_stages"][0, slot]),
+        model=load["model"], context=load["context"], gpu=solved.candidate(offer).gpu.id,
+        tensor_parallel_size=solved.tensor_parallel_size(offer),
+        pipeline_parallel_size=int(solved.costs["pipeline_stages"][0, offer]),
     )  # fmt: skip
     return 1000 * float(found["ttft_seconds" if first else "tpot_seconds"])
 
@@ -308,16 +308,16 @@ def test_a_cheaper_price_never_makes_an_instance_lose(tpot_ms: str, users: int) 
         "models": "70b", "context_tokens": "16k", "users": users, "as_of": AS_OF, "tpot_ms": tpot_ms,
     })  # fmt: skip
     base = solve(question)
-    slot = base.choices[0].slot
-    assert slot is not None and base.choices[0].runner_up is not None
-    best = base.slots[slot].candidate
+    offer = base.choices[0].offer
+    assert offer is not None and base.choices[0].runner_up is not None
+    best = base.offers[offer].candidate
     won = set()
     for i, one_of in enumerate(question.candidates):
         for share in (0.9, 0.5, 0.1):
             candidates = list(question.candidates)
             candidates[i] = dataclasses.replace(one_of, usd_per_hour=one_of.usd_per_hour * share)
             cheaper = solve(dataclasses.replace(question, candidates=tuple(candidates)))
-            now = cheaper.slots[cheaper.choices[0].slot or 0].candidate
+            now = cheaper.offers[cheaper.choices[0].offer or 0].candidate
             assert cheaper.choices[0].monthly_usd <= base.choices[0].monthly_usd * (1 + 1e-12)
             assert now in (i, best), "only what got cheaper can take the place"
             assert i != best or now == best
@@ -349,10 +349,10 @@ def test_the_workbook_has_the_words(tmp_path: Any) -> None:
         for i, choice in enumerate(solved.choices):
             shown = values["Workings", f"{instance}{top + i}"]
             by = values["Workings", f"{reason}{top + i}"]
-            if choice.slot is None:
+            if choice.offer is None:
                 assert shown == choice.verdict and by == "-"
             else:
-                assert shown == solved.candidate(choice.slot).instance and by == choice.replicas_by
+                assert shown == solved.candidate(choice.offer).instance and by == choice.replicas_by
 
 
 # What is no target --------------------------------------------------------------------------------------

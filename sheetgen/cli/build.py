@@ -81,7 +81,7 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
             say(f"wrote {target}")
         for line in headlines(solved):
             say(line)
-    note(f"{len(solved.question.cells)} loads on {len(solved.question.candidates)} instances", quiet)
+    note(f"{len(solved.question.loads)} loads on {len(solved.question.candidates)} instances", quiet)
 
 
 def check_name(name: str) -> None:
@@ -237,7 +237,7 @@ def headlines(solved: Solution) -> list[str]:
 
     question = solved.question
     lines = []
-    for row, cell in enumerate(question.cells):
+    for row, cell in enumerate(question.loads):
         if (cell.workload, cell.tier) == question.headline:
             workload, tier = question.workloads[cell.workload], question.tiers[cell.tier]
             name = question.models[cell.model].model.name

@@ -115,7 +115,7 @@ def _composed(
     if not folder.strip():
         raise ScenarioError("out is blank. Name a folder, or leave it out.")
     brand = brand_of(sheet.brand)
-    page = build_page(sheet.solved, sheet.catalog, ((),) * len(sheet.solved.question.cells))
+    page = build_page(sheet.solved, sheet.catalog, ((),) * len(sheet.solved.question.loads))
     Letter(page, name).subject(subject)  # what is wrong with it is told before the slow part
     files = _files(sheet.solved, sheet.catalog, brand, sheet.workbook, pdf)
     changes = None

@@ -10,7 +10,7 @@ def money_lines(solved: Solution, row: int) -> list[str]:
     from sheetgen.sheet.money import facts_of
     from sheetgen.sheet.wording import NONE
 
-    if solved.choices[row].slot is None:
+    if solved.choices[row].offer is None:
         return []
     facts = facts_of(solved, row)
     priced = [f"{name} {usd}" for name, usd in facts.classes if usd != NONE]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sheetgen.anchor import Anchored
 from sheetgen.api import Sized
+from sheetgen.calibration import Anchored
 from sheetgen.cli.output import table
 from sheetgen.scenario.deployment import Resolved
 from sheetgen.verdict import obstacle

@@ -69,7 +69,7 @@ def pull(
         print_json(_document(pulled, catalog, targets))
     elif not quiet:
         _tell(pulled, targets)
-    note(f"{len(pulled.solved.question.cells)} loads worked out anew", quiet)
+    note(f"{len(pulled.solved.question.loads)} loads worked out anew", quiet)
 
 
 def _spare(edited: str, targets: dict[Path, bytes]) -> None:
@@ -84,7 +84,7 @@ def _scenario(pulled: Pulled) -> str:
     from sheetgen import __version__
     from sheetgen.pull.scenario_text import scenario_text
 
-    return scenario_text(pulled.options, pulled.typed, Path(pulled.found.path).name, __version__)
+    return scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
 
 
 def _tell(pulled: Pulled, targets: dict[Path, bytes]) -> None:

@@ -63,7 +63,7 @@ def _answer(solved: Solution, catalog: Catalog, limit: int | None) -> str:
     from sheetgen.recommend import why_not
 
     question, choice = solved.question, solved.choices[0]
-    cell, model = question.cells[0], question.models[0]
+    cell, model = question.loads[0], question.models[0]
     lines = [
         f"{model.model.name}, {cell.concurrent_requests:,} in flight at {cell.context_tokens:,} tokens "
         f"(weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})",
@@ -78,7 +78,7 @@ def _answer(solved: Solution, catalog: Catalog, limit: int | None) -> str:
     reasons = why_not(solved, 0)
     nearest = sorted(reasons, key=lambda pair: _how_near(pair[1]))
     shown = nearest if limit is None else nearest[:limit]
-    lines.append("WHY NOT" + ("" if choice.slot is None else " THE OTHERS"))
+    lines.append("WHY NOT" + ("" if choice.offer is None else " THE OTHERS"))
     lines.append(table(*_rows(shown)) if shown else "  there is no other candidate")
     if len(shown) < len(reasons):
         lines.append(f"  and {len(reasons) - len(shown)} more: --all shows them")

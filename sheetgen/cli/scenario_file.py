@@ -65,7 +65,7 @@ def with_scenario(path: str | None, options: Mapping[str, Any], also: Iterable[s
 
 
 def _typed(document: Document, key: str) -> Any:
-    from sheetgen.scenario.typed import Written
+    from sheetgen.scenario.overrides import Written
 
     return Written(document.data[key], lambda loc: document.at((key, *loc)))
 

@@ -12,9 +12,9 @@ from sheetgen.units import GIB
 def headline(solved: Solution, row: int, *, with_budget: bool = True) -> str:
     """`2x aws/p5.48xlarge, $80,358 a month`, or why there is none; with what is budgeted for it where that differs."""
     choice = solved.choices[row]
-    if choice.slot is None:
+    if choice.offer is None:
         return choice.verdict
-    rented = f"{choice.n_instances:,}x {solved.candidate(choice.slot).instance}, ${choice.monthly_usd:,.0f} a month"
+    rented = f"{choice.n_instances:,}x {solved.candidate(choice.offer).instance}, ${choice.monthly_usd:,.0f} a month"
     settings = solved.question.settings
     budget = month_as_budgeted(choice.monthly_usd, settings.currency, settings.fx_rate, settings.contingency_fraction)
     return f"{rented}, as budgeted {budget}" if budget and with_budget else rented
@@ -37,11 +37,11 @@ def dearer(share: float) -> str:
 def memory_line(solved: Solution, row: int) -> list[str]:
     """How the load sits on the recommended instances, and what comes second."""
     choice = solved.choices[row]
-    if choice.slot is None:
+    if choice.offer is None:
         return []
-    candidate = solved.candidate(choice.slot)
-    size, stages = solved.tensor_parallel_size(choice.slot), choice.pipeline_parallel_size
-    cell = solved.question.cells[row]
+    candidate = solved.candidate(choice.offer)
+    size, stages = solved.tensor_parallel_size(choice.offer), choice.pipeline_parallel_size
+    cell = solved.question.loads[row]
     weights, kv = solved.models["weights_bytes"][cell.model], solved.cells["kv_bytes"][row]
     replicas = f"{choice.n_replicas:,} replica{'' if choice.n_replicas == 1 else 's'}"
     n_gpus = choice.n_replicas * size * stages

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from sheetgen.catalog.hardware import Workload
 from sheetgen.levers.rented import Rented, cheapest
 from sheetgen.recommend import Solution, tables
-from sheetgen.scenario.question import Cell, Question, SheetModel
+from sheetgen.scenario.question import Load, Question, SheetModel
 from sheetgen.scenario.settings import Settings
 
-Load = tuple[Settings, SheetModel, Workload]
+OneLoad = tuple[Settings, SheetModel, Workload]
 ModelKey = tuple[int, str, str]
 Key = tuple[Settings, ModelKey, Workload]
 
@@ -40,14 +40,14 @@ class Loads:
     def __init__(self, solved: Solution) -> None:
         self.solved = solved
         self._known: dict[Key, tuple[Solution, int]] = {}
-        for row in range(len(solved.question.cells)):
+        for row in range(len(solved.question.loads)):
             self._known.setdefault(_key(self._load(Change(row))), (solved, row))
 
     def ask(self, changes: Sequence[Change]) -> list[Rented | None]:
         """What each changed load takes; nothing where nothing holds it."""
         self.work_out(changes)
         places = [self._known[_key(self._load(one))] for one in changes]
-        requests = [one.requests or self.solved.question.cells[one.row].concurrent_requests for one in changes]
+        requests = [one.requests or self.solved.question.loads[one.row].concurrent_requests for one in changes]
         found: list[Rented | None] = [None] * len(changes)
         for solved in {id(one): one for one, _ in places}.values():
             here = [i for i, (one, _) in enumerate(places) if one is solved]
@@ -66,7 +66,7 @@ class Loads:
 
         Other models apart from other workloads: `tables` works out the speed of all pairs of those it is given.
         """
-        groups: dict[tuple[Settings, bool], dict[Key, Load]] = {}
+        groups: dict[tuple[Settings, bool], dict[Key, OneLoad]] = {}
         for change in changes:
             load = self._load(change)
             if (key := _key(load)) not in self._known:
@@ -75,9 +75,9 @@ class Loads:
             solved = tables(_question(self.solved.question, settings, list(loads.values())))
             self._known |= {key: (solved, row) for row, key in enumerate(loads)}
 
-    def _load(self, change: Change) -> Load:
+    def _load(self, change: Change) -> OneLoad:
         question = self.solved.question
-        cell = question.cells[change.row]
+        cell = question.loads[change.row]
         return (
             change.settings or question.settings,
             change.model or question.models[cell.model],
@@ -85,7 +85,7 @@ class Loads:
         )
 
 
-def _key(load: Load) -> Key:
+def _key(load: OneLoad) -> Key:
     return load[0], _model_key(load[1]), load[2]
 
 
@@ -94,13 +94,13 @@ def _model_key(model: SheetModel) -> ModelKey:
     return id(model.model), model.weight_dtype, model.kv_cache_dtype
 
 
-def _question(sheet: Question, settings: Settings, loads: Sequence[Load]) -> Question:
+def _question(sheet: Question, settings: Settings, loads: Sequence[OneLoad]) -> Question:
     """A sheet's question with a cell for each load, and the models and workloads that these are of."""
     models = {_model_key(model): model for _, model, _ in loads}
     places = {key: place for place, key in enumerate(models)}
     workloads = {workload: place for place, workload in enumerate(dict.fromkeys(w for _, _, w in loads))}
     cells = tuple(
-        Cell(
+        Load(
             places[_model_key(model)],
             workloads[workload],
             tier=0,
@@ -116,6 +116,6 @@ def _question(sheet: Question, settings: Settings, loads: Sequence[Load]) -> Que
         settings=settings,
         models=tuple(models.values()),
         workloads=tuple(workloads),
-        cells=cells,
+        loads=cells,
         headline=(0, 0),
     )

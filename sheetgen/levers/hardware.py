@@ -13,10 +13,10 @@ from sheetgen.units import GIB, ONE_DECIMAL
 
 def bigger_gpus(solved: Solution, row: int) -> Planned:
     """The lever of a load; what is bigger is known when it is worked out, see `named`."""
-    slot = solved.choices[row].slot
-    if slot is None:
+    offer = solved.choices[row].offer
+    if offer is None:
         return Planned("bigger-gpus", row, why_not="no GPU is chosen to be bigger than")
-    gpu = solved.candidate(slot).gpu
+    gpu = solved.candidate(offer).gpu
     if not any(one.memory.engine_bytes > gpu.memory.engine_bytes for one in solved.question.gpus):
         return Planned("bigger-gpus", row, why_not=f"no candidate's GPU has more memory than the {gpu.short_name}")
     return Planned("bigger-gpus", row, Change(row, memory_above=gpu.memory.engine_bytes))

@@ -40,7 +40,7 @@ def leaner_models(solved: Solution, rows: Sequence[int], facts: Facts, catalog: 
     every = _served(catalog, question.catalog_sha256)
     answers: dict[tuple[int, int], Planned] = {}
     for row in rows:
-        cell = question.cells[row]
+        cell = question.loads[row]
         key = (cell.model, cell.context_tokens)
         if key not in answers:
             alike = _alike(question.models[cell.model].model, every, facts.like_size_fraction, cell.context_tokens)

@@ -19,7 +19,7 @@ LEAST_CONTEXT = 2  # tokens: one asked, one answered
 def smaller_loads(solved: Solution, row: int, facts: Facts) -> Iterator[Planned]:
     """The levers of a load that ask for less by a stated share."""
     yield _prefix(solved, row, facts)
-    cell = solved.question.cells[row]
+    cell = solved.question.loads[row]
     workload = solved.question.workloads[cell.workload]
     shorter = int(round_down(workload.context_tokens * facts.context_fraction))
     if shorter < LEAST_CONTEXT:

@@ -29,11 +29,11 @@ def host_memory(solved: Solution, row: int, facts: Facts) -> Lever:
 def _smaller(solved: Solution, row: int, facts: Facts) -> Offload | str:
     """What the smaller deployment would read from the host, or why there is none."""
     choice = solved.choices[row]
-    if choice.slot is None:
+    if choice.offer is None:
         return "nothing is chosen to make smaller"
-    profile = solved.slots[choice.slot].profile
+    profile = solved.offers[choice.offer].profile
     size, stages, replicas = (
-        solved.tensor_parallel_size(choice.slot),
+        solved.tensor_parallel_size(choice.offer),
         choice.pipeline_parallel_size,
         choice.n_replicas,
     )
@@ -46,8 +46,8 @@ def _smaller(solved: Solution, row: int, facts: Facts) -> Offload | str:
         profile -= TENSOR_PARALLEL_SIZES.index(2 * size) - TENSOR_PARALLEL_SIZES.index(size)
     else:
         return "one GPU is the least"
-    cell = solved.question.cells[row]
-    gpu = solved.candidate(choice.slot).gpu
+    cell = solved.question.loads[row]
+    gpu = solved.candidate(choice.offer).gpu
     link = facts.file.link(gpu.id)
     if link is None:
         return f"the {gpu.short_name}'s link to its host is not known here"

@@ -57,7 +57,7 @@ def _weights_only(solved: Solution, one: Planned, after: Rented | None) -> str:
     model = one.change.model if one.change else None
     if model is None or after is None:
         return ""
-    before = solved.question.models[solved.question.cells[one.row].model]
+    before = solved.question.models[solved.question.loads[one.row].model]
     dtype, gpu = model.weight_dtype, after.candidate.gpu
     if (model.model.id, dtype) == (before.model.id, before.weight_dtype) or gpu.weights_run.get(dtype) != WEIGHT_ONLY:
         return ""

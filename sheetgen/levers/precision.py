@@ -21,7 +21,7 @@ KV, WEIGHTS = "KV cache", "weights"
 def precisions(solved: Solution, row: int, facts: Facts) -> Iterator[Planned]:
     """The levers of a load that lower a precision; both FP4 formats are asked for, and `one_fp4` keeps the better."""
     question = solved.question
-    model = question.models[question.cells[row].model]
+    model = question.models[question.loads[row].model]
     kv = _why_not_kv(solved, model, FP8, facts)
     weights = _why_not_weights(solved, model, FP8, facts)
     yield _planned("fp8-kv-cache", row, model, kv, kv_cache_dtype=FP8)

@@ -36,11 +36,11 @@ class Rented:
     def of(cls, solved: Solution, row: int) -> Rented | None:
         """What was chosen for a load, or nothing where nothing holds it."""
         choice = solved.choices[row]
-        if choice.slot is None:
+        if choice.offer is None:
             return None
-        size = solved.tensor_parallel_size(choice.slot) * choice.pipeline_parallel_size
+        size = solved.tensor_parallel_size(choice.offer) * choice.pipeline_parallel_size
         return cls(
-            solved.candidate(choice.slot),
+            solved.candidate(choice.offer),
             choice.n_instances,
             choice.n_replicas,
             choice.n_replicas * size,
@@ -55,19 +55,19 @@ def cheapest(
 
     Chosen as in the sheet itself; nothing where nothing holds a load.
     """
-    n_loads = len(tables.question.cells)
+    n_loads = len(tables.question.loads)
     known = {name: column for name, column in tables.costs.items() if name in READ}
     values = {k: v[rows] if getattr(v, "ndim", 0) == 2 and len(v) == n_loads else v for k, v in known.items()}
     values["concurrent_requests"] = numpy.array(requests, float)[:, None]
     costs = evaluate(OF_REQUESTS, values)
-    memory = numpy.array([tables.candidate(slot).gpu.memory.engine_bytes for slot in range(len(tables.slots))])
+    memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
     monthly = numpy.where(memory > numpy.array(memory_above)[:, None], costs["monthly_usd"], numpy.nan)
     sizes = tables.costs["tensor_parallel_size"] + 0 * monthly
     best, position = cheapest_position(monthly, costs["n_instances"], sizes)
     found: list[Rented | None] = [None] * len(rows)
     for i in numpy.flatnonzero(~numpy.isnan(best)).tolist():
-        slot = int(position[i]) - 1
-        count, replicas = int(costs["n_instances"][i, slot]), int(costs["n_replicas"][i, slot])
-        size = tables.tensor_parallel_size(slot) * int(costs["pipeline_stages"][i, slot])
-        found[i] = Rented(tables.candidate(slot), count, replicas, replicas * size, float(monthly[i, slot]))
+        offer = int(position[i]) - 1
+        count, replicas = int(costs["n_instances"][i, offer]), int(costs["n_replicas"][i, offer])
+        size = tables.tensor_parallel_size(offer) * int(costs["pipeline_stages"][i, offer])
+        found[i] = Rented(tables.candidate(offer), count, replicas, replicas * size, float(monthly[i, offer]))
     return found

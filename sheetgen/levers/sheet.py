@@ -28,10 +28,10 @@ def levers_of_sheet(
 ) -> tuple[tuple[Lever, ...], ...]:
     """The same for every load, or for `rows` alone; nothing for the others, and for a load over its model's limit."""
     question = solved.question
-    asked = range(len(question.cells)) if rows is None else rows
-    open_rows = [row for row in asked if not question.cells[row].over_limit]
+    asked = range(len(question.loads)) if rows is None else rows
+    open_rows = [row for row in asked if not question.loads[row].over_limit]
     if not open_rows:
-        return ((),) * len(question.cells)
+        return ((),) * len(question.loads)
     facts = Facts.of(catalog, question.engine)
     loads = Loads(solved)
     planned = list(_planned(loads, open_rows, facts, catalog))
@@ -41,7 +41,7 @@ def levers_of_sheet(
     place = {one.id: i for i, one in enumerate(facts.file.levers)}
     for row, levers in found.items():
         found[row] = sorted(_finished(solved, row, levers, facts), key=lambda one: place[one.id])  # type: ignore[index]
-    return tuple(tuple(found.get(row, ())) for row in range(len(question.cells)))
+    return tuple(tuple(found.get(row, ())) for row in range(len(question.loads)))
 
 
 def _planned(loads: Loads, rows: Sequence[int], facts: Facts, catalog: Catalog) -> Iterable[Planned]:

@@ -53,7 +53,7 @@ class _Context(_Search):
 
     def __init__(self, solved: Solution, row: int) -> None:
         question = solved.question
-        self.workload = question.workloads[question.cells[row].workload]
+        self.workload = question.workloads[question.loads[row].workload]
         context, block = self.workload.context_tokens, max(LEAST_CONTEXT, question.settings.block_size)
         super().__init__(solved, row, max(block, context // CONTEXT_STEPS // block * block), context)
 
@@ -70,7 +70,7 @@ class _Requests(_Search):
     lever = "users-for-less"
 
     def __init__(self, solved: Solution, row: int) -> None:
-        self.now = solved.question.cells[row].concurrent_requests
+        self.now = solved.question.loads[row].concurrent_requests
         super().__init__(solved, row, 1, self.now)
 
     def change(self, steps: int) -> Change:

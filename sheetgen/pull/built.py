@@ -48,14 +48,14 @@ class Built:
 
 
 @uncollected()
-def build_anew(catalog: Catalog, options: Mapping[str, Any], as_built: Mapping[str, Any] | None = None) -> Built:
+def build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> Built:
     """The sheet of these options, which tells what differs from `as_built`.
 
     Raises ScenarioError or CatalogError where they cannot be asked.
     """
     solved = solve(ask(catalog, options))
-    no_levers = ((),) * len(solved.question.cells)  # they stand on sheets of their own, and decide nothing
-    book = build_book(solved, build_page(solved, catalog, no_levers), no_levers, what_if(solved, catalog), as_built)
+    no_levers = ((),) * len(solved.question.loads)  # they stand on sheets of their own, and decide nothing
+    book = build_book(solved, build_page(solved, catalog, no_levers), no_levers, what_if(solved, catalog), baseline)
     roles = {(sheet.name, *at): cell.role for sheet in book.sheets for at, cell in sheet.cells.items()}
     named = {n: r for n, r in book.names.items() if isinstance(r, Ref)}
     inputs = {n.removeprefix("in_"): r for n, r in named.items() if n.startswith("in_")}

@@ -13,8 +13,8 @@ from sheetgen.errors import ScenarioError, shown
 from sheetgen.pull.built import Built
 from sheetgen.pull.changes import HEADLINE, Change, first_place, headline, whole
 from sheetgen.pull.rows import pair
-from sheetgen.scenario.typed import Written
-from sheetgen.scenario.typed_cells import TABLES, input_kind, name_part, plain
+from sheetgen.scenario.override_kinds import TABLES, input_kind, name_part, plain
+from sheetgen.scenario.overrides import Written
 from sheetgen.workbook import Snapshot
 from sheetgen.workbook.names import Place
 
@@ -34,7 +34,7 @@ class Carried:
     """Options and typed values as plain data, and where each of them stands in the workbook."""
 
     options: dict[str, Any]
-    typed: dict[str, Any]
+    overrides: dict[str, Any]
     places: dict[Loc, Place] = field(default_factory=dict)  # of typed values
     option_places: dict[str, Place] = field(default_factory=dict)
 
@@ -46,7 +46,7 @@ class Carried:
                 loc = loc[:-1]
             return f"{where}: {self.places[loc]}" if loc else where
 
-        return {**self.options, "typed": Written(self.typed, at)} if self.typed else self.options
+        return {**self.options, "typed": Written(self.overrides, at)} if self.overrides else self.options
 
     def placed(self, problem: str, where: str) -> str:
         """A problem with an option, and where its cell stands."""
@@ -75,8 +75,8 @@ def carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chang
 
     Raises ScenarioError for an input that was emptied.
     """
-    options, typed = dict(before.options), plain(before.typed)
-    after = Carried(options, typed, dict(before.places), dict(before.option_places))
+    options, overrides = dict(before.options), plain(before.overrides)
+    after = Carried(options, overrides, dict(before.places), dict(before.option_places))
     blank: list[str] = []
     for change in differ:
         if change.part == "inputs":
@@ -101,7 +101,7 @@ def carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chang
 
 
 def _set(after: Carried, loc: tuple[str, ...], value: Any, place: Place | None) -> None:
-    part: dict[str, Any] = after.typed
+    part: dict[str, Any] = after.overrides
     for one in loc[:-1]:
         part = part.setdefault(one, {})
     part[loc[-1]] = plain(value)
@@ -164,6 +164,6 @@ def _own_rows(after: Carried, built: Built, found: Snapshot) -> None:
                 after.places[f"own_{part}", len(rows), column] = table.place(key, column)
             after.places[f"own_{part}", len(rows)] = first_place(table, key)
             rows.append({c: plain(whole(v)) for c, v in row.items() if v is not None})
-        after.typed.pop(f"own_{part}", None)
+        after.overrides.pop(f"own_{part}", None)
         if rows:
-            after.typed[f"own_{part}"] = rows
+            after.overrides[f"own_{part}"] = rows

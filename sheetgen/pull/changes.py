@@ -10,7 +10,7 @@ from typing import Any
 
 from sheetgen.pull.built import Built, BuiltRow
 from sheetgen.pull.rows import pair
-from sheetgen.scenario.typed_cells import TABLES
+from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.units import DTYPE_ALIASES
 from sheetgen.workbook import Snapshot, Table
 from sheetgen.workbook.names import Place

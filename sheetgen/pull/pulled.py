@@ -17,9 +17,9 @@ from sheetgen.pull.changes import Change, changes
 from sheetgen.pull.edited_cells import read_edited
 from sheetgen.recommend import Solution
 from sheetgen.scenario import parse
+from sheetgen.scenario.override_kinds import name_part
 from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS
-from sheetgen.scenario.typed_cells import name_part
-from sheetgen.sheet.book.as_built import values_as_built
+from sheetgen.sheet.book.baseline import values_as_built
 from sheetgen.workbook import Snapshot
 from sheetgen.workbook.read import read_workbook
 
@@ -39,7 +39,7 @@ class Pulled:
     changed: tuple[Change, ...]
     fixed: tuple[Change, ...]  # figures that nobody is meant to change; they are not carried
     options: Mapping[str, Any]
-    typed: Mapping[str, Any]
+    overrides: Mapping[str, Any]
     after: Built
     audit: Audit | None
     notes: tuple[str, ...]
@@ -80,7 +80,7 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
     carried, after, rest = start, before, differ
     # A workbook of another catalog was built with values that nobody has any more.
     same_catalog = found.catalog_sha256 == before.question.catalog_sha256
-    as_built = values_as_built(before.book) if same_catalog else None
+    baseline = values_as_built(before.book) if same_catalog else None
     for _ in range(ROUNDS):
         if not rest:
             break
@@ -88,14 +88,14 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
             carried = carry(carried, after, found, rest)
         except SheetgenError as error:
             raise ScenarioError(*(f"{where}: {problem}" for problem in error.problems)) from error
-        after = _build(catalog, carried, where, as_built)
+        after = _build(catalog, carried, where, baseline)
         rest = [one for one in _carried(after, found)]
     compared = None
     if _same_form(before, found):
         compared = audit(before.book, after.book, read_edited(path), same_catalog=same_catalog)
     fixed = tuple(one for one in changes(before, found) if one.part == "inputs" and one.name in before.fixed)
     return Pulled(
-        found, before, tuple(differ), fixed, carried.options, _kept(carried.typed), after, compared,
+        found, before, tuple(differ), fixed, carried.options, _kept(carried.overrides), after, compared,
         (*found.notes, *_notes(before, after, found, rest)),
     )  # fmt: skip
 
@@ -121,14 +121,14 @@ def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) ->
     tiers = [found.inputs[name] for name in map("tier_{}".format, range(1, 5)) if name in found.inputs]
     if "tiers" not in options and len(tiers) != len(catalog.tiers()):
         options["tiers"] = ",".join(f"{n:g}" for n in tiers if isinstance(n, (int, float)))
-    typed = found.options.get("typed")
-    return Carried(options, dict(typed) if isinstance(typed, Mapping) else {})
+    overrides = found.options.get("typed")
+    return Carried(options, dict(overrides) if isinstance(overrides, Mapping) else {})
 
 
-def _kept(typed: Mapping[str, Any]) -> Mapping[str, Any]:
+def _kept(overrides: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a scenario keeps: not a dropdown that did not follow its list, which another sheet need not repeat."""
-    inputs = {name: value for name, value in typed.get("inputs", {}).items() if name != "headline_tier"}
-    return {name: part for name, part in {**typed, "inputs": inputs}.items() if part}
+    inputs = {name: value for name, value in overrides.get("inputs", {}).items() if name != "headline_tier"}
+    return {name: part for name, part in {**overrides, "inputs": inputs}.items() if part}
 
 
 def _check_models(before: Built, found: Snapshot, where: str) -> None:
@@ -157,9 +157,9 @@ def _known(catalog: Catalog, instance: str) -> bool:
     return True
 
 
-def _build(catalog: Catalog, carried: Carried, where: str, as_built: Mapping[str, Any] | None = None) -> Built:
+def _build(catalog: Catalog, carried: Carried, where: str, baseline: Mapping[str, Any] | None = None) -> Built:
     try:
-        return build_anew(catalog, carried.asked(where), as_built)
+        return build_anew(catalog, carried.asked(where), baseline)
     except SheetgenError as error:
         raise ScenarioError(*(carried.placed(problem, where) for problem in error.problems)) from error
 

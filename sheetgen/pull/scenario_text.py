@@ -29,11 +29,11 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def scenario_text(options: Mapping[str, Any], typed: Mapping[str, Any], origin: str, version: str) -> str:
+def scenario_text(options: Mapping[str, Any], overrides: Mapping[str, Any], origin: str, version: str) -> str:
     """Options as lists where they are lists, what was typed under `typed`; the first lines say where it is from."""
     data: dict[str, Any] = {name: _listed(str(value)) for name, value in options.items()}
-    if typed:
-        data["typed"] = typed
+    if overrides:
+        data["typed"] = overrides
     body = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100_000)
     head = f"# What {shown(origin, 100)} asks, as sheetgen {version} read it.\n# sheetgen build --scenario THIS.yaml"
     return f"{head} builds the same sheet.\n{body}"

@@ -9,7 +9,7 @@ from sheetgen.errors import shown
 from sheetgen.pull.audit import Audit
 from sheetgen.pull.changes import Change
 from sheetgen.pull.pulled import Pulled
-from sheetgen.scenario.typed_cells import plain
+from sheetgen.scenario.override_kinds import plain
 from sheetgen.workbook.words import change_fraction, from_to, shown_value
 
 MOST = 40  # changes that are told one by one; --json has all
@@ -121,7 +121,7 @@ def data(pulled: Pulled) -> dict[str, Any]:
         "missing_sheets": list(audited.missing if audited else ()),
         "notes": list(pulled.notes),
         "options": dict(pulled.options),
-        "typed": plain(pulled.typed),
+        "typed": plain(pulled.overrides),
     }
 
 

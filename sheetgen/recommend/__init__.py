@@ -7,7 +7,7 @@ candidate; the choice is the least of a row.
 
 from sheetgen.recommend.choose import NOTHING_FITS, TOO_SLOW
 from sheetgen.recommend.reasons import why_not
-from sheetgen.recommend.solution import Choice, Columns, Profile, Slot, Solution, short_tokens
+from sheetgen.recommend.solution import Choice, Columns, Offer, Profile, Solution, short_tokens
 from sheetgen.recommend.solve import LOAD, solve, tables
 
 __all__ = [
@@ -16,8 +16,8 @@ __all__ = [
     "TOO_SLOW",
     "Choice",
     "Columns",
+    "Offer",
     "Profile",
-    "Slot",
     "Solution",
     "short_tokens",
     "solve",

@@ -26,37 +26,37 @@ def cheapest_position(monthly: Any, instances: Any, size: Any) -> tuple[Any, Any
 
 def choose(solved: Solution) -> list[Choice]:
     """Per cell the least monthly cost; ties: fewer instances, then smaller TP, then catalog order."""
-    costs, slots = solved.costs, solved.slots
+    costs, offers = solved.costs, solved.offers
     monthly, instances = costs["monthly_usd"], costs["n_instances"]
     size = costs["tensor_parallel_size"] + 0 * monthly
     best, position = cheapest_position(monthly, instances, size)
-    gpu = numpy.array([solved.profiles[s.profile].gpu for s in slots])
-    providers = [solved.candidate(i).provider for i in range(len(slots))]
+    gpu = numpy.array([solved.profiles[s.profile].gpu for s in offers])
+    providers = [solved.candidate(i).provider for i in range(len(offers))]
     provider = numpy.array([providers.index(p) for p in providers])
     choices = []
-    for row, cell in enumerate(solved.question.cells):
+    for row, cell in enumerate(solved.question.loads):
         if cell.over_limit or numpy.isnan(best[row]):
             choices.append(Choice(_verdict_without(solved, row)))
             continue
-        slot = int(position[row]) - 1
-        other = (gpu != gpu[slot]) | (provider != provider[slot])
+        offer = int(position[row]) - 1
+        other = (gpu != gpu[offer]) | (provider != provider[offer])
         others = numpy.where(other, monthly[row], numpy.nan)
         second = cheapest(others, numpy.nan)
         runner_up = None if numpy.isnan(second) else int(first_where(same_money(others, second))) - 1
-        replicas = costs["n_replicas"][row, slot]
+        replicas = costs["n_replicas"][row, offer]
         load = costs["load_requests"][row, 0]
-        held, sure = costs["sequences"][row, slot], costs["sure_sequences"][row, slot]
+        held, sure = costs["sequences"][row, offer], costs["sure_sequences"][row, offer]
         choices.append(
             Choice(
                 verdict="fits",
-                slot=slot,
+                offer=offer,
                 runner_up=runner_up,
                 sequences_per_replica=int(held),
-                pipeline_parallel_size=int(costs["pipeline_stages"][row, slot]),
+                pipeline_parallel_size=int(costs["pipeline_stages"][row, offer]),
                 n_replicas=int(replicas),
-                n_instances=int(instances[row, slot]),
-                hourly_usd=float(costs["hourly_usd"][row, slot]),
-                monthly_usd=float(monthly[row, slot]),
+                n_instances=int(instances[row, offer]),
+                hourly_usd=float(costs["hourly_usd"][row, offer]),
+                monthly_usd=float(monthly[row, offer]),
                 runner_up_monthly_usd=None if runner_up is None else float(second),
                 headroom_fraction=float(parallelism.headroom_fraction(load, held, replicas)),
                 sure_headroom_fraction=float(parallelism.sure_headroom_fraction(load, sure, replicas)),
@@ -66,7 +66,7 @@ def choose(solved: Solution) -> list[Choice]:
 
 
 def _verdict_without(solved: Solution, row: int) -> str:
-    cell = solved.question.cells[row]
+    cell = solved.question.loads[row]
     if cell.over_limit:
         limit = solved.question.models[cell.model].model.max_context_tokens
         return f"over the model's {short_tokens(limit or 0)}"
@@ -81,9 +81,9 @@ def with_memory_alone(choices: tuple[Choice, ...], costs: Columns) -> tuple[Choi
     best, position = cheapest_position(monthly, instances, costs["tensor_parallel_size"] + 0 * monthly)
     out = []
     for row, choice in enumerate(choices):
-        cheaper = not numpy.isnan(best[row]) and (choice.slot is None or best[row] < choice.monthly_usd * (1 - 1e-12))
-        slot = int(position[row]) - 1
-        alone = (slot, int(instances[row, slot]), float(best[row])) if cheaper else None
-        by = "speed" if alone and choice.slot is not None else choice.sized_by
+        cheaper = not numpy.isnan(best[row]) and (choice.offer is None or best[row] < choice.monthly_usd * (1 - 1e-12))
+        offer = int(position[row]) - 1
+        alone = (offer, int(instances[row, offer]), float(best[row])) if cheaper else None
+        by = "speed" if alone and choice.offer is not None else choice.sized_by
         out.append(replace(choice, without_targets=alone, sized_by=by))
     return tuple(out)

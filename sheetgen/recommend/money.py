@@ -57,7 +57,7 @@ class ProviderCost:
     """The cheapest of one provider for a load; `slot` is None where it holds it with nothing."""
 
     provider: str
-    slot: int | None
+    offer: int | None
     n_instances: int
     hourly_usd: float
     monthly_usd: float
@@ -81,15 +81,15 @@ def inputs_of(solved: Solution) -> dict[str, Any]:
 
 def unit_costs(solved: Solution, row: int) -> dict[str, float]:
     """A year, three years, a user, a million tokens: the results of `UNIT_COSTS`, NaN where nothing holds the load."""
-    cell, choice = solved.question.cells[row], solved.choices[row]
+    cell, choice = solved.question.loads[row], solved.choices[row]
     values = {
         **inputs_of(solved),
-        "monthly_usd": math.nan if choice.slot is None else choice.monthly_usd,
+        "monthly_usd": math.nan if choice.offer is None else choice.monthly_usd,
         "users": float(solved.cells["users"][row]),
         "input_tokens": float(cell.input_tokens),
         "output_tokens": float(solved.question.workloads[cell.workload].output_tokens),
-        "prefill_fraction": math.nan if choice.slot is None else choice.prefill_fraction,
-        "output_tokens_per_second": math.nan if choice.slot is None else choice.output_tokens_per_second,
+        "prefill_fraction": math.nan if choice.offer is None else choice.prefill_fraction,
+        "output_tokens_per_second": math.nan if choice.offer is None else choice.output_tokens_per_second,
     }
     return _evaluated(UNIT_COSTS, values)
 
@@ -102,9 +102,9 @@ def _evaluated(formulas: tuple[Formula, ...], values: Mapping[str, Any]) -> dict
 def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
     """The recommended instances in every purchase class, NaN where no price is known; empty where nothing fits."""
     choice = solved.choices[row]
-    if choice.slot is None:
+    if choice.offer is None:
         return ()
-    one = solved.candidate(choice.slot)
+    one = solved.candidate(choice.offer)
     return tuple(_class_cost(solved, choice, one, purchase) for purchase in PURCHASES)
 
 
@@ -131,10 +131,10 @@ def _paid(solved: Solution, price: ClassPrice | None) -> float:
 
 def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
     """Per provider of the candidates its cheapest for this load; ties as in the choice itself."""
-    over = solved.question.cells[row].over_limit
+    over = solved.question.loads[row].over_limit
     costs = {name: solved.costs[name][row] for name in ("monthly_usd", "n_instances", "hourly_usd")}
     sizes = solved.costs["tensor_parallel_size"] + 0 * costs["monthly_usd"]
-    of_slot = numpy.array([solved.candidate(i).provider for i in range(len(solved.slots))])
+    of_slot = numpy.array([solved.candidate(i).provider for i in range(len(solved.offers))])
     found = []
     for provider in dict.fromkeys(of_slot.tolist()):
         monthly = numpy.where(of_slot == provider, costs["monthly_usd"], numpy.nan)
@@ -142,9 +142,9 @@ def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
         if over or numpy.isnan(best[0]):
             found.append(ProviderCost(provider, None, 0, math.nan, math.nan))
             continue
-        slot = int(position[0]) - 1
-        count, hourly = int(costs["n_instances"][slot]), float(costs["hourly_usd"][slot])
-        found.append(ProviderCost(provider, slot, count, hourly, float(best[0])))
+        offer = int(position[0]) - 1
+        count, hourly = int(costs["n_instances"][offer]), float(costs["hourly_usd"][offer])
+        found.append(ProviderCost(provider, offer, count, hourly, float(best[0])))
     return tuple(found)
 
 
@@ -154,9 +154,9 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
     None where nothing fits or nothing is known of the GPU; NaN where the price or the power is not known.
     """
     choice = solved.choices[row]
-    if choice.slot is None:
+    if choice.offer is None:
         return None
-    one = solved.candidate(choice.slot)
+    one = solved.candidate(choice.offer)
     gpu = solved.question.owning.gpus.get(one.gpu.id, OwnedGpu())
     values = {
         **inputs_of(solved),
@@ -177,14 +177,14 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
 def n_gpus(solved: Solution, row: int) -> int:
     """GPUs at work: replicas x TP x PP."""
     choice = solved.choices[row]
-    size = 0 if choice.slot is None else solved.tensor_parallel_size(choice.slot)
+    size = 0 if choice.offer is None else solved.tensor_parallel_size(choice.offer)
     return choice.n_replicas * size * choice.pipeline_parallel_size
 
 
 def budget(solved: Solution, row: int) -> Sum | None:
     """The month, the year and three years of a recommendation, with contingency, in the budget's currency."""
     choice, settings = solved.choices[row], solved.question.settings
-    if choice.slot is None:
+    if choice.offer is None:
         return None
     sums = []
     constants = inputs_of(solved)

@@ -15,18 +15,18 @@ from sheetgen.units import GIB
 def why_not(solved: Solution, row: int) -> list[tuple[str, str]]:
     """For each candidate instance that was not chosen for a cell: the instance, and the reason."""
     choice = solved.choices[row]
-    chosen = None if choice.slot is None else solved.slots[choice.slot].candidate
+    chosen = None if choice.offer is None else solved.offers[choice.offer].candidate
     reasons = []
     for c, candidate in enumerate(solved.question.candidates):
         if c == chosen:
             continue
-        mine = [i for i, s in enumerate(solved.slots) if s.candidate == c]
+        mine = [i for i, s in enumerate(solved.offers) if s.candidate == c]
         reasons.append((candidate.instance, _reason(solved, row, mine, choice)))
     return reasons
 
 
 def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> str:
-    cell = solved.question.cells[row]
+    cell = solved.question.loads[row]
     if cell.over_limit:
         return choice.verdict
     candidate = solved.candidate(mine[0])
@@ -45,11 +45,11 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> str:
         return f"{candidate.gpu.short_name} does not run {model.weight_dtype} weights"
     if model.kv_cache_dtype not in candidate.gpu.kv_run:
         return f"{candidate.gpu.short_name} does not run a {model.kv_cache_dtype} KV cache"
-    runs = [i for i in mine if solved.sequences["runs"][row, solved.slots[i].profile] == 1]
+    runs = [i for i in mine if solved.sequences["runs"][row, solved.offers[i].profile] == 1]
     if not runs:
         return f"the {model.model.n_heads} heads do not divide over its GPUs"
-    slot = runs[-1]
-    profile = solved.slots[slot].profile
+    offer = runs[-1]
+    profile = solved.offers[offer].profile
     size = solved.profiles[profile].tensor_parallel_size
     short = (
         solved.sequences["charge_bytes"][row, profile] - solved.pools["kv_budget_bytes_per_gpu"][cell.model, profile]
@@ -57,12 +57,12 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> str:
     return f"{size}x {candidate.gpu.short_name}: {short * size / GIB:,.1f} GiB short"
 
 
-def _as_dear(solved: Solution, slots: list[int], row: int, choice: Choice) -> str:
+def _as_dear(solved: Solution, offers: list[int], row: int, choice: Choice) -> str:
     """Why the choice goes before a candidate of the same price: what breaks ties, in its order."""
-    count, size = min((int(solved.costs["n_instances"][row, i]), solved.tensor_parallel_size(i)) for i in slots)
+    count, size = min((int(solved.costs["n_instances"][row, i]), solved.tensor_parallel_size(i)) for i in offers)
     if count > (choice.n_instances or 0):
         return f"same price, but {count:,} instances, not {choice.n_instances:,}"
-    chosen = solved.tensor_parallel_size(choice.slot or 0)
+    chosen = solved.tensor_parallel_size(choice.offer or 0)
     return f"same price, but TP {size}, not {chosen}" if size > chosen else "same price, but later in the list"
 
 
@@ -73,13 +73,13 @@ def _too_slow(solved: Solution, row: int, mine: list[int]) -> str | None:
     if not held:
         return None
     question = solved.question
-    pace, workload = question.pace(question.cells[row]), question.workloads[question.cells[row].workload]
-    known = {k: v[pace, [solved.slots[i].profile for i in held]] for k, v in solved.steps.items()}
-    known |= {k: solved.paces[k][pace] for k in ("output_tokens", "expert_miss_fraction")}
-    known |= {k: v for k, v in solved.paces.items() if getattr(v, "ndim", 0) == 0}
+    pace, workload = question.pace(question.loads[row]), question.workloads[question.loads[row].workload]
+    known = {k: v[pace, [solved.offers[i].profile for i in held]] for k, v in solved.steps.items()}
+    known |= {k: solved.latency[k][pace] for k in ("output_tokens", "expert_miss_fraction")}
+    known |= {k: v for k, v in solved.latency.items() if getattr(v, "ndim", 0) == 0}
     known = evaluate((untouched_fraction, tpot_seconds, service_ttft_seconds), {**known, "batch_requests": 1.0})
     tpot, ttft = known["tpot_seconds"], known["service_ttft_seconds"]
-    tpot_limit, ttft_limit = (float(solved.paces[f"{name}_limit_seconds"][pace]) for name in ("tpot", "ttft"))
+    tpot_limit, ttft_limit = (float(solved.latency[f"{name}_limit_seconds"][pace]) for name in ("tpot", "ttft"))
     nearest = int(numpy.argmin(numpy.maximum(tpot / tpot_limit, ttft / ttft_limit)))
     if tpot[nearest] > tpot_limit:
         target = workload.tpot_target_ms or 0

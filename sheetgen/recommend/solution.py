@@ -21,7 +21,7 @@ class Profile:
 
 
 @dataclass(frozen=True)
-class Slot:
+class Offer:
     """A candidate instance at a tensor-parallel size."""
 
     candidate: int
@@ -33,7 +33,7 @@ class Choice:
     """The answer for one cell; `slot` is None where nothing holds it, and `verdict` says why."""
 
     verdict: str
-    slot: int | None = None
+    offer: int | None = None
     runner_up: int | None = None
     sequences_per_replica: int = 0
     pipeline_parallel_size: int = 1
@@ -62,7 +62,7 @@ class Solution:
 
     question: Question
     profiles: tuple[Profile, ...]
-    slots: tuple[Slot, ...]
+    offers: tuple[Offer, ...]
     models: Columns  # by model
     shards: Columns  # [model, position in TENSOR_PARALLEL_SIZES]
     gpus: Columns  # by GPU
@@ -70,17 +70,17 @@ class Solution:
     pools: Columns  # [model, profile]
     sequences: Columns  # [cell, profile]
     costs: Columns  # [cell, slot]
-    paces: Columns  # by model and workload
+    latency: Columns  # by model and workload
     steps: Columns  # [model and workload, profile]
     choices: tuple[Choice, ...]
 
-    def candidate(self, slot: int) -> Candidate:
+    def candidate(self, offer: int) -> Candidate:
         """The instance behind a slot."""
-        return self.question.candidates[self.slots[slot].candidate]
+        return self.question.candidates[self.offers[offer].candidate]
 
-    def tensor_parallel_size(self, slot: int) -> int:
+    def tensor_parallel_size(self, offer: int) -> int:
         """The tensor-parallel size behind a slot."""
-        return self.profiles[self.slots[slot].profile].tensor_parallel_size
+        return self.profiles[self.offers[offer].profile].tensor_parallel_size
 
 
 def short_tokens(count: int) -> str:

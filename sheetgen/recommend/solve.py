@@ -9,12 +9,12 @@ import numpy
 from sheetgen import cost
 from sheetgen.estimate import CHARGE, MODEL, PEAK, SHARD, evaluate
 from sheetgen.recommend.choose import choose, with_memory_alone
-from sheetgen.recommend.paces import solve_paces, speed_inputs, speed_of_gpus, with_paces
-from sheetgen.recommend.solution import Choice, Columns, Profile, Slot, Solution
-from sheetgen.scenario.as_typed import limits_of
+from sheetgen.recommend.latency import solve_paces, speed_inputs, speed_of_gpus, with_paces
+from sheetgen.recommend.solution import Choice, Columns, Offer, Profile, Solution
 from sheetgen.scenario.deployment import band_columns, engine_columns, model_columns
+from sheetgen.scenario.overridden import limits_of
+from sheetgen.scenario.overrides import Overrides
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES, Question, SheetModel
-from sheetgen.scenario.typed import Typed
 from sheetgen.sizing import admission, memory, parallelism, weights
 
 # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
@@ -57,14 +57,14 @@ def tables(question: Question) -> Solution:
     gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     profiles = tuple(Profile(g, t) for g in range(len(question.gpus)) for t in TENSOR_PARALLEL_SIZES)
     profile_index = {(p.gpu, p.tensor_parallel_size): i for i, p in enumerate(profiles)}
-    slots = tuple(
-        Slot(c, profile_index[gpu_index[one.gpu.id], t])
+    offers = tuple(
+        Offer(c, profile_index[gpu_index[one.gpu.id], t])
         for c, one in enumerate(question.candidates)
         for t in TENSOR_PARALLEL_SIZES
         if t <= one.gpu_count
     )
     inputs = _inputs(question)
-    rows = [_model_columns(m, question.typed) for m in question.models]
+    rows = [_model_columns(m, question.overrides) for m in question.models]
     models = evaluate(MODEL, {**inputs, **{k: numpy.array([r[k] for r in rows], float) for k in rows[0]}})
     gpus = gpu_columns(question)
     shards = evaluate(
@@ -74,8 +74,8 @@ def tables(question: Question) -> Solution:
     pools = _pools(question, profiles, inputs, models, shards, gpus)
     every = numpy.arange(len(question.models))
     position = numpy.array([TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) for p in profiles])
-    paces, steps = solve_paces(question, profiles, inputs, models, _shard(shards, every, position), gpus)
-    found = Solution(question, profiles, slots, models, shards, gpus, {}, pools, {}, {}, paces, steps, ())
+    latency, steps = solve_paces(question, profiles, inputs, models, _shard(shards, every, position), gpus)
+    found = Solution(question, profiles, offers, models, shards, gpus, {}, pools, {}, {}, latency, steps, ())
     cells, sequences, costs = _held(found, inputs, steps)
     return replace(found, cells=cells, sequences=sequences, costs=costs)
 
@@ -84,7 +84,7 @@ def _held(solved: Solution, inputs: Columns, steps: Columns) -> tuple[Columns, C
     """Cells, what a replica of each profile holds of them, and what they cost, with the batch limits of `steps`."""
     of = solved.question, solved.profiles
     cells, sequences = _sequences(*of, inputs, solved.models, solved.shards, solved.gpus, solved.pools, steps)
-    return cells, sequences, _costs(*of, solved.slots, inputs, solved.models, cells, sequences)
+    return cells, sequences, _costs(*of, solved.offers, inputs, solved.models, cells, sequences)
 
 
 def _inputs(question: Question) -> Columns:
@@ -99,7 +99,7 @@ def _inputs(question: Question) -> Columns:
         "is_committed": settings.is_committed,
         **speed_inputs(question),
     }
-    return inputs | {name: float(value) for name, value in question.typed.inputs.items() if name in inputs}
+    return inputs | {name: float(value) for name, value in question.overrides.inputs.items() if name in inputs}
 
 
 def _down(columns: Columns) -> Columns:
@@ -107,11 +107,11 @@ def _down(columns: Columns) -> Columns:
     return {k: v[:, None] if getattr(v, "ndim", 0) == 1 else v for k, v in columns.items()}
 
 
-def _model_columns(model: SheetModel, typed: Typed) -> Columns:
+def _model_columns(model: SheetModel, overrides: Overrides) -> Columns:
     """The numbers of a model at its precisions, whose bytes may have been typed over."""
     columns = model_columns(model.model, model.weight_dtype, model.kv_cache_dtype)
-    if typed.precisions:
-        of_weights, of_kv = (typed.precisions.get(d, {}) for d in (model.weight_dtype, model.kv_cache_dtype))
+    if overrides.precisions:
+        of_weights, of_kv = (overrides.precisions.get(d, {}) for d in (model.weight_dtype, model.kv_cache_dtype))
         columns |= {name: v for name, v in of_weights.items() if not name.startswith("kv_")}
         columns |= {name: v for name, v in of_kv.items() if name.startswith("kv_")}
     return columns
@@ -131,7 +131,7 @@ def gpu_columns(question: Question) -> Columns:
         "is_older_gpu": numpy.array(older, float),
     }
     for g, gpu in enumerate(question.gpus):
-        for name, value in question.typed.gpus.get(gpu.id, {}).items():
+        for name, value in question.overrides.gpus.get(gpu.id, {}).items():
             if name in columns:
                 columns[name][g] = value
     return columns
@@ -186,14 +186,14 @@ def _sequences(
     steps: Columns,
 ) -> tuple[Columns, Columns]:
     """Per cell its load, and per cell and profile the charge, the pipeline stages and the sequences held."""
-    of_model = numpy.array([c.model for c in question.cells])
+    of_model = numpy.array([c.model for c in question.loads])
     cells = {
         **inputs,
         **{k: v[of_model] for k, v in models.items() if getattr(v, "ndim", 0) == 1},
-        "context_tokens": numpy.array([c.context_tokens for c in question.cells], float),
-        "max_model_len": numpy.array([c.context_tokens for c in question.cells], float),
-        "input_tokens": numpy.array([c.input_tokens for c in question.cells], float),
-        "concurrent_requests": numpy.array([c.concurrent_requests for c in question.cells], float),
+        "context_tokens": numpy.array([c.context_tokens for c in question.loads], float),
+        "max_model_len": numpy.array([c.context_tokens for c in question.loads], float),
+        "input_tokens": numpy.array([c.input_tokens for c in question.loads], float),
+        "concurrent_requests": numpy.array([c.concurrent_requests for c in question.loads], float),
     }
     cells = evaluate(
         (admission.charged_tokens, parallelism.load_requests, parallelism.users, parallelism.within_limit),
@@ -212,7 +212,7 @@ def _sequences(
         "kv_pool_error_bytes_low",
     ):
         wide[name] = (pools[name] * full)[of_model]
-    wide["batch_limit"] = steps["batch_limit"][numpy.array([question.pace(c) for c in question.cells])]
+    wide["batch_limit"] = steps["batch_limit"][numpy.array([question.pace(c) for c in question.loads])]
     return cells, evaluate(LOAD, wide)
 
 
@@ -223,9 +223,10 @@ def _cell_kv(solved: Solution, choices: tuple[Choice, ...]) -> Columns:
     """
     default = solved.gpus["max_num_batched_tokens"]
     batched = [
-        default.max() if c.slot is None else default[solved.profiles[solved.slots[c.slot].profile].gpu] for c in choices
+        default.max() if c.offer is None else default[solved.profiles[solved.offers[c.offer].profile].gpu]
+        for c in choices
     ]
-    of_model = numpy.array([c.model for c in solved.question.cells])
+    of_model = numpy.array([c.model for c in solved.question.loads])
     whole = {k: v[:, 0] for k, v in _shard(solved.shards, of_model, numpy.zeros(1, int)).items()}
     values = {**solved.cells, **whole, "max_num_batched_tokens": numpy.array(batched, float)}
     values = evaluate(CHARGE, values)
@@ -244,16 +245,16 @@ def _shard(shards: Columns, of_model: numpy.ndarray, position: numpy.ndarray) ->
 def _costs(
     question: Question,
     profiles: tuple[Profile, ...],
-    slots: tuple[Slot, ...],
+    offers: tuple[Offer, ...],
     inputs: Columns,
     models: Columns,
     cells: Columns,
     sequences: Columns,
 ) -> Columns:
     """Per cell and slot: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load."""
-    of_model = numpy.array([c.model for c in question.cells])
-    profile = numpy.array([s.profile for s in slots])
-    candidates = [question.candidates[s.candidate] for s in slots]
+    of_model = numpy.array([c.model for c in question.loads])
+    profile = numpy.array([s.profile for s in offers])
+    candidates = [question.candidates[s.candidate] for s in offers]
     values = {
         **inputs,
         **{name: models[name][of_model][:, None] for name in ("n_heads", "full_kv_heads", "windowed_kv_heads")},

@@ -14,14 +14,14 @@ from sheetgen.catalog.model import Model
 from sheetgen.catalog.reader import Loc
 from sheetgen.catalog.speed import SpeedFile, load_speed
 from sheetgen.errors import ScenarioError, SheetgenError
-from sheetgen.scenario import as_typed, parse
+from sheetgen.scenario import overridden, parse
 from sheetgen.scenario.candidates import Candidate, Filters, select
 from sheetgen.scenario.money import MONEY_OPTIONS, Owning, owning_of
 from sheetgen.scenario.one_load import one_workload, over_limit, requests_in_flight
+from sheetgen.scenario.override_kinds import input_names
+from sheetgen.scenario.overrides import Overrides, read_overrides, unknown_keys
 from sheetgen.scenario.settings import Settings, settings_of
 from sheetgen.scenario.targets import TARGETS, with_targets
-from sheetgen.scenario.typed import Typed, read_typed, unknown_keys
-from sheetgen.scenario.typed_cells import input_names
 from sheetgen.scenario.workloads import headline_of, too_long_answers, workloads_of
 from sheetgen.units import DTYPES
 
@@ -49,7 +49,7 @@ class SheetModel:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Load:
     """One load: a model, a workload and the requests in flight."""
 
     model: int
@@ -76,12 +76,12 @@ class Question:
     as_of: datetime.date
     headline: tuple[int, int]  # positions in workloads and tiers
     catalog_sha256: str
-    cells: tuple[Cell, ...] = field(default=())
+    loads: tuple[Load, ...] = field(default=())
     filters: Filters = field(default=Filters())
     owning: Owning = field(default=Owning())
     speed: SpeedFile | None = None
     options: Mapping[str, Any] = field(default_factory=dict)  # as they were given
-    typed: Typed = field(default=Typed())
+    overrides: Overrides = field(default=Overrides())
     listed: tuple[Candidate, ...] = ()  # the catalog's instances, where some were typed over; see `rows`
 
     @property
@@ -89,7 +89,7 @@ class Question:
         """The catalog's instances as a workbook lists them: those too that typed values leave without a price."""
         return self.listed or self.candidates
 
-    def pace(self, cell: Cell) -> int:
+    def pace(self, cell: Load) -> int:
         """Which pair of model and workload a cell is of: speed does not depend on the tier."""
         return cell.model * len(self.workloads) + cell.workload
 
@@ -137,7 +137,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     by_id = {c.gpu.id: c.gpu for c in selection.candidates} if selection else {}
     owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
     headline = attempt(headline_of, options.get("headline"), workloads, tiers) if workloads and tiers else None
-    typed = attempt(read_typed, options.get("typed"))
+    overrides = attempt(read_overrides, options.get("typed"))
     if problems or selection is None or headline is None or owning is None or speed is None or workloads is None:
         raise ScenarioError(*dict.fromkeys(problems))
     given = {name: value for name, value in options.items() if value is not None and name != "typed"}
@@ -146,24 +146,24 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         as_of, headline, catalog.catalog_sha256(), (), filters, owning, speed,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
     )  # fmt: skip
-    question = _as_typed(question, *typed)
+    question = _overridden(question, *overrides)
     if problems := list(too_long_answers(question.workloads)):
         raise ScenarioError(*problems)
-    cells = tuple(_cells(question.models, question.workloads, tiers))
-    if all(c.over_limit for c in cells):
+    loads = tuple(_loads(question.models, question.workloads, tiers))
+    if all(c.over_limit for c in loads):
         longest = max(m.model.max_context_tokens or 0 for m in question.models)
         if one_load:
-            raise over_limit(cells[0].context_tokens, longest, models[0].model.id)
+            raise over_limit(loads[0].context_tokens, longest, models[0].model.id)
         raise ScenarioError(f"every context is over what the models allow (the longest is {longest:,} tokens).")
-    return replace(question, cells=cells)
+    return replace(question, loads=loads)
 
 
-def _as_typed(question: Question, typed: Typed, at: Callable[[Loc], str]) -> Question:
+def _overridden(question: Question, overrides: Overrides, at: Callable[[Loc], str]) -> Question:
     """`question` with what was typed over it.
 
     Raises ScenarioError for a row or an input that the sheet does not have, and where nothing can be rented then.
     """
-    if not typed:
+    if not overrides:
         return question
     known = {
         "inputs": input_names(question.workloads),
@@ -172,34 +172,34 @@ def _as_typed(question: Question, typed: Typed, at: Callable[[Loc], str]) -> Que
         "instances": (c.instance for c in question.candidates),
         "precisions": DTYPES,
     }
-    problems = list(unknown_keys(typed, known, at))
-    typed = typed.spelled((g.id for g in question.gpus), (c.instance for c in question.candidates))
-    gpus = {g.id: as_typed.as_typed_gpu(g, typed.gpus.get(g.id, {})) for g in question.gpus}
-    candidates = tuple(as_typed.as_typed_candidates(question.candidates, gpus, typed))
+    problems = list(unknown_keys(overrides, known, at))
+    overrides = overrides.spelled((g.id for g in question.gpus), (c.instance for c in question.candidates))
+    gpus = {g.id: overridden.overridden_gpu(g, overrides.gpus.get(g.id, {})) for g in question.gpus}
+    candidates = tuple(overridden.overridden_candidates(question.candidates, gpus, overrides))
     if not candidates:
         problems.append(f"{at(())}: no instance is left to choose from: none has a price above 0. Give one a price.")
     if problems:
         raise ScenarioError(*problems)
     return replace(
         question,
-        models=tuple(_typed_model(m, question.settings, typed) for m in question.models),
-        workloads=tuple(as_typed.as_typed_workload(w, typed) for w in question.workloads),
-        engine=as_typed.as_typed_engine(question.engine, typed),
+        models=tuple(_overridden_model(m, question.settings, overrides) for m in question.models),
+        workloads=tuple(overridden.overridden_workload(w, overrides) for w in question.workloads),
+        engine=overridden.overridden_engine(question.engine, overrides),
         gpus=tuple(gpus.values()),
         candidates=candidates,
-        settings=as_typed.as_typed_settings(question.settings, typed),
-        owning=as_typed.as_typed_owning(question.owning, typed),
-        options={**question.options, "typed": typed.data()},
-        typed=typed,
+        settings=overridden.overridden_settings(question.settings, overrides),
+        owning=overridden.overridden_owning(question.owning, overrides),
+        options={**question.options, "typed": overrides.data()},
+        overrides=overrides,
         listed=question.candidates,
     )
 
 
-def _typed_model(one: SheetModel, settings: Settings, typed: Typed) -> SheetModel:
-    row = typed.models.get(one.model.id, {})
+def _overridden_model(one: SheetModel, settings: Settings, overrides: Overrides) -> SheetModel:
+    row = overrides.models.get(one.model.id, {})
     weight, kv = row.get("own_weight_dtype", one.auto_weight_dtype), row.get("own_kv_dtype", one.auto_kv_cache_dtype)
     return SheetModel(
-        as_typed.as_typed_model(one.model, row),
+        overridden.overridden_model(one.model, row),
         weight if settings.weight_dtype == "auto" else one.weight_dtype,
         kv if settings.kv_cache_dtype == "auto" else one.kv_cache_dtype,
         weight,
@@ -242,9 +242,9 @@ def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | N
     return tuple(found)
 
 
-def _cells(models: tuple[SheetModel, ...], workloads: tuple[Workload, ...], tiers: tuple[int, ...]) -> list[Cell]:
+def _loads(models: tuple[SheetModel, ...], workloads: tuple[Workload, ...], tiers: tuple[int, ...]) -> list[Load]:
     return [
-        Cell(
+        Load(
             m,
             w,
             t,

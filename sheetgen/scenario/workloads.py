@@ -9,7 +9,7 @@ from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.scenario import parse
-from sheetgen.scenario.typed_cells import name_part
+from sheetgen.scenario.override_kinds import name_part
 
 
 def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:

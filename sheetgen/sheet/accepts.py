@@ -6,7 +6,7 @@ import datetime
 from dataclasses import dataclass
 
 from sheetgen.scenario import parse
-from sheetgen.scenario.typed_cells import MOST, MOST_TEXT, Kind
+from sheetgen.scenario.override_kinds import MOST, MOST_TEXT, Kind
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, Validation
 
 LEAST = 1e-9  # the least that an input may be which must be above 0

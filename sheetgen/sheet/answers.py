@@ -20,7 +20,7 @@ from sheetgen.sheet.wording import (
 
 def matrix(solved: Solution, tight_below: float) -> tuple[MatrixBlock, ...]:
     question = solved.question
-    rows = {(c.workload, c.tier, c.model): i for i, c in enumerate(question.cells)}
+    rows = {(c.workload, c.tier, c.model): i for i, c in enumerate(question.loads)}
     return tuple(
         MatrixBlock(
             workload=workload.name,
@@ -43,7 +43,7 @@ def matrix(solved: Solution, tight_below: float) -> tuple[MatrixBlock, ...]:
 
 def _cell(solved: Solution, row: int, tight_below: float) -> MatrixCell:
     question, choice = solved.question, solved.choices[row]
-    cell = question.cells[row]
+    cell = question.loads[row]
     kv = float(solved.cells["kv_bytes"][row])
     text = size(kv, question.settings.units)
     if cell.over_limit:
@@ -71,7 +71,7 @@ def bars(solved: Solution) -> tuple[tuple[Bar, ...], ...]:
     question = solved.question
     tier = question.headline[1]
     found: dict[int, list[Bar]] = {m: [] for m in range(len(question.models))}
-    for row, cell in enumerate(question.cells):
+    for row, cell in enumerate(question.loads):
         if cell.tier == tier:
             found[cell.model].append(_bar(solved, row))
     return tuple(tuple(one) for one in found.values())
@@ -80,7 +80,7 @@ def bars(solved: Solution) -> tuple[tuple[Bar, ...], ...]:
 def _bar(solved: Solution, row: int) -> Bar:
     """What the GPUs hold: the weights on each replica, and the KV cache as often as ranks keep it."""
     question = solved.question
-    cell, units = question.cells[row], question.settings.units
+    cell, units = question.loads[row], question.settings.units
     workload, headline = question.workloads[cell.workload].name, cell.workload == question.headline[0]
     context = short_tokens(cell.context_tokens)
     name = question.models[cell.model].model.name
@@ -127,8 +127,8 @@ def used_instances(solved: Solution) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for row in (*headline_rows(solved), *range(len(solved.choices))):
         fit = Fit.of(solved, row)
-        if fit is not None and row not in found.setdefault(solved.slots[fit.slot].candidate, []):
-            found[solved.slots[fit.slot].candidate].append(row)
+        if fit is not None and row not in found.setdefault(solved.offers[fit.offer].candidate, []):
+            found[solved.offers[fit.offer].candidate].append(row)
     return found
 
 
@@ -136,6 +136,6 @@ def used_for(solved: Solution, rows: list[int]) -> str:
     """One load by its name, or how many."""
     if len(rows) > 1:
         return plural(len(rows), "load")
-    cell = solved.question.cells[rows[0]]
+    cell = solved.question.loads[rows[0]]
     workload = solved.question.workloads[cell.workload].name
     return f"{solved.question.models[cell.model].model.name}, {workload} {cell.concurrent_requests:,}"

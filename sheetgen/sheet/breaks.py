@@ -40,7 +40,7 @@ def held_per_replica(fit: Fit, contexts: Sequence[int]) -> list[int]:
 
 def _breaks(solved: Solution, row: int) -> Breaks:
     question = solved.question
-    cell = question.cells[row]
+    cell = question.loads[row]
     model = question.models[cell.model].model
     asked = BreakPoint(cell.context_tokens, cell.concurrent_requests)
     fit = Fit.of(solved, row)
@@ -84,7 +84,7 @@ def _longest(fit: Fit, limit: int) -> int:
     """The longest context that the model allows and at which the hardware still holds the load."""
     n_serving = fit.choice.n_replicas - fit.solved.question.settings.spare_replicas
     needed = -(-int(fit.load("load_requests")) // max(1, n_serving))
-    low, high = fit.solved.question.cells[fit.row].context_tokens, limit
+    low, high = fit.solved.question.loads[fit.row].context_tokens, limit
     while low < high:
         middle = -(-(low + high) // 2)
         if held_per_replica(fit, [middle])[0] >= needed:

@@ -35,8 +35,8 @@ def build_page(solved: Solution, catalog: Catalog, levers: EveryLever | None = N
     deaths = fingerprints_for(solved, catalog)
     if levers is None:
         levers = levers_of_sheet(solved, catalog, headline_rows(solved))
-    stale_after = question.typed.input("stale_after_days", guidance.number(known, "stale_after_days"))
-    tight_below = question.typed.input("tight_below", guidance.number(known, "tight_below"))
+    stale_after = question.overrides.input("stale_after_days", guidance.number(known, "stale_after_days"))
+    tight_below = question.overrides.input("tight_below", guidance.number(known, "tight_below"))
     return OnePage(
         title=TITLE,
         question=_question(question),

@@ -20,8 +20,8 @@ def cards(solved: Solution) -> tuple[Card, ...]:
 
 def _card(solved: Solution, row: int) -> Card:
     question, choice = solved.question, solved.choices[row]
-    model, units = question.models[question.cells[row].model], question.settings.units
-    weights, kv = solved.models["weights_bytes"][question.cells[row].model], solved.cells["kv_bytes"][row]
+    model, units = question.models[question.loads[row].model], question.settings.units
+    weights, kv = solved.models["weights_bytes"][question.loads[row].model], solved.cells["kv_bytes"][row]
     memory = f"{named_size(weights, units)} weights + {named_size(kv, units)} KV cache"
     users = WHOLE.text(solved.cells["users"][row])
     fit = Fit.of(solved, row)
@@ -89,7 +89,7 @@ def _runner_up(solved: Solution, row: int) -> str:
 
 
 def _why_nothing(solved: Solution, row: int) -> str:
-    cell, choice = solved.question.cells[row], solved.choices[row]
+    cell, choice = solved.question.loads[row], solved.choices[row]
     model = solved.question.models[cell.model]
     if cell.over_limit:
         limit = short_tokens(int(model.model.max_context_tokens or 0))

@@ -33,7 +33,7 @@ def subject(solved: Solution) -> Fit | None:
 def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     """The raw numbers of the subject: what one GPU of a replica (its fullest stage) has and keeps."""
     question, choice = fit.solved.question, fit.choice
-    cell, model = question.cells[fit.row], question.models[fit.model]
+    cell, model = question.loads[fit.row], question.models[fit.model]
     stages, n_layers = choice.pipeline_parallel_size, model.model.n_layers
     part = -(-n_layers // stages) / n_layers
     layers = fit.pool("layer_bytes_per_gpu") * part

@@ -20,7 +20,7 @@ def at(columns: Columns, name: str, row: int, column: int) -> float:
 def headline_rows(solved: Solution) -> tuple[int, ...]:
     """The cells of the headline load, one for each model in its order."""
     load = solved.question.headline
-    return tuple(i for i, c in enumerate(solved.question.cells) if (c.workload, c.tier) == load)
+    return tuple(i for i, c in enumerate(solved.question.loads) if (c.workload, c.tier) == load)
 
 
 @dataclass(frozen=True)
@@ -30,29 +30,29 @@ class Fit:
     solved: Solution
     row: int
     choice: Choice
-    slot: int
+    offer: int
 
     @classmethod
     def of(cls, solved: Solution, row: int) -> Fit | None:
         """The answer of a cell, or nothing where nothing holds it."""
         choice = solved.choices[row]
-        return None if choice.slot is None else cls(solved, row, choice, choice.slot)
+        return None if choice.offer is None else cls(solved, row, choice, choice.offer)
 
     @property
     def model(self) -> int:
-        return self.solved.question.cells[self.row].model
+        return self.solved.question.loads[self.row].model
 
     @property
     def candidate(self) -> Candidate:
-        return self.solved.candidate(self.slot)
+        return self.solved.candidate(self.offer)
 
     @property
     def profile(self) -> int:
-        return self.solved.slots[self.slot].profile
+        return self.solved.offers[self.offer].profile
 
     @property
     def tensor_parallel_size(self) -> int:
-        return self.solved.tensor_parallel_size(self.slot)
+        return self.solved.tensor_parallel_size(self.offer)
 
     @property
     def gpus_per_replica(self) -> int:

@@ -18,7 +18,7 @@ def lever_lines(solved: Solution, every_lever: EveryLever) -> tuple[LeverLine, .
 
 
 def _line(solved: Solution, row: int, lever: Lever) -> LeverLine:
-    name = solved.question.models[solved.question.cells[row].model].model.name
+    name = solved.question.models[solved.question.loads[row].model].model.name
     after = lever.after
     if after is None:
         return LeverLine(name, lever.words, NONE, NONE, saved_money(lever))

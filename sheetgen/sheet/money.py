@@ -38,7 +38,7 @@ def money_facts(solved: Solution, stale_after_days: float) -> tuple[MoneyFacts, 
 
 def facts_of(solved: Solution, row: int, stale_after_days: float = 180) -> MoneyFacts:
     """The money of one load; all NONE where nothing holds it."""
-    name = solved.question.models[solved.question.cells[row].model].model.name
+    name = solved.question.models[solved.question.loads[row].model].model.name
     fit = Fit.of(solved, row)
     if fit is None:
         return MoneyFacts(name, (), NONE, NONE, NONE, NONE, NONE, NONE, False)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
 from sheetgen.recommend import Solution
-from sheetgen.scenario.as_typed import BY_READER
 from sheetgen.scenario.candidates import Candidate
+from sheetgen.scenario.overridden import BY_READER
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.answers import used_for, used_instances
 from sheetgen.sheet.one_page import InstanceRow, Source
@@ -54,8 +54,8 @@ def price_banner(question: Question, stale_after_days: float) -> str:
     settings = question.settings
     prices = f"{settings.purchase} prices{price_class('', settings.discount_fraction)}"
     parts = [prices + (f", the oldest of {min(dates)[1]}" if dates else "")]
-    for typed, words in ((True, "typed in without a date"), (False, "without a date")):
-        if n := sum((source == BY_READER) == typed for source in undated):
+    for overrides, words in ((True, "typed in without a date"), (False, "without a date")):
+        if n := sum((source == BY_READER) == overrides for source in undated):
             parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {words}")
     if n_old := sum(_is_old(c, question.as_of, stale_after_days) for c in candidates):
         parts.append(f"{n_old} of {len(candidates)} older than {plain(stale_after_days)} days")
@@ -114,7 +114,7 @@ def _class_price(one: Candidate, purchase: str) -> str:
 
 
 def _is_headline(question: Question, row: int) -> bool:
-    return (question.cells[row].workload, question.cells[row].tier) == question.headline
+    return (question.loads[row].workload, question.loads[row].tier) == question.headline
 
 
 def assumption_lines(question: Question, known: dict[str, Assumption]) -> Iterator[str]:

@@ -50,8 +50,8 @@ def bought_by(solved: Solution, row: int) -> str:
     choice, question = solved.choices[row], solved.question
     target = target_words(question, row)
     if choice.without_targets is not None:
-        slot, count, usd = choice.without_targets
-        return f"sized by speed ({target}); memory alone: {rent(count, solved.candidate(slot))}, {money(usd)}"
+        offer, count, usd = choice.without_targets
+        return f"sized by speed ({target}); memory alone: {rent(count, solved.candidate(offer))}, {money(usd)}"
     if choice.sized_by == "speed":
         return f"sized by speed ({target}), at the price that memory asks for, too"
     met = f"; it meets {target}" if target and question.settings.speed_targets else ""
@@ -60,7 +60,7 @@ def bought_by(solved: Solution, row: int) -> str:
 
 def target_words(question: Question, row: int) -> str:
     """The targets in force for a load: 50 ms a token."""
-    workload = question.workloads[question.cells[row].workload]
+    workload = question.workloads[question.loads[row].workload]
     words = []
     if workload.tpot_target_ms:
         words.append(f"{plain(workload.tpot_target_ms)} ms a token")

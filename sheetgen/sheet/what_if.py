@@ -17,10 +17,10 @@ from sheetgen.catalog.speed import SpeedConstants
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import formula, is_number, largest, round_up, smallest, where
 from sheetgen.recommend import Solution, solve
-from sheetgen.scenario.as_typed import as_typed_model
 from sheetgen.scenario.deployment import engine_columns
-from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES, Cell, Question, SheetModel
-from sheetgen.scenario.typed import Typed
+from sheetgen.scenario.overridden import overridden_model
+from sheetgen.scenario.overrides import Overrides
+from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES, Load, Question, SheetModel
 from sheetgen.sheet.model import number
 from sheetgen.sheet.what_if_state import NO_MODEL, OK, SPARE_MODELS, state_of
 from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES, DTYPES
@@ -79,9 +79,9 @@ def what_if(solved: Solution, catalog: Catalog) -> WhatIf:
     """The headline's load of the first model on the hardware recommended for it, or what was typed on the page."""
     question = solved.question
     w, t = question.headline
-    row = next(i for i, c in enumerate(question.cells) if (c.model, c.workload, c.tier) == (0, w, t))
-    slot = solved.choices[row].slot
-    hardware = question.candidates[0] if slot is None else solved.candidate(slot)
+    row = next(i for i, c in enumerate(question.loads) if (c.model, c.workload, c.tier) == (0, w, t))
+    offer = solved.choices[row].offer
+    hardware = question.candidates[0] if offer is None else solved.candidate(offer)
     workload, settings = question.workloads[w], question.settings
     usual = {
         "model": question.models[0].model.name,
@@ -95,9 +95,9 @@ def what_if(solved: Solution, catalog: Catalog) -> WhatIf:
         "answer_tokens": workload.output_tokens,
         "tpot_ms": workload.tpot_target_ms,
     }
-    picked = {name: question.typed.input(f"whatif_{name}", value) for name, value in usual.items()}
+    picked = {name: question.overrides.input(f"whatif_{name}", value) for name, value in usual.items()}
     factors = {
-        name: tuple(question.typed.input(f"case_{name}_{case}", f) for case, f in zip(CASES, values, strict=True))
+        name: tuple(question.overrides.input(f"case_{name}_{case}", f) for case, f in zip(CASES, values, strict=True))
         for name, values in FACTORS.items()
     }
     if (picked["answer_tokens"] or 0) > (picked["context_tokens"] or 0):
@@ -145,14 +145,14 @@ def asked_of(
         question.settings,
         **{name: DTYPE_ALIASES.get(picked[name], picked[name]) for name in ("weight_dtype", "kv_cache_dtype")},
     )
-    typed = question.typed
+    overrides = question.overrides
     if engine.engine != question.engine.engine:
         settings = replace(
             settings, gpu_memory_utilization=engine.gpu_memory_utilization, block_size=engine.block_size,
             hybrid_kv_manager=int(engine.frees_windows),
         )  # fmt: skip
-        typed = _without_engine(typed, question.engine)
-    own = [*question.models, *(_own_model(row, models[0]) for row in typed.own_models if row.get("model"))]
+        overrides = _without_engine(overrides, question.engine)
+    own = [*question.models, *(_own_model(row, models[0]) for row in overrides.own_models if row.get("model"))]
     chosen = next((m for m in own if m.model.name == picked["model"]), None)
     if chosen is None:
         found = next((m for m in models if m.name == picked["model"]), None)
@@ -164,7 +164,7 @@ def asked_of(
     state, layers = state_of(picked, known, shape), shape["n_layers"]
     chosen = replace(
         chosen,
-        model=chosen.model if state == OK else as_typed_model(chosen.model, NOTHING | {"n_layers": layers or 1}),
+        model=chosen.model if state == OK else overridden_model(chosen.model, NOTHING | {"n_layers": layers or 1}),
         weight_dtype=chosen.auto_weight_dtype if settings.weight_dtype == "auto" else settings.weight_dtype,
         kv_cache_dtype=chosen.auto_kv_cache_dtype if settings.kv_cache_dtype == "auto" else settings.kv_cache_dtype,
     )
@@ -188,10 +188,10 @@ def asked_of(
     )
     active = settings.active_fraction
     tiers = tuple(int(case_requests(number(picked["users"]), f, active)) for f in factors["users"])
-    cells = tuple(Cell(0, c, u, scaled[c], max(scaled[c] - answer, 0), tiers[u], scaled[c] > limit) for c, u in LOADS)
+    cells = tuple(Load(0, c, u, scaled[c], max(scaled[c] - answer, 0), tiers[u], scaled[c] > limit) for c, u in LOADS)
     return replace(
-        question, models=(chosen,), workloads=workloads, tiers=tiers, cells=cells, headline=(1, 1),
-        gpus=(gpu, *question.gpus), engine=engine, settings=settings, typed=typed,
+        question, models=(chosen,), workloads=workloads, tiers=tiers, loads=cells, headline=(1, 1),
+        gpus=(gpu, *question.gpus), engine=engine, settings=settings, overrides=overrides,
     )  # fmt: skip
 
 
@@ -199,7 +199,7 @@ def _lists(
     question: Question, models: Sequence[Model], gpus: Sequence[Gpu], engines: Sequence[Engine]
 ) -> dict[str, Sequence[Any]]:
     """What each dropdown offers, in the order in which a spreadsheet looks for it."""
-    own = [row["model"] for row in question.typed.own_models if row.get("model")]
+    own = [row["model"] for row in question.overrides.own_models if row.get("model")]
     blank = [NO_MODEL] if len(own) < SPARE_MODELS else []
     return {
         "model": (*(m.model.name for m in question.models), *own, *blank, *(m.name for m in models)),
@@ -213,24 +213,24 @@ def _lists(
 
 def instances(question: Question) -> list[tuple[str, str | None]]:
     """Name and GPU of each row of Instances, as typed; those too that cannot be rented."""
-    typed, found = question.typed, []
+    overrides, found = question.overrides, []
     for one in question.rows:
         provider, kind = one.instance.split("/", 1)
-        row = typed.instances.get(one.instance, {})
+        row = overrides.instances.get(one.instance, {})
         name = f"{row.get('provider', provider)}/{row.get('type', kind)}"
         found.append((name, row.get("instance_gpu", one.gpu.id)))
-    own = (row for row in typed.own_instances if row.get("type"))
+    own = (row for row in overrides.own_instances if row.get("type"))
     return found + [(f"{row.get('provider') or ''}/{row['type']}", row.get("instance_gpu")) for row in own]
 
 
-def _without_engine(typed: Typed, engine: Engine) -> Typed:
+def _without_engine(overrides: Overrides, engine: Engine) -> Overrides:
     """What was typed, without the constants of the workbook's own engine: they say nothing of another one."""
     known = {*engine_columns(engine), "gpu_memory_utilization", "block_size", "hybrid_kv_manager"}
     gpus = {
         key: {name: value for name, value in row.items() if name not in ENGINE_ON_GPU}
-        for key, row in typed.gpus.items()
+        for key, row in overrides.gpus.items()
     }
-    return replace(typed, inputs={n: v for n, v in typed.inputs.items() if n not in known}, gpus=gpus)
+    return replace(overrides, inputs={n: v for n, v in overrides.inputs.items() if n not in known}, gpus=gpus)
 
 
 def _sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str) -> SheetModel:
@@ -239,7 +239,7 @@ def _sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str) -> SheetM
 
 def _own_model(row: Mapping[str, Any], like: Model) -> SheetModel:
     """A model typed in a spare row: what is blank is 0, and the precisions are bf16 unless typed."""
-    blank = as_typed_model(like, {**dict.fromkeys(like.shape(), 0), **{f"checkpoint_{d}": 0 for d in DTYPES}})
+    blank = overridden_model(like, {**dict.fromkeys(like.shape(), 0), **{f"checkpoint_{d}": 0 for d in DTYPES}})
     facts = {name: value for name, value in row.items() if isinstance(value, (int, float))}
-    model = as_typed_model(blank, facts or {"n_layers": 0}).model_copy(update={"name": row["model"]})
+    model = overridden_model(blank, facts or {"n_layers": 0}).model_copy(update={"name": row["model"]})
     return _sheet_model(model, row.get("own_weight_dtype") or "bf16", row.get("own_kv_dtype") or "bf16")

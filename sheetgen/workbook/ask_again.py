@@ -10,8 +10,8 @@ from typing import Any
 
 from sheetgen.catalog import Catalog
 from sheetgen.recommend import solve
+from sheetgen.scenario.override_kinds import BANDS, ENGINE, SETTINGS, TABLES, name_part
 from sheetgen.scenario.question import Question, ask
-from sheetgen.scenario.typed_cells import BANDS, ENGINE, SETTINGS, TABLES, name_part
 from sheetgen.units import DTYPES
 from sheetgen.workbook.pairing import ASKED
 from sheetgen.workbook.sheet_facts import OF_MARKET, SheetFacts
@@ -34,8 +34,8 @@ def monthly_usd(
     base = ask(catalog, options)
     solved = solve(ask(catalog, {**options, "typed": _typed(base, prices, load, at[0], settings)}))
     return {
-        solved.question.models[cell.model].model.id: None if choice.slot is None else choice.monthly_usd
-        for cell, choice in zip(solved.question.cells, solved.choices, strict=True)
+        solved.question.models[cell.model].model.id: None if choice.offer is None else choice.monthly_usd
+        for cell, choice in zip(solved.question.loads, solved.choices, strict=True)
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sheetgen.errors import shown
-from sheetgen.scenario.typed_cells import name_part
+from sheetgen.scenario.override_kinds import name_part
 from sheetgen.workbook.error import WorkbookError
 from sheetgen.workbook.package import MB
 from sheetgen.workbook.sheet_facts import (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sheetgen.scenario.candidates import PURCHASES
-from sheetgen.scenario.typed_cells import name_part
+from sheetgen.scenario.override_kinds import name_part
 from sheetgen.workbook.aside_labels import aside_label
 from sheetgen.workbook.sheet_facts import (
     BUILT_WITH,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.errors import shown
-from sheetgen.scenario.typed_cells import ENGINE, SETTINGS
+from sheetgen.scenario.override_kinds import ENGINE, SETTINGS
 from sheetgen.workbook.cells import Found, Grid, read_cells
 from sheetgen.workbook.error import WorkbookError
 from sheetgen.workbook.names import Area, Place, areas, by_sheet, listed

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.errors import shown
-from sheetgen.scenario.typed_cells import TABLES
+from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.workbook.cells import Found, Grid
 from sheetgen.workbook.names import Area, Place, listed
 from sheetgen.workbook.snapshot import Table

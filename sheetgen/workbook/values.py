@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from sheetgen.errors import shown
-from sheetgen.scenario.typed_cells import TABLES, input_kind
+from sheetgen.scenario.override_kinds import TABLES, input_kind
 from sheetgen.workbook.cells import Found
 
 TEXTS = {"weight_dtype", "kv_cache_dtype", "currency", "headline_workload", "speed_pace"}

@@ -46,7 +46,7 @@ def document(
         "inputs": inputs(question),
         "candidates": [_candidate(c, question.settings.discount_fraction) for c in question.candidates],
         "cells": [
-            {**_cell(solved, row), **_levers(levers[row] if levers else ())} for row in range(len(question.cells))
+            {**_cell(solved, row), **_levers(levers[row] if levers else ())} for row in range(len(question.loads))
         ],
         "fingerprints": [plain(f) for f in fingerprints],
         "sources": sources(question),
@@ -91,7 +91,7 @@ def inputs(question: Question) -> Record:
         "headline": f"{question.workloads[workload].id}:{question.tiers[tier]}",
         "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
         "catalog_sha256": question.catalog_sha256,
-        "typed": question.typed.data() or None,
+        "typed": question.overrides.data() or None,
     }
 
 
@@ -112,7 +112,7 @@ def _candidate(one: Candidate, discount_fraction: float) -> Record:
 
 def _cell(solved: Solution, row: int) -> Record:
     question = solved.question
-    cell, choice = question.cells[row], solved.choices[row]
+    cell, choice = question.loads[row], solved.choices[row]
     model = question.models[cell.model]
     return {
         "model": model.model.id,
@@ -138,13 +138,13 @@ def _without_targets(solved: Solution, choice: Choice) -> Record | None:
     """What memory alone would take, where the targets of speed make it dearer or impossible."""
     if choice.without_targets is None:
         return None
-    slot, count, usd = choice.without_targets
-    return {"instance": solved.candidate(slot).instance, "n_instances": count, "monthly_usd": usd}
+    offer, count, usd = choice.without_targets
+    return {"instance": solved.candidate(offer).instance, "n_instances": count, "monthly_usd": usd}
 
 
 def _speed(choice: Choice) -> Record:
     """What users get of the recommendation, with 80 % bands, and what asked for the replicas."""
-    if choice.slot is None:
+    if choice.offer is None:
         return dict.fromkeys(SPEED)
     found: Record = {name: getattr(choice, name) for name in ("sized_by", "bound_by", "requests_per_replica")}
     for name, (low, high) in zip(TIMES, choice.bands, strict=True):
@@ -161,10 +161,10 @@ SPEED = (
 
 def _chosen(solved: Solution, choice: Choice) -> Record:
     """The recommendation of a cell, all None where nothing holds it."""
-    if choice.slot is None:
+    if choice.offer is None:
         return dict.fromkeys(CHOSEN)
-    candidate = solved.candidate(choice.slot)
-    size = solved.tensor_parallel_size(choice.slot)
+    candidate = solved.candidate(choice.offer)
+    size = solved.tensor_parallel_size(choice.offer)
     values = (
         candidate.instance,
         candidate.gpu.id,

@@ -49,12 +49,12 @@ def _known(value: Any) -> Any:
 
 
 def _provider(solved: Solution, one: money.ProviderCost) -> Record:
-    candidate = None if one.slot is None else solved.candidate(one.slot)
+    candidate = None if one.offer is None else solved.candidate(one.offer)
     return {
         "provider": one.provider,
         "instance": candidate.instance if candidate else None,
         "gpu": candidate.gpu.id if candidate else None,
-        "tensor_parallel_size": None if one.slot is None else solved.tensor_parallel_size(one.slot),
+        "tensor_parallel_size": None if one.offer is None else solved.tensor_parallel_size(one.offer),
         "n_instances": one.n_instances if candidate else None,
         "hourly_usd": _known(one.hourly_usd),
         "monthly_usd": _known(one.monthly_usd),
@@ -64,10 +64,10 @@ def _provider(solved: Solution, one: money.ProviderCost) -> Record:
 def _owned(solved: Solution, row: int) -> Record | None:
     """Owning the recommended GPUs at the low, base and high price; None where nothing is recommended."""
     ends = money.owned(solved, row)
-    slot = solved.choices[row].slot
-    if ends is None or slot is None:
+    offer = solved.choices[row].offer
+    if ends is None or offer is None:
         return None
-    gpu = solved.candidate(slot).gpu.id
+    gpu = solved.candidate(offer).gpu.id
     known = solved.question.owning.gpus.get(gpu, OwnedGpu())
     return {
         "gpu": gpu,

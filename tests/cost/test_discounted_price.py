@@ -37,7 +37,7 @@ def test_every_figure_of_a_choice_is_less_and_the_hardware_the_same() -> None:
     listed, less = (solve(ask(catalog, {**TWO, "discount_fraction": d})) for d in (None, "0.35"))
     assert [c.usd_per_hour for c in less.question.candidates] == [c.usd_per_hour for c in listed.question.candidates]
     for row, (a, b) in enumerate(zip(listed.choices, less.choices, strict=True)):
-        assert (a.slot, a.runner_up, a.n_instances, a.sized_by) == (b.slot, b.runner_up, b.n_instances, b.sized_by)
+        assert (a.offer, a.runner_up, a.n_instances, a.sized_by) == (b.offer, b.runner_up, b.n_instances, b.sized_by)
         assert b.monthly_usd == pytest.approx(0.65 * a.monthly_usd)
         assert b.hourly_usd == pytest.approx(0.65 * a.hourly_usd)
         units = money.unit_costs(listed, row), money.unit_costs(less, row)
@@ -46,7 +46,7 @@ def test_every_figure_of_a_choice_is_less_and_the_hardware_the_same() -> None:
         for x, y in zip(money.purchase_classes(listed, row), money.purchase_classes(less, row), strict=True):
             assert y.monthly_usd == pytest.approx(0.65 * x.monthly_usd, nan_ok=True)
         for p, q in zip(money.providers(listed, row), money.providers(less, row), strict=True):
-            assert p.slot == q.slot and q.monthly_usd == pytest.approx(0.65 * p.monthly_usd, nan_ok=True)
+            assert p.offer == q.offer and q.monthly_usd == pytest.approx(0.65 * p.monthly_usd, nan_ok=True)
 
 
 def test_contingency_and_currency_are_of_what_is_paid() -> None:

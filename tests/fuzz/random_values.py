@@ -11,7 +11,7 @@ from yellow_cells import Spot, Yellow
 
 from sheetgen.catalog.owning import TERMS
 from sheetgen.scenario.candidates import PURCHASES
-from sheetgen.scenario.typed_cells import MOST, TABLES, Kind, input_kind
+from sheetgen.scenario.override_kinds import MOST, TABLES, Kind, input_kind
 
 MILD, BOLD, ABSURD = "mild", "bold", "absurd"
 

@@ -23,7 +23,7 @@ from sheetgen.levers import EveryLever, levers_of_sheet
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.book import build_book
-from sheetgen.sheet.book.as_built import values_as_built
+from sheetgen.sheet.book.baseline import values_as_built
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.model import Book, Ref, column_name
 from sheetgen.sheet.what_if import what_if
@@ -95,7 +95,7 @@ class Workbook:
             one = what_if(solved, catalog)
         except SheetgenError as error:
             raise Refused("; ".join(error.problems)) from error
-        page = build_page(solved, catalog, ((),) * len(solved.question.cells))
+        page = build_page(solved, catalog, ((),) * len(solved.question.loads))
         book = build_book(solved, page, self.levers, one, values_as_built(self.book))
         after = written(book)
         return After(solved, after, tuple(self._against_solve(solved, book, after)))
@@ -106,7 +106,7 @@ class Workbook:
         for name, ref in book.names.items():
             if isinstance(ref, Ref):
                 found[name] = after.values.get((ref.sheet, f"{column_name(ref.column)}{ref.row + 1}"))
-        tight_below = solved.question.typed.input("tight_below", 0.1)
+        tight_below = solved.question.overrides.input("tight_below", 0.1)
         yield from books.differences(found, self.sheets, solved, tight_below=tight_below)[1]
 
     def edited(self, edits: Edits, name: str = "edited", of: Path | None = None) -> Path:
@@ -164,10 +164,10 @@ def _without(edits: Edits, size: int) -> Iterator[Edits]:
 def reached(solved: Solution) -> Iterator[str]:
     """What a trial shows: the verdicts, and whether the cheapest stands at more than one place."""
     for row, choice in enumerate(solved.choices):
-        if choice.slot is None:
-            yield "over limit" if solved.question.cells[row].over_limit else "none fits"
+        if choice.offer is None:
+            yield "over limit" if solved.question.loads[row].over_limit else "none fits"
             continue
-        yield "tight" if choice.sure_headroom_fraction < solved.question.typed.input("tight_below", 0.1) else "fits"
+        yield "tight" if choice.sure_headroom_fraction < solved.question.overrides.input("tight_below", 0.1) else "fits"
         tied = same_money(solved.costs["monthly_usd"][row], choice.monthly_usd)
         if len(set(solved.costs["n_instances"][row][tied].tolist())) > 1:
             yield "ties"

@@ -38,8 +38,8 @@ def test_bytes_are_what_half_the_gpus_lack() -> None:
     options = {"gpus": "h100", "instances": "aws/p5.48xlarge", "tpot_ms": "off"}
     solved, lever = load("70b", "4k", 2, **options), of_load("70b", "4k", 2, **options)["host-memory"]
     (choice,) = solved.choices
-    assert choice.slot is not None and (choice.n_replicas, choice.pipeline_parallel_size) == (1, 1)
-    size = solved.tensor_parallel_size(choice.slot)
+    assert choice.offer is not None and (choice.n_replicas, choice.pipeline_parallel_size) == (1, 1)
+    size = solved.tensor_parallel_size(choice.offer)
     half = next(i for i, p in enumerate(solved.profiles) if p.tensor_parallel_size == size // 2)
     short = 2 * solved.sequences["charge_bytes"][0, half] - solved.pools["kv_budget_bytes_per_gpu"][0, half]
     assert lever.offload is not None and lever.offload.bytes_per_gpu == short

@@ -76,7 +76,7 @@ def test_an_fp8_cache_never_needs_more_hardware_than_16_bits(models: str) -> Non
     solved = answered(models)
     kept = tuple(dataclasses.replace(m, kv_cache_dtype="fp8") for m in solved.question.models)
     eight = solve(dataclasses.replace(solved.question, models=kept))
-    runs = [i for i, _ in enumerate(solved.slots) if "fp8" in solved.candidate(i).gpu.kv_run]
+    runs = [i for i, _ in enumerate(solved.offers) if "fp8" in solved.candidate(i).gpu.kv_run]
     assert len(runs) > 100
     (stages, before), (fewer, after) = (
         (one.costs["pipeline_stages"][:, runs], one.costs["n_instances"][:, runs]) for one in (solved, eight)
@@ -92,7 +92,7 @@ def test_the_next_step_down_is_the_largest_that_costs_less(models: str) -> None:
     solved = answered(models)
     checked = 0
     for row, levers in enumerate(every(models)):
-        cell = solved.question.cells[row]
+        cell = solved.question.loads[row]
         for one in levers:
             if one.id == "users-for-less" and one.priced and one.before:
                 number = int(one.words.split()[0].replace(",", ""))
@@ -184,12 +184,12 @@ def test_bigger_gpus_are_the_cheapest_of_those_with_more_memory() -> None:
     solved = load("70b")
     (row,) = [i for i, _ in enumerate(solved.choices)]
     lever = of_load("70b")["bigger-gpus"]
-    slot = solved.choices[row].slot
-    assert slot is not None and lever.after is not None
-    chosen = solved.candidate(slot).gpu.memory.engine_bytes
+    offer = solved.choices[row].offer
+    assert offer is not None and lever.after is not None
+    chosen = solved.candidate(offer).gpu.memory.engine_bytes
     dearest = [
         solved.costs["monthly_usd"][row, i]
-        for i, _ in enumerate(solved.slots)
+        for i, _ in enumerate(solved.offers)
         if solved.candidate(i).gpu.memory.engine_bytes > chosen
     ]
     assert lever.after.monthly_usd == min(usd for usd in dearest if usd == usd)
@@ -235,8 +235,8 @@ def test_a_sheet_of_36_loads_is_worked_out_a_few_times_only(monkeypatch: pytest.
     solved, calls = answered(THREE), []
 
     def counted(question: Any) -> Any:
-        assert len({(cell.model, cell.workload) for cell in question.cells}) == len(question.cells)
-        calls.append(len(question.cells))
+        assert len({(cell.model, cell.workload) for cell in question.loads}) == len(question.loads)
+        calls.append(len(question.loads))
         return tables(question)
 
     monkeypatch.setattr(asking, "tables", counted)

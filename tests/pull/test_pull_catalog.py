@@ -42,9 +42,9 @@ def test_what_the_workbook_says_wins_over_todays_catalog(
     path, question = books.build(tmp_path, "old", options)
     pulled = pull(path, today)
     assert pulled.other_catalog and not pulled.other_results
-    assert pulled.typed["instances"]["aws/p5.48xlarge"] == {"price_usd_per_hour": 55.04}
-    assert pulled.typed["models"]["gemma-3-27b"]["n_heads"] == 32
-    (own,) = pulled.typed["own_instances"]
+    assert pulled.overrides["instances"]["aws/p5.48xlarge"] == {"price_usd_per_hour": 55.04}
+    assert pulled.overrides["models"]["gemma-3-27b"]["n_heads"] == 32
+    (own,) = pulled.overrides["own_instances"]
     assert own["type"] == "g6e.12xlarge" and own["price_usd_per_hour"] == 10.49264
     assert "aws/g6e.99xlarge" not in [c.instance for c in pulled.solved.question.candidates]
     first = next(lines(pulled))

@@ -55,7 +55,7 @@ def test_rows_inserted_a_price_changed_and_a_row_added_are_read_right(book: Path
         ("instances", "aws/p5.48xlarge", "price_usd_per_hour", 12.5, f"{sheet}!{cell}"),
     ]
     assert len(pulled.changed) == 3
-    assert without_picks(pulled.typed) == {
+    assert without_picks(pulled.overrides) == {
         "instances": {"aws/p5.48xlarge": {"price_usd_per_hour": 12.5}},
         "own_instances": [{**own, "gpu_count": 2, "price_usd_per_hour": 1.5}],
     }

@@ -24,9 +24,9 @@ from sheetgen.pull.changes import NOT_COMPARED
 from sheetgen.pull.scenario_text import scenario_text
 from sheetgen.pull.words import data, lines
 from sheetgen.recommend import solve
+from sheetgen.scenario.override_kinds import TABLES, input_kind
+from sheetgen.scenario.overrides import Written
 from sheetgen.scenario.question import ask
-from sheetgen.scenario.typed import Written
-from sheetgen.scenario.typed_cells import TABLES, input_kind
 from sheetgen.writers.json import document
 
 N_RANDOM = 8
@@ -49,7 +49,7 @@ def edited(book: Path, folder: Path, cells: dict[Any, Any]) -> Path:
 
 def again(pulled: Pulled, catalog: Catalog | None = None) -> dict[str, Any]:
     """The answer of the scenario file that a pull writes, as JSON."""
-    text = scenario_text(pulled.options, pulled.typed, "edited.xlsx", "1")
+    text = scenario_text(pulled.options, pulled.overrides, "edited.xlsx", "1")
     read = read_text(text, "again.yaml").data
     typed = read.pop("typed", None)
     options = {name: ",".join(map(str, v)) if isinstance(v, list) else str(v) for name, v in read.items()}
@@ -60,7 +60,7 @@ def again(pulled: Pulled, catalog: Catalog | None = None) -> dict[str, Any]:
 
 def test_a_workbook_as_built_has_no_changes_and_agrees(book: Path) -> None:
     pulled = pull(book, books.catalog())
-    assert not pulled.changed and not pulled.fixed and not pulled.notes and not pulled.typed
+    assert not pulled.changed and not pulled.fixed and not pulled.notes and not pulled.overrides
     assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.audit.overwritten
     assert pulled.audit.n_formulas > 10_000
     assert next(lines(pulled)) == "nothing was changed since the workbook was built"
@@ -100,9 +100,9 @@ def test_a_tier_changed_under_the_first_sheet_is_told_there_and_agrees(book: Pat
     path = edited(book, tmp_path, {f"in_tier_{number}": 47})
     pulled = pull(path, books.catalog())
     assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.audit.overwritten
-    assert [change.name for change in pulled.changed] == [f"tier_{number}"] and not pulled.typed.get("inputs", {}).get(
-        "headline_tier"
-    )
+    assert [change.name for change in pulled.changed] == [f"tier_{number}"] and not pulled.overrides.get(
+        "inputs", {}
+    ).get("headline_tier")
     words = [c.value for c in cells(path) if c.sheet == "Sizing sheet" and "is no tier now" in str(c.value)]
     assert words == [f"{pulled.solved.question.workloads[before.headline[0]].name}, 47 in flight; "
                      f"{before.tiers[number - 1]} is no tier now"]  # fmt: skip
@@ -133,14 +133,14 @@ def test_a_discount_in_one_cell_comes_back_in_every_price(book: Path, places: Pl
     assert f"Discount on rental prices ({change.place}): 0 % -> 20 %" in "\n".join(lines(only))
     assert only.audit is not None and only.audit.verdict == "agrees" and not only.other_results
     for was, now in zip(before.choices, only.solved.choices, strict=True):
-        assert (was.slot, was.n_instances) == (now.slot, now.n_instances)
+        assert (was.offer, was.n_instances) == (now.offer, now.n_instances)
         assert now.monthly_usd == pytest.approx(0.8 * was.monthly_usd)
-    text = scenario_text(only.options, only.typed, "edited.xlsx", "1")
+    text = scenario_text(only.options, only.overrides, "edited.xlsx", "1")
     assert 'discount_fraction: "0.2"\n' in text and "price" not in text and again(only) == document(only.solved)
     both = pull(edited(book, tmp_path, {"in_discount_fraction": 0.35, price: 10.0}), books.catalog())
     assert {one.name for one in both.changed} == {"discount_fraction", "price_usd_per_hour"}
     assert both.audit is not None and both.audit.verdict == "agrees" and not both.other_results
-    assert both.typed["instances"] == {"aws/p5.48xlarge": {"price_usd_per_hour": 10}}
+    assert both.overrides["instances"] == {"aws/p5.48xlarge": {"price_usd_per_hour": 10}}
     assert again(both) == document(both.solved)
 
 
@@ -175,11 +175,11 @@ def test_a_workbook_of_typed_values_is_edited_and_pulled_again(book: Path, place
     pulled = pull(edited(second, tmp_path, cells), books.catalog())
     assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.audit.overwritten
     assert not pulled.other_results and len(pulled.changed) == 3
-    assert pulled.typed["instances"] == {
+    assert pulled.overrides["instances"] == {
         "aws/p5.48xlarge": {"price_usd_per_hour": 10, "type": "renamed", "gpu_count": 4}
     }
-    assert pulled.typed["own_instances"] == [{**own, "price_usd_per_hour": 2.5}]
-    assert without_picks(pulled.typed)["inputs"] == {"cuda_graph_bytes_per_gpu": 5_000_000_000}
+    assert pulled.overrides["own_instances"] == [{**own, "price_usd_per_hour": 2.5}]
+    assert without_picks(pulled.overrides)["inputs"] == {"cuda_graph_bytes_per_gpu": 5_000_000_000}
     assert pulled.options["hours_per_month"] == "100"
     assert again(pulled) == document(pulled.solved)
 

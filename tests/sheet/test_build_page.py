@@ -11,7 +11,7 @@ from solved_pages import FIVE, MEMORY, THREE, answered, catalog, page
 
 from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Solution
-from sheetgen.scenario.as_typed import BY_READER
+from sheetgen.scenario.overridden import BY_READER
 from sheetgen.sheet import notes
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.fit import Fit, headline_rows
@@ -51,7 +51,7 @@ def test_every_row_is_there(models: str) -> None:
 @pytest.mark.parametrize("models", [THREE, FIVE])
 def test_matrix_says_what_the_answer_says(models: str) -> None:
     solved, drawn = answered(models), page(models)
-    for row, cell in enumerate(solved.question.cells):
+    for row, cell in enumerate(solved.question.loads):
         shown = drawn.matrix[cell.workload].rows[cell.tier].cells[cell.model]
         choice = solved.choices[row]
         assert shown.status in STATUSES and shown.monthly_usd == choice.monthly_usd
@@ -59,7 +59,7 @@ def test_matrix_says_what_the_answer_says(models: str) -> None:
         assert choice.sure_headroom_fraction <= choice.headroom_fraction
         assert shown.kv == f"{shown.kv_bytes / 2**30:,.1f}" or shown.kv_bytes * 10 / 2**30 % 1 == 0.5
         assert shown.rent.startswith(f"{choice.n_instances:,} × ")
-        gpus = choice.n_instances * solved.candidate(choice.slot or 0).gpu_count
+        gpus = choice.n_instances * solved.candidate(choice.offer or 0).gpu_count
         assert shown.hardware.startswith(f"{gpus:,}× ")
 
 
@@ -94,7 +94,7 @@ def test_bars_hold_what_is_on_the_gpus(asked: dict[str, str]) -> None:
         needed = bar.weights_bytes + bar.kv_bytes + bar.overhead_bytes
         assert bar.capacity_bytes is not None and 0.4 * bar.capacity_bytes < needed < bar.capacity_bytes
         replicas = solved.choices[row].n_replicas
-        weights = solved.models["weights_bytes"][solved.question.cells[row].model]
+        weights = solved.models["weights_bytes"][solved.question.loads[row].model]
         assert bar.weights_bytes == replicas * weights
         assert (f"{replicas} × " in bar.weights) == (replicas > 1)
         fit = Fit.of(solved, row)
@@ -213,7 +213,7 @@ def test_eight_bits_are_no_lever_where_they_are_in_use() -> None:
 @pytest.mark.parametrize("asked", [MEMORY, {}], ids=str)
 def test_instances_are_those_recommended_with_their_prices(asked: dict[str, str]) -> None:
     solved, drawn = answered(THREE, **asked), page(THREE, **asked)
-    used = {solved.candidate(c.slot).instance for c in solved.choices if c.slot is not None}
+    used = {solved.candidate(c.offer).instance for c in solved.choices if c.offer is not None}
     assert {i.instance for i in drawn.instances} == used
     loads = [int(i.used_for.split()[0]) if i.used_for.endswith(("load", "loads")) else 1 for i in drawn.instances]
     assert sum(loads) == 36
@@ -221,7 +221,9 @@ def test_instances_are_those_recommended_with_their_prices(asked: dict[str, str]
     one = next(c for c in solved.question.candidates if c.instance == first.instance)
     total = one.gpu_count * one.gpu.memory.engine_bytes
     assert (first.hourly, first.memory) == (f"${one.usd_per_hour:,.2f}", f"{total / 2**30:,.1f} GiB")
-    assert first.instance in {solved.candidate(solved.choices[row].slot or 0).instance for row in headline_rows(solved)}
+    assert first.instance in {
+        solved.candidate(solved.choices[row].offer or 0).instance for row in headline_rows(solved)
+    }
     expected = ("aws/g7e.2xlarge", "$3.36", "95.0 GiB")
     assert (first.instance, first.hourly, first.memory) == expected or not asked
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", first.price_date)

@@ -58,7 +58,7 @@ def test_the_subject_is_the_largest_model_without_stages() -> None:
             fit = subject(solved)
             assert fit is not None and fit.solved.question.models[fit.model].model.id == largest
             whole = [row for row in headline_rows(solved) if solved.choices[row].pipeline_parallel_size == 1]
-            models_of = [solved.question.cells[row].model for row in whole]
+            models_of = [solved.question.loads[row].model for row in whole]
             assert fit.model == max(models_of, key=lambda model: solved.models["weights_bytes"][model])
     assert subject(answered("405b", **MEMORY)) is not None and subject(answered("405b")) is not None
     assert subject(answered("qwen3.8-2.4t-a95b", gpus="l4")) is None

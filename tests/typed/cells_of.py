@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import books
 from recalculation import cells
 
-from sheetgen.scenario.typed_cells import ENGINE, SETTINGS, TABLES, Kind
+from sheetgen.scenario.override_kinds import ENGINE, SETTINGS, TABLES, Kind
 from sheetgen.units import DTYPES
 
 MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
@@ -59,19 +59,19 @@ class Edits:
     """The same edits as cells to type into, and as `typed` of a scenario."""
 
     cells: dict[Any, Any] = field(default_factory=dict)
-    typed: dict[str, Any] = field(default_factory=dict)
+    overrides: dict[str, Any] = field(default_factory=dict)
 
     def input(self, name: str, value: Any) -> None:
         self.cells[f"in_{name}"] = value
-        self.typed.setdefault("inputs", {})[name] = value
+        self.overrides.setdefault("inputs", {})[name] = value
 
     def table(self, table: str, key: str, places: Mapping[str, Place], column: str, value: Any) -> None:
         self.cells[places[column]] = _as_cell(value)
-        self.typed.setdefault(table, {}).setdefault(key, {})[column] = value
+        self.overrides.setdefault(table, {}).setdefault(key, {})[column] = value
 
     def own(self, places: Mapping[str, Place], row: Mapping[str, Any]) -> None:
         self.cells |= {places[column]: _as_cell(value) for column, value in row.items()}
-        self.typed.setdefault("own_instances", []).append(dict(row))
+        self.overrides.setdefault("own_instances", []).append(dict(row))
 
 
 def _as_cell(value: Any) -> Any:

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
 from sheetgen.recommend import Solution, solve
+from sheetgen.scenario.overrides import Overrides, Written, read_overrides
 from sheetgen.scenario.question import Question, ask
-from sheetgen.scenario.typed import Typed, Written, read_typed
 from sheetgen.writers.json import document
 
 BAD = """models: 8b
@@ -95,7 +95,7 @@ def test_no_price_left_is_told() -> None:
 
 def test_nothing_typed_is_the_same_question() -> None:
     assert document(solve(asked())) == document(solve(ask(books.catalog(), SMALL)))
-    assert not asked().typed and "typed" not in asked().options
+    assert not asked().overrides and "typed" not in asked().options
 
 
 def test_values_by_cell_and_as_data_again() -> None:
@@ -105,13 +105,13 @@ def test_values_by_cell_and_as_data_again() -> None:
         "instances": {"aws/p5.48xlarge": {"price_usd_per_hour": None, "price_date": day.isoformat()}},
         "own_instances": [{"provider": "acme", "type": "box", "gpu_count": 8.0}],
     }
-    typed, _ = read_typed(given)
+    typed, _ = read_overrides(given)
     assert typed.value("instances", "aws/p5.48xlarge", "price_usd_per_hour", 55.04) is None
     assert typed.value("instances", "aws/p5.48xlarge", "price_date", None) == day
     assert typed.value("instances", "aws/p5.48xlarge", "gpu_count", 8) == 8
     assert typed.input("tight_below", 0.1) == 0.2 and typed.input("stale_after_days", 180) == 180
     assert typed.data() == {**given, "own_instances": [{"provider": "acme", "type": "box", "gpu_count": 8}]}
-    assert read_typed(typed.data())[0] == typed and not Typed()
+    assert read_overrides(typed.data())[0] == typed and not Overrides()
     assert asked(**given).options["typed"] == typed.data()
 
 
@@ -144,7 +144,7 @@ def test_own_weights_change_what_auto_stands_for() -> None:
     question = asked(models={"llama-3.1-8b": {"own_weight_dtype": "fp8", "own_kv_dtype": "fp8_e4m3"}})
     assert [m.weight_dtype for m in question.models] == ["fp8", "bf16"]
     assert question.models[0].kv_cache_dtype == "fp8"
-    forced = ask(books.catalog(), {**SMALL, "weight_dtype": "bf16", "typed": question.typed})
+    forced = ask(books.catalog(), {**SMALL, "weight_dtype": "bf16", "typed": question.overrides})
     assert forced.models[0].weight_dtype == "bf16" and forced.models[0].auto_weight_dtype == "fp8"
 
 

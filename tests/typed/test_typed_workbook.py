@@ -31,12 +31,12 @@ def test_random_edits_give_what_solve_gives_of_the_typed_values(book: tuple[Path
         edits = random_edits(random.Random(seed), places)
         file = edit(path, tmp_path / "edited.xlsx", edits.cells)
         found = values(recalculate_with_formualizer(file, tmp_path / "formualizer.xlsx"))
-        solved = solve(ask(books.catalog(), {**TINY, "typed": edits.typed}))
+        solved = solve(ask(books.catalog(), {**TINY, "typed": edits.overrides}))
         errors = [key for key, value in found.items() if isinstance(value, ErrorValue)]
-        assert not errors, f"seed {seed}: errors in {errors[:5]} after {edits.typed}"
+        assert not errors, f"seed {seed}: errors in {errors[:5]} after {edits.overrides}"
         for compare in (books.differences, money_cells.differences):
             n, wrong = compare(found, sheets, solved)
-            assert not wrong, f"seed {seed}: {len(wrong)} of {n} differ after {edits.typed}\n" + "\n".join(wrong[:10])
+            assert not wrong, f"seed {seed}: {len(wrong)} of {n} differ after {edits.overrides}\n" + "\n".join(wrong[:10])
             n_cells += n
         words |= {load["Fit"] for load in books.expected(solved)}
     assert words == {"fits", "tight", "none fits", "over limit"}, "the edits do not reach every verdict"

@@ -15,7 +15,7 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.model import Model
 from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Solution, solve
-from sheetgen.scenario.question import Cell, Question, ask
+from sheetgen.scenario.question import Load, Question, ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.book.inputs import excel_name
 from sheetgen.sheet.build_page import build_page
@@ -124,13 +124,13 @@ def reshape(question: Question, model: int, **changes: float) -> Question:
 def with_cells(question: Question) -> Question:
     """`question` with its loads worked out anew from its models, workloads and tiers."""
     loads = [
-        Cell(m, w, t, work.context_tokens, work.input_tokens, tier,
+        Load(m, w, t, work.context_tokens, work.input_tokens, tier,
              work.context_tokens > (model.model.max_context_tokens or 0))
         for m, model in enumerate(question.models)
         for w, work in enumerate(question.workloads)
         for t, tier in enumerate(question.tiers)
     ]  # fmt: skip
-    return dataclasses.replace(question, cells=tuple(loads))
+    return dataclasses.replace(question, loads=tuple(loads))
 
 
 def with_workload(question: Question, workload: int, context: int, answer: int) -> Question:
@@ -209,7 +209,7 @@ def expected(solved: Solution, tight_below: float = 0.10) -> list[dict[str, Any]
 
 
 def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
-    cell, choice, kv = solved.question.cells[row], solved.choices[row], solved.cells
+    cell, choice, kv = solved.question.loads[row], solved.choices[row], solved.cells
     out: dict[str, Any] = {
         "Context": cell.context_tokens,
         "In flight": cell.concurrent_requests,
@@ -225,9 +225,9 @@ def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
         "PP": 0,
         "Runner-up, $ per month": 0,
     }
-    if choice.slot is None:
+    if choice.offer is None:
         return {**dict.fromkeys(WORKINGS, "-"), **out}
-    one, tp = solved.candidate(choice.slot), solved.tensor_parallel_size(choice.slot)
+    one, tp = solved.candidate(choice.offer), solved.tensor_parallel_size(choice.offer)
     second = choice.runner_up
     return out | {
         "$ per month": choice.monthly_usd,
@@ -256,7 +256,7 @@ def stems(question: Question) -> list[str]:
     """The defined names of each load's results, without their ending."""
     models = [excel_name(m.model.id) for m in question.models]
     works = [excel_name(w.id) for w in question.workloads]
-    return [f"rec_{models[c.model]}_{works[c.workload]}_{c.tier + 1}" for c in question.cells]
+    return [f"rec_{models[c.model]}_{works[c.workload]}_{c.tier + 1}" for c in question.loads]
 
 
 def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution, **more: Any) -> tuple[int, list[str]]:

@@ -68,10 +68,10 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
     out |= {("All replicas together", c): units[name] for c, name in zip("CDEFGH", names, strict=True)}
     out["All replicas together", "I"] = question.settings.utilization
     for offer in money.providers(solved, row):
-        candidate = None if offer.slot is None else solved.candidate(offer.slot)
+        candidate = None if offer.offer is None else solved.candidate(offer.offer)
         out[offer.provider, "B"], out[offer.provider, "C"] = offer.hourly_usd, offer.monthly_usd
         out[offer.provider, "F"] = offer.n_instances if candidate else "-"
-        out[offer.provider, "G"] = "-" if offer.slot is None else solved.tensor_parallel_size(offer.slot)
+        out[offer.provider, "G"] = "-" if offer.offer is None else solved.tensor_parallel_size(offer.offer)
         out[offer.provider, "I"] = candidate.instance.split("/", 1)[1] if candidate else "-"
     owned = money.owned(solved, row)
     if owned is not None:

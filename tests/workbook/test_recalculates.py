@@ -48,7 +48,7 @@ def test_few_experts_that_all_are_read(tmp_path: Path) -> None:
                "headline": "chat:1"}  # fmt: skip
     book, question = books.build(tmp_path, "experts", options)
     assert_recalculates(book, tmp_path)
-    assert any(choice.slot is not None for choice in books.solve(question).choices)
+    assert any(choice.offer is not None for choice in books.solve(question).choices)
 
 
 @needs_libreoffice

@@ -36,7 +36,7 @@ def test_a_workbook_is_small(models: str, providers: str, at_most_bytes: int) ->
     solved = solve(ask(books.catalog(), {"models": models, "providers": providers, "as_of": books.AS_OF}))
     package = books.book_bytes(solved)
     spare_columns = 3 * len(TENSOR_PARALLEL_SIZES)  # three rows for instances of one's own
-    assert 50 < len(solved.slots) + spare_columns <= AT_MOST
+    assert 50 < len(solved.offers) + spare_columns <= AT_MOST
     with zipfile.ZipFile(BytesIO(package)) as parts:
         by_zlib = sum(len(zlib.compress(parts.read(n), 6)) - 6 for n in parts.namelist())
         heads = sum(LOCAL_HEADER + CENTRAL_HEADER + 2 * len(n) for n in parts.namelist())

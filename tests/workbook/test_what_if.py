@@ -68,9 +68,9 @@ def expected(picked: dict[str, Any]) -> dict[str, Any]:
     after = solve(asked)
     choice = after.choices[BASE]
     return {
-        "rec_whatif_n_instances": float(choice.n_instances) if choice.slot is not None else "-",
-        "rec_whatif_monthly_usd": choice.monthly_usd if choice.slot is not None else "-",
-        "rec_whatif_instance": choice.verdict if choice.slot is None else after.candidate(choice.slot).instance,
+        "rec_whatif_n_instances": float(choice.n_instances) if choice.offer is not None else "-",
+        "rec_whatif_monthly_usd": choice.monthly_usd if choice.offer is not None else "-",
+        "rec_whatif_instance": choice.verdict if choice.offer is None else after.candidate(choice.offer).instance,
         "sequences": [float(after.sequences["sequences"][BASE, k]) for k in range(4)],
         "stages": [float(after.sequences["pipeline_stages"][BASE, k]) for k in range(4)],
         "limit": asked.models[0].model.max_context_tokens,
@@ -124,7 +124,7 @@ def on_hardware(asked: Question, picked: dict[str, Any]) -> Any:
     if not of_it:
         return "-"
     choice = solve(dataclasses.replace(asked, candidates=tuple(of_it))).choices[BASE]
-    if choice.slot is None:
+    if choice.offer is None:
         return "-"
     (low, high), _, _ = choice.bands
     ms = [round_half_up(seconds * 1e3) for seconds in (choice.tpot_seconds, low, high)]

@@ -16,8 +16,8 @@ from recalculation import edit
 
 from sheetgen.recommend import solve
 from sheetgen.scenario.candidates import PURCHASES
+from sheetgen.scenario.override_kinds import input_kind
 from sheetgen.scenario.question import ask
-from sheetgen.scenario.typed_cells import input_kind
 from sheetgen.workbook import Snapshot, WorkbookError
 from sheetgen.workbook.bridge import bridges
 from sheetgen.workbook.compare import compare

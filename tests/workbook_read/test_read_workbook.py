@@ -14,8 +14,8 @@ import pytest
 from packages import area_of, cell_of, name_of, part_of, replaced, rewritten, with_cell
 from recalculation import edit, values
 
+from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.scenario.question import ask
-from sheetgen.scenario.typed_cells import TABLES
 from sheetgen.workbook import Snapshot
 from sheetgen.workbook.read import REQUIRED, read_workbook
 from sheetgen.workbook.tables import required_columns

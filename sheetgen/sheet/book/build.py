@@ -18,7 +18,7 @@ from sheetgen.sheet.book.levers import build_levers
 from sheetgen.sheet.book.money import build_money
 from sheetgen.sheet.book.profiles import build_profiles
 from sheetgen.sheet.book.sizing import build_sizing
-from sheetgen.sheet.book.speed import build_comparison, build_paces
+from sheetgen.sheet.book.speed import build_comparison, build_latency
 from sheetgen.sheet.book.unit_costs import add_unit_costs
 from sheetgen.sheet.book.what_if_machine import build_what_if
 from sheetgen.sheet.book.wiring import Wiring, name_all
@@ -35,21 +35,21 @@ def build_book(
     page: OnePage,
     every_lever: EveryLever = (),
     one: WhatIf | None = None,
-    as_built: Mapping[str, Any] | None = None,
+    baseline: Mapping[str, Any] | None = None,
 ) -> Book:
     """The workbook as data: every cell with its value, and the formula that gives it.
 
     `every_lever` are those of each load; without any there is no Levers sheet. Without `one` there is no What-if.
     `as_built`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
     """
-    wiring = Wiring(as_built=as_built or {})
+    wiring = Wiring(baseline=baseline or {})
     inputs = build_inputs(solved, wiring)
     name_all(wiring, inputs.name)
     models = build_models(solved, wiring)
     gpus = build_gpus(solved, wiring)
     instances = build_instances(solved, wiring)
     workings = build_loads(solved, wiring)
-    paces = build_paces(solved, wiring)
+    latency = build_latency(solved, wiring)
     profiles = build_profiles(solved, wiring)
     comparison = build_comparison(solved, wiring)
     candidates, of_candidate, head = build_candidates(solved, wiring)
@@ -69,7 +69,7 @@ def build_book(
     _name_columns(wiring)
     first, behind = what_if
     sheets = [
-        sizing, *first, inputs, models, gpus, instances, money, comparison, workings, paces, profiles, candidates,
+        sizing, *first, inputs, models, gpus, instances, money, comparison, workings, latency, profiles, candidates,
         *levers, guide, checks, notes, log, *behind,
     ]  # fmt: skip
     as_of = solved.question.as_of

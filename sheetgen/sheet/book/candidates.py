@@ -41,9 +41,9 @@ def instances_of_load(
 def _counts(solved: Solution, instances: Table) -> list[Any]:
     """The most GPUs of each row as built or as typed; None for a spare row, also for one that is filled."""
     rows = solved.question.rows
-    typed = [r.value for r in instances.columns["gpu_count"]]
-    of_rows = [max(one.gpu_count, count or 0) for one, count in zip(rows, typed, strict=False)]
-    return [*of_rows, *[None] * (len(typed) - len(rows))]
+    overrides = [r.value for r in instances.columns["gpu_count"]]
+    of_rows = [max(one.gpu_count, count or 0) for one, count in zip(rows, overrides, strict=False)]
+    return [*of_rows, *[None] * (len(overrides) - len(rows))]
 
 
 def build_candidates(
@@ -56,7 +56,7 @@ def build_candidates(
     instances, cells, gpus = wiring.tables["instances"], wiring.tables["cells"], wiring.tables["gpus"]
     counts = _counts(solved, instances)
     # A spare row has every size: a reader may give it any number of GPUs.
-    slots = [(c, t) for c, count in enumerate(counts) for t in TENSOR_PARALLEL_SIZES if count is None or t <= count]
+    offers = [(c, t) for c, count in enumerate(counts) for t in TENSOR_PARALLEL_SIZES if count is None or t <= count]
     sheet = titled(
         name,
         name,
@@ -64,10 +64,10 @@ def build_candidates(
         "load, and $ per month. A dash: it cannot hold the load, or has no price.",
         freeze=(HEAD_ROWS + 4, LEFT),
     )
-    sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(slots))}
+    sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(offers))}
     here = sheet.name
-    head = Head(sheet, HEAD_ROWS, len(slots), f"{wiring.prefix}candidates", wiring.names)
-    head.given("instance_row", "Instance row", [c + 1 for c, _ in slots])
+    head = Head(sheet, HEAD_ROWS, len(offers), f"{wiring.prefix}candidates", wiring.names)
+    head.given("instance_row", "Instance row", [c + 1 for c, _ in offers])
 
     def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Callable[[int], tuple[Any, Expr]]:
         """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
@@ -83,7 +83,7 @@ def build_candidates(
         head.looked_up("type", "Type", of_instance("type", is_text, "-"), TEXT)
         head.looked_up("age_word", "Price age", of_instance("age_word", is_text, "-"), TEXT)
         head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
-    head.given("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in slots])
+    head.given("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in offers])
     head.looked_up("tp", "TP", lambda i: pick(wiring.lists["tp"], head.columns["tp_position"][i], here), PLAIN)
     head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
     head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", is_number, 0), PLAIN)
@@ -123,8 +123,8 @@ def build_candidates(
     rows: dict[str, list[Row]] = {}
 
     # A load's context is part of the sheet's structure, so its row of a block is named directly.
-    paces = [solved.question.pace(cell) for cell in solved.question.cells]
-    held = {what: _held(wiring, what, paces, head) for what in OF_REPLICA}
+    latency = [solved.question.pace(cell) for cell in solved.question.loads]
+    held = {what: _held(wiring, what, latency, head) for what in OF_REPLICA}
     top = head.row + 1
     for what, one, display in (
         ("n_instances", instances_of_load, WHOLE),
@@ -132,13 +132,13 @@ def build_candidates(
     ):
         env = env_of(one, {**held, **rows}, head.columns, cells.columns, wiring.inputs)
         rows[what] = matrix(
-            sheet, top, one, cells.columns["model"], len(slots), env, display, loads=cells.columns["load_words"]
+            sheet, top, one, cells.columns["model"], len(offers), env, display, loads=cells.columns["load_words"]
         )
-        top += len(solved.question.cells) + 2
+        top += len(solved.question.loads) + 2
     return sheet, {k: [Range(r, lock="columns") for r in v] for k, v in rows.items()}, head
 
 
-def _held(wiring: Wiring, what: str, paces: Sequence[int], head: Head) -> list[Across]:
+def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list[Across]:
     """By load, what a block of Profiles says of its context at each candidate's profile."""
     rows = wiring.held[what]
     block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0].refs[0], rows[-1].refs[-1]))
@@ -149,4 +149,4 @@ def _held(wiring: Wiring, what: str, paces: Sequence[int], head: Head) -> list[A
         return Expr(f"INDEX({block.expr(here).text},{row.text},{places[0].expr(here).text})")
 
     values = [numpy.asarray(row.value)[at] for row in rows]
-    return [Across(list(values[pace]), write, pace + 1) for pace in paces]
+    return [Across(list(values[pace]), write, pace + 1) for pace in latency]

@@ -9,9 +9,9 @@ from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import Expr
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
+from sheetgen.scenario.override_kinds import FLAG
+from sheetgen.scenario.override_kinds import TEXT as TEXT_KIND
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
-from sheetgen.scenario.typed_cells import FLAG
-from sheetgen.scenario.typed_cells import TEXT as TEXT_KIND
 from sheetgen.sheet.accepts import accepts, whole
 from sheetgen.sheet.book.money_columns import add_class_prices, add_owning_columns
 from sheetgen.sheet.book.speed_inputs import add_speed_columns
@@ -79,7 +79,7 @@ LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for on
 
 def _typed_over(solved: Solution, table: str, keys: list[str]) -> Callable[[int, str, Any], Any]:
     """What was typed over a table's cells, by row and column."""
-    return lambda i, column, value: solved.question.typed.value(table, keys[i], column, value)
+    return lambda i, column, value: solved.question.overrides.value(table, keys[i], column, value)
 
 
 def build_models(solved: Solution, wiring: Wiring) -> Sheet:
@@ -92,7 +92,7 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         freeze=(HEAD_ROWS + 1, 1),
     )
     over = _typed_over(solved, "models", [m.model.id for m in models])
-    table = Table(sheet, HEAD_ROWS, 0, len(models), key="models", names=wiring.names, typed=over)
+    table = Table(sheet, HEAD_ROWS, 0, len(models), key="models", names=wiring.names, overrides=over)
     wiring.tables["models"] = table
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
     table.given("model", "Model", [m.model.name for m in models], TEXT, role="label", width=26)
@@ -123,7 +123,7 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
             width=17,
             note=f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known.",
         )
-    _add_spare_models(sheet, table, solved.question.typed.own_models)
+    _add_spare_models(sheet, table, solved.question.overrides.own_models)
     derive_models(table, wiring)
     for d in ("bf16", "fp8"):
         _weights_at(table, wiring, d)
@@ -226,12 +226,12 @@ def _precisions(sheet: Sheet, table: Table, wiring: Wiring) -> None:
     )
 
 
-def _one_name(wiring: Wiring, typed: Ref, here: str) -> tuple[Any, Expr]:
+def _one_name(wiring: Wiring, overrides: Ref, here: str) -> tuple[Any, Expr]:
     """A precision's first name where another one was typed (fp8_e4m3 is fp8)."""
     aliases, meant = wiring.lists["dtype_aliases"], wiring.lists["dtypes_meant"]
-    row = Expr(f"MATCH({typed.expr(here).text},{aliases.expr(here).text},0)")
-    expr = Expr(f"IFERROR(INDEX({meant.expr(here).text},{row.text}),{typed.expr(here).text})")
-    return DTYPE_ALIASES.get(typed.value, typed.value), expr
+    row = Expr(f"MATCH({overrides.expr(here).text},{aliases.expr(here).text},0)")
+    expr = Expr(f"IFERROR(INDEX({meant.expr(here).text},{row.text}),{overrides.expr(here).text})")
+    return DTYPE_ALIASES.get(overrides.value, overrides.value), expr
 
 
 def _weights_at(table: Table, wiring: Wiring, dtype: str) -> None:
@@ -260,7 +260,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         freeze=(HEAD_ROWS + 1, 1),
     )
     over = _typed_over(solved, "gpus", [g.id for g in gpus])
-    table = Table(sheet, HEAD_ROWS, 0, len(gpus), key="gpus", names=wiring.names, typed=over)
+    table = Table(sheet, HEAD_ROWS, 0, len(gpus), key="gpus", names=wiring.names, overrides=over)
     wiring.tables["gpus"] = table
     table.given("gpu", "GPU", [g.id for g in gpus], TEXT, role="label", width=30)
     table.given("gpu_name", "Short name", [g.short_name for g in gpus], TEXT, role="label", width=18)
@@ -344,8 +344,8 @@ def _gpus(count: int) -> Validation:
 
 def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per candidate instance with its price, and spare rows that take part when filled."""
-    rows, typed = solved.question.rows, solved.question.typed
-    blank: list[Any] = [None] * max(SPARE_INSTANCES, len(typed.own_instances))
+    rows, overrides = solved.question.rows, solved.question.overrides
+    blank: list[Any] = [None] * max(SPARE_INSTANCES, len(overrides.own_instances))
     sheet = titled(
         "Instances",
         "Instances and prices",
@@ -356,11 +356,11 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     def over(i: int, column: str, value: Any) -> Any:
         """What was typed: into a row of the catalog's, or into a spare one."""
         if i < len(rows):
-            return typed.value("instances", rows[i].instance, column, value)
-        own = typed.own_instances[i - len(rows) : i - len(rows) + 1]
+            return overrides.value("instances", rows[i].instance, column, value)
+        own = overrides.own_instances[i - len(rows) : i - len(rows) + 1]
         return own[0].get(column, value) if own else value
 
-    table = Table(sheet, HEAD_ROWS, 0, len(rows) + len(blank), key="instances", names=wiring.names, typed=over)
+    table = Table(sheet, HEAD_ROWS, 0, len(rows) + len(blank), key="instances", names=wiring.names, overrides=over)
     wiring.tables["instances"] = table
     gpu = Validation("GPU", "A GPU of the GPUs sheet.", source="list_gpu")
     table.given("type", "Type", [r.instance.split("/", 1)[1] for r in rows] + blank, TEXT, width=40)

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sheetgen.recommend import Solution
-from sheetgen.scenario.typed_cells import LOG, LOG_LINES
+from sheetgen.scenario.override_kinds import LOG, LOG_LINES
 from sheetgen.sheet.accepts import day
-from sheetgen.sheet.book.as_built import AsBuilt
+from sheetgen.sheet.book.baseline import AsBuilt
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.model import Cell, Sheet
 from sheetgen.sheet.one_page import OnePage
@@ -51,9 +51,9 @@ def build_log(solved: Solution, page: OnePage, wiring: Wiring, others: Sequence[
         for column, head in enumerate(HEADS):
             is_day, name = head == "Date", f"log_{line + 1}_{LOG[column]}"
             check = day(head, "The day of the change.") if is_day else None
-            cell = Cell(question.typed.input(name, None), "input", DATE if is_day else TEXT, validation=check)
+            cell = Cell(question.overrides.input(name, None), "input", DATE if is_day else TEXT, validation=check)
             wiring.names[f"in_{name}"] = sheet.put(row + 1 + line, column, cell, f"in_{name}")
-    if wiring.as_built is None:
+    if wiring.baseline is None:
         return sheet
     rest = AsBuilt(sheet, row + LOG_LINES + 2, wiring)
     rest.changed_inputs()

@@ -123,7 +123,7 @@ def _rows_read(page: ChecksSheet) -> None:
 
 def _loads(page: ChecksSheet, solved: Solution) -> None:
     """A line per load beside the checks, and what is counted of them."""
-    sheet, wiring, n = page.sheet, page.wiring, len(solved.question.cells)
+    sheet, wiring, n = page.sheet, page.wiring, len(solved.question.loads)
     cells, top = wiring.tables["cells"], HEAD_ROWS + 1
     sheet.text(PAIRS_ROW, 0, "Rounding may part amounts by a share of", "label")
     tolerance = sheet.put(PAIRS_ROW, 1, Cell(TOLERANCE, "fixed", SMALL))

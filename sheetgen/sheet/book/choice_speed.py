@@ -77,7 +77,7 @@ def ttft_words(n_instances: Any, ttft_ms: Any, output_tokens_per_second: Any) ->
 
 def add_choice_parts(wiring: Wiring, table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
-    here, profiles, paces = table.sheet.name, wiring.tables["profiles"], wiring.tables["paces"]
+    here, profiles, latency = table.sheet.name, wiring.tables["profiles"], wiring.tables["paces"]
     for name in PARTS:
         rows = [Range(row) for row in wiring.blocks[name]]
         of_profile(wiring, table, name, name.replace("_", " ").capitalize(), rows, _display(name))
@@ -95,7 +95,7 @@ def add_choice_parts(wiring: Wiring, table: Table) -> None:
     for name in ("output_tokens", "expert_miss_fraction"):
         table.looked_up(
             name, name.replace("_", " ").capitalize(),
-            lambda i, n=name: pick(paces.range(n), table.columns["pace_row"][i], here),  # type: ignore[misc]
+            lambda i, n=name: pick(latency.range(n), table.columns["pace_row"][i], here),  # type: ignore[misc]
             _display(name),
         )  # fmt: skip
 

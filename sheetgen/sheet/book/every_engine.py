@@ -17,7 +17,7 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import gpu_columns
 from sheetgen.scenario.deployment import engine_columns
-from sheetgen.scenario.typed import Typed
+from sheetgen.scenario.overrides import Overrides
 from sheetgen.sheet.block import Down, Row
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, named, titled
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, plain
@@ -181,6 +181,10 @@ def _facts(sheet: Sheet, row: int, values: Sequence[float], display: Any) -> Row
 
 
 def _columns(solved: Solution, one: WhatIf, gpus: tuple[Gpu, ...], engine: Engine | None = None) -> dict[str, Any]:
-    typed = solved.question.typed if engine is None else Typed()  # those of the own engine are read from GPUs
-    question = dataclasses.replace(solved.question, gpus=gpus, engine=engine or solved.question.engine, typed=typed)
+    overrides = (
+        solved.question.overrides if engine is None else Overrides()
+    )  # those of the own engine are read from GPUs
+    question = dataclasses.replace(
+        solved.question, gpus=gpus, engine=engine or solved.question.engine, overrides=overrides
+    )
     return gpu_columns(question)

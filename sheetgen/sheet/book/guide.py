@@ -69,12 +69,12 @@ def build_guide(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
     for column, head in enumerate(("", "", "Longest context, as built", "Bills and the memory for them, as built"), 1):
         sheet.text(row, column, head, "section")
     cells = wiring.tables["cells"]
-    as_built = _as_built(solved, page)
-    for i in range(len(solved.question.cells)):
+    baseline = _as_built(solved, page)
+    for i in range(len(solved.question.loads)):
         sheet.link(row + 1 + i, 0, cells.columns["model"][i], TEXT)
         sheet.link(row + 1 + i, 1, cells.columns["load_words"][i], TEXT)
         sheet.compute(row + 1 + i, 2, breaking_words, cells.row(i))
-        for column, text in enumerate(as_built.get(i, ()), 3):
+        for column, text in enumerate(baseline.get(i, ()), 3):
             sheet.text(row + 1 + i, column, text)
     return sheet
 
@@ -87,7 +87,7 @@ def _as_built(solved: Solution, page: OnePage) -> Mapping[int, tuple[str, str]]:
     workload, tier = solved.question.headline
     bars = {m: iter(of_model) for m, of_model in enumerate(page.bars)}
     found: dict[int, tuple[str, str]] = {}
-    for i, cell in enumerate(solved.question.cells):
+    for i, cell in enumerate(solved.question.loads):
         if cell.tier == tier:
             bar, broken = next(bars[cell.model]), page.breaks[cell.model]
             longest = broken.longest_fit if cell.workload == workload and broken.curve else ""

@@ -9,9 +9,9 @@ from sheetgen.formula import Expr, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import engine_columns
+from sheetgen.scenario.override_kinds import TABLES, input_kind
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES
 from sheetgen.scenario.settings import MOST_DISCOUNT
-from sheetgen.scenario.typed_cells import TABLES, input_kind
 from sheetgen.sheet.accepts import MOST_TITLE, PRECISIONS, Within, accepts, day, number, share, whole
 from sheetgen.sheet.book.input_state import (
     AS_BUILT,
@@ -117,7 +117,7 @@ class InputsSheet:
         """One input with its label, unit and reason, its bounds and its state; its defined name is in_<name>."""
         row = self.row
         self.row += 1
-        value = self.solved.question.typed.input(name, value)
+        value = self.solved.question.overrides.input(name, value)
         kind = input_kind(name)
         if validation is None and kind is not None and role == "input":
             validation = accepts(kind, label)
@@ -128,7 +128,7 @@ class InputsSheet:
         ref = self.sheet.put(row, VALUE, Cell(value, role, display, validation=validation), f"in_{name}")
         self.wiring.names[f"in_{name}"] = ref
         self.wiring.inputs[read_as or name] = ref
-        if role == "input" and self.wiring.as_built is not None:
+        if role == "input" and self.wiring.baseline is not None:
             self._watch(f"in_{name}", ref, validation, display, may_be_blank)
         if name in ON_FIRST_SHEET:
             self.wiring.assumptions.append((named, ref, display))
@@ -137,7 +137,7 @@ class InputsSheet:
     def _watch(self, name: str, ref: Ref, check: Validation | None, display: Display, may_be_blank: bool) -> None:
         """Beside an input its bounds, its value as built, and what became of it."""
         sheet, row, here = self.sheet, ref.row, self.sheet.name
-        built = (self.wiring.as_built or {}).get(name, ref.value)
+        built = (self.wiring.baseline or {}).get(name, ref.value)
         one = state_formula(check, may_be_blank)
         env = {
             n: beside(here, row, c) for n, c in (("value", VALUE), ("built", BUILT), ("least", LEAST), ("most", MOST))
@@ -524,7 +524,7 @@ def _precisions(page: InputsSheet) -> None:
             page.row += 1
             columns["dtype"].append(page.sheet.put(page.row, LABEL, Cell(d.name, "label", TEXT)))
             for k, (key, value) in enumerate(zip(keys, values, strict=True)):
-                value = page.solved.question.typed.value("precisions", d.name, key, value)
+                value = page.solved.question.overrides.value("precisions", d.name, key, value)
                 accepted = accepts(TABLES["precisions"][key], f"Bytes, {heads[k]}")
                 cell = Cell(value, "input", FACTOR, validation=accepted)
                 columns[key].append(page.sheet.put(page.row, 1 + k, cell))

@@ -29,10 +29,10 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
         "Each line is the cheapest of all candidates with that one change.",
         freeze=(HEAD_ROWS + 1, 3),
     )
-    rows = list(_lines(every_lever, [cell.model for cell in solved.question.cells]))
+    rows = list(_lines(every_lever, [cell.model for cell in solved.question.loads]))
     loads = wiring.tables["cells"]
     table = Table(sheet, HEAD_ROWS, 0, len(rows))
-    models = [solved.question.models[solved.question.cells[at[0]].model].model.name for at, _ in rows]
+    models = [solved.question.models[solved.question.loads[at[0]].model].model.name for at, _ in rows]
     words = [
         loads.columns["load_words"][at[0]].value if len(at) == 1 else f"{len(at)} loads of the model" for at, _ in rows
     ]

@@ -8,7 +8,7 @@ from typing import Any
 from sheetgen.estimate import PEAK, SHARD, STEP
 from sheetgen.formula import Expr, Formula
 from sheetgen.recommend import LOAD, Solution
-from sheetgen.recommend.paces import TARGETS
+from sheetgen.recommend.latency import TARGETS
 from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.block import Row, Spread
 from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, inline, matrix
@@ -117,13 +117,13 @@ def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> 
     block(parallelism.layer_budget_bytes)
     block(parallelism.runs, grids=_runs(wiring, head, n_models))
     wiring.tables["whole"] = _whole(wiring, blocks, sheet)
-    paces = wiring.tables["paces"]
+    latency = wiring.tables["paces"]
     n_workloads = len(solved.question.workloads)
-    of_pace = {k: [v[r // n_workloads] for r in range(paces.n_rows)] for k, v in blocks.items()}
+    of_pace = {k: [v[r // n_workloads] for r in range(latency.n_rows)] for k, v in blocks.items()}
     peaks = _by_precision(wiring, head, "peak_flops", "weight_dtype_row", n_models)
-    of_pace["peak_flops"] = [peaks[r // n_workloads] for r in range(paces.n_rows)]  # type: ignore[misc]
+    of_pace["peak_flops"] = [peaks[r // n_workloads] for r in range(latency.n_rows)]  # type: ignore[misc]
     timed: dict[str, Any] = {}
-    of_model = {name: refs for name, refs in models.columns.items() if name in paces.columns}
+    of_model = {name: refs for name, refs in models.columns.items() if name in latency.columns}
     for one in (*STEP, *TARGETS):
         if one.name == "prompt_attention_flops":  # the same on every profile: it stands on Contexts
             continue
@@ -135,19 +135,19 @@ def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> 
             else:
                 timed[one.name] = matrix(sheet, top, one, models.columns["model"], len(profiles), env)
                 top += n_models + 2
-            of_pace[one.name] = [timed[one.name][r // n_workloads] for r in range(paces.n_rows)]
+            of_pace[one.name] = [timed[one.name][r // n_workloads] for r in range(latency.n_rows)]
             wiring.by_model.add(one.name)
             continue
         near = {**of_pace, **{n: v for n, v in timed.items() if n not in wiring.by_model}}
-        env = env_of(one, near, head.columns, {**paces.columns, **wiring.ranges}, wiring.inputs)
+        env = env_of(one, near, head.columns, {**latency.columns, **wiring.ranges}, wiring.inputs)
         if one in SUMS:
-            timed[one.name] = inline(one, paces.n_rows, env)
+            timed[one.name] = inline(one, latency.n_rows, env)
             continue
         width = len(sizes.refs) if one in OF_TP else len(profiles)
-        rows = matrix(sheet, top, one, paces.columns["model"], width, env, loads=paces.columns["workload"])
+        rows = matrix(sheet, top, one, latency.columns["model"], width, env, loads=latency.columns["workload"])
         at = head.columns["tp_position"]
         timed[one.name] = [Spread(row, at) for row in rows] if one in OF_TP else rows
-        top += paces.n_rows + 2
+        top += latency.n_rows + 2
     wiring.blocks, wiring.of_model = timed, blocks
     # What a replica holds is the same for every number of requests, so it stands here once for each context.
     held: dict[str, list[Row]] = {}
@@ -155,11 +155,11 @@ def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> 
     for one in HELD:
         if wiring.prefix and one is parallelism.sure_sequences:
             continue  # What-if shows no room
-        env = env_of(one, {**of_pace, **held}, head.columns, paces.columns, wiring.inputs)
+        env = env_of(one, {**of_pace, **held}, head.columns, latency.columns, wiring.inputs)
         held[one.name] = matrix(
-            sheet, top, one, paces.columns["model"], len(profiles), env, loads=paces.columns["workload"]
+            sheet, top, one, latency.columns["model"], len(profiles), env, loads=latency.columns["workload"]
         )
-        top += paces.n_rows + 2
+        top += latency.n_rows + 2
     wiring.held = {k: [Range(r) for r in v] for k, v in {**held, "batch_limit": timed["batch_limit"]}.items()}
     return sheet
 

@@ -54,13 +54,13 @@ def build_sizing(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
 
 
 def _rent_width(solved: Solution) -> float:
-    words = (f"{c.n_instances} {_type(solved, c.slot)}" for c in solved.choices if c.slot is not None)
+    words = (f"{c.n_instances} {_type(solved, c.offer)}" for c in solved.choices if c.offer is not None)
     longest = max((len(w) for w in words), default=0)
     return min(RENT_WIDTHS[1], max(RENT_WIDTHS[0], longest + 2.0))
 
 
-def _type(solved: Solution, slot: int) -> str:
-    return solved.candidate(slot).instance.split("/", 1)[1]
+def _type(solved: Solution, offer: int) -> str:
+    return solved.candidate(offer).instance.split("/", 1)[1]
 
 
 def _fill_page(sheet: Sheet, last: int) -> None:
@@ -105,7 +105,7 @@ def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> tuple[int, list
         top + 1, 1, Cell(names[w], "input", TEXT, validation=choose), "in_headline_workload"
     )
     sheet.text(top + 2, 0, "In flight", "label")
-    asked = question.typed.input("headline_tier", question.tiers[t])
+    asked = question.overrides.input("headline_tier", question.tiers[t])
     chosen_tier = sheet.put(top + 2, 1, Cell(asked, "input", WHOLE, validation=tier), "in_headline_tier")
     wiring.names["in_headline_tier"] = chosen_tier
     places, shown = _positions(solved, wiring, sheet, 60)

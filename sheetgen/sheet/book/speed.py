@@ -8,7 +8,7 @@ from typing import Any
 from sheetgen.estimate import PACE
 from sheetgen.formula import Expr, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
-from sheetgen.recommend.paces import STRIDE
+from sheetgen.recommend.latency import STRIDE
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation, found, pick, position
@@ -43,7 +43,7 @@ def pace_words(model: Any, workload: Any) -> Any:
     return join_text(model, ", ", workload)
 
 
-def build_paces(solved: Solution, wiring: Wiring, name: str = "Contexts") -> Sheet:
+def build_latency(solved: Solution, wiring: Wiring, name: str = "Contexts") -> Sheet:
     """Contexts: a row per model and workload, and to the right the batches that are tried."""
     question = solved.question
     sheet = titled(
@@ -92,20 +92,20 @@ def build_paces(solved: Solution, wiring: Wiring, name: str = "Contexts") -> She
     return sheet
 
 
-def _tried(solved: Solution, wiring: Wiring, paces: Table) -> None:
+def _tried(solved: Solution, wiring: Wiring, latency: Table) -> None:
     """Batches that are tried, to the right: 1 to 64 requests, and as many strides, with the share of each model's
     experts that they leave alone."""
-    sheet, n_models = paces.sheet, len(solved.question.models)
-    tried = Table(sheet, paces.top, paces.next_column + 1, STRIDE, key=f"{wiring.prefix}tried", names=wiring.names)
+    sheet, n_models = latency.sheet, len(solved.question.models)
+    tried = Table(sheet, latency.top, latency.next_column + 1, STRIDE, key=f"{wiring.prefix}tried", names=wiring.names)
     tried.given("steps", "Tried", list(range(1, STRIDE + 1)), PLAIN, role="fixed",
                 note="Batches that are tried against the targets: so many requests, and so many strides.")  # fmt: skip
     tried.computed(
         stride_requests, lambda i: {**wiring.inputs, "one": tried.columns["steps"][i]}, label="Requests of the strides"
     )
-    first = [next(r for r in range(paces.n_rows) if paces.columns["model_row"][r].value == m + 1)
+    first = [next(r for r in range(latency.n_rows) if latency.columns["model_row"][r].value == m + 1)
              for m in range(n_models)]  # fmt: skip
     for m, row in enumerate(first):
-        missed = paces.columns["expert_miss_fraction"][row]._replace(lock="both")
+        missed = latency.columns["expert_miss_fraction"][row]._replace(lock="both")
         for name, batch in (("untouched_by_request", "steps"), ("untouched_by_stride", "stride_requests")):
             tried.computed(
                 steps.untouched_fraction,
@@ -116,9 +116,9 @@ def _tried(solved: Solution, wiring: Wiring, paces: Table) -> None:
                 label=f"Experts left alone, model {m + 1}, {'strides' if batch != 'steps' else 'requests'}",
                 width=14,
             )  # fmt: skip
-    model = [r.value - 1 for r in paces.columns["model_row"]]
+    model = [r.value - 1 for r in latency.columns["model_row"]]
     wiring.ranges = {
-        "steps": [tried.range("steps")] * paces.n_rows,
+        "steps": [tried.range("steps")] * latency.n_rows,
         **{n: [tried.range(f"{n}_{m}") for m in model] for n in ("untouched_by_request", "untouched_by_stride")},
     }
 
@@ -140,7 +140,7 @@ def _or_zero(refs: Range, at: Ref, here: str) -> tuple[Any, Expr]:
 
 def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     """Speed: every GPU and tensor-parallel size at one load, a row each."""
-    paces, blocks = wiring.tables["paces"], wiring.blocks
+    latency, blocks = wiring.tables["paces"], wiring.blocks
     head = wiring.tables["profiles"].columns
     sheet = titled(
         "Speed",
@@ -152,8 +152,8 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     )
     here, top = sheet.name, HEAD_ROWS
     question, cell = solved.question, _headline(solved)
-    known = paces.range("pace_words").value
-    words = question.typed.input("speed_pace", known[question.pace(cell)])
+    known = latency.range("pace_words").value
+    words = question.overrides.input("speed_pace", known[question.pace(cell)])
     words = next((one for one in known if one.lower() == str(words).lower()), known[question.pace(cell)])
     sheet.text(top, 0, "Model and workload", "label")
     load = Validation("Load", "A model and workload of this workbook.", source="list_pace")
@@ -163,15 +163,15 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     requests = sheet.put(
         top + 1,
         1,
-        Cell(question.typed.input("speed_requests", cell.concurrent_requests), "input", WHOLE, validation=count),
+        Cell(question.overrides.input("speed_requests", cell.concurrent_requests), "input", WHOLE, validation=count),
         "in_speed_requests",
     )
     wiring.names |= {"in_speed_pace": chosen, "in_speed_requests": requests}
     sheet.text(top + 2, 0, "Its row on Contexts", "label")
-    at, expr = position(paces.range("pace_words"), chosen, here)
+    at, expr = position(latency.range("pace_words"), chosen, here)
     row = sheet.formula(top + 2, 1, at, expr, PLAIN)
     sheet.text(top + 3, 0, "Its model's row on Models", "label")
-    model = sheet.formula(top + 3, 1, *pick(paces.range("model_row"), row, here), PLAIN)
+    model = sheet.formula(top + 3, 1, *pick(latency.range("model_row"), row, here), PLAIN)
     profiles, n = wiring.tables["profiles"], len(head["gpu_name"])
     parts = Table(sheet, top + 4, 4 + len(COMPARED), n)  # to the right of what they make up
     parts.given("profile", "Column on Profiles", list(range(1, n + 1)), PLAIN, role="fixed", width=13)
@@ -195,7 +195,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
         **wiring.inputs, "concurrent_requests": requests, "running_requests": requests,
         "queue_seconds": wiring.inputs["no_queue_seconds"],
         "pipeline_parallel_size": wiring.inputs["data_parallel_size"],  # 1, too
-        **{k: found(paces.range(k), row) for k in ("output_tokens", "expert_miss_fraction")},
+        **{k: found(latency.range(k), row) for k in ("output_tokens", "expert_miss_fraction")},
     }  # fmt: skip
     for name in PARTS:
         of_block(parts, name, name.replace("_", " ").capitalize(), blocks[name])
@@ -219,4 +219,4 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
 
 def _headline(solved: Solution) -> Any:
     w, t = solved.question.headline
-    return next(c for c in solved.question.cells if (c.model, c.workload, c.tier) == (0, w, t))
+    return next(c for c in solved.question.loads if (c.model, c.workload, c.tier) == (0, w, t))

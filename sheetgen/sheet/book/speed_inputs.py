@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sheetgen.catalog.speed import SpeedConstants, SpeedFile
 from sheetgen.recommend import Solution
-from sheetgen.recommend.paces import BAND_SCOPES, MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
+from sheetgen.recommend.latency import BAND_SCOPES, MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, speed_band_columns
 from sheetgen.scenario.targets import LEAST_MS, MOST_MS
 from sheetgen.sheet.accepts import number

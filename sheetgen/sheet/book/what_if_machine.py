@@ -15,7 +15,7 @@ from sheetgen.sheet.book.every_model import build_every_model
 from sheetgen.sheet.book.longest_context import add_longest_context
 from sheetgen.sheet.book.matrix import Head, matrix
 from sheetgen.sheet.book.profiles import build_profiles
-from sheetgen.sheet.book.speed import build_paces
+from sheetgen.sheet.book.speed import build_latency
 from sheetgen.sheet.book.what_if import Chosen, Machine, WhatIfPage
 from sheetgen.sheet.book.what_if_data import build_data
 from sheetgen.sheet.book.what_if_words import instances_on_hardware, on_hardware
@@ -52,7 +52,7 @@ def build_what_if(solved: Solution, one: WhatIf, of: Wiring, of_workbook: Head) 
     _lines(data, _below(data), page, wiring)
     for sheet in (data, page.sheet):
         name_all(wiring, sheet.name)
-    contexts = build_paces(one.solved, wiring, "What-if contexts")
+    contexts = build_latency(one.solved, wiring, "What-if contexts")
     loads = build_loads(one.solved, wiring, "What-if loads")
     profiles = build_profiles(one.solved, wiring, "What-if profiles")
     candidates, of_candidate, head = build_candidates(one.solved, wiring, "What-if candidates", of_workbook)
@@ -91,7 +91,7 @@ def _on_hardware(
         return Range(rows[0], lock="columns")
 
     apart = replace(wiring, prefix="wh_", tables=dict(wiring.tables))
-    base = replace(one.solved, question=replace(question, cells=(question.cells[BASE],)))
+    base = replace(one.solved, question=replace(question, loads=(question.loads[BASE],)))
     sheet = build_loads(base, apart, "What-if hardware")
     matrices = {"monthly_usd": [here(on_hardware, USD)], "n_instances": [here(instances_on_hardware, WHOLE)]}
     add_choices(base, apart, matrices, heads, alone=True)

@@ -58,11 +58,11 @@ def tp_position(asked: Any, fewest: Any, needed: Any, sizes: Any) -> Any:
 
     Source: ties go to the smaller TP.
     """
-    typed = first_where(sizes == asked)
+    overrides = first_where(sizes == asked)
     best = first_where(needed == fewest)
     last = first_where(sizes == largest_of(sizes))
     # Where no size holds the load all of them are "-", which a spreadsheet finds equal to each other.
-    return where(typed > 0, typed, where(is_number(fewest), best, last))
+    return where(overrides > 0, overrides, where(is_number(fewest), best, last))
 
 
 def largest_of(sizes: Any) -> Any:

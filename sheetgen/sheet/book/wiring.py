@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sheetgen.formula import Expr, Formula
-from sheetgen.scenario.typed_cells import TABLES
+from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.block import Row
 from sheetgen.sheet.kinds import second_line
@@ -49,7 +49,7 @@ class Table:
     names: dict[str, Ref | Range] = field(default_factory=dict)  # where these are kept
     spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
     given_columns: list[str] = field(default_factory=list)  # those that a reader may change
-    typed: Callable[[int, str, Any], Any] | None = None  # what was typed over a row's value
+    overrides: Callable[[int, str, Any], Any] | None = None  # what was typed over a row's value
 
     def __post_init__(self) -> None:
         self.next_column = self.left
@@ -86,8 +86,8 @@ class Table:
         if validation is None and kind is not None and role == "input":
             validation = accepts(kind, label, note)
         links = list(urls) if urls is not None else []
-        if self.typed is not None:
-            values = [self.typed(i, name, value) for i, value in enumerate(values)]
+        if self.overrides is not None:
+            values = [self.overrides(i, name, value) for i, value in enumerate(values)]
         if role == "input":
             self.given_columns.append(name)
         self.columns[name] = [
@@ -177,7 +177,7 @@ class Wiring:
     inputs_cells: dict[tuple[int, int], Cell] = field(default_factory=dict)  # the cells of the Inputs sheet
     inputs_sheet: Sheet | None = None
     input_states: list[Ref] = field(default_factory=list)  # on that sheet
-    as_built: Mapping[str, Any] | None = None  # by defined name, where not the values of this build; none: not told
+    baseline: Mapping[str, Any] | None = None  # by defined name, where not the values of this build; none: not told
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet

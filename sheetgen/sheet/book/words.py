@@ -163,8 +163,8 @@ def age_word(age_days: Any, stale_after_days: Any, price_usd_per_hour: Any, list
     Source: the limit on Inputs, and the price as listed.
     """
     age = where(is_number(age_days), where(age_days > stale_after_days, "old", "ok"), "-")
-    typed = both(is_number(price_usd_per_hour), price_usd_per_hour != listed_usd_per_hour)
-    return where(typed, "typed here", age)
+    overrides = both(is_number(price_usd_per_hour), price_usd_per_hour != listed_usd_per_hour)
+    return where(overrides, "typed here", age)
 
 
 @formula("The answer's load", TEXT)

@@ -18,7 +18,7 @@ _OF_MODEL = ("max_context_tokens", "n_heads", "full_kv_heads", "windowed_kv_head
 
 def build_loads(solved: Solution, wiring: Wiring, name: str = "Workings") -> Sheet:
     """The sheet with the load columns; `add_choices` fills in the rest once the matrices stand."""
-    question, cells = solved.question, solved.question.cells
+    question, cells = solved.question, solved.question.loads
     sheet = titled(
         name,
         name,

@@ -63,7 +63,7 @@ def solve_paces(
     pairs = [(m, w) for m in range(len(question.models)) for w in question.workloads]
     of_model = numpy.array([m for m, _ in pairs])
     models = evaluate(WORK, models)
-    paces: Columns = {
+    latency: Columns = {
         **inputs,
         **{k: v[of_model] for k, v in models.items() if getattr(v, "ndim", 0) == 1},
         "input_tokens": numpy.array([w.input_tokens for _, w in pairs], float),
@@ -71,12 +71,12 @@ def solve_paces(
     }
     for figure in ("tpot", "ttft"):
         asked = [getattr(w, f"{figure}_target_ms") or 0 for _, w in pairs]
-        paces[f"{figure}_target_ms"] = numpy.array(asked, float)
-        paces[f"{figure}_limit_seconds"] = targets.limit_seconds.of(
-            {**paces, "target_ms": paces[f"{figure}_target_ms"]}
+        latency[f"{figure}_target_ms"] = numpy.array(asked, float)
+        latency[f"{figure}_limit_seconds"] = targets.limit_seconds.of(
+            {**latency, "target_ms": latency[f"{figure}_target_ms"]}
         )
     gpu = numpy.array([p.gpu for p in profiles])
-    wide = {k: v[:, None] if getattr(v, "ndim", 0) == 1 else v for k, v in paces.items()}
+    wide = {k: v[:, None] if getattr(v, "ndim", 0) == 1 else v for k, v in latency.items()}
     wide |= {k: v[gpu][None, :] for k, v in gpus.items()}
     wide |= {k: shards[k][of_model] for k in _SHARD}
     wide["tensor_parallel_size"] = numpy.array([[p.tensor_parallel_size for p in profiles]], float)
@@ -90,23 +90,23 @@ def solve_paces(
         wide[name] = untouched_fraction.of(batch)
     steps = evaluate((*STEP, *TARGETS), wide)
     full = numpy.ones((len(pairs), len(profiles)))
-    return paces, {k: v * full for k, v in steps.items() if getattr(v, "ndim", 0) == 2}
+    return latency, {k: v * full for k, v in steps.items() if getattr(v, "ndim", 0) == 2}
 
 
 def with_paces(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
     """The choices with what users get of them: times, tokens, bands, and what asked for the replicas."""
-    rows = [i for i, c in enumerate(choices) if c.slot is not None]
+    rows = [i for i, c in enumerate(choices) if c.offer is not None]
     if not rows:
         return choices
     question = solved.question
-    slot = numpy.array([choices[i].slot for i in rows])
-    profile = numpy.array([s.profile for s in solved.slots])[slot]
-    pace = numpy.array([question.pace(question.cells[i]) for i in rows])
+    offer = numpy.array([choices[i].offer for i in rows])
+    profile = numpy.array([s.profile for s in solved.offers])[offer]
+    pace = numpy.array([question.pace(question.loads[i]) for i in rows])
     stages = numpy.array([float(choices[i].pipeline_parallel_size) for i in rows])
     at: Columns = {k: v[pace, profile] for k, v in solved.steps.items()}
-    at |= {k: v for k, v in solved.paces.items() if getattr(v, "ndim", 0) == 0}
-    at["output_tokens"] = solved.paces["output_tokens"][pace]
-    at["expert_miss_fraction"] = solved.paces["expert_miss_fraction"][pace]
+    at |= {k: v for k, v in solved.latency.items() if getattr(v, "ndim", 0) == 0}
+    at["output_tokens"] = solved.latency["output_tokens"][pace]
+    at["expert_miss_fraction"] = solved.latency["expert_miss_fraction"][pace]
     at["load_requests"] = solved.cells["load_requests"][rows]
     at["n_replicas"] = numpy.array([float(choices[i].n_replicas) for i in rows])
     at["pipeline_parallel_size"] = stages
@@ -119,7 +119,7 @@ def with_paces(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     )
     out = list(choices)
     for n, i in enumerate(rows):
-        cell = question.cells[i]
+        cell = question.loads[i]
         bands = _bands(solved, cell.model, int(profile[n]), stages[n])
         figures = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
         times: dict[str, Any] = {name: float(at[name][n]) for name in figures}
@@ -150,5 +150,5 @@ def _bands(solved: Solution, model: int, profile: int, stages: float) -> list[tu
     is_moe = solved.models["n_experts"][model] > 0
     scope, kind = "fitted" if fitted else "other", "moe" if is_moe else "dense"
     columns = speed_band_columns(question.speed, "fitted" if fitted else "other", bool(is_moe))
-    columns = {name: question.typed.input(f"{name}_{scope}_{kind}", v) for name, v in columns.items()}
+    columns = {name: question.overrides.input(f"{name}_{scope}_{kind}", v) for name, v in columns.items()}
     return [(columns[f"{f}_band_low"], columns[f"{f}_band_high"]) for f in SPEED_FIGURES]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sheetgen.formula import Expr, formula, where
-from sheetgen.scenario.typed_cells import TABLES, Kind
+from sheetgen.scenario.override_kinds import TABLES, Kind
 from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.book.input_state import (
     AS_BUILT,
@@ -49,7 +49,7 @@ class AsBuilt:
 
     def __init__(self, sheet: Sheet, row: int, wiring: Wiring) -> None:
         self.sheet, self.row, self.wiring = sheet, row, wiring
-        self.here, self.built = sheet.name, wiring.as_built or {}
+        self.here, self.built = sheet.name, wiring.baseline or {}
 
     def changed_inputs(self) -> None:
         """How many cells of Inputs are not as built, and the first of them."""

@@ -5,7 +5,7 @@ long they were, and the milliseconds per output token (and to the first one) tha
 off by some 12 % (median); with one point of its configuration by 9 %: docs/speed.md.
 """
 
-from sheetgen.anchor.factors import Anchored, anchored, frame_factors
-from sheetgen.anchor.read import KEYS, Anchor, read_anchor
+from sheetgen.calibration.factors import Anchored, anchored, frame_factors
+from sheetgen.calibration.read import KEYS, Anchor, read_anchor
 
 __all__ = ["KEYS", "Anchor", "Anchored", "anchored", "frame_factors", "read_anchor"]

@@ -11,9 +11,9 @@ from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.model import Model
 from sheetgen.scenario.candidates import PURCHASES, Candidate, ClassPrice
 from sheetgen.scenario.money import OwnedGpu, Owning
+from sheetgen.scenario.override_kinds import SETTINGS, name_part
+from sheetgen.scenario.overrides import Overrides, Row
 from sheetgen.scenario.settings import Settings
-from sheetgen.scenario.typed import Row, Typed
-from sheetgen.scenario.typed_cells import SETTINGS, name_part
 from sheetgen.scenario.workloads import sized
 from sheetgen.units import DTYPES, GIB
 
@@ -27,7 +27,7 @@ _OF_GROUPS = {  # a column: the field of each group of these kinds of attention
 }
 
 
-class TypedModel(Model):
+class OverriddenModel(Model):
     """A model some of whose columns were typed over. The others stay as they are: they do not follow."""
 
     columns: dict[str, float]
@@ -40,13 +40,13 @@ class TypedModel(Model):
         return self.checkpoint_sizes[weight_dtype]  # type: ignore[return-value]
 
 
-def as_typed_model(model: Model, row: Row) -> Model:
+def overridden_model(model: Model, row: Row) -> Model:
     """`model` with the numbers of its row; also in the fields and groups that words are made of."""
     if not row:
         return model
     shape = model.shape()
     params = {field: int(row[c]) for c, field in (("n_params", "total"), ("n_params_active", "active")) if c in row}
-    return TypedModel.model_construct(
+    return OverriddenModel.model_construct(
         **{
             **dict(model),
             **{name: row[name] for name in _FIELDS if name in row},
@@ -63,13 +63,13 @@ def _group(group: Any, row: Row) -> Any:
     return group.model_copy(update=update) if update else group
 
 
-class TypedGpu(Gpu):
+class OverriddenGpu(Gpu):
     """A GPU whose memory was typed over: the engine's default batch limits stay those of the catalog's."""
 
     catalog_bytes: int
 
 
-def as_typed_gpu(gpu: Gpu, row: Row) -> Gpu:
+def overridden_gpu(gpu: Gpu, row: Row) -> Gpu:
     """`gpu` with the memory and the precisions of its row."""
     runs = {what: {d: row.get(f"{what}_{d}") for d in DTYPES} for what in ("weights", "kv")}
     native: dict[str, Any] = {d: "native" for d, on in runs["weights"].items() if on}
@@ -83,44 +83,46 @@ def as_typed_gpu(gpu: Gpu, row: Row) -> Gpu:
     if memory is None:
         return gpu.model_copy(update=fields)
     fields |= {"memory": gpu.memory.model_copy(update={"engine_bytes": memory})}
-    return TypedGpu.model_construct(**{**dict(gpu), **fields, "catalog_bytes": gpu.memory.engine_bytes})
+    return OverriddenGpu.model_construct(**{**dict(gpu), **fields, "catalog_bytes": gpu.memory.engine_bytes})
 
 
 def limits_of(engine: Engine, gpu: Gpu) -> tuple[int, int]:
     """The engine's default batch limits on a GPU, by the memory that the catalog says."""
-    known = gpu.catalog_bytes if isinstance(gpu, TypedGpu) else gpu.memory.engine_bytes
+    known = gpu.catalog_bytes if isinstance(gpu, OverriddenGpu) else gpu.memory.engine_bytes
     return engine.batch_limits(known / GIB, gpu.architecture)
 
 
-def as_typed_workload(workload: Workload, typed: Typed) -> Workload:
+def overridden_workload(workload: Workload, overrides: Overrides) -> Workload:
     """`workload` with its answer as typed; the prompt takes what the context leaves."""
-    answer = typed.input(f"output_{name_part(workload.id)}", None)
+    answer = overrides.input(f"output_{name_part(workload.id)}", None)
     return workload if answer is None else sized(workload, workload.context_tokens, answer)
 
 
-def as_typed_settings(settings: Settings, typed: Typed) -> Settings:
+def overridden_settings(settings: Settings, overrides: Overrides) -> Settings:
     """`settings` with those that no option asks for."""
-    return replace(settings, **{name: typed.inputs[name] for name in SETTINGS if name in typed.inputs})
+    return replace(settings, **{name: overrides.inputs[name] for name in SETTINGS if name in overrides.inputs})
 
 
-def as_typed_engine(engine: Engine, typed: Typed) -> Engine:
+def overridden_engine(engine: Engine, overrides: Overrides) -> Engine:
     """`engine` with the constants of its accounting."""
-    fields: dict[str, Any] = {n: v for n, v in typed.inputs.items() if n in Engine.model_fields}
+    fields: dict[str, Any] = {n: v for n, v in overrides.inputs.items() if n in Engine.model_fields}
     fields |= {name: bool(v) for name, v in fields.items() if isinstance(getattr(engine, name), bool)}
     for name, of in (("context", "context_bytes"), ("matmul_workspace", "matmul_workspace_bytes"),
                      ("cuda_graph", "cuda_graph_bytes_per_gpu")):  # fmt: skip
-        if of in typed.inputs:
-            fields[f"{name}_gib"] = typed.inputs[of] / GIB
+        if of in overrides.inputs:
+            fields[f"{name}_gib"] = overrides.inputs[of] / GIB
     for field, of in (("non_torch_gib", "non_torch_bytes"), ("older_non_torch_gib", "older_non_torch_bytes")):
-        sizes = {f"tp{t}": typed.inputs[f"{of}_tp{t}"] / GIB for t in (1, 2, 4, 8) if f"{of}_tp{t}" in typed.inputs}
+        sizes = {
+            f"tp{t}": overrides.inputs[f"{of}_tp{t}"] / GIB for t in (1, 2, 4, 8) if f"{of}_tp{t}" in overrides.inputs
+        }
         if sizes and getattr(engine, field) is not None:
             fields[field] = getattr(engine, field).model_copy(update=sizes)
     return engine.model_copy(update=fields)
 
 
-def as_typed_owning(owning: Owning, typed: Typed) -> Owning:
+def overridden_owning(owning: Owning, overrides: Overrides) -> Owning:
     """`owning` with what was typed of GPUs; an end of the price that is blank or 0 is not known."""
-    gpus = {key: _owned(one, typed.gpus.get(key, {})) for key, one in owning.gpus.items()}
+    gpus = {key: _owned(one, overrides.gpus.get(key, {})) for key, one in owning.gpus.items()}
     return replace(owning, gpus=gpus)
 
 
@@ -136,15 +138,17 @@ def _owned(owned: OwnedGpu, row: Row) -> OwnedGpu:
     return replace(owned, **fields)
 
 
-def as_typed_candidates(listed: Iterable[Candidate], gpus: Mapping[str, Gpu], typed: Typed) -> Iterator[Candidate]:
+def overridden_candidates(
+    listed: Iterable[Candidate], gpus: Mapping[str, Gpu], overrides: Overrides
+) -> Iterator[Candidate]:
     """The instances that can be rented: those of the catalog as typed over, then the reader's own rows."""
     like: Candidate | None = None
     for one in listed:
         like = like or one
-        yield from _candidate(one, typed.instances.get(one.instance, {}), gpus)
+        yield from _candidate(one, overrides.instances.get(one.instance, {}), gpus)
     if like is not None:
         blank = Candidate("/", "", like.gpu, 0, like.purchase, 0, None, "", BY_READER)
-        for row in typed.own_instances:
+        for row in overrides.own_instances:
             yield from _candidate(blank, {"instance_gpu": None, **row}, gpus)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sheetgen.catalog.reader import Loc
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.scenario.typed_cells import TABLES, Kind, input_kind, plain
+from sheetgen.scenario.override_kinds import TABLES, Kind, input_kind, plain
 
 Row = Mapping[str, Any]
 MOST_OWN_ROWS = 20
@@ -20,7 +20,7 @@ OWN = tuple(NAMED_BY)
 
 
 @dataclass(frozen=True)
-class Typed:
+class Overrides:
     """Values in place of those that options and catalogs give; empty where nothing was typed.
 
     Inputs by their name, tables by row and column: models, GPUs and instances by catalog id, precisions by name.
@@ -47,7 +47,7 @@ class Typed:
         """What was typed into an input's cell, or `otherwise`."""
         return self.inputs.get(name, otherwise)
 
-    def spelled(self, gpus: Iterable[str], instances: Iterable[str]) -> Typed:
+    def spelled(self, gpus: Iterable[str], instances: Iterable[str]) -> Overrides:
         """The same with GPUs and providers spelled as the sheet's first row of them: capital letters tell no name from
         another in a spreadsheet."""
         known = {gpu.lower(): gpu for gpu in gpus}
@@ -62,8 +62,8 @@ class Typed:
             return {**one, **named}
 
         rows = {name: row(self.instances.get(name, {}), name) for name in instances}
-        typed = {**self.instances, **{name: one for name, one in rows.items() if one}}
-        return replace(self, instances=typed, own_instances=tuple(row(one) for one in self.own_instances))
+        overrides = {**self.instances, **{name: one for name, one in rows.items() if one}}
+        return replace(self, instances=overrides, own_instances=tuple(row(one) for one in self.own_instances))
 
     def data(self) -> dict[str, Any]:
         """The same as a scenario file and JSON have it: what is empty is left out, dates are text."""
@@ -82,23 +82,23 @@ def _nowhere(loc: Loc) -> str:
     return "typed" + "".join(f" {shown(part)}" for part in loc)
 
 
-def read_typed(given: Any) -> tuple[Typed, Callable[[Loc], str]]:
+def read_overrides(given: Any) -> tuple[Overrides, Callable[[Loc], str]]:
     """`typed` of a scenario, checked but for the keys of its rows, and how to say where a part of it stands.
 
     Raises ScenarioError with every problem: an unknown table, column or input, and a value out of range.
     """
-    if isinstance(given, Typed) or given is None:
-        return given or Typed(), _nowhere
+    if isinstance(given, Overrides) or given is None:
+        return given or Overrides(), _nowhere
     written = given if isinstance(given, Written) else Written(given, _nowhere)
     problems: list[str] = []
     found = dict(_parts(written, problems))
     if problems:
         raise ScenarioError(*problems)
-    return Typed(**found), written.at
+    return Overrides(**found), written.at
 
 
 def _parts(written: Written, problems: list[str]) -> Iterator[tuple[str, Any]]:
-    names = [one.name for one in fields(Typed)]
+    names = [one.name for one in fields(Overrides)]
     for part, data in _items(written, (), written.data, problems, "the parts " + ", ".join(names)):
         if part not in names:
             problems.append(f"{written.at((part,))}: unknown part {shown(part)}.{did_you_mean(part, names)}")
@@ -162,11 +162,11 @@ def _value(written: Written, loc: Loc, kind: Kind, value: Any, problems: list[st
         problems += [f"{written.at(loc)}: {problem}" for problem in error.problems]
 
 
-def unknown_keys(typed: Typed, known: Mapping[str, Iterable[str]], at: Callable[[Loc], str]) -> Iterator[str]:
+def unknown_keys(overrides: Overrides, known: Mapping[str, Iterable[str]], at: Callable[[Loc], str]) -> Iterator[str]:
     """A line for each row and input that the sheet does not have; `known` has them by part."""
     for part, allowed in known.items():
         names = tuple(allowed)
-        for key in getattr(typed, part):
+        for key in getattr(overrides, part):
             if key not in names:
                 what = "an input" if part == "inputs" else f"a row of {part}"
                 yield f"{at((part, key))}: {shown(key)} is not {what} on this sheet.{did_you_mean(key, names)}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sheetgen.anchor import Anchored
+from sheetgen.calibration import Anchored
 from sheetgen.catalog import Catalog, Gpu
 from sheetgen.catalog.speed import SPEED, SpeedConstants
-from sheetgen.given.origin import Origin
+from sheetgen.provenance.origin import Origin
 from sheetgen.scenario.deployment import ASSUMED_FLOPS_PER_BYTE, SPEED_DEFINITIONS, Resolved
 
 _RATES = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sheetgen.anchor import Anchored
+from sheetgen.calibration import Anchored
 from sheetgen.catalog import Catalog
-from sheetgen.given.origin import Origin
-from sheetgen.given.speed import anchored_origin, speed_origin
+from sheetgen.provenance.origin import Origin
+from sheetgen.provenance.speed import anchored_origin, speed_origin
 from sheetgen.scenario.amounts import DEFAULTS
 from sheetgen.scenario.deployment import Resolved
 from sheetgen.units import DTYPES
@@ -123,13 +123,13 @@ class Origins:
     which runs the bands of speed are from, `anchored` is the measured point that sets factors."""
 
     def __init__(
-        self, names: Resolved, typed: Mapping[str, Any], catalog: Catalog, scope: str = "other",
+        self, names: Resolved, overrides: Mapping[str, Any], catalog: Catalog, scope: str = "other",
         anchored: Anchored | None = None,
     ) -> None:  # fmt: skip
         self.scope = scope
         self.anchored = anchored
         self.names = names
-        self.typed = typed
+        self.overrides = overrides
         self.catalog = catalog
         self.has_draft = self.names.draft is not None
 
@@ -171,8 +171,8 @@ class Origins:
     def _asked(self, name: str) -> Origin:
         if self.anchored is not None and (found := anchored_origin(name, self.anchored)):
             return found
-        if self.typed.get(name) is not None:
-            return Origin("given", f"typed: {self.typed[name]}")
+        if self.overrides.get(name) is not None:
+            return Origin("given", f"typed: {self.overrides[name]}")
         if DEFAULTS[name] is not None:
             return Origin("default", "the default of sheetgen")
         if name in ("max_model_len", "input_tokens", "output_tokens"):
@@ -184,9 +184,9 @@ class Origins:
     def _precision(self, name: str) -> Origin:
         asked, what = _PRECISION[name]
         dtype = getattr(self.names, asked)
-        typed = str(self.typed.get(asked) or "auto")
-        why = f"{asked} {dtype}" if typed != "auto" else f"{asked} {dtype}, the checkpoint's own"
-        return Origin("given" if typed != "auto" else "default", f"{what} in {DTYPES[dtype].about} ({why})")
+        overrides = str(self.overrides.get(asked) or "auto")
+        why = f"{asked} {dtype}" if overrides != "auto" else f"{asked} {dtype}, the checkpoint's own"
+        return Origin("given" if overrides != "auto" else "default", f"{what} in {DTYPES[dtype].about} ({why})")
 
     def _checkpoint(self) -> Origin:
         model, dtype = self.names.model, self.names.weight_dtype

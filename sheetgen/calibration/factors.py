@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.anchor.read import Anchor, read_anchor
+from sheetgen.calibration.read import Anchor, read_anchor
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.estimate import point
