@@ -11,6 +11,7 @@ from typing import Any
 
 from sheetgen.formula import Formula
 from sheetgen.sizing import activations, admission, kv_blocks, kv_cache, memory, parallelism, speed, steps, weights
+from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 # What a model and its precisions determine, whatever it runs on.
 MODEL: tuple[Formula, ...] = (
@@ -232,7 +233,7 @@ def _fewest_gpus(known: Mapping[str, Any]) -> Any:
     import numpy
 
     best = numpy.full_like(numpy.asarray(known["kv_budget_bytes_per_gpu"], float), numpy.nan)
-    for size in (1, 2, 4, 8):
+    for size in TENSOR_PARALLEL_SIZES:
         # One rank of TP `size` without stages; pipeline_stages then says how many stages it takes.
         trial = {**known, "tensor_parallel_size": size, "pipeline_parallel_size": 1}
         trial["non_torch_bytes_per_tp"] = known[f"non_torch_bytes_tp{size}"]

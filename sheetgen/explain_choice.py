@@ -13,8 +13,8 @@ from sheetgen.explain import QUANTITIES, Step, spaced, unit_of
 from sheetgen.formula import Expr, Formula, literal
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import Resolved
-from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sizing import admission, parallelism, weights
+from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 FORMULAS: dict[str, Formula] = QUANTITIES | {
     f.name: f

@@ -65,6 +65,29 @@ DTYPES: dict[str, Dtype] = {
 }
 DTYPE_ALIASES = {"fp8_e4m3": "fp8"}
 DTYPE_CHOICES = ("auto", *DTYPES, *DTYPE_ALIASES)
+TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)  # GPUs that share a replica's layers, as engines are run inside a node
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """A way to pay for an hour of an instance: as a page says it, in full and beside others.
+
+    committed: paid in every hour of its term, run or not. always_listed: named on the page where it has no price too.
+    """
+
+    words: str
+    committed: bool = False
+    always_listed: bool = True
+
+
+PURCHASES: dict[str, Purchase] = {  # in the order of every list
+    "on-demand": Purchase("on demand"),
+    "reserved-1yr": Purchase("1 yr", committed=True),
+    "reserved-3yr": Purchase("3 yr", committed=True),
+    "spot": Purchase("spot"),
+    "capacity-block": Purchase("capacity block", always_listed=False),
+}
+ON_DEMAND = "on-demand"  # the class of list prices, used where none is named
 
 
 @dataclass(frozen=True)

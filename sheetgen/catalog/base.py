@@ -79,7 +79,7 @@ Many = Annotated[tuple[T, ...], Field(strict=False)]  # a YAML list, kept as a t
 class Entry(BaseModel):
     """A part of a catalog file. Nothing is converted, nothing unknown passes, nothing changes later."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
     id_field: ClassVar[str] = "id"  # the field that says the file's name
 
     def problems(self) -> Iterator[tuple[Loc, str]]:

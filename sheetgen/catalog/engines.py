@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
@@ -13,6 +14,7 @@ from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Text
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.reader import Loc
 from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.units import FACTOR, GIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
 
 Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
 BytesEach = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
@@ -88,7 +90,7 @@ class Calibrated(Entry):
     max_tensor_parallel_size: Number
 
 
-_SOURCES = {  # the field that says where another one is from
+_SOURCES = {  # of the fields that a version may change, where the engine says where they are from
     "batch_defaults": "batch_defaults_source",
     "sampler_bytes_per_logit": "activation_source",
     "non_torch_gib": "non_torch_source",
@@ -195,6 +197,23 @@ class Engine(Entry):
                 changes |= {_SOURCES[name]: change.source for name in named if name in _SOURCES}
         return self.model_copy(update=changes)
 
+    def columns(self) -> dict[str, float]:
+        """Every constant of the accounting, in the units that formulas read."""
+        return {constant.column: constant.value(self) for constant in CONSTANTS}
+
+    def with_columns(self, values: Mapping[str, float]) -> Engine:
+        """This engine with some constants replaced, by their columns; what is no constant of an engine is left out."""
+        fields: dict[str, Any] = {}
+        for one in CONSTANTS:
+            if one.column not in values or one.field not in Engine.model_fields or getattr(self, one.field) is None:
+                continue
+            value: Any = values[one.column]
+            value = value / GIB if one.field.endswith("_gib") else bool(value) if one.kind == "flag" else value
+            if one.part:
+                value = fields.get(one.field, getattr(self, one.field)).model_copy(update={one.part: value})
+            fields[one.field] = value
+        return self.model_copy(update=fields)
+
     @property
     def calibrated_tensor_parallel_size(self) -> int:
         """The largest TP among the runs that the constants were set on; 0 where there were none."""
@@ -241,6 +260,90 @@ class Engine(Entry):
         size = tensor_parallel_size
         return known.tp1 if size < 2 else known.tp2 if size < 4 else known.tp4 if size < 8 else known.tp8
 
+
+@dataclass(frozen=True)
+class Constant:
+    """One constant of an engine's accounting: what formulas call it, how people see it, and what it may become.
+
+    column: the name of the quantity, in JSON and in formulas; also of the cell, where it has a label.
+    label, unit, display: as a sheet shows it; without a label it is not shown. note: its meaning or its origin; where
+    blank, what the engine says in its field `source`.
+    kind, low, high: what a cell takes: any number, a whole one, or a flag (0 or 1).
+    field: where the value stands in `Engine`, and `part` in a field that has parts; GiB become bytes.
+
+    A new constant is a field of `Engine` (and of `VersionChange`, where releases differ in it) and a row of CONSTANTS.
+    """
+
+    column: str
+    source: str
+    label: str = ""
+    unit: str = ""
+    display: Display = WHOLE
+    note: str = ""
+    kind: Literal["number", "whole", "flag"] = "number"
+    low: float = 0
+    high: float = 1e15
+    field: str = ""
+    part: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "field", self.field or self.column)
+        if self.kind == "flag":
+            object.__setattr__(self, "high", 1)
+
+    def value(self, engine: Engine) -> float:
+        """What the engine has, in the column's unit; older GPUs take the memory of newer ones where none is stated."""
+        held = getattr(engine, self.field)
+        if self.part:
+            held = getattr(engine.non_torch_gib if held is None else held, self.part)
+        number: float = held * GIB if self.field.endswith("_gib") else held
+        return round(number) if self.field.endswith("_gib") or self.kind == "flag" else number
+
+    def words(self, engine: Engine) -> str:
+        """What is said beside it: the note, or where the engine has it from."""
+        return self.note or str(getattr(engine, self.source))
+
+
+CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
+    Constant("context_bytes", "budget_source", "Memory gone before the share is taken", "bytes", field="context_gib"),
+    Constant("fraction_of_free", "budget_source", "The share is of what is free (0 or 1)", "", PLAIN,
+             "0: of all memory, as vLLM counts. 1: of what is free after the bills, as TensorRT-LLM counts.", "flag"),
+    Constant("activations_in_budget", "budget_source", "Activations count in the budget (0 or 1)", "", PLAIN,
+             "0 where the engine leaves them to the memory outside its share (SGLang).", "flag"),
+    Constant("sampler_bytes_per_logit", "activation_source", "Sampler, beside the 16-bit logits", "bytes/logit",
+             TWO_DECIMALS),
+    Constant("sampler_bytes_per_vocabulary_entry", "activation_source", "Sampler's rows of the vocabulary",
+             "bytes/entry", WHOLE, "132 multiprocessors x 4 bytes on H100."),
+    Constant("forward_hidden_copies", "activation_source", "Hidden states held in the forward pass", "copies",
+             TWO_DECIMALS, "Fitted on runs whose forward pass is the peak."),
+    Constant("expert_workspace_share", "activation_source", "Share of the experts' workspace held", "", TWO_DECIMALS,
+             "1: both buffers."),
+    Constant("matmul_workspace_bytes", "activation_source", "Matrix multiplication's workspace", "bytes", WHOLE,
+             "cuBLAS, and small buffers.", field="matmul_workspace_gib"),
+    Constant("allocation_step_bytes", "activation_source", "Allocation step of large tensors", "bytes", WHOLE,
+             "torch's own.", low=1),
+    Constant("large_allocation_bytes", "activation_source", "A tensor is large from", "bytes", WHOLE, "torch's own."),
+    *(Constant(f"{older}non_torch_bytes_tp{t}", "non_torch_source", f"Non-torch memory at TP {t}{whose}", "bytes",
+               note="The same sources." if t > 1 or older else "", field=f"{older}non_torch_gib", part=f"tp{t}")
+      for older, whose in (("", ""), ("older_", ", older GPUs")) for t in TENSOR_PARALLEL_SIZES),
+    Constant("staged_non_torch_bytes_tp1", "non_torch_source", "Non-torch memory of a stage at TP 1", "bytes", WHOLE,
+             "With pipeline stages; at a larger TP the figure above holds.", field="non_torch_gib", part="staged"),
+    Constant("cuda_graph_bytes_per_gpu", "cuda_graph_source", "CUDA graphs", "bytes", field="cuda_graph_gib"),
+    Constant("graphs_in_budget", "accounting_source", "CUDA graphs count in the budget (0 or 1)", "", PLAIN,
+             "1 where the engine takes an estimate of them from its share.", "flag"),
+    Constant("in_flight_batches", "accounting_source", "Batches in flight (windows)", "", PLAIN,
+             "Tokens in flight that a window is charged; 2 in releases with asynchronous scheduling.", "whole", 1, 8),
+    Constant("shares_pages", "accounting_source", "One pool of equal pages (0 or 1)", "", PLAIN,
+             "1: windows and states take pages of the same pool (vLLM). 0: each kind of layer has a pool of its own.",
+             "flag"),
+    Constant("state_blocks", "accounting_source", "Blocks of a recurrent group", "blocks", PLAIN,
+             "Charged to each sequence; 2 in releases that align states with the prefix cache.", "whole", 1, 8),
+    Constant("group_stretch", "accounting_source", "Group stretch", "", FACTOR,
+             "KV groups take the larger layer count where kinds differ by less than this factor.", high=1000),
+    Constant("calibrated_tensor_parallel_size", "accounting_source", "Largest TP among measured runs", "GPUs", PLAIN,
+             "Beyond it the wider error band of other logs holds.", "whole", 0, 64),
+    Constant("tokens_by_concurrency", "accounting_source", kind="flag"),
+)  # fmt: skip
 
 # A build between releases, by its image's name: nightly, nightly-20260216-d3bae71e, gpt-oss-dev.
 _OWN_BUILD = re.compile(r"(?:nightly|latest|main|dev|head)|[A-Za-z][A-Za-z0-9_.]{0,40}(?:-[A-Za-z0-9_.]{1,40}){1,6}")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Text
 from sheetgen.catalog.reader import Loc
+from sheetgen.units import PURCHASES
 
 Confidence = Literal["high", "medium", "low"]
-Purchase = Literal["on-demand", "reserved-1yr", "reserved-3yr", "spot", "capacity-block"]
+if TYPE_CHECKING:
+    PurchaseId = str
+else:
+    PurchaseId = Literal[tuple(PURCHASES)]
 Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Target = Annotated[float | int, Field(gt=0, le=3_600_000, allow_inf_nan=False)]
 Price = Annotated[float, Field(ge=1e-4, le=1e6, allow_inf_nan=False)]
@@ -99,7 +103,7 @@ class InstancePrice(Entry):
     `history` has what it cost before, the newest first. It is shown, and nothing is priced by it.
     """
 
-    purchase: Purchase
+    purchase: PurchaseId
     usd_per_hour: Price
     as_of: Date | None
     kind: Label | None = None

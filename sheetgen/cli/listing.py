@@ -9,6 +9,7 @@ import click
 
 from sheetgen.cli.options import common
 from sheetgen.cli.output import note, print_json, say, table
+from sheetgen.units import ON_DEMAND
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -102,8 +103,8 @@ def _gpus(catalog: Catalog) -> list[Row]:
 def _instances(catalog: Catalog) -> list[Row]:
     rows = []
     for i in catalog.instances():
-        on_demand = i.price("on-demand")
-        others = [p.purchase for p in i.prices if p.purchase != "on-demand"]
+        on_demand = i.price(ON_DEMAND)
+        others = [p.purchase for p in i.prices if p.purchase != ON_DEMAND]
         rows.append(
             {
                 "id": i.id,

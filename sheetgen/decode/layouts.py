@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sheetgen.errors import ScenarioError
+from sheetgen.units import TENSOR_PARALLEL_SIZES
 
-SIZES = (1, 2, 4, 8)  # GPUs of a replica that engines are run with inside a node
 GPUS_OF_A_NODE = 8  # of the HGX and DGX boards that claims name
 
 
@@ -44,7 +44,7 @@ def layouts(n_gpus: int, is_moe: bool, tensor_parallel_size: int | None = None) 
             )
         pairs = [(tensor_parallel_size, 1)]
         if is_moe and tensor_parallel_size == 1:
-            pairs += [(1, size) for size in SIZES[1:]]
+            pairs += [(1, size) for size in TENSOR_PARALLEL_SIZES[1:]]
     else:
-        pairs = [(size, 1) for size in SIZES] + [(1, size) for size in SIZES[1:] if is_moe]
+        pairs = [(t, 1) for t in TENSOR_PARALLEL_SIZES] + [(1, t) for t in TENSOR_PARALLEL_SIZES[1:] if is_moe]
     return tuple(Layout(tp, dp, n_gpus // (tp * dp)) for tp, dp in pairs if n_gpus % (tp * dp) == 0)

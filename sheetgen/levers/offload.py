@@ -11,8 +11,7 @@ from sheetgen.levers.facts import Facts
 from sheetgen.levers.lever import Lever, Offload
 from sheetgen.levers.plan import Planned, finished
 from sheetgen.recommend import Solution
-from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
-from sheetgen.units import GB, GIB, ONE_DECIMAL
+from sheetgen.units import GB, GIB, ONE_DECIMAL, TENSOR_PARALLEL_SIZES
 
 ID = "host-memory"
 

@@ -17,8 +17,9 @@ from sheetgen.estimate import evaluate
 from sheetgen.formula import Formula
 from sheetgen.recommend.choose import cheapest_position
 from sheetgen.recommend.solution import Choice, Solution
-from sheetgen.scenario.candidates import PURCHASES, Candidate, ClassPrice, is_commitment
+from sheetgen.scenario.candidates import Candidate, ClassPrice
 from sheetgen.scenario.money import OwnedGpu
+from sheetgen.units import ON_DEMAND, PURCHASES
 
 ENDS = ("low", "base", "high")
 UNIT_COSTS = (
@@ -112,7 +113,7 @@ def _class_cost(solved: Solution, choice: Choice, one: Candidate, purchase: str)
     price = one.class_price(purchase)
     values = {
         **inputs_of(solved),
-        "is_committed": int(is_commitment(purchase)),
+        "is_committed": int(PURCHASES[purchase].committed),
         "n_instances": choice.n_instances,
         "price_usd_per_hour": _paid(solved, price),
     }
@@ -165,7 +166,7 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
         "stated_kw_per_gpu": math.nan if gpu.stated_kw_per_gpu is None else gpu.stated_kw_per_gpu,
         "rated_watts": math.nan if gpu.rated_watts is None else gpu.rated_watts,
         "is_it_power": gpu.is_it_power,
-        "on_demand_hourly_usd": float(cost.hourly_usd(choice.n_instances, _paid(solved, one.class_price("on-demand")))),
+        "on_demand_hourly_usd": float(cost.hourly_usd(choice.n_instances, _paid(solved, one.class_price(ON_DEMAND)))),
     }
     prices = gpu.capex_usd or (math.nan, math.nan, math.nan)
     return {

@@ -14,8 +14,9 @@ from sheetgen.recommend.solution import Choice, Columns, Offer, Profile, Solutio
 from sheetgen.scenario.deployment import band_columns, engine_columns, model_columns
 from sheetgen.scenario.overridden import limits_of
 from sheetgen.scenario.overrides import Overrides
-from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES, Question, SheetModel
+from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, Question, SheetModel
 from sheetgen.sizing import admission, memory, parallelism, weights
+from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
 LOAD = (

@@ -10,18 +10,11 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.units import GIB
+from sheetgen.units import GIB, ON_DEMAND, TENSOR_PARALLEL_SIZES
 
 DEFAULT_PROVIDERS = ("aws", "azure", "gcp")
 LEAST_MEMORY_BYTES = 22 * GIB
-ASSUMED_SHAPES = (1, 2, 4, 8)
 MAX_CANDIDATES = 120  # instances; more would make the workbook slow to open
-PURCHASES = ("on-demand", "reserved-1yr", "reserved-3yr", "spot", "capacity-block")
-
-
-def is_commitment(purchase: str) -> bool:
-    """Whether a purchase class is paid for in every hour of its term, run or not."""
-    return purchase.startswith("reserved")
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,7 @@ class Filters:
     gpus: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
     region: str = ""
-    purchase: str = "on-demand"
+    purchase: str = ON_DEMAND
 
 
 def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selection:
@@ -140,7 +133,7 @@ def _offers(
     if reason is not None or price is None:
         left_out[str(reason)] += 1
         return
-    shapes = (int(row.gpu_count),) if row.unit == "instance" else ASSUMED_SHAPES
+    shapes = (int(row.gpu_count),) if row.unit == "instance" else TENSOR_PARALLEL_SIZES
     for shape in shapes:
         assumed = row.unit != "instance"
         times = shape if assumed else 1

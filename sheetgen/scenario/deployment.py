@@ -31,7 +31,7 @@ from sheetgen.scenario.amounts import (
     number_column,
 )
 from sheetgen.sizing.parallelism import is_measured
-from sheetgen.units import DTYPES, GIB
+from sheetgen.units import DTYPES, GIB, TENSOR_PARALLEL_SIZES
 
 
 @dataclass(frozen=True)
@@ -113,29 +113,7 @@ def model_columns(model: Model, weight_dtype: str, kv_cache_dtype: str) -> Colum
 
 def engine_columns(engine: Engine) -> Columns:
     """The numbers that an engine's accounting contributes."""
-    return {
-        "sampler_bytes_per_logit": engine.sampler_bytes_per_logit,
-        "sampler_bytes_per_vocabulary_entry": engine.sampler_bytes_per_vocabulary_entry,
-        "forward_hidden_copies": engine.forward_hidden_copies,
-        "expert_workspace_share": engine.expert_workspace_share,
-        "matmul_workspace_bytes": round(engine.matmul_workspace_gib * GIB),
-        "allocation_step_bytes": engine.allocation_step_bytes,
-        "large_allocation_bytes": engine.large_allocation_bytes,
-        "activations_in_budget": int(engine.activations_in_budget),
-        "context_bytes": round(engine.context_gib * GIB),
-        "fraction_of_free": int(engine.fraction_of_free),
-        "cuda_graph_bytes_per_gpu": round(engine.cuda_graph_gib * GIB),
-        "graphs_in_budget": int(engine.graphs_in_budget),
-        "tokens_by_concurrency": int(engine.tokens_by_concurrency),
-        "in_flight_batches": engine.in_flight_batches,
-        "state_blocks": engine.state_blocks,
-        "shares_pages": int(engine.shares_pages),
-        "calibrated_tensor_parallel_size": engine.calibrated_tensor_parallel_size,
-        "group_stretch": engine.group_stretch,
-        **{f"non_torch_bytes_tp{t}": round(engine.non_torch_at(t) * GIB) for t in (1, 2, 4, 8)},
-        **{f"older_non_torch_bytes_tp{t}": round(engine.non_torch_at(t, older=True) * GIB) for t in (1, 2, 4, 8)},
-        "staged_non_torch_bytes_tp1": round(engine.non_torch_gib.staged * GIB),
-    }
+    return engine.columns()
 
 
 # For the few GPUs without published peaks (RTX PRO 4500, Trainium): the least ratio of arithmetic to bandwidth among
@@ -298,7 +276,7 @@ def _named_columns(names: Resolved) -> Columns:
     gpu = (memory / GIB, names.gpu.architecture)
     seqs, batched = names.engine.batch_limits(*gpu)
     older = names.engine.is_older(names.gpu.architecture)
-    apart = {f"non_torch_bytes_tp{t}": round(names.engine.non_torch_at(t, older) * GIB) for t in (1, 2, 4, 8)}
+    apart = {f"non_torch_bytes_tp{t}": round(names.engine.non_torch_at(t, older) * GIB) for t in TENSOR_PARALLEL_SIZES}
     return {
         **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype),
         **engine_columns(names.engine),
@@ -321,7 +299,7 @@ def _derive(values: Columns, reserved: Any) -> None:
     size = values["tensor_parallel_size"]
     values["kv_reserved"] = reserved.astype(float)
     values["requests_per_rank"] = numpy.ceil(values["concurrent_requests"] / values["data_parallel_size"])
-    steps = [values[f"non_torch_bytes_tp{t}"] for t in (1, 2, 4, 8)]
+    steps = [values[f"non_torch_bytes_tp{t}"] for t in TENSOR_PARALLEL_SIZES]
     values["non_torch_bytes_per_tp"] = numpy.select([size < 2, size < 4, size < 8], steps[:3], steps[3])
     # Without prefixes to keep, a state is one block whatever the release.
     values["state_blocks"] = numpy.where(values["enable_prefix_caching"] == 1, values["state_blocks"], 1)

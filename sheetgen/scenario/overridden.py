@@ -9,13 +9,13 @@ from typing import Any
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.model import Model
-from sheetgen.scenario.candidates import PURCHASES, Candidate, ClassPrice
+from sheetgen.scenario.candidates import Candidate, ClassPrice
 from sheetgen.scenario.money import OwnedGpu, Owning
 from sheetgen.scenario.override_kinds import SETTINGS, name_part
 from sheetgen.scenario.overrides import Overrides, Row
 from sheetgen.scenario.settings import Settings
 from sheetgen.scenario.workloads import sized
-from sheetgen.units import DTYPES, GIB
+from sheetgen.units import DTYPES, GIB, PURCHASES
 
 BY_READER = "typed in, not from the catalogs"
 _FIELDS = ("n_layers", "n_heads", "hidden_size", "vocab_size", "max_context_tokens")
@@ -105,19 +105,7 @@ def overridden_settings(settings: Settings, overrides: Overrides) -> Settings:
 
 def overridden_engine(engine: Engine, overrides: Overrides) -> Engine:
     """`engine` with the constants of its accounting."""
-    fields: dict[str, Any] = {n: v for n, v in overrides.inputs.items() if n in Engine.model_fields}
-    fields |= {name: bool(v) for name, v in fields.items() if isinstance(getattr(engine, name), bool)}
-    for name, of in (("context", "context_bytes"), ("matmul_workspace", "matmul_workspace_bytes"),
-                     ("cuda_graph", "cuda_graph_bytes_per_gpu")):  # fmt: skip
-        if of in overrides.inputs:
-            fields[f"{name}_gib"] = overrides.inputs[of] / GIB
-    for field, of in (("non_torch_gib", "non_torch_bytes"), ("older_non_torch_gib", "older_non_torch_bytes")):
-        sizes = {
-            f"tp{t}": overrides.inputs[f"{of}_tp{t}"] / GIB for t in (1, 2, 4, 8) if f"{of}_tp{t}" in overrides.inputs
-        }
-        if sizes and getattr(engine, field) is not None:
-            fields[field] = getattr(engine, field).model_copy(update=sizes)
-    return engine.model_copy(update=fields)
+    return engine.with_columns(overrides.inputs)
 
 
 def overridden_owning(owning: Owning, overrides: Overrides) -> Owning:

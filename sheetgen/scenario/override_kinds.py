@@ -13,9 +13,8 @@ from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.speed import SpeedConstants
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.scenario import parse
-from sheetgen.scenario.candidates import PURCHASES
 from sheetgen.scenario.money import MOST_CAPEX_USD, MOST_KW
-from sheetgen.units import DTYPES
+from sheetgen.units import DTYPES, PURCHASES, TENSOR_PARALLEL_SIZES
 
 MOST_TEXT = 200  # characters
 LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill
@@ -113,7 +112,6 @@ PRICE = Kind(high=1e6, blank=True)  # 0, as nothing: it cannot be rented
 RATE = Kind(low=1, high=1e18)
 ANY = Kind()
 
-_TENSOR_PARALLEL = (1, 2, 4, 8)
 _AT_LEAST_ONE = ("n_layers", "n_heads", "hidden_size", "vocab_size", "max_context_tokens")
 _FLAGS = ("window_is_chunked",)
 _WHOLE = (
@@ -186,7 +184,7 @@ ENGINE: dict[str, Kind] = {
          "expert_workspace_share", "matmul_workspace_bytes", "large_allocation_bytes", "staged_non_torch_bytes_tp1",
          "cuda_graph_bytes_per_gpu"), ANY),
     "allocation_step_bytes": Kind(low=1),
-    **{f"{older}non_torch_bytes_tp{t}": ANY for older in ("", "older_") for t in _TENSOR_PARALLEL},
+    **{f"{older}non_torch_bytes_tp{t}": ANY for older in ("", "older_") for t in TENSOR_PARALLEL_SIZES},
     **dict.fromkeys(("in_flight_batches", "state_blocks"), Kind("whole", 1, 8)),
     "group_stretch": FACTOR,
     "max_pipeline_parallel_size": Kind("whole", 1, 64),

@@ -23,9 +23,8 @@ from sheetgen.scenario.overrides import Overrides, read_overrides, unknown_keys
 from sheetgen.scenario.settings import Settings, settings_of
 from sheetgen.scenario.targets import TARGETS, with_targets
 from sheetgen.scenario.workloads import headline_of, too_long_answers, workloads_of
-from sheetgen.units import DTYPES
+from sheetgen.units import DTYPES, ON_DEMAND
 
-TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)
 MAX_PIPELINE_PARALLEL_SIZE = 8
 MAX_MODELS = 8
 SHEET_OPTIONS = ("models", "workloads", "contexts", "tiers", "headline", "units", "paper")
@@ -131,7 +130,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         parse.words(options.get("gpus")),
         parse.words(options.get("instances")),
         options.get("region") or "",
-        settings.purchase if settings else "on-demand",
+        settings.purchase if settings else ON_DEMAND,
     )
     selection = attempt(select, catalog, engine, filters) if engine else None
     by_id = {c.gpu.id: c.gpu for c in selection.candidates} if selection else {}

@@ -9,8 +9,8 @@ from typing import Any
 from sheetgen.catalog.engines import Engine
 from sheetgen.errors import ScenarioError
 from sheetgen.scenario import parse
-from sheetgen.scenario.candidates import PURCHASES, is_commitment
 from sheetgen.scenario.money import Money, money_settings
+from sheetgen.units import ON_DEMAND, PURCHASES
 
 MOST_DISCOUNT = 0.99  # beyond it is no contract: 20 was meant as 20 %
 
@@ -32,7 +32,7 @@ class Settings(Money):
     prefix_cache_hit_fraction: float = 0.0
     kv_reserved: int = 0
     hybrid_kv_manager: int = 1
-    purchase: str = "on-demand"
+    purchase: str = ON_DEMAND
     speed_factor: float = 1.0
     ttft_factor: float = 1.0
     speed_targets: int = 1  # 0: memory alone decides
@@ -42,7 +42,7 @@ class Settings(Money):
     @property
     def is_committed(self) -> int:
         """1 where the purchase class pays for every hour of the month, run or not."""
-        return int(is_commitment(self.purchase))
+        return int(PURCHASES[self.purchase].committed)
 
 
 def _discount(value: Any) -> float:
@@ -84,7 +84,7 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
             parse.one_of(options.get("kv_allocation") or "paged", "kv_allocation", ("paged", "reserved")) == "reserved"
         ),
         hybrid_kv_manager=default.hybrid_kv_manager,
-        purchase=parse.one_of(options.get("purchase") or "on-demand", "purchase", PURCHASES),
+        purchase=parse.one_of(options.get("purchase") or ON_DEMAND, "purchase", PURCHASES),
         speed_factor=parse.factor(options.get("speed_factor"), "speed_factor"),
         ttft_factor=parse.factor(options.get("ttft_factor"), "ttft_factor"),
         units=parse.one_of(options.get("units") or "gib", "units", ("gib", "gb")),

@@ -16,11 +16,10 @@ from sheetgen.sheet.answers import used_for, used_instances
 from sheetgen.sheet.one_page import InstanceRow, Source
 from sheetgen.sheet.pace import sizing_rule
 from sheetgen.sheet.wording import NONE, named_size, plain, price_class, provider_name, share
-from sheetgen.units import TWO_DECIMALS, USD_CENTS
+from sheetgen.units import ON_DEMAND, PURCHASES, TWO_DECIMALS, USD_CENTS
 
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
 _SHOWN_REASONS = 2
-CLASSES = {"on-demand": "on demand", "reserved-1yr": "1 yr", "reserved-3yr": "3 yr", "spot": "spot"}
 MEMORY_ORIGINS = {"stated": "published"}  # what the catalog calls otherwise than the page
 _URL = re.compile(r"https?://[^\s;,)]+")
 _PAPERS = (
@@ -105,7 +104,8 @@ def instance_rows(solved: Solution, stale_after_days: float) -> tuple[InstanceRo
 def price_classes(question: Question) -> dict[str, str]:
     """The purchase classes that the page lists, each with its name; the one in use is always among them."""
     used = question.settings.purchase
-    return CLASSES if used in CLASSES else {used: used.replace("-", " "), **CLASSES}
+    listed = {key: one.words for key, one in PURCHASES.items() if one.always_listed}
+    return listed if used in listed else {used: PURCHASES[used].words, **listed}
 
 
 def _class_price(one: Candidate, purchase: str) -> str:
@@ -139,13 +139,13 @@ def assumption_lines(question: Question, known: dict[str, Assumption]) -> Iterat
     for one in known.values():
         if one.sentence:
             sentence = one.sentence.replace("{value}", _value(one, settings))
-            price = "list price" if settings.purchase == "on-demand" else f"the {settings.purchase} price"
-            if settings.discount_fraction or settings.purchase != "on-demand":
+            price = "list price" if settings.purchase == ON_DEMAND else f"the {settings.purchase} price"
+            if settings.discount_fraction or settings.purchase != ON_DEMAND:
                 price = price_class(price, settings.discount_fraction)
                 sentence = sentence.replace("list price, without discounts,", f"{price}, without")
             yield sentence
     kinds = sorted({c.price_kind for c in question.candidates if c.price_kind})
-    if settings.purchase.startswith("reserved") and kinds:
+    if PURCHASES[settings.purchase].committed and kinds:
         yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."
 
 

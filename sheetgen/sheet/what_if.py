@@ -20,10 +20,10 @@ from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.deployment import engine_columns
 from sheetgen.scenario.overridden import overridden_model
 from sheetgen.scenario.overrides import Overrides
-from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES, Load, Question, SheetModel
+from sheetgen.scenario.question import Load, Question, SheetModel
 from sheetgen.sheet.model import number
 from sheetgen.sheet.what_if_state import NO_MODEL, OK, SPARE_MODELS, state_of
-from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES, DTYPES
+from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES, DTYPES, TENSOR_PARALLEL_SIZES
 
 AUTO = "auto"
 NOTHING = {"max_context_tokens": 0}  # of a model that cannot be sized: it takes no context at all

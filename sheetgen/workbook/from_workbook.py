@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sheetgen.scenario.candidates import PURCHASES
 from sheetgen.scenario.override_kinds import name_part
+from sheetgen.units import ON_DEMAND, PURCHASES
 from sheetgen.workbook.aside_labels import aside_label
 from sheetgen.workbook.sheet_facts import (
     BUILT_WITH,
@@ -41,7 +41,7 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
     answers = dict(_answers(snapshot, models, workloads, len(tiers)))
     in_loads = {load[0] for load in answers}
     used = {f"{_stem(load)}_{what}" for load in answers for what in RESULTS}
-    purchase = str(snapshot.options.get("purchase") or "on-demand")
+    purchase = str(snapshot.options.get("purchase") or ON_DEMAND)
     return SheetFacts(
         snapshot.path, "workbook", snapshot.version, snapshot.catalog_sha256, snapshot.inputs["as_of"],
         {m: models.names[m] for m in models if m in in_loads}, workloads, tiers,

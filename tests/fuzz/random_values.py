@@ -10,8 +10,8 @@ from typing import Any
 from yellow_cells import Spot, Yellow
 
 from sheetgen.catalog.owning import TERMS
-from sheetgen.scenario.candidates import PURCHASES
 from sheetgen.scenario.override_kinds import MOST, TABLES, Kind, input_kind
+from sheetgen.units import PURCHASES
 
 MILD, BOLD, ABSURD = "mild", "bold", "absurd"
 

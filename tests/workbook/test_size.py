@@ -14,7 +14,8 @@ import pytest
 import xlsxwriter
 
 from sheetgen.recommend import solve
-from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES, ask
+from sheetgen.scenario.question import ask
+from sheetgen.units import TENSOR_PARALLEL_SIZES
 from sheetgen.writers.xlsx_zip import Packing
 
 AT_MOST = 100  # candidate columns of the workbooks that these sizes are promised for

@@ -15,9 +15,9 @@ from packages import TINY
 from recalculation import edit
 
 from sheetgen.recommend import solve
-from sheetgen.scenario.candidates import PURCHASES
 from sheetgen.scenario.override_kinds import input_kind
 from sheetgen.scenario.question import ask
+from sheetgen.units import PURCHASES
 from sheetgen.workbook import Snapshot, WorkbookError
 from sheetgen.workbook.bridge import bridges
 from sheetgen.workbook.compare import compare

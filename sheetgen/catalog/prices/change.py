@@ -9,13 +9,14 @@ from typing import Literal
 from sheetgen.catalog.hardware import Instance, InstancePrice, PastPrice, first_day
 from sheetgen.catalog.prices.cited import list_of, with_list, without_lists
 from sheetgen.catalog.prices.match import Reading
+from sheetgen.units import PURCHASES
 
 # What a reading does to its row. `moved`: the row was priced in another region. `older`: the catalog's price is
 # newer, and stays.
 What = Literal["changed", "added", "moved", "confirmed", "unchanged", "older"]
 
 MOST_HISTORY = 40  # past prices of one row and class; a catalog file has a limit of size
-ORDER = ("on-demand", "reserved-1yr", "reserved-3yr", "spot", "capacity-block")  # as the shipped rows have them
+ORDER = tuple(PURCHASES)  # as the shipped rows have them
 
 
 @dataclass(frozen=True)

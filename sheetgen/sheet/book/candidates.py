@@ -10,7 +10,6 @@ import numpy
 from sheetgen.cost import discounted_usd_per_hour, monthly_usd_of_instances, n_instances
 from sheetgen.formula import Expr, both, formula, is_number, is_text, where
 from sheetgen.recommend import Solution
-from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.block import Row
 from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, matrix
 from sheetgen.sheet.book.profiles import OF_REPLICA, SERVED
@@ -18,7 +17,7 @@ from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.book.words import profile_position
 from sheetgen.sheet.model import Found, Range, Sheet, pick
 from sheetgen.sizing import parallelism
-from sheetgen.units import PLAIN, TEXT, USD, USD_CENTS, WHOLE
+from sheetgen.units import PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, USD_CENTS, WHOLE
 
 
 @formula("Instances")

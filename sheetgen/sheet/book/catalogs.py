@@ -11,7 +11,6 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.override_kinds import FLAG
 from sheetgen.scenario.override_kinds import TEXT as TEXT_KIND
-from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.accepts import accepts, whole
 from sheetgen.sheet.book.money_columns import add_class_prices, add_owning_columns
 from sheetgen.sheet.book.speed_inputs import add_speed_columns
@@ -22,7 +21,19 @@ from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation, pick, posi
 from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.what_if_state import SPARE_MODELS
 from sheetgen.sizing.weights import weights_bytes
-from sheetgen.units import DATE, DTYPE_ALIASES, DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD_CENTS, WHOLE
+from sheetgen.units import (
+    DATE,
+    DTYPE_ALIASES,
+    DTYPES,
+    FACTOR,
+    ONE_DECIMAL,
+    PLAIN,
+    TENSOR_PARALLEL_SIZES,
+    TEXT,
+    UNIT_NAMES,
+    USD_CENTS,
+    WHOLE,
+)
 
 SPARE_INSTANCES = 3
 MOST_GPUS = 1024  # of one instance

@@ -10,7 +10,7 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import engine_columns
 from sheetgen.scenario.override_kinds import TABLES, input_kind
-from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, TENSOR_PARALLEL_SIZES
+from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
 from sheetgen.scenario.settings import MOST_DISCOUNT
 from sheetgen.sheet.accepts import MOST_TITLE, PRECISIONS, Within, accepts, day, number, share, whole
 from sheetgen.sheet.book.input_state import (
@@ -38,6 +38,7 @@ from sheetgen.units import (
     FACTOR,
     PERCENT,
     PLAIN,
+    TENSOR_PARALLEL_SIZES,
     TEXT,
     TWO_DECIMALS,
     UNIT_BYTES,

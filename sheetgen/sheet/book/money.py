@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from sheetgen import cost
 from sheetgen.formula import is_number, is_text
 from sheetgen.recommend import Solution
-from sheetgen.scenario.candidates import PURCHASES, is_commitment
 from sheetgen.sheet.book.inputs import EXACT_PERCENT
 from sheetgen.sheet.book.money_block import ANNUAL, HOURLY, MONTHLY, THREE_YEARS, Block, above_zero, entry
 from sheetgen.sheet.book.money_columns import class_columns, price_mark
@@ -21,7 +20,7 @@ from sheetgen.sheet.book.money_words import total_words
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import rent_words
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source
-from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, USD_CENTS, WHOLE
+from sheetgen.units import DATE, FACTOR, ON_DEMAND, ONE_DECIMAL, PERCENT, PLAIN, PURCHASES, TEXT, USD_CENTS, WHOLE
 
 WIDTHS = (30, 14, 13, 13, 14, 14, 13, 13, 13, 13, 13, 13, 13, 13)
 UNITS = (
@@ -109,7 +108,7 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Re
         block.label(purchase, role="light" if purchase == in_use else "label")
         names = class_columns(purchase, in_use)
         price = entry(table.range(names["price"]), place, above_zero, less=block.wiring.inputs["discount_fraction"])
-        committed = block.sheet.put(block.row, 5, Cell(int(is_commitment(purchase)), "fixed", PLAIN), lock="none")
+        committed = block.sheet.put(block.row, 5, Cell(int(PURCHASES[purchase].committed), "fixed", PLAIN), lock="none")
         paid = block.compute(6, cost.paid_hours_per_month, {"is_committed": committed})
         env: dict[str, Source] = {"n_instances": count, "price_usd_per_hour": price}
         hourly[purchase] = hour = block.compute(HOURLY, cost.hourly_usd, env)
@@ -125,7 +124,7 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Re
     block.label("Source of the prices")
     block.show(1, entry(table.range("source"), place, is_text), TEXT, "small")
     block.row += 1
-    return hourly["on-demand"], sums[in_use][0]
+    return hourly[ON_DEMAND], sums[in_use][0]
 
 
 def _foot(block: Block, in_use: str, sums: list[Ref]) -> None:

@@ -7,13 +7,12 @@ from typing import Any
 from sheetgen import cost
 from sheetgen.formula import Expr, formula, is_number, is_text, where
 from sheetgen.recommend import Solution
-from sheetgen.scenario.candidates import PURCHASES
 from sheetgen.scenario.money import OwnedGpu
 from sheetgen.sheet.book.wiring import Table, Wiring
 from sheetgen.sheet.links import links
 from sheetgen.sheet.model import NONE
 from sheetgen.sheet.notes import day_of
-from sheetgen.units import DATE, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE
+from sheetgen.units import DATE, FACTOR, PLAIN, PURCHASES, TEXT, USD, USD_CENTS, WHOLE
 
 
 @formula("Price age", TEXT)

@@ -9,7 +9,6 @@ from sheetgen.estimate import PEAK, SHARD, STEP
 from sheetgen.formula import Expr, Formula
 from sheetgen.recommend import LOAD, Solution
 from sheetgen.recommend.latency import TARGETS
-from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.block import Row, Spread
 from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, inline, matrix
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
@@ -18,7 +17,7 @@ from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.book.words import non_torch_position
 from sheetgen.sheet.model import Found, Range, Sheet, found, pick
 from sheetgen.sizing import activations, memory, parallelism, steps, weights
-from sheetgen.units import DTYPES, FACTOR, PLAIN, TEXT, WHOLE
+from sheetgen.units import DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 # What a load's own KV bill, before any division, reads of one undivided rank.
 WHOLE_OF = (

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sheetgen.formula import Formula
-from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.accepts import Within
 from sheetgen.sheet.book.what_if_words import (
     bill_in_unit,
@@ -39,7 +38,7 @@ from sheetgen.sheet.what_if import (
     case_requests,
 )
 from sheetgen.sizing.tokens import short_tokens
-from sheetgen.units import DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TEXT, USD, WHOLE, Display
+from sheetgen.units import DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, WHOLE, Display
 
 CHOICE, ANSWER, LAST = 1, 4, 10  # the columns of the choices and of the answer, and the last one
 PARTS = (("Weights", "#1D4ED8"), ("Activations", "#0F766E"), ("Overhead", "#6B7280"), ("KV cache in use", "#F59E0B"),

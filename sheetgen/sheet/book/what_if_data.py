@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sheetgen.formula import Expr, formula, largest, where
-from sheetgen.scenario.question import TENSOR_PARALLEL_SIZES
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
 from sheetgen.sheet.book.every_engine import DEFAULTS, OF_GPU, EveryEngine, constants_of
 from sheetgen.sheet.book.every_model import TEXTS
@@ -15,7 +14,7 @@ from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.model import NONE, Range, Ref, Sheet, index, place_of, plain
 from sheetgen.sheet.what_if import AUTO, ENGINE_ON_GPU, WhatIf
 from sheetgen.sheet.what_if_state import CHOICES, OK, choices_state, model_lacks
-from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, FACTOR, PLAIN, TEXT, WHOLE
+from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
 LISTS = {  # the defined name of each dropdown's list
