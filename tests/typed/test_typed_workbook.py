@@ -36,7 +36,9 @@ def test_random_edits_give_what_solve_gives_of_the_typed_values(book: tuple[Path
         assert not errors, f"seed {seed}: errors in {errors[:5]} after {edits.overrides}"
         for compare in (books.differences, money_cells.differences):
             n, wrong = compare(found, sheets, solved)
-            assert not wrong, f"seed {seed}: {len(wrong)} of {n} differ after {edits.overrides}\n" + "\n".join(wrong[:10])
+            assert not wrong, f"seed {seed}: {len(wrong)} of {n} differ after {edits.overrides}\n" + "\n".join(
+                wrong[:10]
+            )
             n_cells += n
         words |= {load["Fit"] for load in books.expected(solved)}
     assert words == {"fits", "tight", "none fits", "over limit"}, "the edits do not reach every verdict"
