@@ -149,7 +149,7 @@ def test_own_weights_change_what_auto_stands_for() -> None:
 
 
 def test_a_longer_limit_lets_a_context_in() -> None:
-    over = [c.over_limit for c in asked(models={"llama-3.1-8b": {"max_context_tokens": 4096}}).cells]
+    over = [c.over_limit for c in asked(models={"llama-3.1-8b": {"max_context_tokens": 4096}}).loads]
     assert over == [False, False, True, True, False, False, False, False]
 
 
