@@ -249,7 +249,7 @@ def answers(solved: Solution, tight_below: float = 0.10) -> list[tuple[Any, ...]
 
 def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(lean_book: Any) -> None:
     sheets = Sheets(lean_book[0])
-    names = {key for one in EDITS for key in one.overrides(sheets)}
+    names = {key for one in EDITS for key in one.typed(sheets)}
     on_sheets = {key[0] for key in names if isinstance(key, tuple)}
     assert len(names) >= 40
     assert on_sheets == {"Models", "GPUs", "Instances"}
@@ -263,7 +263,7 @@ def edited(lean_book: tuple[Path, Question], tmp_path_factory: pytest.TempPathFa
     poisoned = folder / "poisoned.xlsx"
     poison(path, poisoned)
     sheets = Sheets(path)
-    return lambda one: edit(poisoned, folder / f"edit-{EDITS.index(one)}.xlsx", one.overrides(sheets))
+    return lambda one: edit(poisoned, folder / f"edit-{EDITS.index(one)}.xlsx", one.typed(sheets))
 
 
 @pytest.mark.parametrize("part", range(2))
