@@ -245,25 +245,24 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
     tiers; model, gpus, providers and instances may be lists of text. Returns the record of
     `build --format json` with that one cell, whose keys stand at the top as well.
     """
-    catalog = _catalog(catalogs)
-    return recommend_record(recommended(options, catalog), options, catalog)
+    return recommend_record(recommended(options, _catalog(catalogs)), options)
 
 
-def recommend_record(solved: Solution, options: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
+def recommend_record(solved: Solution, options: Mapping[str, Any]) -> dict[str, Any]:
     """The record that `recommend` gives for its solved question."""
     from sheetgen.writers.json import document
 
-    answer = document(solved, fingerprints(solved, catalog), levers_of_sheet(solved, catalog))
+    answer = document(solved, fingerprints(solved), levers_of_sheet(solved))
     users = options.get("users")
     answer["inputs"]["users"] = 1 if users is None else parse.whole(users, "users", most=MOST_USERS)
     return {**answer, **answer["cells"][0]}
 
 
-def fingerprints(solved: Solution, catalog: Catalog) -> list[dict[str, Any]]:
+def fingerprints(solved: Solution) -> list[dict[str, Any]]:
     """Where a deployment dies, in which words, and what to change, with the numbers of this answer."""
     from sheetgen.sheet.fingerprints import fingerprints_for
 
-    return [{**asdict(one), "change": one.change} for one in fingerprints_for(solved, catalog)]
+    return [{**asdict(one), "change": one.change} for one in fingerprints_for(solved)]
 
 
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:

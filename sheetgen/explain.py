@@ -87,7 +87,7 @@ class Step:
 class Derivation:
     """All readings of one sized deployment."""
 
-    def __init__(self, sized: Sized, overrides: Mapping[str, Any], catalog: Any) -> None:
+    def __init__(self, sized: Sized, overrides: Mapping[str, Any]) -> None:
         values = sized.points.values
         alone = {**values, "tensor_parallel_size": 1 + 0 * values["tensor_parallel_size"]}
         known = sized.known
@@ -103,7 +103,7 @@ class Derivation:
         self.grows = bool(known["grows"][0] == 1)
         self.steps: dict[tuple[str, str], Step] = {}
         names, scope = sized.points.names[0], self.texts["speed_scope"]
-        self.origins = provenance.Origins(names, overrides, catalog, scope, sized.anchored)
+        self.origins = provenance.Origins(names, overrides, sized.points.reference, scope, sized.anchored)
 
     def value(self, name: str, reading: str = "point") -> Any:
         known = self.readings[reading]

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from sheetgen import cost, provenance
-from sheetgen.catalog import Catalog
-from sheetgen.catalog.speed import load_speed
 from sheetgen.errors import ScenarioError
 from sheetgen.explain import QUANTITIES, Step, spaced, unit_of
 from sheetgen.formula import Expr, Formula, literal
@@ -41,19 +39,19 @@ RULES = ("max_tensor_parallel_size", "max_pipeline_parallel_size")
 class ChoiceDerivation:
     """The derivation of the one cell of `recommend`; `typed` holds what the user gave."""
 
-    def __init__(self, solved: Solution, overrides: Mapping[str, Any], catalog: Catalog) -> None:
+    def __init__(self, solved: Solution, overrides: Mapping[str, Any]) -> None:
         offer = solved.choices[0].offer
         if offer is None:
             raise ScenarioError(f"{solved.choices[0].verdict}: there is no recommendation to explain.")
         self.candidate = solved.candidate(offer)
         self.overrides = overrides
-        self.catalog = catalog
+        self.reference = solved.question.reference
         cell, model = solved.question.loads[0], solved.question.models[solved.question.loads[0].model]
         names = Resolved(
             model.model, self.candidate.gpu, solved.question.engine, model.weight_dtype, model.kv_cache_dtype, None,
-            load_speed(catalog),
+            solved.question.speed,
         )  # fmt: skip
-        self.origins = provenance.Origins(names, overrides, catalog)
+        self.origins = provenance.Origins(names, overrides, self.reference)
         profile = solved.offers[offer].profile
         position = TENSOR_PARALLEL_SIZES.index(solved.tensor_parallel_size(offer))
         discount = solved.question.settings.discount_fraction
@@ -108,7 +106,7 @@ class ChoiceDerivation:
             return provenance.Origin("catalog", where + price, source=one.source)
         if name in ("runs_weights", "runs_kv"):
             key = "weights_run" if name == "runs_weights" else "kv_run"
-            where = self.catalog.read_document(f"gpus/{one.gpu.id}.yaml").at((key,))
+            where = self.reference.document(f"gpus/{one.gpu.id}.yaml").at((key,))
             return provenance.Origin("catalog", where, source=one.gpu.source)
         if name == "tensor_parallel_size":
             return provenance.Origin("computed", "the one whose instances cost least")

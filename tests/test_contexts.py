@@ -47,4 +47,4 @@ def test_a_shorter_answer_makes_room_for_a_short_context():
 def test_an_answer_longer_than_its_context_is_refused_on_what_if():
     typed = {"inputs": {"whatif_context_tokens": 1000, "whatif_answer_tokens": 1001}}
     with pytest.raises(ScenarioError, match="What-if: the answer of 1,001 tokens is longer than the context of 1,000"):
-        what_if(solve(_asked(typed=typed)), Catalog())
+        what_if(solve(_asked(typed=typed)))

@@ -91,10 +91,10 @@ HEADINGS = {
 @pytest.fixture(scope="module", params=[ASKED, BUDGETED], ids=["usual", "with a budget"])
 def built(request: pytest.FixtureRequest) -> Built:
     solved = solve(ask(catalog(), request.param))
-    files, missing = draw(solved, catalog(), FORMATS, required=True)
+    files, missing = draw(solved, FORMATS, required=True)
     assert missing is None and set(files) == set(FORMATS)
     book = Book(files["xlsx"])
-    return Built(solved, build_page(solved, catalog()), files, book, book.texts(), names_of(book))
+    return Built(solved, build_page(solved), files, book, book.texts(), names_of(book))
 
 
 # Texts that stand in the workbook word for word.

@@ -36,7 +36,7 @@ LOADS = tuple(
 )
 STEPS_MS = ("off", "200", "100", "60", "50", "40", "30", "20", "15", "10", "5")
 CHOSEN = (
-    "verdict", "slot", "runner_up", "n_replicas", "n_instances", "monthly_usd", "sequences_per_replica",
+    "verdict", "offer", "runner_up", "n_replicas", "n_instances", "monthly_usd", "sequences_per_replica",
     "pipeline_parallel_size", "requests_per_replica", "tpot_seconds", "ttft_seconds",
 )  # fmt: skip
 
@@ -89,11 +89,9 @@ def test_two_sheets_for_one_load_name_the_right_reason() -> None:
     for solved, reason in ((slow, "memory"), (fast, "speed")):
         (cell,) = document(solved)["cells"]
         assert cell["sized_by"] == reason and cell["tpot_seconds"] == solved.choices[0].tpot_seconds
-        (card,) = build_page(solved, catalog()).cards
+        (card,) = build_page(solved).cards
         assert card.sized_by == bought_by(solved, 0) and f"{cell['n_replicas']} replica" in card.hardware
-        assert [c.by_speed for b in build_page(solved, catalog()).matrix for r in b.rows for c in r.cells] == [
-            reason == "speed"
-        ]
+        assert [c.by_speed for b in build_page(solved).matrix for r in b.rows for c in r.cells] == [reason == "speed"]
 
 
 @pytest.mark.parametrize("load", LOADS, ids=str)
@@ -240,7 +238,7 @@ def test_what_a_lone_request_misses_no_count_meets(asked: dict[str, str]) -> Non
     for cell in document(solved)["cells"]:
         assert cell["verdict"] == TOO_SLOW and cell["runner_up"] is None
         assert {cell[name] for name in (*SPEED, "instance", "n_replicas", "monthly_usd")} == {None}
-    page = build_page(solved, catalog())
+    page = build_page(solved)
     assert {c.rent for c in page.cards} == {TOO_SLOW} and not any(c.fits for c in page.cards)
     words = "first token in 20 ms" if "ttft_ms" in asked else "2 ms a token"
     assert {c.hardware for c in page.cards} == {f"a lone request misses {words} on every candidate that holds it"}
@@ -339,7 +337,7 @@ def test_the_workbook_has_the_words(tmp_path: Any) -> None:
     verdicts = [c.verdict for c in solved.choices]
     assert set(verdicts) == {"fits", TOO_SLOW, NOTHING_FITS}
     path = tmp_path / "sheet.xlsx"
-    path.write_bytes(write_xlsx(build_book(solved, build_page(solved, catalog()))))
+    path.write_bytes(write_xlsx(build_book(solved, build_page(solved))))
     for book in (path, recalculate_with_formualizer(path, tmp_path / "again.xlsx")):
         values = by_place_and_name(book, cells(book))
         heads = {values[place]: place[1] for place in values if isinstance(place, tuple) and place[0] == "Workings"}

@@ -18,7 +18,6 @@ from sheetgen.writers.uncollected import uncollected
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
-    from sheetgen.catalog import Catalog
     from sheetgen.levers import EveryLever
     from sheetgen.recommend import Solution
 
@@ -65,17 +64,14 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     from sheetgen.recommend import solve
     from sheetgen.scenario.question import ask
 
-    catalog = Catalog(*catalogs)
-    solved = solve(ask(catalog, asked))
-    files, missing = draw(
-        solved, catalog, formats or DEFAULT_FORMATS, required=bool(formats), brand=brand, archive=archive
-    )
+    solved = solve(ask(Catalog(*catalogs), asked))
+    files, missing = draw(solved, formats or DEFAULT_FORMATS, required=bool(formats), brand=brand, archive=archive)
     targets = {Path(folder) / f"{name}.{ending}": data for ending, data in files.items()}
     write_files(targets)
     if missing:
         say(missing, err=True)
     if as_json:
-        print_json(document_of(solved, catalog))
+        print_json(document_of(solved))
     elif not quiet:
         for target in targets:
             say(f"wrote {target}")
@@ -129,7 +125,6 @@ def is_yes(answer: Any) -> bool:
 @uncollected()
 def draw(
     solved: Solution,
-    catalog: Catalog,
     formats: Iterable[str],
     required: bool,
     brand: Brand | None = None,
@@ -148,8 +143,8 @@ def draw(
     missing: str | None = None
     formats = tuple(formats)
     # The page shows the headline's levers alone, and works them out: those of every load take twice as long.
-    levers = levers_of_sheet(solved, catalog) if {"json", "xlsx"} & {*formats} or archive.name else None
-    page = build_page(solved, catalog, levers)
+    levers = levers_of_sheet(solved) if {"json", "xlsx"} & {*formats} or archive.name else None
+    page = build_page(solved, levers)
 
     @cache
     def workbook() -> bytes:
@@ -157,7 +152,7 @@ def draw(
         from sheetgen.sheet.what_if import what_if
         from sheetgen.writers.xlsx import write_xlsx
 
-        return write_xlsx(build_book(solved, page, levers or (), what_if(solved, catalog)), brand)
+        return write_xlsx(build_book(solved, page, levers or (), what_if(solved)), brand)
 
     @cache
     def pdf() -> bytes:
@@ -174,7 +169,7 @@ def draw(
 
     for ending in formats:
         if ending == "json":
-            files[ending] = text(document_of(solved, catalog, levers)).encode()
+            files[ending] = text(document_of(solved, levers)).encode()
         elif ending == "xlsx":
             files[ending] = workbook()
         elif ending == "md":
@@ -223,12 +218,12 @@ def templates() -> Path:
     raise SheetgenError(f"no templates found beside {package} or in it. Reinstall sheetgen.")
 
 
-def document_of(solved: Solution, catalog: Catalog, levers: EveryLever | None = None) -> dict[str, Any]:
+def document_of(solved: Solution, levers: EveryLever | None = None) -> dict[str, Any]:
     from sheetgen.api import fingerprints
     from sheetgen.levers import levers_of_sheet
     from sheetgen.writers.json import document
 
-    return document(solved, fingerprints(solved, catalog), levers or levers_of_sheet(solved, catalog))
+    return document(solved, fingerprints(solved), levers or levers_of_sheet(solved))
 
 
 def headlines(solved: Solution) -> list[str]:

@@ -64,8 +64,7 @@ def _of_point(name: str, asked: dict[str, Any], catalogs: tuple[str, ...]) -> St
     from sheetgen.explain import Derivation
 
     _refuse([n for n, *_ in OF_A_CHOICE if n in asked], f"{name} is of one deployment and does not depend on")
-    catalog = Catalog(*catalogs)
-    return Derivation(sized_point(asked, catalog), asked, catalog).step(name)
+    return Derivation(sized_point(asked, Catalog(*catalogs)), asked).step(name)
 
 
 def _of_choice(name: str, asked: dict[str, Any], catalogs: tuple[str, ...]) -> Step:
@@ -77,8 +76,7 @@ def _of_choice(name: str, asked: dict[str, Any], catalogs: tuple[str, ...]) -> S
     renamed = {{"gpu": "gpus", "concurrent_requests": "users"}.get(k, k): v for k, v in asked.items()}
     own = [n for n in renamed if n not in OPTIONS and n not in ONE_LOAD]
     _refuse(own, f"{name} is of a recommendation, which chooses by itself:")
-    catalog = Catalog(*catalogs)
-    return ChoiceDerivation(recommended(renamed, catalog), renamed, catalog).step(name)
+    return ChoiceDerivation(recommended(renamed, Catalog(*catalogs)), renamed).step(name)
 
 
 def _refuse(names: list[str], why: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sheetgen.catalog import Catalog
 from sheetgen.cli.output import table
 from sheetgen.levers import Lever, best, levers_of
 from sheetgen.recommend import Solution
@@ -11,9 +10,9 @@ from sheetgen.sheet.wording import saving
 SHOWN = 3
 
 
-def lever_lines(solved: Solution, row: int, catalog: Catalog) -> list[str]:
+def lever_lines(solved: Solution, row: int) -> list[str]:
     """The three best levers of a load, then another model with a leaner KV cache, where they have a price."""
-    levers = levers_of(solved, row, catalog)
+    levers = levers_of(solved, row)
     shown = [lever for _, lever in best({row: levers}, SHOWN)]
     rows = [cells for lever in shown if (cells := _cells(lever))]
     lines = [table(rows[0], rows[1:])] if rows else []

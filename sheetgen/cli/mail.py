@@ -15,7 +15,6 @@ from sheetgen.errors import ScenarioError, shown
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
-    from sheetgen.catalog import Catalog
     from sheetgen.mail.message import Mail
     from sheetgen.mail.server import Server
     from sheetgen.recommend import Solution
@@ -115,9 +114,9 @@ def _composed(
     if not folder.strip():
         raise ScenarioError("out is blank. Name a folder, or leave it out.")
     brand = brand_of(sheet.brand)
-    page = build_page(sheet.solved, sheet.catalog, ((),) * len(sheet.solved.question.loads))
+    page = build_page(sheet.solved, ((),) * len(sheet.solved.question.loads))
     Letter(page, name).subject(subject)  # what is wrong with it is told before the slow part
-    files = _files(sheet.solved, sheet.catalog, brand, sheet.workbook, pdf)
+    files = _files(sheet.solved, brand, sheet.workbook, pdf)
     changes = None
     if since is not None:
         from sheetgen.cli.mail_changes import changes_since
@@ -128,9 +127,7 @@ def _composed(
     return letter.subject(subject), bodies(letter, templates(), brand), attached, name, folder
 
 
-def _files(
-    solved: Solution, catalog: Catalog, brand: Brand | None, workbook: bytes | None, pdf: str | None
-) -> dict[str, bytes]:
+def _files(solved: Solution, brand: Brand | None, workbook: bytes | None, pdf: str | None) -> dict[str, bytes]:
     """Both artefacts: what was given stays as it is, the rest is drawn."""
     given = {} if workbook is None else {"xlsx": workbook}
     if pdf is not None:
@@ -140,7 +137,7 @@ def _files(
         if not given["pdf"].startswith(b"%PDF-"):
             raise ScenarioError(f"{shown(pdf, 200)}: is no PDF. Name one, or leave --pdf out and it is drawn.")
     missing = [ending for ending in ("xlsx", "pdf") if ending not in given]
-    return given | (draw(solved, catalog, missing, required=True, brand=brand)[0] if missing else {})
+    return given | (draw(solved, missing, required=True, brand=brand)[0] if missing else {})
 
 
 def _send(

@@ -13,7 +13,6 @@ from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
 
 if TYPE_CHECKING:
-    from sheetgen.catalog import Catalog
     from sheetgen.pull import Pulled
 
 PULL_SCHEMA = 1
@@ -54,11 +53,10 @@ def pull(
     from sheetgen.catalog import Catalog
     from sheetgen.pull import pull as read_back
 
-    catalog = Catalog(*catalogs)
     note(f"reading {shown(edited)}, and working it out anew ...", quiet)
-    pulled = read_back(edited, catalog, models)
+    pulled = read_back(edited, Catalog(*catalogs), models)
     kinds = tuple(dict.fromkeys((ALWAYS, *asked)))
-    drawn, missing = draw(pulled.solved, catalog, kinds, required=ALWAYS in asked, brand=drawn_with)
+    drawn, missing = draw(pulled.solved, kinds, required=ALWAYS in asked, brand=drawn_with)
     files = {**drawn, "scenario.yaml": _scenario(pulled).encode()}
     targets = {Path(out or FILES["out"]) / f"{stem}.{ending}": data for ending, data in files.items()}
     _spare(edited, targets)
@@ -66,7 +64,7 @@ def pull(
     if missing:
         say(missing, err=True)
     if as_json:
-        print_json(_document(pulled, catalog, targets))
+        print_json(_document(pulled, targets))
     elif not quiet:
         _tell(pulled, targets)
     note(f"{len(pulled.solved.question.loads)} loads worked out anew", quiet)
@@ -98,12 +96,12 @@ def _tell(pulled: Pulled, targets: dict[Path, bytes]) -> None:
         say(line)
 
 
-def _document(pulled: Pulled, catalog: Catalog, targets: dict[Path, bytes]) -> dict[str, Any]:
+def _document(pulled: Pulled, targets: dict[Path, bytes]) -> dict[str, Any]:
     from sheetgen.pull.words import data
 
     return {
         "schema_version": PULL_SCHEMA,
         **data(pulled),
         "files": [str(target) for target in targets],
-        "sheet": document_of(pulled.solved, catalog),
+        "sheet": document_of(pulled.solved),
     }

@@ -11,7 +11,6 @@ from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SPLIT, TARGET
 from sheetgen.cli.output import print_json, say, table
 
 if TYPE_CHECKING:
-    from sheetgen.catalog import Catalog
     from sheetgen.recommend import Solution
 
 # What a reason says of how far an instance is from the answer, the nearest kind first: where the first token is told,
@@ -47,15 +46,14 @@ def recommend(as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: b
     from sheetgen.api import recommend_record, recommended
     from sheetgen.catalog import Catalog
 
-    catalog = Catalog(*catalogs)
-    solved = recommended(options, catalog)
+    solved = recommended(options, Catalog(*catalogs))
     if as_json:
-        print_json(recommend_record(solved, options, catalog))
+        print_json(recommend_record(solved, options))
     else:
-        say(_answer(solved, catalog, None if show_all else SHOWN))
+        say(_answer(solved, None if show_all else SHOWN))
 
 
-def _answer(solved: Solution, catalog: Catalog, limit: int | None) -> str:
+def _answer(solved: Solution, limit: int | None) -> str:
     """The answer, what changes would buy, then the alternatives: by price, else by time, then memory."""
     from sheetgen.cli.lever_lines import lever_lines
     from sheetgen.cli.money_words import money_lines
@@ -73,7 +71,7 @@ def _answer(solved: Solution, catalog: Catalog, limit: int | None) -> str:
         *money_lines(solved, 0),
         "",
     ]
-    if changes := lever_lines(solved, 0, catalog):
+    if changes := lever_lines(solved, 0):
         lines += ["WHAT ONE CHANGE BUYS", *changes, ""]
     reasons = why_not(solved, 0)
     nearest = sorted(reasons, key=lambda pair: _how_near(pair[1]))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sheetgen.catalog import guidance
 from sheetgen.catalog.engines import Engine
-from sheetgen.catalog.levers import LeverFile, LeverWords, NotRun, lever_file
-from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.stacks import Launcher, stacks
+from sheetgen.catalog.levers import LeverFile, LeverWords, NotRun
+from sheetgen.catalog.stacks import Launcher
+from sheetgen.scenario.question import Question
 
 
 @dataclass(frozen=True)
@@ -26,18 +25,18 @@ class Facts:
     not_run: NotRun | None
 
     @classmethod
-    def of(cls, catalog: Catalog, engine: Engine) -> Facts:
-        """The facts for an engine. Raises CatalogError where the catalogs lack one."""
-        known, file = guidance.assumptions(catalog), lever_file(catalog)
-        launchers = stacks(catalog).launchers
+    def of(cls, question: Question) -> Facts:
+        """The facts for a question's engine. Raises CatalogError where the catalogs lack one."""
+        reference, engine = question.reference, question.engine
+        known, file = reference.assumption, reference.levers
         return cls(
             file=file,
             words={one.id: one for one in file.levers},
-            prefix_hit_fraction=guidance.number(known, "lever_prefix_cache_hit_fraction"),
-            context_fraction=guidance.number(known, "lever_context_fraction"),
-            fewer_users_fraction=guidance.number(known, "lever_fewer_users_fraction"),
-            like_size_fraction=guidance.number(known, "lever_like_size_fraction"),
-            launcher=next((one for one in launchers if one.engine == engine.engine), None),
+            prefix_hit_fraction=known("lever_prefix_cache_hit_fraction"),
+            context_fraction=known("lever_context_fraction"),
+            fewer_users_fraction=known("lever_fewer_users_fraction"),
+            like_size_fraction=known("lever_like_size_fraction"),
+            launcher=next((one for one in reference.launchers if one.engine == engine.engine), None),
             not_run=next((one for one in file.not_run if one.engine == engine.engine), None),
         )
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy
 
-from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.estimate import evaluate
 from sheetgen.levers.ask_again import Change
@@ -31,13 +30,13 @@ KEPT = (
     kv_cache.state_bytes_per_sequence,
     admission.kv_bytes_per_sequence_steady,
 )
-_READ: dict[str, tuple[Model, ...]] = {}  # by the catalog's fingerprint; the last one only
 
 
-def leaner_models(solved: Solution, rows: Sequence[int], facts: Facts, catalog: Catalog) -> Iterator[Planned]:
+def leaner_models(solved: Solution, rows: Sequence[int], facts: Facts) -> Iterator[Planned]:
     """The lever of each load: of the models whose total parameters are alike, the one that keeps least of it."""
     question = solved.question
-    every = _served(catalog, question.catalog_sha256)
+    every = [m for m in question.reference.models if m.kind == "model" and m.confidence in KNOWN_WELL]
+    every = [m for m in every if NO_CHAT not in m.id]  # that answer
     answers: dict[tuple[int, int], Planned] = {}
     for row in rows:
         cell = question.loads[row]
@@ -48,16 +47,6 @@ def leaner_models(solved: Solution, rows: Sequence[int], facts: Facts, catalog: 
         found = answers[key]
         change = found.change and Change(row, model=found.change.model)
         yield replace(found, row=row, change=change)
-
-
-def _served(catalog: Catalog, fingerprint: str) -> tuple[Model, ...]:
-    """Every model of the catalog that can be served and whose shape is known well."""
-    if fingerprint not in _READ:
-        _READ.clear()
-        _READ[fingerprint] = tuple(
-            m for m in catalog.models() if m.kind == "model" and m.confidence in KNOWN_WELL and NO_CHAT not in m.id
-        )
-    return _READ[fingerprint]
 
 
 def _alike(model: Model, every: Sequence[Model], share: float, context_tokens: int) -> list[Model]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sheetgen.catalog.load import Catalog
 from sheetgen.levers.ask_again import Loads
 from sheetgen.levers.facts import Facts
 from sheetgen.levers.hardware import bigger_gpus, named
@@ -18,23 +17,21 @@ from sheetgen.levers.steps import next_steps
 from sheetgen.recommend import Solution
 
 
-def levers_of(solved: Solution, row: int, catalog: Catalog) -> tuple[Lever, ...]:
+def levers_of(solved: Solution, row: int) -> tuple[Lever, ...]:
     """Every lever of one load, in the catalog's order: with its answer, or with the reason why it does not apply."""
-    return levers_of_sheet(solved, catalog, (row,))[row]
+    return levers_of_sheet(solved, (row,))[row]
 
 
-def levers_of_sheet(
-    solved: Solution, catalog: Catalog, rows: Iterable[int] | None = None
-) -> tuple[tuple[Lever, ...], ...]:
+def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tuple[tuple[Lever, ...], ...]:
     """The same for every load, or for `rows` alone; nothing for the others, and for a load over its model's limit."""
     question = solved.question
     asked = range(len(question.loads)) if rows is None else rows
     open_rows = [row for row in asked if not question.loads[row].over_limit]
     if not open_rows:
         return ((),) * len(question.loads)
-    facts = Facts.of(catalog, question.engine)
+    facts = Facts.of(question)
     loads = Loads(solved)
-    planned = list(_planned(loads, open_rows, facts, catalog))
+    planned = list(_planned(loads, open_rows, facts))
     found: dict[int, list[Lever]] = {row: [] for row in open_rows}
     for one, lever in zip(planned, work_out(loads, planned, facts), strict=True):
         found[one.row].append(lever)
@@ -44,14 +41,14 @@ def levers_of_sheet(
     return tuple(tuple(found.get(row, ())) for row in range(len(question.loads)))
 
 
-def _planned(loads: Loads, rows: Sequence[int], facts: Facts, catalog: Catalog) -> Iterable[Planned]:
+def _planned(loads: Loads, rows: Sequence[int], facts: Facts) -> Iterable[Planned]:
     solved = loads.solved
     for row in rows:
         yield from precisions(solved, row, facts)
         yield from smaller_loads(solved, row, facts)
         yield bigger_gpus(solved, row)
     yield from next_steps(loads, rows)
-    yield from leaner_models(solved, rows, facts, catalog)
+    yield from leaner_models(solved, rows, facts)
 
 
 def _finished(solved: Solution, row: int, levers: Sequence[Lever], facts: Facts) -> Iterable[Lever]:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.calibration import Anchored
-from sheetgen.catalog import Catalog
 from sheetgen.provenance.origin import Origin
 from sheetgen.provenance.speed import anchored_origin, speed_origin
 from sheetgen.scenario.amounts import DEFAULTS
 from sheetgen.scenario.deployment import Resolved
+from sheetgen.scenario.reference import Reference
 from sheetgen.units import DTYPES
 
 __all__ = ["ADDED_BY_DRAFT", "DERIVED", "SEARCHED", "Origin", "Origins"]
@@ -123,14 +123,14 @@ class Origins:
     which runs the bands of speed are from, `anchored` is the measured point that sets factors."""
 
     def __init__(
-        self, names: Resolved, overrides: Mapping[str, Any], catalog: Catalog, scope: str = "other",
+        self, names: Resolved, overrides: Mapping[str, Any], reference: Reference, scope: str = "other",
         anchored: Anchored | None = None,
     ) -> None:  # fmt: skip
         self.scope = scope
         self.anchored = anchored
         self.names = names
         self.overrides = overrides
-        self.catalog = catalog
+        self.reference = reference
         self.has_draft = self.names.draft is not None
 
     def before(self, name: str) -> int:
@@ -159,14 +159,14 @@ class Origins:
             return Origin("assumption", about, source=self.names.engine.bands_source or "")
         if name == "gpu_memory_bytes":
             gpu = self.names.gpu
-            where = self.catalog.read_document(f"gpus/{gpu.id}.yaml").at(("memory", "engine_bytes"))
+            where = self.reference.document(f"gpus/{gpu.id}.yaml").at(("memory", "engine_bytes"))
             kind = "assumption" if gpu.memory.basis == "assumed" else "catalog"
             return Origin(kind, where, source=gpu.memory.source)
         if name == "checkpoint_bytes":
             return self._checkpoint()
         if name.startswith("draft_"):
             return self._draft()
-        return speed_origin(name, self.names, self.scope, self.catalog) or self._model(name)
+        return speed_origin(name, self.names, self.scope, self.reference) or self._model(name)
 
     def _asked(self, name: str) -> Origin:
         if self.anchored is not None and (found := anchored_origin(name, self.anchored)):
@@ -201,7 +201,7 @@ class Origins:
         draft = self.names.draft
         if draft is None:
             return Origin("default", "no draft model")
-        where = self.catalog.read_document(f"models/{draft.id}.yaml").where
+        where = self.reference.document(f"models/{draft.id}.yaml").where
         return Origin("catalog", where, source=draft.source)
 
     def _model(self, name: str) -> Origin:
@@ -211,7 +211,7 @@ class Origins:
         return Origin("catalog", self._file(loc), source=model.source)
 
     def _file(self, loc: tuple[str | int, ...]) -> str:
-        return self.catalog.read_document(f"models/{self.names.model.id}.yaml").at(loc)
+        return self.reference.document(f"models/{self.names.model.id}.yaml").at(loc)
 
     def _engine_file(self) -> str:
-        return self.catalog.read_document(f"engines/{self.names.engine.engine}.yaml").where
+        return self.reference.document(f"engines/{self.names.engine.engine}.yaml").where

@@ -55,7 +55,7 @@ def build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[s
     """
     solved = solve(ask(catalog, options))
     no_levers = ((),) * len(solved.question.loads)  # they stand on sheets of their own, and decide nothing
-    book = build_book(solved, build_page(solved, catalog, no_levers), no_levers, what_if(solved, catalog), baseline)
+    book = build_book(solved, build_page(solved, no_levers), no_levers, what_if(solved), baseline)
     roles = {(sheet.name, *at): cell.role for sheet in book.sheets for at, cell in sheet.cells.items()}
     named = {n: r for n, r in book.names.items() if isinstance(r, Ref)}
     inputs = {n.removeprefix("in_"): r for n, r in named.items() if n.startswith("in_")}

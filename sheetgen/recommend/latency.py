@@ -28,8 +28,6 @@ _SHARD = (
 
 def speed_inputs(question: Question) -> Columns:
     """What all of a sheet's speeds read alike."""
-    if question.speed is None:
-        raise ValueError("a question without constants of speed")
     return {
         "nvlink_gpus": float(question.speed.nvlink_gpus),
         "all_reduce_growth": question.speed.all_reduce_growth,
@@ -44,8 +42,6 @@ def speed_inputs(question: Question) -> Columns:
 def speed_of_gpus(question: Question) -> Columns:
     """By GPU: bandwidth, links, the engine's constants, the peak for each precision, whether runs were measured."""
     known = question.speed
-    if known is None:
-        raise ValueError("a question without constants of speed")
     rows = [speed_columns(known, question.engine, gpu, "bf16") for gpu in question.gpus]
     out = {k: numpy.array([r[k] for r in rows], float) for k in rows[0] if k != "peak_flops"}
     for dtype in DTYPES:
@@ -145,8 +141,6 @@ def _bands(solved: Solution, model: int, profile: int, stages: float) -> list[tu
     """Both ends of the bands of TPOT, TTFT and tokens a second, as factors."""
     question = solved.question
     fitted = solved.gpus["speed_is_fitted"][solved.profiles[profile].gpu] == 1 and stages == 1
-    if question.speed is None:
-        raise ValueError("a question without constants of speed")
     is_moe = solved.models["n_experts"][model] > 0
     scope, kind = "fitted" if fitted else "other", "moe" if is_moe else "dense"
     columns = speed_band_columns(question.speed, "fitted" if fitted else "other", bool(is_moe))

@@ -30,6 +30,7 @@ from sheetgen.scenario.amounts import (
     is_blank,
     number_column,
 )
+from sheetgen.scenario.reference import Reference
 from sheetgen.sizing.parallelism import is_measured
 from sheetgen.units import DTYPES, GIB, TENSOR_PARALLEL_SIZES
 
@@ -215,7 +216,7 @@ class Points:
 
     inputs: every input, completed with the defaults used. errors: the reason why a row cannot be computed,
     or None. good: positions of the rows without error. values: what the formulas read, for those rows only.
-    names: what the names of the good rows stand for.
+    names: what the names of the good rows stand for. reference: where they were found.
     """
 
     inputs: dict[str, Any]
@@ -223,6 +224,7 @@ class Points:
     good: Any
     values: Columns
     names: list[Resolved]
+    reference: Reference
 
 
 def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog) -> Points:
@@ -251,7 +253,7 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog) -> Points:
     names = [one for one in (found[code[i]] for i in good.tolist()) if one is not None]
     versions = [one.engine.default_version if one else None for one in found]
     texts["engine_version"] = [versions[c] or t for c, t in zip(code, texts["engine_version"], strict=True)]
-    return Points({name: (texts | numbers)[name] for name in DEFAULTS}, errors, good, values, names)
+    return Points({name: (texts | numbers)[name] for name in DEFAULTS}, errors, good, values, names, Reference(catalog))
 
 
 def _text_column(given: Any, n_rows: int, default: Any) -> list[Any]:

@@ -20,6 +20,7 @@ from sheetgen.scenario.money import MONEY_OPTIONS, Owning, owning_of
 from sheetgen.scenario.one_load import one_workload, over_limit, requests_in_flight
 from sheetgen.scenario.override_kinds import input_names
 from sheetgen.scenario.overrides import Overrides, read_overrides, unknown_keys
+from sheetgen.scenario.reference import Reference
 from sheetgen.scenario.settings import Settings, settings_of
 from sheetgen.scenario.targets import TARGETS, with_targets
 from sheetgen.scenario.workloads import headline_of, too_long_answers, workloads_of
@@ -74,14 +75,18 @@ class Question:
     settings: Settings
     as_of: datetime.date
     headline: tuple[int, int]  # positions in workloads and tiers
-    catalog_sha256: str
+    reference: Reference = field(compare=False, repr=False)  # what the floors above read of the catalogs
+    speed: SpeedFile
     loads: tuple[Load, ...] = field(default=())
     filters: Filters = field(default=Filters())
     owning: Owning = field(default=Owning())
-    speed: SpeedFile | None = None
     options: Mapping[str, Any] = field(default_factory=dict)  # as they were given
     overrides: Overrides = field(default=Overrides())
     listed: tuple[Candidate, ...] = ()  # the catalog's instances, where some were typed over; see `rows`
+
+    @property
+    def catalog_sha256(self) -> str:
+        return self.reference.sha256
 
     @property
     def rows(self) -> tuple[Candidate, ...]:
@@ -142,7 +147,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     given = {name: value for name, value in options.items() if value is not None and name != "typed"}
     question = Question(
         models, workloads, tiers, engine, tuple(by_id.values()), selection.candidates, selection.left_out, settings,
-        as_of, headline, catalog.catalog_sha256(), (), filters, owning, speed,
+        as_of, headline, Reference(catalog), speed, (), filters, owning,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
     )  # fmt: skip
     question = _overridden(question, *overrides)

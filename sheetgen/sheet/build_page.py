@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-from sheetgen.catalog import guidance
-from sheetgen.catalog.load import Catalog
 from sheetgen.levers import EveryLever, levers_of_sheet
 from sheetgen.recommend import Solution, short_tokens
 from sheetgen.scenario.question import Question
@@ -25,18 +23,17 @@ from sheetgen.units import UNIT_NAMES
 TITLE = "LLM serving sizing sheet"
 
 
-def build_page(solved: Solution, catalog: Catalog, levers: EveryLever | None = None) -> OnePage:
+def build_page(solved: Solution, levers: EveryLever | None = None) -> OnePage:
     """The page of an answer. What is tight and what is stale is in the catalogs' assumptions.
 
     `levers` are those of every load where they are known already; else those of the headline are worked out.
     """
     question = solved.question
-    known = guidance.assumptions(catalog)
-    deaths = fingerprints_for(solved, catalog)
+    deaths, known = fingerprints_for(solved), question.reference.assumption
     if levers is None:
-        levers = levers_of_sheet(solved, catalog, headline_rows(solved))
-    stale_after = question.overrides.input("stale_after_days", guidance.number(known, "stale_after_days"))
-    tight_below = question.overrides.input("tight_below", guidance.number(known, "tight_below"))
+        levers = levers_of_sheet(solved, headline_rows(solved))
+    stale_after = question.overrides.input("stale_after_days", known("stale_after_days"))
+    tight_below = question.overrides.input("tight_below", known("tight_below"))
     return OnePage(
         title=TITLE,
         question=_question(question),
@@ -58,7 +55,7 @@ def build_page(solved: Solution, catalog: Catalog, levers: EveryLever | None = N
         price_classes=tuple(notes.price_classes(question).values()),
         subject=next((str(f.numbers.get("model_name", "")) for f in deaths), ""),
         left_out=notes.left_out(question),
-        assumptions=tuple(notes.assumption_lines(question, known)),
+        assumptions=tuple(notes.assumption_lines(question)),
         sources=notes.sources(solved),
         purchase=notes.price_classes(question)[question.settings.purchase],
     )

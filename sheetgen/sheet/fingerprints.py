@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.catalog import guidance
-from sheetgen.catalog.load import Catalog
 from sheetgen.recommend import Solution, short_tokens
 from sheetgen.scenario.question import Question
 from sheetgen.sheet import one_page
@@ -76,15 +75,15 @@ class Fingerprint:
         return one_page.Fingerprint(self.where, self.bill, self.looks_like or NONE, self.change or NONE, here)
 
 
-def fingerprints_for(solved: Solution, catalog: Catalog) -> tuple[Fingerprint, ...]:
+def fingerprints_for(solved: Solution) -> tuple[Fingerprint, ...]:
     """Every fingerprint of the catalogs, for the engine and with the numbers of this sheet."""
     question = solved.question
     engine = question.engine.engine
     fit = subject(solved)
     numbers = numbers_of(fit) if fit else {}
-    share = guidance.assumptions(catalog).get("gpu_memory_utilization")
+    share = question.reference.assumptions.get("gpu_memory_utilization")
     shared = {"gpu_memory_utilization": share.flags} if share else {}
-    known = guidance.fingerprints(catalog)
+    known = question.reference.fingerprints
     words = _sentences(numbers, question, _limits(known, engine)) if fit else {}
     return tuple(
         Fingerprint(

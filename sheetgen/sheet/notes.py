@@ -117,9 +117,9 @@ def _is_headline(question: Question, row: int) -> bool:
     return (question.loads[row].workload, question.loads[row].tier) == question.headline
 
 
-def assumption_lines(question: Question, known: dict[str, Assumption]) -> Iterator[str]:
+def assumption_lines(question: Question) -> Iterator[str]:
     """What the numbers rest on, each in one sentence with the value in use."""
-    settings, engine = question.settings, question.engine
+    known, settings, engine = question.reference.assumptions, question.settings, question.engine
     blocks = f"paged in blocks of {settings.block_size}"
     cache = "reserved at max_model_len" if settings.kv_reserved else blocks
     share_known = known.get("gpu_memory_utilization")

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sheetgen.catalog.engines import Engine, load_engine
+from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.hardware import Gpu
-from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.speed import SpeedConstants
 from sheetgen.errors import ScenarioError
@@ -75,7 +74,7 @@ class WhatIf:
     engines: tuple[Engine, ...]
 
 
-def what_if(solved: Solution, catalog: Catalog) -> WhatIf:
+def what_if(solved: Solution) -> WhatIf:
     """The headline's load of the first model on the hardware recommended for it, or what was typed on the page."""
     question = solved.question
     w, t = question.headline
@@ -106,12 +105,8 @@ def what_if(solved: Solution, catalog: Catalog) -> WhatIf:
             f"{picked['context_tokens'] or 0:,}, which holds prompt and answer. "
             "Lengthen the context, or shorten the answer."
         )
-    models = tuple(m for m in catalog.models() if m.kind != "draft")
-    gpus = tuple(g for g in catalog.gpus() if g.memory.engine_bytes)
-    engines = tuple(
-        question.engine if name == question.engine.engine else load_engine(catalog, name, None)
-        for name in catalog.ids("engines")
-    )
+    models, gpus = question.reference.models, question.reference.gpus
+    engines = tuple(question.engine if e.engine == question.engine.engine else e for e in question.reference.engines)
     picked = as_listed(question, picked, models, gpus, engines)
     asked = asked_of(solved, picked, factors, models, gpus, engines)
     return WhatIf(solve(asked), picked, factors, models, gpus, engines)

@@ -72,7 +72,7 @@ def test_the_page_is_whole(n_models: int, paper: str, name: str) -> None:
 @pytest.mark.parametrize("paper", ["letter"])
 def test_the_usual_question_has_a_branded_page_with_all_its_parts(paper: str) -> None:
     asked = ask(books.catalog(), {"models": books.DEFAULT, "paper": paper, "as_of": books.AS_OF})
-    page = build_page(solve(asked), books.catalog())
+    page = build_page(solve(asked))
     layout = lay_out(page, templates=TEMPLATES, brand=named("example"))
     assert layout.fits and len(layout.document.pages) == 1
     assert layout.density.n_instances > 0 and layout.density.n_levers > 0

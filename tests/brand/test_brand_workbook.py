@@ -31,7 +31,7 @@ from sheetgen.writers.xlsx_styles import BRANDED, STATUS, style
 def workbook(brand: str, models: str = "8b,70b") -> bytes:
     options = {**books.SMALL, "models": models}
     solved = solve(ask(books.catalog(), options))
-    return write_xlsx(build_book(solved, build_page(solved, books.catalog())), brand=named(brand))
+    return write_xlsx(build_book(solved, build_page(solved)), brand=named(brand))
 
 
 def read(data: bytes) -> Any:

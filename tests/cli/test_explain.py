@@ -48,7 +48,7 @@ DEPLOYMENTS: dict[str, dict[str, Any]] = {
 
 def derivation(inputs: dict[str, Any]) -> Derivation:
     catalog = Catalog()
-    return Derivation(sized_point(inputs, catalog), inputs, catalog)
+    return Derivation(sized_point(inputs, catalog), inputs)
 
 
 def worked_out(text: str) -> Any:
@@ -127,9 +127,8 @@ CHOICES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("choice", CHOICES)
 def test_a_recommendations_values_put_in_give_the_value(choice: str) -> None:
-    catalog = Catalog()
-    solved = recommended(CHOICES[choice], catalog)
-    every = ChoiceDerivation(solved, CHOICES[choice], catalog)
+    solved = recommended(CHOICES[choice], Catalog())
+    every = ChoiceDerivation(solved, CHOICES[choice])
     chosen = solved.choices[0]
     assert (chosen.pipeline_parallel_size > 1) is (choice == "stages")
     for name in CHOICE_QUANTITIES:
@@ -293,7 +292,7 @@ def test_a_full_pool_is_another_reading() -> None:
 def test_speed_without_a_peak(tmp_path: Path) -> None:
     folder = without_a_peak(tmp_path)
     catalog, inputs = Catalog(folder), {"model": "8b", "gpu": "t4"}
-    every = Derivation(sized_point(inputs, catalog), inputs, catalog)
+    every = Derivation(sized_point(inputs, catalog), inputs)
     peak = step_called(every.step("tpot_seconds"), "peak_flops")
     bandwidth = step_called(every.step("tpot_seconds"), "memory_bandwidth_bytes_per_second")
     assert peak.origin == "assumption" and "no peak is published" in peak.about and bandwidth.origin == "catalog"

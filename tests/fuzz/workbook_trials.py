@@ -59,12 +59,12 @@ class Workbook:
 
     @cached_property
     def levers(self) -> EveryLever:
-        return levers_of_sheet(self.solved, books.catalog())
+        return levers_of_sheet(self.solved)
 
     @cached_property
     def book(self) -> Book:
-        page = build_page(self.solved, books.catalog(), self.levers)
-        return build_book(self.solved, page, self.levers, what_if(self.solved, books.catalog()))
+        page = build_page(self.solved, self.levers)
+        return build_book(self.solved, page, self.levers, what_if(self.solved))
 
     @cached_property
     def sheets(self) -> books.Sheets:
@@ -92,10 +92,10 @@ class Workbook:
         catalog = books.catalog()
         try:
             solved = solve(ask(catalog, asked(self.options, self.yellow, edits)))
-            one = what_if(solved, catalog)
+            one = what_if(solved)
         except SheetgenError as error:
             raise Refused("; ".join(error.problems)) from error
-        page = build_page(solved, catalog, ((),) * len(solved.question.loads))
+        page = build_page(solved, ((),) * len(solved.question.loads))
         book = build_book(solved, page, self.levers, one, values_as_built(self.book))
         after = written(book)
         return After(solved, after, tuple(self._against_solve(solved, book, after)))

@@ -28,7 +28,7 @@ def answered(models: str = THREE, **options: Any) -> Solution:
 
 @cache
 def every(models: str = THREE, **options: Any) -> EveryLever:
-    return levers_of_sheet(answered(models, **options), catalog())
+    return levers_of_sheet(answered(models, **options))
 
 
 @cache
@@ -41,7 +41,7 @@ def load(model: str, context: str = "16k", users: int = 32, **options: Any) -> S
 @cache
 def of_load(model: str, context: str = "16k", users: int = 32, **options: Any) -> dict[str, Lever]:
     """The levers of one load by their ids."""
-    (levers,) = levers_of_sheet(load(model, context, users, **options), catalog())
+    (levers,) = levers_of_sheet(load(model, context, users, **options))
     return {one.id: one for one in levers}
 
 

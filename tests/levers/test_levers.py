@@ -57,8 +57,8 @@ def test_a_lever_is_the_answer_to_a_question_of_its_own(model: str, context: str
 @pytest.mark.parametrize("options", [{}, {"gpus": "h100,h200"}, {"kv_allocation": "reserved"}])
 def test_a_sheet_has_the_levers_of_each_of_its_loads(options: dict[str, Any]) -> None:
     solved = answered("70b", workloads="rag", tiers="1,32", **options)
-    together = levers_of_sheet(solved, catalog())
-    assert [levers_of(solved, row, catalog()) for row in range(2)] == list(together)
+    together = levers_of_sheet(solved)
+    assert [levers_of(solved, row) for row in range(2)] == list(together)
 
 
 @pytest.mark.parametrize("models", [THREE, FAMILIES])
@@ -170,7 +170,7 @@ def test_what_makes_a_load_fit_is_said_to() -> None:
 
 def test_a_load_over_the_models_limit_has_no_levers() -> None:
     solved = answered("llama-2-7b,8b", workloads="rag", tiers="32")
-    levers = levers_of_sheet(solved, catalog())
+    levers = levers_of_sheet(solved)
     assert levers[0] == () and len(levers[1]) == 12
 
 
@@ -240,7 +240,7 @@ def test_a_sheet_of_36_loads_is_worked_out_a_few_times_only(monkeypatch: pytest.
         return tables(question)
 
     monkeypatch.setattr(asking, "tables", counted)
-    levers_of_sheet(solved, catalog())
+    levers_of_sheet(solved)
     assert len(calls) <= 10 and sum(calls) < 36 * 5
     calls.clear()
     loads = asking.Loads(solved)

@@ -46,7 +46,7 @@ def test_every_cell_of_the_json_has_its_levers_in_order() -> None:
 
 def test_a_load_that_nothing_holds_has_levers_without_savings() -> None:
     solved = load("70b", "4k", 1, instances="aws/g6.12xlarge")
-    (cell,) = document(solved, (), levers_of_sheet(solved, catalog()))["cells"]
+    (cell,) = document(solved, (), levers_of_sheet(solved))["cells"]
     assert cell["monthly_usd"] is None and cell["levers"]
     assert all(one["saved_usd"] is None and one["monthly_usd"] > 0 for one in cell["levers"])
 
@@ -66,9 +66,9 @@ def test_recommend_prints_the_three_best_and_another_model_apart() -> None:
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     solved = solve(ask(catalog(), SMALL))
-    levers = levers_of_sheet(solved, catalog())
+    levers = levers_of_sheet(solved)
     path = tmp_path_factory.mktemp("levers") / "small.xlsx"
-    path.write_bytes(write_xlsx(build_book(solved, build_page(solved, catalog(), levers), levers)))
+    path.write_bytes(write_xlsx(build_book(solved, build_page(solved, levers), levers)))
     return path
 
 
@@ -82,7 +82,7 @@ def column(values: dict[str, object], head: str) -> str:
 
 def test_the_workbook_has_every_lever_as_values(book: Path) -> None:
     values = sheet_of(book)
-    every = levers_of_sheet(solve(ask(catalog(), SMALL)), catalog())
+    every = levers_of_sheet(solve(ask(catalog(), SMALL)))
     applies = [[one for one in load_ if not one.why_not] for load_ in every]
     idle = [[one for one in load_ if one.saved_usd == 0] for load_ in applies]
     told = [  # by load: those that change the cost, and one line for all that do not

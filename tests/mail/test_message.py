@@ -35,7 +35,7 @@ HOSTILE = 'Evil</td><script>alert(1)</script><img src="http://x/y.png" onerror=z
 def page() -> OnePage:
     catalog = Catalog()
     solved = solve(ask(catalog, {"models": "8b,405b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}))
-    return build_page(solved, catalog, ((),) * len(solved.question.loads))
+    return build_page(solved, ((),) * len(solved.question.loads))
 
 
 @pytest.fixture(scope="module")

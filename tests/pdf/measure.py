@@ -37,11 +37,11 @@ catalog = Catalog()
 asked = {"models": sys.argv[1], "as_of": "2026-11-20"}
 question = ask(catalog, asked)
 catalog.models()
-Facts.of(catalog, question.engine)
+Facts.of(question)
 guidance.fingerprints(catalog)
 """,
     timed="""
-files, _ = draw(solve(ask(catalog, asked)), catalog, ["pdf"], required=True, archive=archive_asked(None, None, "", ""))
+files, _ = draw(solve(ask(catalog, asked)), ["pdf"], required=True, archive=archive_asked(None, None, "", ""))
 Path(sys.argv[2]).write_bytes(files["pdf"])
 """,
 )

@@ -22,7 +22,7 @@ EIGHT = "8b,70b,405b,gemma-2-9b,gemma-2-27b,qwen3-30b-a3b,deepseek-v3,llama-2-7b
 @cache
 def page_of(models: str = DEFAULT, paper: str = "a4") -> OnePage:
     catalog = Catalog()
-    return build_page(solve(ask(catalog, {"models": models, "paper": paper, "as_of": "2026-11-20"})), catalog)
+    return build_page(solve(ask(catalog, {"models": models, "paper": paper, "as_of": "2026-11-20"})))
 
 
 @cache

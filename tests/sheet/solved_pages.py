@@ -29,4 +29,4 @@ def answered(models: str = THREE, **options: Any) -> Solution:
 
 @cache
 def page(models: str = THREE, **options: Any) -> OnePage:
-    return build_page(answered(models, **options), catalog())
+    return build_page(answered(models, **options))

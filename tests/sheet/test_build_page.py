@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from solved_pages import FIVE, MEMORY, THREE, answered, catalog, page
+from solved_pages import FIVE, MEMORY, THREE, answered, page
 
 from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Solution
@@ -179,7 +179,7 @@ def test_a_precision_that_no_candidate_runs_is_the_reason() -> None:
 
 
 def test_levers_are_the_three_other_answers_that_save_most() -> None:
-    drawn, every = page(THREE), levers_of_sheet(answered(THREE), catalog())
+    drawn, every = page(THREE), levers_of_sheet(answered(THREE))
     rows = headline_rows(answered(THREE))
     kept = [lever for row in rows for lever in every[row] if lever.saved_usd and lever.family != "model"]
     most = max(lever.saved_usd or 0 for lever in kept)
@@ -297,5 +297,5 @@ def test_sources_link_only_to_the_web() -> None:
 
 def test_the_same_answer_gives_the_same_page() -> None:
     solved: Solution = answered(FIVE)
-    again: OnePage = build_page(solved, catalog())
+    again: OnePage = build_page(solved)
     assert again == page(FIVE)

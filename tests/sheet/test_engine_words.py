@@ -25,7 +25,7 @@ PREFILL, WEIGHTS, SPIKE = "prefill_long_prompt", "startup_weights_do_not_fit", "
 
 
 def deaths(engine: str, models: str = MODELS, **options: Any) -> dict[str, Fingerprint]:
-    return {f.label: f for f in fingerprints_for(answered(models, engine=engine, **options), catalog())}
+    return {f.label: f for f in fingerprints_for(answered(models, engine=engine, **options))}
 
 
 def flags(found: Fingerprint) -> list[str]:

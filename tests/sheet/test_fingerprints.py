@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from solved_pages import FIVE, MEMORY, THREE, answered, catalog
+from solved_pages import FIVE, MEMORY, THREE, answered
 
 from sheetgen.api import size
 from sheetgen.catalog import guidance
@@ -16,7 +16,7 @@ RUNNING = ["During a long completion", "Under a concurrency spike", "On the pref
 
 
 def deaths(models: str = THREE, **options: object) -> dict[str, Fingerprint]:
-    return {f.label: f for f in fingerprints_for(answered(models, **options), catalog())}
+    return {f.label: f for f in fingerprints_for(answered(models, **options))}
 
 
 def test_the_four_rows_of_the_guide_the_last_by_bill() -> None:

@@ -46,9 +46,9 @@ def catalog() -> Catalog:
 
 def book_bytes(solved: Solution, of: Catalog | None = None, *, with_what_if: bool = True) -> bytes:
     of = of or catalog()
-    levers = levers_of_sheet(solved, of)
-    one = what_if(solved, of) if with_what_if else None
-    return write_xlsx(build_book(solved, build_page(solved, of, levers), levers, one))
+    levers = levers_of_sheet(solved)
+    one = what_if(solved) if with_what_if else None
+    return write_xlsx(build_book(solved, build_page(solved, levers), levers, one))
 
 
 def build(folder: Path, name: str, options: Mapping[str, Any], *, with_what_if: bool = True) -> tuple[Path, Question]:

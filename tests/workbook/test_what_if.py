@@ -56,7 +56,7 @@ def picks(rng: random.Random) -> dict[str, Any]:
 
 @functools.cache
 def base() -> Any:
-    return what_if(solve(ask(books.catalog(), OPTIONS)), books.catalog())
+    return what_if(solve(ask(books.catalog(), OPTIONS)))
 
 
 def expected(picked: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ ONE = {"models": "8b", "workloads": "rag", "tiers": "1", "headline": "rag:1", "a
 @cache
 def built(**more: Any) -> OnePage:
     catalog = Catalog()
-    return build_page(solve(ask(catalog, ONE | more)), catalog)
+    return build_page(solve(ask(catalog, ONE | more)))
 
 
 def with_budgets(page: OnePage) -> OnePage:

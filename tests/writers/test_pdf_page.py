@@ -76,7 +76,7 @@ def test_the_page_is_whole(n_models: int, paper: str, long: bool) -> None:
 def test_real_models(models: str, paper: str, n_pages: int) -> None:
     """The ladder of the sheet has its one page; eight dense models have an appendix behind it."""
     catalog = Catalog()
-    page = build_page(solve(ask(catalog, {"models": models, "paper": paper, "as_of": "2026-11-20"})), catalog)
+    page = build_page(solve(ask(catalog, {"models": models, "paper": paper, "as_of": "2026-11-20"})))
     layout = lay_out(page, templates=TEMPLATES)
     assert layout.fits and not layout.density.brief
     assert_whole(layout.pdf(), page, layout)

@@ -35,7 +35,7 @@ def catalog() -> Catalog:
 @cache
 def asked(models: str, workloads: str, tiers: str, paper: str) -> OnePage:
     given = {"models": models, "workloads": workloads, "tiers": tiers, "paper": paper, "as_of": "2026-11-20"}
-    return build_page(solve(ask(catalog(), given)), catalog())
+    return build_page(solve(ask(catalog(), given)))
 
 
 def sample(n: int, seed: int) -> list[tuple[str, str, str, str, int]]:
