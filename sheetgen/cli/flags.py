@@ -9,8 +9,7 @@ from typing import Any
 from sheetgen.catalog.load import Catalog
 from sheetgen.launch.advise import CAVEAT, Advice
 from sheetgen.launch.budget import KvBudget, budget, budget_record, inputs_of
-from sheetgen.launch.flags import Flags, engines_asked, flags_for
-from sheetgen.launch.record import advice_record, flags_record
+from sheetgen.launch.flags import Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.settings import Settings
 from sheetgen.units import GIB
 
@@ -86,8 +85,8 @@ def _block(one: Flags) -> list[str]:
     lines = [f"# {one.name}: {one.checked.verdict}", *(f"# {line}" for line in _held(one))]
     if one.written is None:
         lines.append("# No command: the engine would not start with these inputs.")
-    for offer in one.checked.offers:
-        lines.append(f"# would hold: {one.flag(offer)} ({offer.says})")
+    for remedy in one.checked.remedies:
+        lines.append(f"# would hold: {one.flag(remedy)} ({remedy.says})")
     lines += [f"# note: {note}" for note in one.notes]
     if one.written is not None:
         lines.append(one.text(one.written))

@@ -7,8 +7,7 @@ from typing import Any
 
 from sheetgen.cli.output import print_json, say, table
 from sheetgen.startup.compare import Compared, compare, compared_record
-from sheetgen.startup.measured import QUANTITIES
-from sheetgen.startup.read import read_log
+from sheetgen.startup.read import QUANTITIES, read_log
 from sheetgen.units import GIB
 
 ENGINE_NAMES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM"}

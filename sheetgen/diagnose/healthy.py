@@ -42,7 +42,7 @@ def health(startup: StartupLog, verdict: Verdict, options: Mapping[str, Any], ca
 def _limit(startup: StartupLog, compared: Compared | None, options: Mapping[str, Any]) -> str:
     """The user that waits first, at the longest context and at half of it: by memory or by the engine's own cap."""
     from sheetgen.scenario import parse
-    from sheetgen.startup.measured import measure
+    from sheetgen.startup.read import measure
 
     measured = compared.measured if compared else measure(startup)
     tokens = measured.figures.get("kv_tokens")

@@ -14,8 +14,8 @@ from sheetgen.diagnose.rules import ADDED, LONG, MANY, POOL, PREFILL, SAMPLER, W
 from sheetgen.diagnose.verdict import Verdict
 from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.startup.inputs import ask
-from sheetgen.startup.measured import Measured, measure
-from sheetgen.startup.read import Figure, StartupLog
+from sheetgen.startup.patterns import Figure
+from sheetgen.startup.read import Measured, StartupLog, measure
 from sheetgen.startup.words import RENAMED
 from sheetgen.units import GIB
 

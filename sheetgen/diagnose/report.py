@@ -16,7 +16,7 @@ from sheetgen.diagnose.reader import Read
 from sheetgen.diagnose.replay import Replay
 from sheetgen.diagnose.shortfall import Shortfall, shortfall
 from sheetgen.diagnose.verdict import HEALTHY, Verdict
-from sheetgen.startup.measured import measure
+from sheetgen.startup.read import measure
 from sheetgen.startup.words import RENAMED
 from sheetgen.units import GIB, MIB
 

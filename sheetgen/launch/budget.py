@@ -9,9 +9,8 @@ from typing import Any
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import stacks
 from sheetgen.errors import ScenarioError
-from sheetgen.launch.room import kv_ceiling_bytes, sequences_in_tokens
+from sheetgen.launch.check import Trial, kv_ceiling_bytes, sequences_in_tokens, trials
 from sheetgen.launch.settings import Settings, read_settings
-from sheetgen.launch.trial import Trial, trials
 from sheetgen.scenario import parse
 from sheetgen.units import GIB
 
@@ -116,23 +115,12 @@ def _verdict(trial: Trial, needed: float, held: int, holds: bool, limit: int | N
 def budget_record(one: KvBudget) -> dict[str, Any]:
     """The budget as plain values; bytes are whole."""
     answer = one.trial.answer
+    sized = {name: answer[name] for name in ("kv_bytes", "weights_bytes_per_gpu", "kv_pool_bytes_per_gpu")}
     return {
-        "engine": answer["engine"],
-        "engine_version": answer["engine_version"],
-        "settings": one.settings.read,
-        "max_num_seqs": answer["max_num_seqs"] // one.settings.beams,
-        "max_beam_width": one.settings.beams,
-        "max_model_len": answer["max_model_len"],
-        "n_sequences": one.n_sequences,
-        "kv_cache_dtype": answer["kv_cache_dtype"],
-        "kv_bytes_per_token": answer["kv_bytes_per_token"],
-        "budget_tokens": one.budget_tokens,
-        "budget_bytes": one.budget_bytes,
-        "kv_bytes": answer["kv_bytes"],
-        "weights_bytes_per_gpu": answer["weights_bytes_per_gpu"],
-        "kv_pool_bytes_per_gpu": answer["kv_pool_bytes_per_gpu"],
-        "holds": one.holds,
-        "full_sequences_that_fit": one.full_sequences,
-        "verdict": one.verdict,
-        "notes": one.settings.notes,
-    }
+        "engine": answer["engine"], "engine_version": answer["engine_version"], "settings": one.settings.read,
+        "max_num_seqs": answer["max_num_seqs"] // one.settings.beams, "max_beam_width": one.settings.beams,
+        "max_model_len": answer["max_model_len"], "n_sequences": one.n_sequences,
+        "kv_cache_dtype": answer["kv_cache_dtype"], "kv_bytes_per_token": answer["kv_bytes_per_token"],
+        "budget_tokens": one.budget_tokens, "budget_bytes": one.budget_bytes, **sized, "holds": one.holds,
+        "full_sequences_that_fit": one.full_sequences, "verdict": one.verdict, "notes": one.settings.notes,
+    }  # fmt: skip

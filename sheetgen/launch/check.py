@@ -3,21 +3,153 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy
+
+from sheetgen.api import SHORT_SPELLINGS, record, size_columns
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Launcher
-from sheetgen.launch.served import UNQUANTIZED, known_checkpoint
-from sheetgen.launch.trial import Trial, inputs_for, trials
-from sheetgen.units import DTYPES
+from sheetgen.errors import ScenarioError
+from sheetgen.formula import formula, ratio, round_down, round_up
+from sheetgen.launch.command import UNQUANTIZED, known_checkpoint
+from sheetgen.scenario.amounts import DEFAULTS
+from sheetgen.scenario.deployment import Resolved
+from sheetgen.units import DTYPES, GIB
+from sheetgen.verdict import judge, obstacle
 
 MOST_TRIED = 64  # numbers of sequences tried at once
+# Words that mean something only to the engine they were typed for.
+ENGINES_OWN = ("engine_version", "gpu_memory_utilization", "block_size", "hybrid_kv_manager")
+
+
+@formula("Left outside the pool")
+def left_outside_bytes_per_gpu(
+    gpu_memory_bytes: Any, context_bytes: Any, loaded_weights_bytes_per_gpu: Any,
+    overhead_bytes_per_gpu: Any, kv_pool_bytes_per_gpu: Any,
+) -> Any:  # fmt: skip
+    """Memory of one GPU that neither the bills in the engine's budget nor its KV pool take, in bytes.
+
+    Source: the KV pool's accounting (sizing/memory.py), read from the other side.
+    """
+    taken = loaded_weights_bytes_per_gpu + overhead_bytes_per_gpu + kv_pool_bytes_per_gpu
+    return gpu_memory_bytes - context_bytes - taken
+
+
+@formula("Needed outside the pool")
+def needed_outside_bytes_per_gpu(
+    activation_bytes_per_gpu: Any, cuda_graph_bytes_per_gpu: Any, activations_in_budget: Any,
+    graphs_in_budget: Any, uncharged_bytes: Any,
+) -> Any:  # fmt: skip
+    """What the engine takes on one GPU outside its budget: activations and CUDA graphs where it does not count them,
+    and memory that it counts nowhere, in bytes.
+
+    Source: catalogs/engines (activations_in_budget, graphs_in_budget); catalogs/stacks.yaml (uncharged_gib).
+    """
+    activations = (1 - activations_in_budget) * activation_bytes_per_gpu
+    return activations + (1 - graphs_in_budget) * cuda_graph_bytes_per_gpu + uncharged_bytes
+
+
+@formula("Ceiling of a KV budget")
+def kv_ceiling_bytes(n_sequences: Any, max_model_len: Any, kv_bytes_per_token: Any) -> Any:
+    """What an engine's limits let the growing KV cache become: every sequence at its full length, in bytes, before any
+    division over GPUs, without windows, states and the rounding to whole blocks.
+
+    Source: TensorRT-LLM, max_batch_size x max_seq_len. Check: Llama 3.1 8B in FP8, 8 x 4,096: 2,147,483,648.
+    """
+    return n_sequences * max_model_len * kv_bytes_per_token
+
+
+@formula("Sequences in a limit of tokens")
+def sequences_in_tokens(limit_tokens: Any, max_model_len: Any, block_size: Any) -> Any:
+    """Sequences of full length, in whole blocks, that a pool limited to so many tokens holds.
+
+    Source: TensorRT-LLM, max_tokens of KvCacheConfig. Check: 24,000 tokens, 2,048 each, blocks of 64: 11.
+    """
+    return round_down(ratio(limit_tokens, round_up(max_model_len / block_size) * block_size))
 
 
 @dataclass(frozen=True)
-class Offer:
+class Trial:
+    """One sized variant: its record (inputs and results), every quantity of it, and its names."""
+
+    answer: dict[str, Any]
+    known: dict[str, float]
+    names: Resolved
+    fits: bool
+    verdict: str
+    left_outside_bytes: float
+    needed_outside_bytes: float
+
+    @property
+    def n_gpus(self) -> int:
+        return math.prod(self.answer[f"{one}_parallel_size"] for one in ("tensor", "pipeline", "data"))
+
+    @property
+    def runs(self) -> bool:
+        """Whether the engine runs on the GPU, and the GPU takes both precisions."""
+        return obstacle(self.names) is None
+
+    @property
+    def has_place_outside(self) -> bool:
+        """Whether what the engine does not count has its place beside the pool."""
+        return self.left_outside_bytes >= self.needed_outside_bytes
+
+    @property
+    def holds(self) -> bool:
+        """Whether the engine starts and every sequence that max_num_seqs admits has its cache."""
+        starts = self.known["max_concurrency"] >= 1  # with one request of max_model_len
+        return self.runs and starts and self.known["sequences_in_pool"] >= self.known["max_num_seqs"]
+
+
+def inputs_for(engine: str, asked: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
+    """The typed inputs of a point as they hold for `engine`: a version is its own engine's; a share, a block size or a
+    KV manager that was typed with --engine is that engine's, and without it everyone's."""
+    own = engine == point["engine"]
+    long = {SHORT_SPELLINGS.get(name, name): value for name, value in asked.items()}
+    given = {name: value for name, value in long.items() if value is not None and name in DEFAULTS}
+    for name in ENGINES_OWN:
+        if not own and (name == "engine_version" or asked.get("engine") is not None):
+            given.pop(name, None)
+    return {**given, "engine": engine}
+
+
+def trials(rows: Sequence[Mapping[str, Any]], launcher: Launcher, catalog: Catalog) -> list[Trial | None]:
+    """Every row of inputs sized; None for one that cannot be. Raises ScenarioError where the first cannot be."""
+    columns = {name: [row.get(name) for row in rows] for name in DEFAULTS}
+    sized = size_columns(columns, len(rows), catalog)
+    error = sized.points.errors[0]
+    if error is not None:
+        raise ScenarioError(*error.splitlines())
+    names = [_with_caches_of(launcher, one) for one in sized.points.names]
+    verdicts = judge(sized.known, names)
+    ranks = numpy.asarray(sized.known["tensor_parallel_size"])
+    uncharged = numpy.where(ranks > 1, launcher.uncharged_gib_at_more_ranks, launcher.uncharged_gib) * GIB
+    known = {**sized.known, "uncharged_bytes": uncharged}
+    left, needed = left_outside_bytes_per_gpu.of(known), needed_outside_bytes_per_gpu.of(known)
+    columns_of = {k: v for k, v in sized.known.items() if getattr(v, "ndim", 0) and v.dtype.kind in "fiub"}
+    found: list[Trial | None] = [None] * len(rows)
+    for place, row in enumerate(sized.points.good.tolist()):
+        numbers = {name: float(column[place]) for name, column in columns_of.items()}
+        found[row] = Trial(
+            record(sized, row), numbers, names[place], bool(verdicts.fits[place]), verdicts.verdict[place],
+            float(left[place]), float(needed[place]),
+        )  # fmt: skip
+    return found
+
+
+def _with_caches_of(launcher: Launcher, names: Resolved) -> Resolved:
+    """The same names, with the GPU keeping what the engine quantizes by itself, whatever the GPU."""
+    added = tuple(d for d in launcher.kv_cache_anywhere if d not in names.gpu.kv_run)
+    if names.kv_cache_dtype not in added:
+        return names
+    return replace(names, gpu=names.gpu.model_copy(update={"kv_run": (*names.gpu.kv_run, *added)}))
+
+
+@dataclass(frozen=True)
+class Remedy:
     """A change of one input with which all requests fit, or fewer at a time; trial: the point as it is then."""
 
     setting: str
@@ -34,7 +166,7 @@ class Checked:
     asked: Trial
     printed: Trial | None
     obstacles: tuple[str, ...] = ()
-    offers: tuple[Offer, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
     loads_unquantized: bool = False
 
     @property
@@ -66,8 +198,8 @@ def check(asked: Mapping[str, Any], point: Mapping[str, Any], launcher: Launcher
     if obstacles:
         return Checked(first, None, obstacles, loads_unquantized=loads)
     printed = first if first.holds else _most_that_hold(first, given, launcher, catalog)
-    offers = () if first.fits else tuple(_offers(first, printed, given, launcher, catalog))
-    return Checked(first, printed, (), offers, loads)
+    remedies = () if first.fits else tuple(_remedies(first, printed, given, launcher, catalog))
+    return Checked(first, printed, (), remedies, loads)
 
 
 def _obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
@@ -82,35 +214,28 @@ def _obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
     if names.draft is not None and "draft_model" not in launcher.flags:
         yield f"{engine.name} takes no draft model"
     if names.weight_dtype not in launcher.weight_dtypes:
-        loads = ", ".join(launcher.weight_dtypes)
-        yield f"{engine.name} loads no {names.weight_dtype} weights; it loads {loads}"
+        yield f"{engine.name} loads no {names.weight_dtype} weights; it loads {', '.join(launcher.weight_dtypes)}"
     yield from _cache_obstacles(first, launcher)
-    if point["data_parallel_size"] > 1 and first.known["n_params_routed"] and not _shares_experts(first, launcher):
-        yield (
-            f"{engine.name} shares experts over data-parallel ranks of one GPU each alone"
-            f" (tensor_parallel_size {point['tensor_parallel_size']})"
-            if "data_parallel_size" in launcher.flags
-            else f"{engine.name} shares no experts over data-parallel ranks"
-        )
-
-
-def _shares_experts(first: Trial, launcher: Launcher) -> bool:
-    """TensorRT-LLM's attention ranks are its tensor-parallel ones: none of them can have a TP of its own."""
-    if "data_parallel_size" not in launcher.flags:
-        return False
-    return launcher.engine != "tensorrt-llm" or first.answer["tensor_parallel_size"] == 1
+    if point["data_parallel_size"] > 1 and first.known["n_params_routed"]:
+        size = point["tensor_parallel_size"]
+        if "data_parallel_size" not in launcher.flags:
+            yield f"{engine.name} shares no experts over data-parallel ranks"
+        elif launcher.engine == "tensorrt-llm" and size > 1:  # whose attention ranks are its tensor-parallel ones
+            yield (
+                f"{engine.name} shares experts over data-parallel ranks of one GPU each alone"
+                f" (tensor_parallel_size {size})"
+            )
 
 
 def _cache_obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
     names, engine = first.names, first.names.engine
-    dtype, version = names.kv_cache_dtype, engine.default_version
-    if names.weight_dtype == "fp32" and dtype in ("bf16", "fp16"):
+    dtype, version, is_fp32 = names.kv_cache_dtype, engine.default_version, names.weight_dtype == "fp32"
+    if is_fp32 and dtype in ("bf16", "fp16"):
         yield f"{engine.name} keeps the cache of 32-bit weights in 32 bits: size it with --kv-cache-dtype fp32"
-    elif dtype == "fp32" and names.weight_dtype == "fp32":
+    elif is_fp32 and dtype == "fp32":
         return
     elif dtype not in launcher.kv_cache_dtypes:
-        keeps = ", ".join(launcher.kv_cache_dtypes)
-        yield f"{engine.name} keeps no KV cache in {dtype}; it keeps {keeps}"
+        yield f"{engine.name} keeps no KV cache in {dtype}; it keeps {', '.join(launcher.kv_cache_dtypes)}"
     elif not launcher.keeps(dtype, version):
         yield f"{engine.name} {version} keeps no KV cache in {dtype}; {launcher.kv_cache_from[dtype]} and later do"
 
@@ -133,16 +258,16 @@ def _most_that_hold(first: Trial, given: Mapping[str, Any], launcher: Launcher, 
     return next((t for t in reversed(tried) if t is not None and t.holds), low)
 
 
-def _offers(
+def _remedies(
     first: Trial, printed: Trial | None, given: Mapping[str, Any], launcher: Launcher, catalog: Catalog
-) -> Iterator[Offer]:
+) -> Iterator[Remedy]:
     """Changes of one input each, sized like the point itself: only what the prediction says would fit is offered."""
     point = first.answer
     requests = f"{point['concurrent_requests']:,} request{'' if point['concurrent_requests'] == 1 else 's'}"
     if printed is not None and printed.known["max_num_seqs"] < first.known["max_num_seqs"]:
         n = int(printed.known["max_num_seqs"])
         each = " on each data-parallel rank" if point["data_parallel_size"] > 1 else ""
-        yield Offer("max_num_seqs", n, f"{n:,} at a time{each}, the others wait", printed)
+        yield Remedy("max_num_seqs", n, f"{n:,} at a time{each}, the others wait", printed)
     variants = list(_variants(first, given, launcher))
     if not variants:
         return
@@ -151,13 +276,12 @@ def _offers(
     for (setting, row, says), trial in zip(variants, tried, strict=True):
         if setting in done or trial is None or any(_obstacles(trial, launcher)):
             continue
-        if trial.fits and trial.is_roomy:
+        if trial.fits and trial.has_place_outside:
             done.add(setting)
-            yield Offer(setting, row[setting], f"{requests} {says}", trial)
-    if point["min_gpus"] is not None and "tensor_parallel_size" not in done:
-        n_gpus = point["tensor_parallel_size"] * point["pipeline_parallel_size"] * point["data_parallel_size"]
-        if point["min_gpus"] > n_gpus:
-            yield Offer("n_gpus", point["min_gpus"], f"{requests} in {point['min_gpus']:,} of these GPUs at the fewest")
+            yield Remedy(setting, row[setting], f"{requests} {says}", trial)
+    fewest = point["min_gpus"]
+    if fewest is not None and fewest > first.n_gpus and "tensor_parallel_size" not in done:
+        yield Remedy("n_gpus", fewest, f"{requests} in {fewest:,} of these GPUs at the fewest")
 
 
 def _variants(first: Trial, given: Mapping[str, Any], launcher: Launcher) -> Iterator[tuple[str, dict[str, Any], str]]:

@@ -1,32 +1,27 @@
-"""The flags of one point for the engines that were asked for: written, checked, and as plain values for JSON."""
+"""The flags of one point for the requested engines: written, checked, and as plain values for JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Launcher, StackFile, stacks
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.launch import lmdeploy, nim, sglang, tensorrt_llm, vllm
-from sheetgen.launch.advise import Advice, advise
-from sheetgen.launch.check import Checked, Offer, check
-from sheetgen.launch.facts import facts_of
-from sheetgen.launch.plan import Plan, Written
-from sheetgen.launch.served import UNQUANTIZED, Served, served
-from sheetgen.launch.shell import command, here_document
-from sheetgen.launch.trial import ENGINES_OWN, Trial
-from sheetgen.scenario.deployment import Resolved
+from sheetgen.launch.advise import CAVEAT, Advice, advise, facts_of
+from sheetgen.launch.check import ENGINES_OWN, Checked, Remedy, Trial, check
+from sheetgen.launch.command import UNQUANTIZED, Checkpoint, checkpoint_for, command, here_document
+from sheetgen.launch.engines import WRITERS, Plan, Written
 from sheetgen.units import GIB
 
-WRITERS: dict[str, Callable[[Plan], Written]] = {
-    "vllm": vllm.write,
-    "sglang": sglang.write,
-    "tensorrt-llm": tensorrt_llm.write,
-    "nim": nim.write,
-    "lmdeploy": lmdeploy.write,
-}
+_INPUTS = (
+    "engine", "engine_version", "model_id", "gpu_id", "weight_dtype", "kv_cache_dtype", "tensor_parallel_size",
+    "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "gpu_memory_utilization", "max_model_len",
+    "max_num_seqs", "max_num_batched_tokens", "block_size", "context_tokens", "concurrent_requests", "input_tokens",
+    "output_tokens", "prefix_cache_hit_fraction", "average_context_fraction", "draft_model", "kv_allocation",
+    "hybrid_kv_manager", "enable_prefix_caching",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,7 +30,7 @@ class Flags:
 
     launcher: Launcher
     checked: Checked
-    served: Served
+    checkpoint: Checkpoint
     written: Written | None
     notes: tuple[str, ...]
 
@@ -49,14 +44,14 @@ class Flags:
         files = [here_document(name, text) for name, text in of.files.items()]
         return "\n".join([*files, command(of.groups)])
 
-    def flag(self, offer: Offer) -> str:
-        """The engine's flag for the input that an offer changes, as the command would have it then."""
-        if offer.trial is None:
+    def flag(self, remedy: Remedy) -> str:
+        """The engine's flag for the input that a remedy changes, as the command would have it then."""
+        if remedy.trial is None:
             return "more GPUs"
-        if offer.setting == "weight_dtype":
-            return f"{offer.value} weights"
-        name = next(flag for setting, flag in self.launcher.flags.items() if setting == offer.setting)
-        plan = Plan(offer.trial, self.launcher, self.served, None, 1)
+        if remedy.setting == "weight_dtype":
+            return f"{remedy.value} weights"
+        name = next(flag for setting, flag in self.launcher.flags.items() if setting == remedy.setting)
+        plan = Plan(remedy.trial, self.launcher, self.checkpoint, None, 1)
         return f"{name} {WRITERS[self.launcher.engine](plan).settings[name]}"
 
 
@@ -98,8 +93,7 @@ def _flags(
     file: StackFile,
 ) -> Flags:  # fmt: skip
     trial = checked.asked if checked.printed is None else checked.printed
-    typed = str(asked["model"])
-    model = served(typed, trial.names, launcher, catalog, checked.loads_unquantized)
+    model = checkpoint_for(str(asked["model"]), trial.names, launcher, catalog, checked.loads_unquantized)
     notes = [*_not_carried(asked, point, trial, launcher), *_lowered(checked), *model.notes]
     written = None
     if checked.printed is not None:
@@ -116,7 +110,7 @@ def _flags(
     return Flags(launcher, checked, model, written, tuple(dict.fromkeys(notes)))
 
 
-def _draft(asked: Mapping[str, Any], trial: Trial, launcher: Launcher, catalog: Catalog) -> Served | None:
+def _draft(asked: Mapping[str, Any], trial: Trial, launcher: Launcher, catalog: Catalog) -> Checkpoint | None:
     draft = trial.names.draft
     if draft is None:
         return None
@@ -124,15 +118,9 @@ def _draft(asked: Mapping[str, Any], trial: Trial, launcher: Launcher, catalog: 
     if draft.hf_id is None and "/" not in typed:
         blank = f"CHECKPOINT-OF-{draft.id}".upper()
         why = f"the draft {draft.id} has no id here: put one in place of {blank}"
-        return Served(blank, is_known=False, notes=(why,))
-    plain = _as_target(trial, draft.weight_dtype)
-    return served(typed, plain, launcher, catalog, False)
-
-
-def _as_target(trial: Trial, dtype: str) -> Resolved:
-    """The names of the point with the draft as the model, in its own precision."""
-    assert trial.names.draft is not None
-    return replace(trial.names, model=trial.names.draft, weight_dtype=dtype, draft=None)
+        return Checkpoint(blank, is_known=False, notes=(why,))
+    as_target = replace(trial.names, model=draft, weight_dtype=draft.weight_dtype, draft=None)
+    return checkpoint_for(typed, as_target, launcher, catalog)
 
 
 def _not_carried(asked: Mapping[str, Any], point: Mapping[str, Any], trial: Trial, launcher: Launcher) -> list[str]:
@@ -151,7 +139,7 @@ def _lowered(checked: Checked) -> list[str]:
     return [f"max_num_seqs {typed:,} was typed; the pool holds {held:,} at full length"] if held < typed else []
 
 
-def _is_by_others(trial: Trial, model: Served) -> bool:
+def _is_by_others(trial: Trial, model: Checkpoint) -> bool:
     """Whether the weights come from a checkpoint that somebody quantized after the model was published."""
     quantized = trial.names.weight_dtype not in (*UNQUANTIZED, trial.names.model.weight_dtype)
     return quantized and model.word != trial.names.model.hf_id
@@ -168,10 +156,59 @@ def _reservations(trial: Trial) -> list[str]:
         notes.append("prefix hits were counted, but prefixes are not kept: leave out --enable-prefix-caching 0")
     if point["kv_allocation"] == "reserved":
         notes.append("no flag makes a paged engine reserve whole contexts; counted so, it holds at least this many")
-    if not trial.is_roomy:
+    if not trial.has_place_outside:
         left, needed = trial.left_outside_bytes / GIB, trial.needed_outside_bytes / GIB
         notes.append(
             f"beside the pool {left:,.1f} GiB of each GPU are left, and activations, graphs and context are counted"
             f" {needed:,.1f}: lower the share if it dies while it captures graphs"
         )
     return notes
+
+
+def flags_record(flags: Mapping[str, Flags]) -> dict[str, Any]:
+    """The flags as plain values: by engine its command, settings, files, environment, check and notes."""
+    return {engine: _record(one) for engine, one in flags.items()}
+
+
+def _record(one: Flags) -> dict[str, Any]:
+    written = one.written or Written([], {})
+    found: dict[str, Any] = {
+        "command": command(written.groups, " ") if one.written else None,
+        "settings": written.settings, "files": written.files, "env": written.env,
+        "checked": _checked(one), "notes": list(one.notes), "other_commands": {},
+    }  # fmt: skip
+    for name, other in written.other.items():
+        of = {"settings": other.settings, "files": other.files, "notes": other.notes}
+        found["other_commands"][name] = {"command": command(other.groups, " "), **of}
+    return found
+
+
+def _checked(one: Flags) -> dict[str, Any]:
+    """The prediction beside the flags; what a command holds is null where none is printed."""
+    checked, printed = one.checked, one.checked.printed
+    answer = printed.answer if printed else None
+    known = printed.known if printed else {}
+    engine = checked.asked.names.engine
+    return {
+        "engine": engine.engine, "engine_version": engine.default_version,
+        "fits": checked.fits, "verdict": checked.verdict, "holds": printed is not None,
+        "inputs": None if answer is None else {n: answer[n] for n in _INPUTS},
+        **{n: answer and answer[n] for n in ("kv_pool_bytes_per_gpu", "kv_tokens", "max_num_seqs")},
+        "sequences_in_pool": int(known["sequences_in_pool"]) if known else None,
+        "max_concurrency": answer and answer["max_concurrency"],
+        "left_outside_bytes_per_gpu": round(printed.left_outside_bytes) if printed else None,
+        "needed_outside_bytes_per_gpu": round(printed.needed_outside_bytes) if printed else None,
+        "would_fit": [
+            {"setting": r.setting, "value": r.value, "flag": one.flag(r), "holds": r.says} for r in checked.remedies
+        ],
+    }  # fmt: skip
+
+
+def advice_record(advice: Advice) -> dict[str, Any]:
+    """The advice as plain values."""
+    rule = advice.rule
+    return {
+        "engine": advice.engine, "line": advice.line, "rule": rule and rule.id,
+        "suits": list(rule.suits) if rule else [], "reason": rule and rule.reason,
+        "sources": list(rule.sources) if rule else [], "sequences_held": dict(advice.held), "caveat": CAVEAT,
+    }  # fmt: skip

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from sheetgen.catalog.huggingface.read import read_bytes
+from sheetgen.catalog.reader import read_text
 from sheetgen.catalog.stacks import Setting, StackFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.launch.files import Stated, stated
 from sheetgen.scenario import parse
-from sheetgen.startup.literals import command_flags
-from sheetgen.startup.words import DTYPES, RENAMED
+from sheetgen.startup.words import DTYPES, RENAMED, command_flags
 
 CACHES = DTYPES | {"half": "fp16", "fp8_e4m3fn": "fp8", "none": "auto", "null": "auto", "fp32": "fp32", "int4": "int4"}
 WEIGHTS = {  # quant_algo of a TensorRT-LLM checkpoint -> precision of ours
     "fp8": "fp8", "fp8_block_scales": "fp8", "fp8_per_channel_per_token": "fp8", "nvfp4": "nvfp4", "w4a16": "int4",
     "w4a16_awq": "int4", "w4a16_gptq": "int4", "w8a16": "int8", "w8a8_sq_per_channel": "int8", "w4a16_mxfp4": "mxfp4",
 }  # fmt: skip
+MAX_BYTES, MAX_TEXT, MAX_PAIRS = 1_000_000, 20_000, 5_000
+# Where a config.json or YAML of TensorRT-LLM keeps its settings; other parts say nothing of memory.
+PARTS = (
+    (), ("build_config",), ("builder_config",), ("plugin_config",), ("build_config", "plugin_config"),
+    ("kv_cache_config",), ("build_config", "kv_cache_config"), ("pretrained_config", "mapping"),
+    ("pretrained_config", "quantization"),
+)  # fmt: skip
+_ENV = re.compile(r"\s*(?:export\s+|-e\s+|--env\s+|ENV\s+)?([A-Za-z_][A-Za-z0-9_]{0,80})\s*=\s*(.*?)\s*\\?\s*")
+_ITEM = re.compile(r"-{0,2}([A-Za-z_][A-Za-z0-9_-]{0,80})\s*=(.*)", re.DOTALL)
 PASSED = "NIM_PASSTHROUGH_ARGS"
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
-_SHARES, _FLAGS = ("gpu_memory_utilization",), ("enable_prefix_caching",)
 _TOKENS = ("max_model_len", "max_num_batched_tokens", "input_tokens")
 
 
@@ -64,7 +75,14 @@ def read_settings(text: str, file: StackFile) -> Settings:
     settings = Settings(engines[0] if engines else "tensorrt-llm", n_layers=found.n_layers, notes=notes)
     for name, setting, value in pairs:
         try:
-            _take(settings, name.lstrip("-"), setting, value)
+            name = name.lstrip("-")
+            if setting.name == PASSED:
+                _passed(settings, value)
+            elif setting.input is not None:
+                _put(settings, name, setting.input, value)
+            else:
+                _rest(settings, name, setting, value)
+            settings.read[PASSED if setting.name == PASSED else name] = value
         except ScenarioError as error:
             problems += error.problems
     if problems:
@@ -85,17 +103,6 @@ def _unknown(name: str, found: Stated, known: Iterable[str], problems: list[str]
         notes.append(f"{shown(name)} is not read.{near}")
 
 
-def _take(settings: Settings, name: str, setting: Setting, value: str) -> None:
-    if setting.name == PASSED:
-        _passed(settings, value)
-        return
-    if setting.input is not None:
-        _put(settings, name, setting.input, value)
-    else:
-        _rest(settings, name, setting, value)
-    settings.read[name] = value
-
-
 def _put(settings: Settings, name: str, into: str, value: str) -> None:
     """One of our inputs, from a setting or an argument called `name`."""
     number = _read(name, into, value)
@@ -112,19 +119,13 @@ def _read(name: str, into: str, value: str) -> Any:
         if dtype is None:
             raise ScenarioError(f"{label} is {shown(value)!r}. Known: {', '.join(sorted(set(CACHES.values())))}.")
         return dtype
-    if into in _FLAGS:
-        return int(_switch(label, value))
-    if into in _SHARES:
+    if into == "enable_prefix_caching":
+        if value.lower() not in (*_TRUE, *_FALSE):
+            raise ScenarioError(f"{label} is {shown(value)!r}. It must be true or false.")
+        return int(value.lower() in _TRUE)
+    if into == "gpu_memory_utilization":
         return parse.fraction(value, label)
-    if into in _TOKENS:
-        return parse.tokens(value, label)
-    return parse.whole(value, label)
-
-
-def _switch(label: str, value: str) -> bool:
-    if value.lower() not in (*_TRUE, *_FALSE):
-        raise ScenarioError(f"{label} is {shown(value)!r}. It must be true or false.")
-    return value.lower() in _TRUE
+    return parse.tokens(value, label) if into in _TOKENS else parse.whole(value, label)
 
 
 def _rest(settings: Settings, name: str, setting: Setting, value: str) -> None:
@@ -140,7 +141,10 @@ def _rest(settings: Settings, name: str, setting: Setting, value: str) -> None:
         settings.sequence_lengths = float(parse.amount(value, label, 0, 10**6))
         settings.notes.append(f"{name} works beside NIM_RELAX_MEM_CONSTRAINTS=1 alone")
     elif setting.name == "kv_cache_type":
-        _allocation(settings, parse.one_of(value.rsplit(".", 1)[-1], label, ("paged", "continuous", "disabled")))
+        word = parse.one_of(value.rsplit(".", 1)[-1], label, ("paged", "continuous", "disabled"))
+        if word == "disabled":
+            raise ScenarioError("kv_cache_type is disabled: such an engine keeps no cache, and only reads prompts.")
+        settings.inputs["kv_allocation"] = "reserved" if word == "continuous" else "paged"
     elif setting.name == "quant_algo":
         if value.lower() in WEIGHTS:
             settings.inputs["weight_dtype"] = WEIGHTS[value.lower()]
@@ -150,28 +154,15 @@ def _rest(settings: Settings, name: str, setting: Setting, value: str) -> None:
         settings.notes.append(f"{name} is {setting.about}")
 
 
-def _allocation(settings: Settings, word: str) -> None:
-    if word == "disabled":
-        raise ScenarioError("kv_cache_type is disabled: such an engine keeps no cache, and only reads prompts.")
-    settings.inputs["kv_allocation"] = "reserved" if word == "continuous" else "paged"
-
-
 def _passed(settings: Settings, value: str) -> None:
     """Arguments of `vllm serve` in NIM's variable, which win over the variables of the same meaning."""
-    settings.read[PASSED] = value
     for argument, given in command_flags(value).items():
-        into = RENAMED["vllm"].get(argument)
-        if argument == "kv_cache_dtype":
-            into = argument
+        into = argument if argument == "kv_cache_dtype" else RENAMED["vllm"].get(argument)
         if into is None and argument in ("enable_prefix_caching", "no_enable_prefix_caching"):
             settings.inputs["enable_prefix_caching"] = int(argument.startswith("enable"))
         elif into is not None:
             settings.inputs.pop(into, None)
-            _put(settings, argument, into, _plain(given))
-
-
-def _plain(given: object) -> str:
-    return f"{given:g}" if isinstance(given, float) and not math.isfinite(given) else str(given)
+            _put(settings, argument, into, str(given))
 
 
 def _lengths(settings: Settings) -> None:
@@ -182,3 +173,99 @@ def _lengths(settings: Settings) -> None:
     length = settings.inputs.get("max_model_len")
     if prompt is not None and length is not None and prompt > length:
         raise ScenarioError(f"max_input_len is {prompt:,}, over the {length:,} tokens of max_seq_len.")
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Names and values in their order; where they stand, for messages; the layers of the model that a file is of."""
+
+    where: str
+    is_file: bool
+    pairs: tuple[tuple[str, str], ...]
+    n_layers: int | None = None
+
+
+def stated(text: str) -> Stated:
+    """The pairs of `text`, or of the file that it names. Raises ScenarioError where it is neither."""
+    bare = text.strip()
+    if not bare:
+        raise ScenarioError("kv_budget is blank. Give settings such as max_batch_size=8,max_seq_len=4096, or a file.")
+    if "=" in bare and not _is_file(bare):
+        return Stated("kv_budget", False, tuple(_inline(bare)))
+    return _from_file(bare)
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).expanduser().is_file()
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def _inline(text: str) -> Iterator[tuple[str, str]]:
+    if len(text) > MAX_TEXT:
+        raise ScenarioError(f"kv_budget has {len(text):,} characters; {MAX_TEXT:,} are the most. Put it in a file.")
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = ",; \t\r\n", True, ""
+    try:
+        words = list(lexer)
+    except ValueError:
+        raise ScenarioError(f"kv_budget is {shown(text)!r}: a quote is not closed.") from None
+    for word in words:
+        match = _ITEM.fullmatch(word)
+        if match is None:
+            raise ScenarioError(f"kv_budget has {shown(word)!r}. Write name=value, such as max_batch_size=8.")
+        yield match[1].replace("-", "_"), match[2]
+
+
+def _from_file(name: str) -> Stated:
+    where = shown(name, 200)
+    try:
+        path = Path(name).expanduser()
+        if path.exists() and not path.is_file():
+            raise ScenarioError(f"{where}: is not a file. Name the config.json, YAML or env file itself.")
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        hint = " Settings are written name=value." if "=" not in name else ""
+        raise ScenarioError(f"{where}: cannot be read ({shown(reason)}).{hint}") from None
+    if len(raw) > MAX_BYTES:
+        raise ScenarioError(f"{where}: is larger than {MAX_BYTES:,} bytes, which no file of settings is.")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{where}: is not UTF-8 text.") from None
+    if text.lstrip().startswith("{"):
+        return _nested(read_bytes(raw, where), where)
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    matches = [_ENV.fullmatch(line) for line in lines]
+    if lines and all(matches):
+        return Stated(where, True, tuple((m[1], _unquoted(m[2])) for m in matches[:MAX_PAIRS] if m))
+    data = read_text(text, where).data
+    if not isinstance(data, dict):
+        raise ScenarioError(f"{where}: is neither an engine's config.json, nor YAML options, nor lines of NAME=value.")
+    return _nested(data, where)
+
+
+def _unquoted(value: str) -> str:
+    """A value of an env file, without the quotes around it."""
+    if len(value) >= 2 and value[0] in "'\"" and value[-1] == value[0]:
+        return value[1:-1]
+    return value.split(" #", 1)[0].strip()
+
+
+def _nested(data: Mapping[str, Any], where: str) -> Stated:
+    """The scalars of those parts that hold settings; a name that several have is the first one's."""
+    found: dict[str, str] = {}
+    for part in PARTS:
+        inside: Any = data
+        for key in part:
+            inside = inside.get(key) if isinstance(inside, dict) else None
+        for name, value in (inside if isinstance(inside, dict) else {}).items():
+            plain = "kv_cache_dtype" if part[-1:] == ("kv_cache_config",) and name == "dtype" else str(name)
+            if isinstance(value, (str, int, float)) and plain not in found:
+                found[plain] = json.dumps(value) if isinstance(value, bool) else str(value)
+    pretrained = data.get("pretrained_config")
+    layers = pretrained.get("num_hidden_layers") if isinstance(pretrained, dict) else None
+    return Stated(where, True, tuple(found.items()), layers if type(layers) is int else None)

@@ -10,8 +10,7 @@ from sheetgen.api import record, sized_point
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import CatalogError, SheetgenError
 from sheetgen.startup.inputs import Asked, ask, tell_defaults
-from sheetgen.startup.measured import QUANTITIES, Measured, measure
-from sheetgen.startup.read import StartupLog
+from sheetgen.startup.read import QUANTITIES, Measured, StartupLog, measure
 
 _RATIOS = ("max_concurrency",)
 

@@ -11,10 +11,8 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import stem, without_precision
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.startup.literals import Value, pairs
-from sheetgen.startup.measured import Measured
-from sheetgen.startup.read import StartupLog
-from sheetgen.startup.words import DTYPES, NOT_SIZED, QUANTIZATIONS, RENAMED
+from sheetgen.startup.read import Measured, StartupLog
+from sheetgen.startup.words import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs
 from sheetgen.units import GIB
 
 NEAR = 0.01  # a GPU is told by its memory where the log's figure is this near
@@ -24,6 +22,20 @@ _STATED = (
     "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "gpu_memory_utilization",
     "max_model_len", "max_num_seqs", "max_num_batched_tokens", "kv_cache_dtype", "engine_version",
 )  # fmt: skip
+
+
+NOT_SIZED = {
+    "enforce_eager": "the engine keeps no CUDA graphs, the prediction does",
+    "disable_cuda_graph": "the engine keeps no CUDA graphs, the prediction does",
+    "cpu_offload_gb": "the prediction keeps all weights on the GPU",
+    "kv_cache_memory_bytes": "the engine takes this pool whatever is free",
+    "num_gpu_blocks_override": "the engine takes these blocks whatever is free",
+    "max_total_tokens": "the engine takes no more tokens than this",
+    "enable_lora": "adapters are not in the prediction",
+    "lora_paths": "adapters are not in the prediction",
+    "speculative_config": "the draft is not in the prediction; name it with --draft-model",
+    "speculative_algorithm": "the draft is not in the prediction; name it with --draft-model",
+}
 
 
 @dataclass

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import gzip
 import io
+import json
 import re
 import sys
 import zlib
@@ -15,9 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from sheetgen.errors import ScenarioError, shown
-from sheetgen.startup.ranks import rank_of
-from sheetgen.startup.unwrap import Joiner
+from sheetgen.errors import ScenarioError, escaped, shown
 
 BLOCK = 1 << 20
 LONGEST = 1 << 18  # bytes of one line; what is beyond is dropped
@@ -164,3 +163,109 @@ def _whole_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
         rest, overlong = block[end + 1 :], False
     if rest:
         yield rest
+
+
+_COLOURS = re.compile(
+    r"\x1b\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|\x1b\[[0-?]{0,40}[ -/]{0,8}[@-~]|(?<!u001[bB])\[(?:\d{1,3};)*\d{1,3}m"
+)  # the last without its escape; in JSON the escape is written \u001b, and both go once it is decoded
+_CRI = re.compile(r"\d{4}-\d\d-\d\dT\S{1,40} (stdout|stderr) ([PF])(?: |$)")
+_MESSAGE_KEYS = ("log", "message", "msg", "MESSAGE", "text", "textPayload", "line", "event")
+_DEPTH = 3  # a container's record of an engine's JSON record of a text
+
+
+class Joiner:
+    """Texts of physical lines, with what was cut in pieces put together again.
+
+    Container runtimes cut a line at 16 KiB, and a command line goes on after a backslash.
+    """
+
+    def __init__(self, longest: int, patience: int = 64) -> None:
+        self._longest, self._patience = longest, patience
+        self._held: dict[str, tuple[int, str, int]] = {}
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._held)
+
+    def texts(self, number: int, raw: bytes) -> Iterator[tuple[int, str]]:
+        """The clean texts of one physical line, each with the number of the line where it began."""
+        plain = _COLOURS.sub("", raw[: self._longest].decode("utf-8", "replace").rstrip("\r\n"))
+        text, stream, cut = unwrapped(plain)
+        held = self._held.pop(stream, None)
+        pieces = 1
+        if held is not None:
+            number, text, pieces = held[0], held[1] + text, held[2] + 1
+        goes_on = not cut and text.rstrip().endswith("\\")
+        if (cut or goes_on) and len(text) < self._longest and pieces < self._patience:
+            self._held[stream] = (number, text.rstrip().removesuffix("\\") + " " if goes_on else text, pieces)
+            return
+        yield from _clean(number, text)
+
+    def rest(self) -> Iterator[tuple[int, str]]:
+        """What still waits when the log ends."""
+        for number, text, _ in self._held.values():
+            yield from _clean(number, text)
+
+
+def unwrapped(text: str) -> tuple[str, str, bool]:
+    """The engine's own text, the stream it went to, and whether the line was cut in the middle."""
+    stream, cut = "", False
+    for _ in range(_DEPTH):
+        if match := _CRI.match(text):
+            stream, cut, text = match[1], match[2] == "P", text[match.end() :]
+        elif (inner := _json_message(text)) is not None:
+            message, key, named = inner
+            stream, cut = named or stream, key == "log" and bool(named) and not message.endswith("\n")
+            text = _COLOURS.sub("", message.rstrip("\n"))
+        else:
+            break
+    return text, stream, cut
+
+
+def _json_message(text: str) -> tuple[str, str, str] | None:
+    """The message of a JSON record, its key, and the record's stream."""
+    bare = text.strip()
+    if not (bare.startswith("{") and bare.endswith("}")):
+        return None
+    try:
+        record = json.loads(bare)
+    except (ValueError, RecursionError, MemoryError):
+        return None
+    for key in _MESSAGE_KEYS if isinstance(record, dict) else ():
+        if isinstance(record.get(key), str):
+            stream = record.get("stream")
+            return record[key], key, stream if stream in ("stdout", "stderr") else ""
+    return None
+
+
+def _clean(number: int, text: str) -> Iterator[tuple[int, str]]:
+    """Each piece of a text with line breaks (progress bars overwrite theirs), without control characters."""
+    for piece in re.split(r"[\r\n]+", text):
+        if piece.strip():
+            yield number, escaped(piece.strip().replace("\t", " "))
+
+
+# (Worker_TP0_EP0 pid=770)  (VllmWorker rank=1 pid=7)  (VllmWorkerProcess pid=9)  (EngineCore_DP0 pid=5)
+_VLLM = re.compile(r"\((?:Vllm|Ray)?(Worker|EngineCore)(\w{0,40})(?: rank=(\d{1,4}))?(?: pid=(\d{1,10}))?[,)]")
+# [2025-03-08 12:29:21 TP1]  [2026-09-11 23:34:13 DP0 TP0 EP0]
+_SGLANG = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d((?: [A-Z]{2,8}\d{1,4}){1,6})\]")
+# [TRT-LLM] [RANK 1] [I]  [1,3]<stdout>:
+_MPI = re.compile(r"\[RANK (\d{1,4})\]|\[\d,(\d{1,4})\]<std")
+_PLACE = re.compile(r"(?:TP|PP|DP|EP|CP)\d{1,4}")
+
+
+def rank_of(text: str) -> str:
+    """`TP1`, `PP0 TP1`, `rank 3`, `process 770`; empty where a line names none."""
+    head = text[:300]
+    if match := _VLLM.search(head):
+        places = _PLACE.findall(match[2])
+        if places:
+            return " ".join(places)
+        if match[3]:
+            return f"rank {match[3]}"
+        return f"process {match[4]}" if match[1] == "Worker" and match[4] else ""
+    if match := _SGLANG.search(head):
+        return match[1].strip()
+    if match := _MPI.search(head):
+        return f"rank {match[1] or match[2]}"
+    return ""

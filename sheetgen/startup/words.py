@@ -1,91 +1,143 @@
-"""The engines' words for our inputs, and arguments that change the memory but are not sized."""
+"""Arguments as engines print them, read without evaluating anything, and the engines' words for our inputs.
+
+`{'a': 1, 'b': [..]}`, `Namespace(a=1, ...)`, `ServerArgs(a=1, ...)`, `with config: a='x', b=torch.bfloat16, ...`:
+the pairs at the top level, in one pass over the text. What lies deeper stays text.
+"""
 
 from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
 
 # argument of the engine -> input; numbers only, zero and negative ones say "the default"
 RENAMED = {
     "vllm": {
-        "tensor_parallel_size": "tensor_parallel_size",
-        "tp": "tensor_parallel_size",
-        "pipeline_parallel_size": "pipeline_parallel_size",
-        "pp": "pipeline_parallel_size",
-        "data_parallel_size": "data_parallel_size",
-        "dp": "data_parallel_size",
-        "gpu_memory_utilization": "gpu_memory_utilization",
-        "max_seq_len": "max_model_len",
-        "max_model_len": "max_model_len",
-        "max_num_seqs": "max_num_seqs",
-        "max_num_batched_tokens": "max_num_batched_tokens",
-        "block_size": "block_size",
+        "tensor_parallel_size": "tensor_parallel_size", "tp": "tensor_parallel_size",
+        "pipeline_parallel_size": "pipeline_parallel_size", "pp": "pipeline_parallel_size",
+        "data_parallel_size": "data_parallel_size", "dp": "data_parallel_size",
+        "gpu_memory_utilization": "gpu_memory_utilization", "max_seq_len": "max_model_len",
+        "max_model_len": "max_model_len", "max_num_seqs": "max_num_seqs",
+        "max_num_batched_tokens": "max_num_batched_tokens", "block_size": "block_size",
     },
     "sglang": {
-        "tp": "tensor_parallel_size",
-        "tensor_parallel_size": "tensor_parallel_size",
-        "tp_size": "tensor_parallel_size",
-        "pp_size": "pipeline_parallel_size",
-        "dp_size": "data_parallel_size",
-        "ep_size": "expert_parallel_size",
-        "mem_fraction_static": "gpu_memory_utilization",
-        "context_length": "max_model_len",
-        "max_running_requests": "max_num_seqs",
-        "chunked_prefill_size": "max_num_batched_tokens",
+        "tp": "tensor_parallel_size", "tensor_parallel_size": "tensor_parallel_size", "tp_size": "tensor_parallel_size",
+        "pp_size": "pipeline_parallel_size", "dp_size": "data_parallel_size", "ep_size": "expert_parallel_size",
+        "mem_fraction_static": "gpu_memory_utilization", "context_length": "max_model_len",
+        "max_running_requests": "max_num_seqs", "chunked_prefill_size": "max_num_batched_tokens",
         "page_size": "block_size",
     },
     "tensorrt-llm": {
-        "tp_size": "tensor_parallel_size",
-        "tensor_parallel_size": "tensor_parallel_size",
-        "pp_size": "pipeline_parallel_size",
-        "pipeline_parallel_size": "pipeline_parallel_size",
-        "ep_size": "expert_parallel_size",
-        "kv_cache_free_gpu_memory_fraction": "gpu_memory_utilization",
-        "free_gpu_memory_fraction": "gpu_memory_utilization",
-        "max_seq_len": "max_model_len",
-        "max_batch_size": "max_num_seqs",
-        "max_num_tokens": "max_num_batched_tokens",
-        "tokens_per_block": "block_size",
+        "tp_size": "tensor_parallel_size", "tensor_parallel_size": "tensor_parallel_size",
+        "pp_size": "pipeline_parallel_size", "pipeline_parallel_size": "pipeline_parallel_size",
+        "ep_size": "expert_parallel_size", "kv_cache_free_gpu_memory_fraction": "gpu_memory_utilization",
+        "free_gpu_memory_fraction": "gpu_memory_utilization", "max_seq_len": "max_model_len",
+        "max_batch_size": "max_num_seqs", "max_num_tokens": "max_num_batched_tokens", "tokens_per_block": "block_size",
     },
-}
+}  # fmt: skip
 QUANTIZATIONS = {
-    "fp8": "fp8",
-    "fbgemm_fp8": "fp8",
-    "w8a8_fp8": "fp8",
-    "awq": "int4",
-    "awq_marlin": "int4",
-    "gptq": "int4",
-    "gptq_marlin": "int4",
-    "auto-round": "int4",
-    "moe_wna16": "int4",
-    "bitsandbytes": "int4",
-    "w8a8_int8": "int8",
-    "modelopt": "fp8",
-    "modelopt_fp8": "fp8",
-    "modelopt_fp4": "nvfp4",
-    "mxfp4": "mxfp4",
-}
+    "fp8": "fp8", "fbgemm_fp8": "fp8", "w8a8_fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8",
+    "awq": "int4", "awq_marlin": "int4", "gptq": "int4", "gptq_marlin": "int4", "auto-round": "int4",
+    "moe_wna16": "int4", "bitsandbytes": "int4", "w8a8_int8": "int8", "modelopt_fp4": "nvfp4", "mxfp4": "mxfp4",
+}  # fmt: skip
 DTYPES = {
-    "auto": "auto",
-    "bfloat16": "bf16",
-    "bf16": "bf16",
-    "float16": "fp16",
-    "fp16": "fp16",
-    "float32": "fp32",
-    "fp8": "fp8",
-    "fp8_e4m3": "fp8",
-    "float8_e4m3fn": "fp8",
-    "fp8_e5m2": "fp8_e5m2",
-    "float8_e5m2": "fp8_e5m2",
-    "int8": "int8",
-    "nvfp4": "nvfp4",
-}
-NOT_SIZED = {
-    "enforce_eager": "the engine keeps no CUDA graphs, the prediction does",
-    "disable_cuda_graph": "the engine keeps no CUDA graphs, the prediction does",
-    "cpu_offload_gb": "the prediction keeps all weights on the GPU",
-    "kv_cache_memory_bytes": "the engine takes this pool whatever is free",
-    "num_gpu_blocks_override": "the engine takes these blocks whatever is free",
-    "max_total_tokens": "the engine takes no more tokens than this",
-    "enable_lora": "adapters are not in the prediction",
-    "lora_paths": "adapters are not in the prediction",
-    "speculative_config": "the draft is not in the prediction; name it with --draft-model",
-    "speculative_algorithm": "the draft is not in the prediction; name it with --draft-model",
-}
+    "auto": "auto", "bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "float32": "fp32",
+    "fp8": "fp8", "fp8_e4m3": "fp8", "float8_e4m3fn": "fp8", "fp8_e5m2": "fp8_e5m2", "float8_e5m2": "fp8_e5m2",
+    "int8": "int8", "nvfp4": "nvfp4",
+}  # fmt: skip
+
+Value = str | int | float | bool | None
+
+_KEY = re.compile(r"\s*(?:'([\w.-]{1,80})'|\"([\w.-]{1,80})\"|([A-Za-z_][\w.-]{0,80}))\s*[:=](?!=)")
+_WORDS: dict[str, Value] = {"None": None, "null": None, "True": True, "true": True, "False": False, "false": False}
+_INT, _FLOAT = (
+    re.compile(r"[+-]?\d{1,18}"),
+    re.compile(r"[+-]?(?:\d{1,18}\.\d{0,18}|\.\d{1,18}|\d{1,18})(?:[eE][+-]?\d{1,2})?"),
+)
+_HUMAN = {"k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 1024**2, "G": 1024**3}
+MOST_PAIRS = 2000
+LONGEST_COMMAND = 20_000
+
+
+def pairs(text: str) -> dict[str, Value]:
+    """The pairs between the outermost brackets of `text`, or of all of it where it has none around."""
+    found: dict[str, Value] = {}
+    for part in _parts(text):
+        if len(found) >= MOST_PAIRS:
+            break
+        if match := _KEY.match(part):
+            found.setdefault(match[1] or match[2] or match[3], value(part[match.end() :]))
+    return found
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The text between commas at the top level; ends at the bracket that closes it."""
+    opened = text.find("{") if text.lstrip().startswith("{") else -1
+    if opened < 0 and (call := re.match(r"\s*[\w.]{1,80}\(", text)):
+        opened = call.end() - 1
+    start, depth, quote, skip, before = opened + 1, 0, "", False, ","
+    for i in range(start, len(text)):
+        letter = text[i]
+        if skip:
+            skip = False
+        elif letter == "\\" and quote:
+            skip = True
+        elif quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"" and before in "=:,[({":  # not an apostrophe
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+            if depth < 0:
+                yield text[start:i]
+                return
+        elif letter == "," and depth == 0:
+            yield text[start:i]
+            start = i + 1
+        before = before if letter == " " else letter
+    yield text[start:]
+
+
+def value(text: str) -> Value:
+    """A quoted text, a number, True, False or None; anything else as the text it is."""
+    bare = text.strip()
+    if len(bare) >= 2 and bare[0] in "'\"" and bare[-1] == bare[0]:
+        return bare[1:-1]
+    if bare in _WORDS:
+        return _WORDS[bare]
+    return number(bare) if _FLOAT.fullmatch(bare) else bare
+
+
+def number(text: str) -> int | float:
+    return int(text) if _INT.fullmatch(text) else float(text)
+
+
+def command_flags(text: str, first: str = "") -> dict[str, Value]:
+    """The flags of a command line, dashes written as underscores; the word after the command under `first`."""
+    text = text[:LONGEST_COMMAND]
+    try:
+        words = shlex.split(text)
+    except ValueError:  # a quote that nobody closes
+        words = text.split()
+    found: dict[str, Value] = {}
+    i = 0
+    while i < len(words) and len(found) < MOST_PAIRS:
+        word, i = words[i], i + 1
+        if not word.startswith("-") or len(word) < 2 or word[1].isdigit():
+            if first and not found and i <= 2:
+                found[first] = word
+            continue
+        name, has_value, given = word.lstrip("-").partition("=")
+        if not has_value and i < len(words) and not re.match(r"-{1,2}[A-Za-z]", words[i]):
+            given, has_value, i = words[i], "=", i + 1
+        found[name.replace("-", "_")] = _flag_value(given) if has_value else True
+    return found
+
+
+def _flag_value(text: str) -> Value:
+    """A flag's value; `32k` is 32,000 and `32K` is 32,768, as vLLM reads them."""
+    if (match := re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([kKmMgG])", text)) is not None:
+        return int(float(match[1]) * _HUMAN[match[2]])
+    return value(text)

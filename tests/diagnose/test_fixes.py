@@ -10,7 +10,7 @@ from sheetgen.diagnose.facts import Run
 from sheetgen.diagnose.fixes import Fix, fixes_for, flag_of, setting_of
 from sheetgen.diagnose.rules import Bill
 from sheetgen.diagnose.verdict import Verdict
-from sheetgen.startup.arguments import Argument
+from sheetgen.startup.patterns import Argument
 from sheetgen.startup.read import StartupLog
 
 CATALOG = Catalog()

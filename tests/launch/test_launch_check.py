@@ -8,10 +8,9 @@ import pytest
 from points import ENGINES, POINTS, catalog, flags_of, words, written
 
 import sheetgen
-from sheetgen.launch.flags import Flags
-from sheetgen.launch.record import flags_record
-from sheetgen.launch.room import kv_ceiling_bytes, left_outside_bytes_per_gpu, needed_outside_bytes_per_gpu
-from sheetgen.launch.room import sequences_in_tokens as in_tokens
+from sheetgen.launch.check import kv_ceiling_bytes, left_outside_bytes_per_gpu, needed_outside_bytes_per_gpu
+from sheetgen.launch.check import sequences_in_tokens as in_tokens
+from sheetgen.launch.flags import Flags, flags_record
 from sheetgen.units import GIB
 
 TIGHT = {"model": "70b", "gpu": "h100", "tensor_parallel_size": 4, "context_tokens": "16k", "concurrent_requests": 32}
@@ -34,7 +33,7 @@ def test_too_many_requests(engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_value_that_is_offered_fits(engine: str) -> None:
     one = written((engine,), **TIGHT)[0][engine]
-    offered = {offer.setting: offer.value for offer in one.checked.offers}
+    offered = {offer.setting: offer.value for offer in one.checked.remedies}
     assert {"max_num_seqs", "max_model_len", "tensor_parallel_size"} <= set(offered)
     for setting, value in offered.items():
         if setting == "max_num_seqs":
@@ -50,7 +49,7 @@ def test_every_value_that_is_offered_fits(engine: str) -> None:
 
 def test_the_longest_context_offered_is_the_longest() -> None:
     one = written(("vllm",), **TIGHT)[0]["vllm"]
-    longest = next(o.value for o in one.checked.offers if o.setting == "max_model_len")
+    longest = next(o.value for o in one.checked.remedies if o.setting == "max_model_len")
     over = {**TIGHT, "max_num_seqs": 32, "context_tokens": longest + 16}
     assert sheetgen.size(**over)["fits"] is False
 
@@ -58,7 +57,7 @@ def test_the_longest_context_offered_is_the_longest() -> None:
 def test_a_larger_share_is_the_smallest_that_fits_and_stays_under_the_ceiling() -> None:
     point = {"model": "8b", "gpu": "h100", "context_tokens": "8k", "concurrent_requests": 56}
     one = written(("vllm",), **point)[0]["vllm"]
-    share = next(o.value for o in one.checked.offers if o.setting == "gpu_memory_utilization")
+    share = next(o.value for o in one.checked.remedies if o.setting == "gpu_memory_utilization")
     assert 0.90 < share <= 0.95
     for utilization, fits in ((share, True), (share - 0.01, False)):
         again = sheetgen.size(**point, max_num_seqs=56, gpu_memory_utilization=round(utilization, 2))
@@ -73,7 +72,7 @@ def test_no_command_where_the_engine_would_not_start(engine: str) -> None:
     found = flags_record({engine: one})[engine]
     assert found["command"] is None and found["settings"] == {} and found["checked"]["holds"] is False
     assert found["checked"]["kv_pool_bytes_per_gpu"] is None
-    offered = {offer.setting for offer in one.checked.offers}
+    offered = {offer.setting for offer in one.checked.remedies}
     assert "n_gpus" in offered and "max_num_seqs" not in offered
 
 
@@ -149,6 +148,6 @@ def test_room_adds_up() -> None:
 
 def test_the_catalog_has_a_launcher_for_every_writer() -> None:
     from sheetgen.catalog.stacks import stacks
-    from sheetgen.launch.flags import WRITERS
+    from sheetgen.launch.engines import WRITERS
 
     assert set(WRITERS) == {one.engine for one in stacks(catalog()).launchers}

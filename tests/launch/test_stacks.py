@@ -12,8 +12,8 @@ from points import POINTS, catalog, launchers, written
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.stacks import FACTS, TEXT_FACTS, stacks
 from sheetgen.errors import CatalogError
-from sheetgen.launch.facts import facts_of, shown_facts
-from sheetgen.launch.record import advice_record
+from sheetgen.launch.advise import facts_of, shown_facts
+from sheetgen.launch.flags import advice_record
 
 TEXT = (default_folder() / "stacks.yaml").read_text(encoding="utf-8")
 

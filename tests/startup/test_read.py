@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from sheetgen.catalog import Catalog
 from sheetgen.startup.devices import DEVICES, gpu_named
 from sheetgen.startup.lines import log_lines
-from sheetgen.startup.literals import command_flags, pairs
-from sheetgen.startup.measured import measure
-from sheetgen.startup.read import WORDS, StartupLog, read_lines, read_log
+from sheetgen.startup.read import WORDS, StartupLog, measure, read_lines, read_log
+from sheetgen.startup.words import command_flags, pairs
 
 LOGS = Path(__file__).parent / "logs"
 GIB = 2**30

@@ -1,7 +1,9 @@
-"""Which checkpoint a command names for a model in a precision: the one that was typed, a known one, or a blank."""
+"""A command as text that can be pasted into a shell, and the checkpoint that it names for a model in a precision."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,15 +11,48 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import is_path
 from sheetgen.catalog.stacks import Launcher
-from sheetgen.launch.shell import quoted
+from sheetgen.errors import ScenarioError, shown
 from sheetgen.scenario.deployment import Resolved
 
 UNQUANTIZED = ("bf16", "fp16", "fp32")
 DTYPE_NAMES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
 
+class Expanded(str):
+    """A word of ours in which the shell is to expand a variable; it goes in as it is, in double quotes."""
+
+    __slots__ = ()
+
+
+def quoted(word: str) -> str:
+    """`word` as one word of a POSIX shell.
+
+    Raises ScenarioError for a word with a character that does not show: pasted, it could be another command.
+    """
+    if isinstance(word, Expanded):
+        return f'"{word}"'
+    if not word.isprintable():
+        raise ScenarioError(f"{shown(word, 200)!r} holds a control character, which no command can show. Rename it.")
+    return shlex.quote(word)
+
+
+def command(groups: Iterable[Iterable[str]], between: str = " \\\n  ") -> str:
+    """Groups of words as a command, a line each; `between` is what parts the lines."""
+    return between.join(" ".join(quoted(word) for word in group) for group in groups)
+
+
+def here_document(name: str, text: str) -> str:
+    """Shell lines that write `text` into the file `name` as it is."""
+    return f"cat > {quoted(name)} <<'EOF'\n{text.rstrip()}\nEOF"
+
+
+def flag_groups(flags: Mapping[str, object]) -> list[tuple[str, ...]]:
+    """Flags with their values as groups of words; a flag whose value is True stands alone."""
+    return [(flag,) if value is True else (flag, str(value)) for flag, value in flags.items()]
+
+
 @dataclass(frozen=True)
-class Served:
+class Checkpoint:
     """What stands for the model in a command.
 
     word: a Hugging Face id, a folder, or a blank in capitals where no checkpoint of the precision is known. `words`
@@ -32,7 +67,9 @@ class Served:
     notes: tuple[str, ...] = ()
 
 
-def served(typed: str, names: Resolved, launcher: Launcher, catalog: Catalog, loads_unquantized: bool) -> Served:
+def checkpoint_for(
+    typed: str, names: Resolved, launcher: Launcher, catalog: Catalog, loads_unquantized: bool = False
+) -> Checkpoint:
     """The checkpoint for `typed`, the model as the user named it.
 
     loads_unquantized: whether the GPUs hold the 16-bit weights, which an engine that quantizes while it loads needs.
@@ -48,23 +85,23 @@ def served(typed: str, names: Resolved, launcher: Launcher, catalog: Catalog, lo
     base = own or model.hf_id
     named = catalog.resolve_model(typed)[1] if own else None
     if base and dtype == (named or model.weight_dtype):
-        return Served(base, words=words)
+        return Checkpoint(base, words=words)
     if base and named is None and dtype in UNQUANTIZED and model.weight_dtype in UNQUANTIZED:
-        return Served(base, words=words, dtype=DTYPE_NAMES[dtype])
+        return Checkpoint(base, words=words, dtype=DTYPE_NAMES[dtype])
     if own is None or own == model.hf_id:
         known = known_checkpoint(model, dtype)
         if known:
-            return Served(known, words=words)
+            return Checkpoint(known, words=words)
     while_loading = launcher.quantizes_while_loading.get(dtype)
     if base and named is None and while_loading and model.weight_dtype in UNQUANTIZED and loads_unquantized:
         note = (
             f"no checkpoint of {base} in {dtype} is known here, so the engine makes one while it loads:"
             " slower to start, and the 16-bit weights pass through the GPU"
         )
-        return Served(base, words=while_loading, notes=(note,))
+        return Checkpoint(base, words=while_loading, notes=(note,))
     blank = f"{dtype.upper()}-CHECKPOINT-OF-{(base or model.id).rsplit('/', 1)[-1]}"
     why = f"no checkpoint of {base or model.name} in {dtype} is known here: put its id or folder in place of {blank}"
-    return Served(blank, is_known=False, words=words, notes=(why,))
+    return Checkpoint(blank, is_known=False, words=words, notes=(why,))
 
 
 def known_checkpoint(model: Model, dtype: str) -> str | None:
@@ -83,7 +120,7 @@ def _own_id(typed: str, model: Model, catalog: Catalog) -> str | None:
     return next((one for one in spelled if one and one.lower() == name.lower()), name)
 
 
-def _folder(typed: str, model: Model, dtype: str, words: tuple[str, ...]) -> Served:
+def _folder(typed: str, model: Model, dtype: str, words: tuple[str, ...]) -> Checkpoint:
     """The folder of a config on disk: an engine loads what lies in it, whatever precision was sized."""
     path = Path(typed).expanduser()
     folder = path if path.is_dir() else path.parent
@@ -92,4 +129,4 @@ def _folder(typed: str, model: Model, dtype: str, words: tuple[str, ...]) -> Ser
     notes = ["the weights are expected beside the config in that folder"]
     if dtype != model.weight_dtype:
         notes.append(f"sized with {dtype} weights; the config says {model.weight_dtype}, and the engine loads that")
-    return Served(word, is_folder=True, words=words if dtype == model.weight_dtype else (), notes=tuple(notes))
+    return Checkpoint(word, is_folder=True, words=words if dtype == model.weight_dtype else (), notes=tuple(notes))
