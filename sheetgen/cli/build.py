@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,17 +12,16 @@ import click
 
 from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SHEET, TARGETS, brand_option, common, text_options
 from sheetgen.cli.output import note, print_json, say, write_files
-from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, SheetgenError, did_you_mean, shown
+from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
+from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Options, uncollected
 from sheetgen.writers.pdf_archive import VARIANTS, Archive, variant_named
-from sheetgen.writers.uncollected import uncollected
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
     from sheetgen.levers import EveryLever
     from sheetgen.recommend import Solution
+    from sheetgen.sheet.model import Book
 
-FORMATS = ("xlsx", "pdf", "html", "json", "csv", "md", "png")
-DEFAULT_FORMATS = ("xlsx", "pdf")
 FILES = {"out": "output", "name": "sizing-sheet"}
 
 
@@ -105,7 +104,7 @@ def formats_named(text: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def archive_asked(variant: str | None, attach: Any, formats: Iterable[str], name: str) -> Archive:
+def archive_asked(variant: str | None, attach: Any, formats: Sequence[str], name: str) -> Archive:
     """What the PDF is to be, and to hold. Raises ScenarioError where that cannot be."""
     attached = attach is not None and is_yes(attach)
     for option, is_asked in (("pdf_variant", variant is not None), ("attach", attached)):
@@ -124,77 +123,46 @@ def is_yes(answer: Any) -> bool:
 
 @uncollected()
 def draw(
-    solved: Solution,
-    formats: Iterable[str],
-    required: bool,
-    brand: Brand | None = None,
+    solved: Solution, formats: Sequence[str], required: bool, brand: Brand | None = None,
     archive: Archive = Archive(),  # noqa: B008  # it is frozen
-) -> tuple[dict[str, bytes], str | None]:
-    """Each format's bytes, and why where the PDF had to be left out.
+) -> tuple[dict[str, bytes], str | None]:  # fmt: skip
+    """Each format's bytes, and why where one had to be left out.
 
-    Raises MissingLibraryError or PageError where the PDF or its picture was asked for by name (`required`) and cannot
-    be drawn.
+    Raises MissingLibraryError or PageError where a format was named (`required`) and cannot be drawn.
     """
     from sheetgen.levers import levers_of_sheet
     from sheetgen.sheet.build_page import build_page
-    from sheetgen.writers.json import text
 
-    files: dict[str, bytes] = {}
-    missing: str | None = None
-    formats = tuple(formats)
     # The page shows the headline's levers alone, and works them out: those of every load take twice as long.
-    levers = levers_of_sheet(solved) if {"json", "xlsx"} & {*formats} or archive.name else None
+    every = archive.name or any(FORMATS[ending].every_lever for ending in formats)
+    levers = levers_of_sheet(solved) if every else None
     page = build_page(solved, levers)
 
-    @cache
-    def workbook() -> bytes:
+    def book() -> Book:
         from sheetgen.sheet.book import build_book
         from sheetgen.sheet.what_if import what_if
-        from sheetgen.writers.xlsx import write_xlsx
 
-        return write_xlsx(build_book(solved, page, levers or (), what_if(solved)), brand)
+        return build_book(solved, page, levers or (), what_if(solved))
 
     @cache
-    def pdf() -> bytes:
-        from sheetgen.writers.pdf import write_pdf
+    def file(ending: str) -> bytes:
+        one = FORMATS[ending]
+        return one.write(book() if one.of_book else page, options)
 
-        inside = workbook() if archive.name else b""
-        carried = replace(archive, catalog_sha256=solved.question.catalog_sha256, workbook=inside)
-        return write_pdf(page, templates=templates(), brand=brand, archive=carried)
-
-    def picture() -> bytes:
-        from sheetgen.writers.png import write_png
-
-        return write_png(pdf())
-
+    options = Options(
+        brand=brand, archive=replace(archive, catalog_sha256=solved.question.catalog_sha256), file=file,
+        record=lambda: document_of(solved, levers or ()),
+    )  # fmt: skip
+    files: dict[str, bytes] = {}
+    missing: str | None = None
     for ending in formats:
-        if ending == "json":
-            files[ending] = text(document_of(solved, levers)).encode()
-        elif ending == "xlsx":
-            files[ending] = workbook()
-        elif ending == "md":
-            from sheetgen.writers.markdown import write_markdown
-
-            files[ending] = write_markdown(page, brand).encode()
-        elif ending == "html":
-            from sheetgen.writers.web import write_web
-
-            files[ending] = write_web(page, templates=templates(), brand=brand).encode()
-        elif ending == "csv":
-            from sheetgen.writers.loads_csv import write_loads
-
-            files[ending] = write_loads(solved).encode()
-        else:
-            try:
-                files[ending] = pdf() if ending == "pdf" else picture()
-            except MissingLibraryError as error:
-                if required:
-                    raise
-                missing = " ".join(error.problems)
-            except PageError as error:
-                if required:
-                    raise
-                missing = " ".join((f"No {ending.upper()} is written.", *error.problems))
+        try:
+            files[ending] = file(ending)
+        except (MissingLibraryError, PageError) as error:
+            if required or not FORMATS[ending].may_lack:
+                raise
+            said = () if isinstance(error, MissingLibraryError) else (f"No {ending.upper()} is written.",)
+            missing = " ".join((*said, *error.problems))
     return files, missing
 
 
@@ -209,21 +177,13 @@ def brand_of(path: str | None) -> Brand | None:
     return read_brand(path)
 
 
-def templates() -> Path:
-    """`templates/` of the repository, or the copy that an installed package carries."""
-    package = Path(__file__).resolve().parent.parent
-    for candidate in (package.parent / "templates", package / "_data" / "templates"):
-        if candidate.is_dir():
-            return candidate
-    raise SheetgenError(f"no templates found beside {package} or in it. Reinstall sheetgen.")
-
-
 def document_of(solved: Solution, levers: EveryLever | None = None) -> dict[str, Any]:
+    """The answer as JSON has it; `levers` are those of every load where they are known already."""
     from sheetgen.api import fingerprints
     from sheetgen.levers import levers_of_sheet
     from sheetgen.writers.json import document
 
-    return document(solved, fingerprints(solved), levers or levers_of_sheet(solved))
+    return document(solved, fingerprints(solved), levers_of_sheet(solved) if levers is None else levers)
 
 
 def headlines(solved: Solution) -> list[str]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.build import FILES, brand_of, check_name, draw, templates
+from sheetgen.cli.build import FILES, brand_of, check_name, draw
 from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SHEET, TARGETS, brand_option, common, text_options
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
+from sheetgen.writers.formats import templates_folder
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
@@ -124,7 +125,7 @@ def _composed(
         changes = changes_since(since, files["xlsx"], f"{name}.xlsx", sheet.catalog)
     letter = Letter(page, name, changes)
     attached = {f"{name}.{ending}": files[ending] for ending in ("pdf", "xlsx")}
-    return letter.subject(subject), bodies(letter, templates(), brand), attached, name, folder
+    return letter.subject(subject), bodies(letter, templates_folder(), brand), attached, name, folder
 
 
 def _files(solved: Solution, brand: Brand | None, workbook: bytes | None, pdf: str | None) -> dict[str, bytes]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.build import FILES, FORMATS, brand_of, check_name, document_of, draw, formats_named, headlines
+from sheetgen.cli.build import FILES, brand_of, check_name, document_of, draw, formats_named, headlines
 from sheetgen.cli.options import brand_option, common
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
+from sheetgen.writers.formats import FORMATS
 
 if TYPE_CHECKING:
     from sheetgen.pull import Pulled

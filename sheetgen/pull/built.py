@@ -15,7 +15,7 @@ from sheetgen.sheet.model import NONE, Book, Range, Ref
 from sheetgen.sheet.what_if import what_if
 from sheetgen.units import DTYPES
 from sheetgen.workbook.tables import KEYS, unlike
-from sheetgen.writers.uncollected import uncollected
+from sheetgen.writers.formats import uncollected
 
 
 @dataclass(frozen=True)

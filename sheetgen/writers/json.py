@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sheetgen import cost
 from sheetgen.levers import EveryLever, Lever, Offload
@@ -18,6 +18,10 @@ from sheetgen.scenario.candidates import DEFAULT_PROVIDERS, Candidate
 from sheetgen.scenario.money import Money
 from sheetgen.scenario.question import Question
 from sheetgen.writers import json_money
+
+if TYPE_CHECKING:
+    from sheetgen.sheet.one_page import OnePage
+    from sheetgen.writers.formats import Options
 
 SCHEMA_VERSION = 1
 
@@ -31,6 +35,11 @@ def text(value: Any) -> str:
     """Any record as the JSON text that all commands print: no NaN, no escapes of plain letters."""
     plain_text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", plain_text) + "\n"
+
+
+def write_json(page: OnePage, options: Options) -> bytes:
+    """The answer behind the page."""
+    return text(options.record()).encode()
 
 
 def document(

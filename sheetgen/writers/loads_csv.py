@@ -9,8 +9,9 @@ import csv
 import io
 from typing import Any
 
-from sheetgen.recommend import Solution
-from sheetgen.writers.json import SPEED, document
+from sheetgen.sheet.one_page import OnePage
+from sheetgen.writers.formats import Options
+from sheetgen.writers.json import SPEED
 
 ASKED = (
     "model", "workload", "tier", "context_tokens", "concurrent_requests", "weight_dtype", "kv_cache_dtype",
@@ -33,16 +34,16 @@ COLUMNS = (*ASKED, *ANSWER, *SPEED, *MONEY, *RUNNER_UP)
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # how a spreadsheet knows a formula in a text
 
 
-def write_loads(solved: Solution) -> str:
+def write_loads(page: OnePage, options: Options) -> bytes:
     """The lines with their head; a field is empty where there is nothing to say."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for cell in document(solved)["cells"]:
+    for cell in options.record()["cells"]:
         second = cell["runner_up"] or {}
         line = {**cell, **{name: second.get(key) for name, key in RUNNER_UP.items()}}
         writer.writerow([_field(line[name]) for name in COLUMNS])
-    return out.getvalue()
+    return out.getvalue().encode()
 
 
 def _field(value: Any) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from sheetgen.brand import Brand
 from sheetgen.sheet.one_page import Bar, Card, MatrixBlock, MatrixCell, OnePage, Source
+from sheetgen.writers.formats import Options
 from sheetgen.writers.visible import visible
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|\$(?=[^\s\d])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
@@ -15,9 +15,9 @@ _AUTOLINK = re.compile(r"(:(?=//))|((?<=www)\.)|((?<=mailto):)", re.IGNORECASE)
 _MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}
 
 
-def write_markdown(page: OnePage, brand: Brand | None = None) -> str:
+def write_markdown(page: OnePage, options: Options) -> bytes:
     """The page as GitHub-flavoured Markdown, the answer first; a brand's name before it, its footer line after it."""
-    unit = plain(page.unit)
+    unit, brand = plain(page.unit), options.brand
     parts = [
         plain(brand.name) if brand else "",
         f"# {plain(page.title)}",
@@ -133,7 +133,7 @@ def write_markdown(page: OnePage, brand: Brand | None = None) -> str:
         f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}. 1 GiB = 2³⁰ bytes, 1 GB = 10⁹.",
         plain(brand.footer) if brand else "",
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return ("\n\n".join(part for part in parts if part) + "\n").encode()
 
 
 def _block(block: MatrixBlock, names: Sequence[str], unit: str) -> Iterable[str]:

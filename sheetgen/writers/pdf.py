@@ -21,13 +21,13 @@ from sheetgen.errors import MissingLibraryError, PageError, shown
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers.density import DENSITIES, Density, usual
 from sheetgen.writers.fonts import FONTS
+from sheetgen.writers.formats import Options, uncollected
 from sheetgen.writers.html import PAPERS, render_html
 from sheetgen.writers.letterhead import LOGO
 from sheetgen.writers.page_gates import height_left, overflows
 from sheetgen.writers.pdf_archive import Archive, mend_attachments, put_metadata
 from sheetgen.writers.pdf_room import cut_to, share_out
 from sheetgen.writers.pdf_tags import mend_tables, name_bookmarks
-from sheetgen.writers.uncollected import uncollected
 
 _MISSING = (
     "The PDF needs Pango, which is not installed. Debian, Ubuntu: apt-get install libpangoft2-1.0-0"
@@ -68,14 +68,16 @@ class Layout:
         )
 
 
-def write_pdf(page: OnePage, *, templates: Path, brand: Brand | None = None, archive: Archive | None = None) -> bytes:
-    """The PDF's bytes, in a company's `brand` where one is given, with what `archive` has it carry.
+def write_pdf(page: OnePage, options: Options) -> bytes:
+    """The PDF's bytes, in a company's brand where there is one, with what the archive has it carry.
 
     Raises PageError where the page cannot hold everything at the smallest print, and MissingLibraryError where Pango
     is not installed.
     """
     with uncollected():
-        return lay_out(page, templates=templates, brand=brand).pdf(archive)
+        layout, archive = lay_out(page, templates=options.templates, brand=options.brand), options.archive
+        workbook = archive.workbook or (options.file("xlsx") if archive.name else b"")
+        return layout.pdf(replace(archive, workbook=workbook))
 
 
 def lay_out(page: OnePage, *, templates: Path, brand: Brand | None = None) -> Layout:

@@ -15,6 +15,7 @@ from sheetgen.brand import Brand
 from sheetgen.brand.colors import page_colors
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers import curves, svg
+from sheetgen.writers.formats import Options
 from sheetgen.writers.html import MARKS, tied
 from sheetgen.writers.strict import breakable, strict_environment, style
 from sheetgen.writers.visible import visible
@@ -28,9 +29,9 @@ CURVE, SCALE = (240.0, 100.0), 24.0  # a curve, and the width of its scale: a ph
 FAMILY = "inherit"  # the figures of pictures in the page's own font
 
 
-def write_web(page: OnePage, *, templates: Path, brand: Brand | None = None) -> str:
-    """The page as one HTML document, in a company's `brand` where one is given."""
-
+def write_web(page: OnePage, options: Options) -> bytes:
+    """The page as one HTML document, in a company's brand where there is one."""
+    templates, brand = options.templates, options.brand
     axes = curves.axes_of(page.breaks, [(block.context_tokens, visible(block.context)) for block in page.matrix])
     return (
         _environment(templates)
@@ -48,6 +49,7 @@ def write_web(page: OnePage, *, templates: Path, brand: Brand | None = None) -> 
             curves=[_curve(b, axes) for b in page.breaks],
             sources=[(s.text, s.web_url) for s in page.sources],
         )
+        .encode()
     )
 
 

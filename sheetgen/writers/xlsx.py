@@ -20,6 +20,7 @@ from sheetgen.errors import PageError, shown
 from sheetgen.sheet.block import Row
 from sheetgen.sheet.kinds import TABS, TWINS, kind_of
 from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Sheet, column_name, plain
+from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_brand import put_brand
 from sheetgen.writers.xlsx_fit import fitted
 from sheetgen.writers.xlsx_page import put_page
@@ -31,12 +32,12 @@ from sheetgen.writers.xlsx_zip import Packing
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
 
 
-def write_xlsx(book: Book, brand: Brand | None = None) -> bytes:
-    """The workbook as bytes, in a company's `brand` where one is given; the same book gives the same bytes.
+def write_xlsx(book: Book, options: Options | None = None) -> bytes:
+    """The workbook as bytes, in a company's brand where there is one; the same book gives the same bytes.
 
     Raises PageError where the library refuses a write (it would report it by a return code only).
     """
-    options = {
+    settings = {
         "in_memory": True,
         "strings_to_formulas": False,
         "strings_to_urls": False,
@@ -45,8 +46,8 @@ def write_xlsx(book: Book, brand: Brand | None = None) -> bytes:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        workbook = _Workbook(io.BytesIO(), options)
-        _Writer(workbook, book, brand).write()
+        workbook = _Workbook(io.BytesIO(), settings)
+        _Writer(workbook, book, options.brand if options else None).write()
         workbook.close()
     return workbook.packing.package
 

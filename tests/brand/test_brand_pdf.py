@@ -16,7 +16,7 @@ import pypdf
 import pytest
 from brands import LONG_FOOTER, LONG_NAME, TEMPLATES, named
 from page_sample import page_of
-from pages import alternatives_of, fonts_of, links_of, missing, outside, text_of
+from pages import alternatives_of, fonts_of, links_of, markdown_of, missing, outside, text_of
 
 from sheetgen.brand import Brand
 from sheetgen.recommend import solve
@@ -24,7 +24,6 @@ from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
 from sheetgen.writers.density import DENSITIES
 from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS, render_html
-from sheetgen.writers.markdown import write_markdown
 from sheetgen.writers.pdf import _lay_out, assets_only, lay_out
 
 BUNDLED = {"Sheetgen-Inter", "Sheetgen-Inter-Semi-Bold", "Sheetgen-Inter-Bold"}
@@ -148,8 +147,8 @@ def test_a_page_alone_carries_its_logo_and_the_pdf_fetches_no_other() -> None:
 def test_the_same_bytes_each_time(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from brands import *; from page_sample import page_of;"
-        "from sheetgen.writers.pdf import write_pdf;"
-        "Path(sys.argv[1]).write_bytes(write_pdf(page_of(3), templates=TEMPLATES, brand=named('example')))"
+        "from sheetgen.writers.formats import Options; from sheetgen.writers.pdf import write_pdf;"
+        "Path(sys.argv[1]).write_bytes(write_pdf(page_of(3), Options(TEMPLATES, named('example'))))"
     )
     file = tmp_path / "page.pdf"
     here = Path(__file__).parent
@@ -160,6 +159,6 @@ def test_the_same_bytes_each_time(tmp_path: Path) -> None:
 
 
 def test_markdown_has_name_and_footer() -> None:
-    text = write_markdown(page_of(1), Brand("*Acme* & Sons", "Confidential_."))
+    text = markdown_of(page_of(1), Brand("*Acme* & Sons", "Confidential_."))
     assert text.startswith("\\*Acme\\* \\& Sons\n\n# ") and text.endswith("\n\nConfidential\\_.\n")
-    assert write_markdown(page_of(1)) == write_markdown(replace(page_of(1)), None)
+    assert markdown_of(page_of(1)) == markdown_of(replace(page_of(1)), None)

@@ -22,6 +22,7 @@ from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.build_page import build_page
+from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx import write_xlsx
 from sheetgen.writers.xlsx_brand import put_print_marks
 from sheetgen.writers.xlsx_styles import BRANDED, STATUS, style
@@ -31,7 +32,7 @@ from sheetgen.writers.xlsx_styles import BRANDED, STATUS, style
 def workbook(brand: str, models: str = "8b,70b") -> bytes:
     options = {**books.SMALL, "models": models}
     solved = solve(ask(books.catalog(), options))
-    return write_xlsx(build_book(solved, build_page(solved)), brand=named(brand))
+    return write_xlsx(build_book(solved, build_page(solved)), Options(brand=named(brand)))
 
 
 def read(data: bytes) -> Any:

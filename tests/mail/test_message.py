@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from sheetgen.brand import Brand
 from sheetgen.catalog import Catalog
-from sheetgen.cli.build import templates
 from sheetgen.mail.addresses import envelope
 from sheetgen.mail.body import bodies
 from sheetgen.mail.error import MailError
@@ -27,6 +26,7 @@ from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.one_page import OnePage
+from sheetgen.writers.formats import templates_folder
 
 HOSTILE = 'Evil</td><script>alert(1)</script><img src="http://x/y.png" onerror=z>\r\nBcc: eve@evil.org\x1b[31m\u202e'
 
@@ -46,7 +46,7 @@ def hostile(page: OnePage) -> Letter:
 
 
 def mail_of(letter: Letter, subject: str | None = None, brand: Brand | None = None) -> Mail:
-    text, html = bodies(letter, templates(), brand)
+    text, html = bodies(letter, templates_folder(), brand)
     people = envelope("Ann Lee <ann@acme.com>", ["vp@acme.com", '"Groß, Jörg" <j@acme.com>'], ["cfo@acme.com"])
     return Mail(
         people, letter.subject(subject), text, html, {"sheet.pdf": b"%PDF-1.7\xff\x00", "sheet.xlsx": b"PK\x00"}

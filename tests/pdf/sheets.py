@@ -10,6 +10,7 @@ from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.one_page import OnePage
+from sheetgen.writers.formats import Options
 from sheetgen.writers.pdf import write_pdf
 from sheetgen.writers.pdf_archive import Archive
 
@@ -27,4 +28,4 @@ def page_of(models: str = DEFAULT, paper: str = "a4") -> OnePage:
 
 @cache
 def pdf_of(models: str = DEFAULT, paper: str = "a4", archive: Archive | None = None) -> bytes:
-    return write_pdf(page_of(models, paper), templates=TEMPLATES, archive=archive)
+    return write_pdf(page_of(models, paper), Options(TEMPLATES, archive=archive or Archive()))

@@ -12,8 +12,12 @@ from typing import Any
 import pdfplumber
 import pypdf
 
+from sheetgen.brand import Brand
 from sheetgen.sheet.one_page import OnePage
+from sheetgen.writers.formats import Options
 from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS
+from sheetgen.writers.markdown import write_markdown
+from sheetgen.writers.web import write_web
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 
@@ -25,6 +29,16 @@ class Read:
     text: str
     chars: list[dict[str, Any]]
     boxes: list[dict[str, Any]]  # drawings
+
+
+def web_of(page: OnePage, brand: Brand | None = None) -> str:
+    """The page for a screen."""
+    return write_web(page, Options(TEMPLATES, brand)).decode()
+
+
+def markdown_of(page: OnePage, brand: Brand | None = None) -> str:
+    """The page as Markdown."""
+    return write_markdown(page, Options(TEMPLATES, brand)).decode()
 
 
 @cache

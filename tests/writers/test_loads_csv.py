@@ -7,9 +7,11 @@ import io
 from pathlib import Path
 
 from books import SMALL, catalog
+from page_sample import page_of
 
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
+from sheetgen.writers.formats import Options
 from sheetgen.writers.json import SCHEMA_VERSION, document
 from sheetgen.writers.loads_csv import COLUMNS, RUNNER_UP, _field, write_loads
 
@@ -19,7 +21,7 @@ FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
 def test_it_is_the_cells_of_the_json() -> None:
     solved = solve(ask(catalog(), SMALL | {"models": "8b,llama-2-7b"}))
     cells = document(solved)["cells"]
-    rows = list(csv.DictReader(io.StringIO(write_loads(solved))))
+    rows = list(csv.DictReader(io.StringIO(write_loads(page_of(1), Options(record=lambda: document(solved))).decode())))
     assert len(rows) == len(cells) == 12 and tuple(rows[0]) == COLUMNS
     for row, cell in zip(rows, cells, strict=True):
         second = cell["runner_up"] or {}

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from page_sample import page_of
+from pages import markdown_of
 
 from sheetgen.sheet.one_page import OnePage, Source
-from sheetgen.writers.markdown import plain, write_markdown
+from sheetgen.writers.markdown import plain
 
 HOSTILE = (
     "a | b | c",
@@ -56,7 +57,7 @@ def page() -> OnePage:
 
 
 def test_everything_is_there(page: OnePage) -> None:
-    text = write_markdown(page)
+    text = markdown_of(page)
     assert text.startswith("# LLM serving sizing sheet\n") and text.endswith("\n") and "\n\n\n" not in text
     for card in page.cards:
         row = next(line for line in text.splitlines() if line.startswith(f"| {card.model} | {card.rent}"))
@@ -72,7 +73,7 @@ def test_everything_is_there(page: OnePage) -> None:
 
 
 def test_tables_have_as_many_cells_as_heads(page: OnePage) -> None:
-    for part in write_markdown(page).split("\n\n"):
+    for part in markdown_of(page).split("\n\n"):
         if part.startswith("|"):
             assert len({line.replace("\\|", "").count("|") for line in part.splitlines()}) == 1
 
@@ -96,8 +97,8 @@ def test_hostile_text_stays_in_its_cell(page: OnePage, text: str) -> None:
         page, title=text, question=text, cards=cards, fingerprints=fingerprints, assumptions=(text,), left_out=text,
         sources=(Source(text, text), Source(text)),
     )  # fmt: skip
-    tokens = rendered(write_markdown(hostile))
-    clean = rendered(write_markdown(page))
+    tokens = rendered(markdown_of(hostile))
+    clean = rendered(markdown_of(page))
     assert kinds(tokens) <= kinds(clean) | {"text_special"}
     assert sum(t.type == "tr_open" for t in tokens) == sum(t.type == "tr_open" for t in clean)
     assert sum(t.type == "td_open" for t in tokens) == sum(t.type == "td_open" for t in clean)
@@ -109,7 +110,7 @@ def test_hostile_text_stays_in_its_cell(page: OnePage, text: str) -> None:
     "url", ["javascript:alert(1)", "file:///etc/passwd", "https://a b", "https://a>b", "data:x", "//evil", "https://"]
 )
 def test_only_web_addresses_become_links(page: OnePage, url: str) -> None:
-    text = write_markdown(replace(page, sources=(Source("a source", url),)))
+    text = markdown_of(replace(page, sources=(Source("a source", url),)))
     assert "- a source\n" in text and "](<" not in text
 
 
@@ -139,11 +140,11 @@ def test_loads_without_an_answer_have_no_price(page: OnePage) -> None:
     none = replace(cells[0], status="none", word="nothing fits", rent="–", monthly="–", monthly_usd=None)
     over = replace(none, status="over", word="over 4k", kv="–")
     row = replace(block.rows[0], cells=(none, over, replace(cells[2], status="tight")))
-    text = write_markdown(replace(page, matrix=(replace(block, rows=(row,)),)))
+    text = markdown_of(replace(page, matrix=(replace(block, rows=(row,)),)))
     (line,) = [line for line in text.splitlines() if line.startswith("| 1 |")]
     assert "✗ nothing fits · KV" in line and "| ✗ over 4k |" in line and "· tight ·" in line
 
 
 def test_a_page_without_rows_has_no_empty_table(page: OnePage) -> None:
-    text = write_markdown(replace(page, instances=(), levers=()))
+    text = markdown_of(replace(page, instances=(), levers=()))
     assert "| Instance | GPUs |" not in text and "| Change |" not in text

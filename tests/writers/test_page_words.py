@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from page_sample import page_of
-from pages import TEMPLATES, outside, read, text_of
+from pages import TEMPLATES, markdown_of, outside, read, text_of, web_of
 
 from sheetgen.catalog import Catalog
 from sheetgen.mail.body import bodies
@@ -22,9 +22,7 @@ from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers import curves
 from sheetgen.writers.density import DENSITIES
 from sheetgen.writers.html import render_html
-from sheetgen.writers.markdown import write_markdown
 from sheetgen.writers.pdf import lay_out
-from sheetgen.writers.web import write_web
 
 BUDGET = "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency (1 USD = 0.92 EUR)"
 ONE = {"models": "8b", "workloads": "rag", "tiers": "1", "headline": "rag:1", "as_of": "2026-11-20"}
@@ -44,7 +42,7 @@ def test_a_budget_is_told_wherever_the_answer_is() -> None:
     page = built(currency="EUR", fx_rate="0.92", contingency_fraction="0.15")
     told = page.cards[0].budget
     assert re.fullmatch(r"EUR [\d,]+ a month, EUR [\d,]+ a year, with 15% contingency \(1 USD = 0\.92 EUR\)", told)
-    assert told in write_web(page, templates=TEMPLATES) and told in write_markdown(page)
+    assert told in web_of(page) and told in markdown_of(page)
     assert all(told in body for body in bodies(Letter(page, "x"), TEMPLATES))
     assert "EUR" not in page.cards[0].unit_money  # said once
 
@@ -158,14 +156,14 @@ def test_the_page_tells_what_the_other_ways_to_pay_cost(purchase: str) -> None:
     bold = "".join(c["text"] for c in read(pdf)[0].chars if "Semi-Bold" in c["fontname"])
     assert paid[page.purchase] in bold
     own = page.cards[1].break_even.removeprefix("cheaper than renting on demand ")
-    for text in (write_web(page, templates=TEMPLATES), write_markdown(page), read(pdf)[0].text):
+    for text in (web_of(page), markdown_of(page), read(pdf)[0].text):
         assert own.startswith("above ") and [w for w in (*wanted, own) if w not in text] == []
 
 
 def test_an_answer_without_hardware_has_nothing_to_pay() -> None:
     page = built(models="405b", gpus="a10g")
     assert page.paid == () and "How to pay" not in text_of(lay_out(page, templates=TEMPLATES).pdf())
-    assert all("How to pay" not in text for text in (write_web(page, templates=TEMPLATES), write_markdown(page)))
+    assert all("How to pay" not in text for text in (web_of(page), markdown_of(page)))
 
 
 def test_a_second_choice_at_the_same_price() -> None:

@@ -18,6 +18,7 @@ from test_pdf_page import BUNDLED
 from sheetgen.errors import MissingLibraryError, PageError
 from sheetgen.sheet.one_page import OnePage, Source
 from sheetgen.writers.density import DENSITIES
+from sheetgen.writers.formats import Options
 from sheetgen.writers.html import render_html
 from sheetgen.writers.page_gates import overflows
 from sheetgen.writers.pdf import _lay_out, assets_only, lay_out, write_pdf
@@ -135,14 +136,14 @@ def test_a_long_name_lacks_its_middle_and_a_text_without_end_is_named() -> None:
     for n_characters in (15_000, 50_000):
         page = dataclasses.replace(little(), precision_line="x" * n_characters)
         with pytest.raises(PageError, match=rf"precision_line, {n_characters:,} characters: shorten it"):
-            write_pdf(page, templates=TEMPLATES)
+            write_pdf(page, Options(TEMPLATES))
 
 
 def test_a_number_wider_than_its_column_is_caught() -> None:
     page = little()
     wide = dataclasses.replace(page.cards[0], monthly="1" * 60)
     with pytest.raises(PageError, match=r"wider than its place|leaves the page"):
-        write_pdf(dataclasses.replace(page, cards=(wide, *page.cards[1:])), templates=TEMPLATES)
+        write_pdf(dataclasses.replace(page, cards=(wide, *page.cards[1:])), Options(TEMPLATES))
 
 
 FAULTS = {
@@ -174,7 +175,7 @@ def test_without_pango_one_line_says_what_to_install(
     monkeypatch.delitem(sys.modules, "weasyprint", raising=False)
     monkeypatch.setattr(sys, "meta_path", [NoPango(), *sys.meta_path])
     with pytest.raises(MissingLibraryError) as error:
-        write_pdf(page_of(1), templates=TEMPLATES)
+        write_pdf(page_of(1), Options(TEMPLATES))
     (line,) = error.value.problems
     assert "\n" not in line and "libpangoft2-1.0-0" in line and "brew install pango" in line
     assert capsys.readouterr() == ("", "")

@@ -24,6 +24,7 @@ from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers.density import DENSITIES
+from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, render_html
 from sheetgen.writers.pdf import Layout, _lay_out, lay_out, write_pdf
 
@@ -164,7 +165,7 @@ def test_links_are_web_addresses() -> None:
 def test_the_same_bytes_whatever_the_hash_seed_and_the_time_zone(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from page_sample import page_of; from sheetgen.writers.pdf import *;"
-        f"Path(sys.argv[1]).write_bytes(write_pdf(page_of(1), templates=Path({str(TEMPLATES)!r})))"
+        f"Path(sys.argv[1]).write_bytes(write_pdf(page_of(1), Options(Path({str(TEMPLATES)!r}))))"
     )
     file = tmp_path / "page.pdf"
     paths = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2])])
@@ -179,11 +180,11 @@ def test_a_page_that_is_too_full_says_by_how_much_and_what_to_do() -> None:
     block = page.matrix[0]
     full = dataclasses.replace(page, matrix=(dataclasses.replace(block, rows=block.rows * 7), *page.matrix[1:]))
     with pytest.raises(PageError) as error:
-        write_pdf(full, templates=TEMPLATES)
+        write_pdf(full, Options(TEMPLATES))
     assert re.search(r"5 models x 36 loads at 7 pt \(\d+ pt too long\)\. Ask for fewer --models", str(error.value))
     assert "--paper a4" in str(error.value)
 
 
 def test_a_paper_that_is_not_known() -> None:
     with pytest.raises(PageError, match="a4, letter"):
-        write_pdf(page_of(1, "a3"), templates=TEMPLATES)
+        write_pdf(page_of(1, "a3"), Options(TEMPLATES))

@@ -16,6 +16,7 @@ from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.writers.density import DENSITIES
+from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS
 from sheetgen.writers.pdf import _lay_out, write_pdf
 
@@ -67,7 +68,7 @@ def test_short_figures_have_room_for_the_weights(models: str, workloads: str, ti
 @pytest.mark.parametrize(("models", "paper"), [("8b", "a4"), ("8b,70b,405b", "letter")])
 def test_the_smallest_question_fills_one_page(models: str, paper: str) -> None:
     page = asked(models, "rag", "32", paper)
-    pdf = write_pdf(page, templates=TEMPLATES)
+    pdf = write_pdf(page, Options(TEMPLATES))
     assert len(pypdf.PdfReader(io.BytesIO(pdf)).pages) == 1
     assert outside(pdf, paper) == [] and missing(pdf, page) == []
     assert "RAG (16k tokens), 32 requests in flight" in text_of(pdf)

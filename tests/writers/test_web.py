@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 from page_sample import page_of
-from pages import TEMPLATES
+from pages import TEMPLATES, web_of
 from test_pdf_hostile import EVIL, Tags, everywhere
 
 from sheetgen.brand import Brand, read_brand
 from sheetgen.sheet.one_page import Source
-from sheetgen.writers.web import write_web
 
 FETCHES = re.compile(
     r"""(?:src|srcset|poster|data|action)\s*=|@import|url\(|<(?:link|script|iframe|object|embed|base)\b"""
@@ -25,7 +24,7 @@ FETCHES = re.compile(
 @pytest.mark.parametrize("n_models", [1, 3, 8])
 def test_everything_is_there(n_models: int) -> None:
     page = page_of(n_models)
-    html = write_web(page, templates=TEMPLATES)
+    html = web_of(page)
     text = unescape(re.sub(r"<wbr>|</?(?:b|span|sup)\b[^>]*>", "", html))
     cards = [value for c in page.cards for value in (c.monthly, c.users, c.headroom, c.runner_up, c.unit_money)]
     cells = [value for b in page.matrix for r in b.rows for c in r.cells for value in (c.rent, c.monthly, c.kv)]
@@ -36,19 +35,19 @@ def test_everything_is_there(n_models: int) -> None:
 
 def test_it_stands_alone() -> None:
     """No script and nothing that a browser would fetch, and a policy that refuses both."""
-    html = write_web(page_of(3), templates=TEMPLATES)
+    html = web_of(page_of(3))
     assert FETCHES.findall(html) == [] and " on" not in {name[:3] for name in re.findall(r"\s\w+=", html)}
     assert (
         "default-src 'none'" in html and '<meta name="viewport" content="width=device-width, initial-scale=1">' in html
     )
-    assert len(html.encode()) < 200_000 and html == write_web(page_of(3), templates=TEMPLATES)
+    assert len(html.encode()) < 200_000 and html == web_of(page_of(3))
 
 
 @pytest.mark.parametrize("evil", EVIL)
 def test_markup_is_text(evil: str) -> None:
     plain, attacked = Tags(), Tags()
-    plain.feed(write_web(page_of(1), templates=TEMPLATES))
-    html = write_web(everywhere(page_of(1), evil), templates=TEMPLATES)
+    plain.feed(web_of(page_of(1)))
+    html = web_of(everywhere(page_of(1), evil))
     attacked.feed(html)
     assert attacked.seen <= plain.seen
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", html)
@@ -57,7 +56,7 @@ def test_markup_is_text(evil: str) -> None:
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "javascript:alert(1)", "data:text/html,x", "//x", "x"])
 def test_only_web_addresses_become_links(url: str) -> None:
     page = dataclasses.replace(page_of(1), sources=(Source("text", url), Source("good", "https://a.example/?a&b")))
-    assert re.findall(r'href="([^"]*)"', write_web(page, templates=TEMPLATES)) == ["https://a.example/?a&amp;b"]
+    assert re.findall(r'href="([^"]*)"', web_of(page)) == ["https://a.example/?a&amp;b"]
 
 
 def test_a_load_that_nothing_holds() -> None:
@@ -72,17 +71,17 @@ def test_a_load_that_nothing_holds() -> None:
     page = dataclasses.replace(
         page, cards=(card,), matrix=(dataclasses.replace(block, rows=rows),), bars=((bar,),), breaks=breaks
     )
-    html = write_web(page, templates=TEMPLATES)
+    html = web_of(page)
     assert "+ –" not in html  # no sum of what there is not
     assert 'class="card cannot"' in html and 'class="none"' in html and "no candidate holds it" in html
 
 
 def test_the_brand_is_on_it() -> None:
     brand = read_brand(TEMPLATES / "brand" / "brand.yaml")
-    html = write_web(page_of(1), templates=TEMPLATES, brand=brand)
+    html = web_of(page_of(1), brand)
     assert brand.name in html and html.count("data:image/png;base64,") == (brand.logo is not None)
     assert f"--heading: {brand.colors.heading}" in html
-    assert "&lt;b&gt;Acme" in write_web(page_of(1), templates=TEMPLATES, brand=Brand("<b>Acme", "Mine & ours"))
+    assert "&lt;b&gt;Acme" in web_of(page_of(1), Brand("<b>Acme", "Mine & ours"))
 
 
 @pytest.mark.parametrize("width", [390, 720])
@@ -96,7 +95,7 @@ def test_no_word_of_the_tables_of_a_narrow_page_is_broken(width: int) -> None:
         dataclasses.replace(f, where="during a long completion", change="max_num_batched_tokens · cudagraph_sizes")
         for f in page.fingerprints
     )
-    html = write_web(dataclasses.replace(page, fingerprints=changed), templates=TEMPLATES)
+    html = web_of(dataclasses.replace(page, fingerprints=changed))
     drawn = HTML(string=html, media_type="screen").render(stylesheets=[size])
     assert drawn.pages[0].width == width
     tables = [table for one in drawn.pages for table in _stacks(one._page_box)]
@@ -127,7 +126,7 @@ def _lines(box: Any) -> Iterator[str]:
 
 def test_every_figure_has_its_name_where_tables_are_stacked() -> None:
     """A phone, and paper as narrow, show no heads of columns: each cell of the tables names its own."""
-    html = write_web(page_of(3), templates=TEMPLATES)
+    html = web_of(page_of(3))
     tables = re.findall(r"<table.*?</table>", html, re.DOTALL)
     assert len(tables) == 8
     assert [cell for table in tables for cell in re.findall(r"<td\b[^>]*>", table) if 'data-head="' not in cell] == []

@@ -1,0 +1,85 @@
+"""The formats that a sheet is written in. A new one is a module with a writer, and a line here.
+
+A writer takes what it draws (the page; of a spreadsheet the book) and `Options`, and gives the file's bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sheetgen.errors import SheetgenError
+from sheetgen.writers.pdf_archive import Archive
+
+if TYPE_CHECKING:
+    from sheetgen.brand import Brand
+
+
+@dataclass(frozen=True)
+class Format:
+    """Where its writer is, and what it needs."""
+
+    writer: str  # module.function
+    of_book: bool = False  # draws the book, not the page
+    every_lever: bool = False  # shows the levers of every load, not of the headline's alone
+    may_lack: bool = False  # is left out, with a word why, where it cannot be drawn and was not named
+
+    def write(self, drawn: Any, options: Options) -> bytes:
+        """`drawn` in this format."""
+        module, function = self.writer.split(".")
+        written: bytes = getattr(importlib.import_module(f"sheetgen.writers.{module}"), function)(drawn, options)
+        return written
+
+
+FORMATS = {  # by the ending of the file's name
+    "xlsx": Format("xlsx.write_xlsx", of_book=True, every_lever=True),
+    "pdf": Format("pdf.write_pdf", may_lack=True),
+    "html": Format("web.write_web"),
+    "json": Format("json.write_json", every_lever=True),
+    "csv": Format("loads_csv.write_loads"),
+    "md": Format("markdown.write_markdown"),
+    "png": Format("png.write_png", may_lack=True),
+}
+DEFAULT_FORMATS = ("xlsx", "pdf")
+
+
+def templates_folder() -> Path:
+    """`templates/` of the repository, or the copy that an installed package carries."""
+    package = Path(__file__).resolve().parent.parent
+    for candidate in (package.parent / "templates", package / "_data" / "templates"):
+        if candidate.is_dir():
+            return candidate
+    raise SheetgenError(f"no templates found beside {package} or in it. Reinstall sheetgen.")
+
+
+def _nothing(*_: str) -> Any:
+    raise LookupError("this sheet has no such file")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a writer may need beside what it draws; what takes long is made when it is called for."""
+
+    templates: Path = field(default_factory=templates_folder)
+    brand: Brand | None = None
+    archive: Archive = field(default=Archive())  # what the PDF is, and carries
+    record: Callable[[], dict[str, Any]] = _nothing  # the answer as JSON has it
+    file: Callable[[str], bytes] = _nothing  # the same sheet in another format, by its ending
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the collector of garbage: of the million objects of a layout or a workbook none is, and it looks at them
+    again and again, for a quarter of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
