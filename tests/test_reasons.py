@@ -22,7 +22,7 @@ def reasons(model: str, gpus: str, requests: int, usd_per_hour: dict[str, float]
     solved = solve(replace(question, candidates=priced))
     offer = solved.choices[0].offer
     assert offer is not None
-    return solved.candidate(offer).instance, dict(why_not(solved, 0))
+    return solved.candidate(offer).instance, {one: reason.words for one, reason in why_not(solved, 0)}
 
 
 def test_more_instances_and_the_order_of_the_catalog() -> None:

@@ -248,7 +248,8 @@ def test_what_a_lone_request_misses_no_count_meets(asked: dict[str, str]) -> Non
 
 def test_too_small_and_too_slow_are_told_apart() -> None:
     assert one({"model": "qwen3.8-2.4t-a95b", "gpus": "l4"}, tpot_ms="2").choices[0].verdict == NOTHING_FITS
-    reasons = dict(why_not(one({"model": "405b", "context": "16k", "users": 32}), 0))
+    solved = one({"model": "405b", "context": "16k", "users": 32})
+    reasons = {instance: reason.words for instance, reason in why_not(solved, 0)}
     assert re.fullmatch(r"too slow: \d{3} ms a token for a lone request, 50 asked for", reasons["aws/g6.48xlarge"])
     assert re.fullmatch(r"4x L4: [\d.]+ GiB short", reasons["aws/g6.12xlarge"])
     assert reasons["gcp/a4-highgpu-8g"].startswith("$")
@@ -273,7 +274,7 @@ def test_too_small_and_too_slow_are_told_apart() -> None:
 def test_too_slow_says_by_how_much(load: dict[str, Any], asked: dict[str, str], words: str) -> None:
     """The time of a lone request by `size`, on one of the sizes that hold it, and shown above what was asked for."""
     solved, memory = one(load, **asked), one(load, tpot_ms="off")
-    slow = {instance: reason for instance, reason in why_not(solved, 0) if reason.startswith("too slow")}
+    slow = {at: reason.words for at, reason in why_not(solved, 0) if reason.kind in ("slow", "late")}
     holds = {solved.candidate(i).instance for i in range(len(solved.offers)) if memory.costs["n_instances"][0, i] >= 1}
     served = {solved.candidate(i).instance for i in range(len(solved.offers)) if solved.costs["n_instances"][0, i] >= 1}
     assert set(slow) == holds - served

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,12 +12,6 @@ from sheetgen.cli.output import print_json, say, table
 if TYPE_CHECKING:
     from sheetgen.recommend import Solution
 
-# What a reason says of how far an instance is from the answer, the nearest kind first: where the first token is told,
-# the time per token is met.
-_NEAR = (
-    r"^same price(?P<far>)", r"^\$(?P<far>[\d,]+) ", r"^too slow: first token after (?P<far>[\d,.]+) ms",
-    r"^too slow: (?P<far>[\d,.]+) ms a token", r"(?P<far>[\d,.]+) GiB short$",
-)  # fmt: skip
 SHOWN = 8  # reasons against others; --all shows every one
 
 
@@ -74,26 +67,14 @@ def _answer(solved: Solution, limit: int | None) -> str:
     if changes := lever_lines(solved, 0):
         lines += ["WHAT ONE CHANGE BUYS", *changes, ""]
     reasons = why_not(solved, 0)
-    nearest = sorted(reasons, key=lambda pair: _how_near(pair[1]))
+    nearest = sorted(reasons, key=lambda pair: pair[1].distance)
     shown = nearest if limit is None else nearest[:limit]
     lines.append("WHY NOT" + ("" if choice.offer is None else " THE OTHERS"))
-    lines.append(table(*_rows(shown)) if shown else "  there is no other candidate")
+    rows = [("  " + instance, reason.words) for instance, reason in shown]
+    lines.append(table(rows[0], rows[1:]) if rows else "  there is no other candidate")
     if len(shown) < len(reasons):
         lines.append(f"  and {len(reasons) - len(shown)} more: --all shows them")
     left_out = "; ".join(f"{count} {reason}" for reason, count in question.left_out)
     if left_out:
         lines += ["", f"Catalog rows left out: {left_out}."]
     return "\n".join(lines)
-
-
-def _rows(pairs: list[tuple[str, str]]) -> tuple[tuple[str, str], list[tuple[str, str]]]:
-    rows = [("  " + instance, reason) for instance, reason in pairs]
-    return rows[0], rows[1:]
-
-
-def _how_near(reason: str) -> tuple[int, float]:
-    """What comes nearest to the answer first: by its price; else by the time it takes, or the memory it lacks."""
-    for rank, pattern in enumerate(_NEAR):
-        if found := re.search(pattern, reason):
-            return rank, float(found["far"].replace(",", "") or 0)
-    return len(_NEAR), 0.0

@@ -6,7 +6,7 @@ candidate; the choice is the least of a row.
 """
 
 from sheetgen.recommend.choose import NOTHING_FITS, TOO_SLOW
-from sheetgen.recommend.reasons import why_not
+from sheetgen.recommend.reasons import Reason, why_not
 from sheetgen.recommend.solution import Choice, Columns, Offer, Profile, Solution, short_tokens
 from sheetgen.recommend.solve import LOAD, solve, tables
 
@@ -18,6 +18,7 @@ __all__ = [
     "Columns",
     "Offer",
     "Profile",
+    "Reason",
     "Solution",
     "short_tokens",
     "solve",

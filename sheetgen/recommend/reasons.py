@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy
 
 from sheetgen.estimate import evaluate
@@ -11,8 +13,24 @@ from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds
 from sheetgen.sizing.steps import untouched_fraction
 from sheetgen.units import GIB
 
+NEAR = ("as_dear", "dearer", "late", "slow", "short")  # kinds whose amount says how far it is, the nearest first
 
-def why_not(solved: Solution, row: int) -> list[tuple[str, str]]:
+
+class Reason(NamedTuple):
+    """Why an instance was not chosen. `amount` is $ a month of what is dearer, milliseconds of what is slow (of the
+    first token, or of each), GPU memory in bytes of what is short of it."""
+
+    kind: str  # of NEAR; "over" the model's limit, or what does "not_run"
+    words: str
+    amount: float = 0.0
+
+    @property
+    def distance(self) -> tuple[int, float]:
+        """What comes nearest to the answer first: by its price; else by the time it takes, or the memory it lacks."""
+        return (NEAR.index(self.kind), self.amount) if self.kind in NEAR else (len(NEAR), 0.0)
+
+
+def why_not(solved: Solution, row: int) -> list[tuple[str, Reason]]:
     """For each candidate instance that was not chosen for a cell: the instance, and the reason."""
     choice = solved.choices[row]
     chosen = None if choice.offer is None else solved.offers[choice.offer].candidate
@@ -25,36 +43,37 @@ def why_not(solved: Solution, row: int) -> list[tuple[str, str]]:
     return reasons
 
 
-def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> str:
+def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> Reason:
     cell = solved.question.loads[row]
     if cell.over_limit:
-        return choice.verdict
+        return Reason("over", choice.verdict)
     candidate = solved.candidate(mine[0])
     monthly = solved.costs["monthly_usd"][row, mine]
     if not numpy.isnan(monthly).all():
         least = float(numpy.nanmin(monthly))
         if same_money(least, choice.monthly_usd):
             alike = [i for i, usd in zip(mine, monthly, strict=True) if same_money(usd, least)]
-            return _as_dear(solved, alike, row, choice)
+            return Reason("as_dear", _as_dear(solved, alike, row, choice))
         dearer = 100 * (least / choice.monthly_usd - 1)
-        return f"${least:,.0f} a month, {f'{dearer:.0f}%' if dearer >= 0.5 else 'less than 1%'} more"
+        words = f"${least:,.0f} a month, {f'{dearer:.0f}%' if dearer >= 0.5 else 'less than 1%'} more"
+        return Reason("dearer", words, least)
     if slow := _too_slow(solved, row, mine):
         return slow
     model = solved.question.models[cell.model]
     if model.weight_dtype not in candidate.gpu.weights_run:
-        return f"{candidate.gpu.short_name} does not run {model.weight_dtype} weights"
+        return Reason("not_run", f"{candidate.gpu.short_name} does not run {model.weight_dtype} weights")
     if model.kv_cache_dtype not in candidate.gpu.kv_run:
-        return f"{candidate.gpu.short_name} does not run a {model.kv_cache_dtype} KV cache"
+        return Reason("not_run", f"{candidate.gpu.short_name} does not run a {model.kv_cache_dtype} KV cache")
     runs = [i for i in mine if solved.sequences["runs"][row, solved.offers[i].profile] == 1]
     if not runs:
-        return f"the {model.model.n_heads} heads do not divide over its GPUs"
+        return Reason("not_run", f"the {model.model.n_heads} heads do not divide over its GPUs")
     offer = runs[-1]
     profile = solved.offers[offer].profile
     size = solved.profiles[profile].tensor_parallel_size
-    short = (
+    short = size * (
         solved.sequences["charge_bytes"][row, profile] - solved.pools["kv_budget_bytes_per_gpu"][cell.model, profile]
     )
-    return f"{size}x {candidate.gpu.short_name}: {short * size / GIB:,.1f} GiB short"
+    return Reason("short", f"{size}x {candidate.gpu.short_name}: {short / GIB:,.1f} GiB short", float(short))
 
 
 def _as_dear(solved: Solution, offers: list[int], row: int, choice: Choice) -> str:
@@ -66,7 +85,7 @@ def _as_dear(solved: Solution, offers: list[int], row: int, choice: Choice) -> s
     return f"same price, but TP {size}, not {chosen}" if size > chosen else "same price, but later in the list"
 
 
-def _too_slow(solved: Solution, row: int, mine: list[int]) -> str | None:
+def _too_slow(solved: Solution, row: int, mine: list[int]) -> Reason | None:
     """How far a lone request is from the targets on the size of the candidate that holds it and comes nearest; None
     where memory does not hold it."""
     held = [i for i in mine if solved.costs["n_instances"][row, i] == 0]
@@ -81,14 +100,15 @@ def _too_slow(solved: Solution, row: int, mine: list[int]) -> str | None:
     tpot, ttft = known["tpot_seconds"], known["service_ttft_seconds"]
     tpot_limit, ttft_limit = (float(solved.latency[f"{name}_limit_seconds"][pace]) for name in ("tpot", "ttft"))
     nearest = int(numpy.argmin(numpy.maximum(tpot / tpot_limit, ttft / ttft_limit)))
+    lone = "for a lone request"
     if tpot[nearest] > tpot_limit:
-        target = workload.tpot_target_ms or 0
-        return f"too slow: {_over(tpot[nearest], target)} ms a token for a lone request, {target:,.10g} asked for"
-    target = workload.ttft_target_ms or 0
-    return f"too slow: first token after {_over(ttft[nearest], target)} ms for a lone request, {target:,.10g} asked for"
+        target, ms = workload.tpot_target_ms or 0, 1e3 * float(tpot[nearest])
+        return Reason("slow", f"too slow: {_over(ms, target)} ms a token {lone}, {target:,.10g} asked for", ms)
+    target, ms = workload.ttft_target_ms or 0, 1e3 * float(ttft[nearest])
+    return Reason("late", f"too slow: first token after {_over(ms, target)} ms {lone}, {target:,.10g} asked for", ms)
 
 
-def _over(seconds: float, target_ms: float) -> str:
+def _over(ms: float, target_ms: float) -> str:
     """Milliseconds above a target, with as many decimals as it takes to see that they are."""
-    texts = [f"{1e3 * seconds:,.{digits}f}" for digits in range(4)]
+    texts = [f"{ms:,.{digits}f}" for digits in range(4)]
     return next((one for one in texts if float(one.replace(",", "")) > target_ms), "a little over")

@@ -139,7 +139,7 @@ def _cell(solved: Solution, row: int) -> Record:
         "without_targets": _without_targets(solved, choice),
         **json_money.cell(solved, row),
         "runner_up": _runner_up(solved, choice, row),
-        "why_not": [{"instance": i, "reason": r} for i, r in why_not(solved, row)],
+        "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],
     }
 
 
