@@ -19,14 +19,14 @@ import signal
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
-from xml.etree import ElementTree
 from xml.sax.saxutils import escape, unescape
 
 import pytest
+from workbook_cells import ErrorValue, cells, formulas, names, sheet_parts, values
 
 POISON_NUMBER, POISON_TEXT = -987654321, "poison"
 
@@ -130,141 +130,14 @@ def recalculate_with_formualizer(path: Path, out: Path) -> Path:
     return out
 
 
-# Reading ------------------------------------------------------------------------------------------------
-
-
-class Cell(NamedTuple):
-    sheet: str
-    cell: str
-    formula: str  # "" for a constant
-    value: Any  # float, str, bool, ErrorValue or None
-
-
-class ErrorValue(str):
-    """What a cell holds that went wrong: #N/A, #DIV/0! ..."""
-
-
-_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_REL = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
-
-
-def _sheets(package: zipfile.ZipFile) -> dict[str, str]:
-    """Sheet name -> its member in the package, in the workbook's order."""
-    rels = ElementTree.fromstring(package.read("xl/_rels/workbook.xml.rels"))
-    targets = {r.get("Id"): r.get("Target", "") for r in rels}
-    book = ElementTree.fromstring(package.read("xl/workbook.xml"))
-    members = {s.get("name", ""): targets[s.get(_REL)] for s in book.iter(f"{_MAIN}sheet")}
-    return {n: t.lstrip("/") if t.startswith("/") else f"xl/{t}" for n, t in members.items()}
-
-
-def _names(package: zipfile.ZipFile) -> dict[str, tuple[str, str]]:
-    """Defined name -> (sheet, cell), for the names of one cell."""
-    found = {}
-    for name in ElementTree.fromstring(package.read("xl/workbook.xml")).iter(f"{_MAIN}definedName"):
-        place = re.fullmatch(r"(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]+)\$(\d+)", name.text or "")
-        if place:
-            sheet = (place[1] or place[2]).replace("''", "'")
-            found[name.get("name", "")] = (sheet, place[3] + place[4])
-    return found
-
-
-def _value(cell: ElementTree.Element, shared: list[str]) -> Any:
-    kind, text = cell.get("t", "n"), cell.findtext(f"{_MAIN}v")
-    if kind == "inlineStr":
-        return "".join(t.text or "" for t in cell.iter(f"{_MAIN}t"))
-    if text is None or (text == "" and kind != "str"):
-        return None
-    if kind == "n":
-        return float(text)
-    if kind == "b":
-        return text in ("1", "true")
-    return shared[int(text)] if kind == "s" else ErrorValue(text) if kind == "e" else text
-
-
-def shared_strings(package: zipfile.ZipFile) -> list[str]:
-    """The texts that cells name by their number."""
-    if "xl/sharedStrings.xml" not in package.namelist():
-        return []
-    table = ElementTree.fromstring(package.read("xl/sharedStrings.xml"))
-    return ["".join(t.text or "" for t in item.iter(f"{_MAIN}t")) for item in table]
-
-
-def cells(path: Path) -> Iterator[Cell]:
-    """Every cell that holds something, sheet by sheet."""
-    with zipfile.ZipFile(path) as package:
-        shared = shared_strings(package)
-        for sheet, member in _sheets(package).items():
-            if "worksheets/" not in member:
-                continue  # a chart sheet
-            runs: dict[
-                str, tuple[str, str]
-            ] = {}  # by number, the first cell of those that share a formula, and its text
-            for cell in ElementTree.fromstring(package.read(member)).iter(f"{_MAIN}c"):
-                formula, value = cell.find(f"{_MAIN}f"), _value(cell, shared)
-                at = cell.get("r", "")
-                if formula is not None and formula.get("t") == "shared":
-                    first, text = runs.setdefault(formula.get("si", ""), (at, formula.text or ""))
-                    assert text, f"{sheet}!{at} shares a formula that nobody has"
-                    yield Cell(sheet, at, text if first == at else moved(text, first, at), value)
-                elif formula is not None or value is not None:
-                    yield Cell(sheet, at, "" if formula is None else formula.text or "", value)
-
-
-_REFERENCE = re.compile(r"(?<![\w.$])(\$?)([A-Z]{1,3})(\$?)(\d+)(?![\w(.])|\"[^\"]*\"|'[^']*'")
-_PLACE = re.compile(r"([A-Z]+)(\d+)")
-
-
-@functools.cache
-def _column_number(letters: str) -> int:
-    return functools.reduce(lambda n, c: 26 * n + ord(c) - 64, letters, 0)
-
-
-@functools.cache
-def _column_letters(number: int) -> str:
-    letters = ""
-    while number:
-        number, rest = divmod(number - 1, 26)
-        letters = chr(65 + rest) + letters
-    return letters
-
-
-def moved(formula: str, first: str, to: str) -> str:
-    """A shared formula as it reads in another cell than its first."""
-    (a, b), (c, d) = (_PLACE.fullmatch(x).groups() for x in (first, to))  # type: ignore[union-attr]
-    across, down = _column_number(c) - _column_number(a), int(d) - int(b)
-
-    def one(m: re.Match[str]) -> str:
-        if not m[2]:
-            return m[0]
-        letters = m[2] if m[1] else _column_letters(_column_number(m[2]) + across)
-        return f"{m[1]}{letters}{m[3]}{m[4] if m[3] else int(m[4]) + down}"
-
-    return _REFERENCE.sub(one, formula)
-
-
-def formulas(path: Path) -> Iterator[Cell]:
-    """Every formula: sheet, cell, text, cached value."""
-    return (cell for cell in cells(path) if cell.formula)
-
-
-def values(path: Path) -> dict[tuple[str, str] | str, Any]:
-    """Every value, by (sheet, cell) and, where one cell has a defined name, by that name."""
-    return by_place_and_name(path, cells(path))
-
-
-def by_place_and_name(path: Path, read: Iterable[Cell]) -> dict[tuple[str, str] | str, Any]:
-    """The same of cells that were read from `path` before."""
-    found: dict[tuple[str, str] | str, Any] = {(c.sheet, c.cell): c.value for c in read}
-    with zipfile.ZipFile(path) as package:
-        found.update({name: found.get(place) for name, place in _names(package).items()})
-    return found
+# Reading --------------------------------------------------------------------------------------------------
 
 
 def functions_used(path: Path) -> set[str]:
     """The functions that the workbook calls: in cells, conditional formats, validations, defined names."""
     texts = []
     with zipfile.ZipFile(path) as package:
-        for member in ("xl/workbook.xml", *_sheets(package).values()):
+        for member in ("xl/workbook.xml", *sheet_parts(package).values()):
             xml = package.read(member).decode()
             texts += re.findall(r"<(?:f|formula[12]?|definedName)(?:\s[^>]*)?>([^<]+)<", xml)
     quoted = re.compile(r'"[^"]*"|\'[^\']*\'')
@@ -291,8 +164,8 @@ def _rewrite(
     only: the sheets that may change; all of them where None.
     """
     changed = 0
-    with zipfile.ZipFile(path) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as copy:
-        sheets = {member: sheet for sheet, member in _sheets(source).items() if only is None or sheet in only}
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as copy:
+        sheets = {member: sheet for sheet, member in sheet_parts(source).items() if only is None or sheet in only}
 
         for item in source.infolist():
             data = source.read(item)
@@ -327,9 +200,8 @@ def poison(path: Path, out: Path) -> int:
 
 def edit(path: Path, out: Path, changes: Mapping[tuple[str, str] | str, Any]) -> Path:
     """Type values into input cells, named by (sheet, cell) or by defined name; None empties one."""
-    with zipfile.ZipFile(path) as package:
-        names = _names(package)
-    left = {names[key] if isinstance(key, str) else key: value for key, value in changes.items()}
+    named = names(path)
+    left = {named[key] if isinstance(key, str) else key: value for key, value in changes.items()}
 
     def change(sheet: str, cell: str, attributes: str, inside: str) -> str | None:
         if (sheet, cell) not in left:
@@ -361,7 +233,7 @@ def tamper(path: Path, out: Path) -> tuple[str, str, str, str]:
                 trial = recalculate_with_formualizer(out, out.with_suffix(".trial.xlsx"))
                 got = values(trial).get((sheet, cell))
                 trial.unlink()
-                if isinstance(got, float) and not _same(value, got):
+                if isinstance(got, float) and not same(value, got):
                     return sheet, cell, right, wrong
     raise AssertionError(f"no formula of {path} could be tampered with")
 
@@ -373,7 +245,7 @@ def _replace_formula(path: Path, out: Path, sheet: str, cell: str, text: str) ->
         new = re.sub(r"(<f\b[^>]*>).*?</f>", lambda m: f"{m[1]}{escape(text)}</f>", inside, flags=re.DOTALL)
         return f"<c {attributes}>{new}</c>"
 
-    _rewrite(path, out, change)
+    _rewrite(path, out, change, {sheet})
 
 
 # Comparing ----------------------------------------------------------------------------------------------
@@ -400,13 +272,13 @@ class Comparison:
         return "\n".join([head, *lines[:20]])
 
 
-def _same(expected: Any, got: Any) -> bool:
-    """Equal in type and value; an error equals nothing. Next to a 0, 1e-12 counts as 0."""
+def same(expected: Any, got: Any) -> bool:
+    """Equal in type and value; an error or an infinite number equals nothing. Next to a 0, 1e-12 counts as 0."""
     if type(expected) is not type(got) or isinstance(expected, ErrorValue) or expected is None:
         return False
     if isinstance(expected, float):
         nothing = 1e-12 if expected == 0 or got == 0 else 0.0
-        return math.isclose(expected, got, rel_tol=1e-9, abs_tol=nothing)
+        return math.isfinite(expected) and math.isclose(expected, got, rel_tol=1e-9, abs_tol=nothing)
     return bool(expected == got)
 
 
@@ -424,16 +296,16 @@ def half_percent(sheet: str, formula: str, expected: Any, got: Any, found: Mappi
 
 def compare(original: Path, recalculated: Path) -> Comparison:
     """The value written beside every formula of `original` against the one found in `recalculated`."""
-    found = {(c.sheet, c.cell): c.value for c in cells(recalculated)}
+    found = {c.place: c.value for c in cells(recalculated)}
     n_compared, poisoned, mismatches = 0, 0, []
     with zipfile.ZipFile(original) as package:
-        n_formulas = sum(len(re.findall(rb"<f[\s>/]", package.read(m))) for m in _sheets(package).values())
-    for sheet, cell, formula, expected in formulas(original):
-        got = found.get((sheet, cell))
+        n_formulas = sum(len(re.findall(rb"<f[\s>/]", package.read(m))) for m in sheet_parts(package).values())
+    for cell in formulas(original):
+        got = found.get(cell.place)
         n_compared += got is not None
         poisoned += got == POISON_TEXT or (isinstance(got, float) and got == POISON_NUMBER)
-        if not _same(expected, got) and not half_percent(sheet, formula, expected, got, found):
-            mismatches.append(Mismatch(sheet, cell, formula, expected, got))
+        if not same(cell.value, got) and not half_percent(cell.sheet, cell.formula, cell.value, got, found):
+            mismatches.append(Mismatch(*cell, got))
     return Comparison(n_formulas, n_compared, mismatches, poisoned)
 
 

@@ -18,15 +18,14 @@ from recalculation import (
     assert_recalculates,
     compare,
     edit,
-    formulas,
     functions_used,
     needs_libreoffice,
     poison,
     recalculate,
     recalculate_with_formualizer,
     tamper,
-    values,
 )
+from workbook_cells import formulas, values
 
 import sheetgen.formula.expr as vocabulary
 from sheetgen.formula import (

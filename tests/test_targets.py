@@ -12,7 +12,8 @@ from typing import Any
 import numpy
 import pytest
 from brute_force import answer
-from recalculation import by_place_and_name, cells, recalculate_with_formualizer
+from recalculation import recalculate_with_formualizer
+from workbook_cells import values
 
 import sheetgen
 from sheetgen.api import recommended, record, sized_point
@@ -340,14 +341,14 @@ def test_the_workbook_has_the_words(tmp_path: Any) -> None:
     path = tmp_path / "sheet.xlsx"
     path.write_bytes(write_xlsx(build_book(solved, build_page(solved))))
     for book in (path, recalculate_with_formualizer(path, tmp_path / "again.xlsx")):
-        values = by_place_and_name(book, cells(book))
-        heads = {values[place]: place[1] for place in values if isinstance(place, tuple) and place[0] == "Workings"}
+        found = values(book)
+        heads = {found[place]: place[1] for place in found if isinstance(place, tuple) and place[0] == "Workings"}
         instance = re.sub(r"\d", "", heads["Instance"])
         reason = re.sub(r"\d", "", heads["Replicas by"])
         top = int(re.sub(r"\D", "", heads["Instance"])) + 1
         for i, choice in enumerate(solved.choices):
-            shown = values["Workings", f"{instance}{top + i}"]
-            by = values["Workings", f"{reason}{top + i}"]
+            shown = found["Workings", f"{instance}{top + i}"]
+            by = found["Workings", f"{reason}{top + i}"]
             if choice.offer is None:
                 assert shown == choice.verdict and by == "-"
             else:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from asked import AS_OF, THREE, answered, catalog, every, load, of_load
 from click.testing import CliRunner
-from recalculation import cells, edit, poison, recalculate_with_formualizer
+from recalculation import edit, poison, recalculate_with_formualizer
+from workbook_cells import cells
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.levers import lever_file

@@ -8,7 +8,7 @@ import books
 import pytest
 from cells_of import TINY, Places, without_picks
 from office_edits import Step, edit_in_libreoffice, needs_uno
-from recalculation import formulas
+from workbook_cells import formulas
 
 from sheetgen.pull import Pulled, pull
 from sheetgen.pull.words import lines

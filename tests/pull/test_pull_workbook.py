@@ -12,7 +12,8 @@ import pytest
 from cells_of import TINY, Places, without_picks
 from option_edits import option_edits
 from random_edits import random_edits
-from recalculation import cells, edit, recalculate_with_formualizer
+from recalculation import edit, recalculate_with_formualizer
+from workbook_cells import cells
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.reader import read_text

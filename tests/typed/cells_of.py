@@ -5,24 +5,19 @@ from __future__ import annotations
 import datetime
 import random
 import re
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import books
-from recalculation import cells
+from workbook_cells import Place, areas, values
 
 from sheetgen.scenario.override_kinds import ENGINE, SETTINGS, TABLES, Kind
 from sheetgen.units import DTYPES
 
-MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-AREA = re.compile(r"(?:'([^']+)'|([^'!]+))!\$([A-Z]+)\$(\d+)(?::\$([A-Z]+)\$(\d+))?")
 KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance", "precisions": "dtype"}
 TINY = {**books.SMALL, "models": "8b,gemma-3-27b,gpt-oss-20b", "tiers": "1,64", "headline": "chat:64"}
-Place = tuple[str, str]
 DAY_ZERO = datetime.date(1899, 12, 30)
 
 
@@ -30,14 +25,8 @@ class Places:
     """Where each table's cell stands: `table[name][row key][column]`, the rows without a key under `spare`."""
 
     def __init__(self, path: Path) -> None:
-        self.values = {(c.sheet, c.cell): c.value for c in cells(path)}
-        self.columns: dict[str, list[Place]] = {}
-        with zipfile.ZipFile(path) as package:
-            for name in ElementTree.fromstring(package.read("xl/workbook.xml")).iter(f"{MAIN}definedName"):
-                if area := AREA.fullmatch(name.text or ""):
-                    sheet, first, last = area[1] or area[2], int(area[4]), int(area[6] or area[4])
-                    if area[5] in (None, area[3]):
-                        self.columns[name.get("name", "")] = [(sheet, f"{area[3]}{r}") for r in range(first, last + 1)]
+        self.values = values(path)
+        self.columns = areas(path)
 
     def rows(self, table: str) -> dict[str, dict[str, Place]]:
         """The places of a table's rows that hold something, by key and column."""

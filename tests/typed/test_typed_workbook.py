@@ -11,7 +11,8 @@ import pytest
 from books import Sheets
 from cells_of import TINY, Places
 from random_edits import random_edits
-from recalculation import ErrorValue, edit, recalculate_with_formualizer, values
+from recalculation import edit, recalculate_with_formualizer
+from workbook_cells import ErrorValue, values
 
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import Question, ask

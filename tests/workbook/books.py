@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from recalculation import cells
+from workbook_cells import cells
 
 from sheetgen.catalog import Catalog, write_index
 from sheetgen.catalog.engines import Engine
@@ -66,7 +66,7 @@ class Sheets:
     """A workbook's cells by what stands in a table's head and in its first column."""
 
     def __init__(self, path: Path) -> None:
-        self.values = {(c.sheet, c.cell): c.value for c in cells(path)}
+        self.values = {cell.place: cell.value for cell in cells(path)}
         self.columns: dict[tuple[str, str], str] = {}
         for (sheet, cell), value in self.values.items():
             letters = cell.rstrip("0123456789")

@@ -13,7 +13,7 @@ from typing import Any
 import openpyxl
 import pytest
 from openpyxl.utils import column_index_from_string, range_boundaries
-from recalculation import cells
+from workbook_cells import cells
 
 from sheetgen.scenario.question import Question
 

@@ -22,19 +22,16 @@ from books import (
     with_workload,
 )
 from recalculation import (
-    Cell,
-    ErrorValue,
     Mismatch,
-    _same,
-    by_place_and_name,
-    cells,
     convert_all,
     edit,
     half_percent,
     needs_libreoffice,
     poison,
     recalculate_with_formualizer,
+    same,
 )
+from workbook_cells import Cell, ErrorValue, cells, values
 
 from sheetgen.catalog import default_folder
 from sheetgen.recommend import Solution, solve
@@ -229,12 +226,12 @@ EDITS = [
 
 def unlike(mine: Sequence[Cell], other: Path) -> tuple[int, list[Mismatch]]:
     """Formula cells of one workbook against the same cells of another."""
-    theirs = {(c.sheet, c.cell): c.value for c in cells(other)}
-    pairs = [(c, theirs.get((c.sheet, c.cell))) for c in mine if c.formula]
+    theirs = {c.place: c.value for c in cells(other)}
+    pairs = [(c, theirs.get(c.place)) for c in mine if c.is_formula]
     return len(pairs), [
         Mismatch(*c, got)
         for c, got in pairs
-        if not _same(c.value, got) and not half_percent(c.sheet, str(c.formula), c.value, got, theirs)
+        if not same(c.value, got) and not half_percent(c.sheet, c.formula, c.value, got, theirs)
     ]
 
 
@@ -279,10 +276,10 @@ def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
     for one, file in zip(chosen, files, strict=True):
         by_formualizer = recalculate_with_formualizer(file, tmp_path / f"{file.stem}-f.xlsx")
         if file in by_libreoffice:
-            n, wrong = unlike(list(cells(by_libreoffice[file])), by_formualizer)
+            n, wrong = unlike(cells(by_libreoffice[file]), by_formualizer)
             n_engines += n
             assert not wrong, f"{one.name}: LibreOffice and formualizer differ: {wrong[:5]}"
-        found = by_place_and_name(by_formualizer, list(cells(by_formualizer)))
+        found = values(by_formualizer)
         solved = solve(one.question(tmp_path / f"catalog-{file.stem}"))
         assert not errors(found), f"{one.name}: errors in {errors(found)[:5]}"
         n, lines = differences(found, sheets, solved, tight_below=one.tight_below)
@@ -315,9 +312,9 @@ def test_the_default_workbook_after_many_edits_at_once(default_book: Path, tmp_p
     }  # fmt: skip
     file = edit(default_book, tmp_path / "default.xlsx", typed)
     recalculated = convert_all([file], tmp_path)[0]
-    read = list(cells(recalculated))
+    read = cells(recalculated)
     n, wrong = unlike(read, recalculate_with_formualizer(file, tmp_path / "formualizer.xlsx"))
-    found = by_place_and_name(recalculated, read)
+    found = values(recalculated)
     assert not wrong and not errors(found)
 
     question = ask(books.catalog(), {

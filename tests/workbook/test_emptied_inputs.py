@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import recalculation
-from recalculation import needs_libreoffice
+from recalculation import convert_all, edit, needs_libreoffice
+from workbook_cells import values
 
 EDITS: dict[str, dict[Any, Any]] = {
     "a context emptied": {"in_context_long_doc": None},
@@ -24,26 +24,26 @@ def answers(default_book: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     work = tmp_path_factory.mktemp("emptied")
     files = [default_book]
     for i, changes in enumerate(EDITS.values()):
-        files.append(recalculation.edit(default_book, work / f"edit{i}.xlsx", changes))
-    done = recalculation.convert_all(files, work / "out")
-    return dict(zip(("as built", *EDITS), (recalculation.values(f) for f in done), strict=True))
+        files.append(edit(default_book, work / f"edit{i}.xlsx", changes))
+    done = convert_all(files, work / "out")
+    return dict(zip(("as built", *EDITS), (values(f) for f in done), strict=True))
 
 
 @needs_libreoffice
-@pytest.mark.parametrize("edit", list(EDITS))
-def test_the_checks_see_it(answers: dict[str, dict[Any, Any]], edit: str) -> None:
+@pytest.mark.parametrize("what", list(EDITS))
+def test_the_checks_see_it(answers: dict[str, dict[Any, Any]], what: str) -> None:
     assert answers["as built"]["chk_all"] == "OK"
-    assert answers[edit]["chk_all"] == "CHECK"
+    assert answers[what]["chk_all"] == "CHECK"
 
 
 @needs_libreoffice
-@pytest.mark.parametrize("edit", ["a context emptied", "a tier emptied", "the first tier emptied", "a context as text"])
-def test_the_headline_stays_with_its_load(answers: dict[str, dict[Any, Any]], edit: str) -> None:
+@pytest.mark.parametrize("what", ["a context emptied", "a tier emptied", "the first tier emptied", "a context as text"])
+def test_the_headline_stays_with_its_load(answers: dict[str, dict[Any, Any]], what: str) -> None:
     """RAG at 32 in flight is not what was edited: what stands on the first sheet must not move."""
     head = [("Sizing sheet", f"{column}{row}") for column in "DFIKNP" for row in (5, 6, 7, 8)]
     before = {k: answers["as built"].get(k) for k in head}
     assert any(isinstance(v, str) and "×" in v for v in before.values())
-    assert {k: answers[edit].get(k) for k in head} == before
+    assert {k: answers[what].get(k) for k in head} == before
 
 
 @needs_libreoffice

@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 import books
 import openpyxl
 import pytest
-from recalculation import compare, formulas, recalculate_with_formualizer
+from recalculation import compare, recalculate_with_formualizer
+from workbook_cells import formulas
 
 from sheetgen.catalog import default_folder
 from sheetgen.errors import PageError, SheetgenError

@@ -13,17 +13,8 @@ import money_cells
 import openpyxl
 import pytest
 from books import Sheets, with_instance
-from recalculation import (
-    ErrorValue,
-    by_place_and_name,
-    cells,
-    convert_all,
-    edit,
-    needs_libreoffice,
-    poison,
-    recalculate_with_formualizer,
-    values,
-)
+from recalculation import convert_all, edit, needs_libreoffice, poison, recalculate_with_formualizer
+from workbook_cells import ErrorValue, values
 
 from sheetgen.recommend import solve
 from sheetgen.scenario.candidates import ClassPrice
@@ -180,7 +171,7 @@ def test_libreoffice_and_python_agree_after_every_third_edit(
 ) -> None:
     sheets, some = Sheets(book[0]), slice(None, None, 3)
     for one, file in zip(EDITS[some], convert_all(edited[some], tmp_path, timeout=300), strict=True):
-        held(one, by_place_and_name(file, list(cells(file))), sheets)
+        held(one, values(file), sheets)
 
 
 def test_what_was_built_is_what_python_says(book: tuple[Path, Question], default_book: Path) -> None:

@@ -11,10 +11,8 @@ from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token
 from recalculation import (
     ALLOWED_FUNCTIONS,
-    ErrorValue,
     assert_recalculates,
     compare,
-    formulas,
     functions_used,
     needs_libreoffice,
     poison,
@@ -22,6 +20,7 @@ from recalculation import (
     recalculate_with_formualizer,
     tamper,
 )
+from workbook_cells import ErrorValue, formulas
 
 BOOKS = ("default_book", "families_book")
 CONSTANTS = {"0", "1", "2"}  # the 2 of keys and values, and of nothing else

@@ -7,7 +7,8 @@ from typing import Any
 
 import books
 import pytest
-from recalculation import ErrorValue, compare, edit, recalculate_with_formualizer, values
+from recalculation import compare, edit, recalculate_with_formualizer
+from workbook_cells import ErrorValue, values
 
 OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
 TO_RENT, CHEAPEST = ("What-if", "F5"), ("What-if", "F12")

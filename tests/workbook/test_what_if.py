@@ -10,7 +10,8 @@ from typing import Any
 
 import books
 import pytest
-from recalculation import ErrorValue, compare, edit, poison, recalculate_with_formualizer, values
+from recalculation import compare, edit, poison, recalculate_with_formualizer
+from workbook_cells import ErrorValue, values
 
 import sheetgen
 from sheetgen.catalog.engines import load_engine

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from office_edits import Step, edit_in_libreoffice, needs_uno
 from packages import area_of, cell_of
-from recalculation import convert_all, edit, needs_libreoffice, values
+from recalculation import convert_all, edit, needs_libreoffice
+from workbook_cells import values
 
 from sheetgen.workbook import Snapshot, WorkbookError
 from sheetgen.workbook.read import read_workbook

@@ -12,7 +12,8 @@ import books
 import openpyxl
 import pytest
 from packages import area_of, cell_of, name_of, part_of, replaced, rewritten, with_cell
-from recalculation import edit, values
+from recalculation import edit
+from workbook_cells import values
 
 from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.scenario.question import ask
