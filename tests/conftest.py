@@ -1,8 +1,44 @@
-"""Lets the helpers explain a failed assert (pyproject.toml puts their folders on the path); says what tests counted."""
+"""The option --long, the order of the files, and what every test's file may rely on.
+
+Lets the helpers explain a failed assert (pyproject.toml puts their folders on the path); says what tests counted.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest.register_assert_rewrite("recalculation", "books", "money_cells", "agreement")
+
+# With one file after the other on each of two processes, those that take longest come first, or one waits at the end.
+LONGEST_FIRST = (
+    "workbook/test_recalculates.py", "fuzz/test_fuzz.py", "workbook/test_edits.py", "pull/test_pull_workbook.py",
+)  # fmt: skip
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also more seeds, books and edits of what is tested without")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    in_long = config.getoption("--long")
+    if in_long:
+        os.environ["SHEETGEN_TESTS"] = "long"
+    settings.register_profile("gate", derandomize=True, database=None)
+    settings.register_profile("long", max_examples=500, deadline=None, print_blob=True)
+    settings.load_profile("long" if in_long else "gate")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--long"):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
+    first = {Path(__file__).parent / name: i for i, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: first.get(item.path, len(first)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -6,14 +6,14 @@ It does not pass on what an array formula gives, so all others read the plain ce
 from __future__ import annotations
 
 import itertools
-import os
 from pathlib import Path
 
 import pytest
 from agreement import compare, formula_values
-from office_edits import Step, edit_in_libreoffice, needs_uno
+from amounts import IN_LONG, amount
+from office_edits import Job, Step, edit_in_libreoffice, needs_uno
 from random_edits_of import Edits
-from test_fuzz import IN_FULL, SEED, TINY, trials
+from test_fuzz import SEED, TINY, trials
 from workbook_trials import Workbook
 from yellow_cells import as_cell
 
@@ -26,7 +26,8 @@ ON_WHAT_IF: list[Edits] = [
     {("inputs", "whatif_hardware"): "aws/g6.12xlarge"},
     {("inputs", "discount_fraction"): 0.35},
 ]
-N_RANDOM = 6 if IN_FULL else 1
+IN_GATE = (0, 3, 6)  # of these: the hardware, the load, all prices
+N_RANDOM = amount(1, 6)
 MANY = 10**6  # edits: the trials are stopped by their number
 
 
@@ -48,10 +49,14 @@ def steps(workbook: Workbook, edits: Edits) -> list[Step]:
 @needs_uno
 def test_what_an_edit_does_not_touch_is_still_right(tiny: Workbook, tmp_path: Path) -> None:
     random = itertools.islice(trials(tiny, SEED, MANY), N_RANDOM)
-    chosen = ON_WHAT_IF if IN_FULL or os.environ.get("SHEETGEN_FUZZ_SEED") else ON_WHAT_IF[:2]
+    chosen = ON_WHAT_IF if IN_LONG else [ON_WHAT_IF[i] for i in IN_GATE]
+    tried = [*((edits, tiny.after(edits)) for edits in chosen), *random]
+    jobs = [
+        Job(tiny.path, tmp_path / f"{i}.xlsx", steps(tiny, edits), calculate="touched")
+        for i, (edits, _) in enumerate(tried)
+    ]
     n_cells = 0
-    for i, (edits, after) in enumerate(itertools.chain(((e, tiny.after(e)) for e in chosen), random)):
-        saved = edit_in_libreoffice(tiny.path, tmp_path / f"{i}.xlsx", steps(tiny, edits), calculate="touched")
+    for (edits, after), saved in zip(tried, edit_in_libreoffice(jobs, tmp_path), strict=True):
         result = compare(after.written, formula_values(saved))
         told = {str(tiny.yellow.spots[key]): value for key, value in edits.items()}
         assert not result.wrong, f"SHEETGEN_FUZZ_SEED={SEED}: {told}: {result}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import books
 import pytest
 from cells_of import TINY, Places, without_picks
-from office_edits import Step, edit_in_libreoffice, needs_uno
+from office_edits import Job, Step, edit_in_libreoffice, needs_uno
 from workbook_cells import formulas
 
 from sheetgen.pull import Pulled, pull
@@ -25,8 +25,46 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("pull"), "tiny", TINY)[0]
 
 
-def saved(book: Path, folder: Path, steps: list[Step]) -> Pulled:
-    return pull(edit_in_libreoffice(book, folder / "saved.xlsx", steps), books.catalog())
+@pytest.fixture(scope="module")
+def places(book: Path) -> Places:
+    return Places(book)
+
+
+TYPED = {"Workings": ("number", "5"), "Candidates": ("formula", "=1+1"), "Money": ("text", "")}
+OWN = {"type": "box.1", "provider": "acme", "instance_gpu": "nvidia-l40s-48gb"}
+
+
+def typing(places: Places) -> list[Step]:
+    """A context, a price, and an instance of one's own."""
+    spare = places.spare("instances")[0]
+    return [
+        ("number", "Inputs", places.columns["in_context_chat"][0][1], "8192"),
+        ("number", *price_of(places), "12.5"),
+        *(("text", *spare[column], text) for column, text in OWN.items()),
+        ("number", *spare["gpu_count"], "2"),
+        ("number", *spare["price_usd_per_hour"], "1.5"),
+    ]
+
+
+def price_of(places: Places) -> tuple[str, str]:
+    return places.rows("instances")["aws/p5.48xlarge"]["price_usd_per_hour"]
+
+
+def overwritten(book: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """By sheet a cell that holds a formula, as built, and where it stands once rows were inserted."""
+    at = {sheet: next(c.cell for c in formulas(book) if c.sheet == sheet and c.cell > "C") for sheet in TYPED}
+    moved = {"Workings": 1, "Candidates": 2, "Money": 0}
+    return at, {sheet: down((sheet, cell), moved[sheet])[1] for sheet, cell in at.items()}
+
+
+@pytest.fixture(scope="module")
+def saved(book: Path, places: Places, tmp_path_factory: pytest.TempPathFactory) -> list[Pulled]:
+    """Read back: one with rows moved and cells typed into, one with formulas overwritten."""
+    folder, now = tmp_path_factory.mktemp("saved"), overwritten(book)[1]
+    faults: list[Step] = [(what, sheet, now[sheet], text) for sheet, (what, text) in TYPED.items()]
+    steps = [typing(places) + MOVED, MOVED + faults]
+    jobs = [Job(book, folder / f"saved-{i}.xlsx", these) for i, these in enumerate(steps)]
+    return [pull(path, books.catalog()) for path in edit_in_libreoffice(jobs, folder)]
 
 
 def down(place: tuple[str, str], rows: int) -> tuple[str, str]:
@@ -36,19 +74,8 @@ def down(place: tuple[str, str], rows: int) -> tuple[str, str]:
 
 
 @needs_uno
-def test_rows_inserted_a_price_changed_and_a_row_added_are_read_right(book: Path, tmp_path: Path) -> None:
-    places = Places(book)
-    price = places.rows("instances")["aws/p5.48xlarge"]["price_usd_per_hour"]
-    spare = places.spare("instances")[0]
-    own = {"type": "box.1", "provider": "acme", "instance_gpu": "nvidia-l40s-48gb"}
-    steps: list[Step] = [
-        ("number", "Inputs", places.columns["in_context_chat"][0][1], "8192"),
-        ("number", *price, "12.5"),
-        *(("text", *spare[column], text) for column, text in own.items()),
-        ("number", *spare["gpu_count"], "2"),
-        ("number", *spare["price_usd_per_hour"], "1.5"),
-    ]
-    pulled = saved(book, tmp_path, steps + MOVED)
+def test_rows_inserted_a_price_changed_and_a_row_added_are_read_right(places: Places, saved: list[Pulled]) -> None:
+    pulled, price = saved[0], price_of(places)
     sheet, cell = down(price, 3)
     assert [(one.part, one.row, one.name, one.new, str(one.place)) for one in pulled.changed[:2]] == [
         ("inputs", None, "context_chat", 8192, "Inputs!B7"),
@@ -57,24 +84,19 @@ def test_rows_inserted_a_price_changed_and_a_row_added_are_read_right(book: Path
     assert len(pulled.changed) == 3
     assert without_picks(pulled.overrides) == {
         "instances": {"aws/p5.48xlarge": {"price_usd_per_hour": 12.5}},
-        "own_instances": [{**own, "gpu_count": 2, "price_usd_per_hour": 1.5}],
+        "own_instances": [{**OWN, "gpu_count": 2, "price_usd_per_hour": 1.5}],
     }
     assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.audit.overwritten
     assert pulled.audit.n_formulas > 10_000 and not pulled.other_results
 
 
 @needs_uno
-def test_overwritten_formulas_are_named_where_they_stand_now(book: Path, tmp_path: Path) -> None:
-    typed = {"Workings": ("number", "5"), "Candidates": ("formula", "=1+1"), "Money": ("text", "")}
-    at = {sheet: next(c.cell for c in formulas(book) if c.sheet == sheet and c.cell > "C") for sheet in typed}
-    moved = {"Workings": 1, "Candidates": 2, "Money": 0}
-    places = {sheet: down((sheet, cell), moved[sheet])[1] for sheet, cell in at.items()}
-    faults: list[Step] = [(what, sheet, places[sheet], text) for sheet, (what, text) in typed.items()]
-    pulled = saved(book, tmp_path, MOVED + faults)
+def test_overwritten_formulas_are_named_where_they_stand_now(book: Path, saved: list[Pulled]) -> None:
+    pulled, (at, places) = saved[1], overwritten(book)
     assert pulled.audit is not None
     found = {str(one.place): one.now for one in pulled.audit.overwritten}
     now = {"Workings": 5, "Candidates": "=1+1", "Money": None}
-    assert found == {f"{sheet}!{places[sheet]}": now[sheet] for sheet in typed}
+    assert found == {f"{sheet}!{places[sheet]}": now[sheet] for sheet in TYPED}
     assert not pulled.changed
     was = next(c.formula for c in formulas(book) if (c.sheet, c.cell) == ("Workings", at["Workings"]))
     said = "\n".join(lines(pulled))

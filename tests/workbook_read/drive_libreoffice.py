@@ -1,14 +1,16 @@
-"""Runs in a Python that has `uno`, and needs nothing else: soffice, profile, steps, file to open, file to save, and
-whether all is calculated anew (all), or only what the edits touch, as it is under a person's hands (touched)."""
+"""Runs in a Python that has `uno`, and needs nothing else: soffice, profile, and a JSON file of jobs, each with a file
+to open (source), its steps, a file to save (target), and whether all is calculated anew (all), or only what the edits
+touch, as it is under a person's hands (touched)."""
 
 import contextlib
+import json
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 
-def main(soffice, profile, steps, source, target, calculate):  # type: ignore[no-untyped-def]
+def main(soffice, profile, jobs):  # type: ignore[no-untyped-def]
     import uno
     from com.sun.star.beans import PropertyValue  # type: ignore[import-not-found]
 
@@ -30,13 +32,14 @@ def main(soffice, profile, steps, source, target, calculate):  # type: ignore[no
         hidden, form = PropertyValue(), PropertyValue()
         hidden.Name, hidden.Value = "Hidden", True
         form.Name, form.Value = "FilterName", "Calc MS Excel 2007 XML"
-        book = desktop.loadComponentFromURL(Path(source).absolute().as_uri(), "_blank", 0, (hidden,))
-        for line in Path(steps).read_text().splitlines():
-            edit(book, *line.split("\t"))
-        if calculate == "all":
-            book.calculateAll()
-        book.storeToURL(Path(target).absolute().as_uri(), (form,))
-        book.close(True)
+        for job in json.loads(Path(jobs).read_text()):
+            book = desktop.loadComponentFromURL(Path(job["source"]).absolute().as_uri(), "_blank", 0, (hidden,))
+            for step in job["steps"]:
+                edit(book, *step)
+            if job["calculate"] == "all":
+                book.calculateAll()
+            book.storeToURL(Path(job["target"]).absolute().as_uri(), (form,))
+            book.close(True)
         with contextlib.suppress(Exception):  # the bridge falls with the office
             desktop.terminate()
         office.wait(timeout=30)

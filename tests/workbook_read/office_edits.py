@@ -7,11 +7,13 @@ SHEETGEN_UNO_PYTHON). Without one the tests that need it are skipped, or fail wh
 from __future__ import annotations
 
 import functools
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,24 +41,31 @@ def needs_uno(test: Any) -> Any:
     return needs_libreoffice(absent(test))
 
 
-def edit_in_libreoffice(
-    path: Path, out: Path, steps: Sequence[Step], timeout: float = 120, calculate: str = "all"
-) -> Path:
-    """`path` opened, edited step by step, recalculated and saved as xlsx by LibreOffice. A hang is tried once more.
+@dataclass(frozen=True)
+class Job:
+    """A file that LibreOffice opens, edits step by step, recalculates and saves as xlsx.
 
     calculate: all, or touched, which is what LibreOffice itself works out after an edit.
     Steps: clear SHEET CELL, insert SHEET ROW COUNT, columns SHEET COLUMN COUNT, delete SHEET ROW COUNT,
     rename SHEET NAME, remove SHEET, copy SHEET NAME, number SHEET CELL VALUE, text SHEET CELL VALUE,
     formula SHEET CELL FORMULA. Rows count from 1.
     """
-    script = out.with_suffix(".steps")
-    script.write_text("".join("\t".join(step) + "\n" for step in steps))
+
+    source: Path
+    target: Path
+    steps: Sequence[Step]
+    calculate: str = "all"
+
+
+def edit_in_libreoffice(jobs: Sequence[Job], folder: Path, timeout: float = 300) -> list[Path]:
+    """All jobs in one run of LibreOffice, whose start takes longer than an edit. A hang is tried once more."""
+    todo = folder / "jobs.json"
+    todo.write_text(json.dumps([vars(job) for job in jobs], default=str))
     command = [uno_python(), str(Path(__file__).parent / "drive_libreoffice.py"), soffice()]
     said = ""
     for attempt in (0, 1):
-        profile = out.parent / f"profile-{out.stem}-{attempt}"
         process = subprocess.Popen(
-            [*command, str(profile), str(script), str(path), str(out), calculate],
+            [*command, str(folder / f"profile-{attempt}"), str(todo)],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
         try:
@@ -64,6 +73,7 @@ def edit_in_libreoffice(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # soffice is its child
             said, _ = process.communicate()
-        if process.returncode == 0 and out.exists():
-            return out
-    raise AssertionError(f"LibreOffice did not save {out.name}: {said.strip() or 'it said nothing'}")
+        if process.returncode == 0 and all(job.target.exists() for job in jobs):
+            return [job.target for job in jobs]
+    names = ", ".join(job.target.name for job in jobs)
+    raise AssertionError(f"LibreOffice did not save {names}: {said.strip() or 'it said nothing'}")

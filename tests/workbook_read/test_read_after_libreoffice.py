@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from office_edits import Step, edit_in_libreoffice, needs_uno
+from office_edits import Job, Step, edit_in_libreoffice, needs_uno
 from packages import area_of, cell_of
 from recalculation import convert_all, edit, needs_libreoffice
 from workbook_cells import values
@@ -38,6 +38,51 @@ def typing(cells: dict[tuple[str, str], Any]) -> list[Step]:
         ("text" if isinstance(value, str) else "number", sheet, cell, str(value))
         for (sheet, cell), value in cells.items()
     ]
+
+
+BROKEN = {
+    "delete": ("1", "in_tier_2 points to a cell that was deleted (#REF!)"),
+    "formula": ("=1/0", "in_tier_2 ({cell}) holds the error #DIV/0!"),
+    "text": ("many", "in_tier_2 ({cell}) holds the text 'many', where a number belongs"),
+    "remove": ("", "points to a cell that was deleted (#REF!)"),
+}
+
+
+def inserted(book: Path) -> list[Step]:
+    """Rows above every table and among the inputs, and a column before the models."""
+    sheet, cell = cell_of(book, "in_block_size")
+    return [
+        ("insert", sheet, cell[1:], "1"),
+        *(("insert", sheet, "1", "2") for sheet in ("Inputs", "Models", "GPUs", "Instances", "Workings")),
+        ("columns", "Models", "1", "1"),
+        ("rename", "Inputs", "Assumptions (ours)"),
+    ]
+
+
+def inside_a_table(book: Path) -> list[Step]:
+    """A row of one's own among those of a table, and a blank one; blank rows among the inputs."""
+    sheet, third = area_of(book, "cat_instances_type")[2]
+    return [
+        ("insert", "Instances", third[1:], "1"), ("text", sheet, third, "box.1"),
+        ("text", sheet, f"B{third[1:]}", "acme"), ("insert", "Instances", third[1:], "1"),
+        ("insert", "Inputs", cell_of(book, "in_tier_2")[1][1:], "2"),
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def saved(book: Path, snapshot: Snapshot, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """All that LibreOffice edits here, in one run of it."""
+    folder, (sheet, cell) = tmp_path_factory.mktemp("saved"), cell_of(book, "in_tier_2")
+    steps = {
+        "moved": [*typing(places(book, snapshot)), *inserted(book)],
+        "inside": inside_a_table(book),
+        "copied": [("copy", "Inputs", "Inputs before"), ("formula", *cell_of(book, "in_tier_1"), "=2*8")],
+    }
+    for what, (value, _) in BROKEN.items():
+        where = {"delete": (sheet, cell[1:]), "remove": ("GPUs",)}.get(what, (sheet, cell))
+        steps[what] = [(what, *where, value)]
+    jobs = [Job(book, folder / f"{name}.xlsx", these) for name, these in steps.items()]
+    return dict(zip(steps, edit_in_libreoffice(jobs, folder), strict=True))
 
 
 def assert_is_edited(got: Snapshot, was: Snapshot, sheetgen: Any, book: Path, path: Path) -> None:
@@ -80,32 +125,18 @@ def test_a_workbook_that_libreoffice_saved_again(book: Path, snapshot: Snapshot,
 
 @needs_uno
 def test_rows_inserted_above_a_row_filled_and_a_price_changed(
-    book: Path, snapshot: Snapshot, sheetgen: Any, tmp_path: Path
+    book: Path, snapshot: Snapshot, sheetgen: Any, saved: dict[str, Path]
 ) -> None:
-    """Rows above every table and among the inputs, and a column before the models, in LibreOffice itself."""
-    sheet, cell = cell_of(book, "in_block_size")
-    inserted: list[Step] = [
-        ("insert", sheet, cell[1:], "1"),
-        *(("insert", sheet, "1", "2") for sheet in ("Inputs", "Models", "GPUs", "Instances", "Workings")),
-        ("columns", "Models", "1", "1"),
-        ("rename", "Inputs", "Assumptions (ours)"),
-    ]
-    steps = [*typing(places(book, snapshot)), *inserted]
-    path = edit_in_libreoffice(book, tmp_path / "moved.xlsx", steps)
-    got = read_workbook(path)
+    got = read_workbook(saved["moved"])
     was, now = snapshot.cells["in_block_size"].place, got.cells["in_block_size"].place
     assert (now.row, now.sheet) == (was.row + 3, "Assumptions (ours)")
-    assert_is_edited(got, snapshot, sheetgen, book, path)
+    assert_is_edited(got, snapshot, sheetgen, book, saved["moved"])
 
 
 @needs_uno
-def test_a_row_inserted_inside_a_table_is_read(book: Path, snapshot: Snapshot, tmp_path: Path) -> None:
+def test_a_row_inserted_inside_a_table_is_read(book: Path, snapshot: Snapshot, saved: dict[str, Path]) -> None:
     """The names grow with the table; a blank row in it is no row."""
-    sheet, third = area_of(book, "cat_instances_type")[2]
-    steps = [("insert", "Instances", third[1:], "1"), ("text", sheet, third, "box.1")]
-    steps += [("text", sheet, f"B{third[1:]}", "acme"), ("insert", "Instances", third[1:], "1")]
-    steps += [("insert", "Inputs", cell_of(book, "in_tier_2")[1][1:], "2")]
-    path = edit_in_libreoffice(book, tmp_path / "inside.xlsx", steps)
+    path = saved["inside"]
     assert (values(book)["chk_rows_of_instances"], values(path)["chk_rows_of_instances"]) == ("OK", "CHECK")
     got = read_workbook(path)
     assert list(got.tables["instances"])[2] == "acme/box.1"
@@ -115,29 +146,17 @@ def test_a_row_inserted_inside_a_table_is_read(book: Path, snapshot: Snapshot, t
 
 
 @needs_uno
-@pytest.mark.parametrize(
-    ("what", "value", "said"),
-    [
-        ("delete", "1", "in_tier_2 points to a cell that was deleted (#REF!)"),
-        ("formula", "=1/0", "in_tier_2 ({cell}) holds the error #DIV/0!"),
-        ("text", "many", "in_tier_2 ({cell}) holds the text 'many', where a number belongs"),
-        ("remove", "", "points to a cell that was deleted (#REF!)"),
-    ],
-)
-def test_what_libreoffice_broke_is_told(what: str, value: str, said: str, book: Path, tmp_path: Path) -> None:
-    sheet, cell = cell_of(book, "in_tier_2")
-    where = {"delete": (sheet, cell[1:]), "remove": ("GPUs",)}.get(what, (sheet, cell))
-    path = edit_in_libreoffice(book, tmp_path / "broken.xlsx", [(what, *where, value)])
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_libreoffice_broke_is_told(what: str, book: Path, saved: dict[str, Path]) -> None:
     with pytest.raises(WorkbookError) as caught:
-        read_workbook(path)
+        read_workbook(saved[what])
     (line,) = caught.value.problems
-    assert said.format(cell=f"{sheet}!{cell}") in line
+    assert BROKEN[what][1].format(cell="!".join(cell_of(book, "in_tier_2"))) in line
 
 
 @needs_uno
-def test_a_copied_sheet_and_a_formula_do_no_harm(book: Path, snapshot: Snapshot, tmp_path: Path) -> None:
+def test_a_copied_sheet_and_a_formula_do_no_harm(book: Path, snapshot: Snapshot, saved: dict[str, Path]) -> None:
     sheet, cell = cell_of(book, "in_tier_1")
-    steps = [("copy", "Inputs", "Inputs before"), ("formula", sheet, cell, "=2*8")]
-    got = read_workbook(edit_in_libreoffice(book, tmp_path / "copied.xlsx", steps))
+    got = read_workbook(saved["copied"])
     assert got.inputs == {**snapshot.inputs, "tier_1": 16}
     assert got.notes == (f"in_tier_1 ({sheet}!{cell}) holds a formula: the value of the last recalculation is taken.",)
