@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sheetgen.pull.aligned import Alignment, align
-from sheetgen.pull.edited_cells import Cells, Held
 from sheetgen.pull.formula_text import Parsed, parsed
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Sheet, plain
+from sheetgen.workbook.cells import BLANK, Cell, Grid
 from sheetgen.workbook.names import Place
 
 _PERCENT = re.compile(r"\d+%")
 
 
 class Written(NamedTuple):
-    """A cell as it is built: its value, and its formula as in `Held`."""
+    """A cell as it is built: its value, and its formula as in a `Cell` of the file."""
 
     value: Any
     formula: Parsed | None
@@ -60,7 +60,7 @@ class Audit:
         return "not recalculated" if self.n_as_built == len(self.wrong) else "differs"
 
 
-def audit(before: Book, after: Book, edited: Mapping[str, Cells], *, same_catalog: bool = True) -> Audit:
+def audit(before: Book, after: Book, edited: Mapping[str, Grid], *, same_catalog: bool = True) -> Audit:
     """An edited workbook against the one that was built (its formulas) and the one that its inputs give (values).
 
     Of a workbook of another catalog nobody knows the values as built, so what it tells of them is not judged.
@@ -68,11 +68,11 @@ def audit(before: Book, after: Book, edited: Mapping[str, Cells], *, same_catalo
     old = {sheet.name: _written(sheet) for sheet in before.sheets}
     new = {sheet.name: _written(sheet) for sheet in after.sheets}
     found = {name: edited[name] for name in old if name in edited}
-    places = {name: align(_marks(old[name]), _marks_found(cells, old[name])) for name, cells in found.items()}
+    places = {name: align(_marks(old[name]), _marks_found(name, cells, old[name])) for name, cells in found.items()}
     now = dict(places)
     for name in found.keys() & new.keys():
         if old[name].keys() != new[name].keys():  # the inputs moved the sheet's cells
-            now[name] = align(_marks(new[name]), _marks_found(found[name], new[name]))
+            now[name] = align(_marks(new[name]), _marks_found(name, found[name], new[name]))
     still = all(one.is_still for one in places.values())
     overwritten: list[Overwritten] = []
     wrong: list[Place] = []
@@ -83,9 +83,11 @@ def audit(before: Book, after: Book, edited: Mapping[str, Cells], *, same_catalo
             here = places[name].at(*at)
             if one.formula is None or here is None:
                 continue
-            held = cells.get(here, Held(None))
+            held = cells.get(here, BLANK)
             place = Place(name, *here)
-            if not (still and _copied(one, held)) and not _same_formula(one, held, places):
+            formula = None if held.formula is None else parsed(held.formula, name)
+            copied = still and (one.formula, one.away) == (formula, held.away)
+            if not copied and not _same_formula(one, formula, held.away, places):
                 overwritten.append(Overwritten(place, _label(old[name], at), one.text, _now(held)))
                 continue
             n_formulas += 1
@@ -121,9 +123,10 @@ def _marks(cells: Mapping[tuple[int, int], Written]) -> dict[tuple[int, int], An
     return {at: _mark(one.formula, one.value, numbers) for at, one in cells.items()}
 
 
-def _marks_found(cells: Cells, built: Mapping[tuple[int, int], Written]) -> dict[tuple[int, int], Any]:
+def _marks_found(sheet: str, cells: Grid, built: Mapping[tuple[int, int], Written]) -> dict[tuple[int, int], Any]:
     numbers = not any(one.role == "input" for one in built.values())
-    return {at: _mark(one.formula, one.value, numbers) for at, one in cells.items()}
+    formulas = {at: parsed(one.formula, sheet) for at, one in cells.items() if one.formula is not None}
+    return {at: _mark(formulas.get(at), one.value, numbers) for at, one in cells.items()}
 
 
 def _mark(formula: Parsed | None, value: Any, numbers: bool) -> Any:
@@ -134,16 +137,13 @@ def _mark(formula: Parsed | None, value: Any, numbers: bool) -> Any:
     return float(value) if numbers and isinstance(value, (int, float)) else 0
 
 
-def _copied(one: Written, held: Held) -> bool:
-    """Whether the formula is the very one; where nothing has moved, that is all there is to say."""
-    return held.formula is not None and (one.formula, one.away) == (held.formula, held.away)
-
-
-def _same_formula(one: Written, held: Held, places: Mapping[str, Alignment]) -> bool:
+def _same_formula(
+    one: Written, formula: Parsed | None, away: tuple[int, int], places: Mapping[str, Alignment]
+) -> bool:
     """Whether the formula is that one with its cells where they are now."""
-    if one.formula is None or held.formula is None or one.formula.template != held.formula.template:
+    if one.formula is None or formula is None or one.formula.template != formula.template:
         return False
-    before, now = one.formula.at(*one.away), held.formula.at(*held.away)
+    before, now = one.formula.at(*one.away), formula.at(*away)
     for old, new in zip(before, now, strict=True):
         moved = places[old.sheet].moved(old.row, old.column) if old.sheet in places else (old.row, old.column)
         if (new.sheet, new.row, new.column) != (old.sheet, *moved):
@@ -151,8 +151,8 @@ def _same_formula(one: Written, held: Held, places: Mapping[str, Alignment]) -> 
     return True
 
 
-def _now(held: Held) -> Any:
-    return f"={held.text.removeprefix('=')}" if held.formula is not None else held.value
+def _now(held: Cell) -> Any:
+    return f"={held.formula.removeprefix('=')}" if held.formula is not None else held.value
 
 
 def _label(cells: Mapping[tuple[int, int], Written], at: tuple[int, int]) -> str:
@@ -169,7 +169,7 @@ def agree(expected: Any, got: Any) -> bool:
     """Equal to 9 digits, a percentage in words to one percent: half a percent is rounded either way."""
     if isinstance(expected, datetime.date):
         expected = (expected - EXCEL_DAY_ZERO).days
-    if isinstance(expected, str) and isinstance(got, float):  # digits alone: a formula's number
+    if isinstance(expected, str) and isinstance(got, (int, float)) and not isinstance(got, bool):  # of digits alone
         return expected == f"{got:.15g}"
     if isinstance(expected, str) and isinstance(got, str):
         return expected == got or _same_words(expected, got)

@@ -14,14 +14,13 @@ from sheetgen.pull.audit import Audit, agree, audit
 from sheetgen.pull.built import Built, build_anew
 from sheetgen.pull.carry import Carried, carry
 from sheetgen.pull.changes import Change, changes
-from sheetgen.pull.edited_cells import read_edited
 from sheetgen.recommend import Solution
 from sheetgen.scenario import parse
 from sheetgen.scenario.override_kinds import name_part
 from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS
 from sheetgen.sheet.book.baseline import values_as_built
 from sheetgen.workbook import Snapshot
-from sheetgen.workbook.read import read_workbook
+from sheetgen.workbook.read import read_every_cell, read_workbook
 
 ROUNDS = 3  # an option may move what an input holds by default, which then is carried by itself
 NARROWED_BY = ("providers", "gpus", "region")
@@ -92,7 +91,7 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
         rest = [one for one in _carried(after, found)]
     compared = None
     if _same_form(before, found):
-        compared = audit(before.book, after.book, read_edited(path), same_catalog=same_catalog)
+        compared = audit(before.book, after.book, read_every_cell(path), same_catalog=same_catalog)
     fixed = tuple(one for one in changes(before, found) if one.part == "inputs" and one.name in before.fixed)
     return Pulled(
         found, before, tuple(differ), fixed, carried.options, _kept(carried.overrides), after, compared,

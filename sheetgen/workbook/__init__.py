@@ -4,7 +4,7 @@ A workbook comes from anybody's mail. So its sizes are checked before it is unpa
 our names is read, cells are found by defined names and never by address, and each way of being wrong is one line.
 """
 
-from sheetgen.workbook.error import WorkbookError
+from sheetgen.workbook.package import WorkbookError
 from sheetgen.workbook.snapshot import NamedCell, Snapshot, Table
 
 __all__ = ["NamedCell", "Snapshot", "Table", "WorkbookError"]

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sheetgen.errors import shown
 from sheetgen.scenario.override_kinds import name_part
-from sheetgen.workbook.error import WorkbookError
-from sheetgen.workbook.package import MB
+from sheetgen.workbook.package import MB, WorkbookError
 from sheetgen.workbook.sheet_facts import (
     BUILT_WITH,
     HELD_BEFORE,

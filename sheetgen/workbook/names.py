@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sheetgen.errors import escaped, shown
-from sheetgen.workbook.error import WorkbookError
+from sheetgen.workbook.package import WorkbookError
 
 CELLS, COLUMNS = ("in_", "rec_", "meta_"), ("cat_",)
 PREFIXES = (*CELLS, *COLUMNS)
@@ -24,7 +24,7 @@ NAME_MANAGER = "Mend it in Formulas, Name Manager (LibreOffice: Sheet, Named Ran
 
 
 @dataclass(frozen=True)
-class Written:
+class DefinedName:
     """A defined name as the file has it; `sheet` is the sheet that it is local to."""
 
     name: str
@@ -73,7 +73,7 @@ def number(column: str) -> int:
     return found
 
 
-def areas(written: Iterable[Written], sheets: Iterable[str], where: str) -> dict[str, Area]:
+def areas(written: Iterable[DefinedName], sheets: Iterable[str], where: str) -> dict[str, Area]:
     """Our names, each with its area on one of `sheets`, in the order of sheets, rows and columns.
 
     A name that is local to a sheet is passed over: a copied sheet has such names beside the workbook's.
@@ -135,9 +135,7 @@ def _area(text: str, sheets: Mapping[str, str]) -> Area | str:
         return f"points to the sheet {shown(sheet)!r}, which is not in the workbook"
     first, last = number(match[3]), number(match[5] or match[3])
     top, bottom = int(match[4]), int(match[6] or match[4])
-    return Area(
-        sheets[sheet.lower()], min(top, bottom), min(first, last), max(top, bottom), max(first, last)
-    )  # fmt: skip
+    return Area(sheets[sheet.lower()], min(top, bottom), min(first, last), max(top, bottom), max(first, last))
 
 
 def _misfit(name: str, area: Area | str | None) -> str | None:
@@ -153,11 +151,10 @@ def _misfit(name: str, area: Area | str | None) -> str | None:
     return None
 
 
-def by_sheet(found: Iterable[Area]) -> Iterator[tuple[str, int, int]]:
-    """Each sheet that the areas stand on, with its last row and column to be read."""
+def ends_by_sheet(found: Iterable[Area]) -> dict[str, tuple[int, int]]:
+    """Each sheet that the areas stand on, with its last row and column."""
     ends: dict[str, tuple[int, int]] = {}
     for area in found:
         row, column = ends.get(area.sheet, (0, 0))
         ends[area.sheet] = max(row, area.bottom), max(column, area.right)
-    for sheet, (row, column) in ends.items():
-        yield sheet, row, column
+    return ends

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sheetgen.errors import SheetgenError, shown
-from sheetgen.workbook.error import WorkbookError
-from sheetgen.workbook.package import read_file
+from sheetgen.workbook.package import WorkbookError, read_file
 from sheetgen.workbook.sheet_facts import SheetFacts
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

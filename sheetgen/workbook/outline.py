@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from sheetgen.errors import shown
-from sheetgen.workbook.error import WorkbookError
-from sheetgen.workbook.names import Written
-from sheetgen.workbook.package import CONTENT_TYPES, SAVE_AS, read_member
-from sheetgen.workbook.xml_part import MAIN, STRICT, parse_xml
+from sheetgen.workbook.names import DefinedName
+from sheetgen.workbook.package import CONTENT_TYPES, MAIN, SAVE_AS, STRICT, WorkbookError, read_xml
 
 MOST_ELEMENTS = 50_000  # of a part that lists things; ours have some hundreds
 MOST_ROWS = 200_000  # of any sheet, read or not
 _CHUNK = 1 << 20
 _RELATIONS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _REL_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_CUSTOM = "docProps/custom.xml"
 _PROPERTY = "{http://schemas.openxmlformats.org/officeDocument/2006/custom-properties}property"
 
 
@@ -27,7 +26,7 @@ class Outline:
     """A workbook before any cell is read. Sheets and parts stand under their names in the archive."""
 
     sheets: Mapping[str, str]
-    names: Sequence[Written]
+    names: Sequence[DefinedName]
     properties: Mapping[str, str]
     from_1904: bool
     strings: str | None
@@ -38,17 +37,14 @@ def outline(package: zipfile.ZipFile, where: str) -> Outline:
     """The outline of a checked archive. Raises WorkbookError where it is no workbook that openpyxl reads."""
 
     def tree(part: str) -> ElementTree.Element:
-        return parse_xml(read_member(package, part, where), part, where, MOST_ELEMENTS)
+        return read_xml(package, part, where, MOST_ELEMENTS)
 
     tree(CONTENT_TYPES)
-    book = next(
-        (target for kind, target in _relations(tree, "").values() if kind == "officeDocument"), "xl/workbook.xml"
-    )
+    documents = (target for kind, target in _relations(tree, "").values() if kind == "officeDocument")
+    book = next(documents, "xl/workbook.xml")
     root = tree(book)
     if root.tag.startswith("{" + STRICT):
-        raise WorkbookError(
-            f"{where}: is saved as Strict Open XML. Save it as an Excel workbook (.xlsx) and try again."
-        )
+        raise WorkbookError(f"{where}: is saved as Strict Open XML. {SAVE_AS}")
     if root.tag != f"{{{MAIN}}}workbook":
         raise WorkbookError(f"{where}: is an Office file, but no workbook. Give the .xlsx that sheetgen built.")
     targets = _relations(tree, book)
@@ -62,7 +58,9 @@ def outline(package: zipfile.ZipFile, where: str) -> Outline:
     return Outline(
         sheets,
         tuple(_names(root, [name for name, _ in order])),
-        _properties(tree("docProps/custom.xml")) if "docProps/custom.xml" in members else {},
+        {one.get("name", ""): "".join(one.itertext()).strip() for one in tree(_CUSTOM).iter(_PROPERTY)}
+        if _CUSTOM in members
+        else {},
         properties is not None and properties.get("date1904", "0") in ("1", "true"),
         of_kind.get("sharedStrings"),
         of_kind.get("styles"),
@@ -80,18 +78,13 @@ def _relations(tree: Callable[[str], ElementTree.Element], part: str) -> dict[st
     return found
 
 
-def _names(root: ElementTree.Element, order: Sequence[str]) -> Iterator[Written]:
+def _names(root: ElementTree.Element, order: Sequence[str]) -> Iterator[DefinedName]:
     for one in root.iter(f"{{{MAIN}}}definedName"):
         local = one.get("localSheetId")
         sheet = None
         if local is not None:
             sheet = order[int(local)] if local.isdecimal() and int(local) < len(order) else "?"
-        yield Written(one.get("name", ""), one.text or "", sheet)
-
-
-def _properties(root: ElementTree.Element) -> dict[str, str]:
-    """Custom properties: name and text, whatever their type."""
-    return {one.get("name", ""): "".join(one.itertext()).strip() for one in root.iter(_PROPERTY)}
+        yield DefinedName(one.get("name", ""), one.text or "", sheet)
 
 
 def _check_rows(package: zipfile.ZipFile, part: str, sheet: str, where: str) -> None:

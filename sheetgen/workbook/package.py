@@ -1,7 +1,7 @@
 """A user's file, held at arm's length: what kind it is, and a zip archive only if it is a small and honest one.
 
-Nothing is unpacked here. What the archive says of its sizes is checked before any of it is read, and zipfile never
-reads more of a member than was said.
+What the archive says of its sizes is checked before any of it is read, and zipfile never reads more of a member than
+was said. XML is read only where it is small, well formed and without a document type, which all entity tricks need.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import re
 import stat
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+from xml.parsers import expat
 
-from sheetgen.errors import shown
-from sheetgen.workbook.error import WorkbookError
+from sheetgen.errors import SheetgenError, shown
 
 _CHUNK = 1 << 20
 MB = 10**6
@@ -30,7 +32,15 @@ MOST_RATIO, RATIO_FROM_BYTES = 200, 1 * MB  # unpacked over packed; a sheet of f
 COMPOUND_FILE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # Excel before 2007, and any workbook with a password
 SAVE_AS = "Save it as an Excel workbook (.xlsx) and try again."
 COPY_AGAIN = "Copy it again from where it came."
+SAVE_ANEW = "Open it in Excel or LibreOffice, save it as .xlsx and try again."
 CONTENT_TYPES = "[Content_Types].xml"
+MOST_DEPTH = 64
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+STRICT = "http://purl.oclc.org/ooxml/"
+
+
+class WorkbookError(SheetgenError):
+    """A workbook, or the JSON of a sheet, that cannot be read: the file, what is wrong, what to do."""
 
 
 def read_file(path: Path) -> bytes:
@@ -154,3 +164,58 @@ def _compound(data: bytes) -> str:
     if any(f"{name}\0".encode("utf-16-le") in data for name in ("Workbook", "Book")):
         return f"is a workbook of Excel 97-2003 (.xls). {SAVE_AS}"
     return f"is an old Office file, not an .xlsx. {SAVE_AS}"
+
+
+class Refusal(Exception):
+    """Why a part is not read."""
+
+
+class Checked:
+    """A part that was read through, so that nothing in it can keep the next reader busy without end."""
+
+    characters: Callable[[str], Any] | None = None  # what takes the texts between the tags
+
+    def __init__(self, data: bytes, part: str, where: str, most_elements: int) -> None:
+        """Raises WorkbookError where the part is not well formed, declares a document type, or is too large."""
+        self.elements = self.depth = 0
+        self._most = most_elements
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
+        parser.StartDoctypeDeclHandler, parser.XmlDeclHandler = self._doctype, self._declaration
+        parser.CharacterDataHandler = self.characters
+        try:
+            if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                raise Refusal(f"is not written in UTF-8. {SAVE_ANEW}")
+            parser.Parse(data, True)
+        except Refusal as refusal:
+            raise WorkbookError(f"{where}: its part {shown(part)} {refusal}") from None
+        except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: an unknown encoding
+            raise WorkbookError(
+                f"{where}: its part {shown(part)} is not well-formed XML ({shown(error)}). {SAVE_ANEW}"
+            ) from error
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.elements += 1
+        self.depth += 1
+        if self.elements > self._most:
+            raise Refusal("holds far more than sheetgen writes. Take out the rows that sheetgen did not write.")
+        if self.depth > MOST_DEPTH:
+            raise Refusal(f"is nested more than {MOST_DEPTH} deep. {SAVE_ANEW}")
+
+    def end(self, name: str) -> None:
+        self.depth -= 1
+
+    def _doctype(self, *declared: object) -> None:
+        raise Refusal("declares a document type (DOCTYPE), as no workbook does. It is not read.")
+
+    def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+        if encoding is not None and encoding.lower() not in ("utf-8", "utf8", "us-ascii"):
+            raise Refusal(f"is not written in UTF-8. {SAVE_ANEW}")
+
+
+def read_xml(package: zipfile.ZipFile, part: str, where: str, most_elements: int) -> ElementTree.Element:
+    """The checked tree of a small part. Raises WorkbookError."""
+    data = read_member(package, part, where)
+    Checked(data, part, where, most_elements)
+    return ElementTree.fromstring(data)

@@ -10,13 +10,12 @@ from typing import Any
 
 from sheetgen.errors import shown
 from sheetgen.scenario.override_kinds import ENGINE, SETTINGS
-from sheetgen.workbook.cells import Found, Grid, read_cells
-from sheetgen.workbook.error import WorkbookError
-from sheetgen.workbook.names import Area, Place, areas, by_sheet, listed
+from sheetgen.workbook.cells import BLANK, Grid, as_shown, read_cells
+from sheetgen.workbook.names import Area, Place, areas, ends_by_sheet, listed
 from sheetgen.workbook.outline import Outline, outline
-from sheetgen.workbook.package import open_package, read_file
+from sheetgen.workbook.package import WorkbookError, open_package, read_file
 from sheetgen.workbook.snapshot import NOT_A_LOAD, RESULTS, NamedCell, Snapshot
-from sheetgen.workbook.tables import Problems, below, columns_of, read_table, required_columns, told
+from sheetgen.workbook.tables import Problems, below, columns_of, problem_lines, read_table, required_columns
 from sheetgen.workbook.values import input_holds, value_of
 
 META = ("schema", "version", "catalog_sha256", "options")
@@ -30,7 +29,6 @@ _RESULT = re.compile(rf"(rec_\w+_(\d+))_({'|'.join(RESULTS)})")
 _TIER = re.compile(r"in_tier_(\d+)")
 _OF_WORKLOAD = re.compile(r"in_(?:context|tpot_ms|ttft_ms)_(\w+)")
 LOG_LINE = "in_log_"
-_BLANK = Found(None)
 
 
 def read_workbook(path: Path | str) -> Snapshot:
@@ -51,8 +49,11 @@ def read_workbook_bytes(data: bytes, path: str, where: str) -> Snapshot:
     _check_schema(book.properties.get("sheetgen.schema"), book, where)
     found = areas(book.names, book.sheets, where)
     _check_names(found, where)
-    wanted = {sheet: (row + 1, column + 1) for sheet, row, column in by_sheet(found.values())}
-    grids = read_cells(package, book, wanted, where)
+    wanted = {sheet: (row + 1, column + 1) for sheet, (row, column) in ends_by_sheet(found.values()).items()}
+    grids = {
+        sheet: {at: as_shown(cell, book.from_1904) for at, cell in grid.items()}
+        for sheet, grid in read_cells(package, book, where, wanted).items()
+    }
     cells = {name: _cell(name, area, grids) for name, area in found.items() if not name.startswith("cat_")}
     _check_schema(cells["meta_schema"].value, book, where)
 
@@ -60,7 +61,7 @@ def read_workbook_bytes(data: bytes, path: str, where: str) -> Snapshot:
     inputs = {}
     for name, cell in cells.items():
         if name.startswith("in_"):
-            raw = grids[cell.place.sheet].get((cell.place.row, cell.place.column), _BLANK)
+            raw = grids[cell.place.sheet].get((cell.place.row, cell.place.column), BLANK)
             value, problem = value_of(raw, input_holds(name[3:], raw.number_format), book.from_1904)
             inputs[name[3:]] = value
             cells[name] = NamedCell(**{**vars(cell), "value": value})
@@ -70,7 +71,7 @@ def read_workbook_bytes(data: bytes, path: str, where: str) -> Snapshot:
         name: read_table(name, columns, grids, book.from_1904, problems) for name, columns in columns_of(found).items()
     }
     if problems:
-        raise WorkbookError(*(f"{where}: {line}" for line in told(problems)))
+        raise WorkbookError(*(f"{where}: {line}" for line in problem_lines(problems)))
     meta = {name: cells[f"meta_{name}"].value for name in META}
     return Snapshot(
         path, int(meta["schema"]), str(meta["version"] or ""), str(meta["catalog_sha256"] or ""),
@@ -78,6 +79,13 @@ def read_workbook_bytes(data: bytes, path: str, where: str) -> Snapshot:
         {name[4:]: cell.value for name, cell in cells.items() if name.startswith("rec_")},
         cells, (*_formula_notes(cells, tables), *below(tables["instances"], grids)),
     )  # fmt: skip
+
+
+def read_every_cell(path: Path | str) -> dict[str, Grid]:
+    """By sheet, every cell of a workbook, as it stands in the file. Raises WorkbookError."""
+    where = shown(path, 200)
+    package = open_package(read_file(Path(path)), where)
+    return read_cells(package, outline(package, where), where)
 
 
 def _check_origin(book: Outline, where: str) -> None:
@@ -131,18 +139,19 @@ def _check_names(found: Mapping[str, Area], where: str) -> None:
 
 def _cell(name: str, area: Area, grids: Mapping[str, Grid]) -> NamedCell:
     grid = grids[area.sheet]
-    found = grid.get((area.top, area.left), _BLANK)
+    found = grid.get((area.top, area.left), BLANK)
     label = ""
     if name.startswith(LOG_LINE):  # beside it stands another text that somebody typed
         line, _, what = name.removeprefix(LOG_LINE).partition("_")
         label = f"Change log, line {line}, {what}"
     elif not name.startswith("meta_"):
-        before = (grid.get((area.top, column), _BLANK) for column in range(area.left - 1, 0, -1))
+        before = (grid.get((area.top, column), BLANK) for column in range(area.left - 1, 0, -1))
         label = next((f.value for f in before if isinstance(f.value, str) and f.kind == "s" and f.value.strip()), "")
-    unit = grid.get((area.top, area.left + 1), _BLANK).value
+    unit = grid.get((area.top, area.left + 1), BLANK).value
+    is_formula = found.formula is not None
     return NamedCell(
         found.value, Place(area.sheet, area.top, area.left), label, unit if isinstance(unit, str) else "",
-        found.number_format, found.is_formula, found.value is not None or not found.is_formula,
+        found.number_format, is_formula, found.value is not None or not is_formula,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sheetgen.errors import shown
 from sheetgen.scenario.override_kinds import TABLES
-from sheetgen.workbook.cells import Found, Grid
+from sheetgen.workbook.cells import BLANK, Cell, Grid
 from sheetgen.workbook.names import Area, Place, listed
 from sheetgen.workbook.snapshot import Table
 from sheetgen.workbook.values import column_holds, value_of
@@ -16,7 +16,6 @@ KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance", "precision
 OF_INSTANCES = ("type", "provider", "instance_gpu", "gpu_count", "price_usd_per_hour", "price_date")
 PREFIX = "cat_"
 NONE = "-"  # what a formula shows where there is nothing
-_BLANK = Found(None)
 _NAME_AT = {"models": -1, "gpus": 1}  # columns from the key to the name that people use
 _HEAD_ROWS = 6  # how far above a column its head is looked for
 Problems = dict[str, list[str]]  # what is wrong: where it is
@@ -45,7 +44,7 @@ def read_table(
     key_column = KEYS[name]
     n_rows = areas[key_column].bottom - areas[key_column].top + 1
     _check_rows(name, areas, n_rows, problems)
-    cells = {c: [grids[a.sheet].get((a.top + i, a.left), _BLANK) for i in range(n_rows)] for c, a in areas.items()}
+    cells = {c: [grids[a.sheet].get((a.top + i, a.left), BLANK) for i in range(n_rows)] for c, a in areas.items()}
     formats = {c: next((f.number_format for f in found if f.value is not None), "") for c, found in cells.items()}
     rows: dict[str, Mapping[str, Any]] = {}
     at: dict[str, int] = {}
@@ -58,7 +57,7 @@ def read_table(
             continue
         key = unlike(key or "(no name)", rows)
         rows[key], at[key] = inputs, i
-        formulas |= {(key, c) for c, found in cells.items() if found[i].is_formula and c != key_column}
+        formulas |= {(key, c) for c, found in cells.items() if found[i].formula is not None and c != key_column}
     names = {key: _beside(name, areas[key_column], i, grids) or key for key, i in at.items()}
     heads = {c: _above(a, grids) for c, a in areas.items()}
     return Table(name, rows, areas, at, names, heads, formats, frozenset(formulas))
@@ -77,13 +76,13 @@ def _check_rows(name: str, areas: Mapping[str, Area], n_rows: int, problems: Pro
 
 
 def _value(
-    table: str, column: str, i: int, areas: Mapping[str, Area], found: Found, from_1904: bool, problems: Problems
+    table: str, column: str, i: int, areas: Mapping[str, Area], found: Cell, from_1904: bool, problems: Problems
 ) -> Any:
     if column == KEYS[table]:
         if found.kind == "e" or found.value == NONE:
             return None
         holds = "text"
-        found = found._replace(is_formula=False)  # a key may be worked out; it is, if nobody did so
+        found = found._replace(formula=None)  # a key may be worked out; it is, if nobody did so
     else:
         holds = column_holds(table, column, found.number_format)
     value, problem = value_of(found, holds, from_1904)
@@ -114,14 +113,14 @@ def unlike(key: str, taken: Mapping[str, Any]) -> str:
 
 def _beside(table: str, area: Area, i: int, grids: Mapping[str, Grid]) -> str:
     """What the sheet calls a row, in the column beside its key."""
-    found = grids[area.sheet].get((area.top + i, area.left + _NAME_AT.get(table, 0)), _BLANK)
+    found = grids[area.sheet].get((area.top + i, area.left + _NAME_AT.get(table, 0)), BLANK)
     return found.value if isinstance(found.value, str) and found.kind == "s" else ""
 
 
 def _above(area: Area, grids: Mapping[str, Grid]) -> str:
     """The nearest text above a column: its head."""
     for row in range(area.top - 1, max(0, area.top - 1 - _HEAD_ROWS), -1):
-        found = grids[area.sheet].get((row, area.left), _BLANK)
+        found = grids[area.sheet].get((row, area.left), BLANK)
         if isinstance(found.value, str) and found.kind == "s":
             return found.value
     return ""
@@ -130,12 +129,12 @@ def _above(area: Area, grids: Mapping[str, Grid]) -> str:
 def below(table: Table, grids: Mapping[str, Grid]) -> list[str]:
     """A remark where an instance was typed under the table, out of its reach."""
     area = table.areas["type"]
-    if grids[area.sheet].get((area.bottom + 1, area.left), _BLANK).value is None:
+    if grids[area.sheet].get((area.bottom + 1, area.left), BLANK).value is None:
         return []
     place = Place(area.sheet, area.bottom + 1, area.left)
     return [f"{place} stands under the table and is not read. Use a spare row, or insert a row inside the table."]
 
 
-def told(problems: Problems) -> list[str]:
+def problem_lines(problems: Problems) -> list[str]:
     """One line for each way in which cells are wrong."""
     return [f"{listed(places)} {shown(problem, 400)}" for problem, places in problems.items()]

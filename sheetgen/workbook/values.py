@@ -9,7 +9,7 @@ from typing import Any
 
 from sheetgen.errors import shown
 from sheetgen.scenario.override_kinds import TABLES, input_kind
-from sheetgen.workbook.cells import Found
+from sheetgen.workbook.cells import Cell
 
 TEXTS = {"weight_dtype", "kv_cache_dtype", "currency", "headline_workload", "speed_pace"}
 DATES = {"as_of", "fx_date"}
@@ -44,11 +44,11 @@ def _by_format(number_format: str) -> str:
     return "date" if re.search(r"y{2}", number_format, re.IGNORECASE) else "number"
 
 
-def value_of(found: Found, holds: str, from_1904: bool = False) -> tuple[Any, str]:
+def value_of(found: Cell, holds: str, from_1904: bool = False) -> tuple[Any, str]:
     """The value that a cell gives, and "" or what is wrong with it. A blank cell gives None."""
     value = found.value
     if value is None:
-        return None, f"holds a formula without a value. {OPEN_AND_SAVE}" if found.is_formula else ""
+        return None, f"holds a formula without a value. {OPEN_AND_SAVE}" if found.formula is not None else ""
     if found.kind == "e":
         return None, f"holds the error {shown(value)}. Mend it, or type a value."
     if isinstance(value, str):
@@ -60,16 +60,16 @@ def value_of(found: Found, holds: str, from_1904: bool = False) -> tuple[Any, st
         return _date(value, from_1904)
     if holds == "number":
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return None, f"holds {_told(found)}, where a number belongs. Type a number."
+            return None, f"holds {_described(found)}, where a number belongs. Type a number."
         return (value, "") if math.isfinite(value) else (None, f"holds {value}, which is no number. Type a number.")
     if holds == "text" and isinstance(value, (int, float)) and not isinstance(value, bool):
         return f"{value:.15g}", ""  # a name of digits alone
     if holds == "text" and not isinstance(value, str):
-        return None, f"holds {_told(found)}, where a text belongs. Type a text."
+        return None, f"holds {_described(found)}, where a text belongs. Type a text."
     return value, ""
 
 
-def _told(found: Found) -> str:
+def _described(found: Cell) -> str:
     text = found.value.isoformat() if hasattr(found.value, "isoformat") else found.value
     return f"the {_KIND.get(found.kind, 'value')} {shown(text)!r}"
 
