@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.catalog_prices import prices
 from sheetgen.cli.options import common
 from sheetgen.cli.output import note, print_json, say, write_files
+from sheetgen.cli.price_report import count, report
 from sheetgen.errors import CatalogError, shown
 
 if TYPE_CHECKING:
-    from sheetgen.catalog import Model
+    from sheetgen.catalog import Catalog, Model
+    from sheetgen.catalog.prices import Refresh
 
 
 @click.group()
@@ -28,9 +31,6 @@ def catalog() -> None:
     """
 
 
-catalog.add_command(prices)
-
-
 @catalog.command("import")
 @click.argument("config", metavar="CONFIG")
 @click.option("--id", "model_id", metavar="ID", help="Id of the entry. Default: from the name.")
@@ -42,16 +42,9 @@ catalog.add_command(prices)
 @click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
 @common
 def import_model(
-    config: str,
-    model_id: str | None,
-    name: str | None,
-    out: Path | None,
-    to: Path | None,
-    force: bool,
-    as_json: bool,
-    catalogs: tuple[str, ...],
-    quiet: bool,
-) -> None:
+    config: str, model_id: str | None, name: str | None, out: Path | None, to: Path | None, force: bool,
+    as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+) -> None:  # fmt: skip
     """A model entry from a Hugging Face config, as YAML on stdout.
 
     CONFIG is a config.json, a folder with one, or ORG/NAME on Hugging Face (needs huggingface_hub; only
@@ -84,7 +77,7 @@ def import_model(
     elif target is None:
         say(text.rstrip("\n"))
     elif not quiet:
-        say(f"{target}: written.{next_step(to)}")
+        say(f"{target}: written.{_next_step(to)}")
 
 
 def _read(config: str, name: str | None, model_id: str | None) -> Model:
@@ -96,9 +89,134 @@ def _read(config: str, name: str | None, model_id: str | None) -> Model:
     return import_config(fields, name=name or config.split("/")[1], hf_id=config, model_id=model_id, where=where)
 
 
-def next_step(to: Path | None) -> str:
+def _next_step(to: Path | None) -> str:
     if to is None:
         return ""
     if (to / "index.yaml").is_file():
         return " Now write the index anew: sheetgen check --write-index."
     return f" Use it with --catalogs {to}."
+
+
+@catalog.command()
+@click.argument("lists", nargs=-1, required=True, metavar="FILE_OR_URL...")
+@click.option(
+    "--to", metavar="DIR", help="Write the rows that change into a catalog folder: DIR/instances/PROVIDER.yaml."
+)
+@click.option("--as-of", metavar="DATE", help="Day when the prices were read, for lists that do not say one.")
+@click.option("--region", metavar="REGION", help="Price rows in this region. Default: each row in its own.")
+@click.option(
+    "--add-new", is_flag=True, help="Add what the catalogs do not have, where a list says its GPU and how many."
+)
+@click.option(
+    "--skip-broken", is_flag=True, help="Leave out lines that are broken, and say which. Default: refuse all."
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing, even with --to.")
+@common
+def prices(
+    lists: tuple[str, ...], to: str | None, as_of: str | None, region: str | None, add_new: bool, skip_broken: bool,
+    dry_run: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+) -> None:  # fmt: skip
+    """Refresh instance prices from price lists, and show what changes. Writes only with --to.
+
+    A list is a CSV file, or a web address that is fetched when named here (http or https), in one of four
+    forms, known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings. A line
+    prices the catalog's row of that type and region, or of that provider and GPU; what is not certain is
+    listed, never guessed. The price that is replaced stays in the row as history (`sheetgen show ID`); one
+    that is older than the catalog's becomes history itself.
+
+    \b
+    Columns that a list must have:
+      AWS       region, instance_type, on_demand_usd_hr, accelerator_count, accelerator_name
+      Azure     region, instance_type, on_demand_usd_hr
+      GCP       region, machine_type, on_demand_usd_hr, spot_usd_hr, month_1y_cud_usd, month_3y_cud_usd
+      neocloud  provider_id, gpu_model, vram_gb, interconnect, tier, is_spot, price_usd_hour
+
+    \b
+    Examples:
+      sheetgen catalog prices aws.csv --as-of 2026-11-20
+      sheetgen catalog prices aws.csv gcp.csv --as-of 2026-11-20 --to my-catalogs
+      sheetgen catalog prices https://example.com/neocloud.csv --to my-catalogs --add-new
+      sheetgen catalog prices aws.csv --as-of 2026-11-20 --region us-gov-west-1 --to gov-catalogs
+    """
+    from sheetgen.catalog.prices import files, read_lists, refresh
+    from sheetgen.scenario.parse import as_of_date
+
+    if to is not None and not to.strip():
+        raise CatalogError("to is blank. Name a catalog folder.")
+    day = as_of_date(as_of).isoformat() if as_of is not None else None
+    if day is not None and day > as_of_date(None).isoformat():
+        note(f"--as-of {day} is after today: until then, prices read earlier will not replace these.", quiet)
+    known = _catalogs(catalogs, Path(to) if to else None)
+    if n_addresses := sum("://" in place for place in lists):
+        note(f"fetching {count(n_addresses, 'price list')} ...", quiet)
+    found = refresh(known, read_lists(lists), day, region, skip_broken)
+    for fault in found.skipped:
+        say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
+    written = files(known, Path(to), [*found.changed, *(found.new if add_new else ())]) if to else {}
+    paths = [str(path) for path in written]
+    lost = [path for path, text in written.items() if _n_comments(path) > text.count("\n#") + text.startswith("#")]
+    if to and not dry_run:
+        write_files({path: text.encode() for path, text in written.items()}, "Choose another folder with --to.")
+    if as_json:
+        print_json(_json(found, add_new, [] if dry_run else paths))
+    elif not (quiet and to):
+        for line in report(found, add_new):
+            say(line)
+        say(_ending(to, paths, dry_run))
+        for path in lost:
+            say(f"{path}: the comments below its first lines are not kept.")
+
+
+def _catalogs(catalogs: tuple[str, ...], to: Path | None) -> Catalog:
+    """The catalogs with the target folder over them: what it has from an earlier run is what changes."""
+    from sheetgen.catalog import Catalog, default_folder
+
+    known = {Path(folder).resolve() for folder in catalogs} | {default_folder().resolve()}
+    over = [to] if to is not None and to.is_dir() and to.resolve() not in known else []
+    return Catalog(*catalogs, *over)
+
+
+def _n_comments(path: Path) -> int:
+    """Lines of comment in a file that is to be written anew."""
+    text = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
+    return sum(line.lstrip().startswith("#") for line in text.splitlines())
+
+
+def _ending(to: str | None, written: Sequence[str], dry_run: bool) -> str:
+    if to is None:
+        return "Nothing was written. --to DIR writes the rows that change into a folder for --catalogs."
+    if not written:
+        return "Nothing to write."
+    if dry_run:
+        return f"Nothing was written (--dry-run). Without it: {', '.join(written)}."
+    return f"{', '.join(written)}: written.{_next_step(Path(to))}"
+
+
+# Keys of --json, and what each has of the refresh.
+_OF_LIST = {"list": "where", "format": "format.title", "n_lines": "n_lines", "n_without_price": "n_without_price"}
+_OF_CHANGE = {
+    "instance": "instance", "purchase": "purchase", "what": "what", "old_usd_per_hour": "old_usd",
+    "new_usd_per_hour": "new_usd", "change_fraction": "share", "old_as_of": "old_as_of", "new_as_of": "new_as_of",
+    "old_region": "old_region", "region": "new_region", "at": "at",
+}  # fmt: skip
+
+
+def _json(found: Refresh, add_new: bool, written: list[str]) -> dict[str, Any]:
+    """All of it, whatever its length."""
+    changes = [one for one in found.changes if one.what != "unchanged"]
+    return {
+        "lists": [{key: attrgetter(name)(one) for key, name in _OF_LIST.items()} for one in found.lists],
+        "changes": [{key: getattr(one, name) for key, name in _OF_CHANGE.items()} for one in changes],
+        "n_unchanged": len(found.changes) - len(changes),
+        "dropped": list(found.dropped),
+        "n_other_regions": found.n_other_regions,
+        "not_in_lists": list(found.not_in_lists),
+        "new": [{"id": row.id, "added": add_new, **row.model_dump(mode="json")} for row in found.new],
+        "not_matched": [
+            {"provider": one.provider or one.offer.provider, "name": one.offer.name, "at": one.offer.at,
+             "reason": one.why}
+            for one in found.left
+        ],
+        "skipped": [str(fault) for fault in found.skipped],
+        "written": written,
+    }  # fmt: skip

@@ -10,7 +10,7 @@ from sheetgen.cli.options import common
 from sheetgen.cli.output import print_json, say
 
 if TYPE_CHECKING:
-    from sheetgen.workbook.change import Bridge
+    from sheetgen.workbook.bridge import Bridge
     from sheetgen.workbook.compare import Comparison
     from sheetgen.workbook.sheet_facts import SheetFacts
 
@@ -56,16 +56,18 @@ def diff(
     """
     if as_json and block:
         raise click.UsageError("--json and --block do not go together.")
+    from sheetgen.catalog import Catalog
+    from sheetgen.workbook.bridge import bridges
     from sheetgen.workbook.compare import compare
     from sheetgen.workbook.open import read_sheets
 
     a, b = read_sheets(before, after)
     found = compare(a, b)
-    bridge = _bridges(found, catalogs)
+    bridge = () if found.is_equal else bridges(found, Catalog(*catalogs))
     if as_json:
         print_json(_document(found, bridge))
     elif block:
-        from sheetgen.cli.diff_block import block_text
+        from sheetgen.cli.diff_text import block_text
 
         say(block_text(found, bridge))
     else:
@@ -74,13 +76,6 @@ def diff(
         say(text(found, bridge, show_all, quiet))
     if exit_code and not found.is_equal:
         context.exit(1)
-
-
-def _bridges(found: Comparison, catalogs: tuple[str, ...]) -> tuple[Bridge, ...]:
-    from sheetgen.catalog import Catalog
-    from sheetgen.workbook.bridge import bridges
-
-    return () if found.is_equal else bridges(found, Catalog(*catalogs))
 
 
 def _document(found: Comparison, bridge: tuple[Bridge, ...]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,26 @@ from sheetgen.writers.formats import templates_folder
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
+    from sheetgen.catalog import Catalog
     from sheetgen.mail.message import Mail
     from sheetgen.mail.server import Server
     from sheetgen.recommend import Solution
 
 MAIL_SCHEMA = 1
+NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
+BUILD_ONLY = ("format", "pdf_variant", "attach")  # of a scenario file for `build`
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The sheet of a message: what is solved, and the workbook's bytes where it is there already."""
+
+    solved: Solution
+    catalog: Catalog
+    workbook: bytes | None
+    name: str | None
+    folder: str | None
+    brand: str | None
 
 
 @click.command()
@@ -102,13 +118,12 @@ def _composed(
     options: dict[str, Any],
 ) -> tuple[str, tuple[str, str], dict[str, bytes], str, str]:  # fmt: skip
     """Subject, bodies, attachments, and the draft's name and folder."""
-    from sheetgen.cli.mail_sheet import sheet_of
     from sheetgen.mail.body import bodies
     from sheetgen.mail.letter import Letter
     from sheetgen.sheet.build_page import build_page
 
     folder, name = options.pop("out"), options.pop("name")
-    sheet = sheet_of(workbook, catalogs, options)
+    sheet = _sheet(workbook, catalogs, options)
     folder = sheet.folder or FILES["out"] if folder is None else folder
     name = sheet.name or FILES["name"] if name is None else name
     check_name(name)
@@ -120,12 +135,50 @@ def _composed(
     files = _files(sheet.solved, brand, sheet.workbook, pdf)
     changes = None
     if since is not None:
-        from sheetgen.cli.mail_changes import changes_since
+        from sheetgen.cli.diff_text import changes_since
 
         changes = changes_since(since, files["xlsx"], f"{name}.xlsx", sheet.catalog)
     letter = Letter(page, name, changes)
     attached = {f"{name}.{ending}": files[ending] for ending in ("pdf", "xlsx")}
     return letter.subject(subject), bodies(letter, templates_folder(), brand), attached, name, folder
+
+
+def _sheet(workbook: str | None, catalogs: tuple[str, ...], options: dict[str, Any]) -> Sheet:
+    """The sheet of these options, or of this workbook. Raises a SheetgenError."""
+    from sheetgen.catalog import Catalog
+
+    if workbook is None:
+        return _built(Catalog(*catalogs), options)
+    given = [name for name, value in options.items() if value is not None and name not in NOT_OF_THE_SHEET]
+    if given:
+        flag = given[0].replace("_", "-")
+        raise click.UsageError(f"--{flag} does not go with a workbook: that is attached as it is.")
+    from sheetgen.pull import pull
+    from sheetgen.workbook.package import read_file
+
+    catalog, data = Catalog(*catalogs), read_file(Path(workbook))
+    pulled = pull(workbook, catalog, options["models"])
+    if other := pulled.other_results:
+        raise ScenarioError(
+            f"{shown(workbook, 200)}: {len(other):,} of its {len(pulled.found.results):,} results are not what its "
+            "inputs give: it was not recalculated, or formulas were overwritten. Open and save it once; "
+            "`sheetgen pull` names them, and with --format xlsx writes a workbook that agrees."
+        )
+    return Sheet(pulled.solved, catalog, data, Path(workbook).stem, None, options["brand"])
+
+
+def _built(catalog: Catalog, options: dict[str, Any]) -> Sheet:
+    from sheetgen.cli.scenario_file import TYPED, with_scenario
+    from sheetgen.recommend import solve
+    from sheetgen.scenario.question import ask
+
+    asked = with_scenario(options.pop("scenario"), options, also=(TYPED, "out", "name", *BUILD_ONLY))
+    for name in BUILD_ONLY:
+        asked.pop(name, None)
+    if not asked.get("models"):
+        raise click.UsageError("Name a workbook, or what to build, such as --models 8b,70b,405b.")
+    name, folder, brand = (asked.pop(key, None) for key in ("name", "out", "brand"))
+    return Sheet(solve(ask(catalog, asked)), catalog, None, name, folder, brand)
 
 
 def _files(solved: Solution, brand: Brand | None, workbook: bytes | None, pdf: str | None) -> dict[str, bytes]:

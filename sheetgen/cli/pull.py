@@ -81,7 +81,7 @@ def _spare(edited: str, targets: dict[Path, bytes]) -> None:
 
 def _scenario(pulled: Pulled) -> str:
     from sheetgen import __version__
-    from sheetgen.pull.scenario_text import scenario_text
+    from sheetgen.pull.words import scenario_text
 
     return scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
 

@@ -1,31 +1,39 @@
-"""Whether an edited workbook still works out what Python does: every formula, and every value beside one."""
+"""Whether an edited workbook still works out what Python does: every formula, and every value beside one.
+
+Which row and column of a sheet is which of the sheet as built is seen by what stands in them, not by number.
+"""
 
 from __future__ import annotations
 
 import datetime
+import difflib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sheetgen.pull.aligned import Alignment, align
 from sheetgen.pull.formula_text import Parsed, parsed
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Sheet, plain
-from sheetgen.workbook.cells import BLANK, Cell, Grid
+from sheetgen.workbook.cells import BLANK, Cell
 from sheetgen.workbook.names import Place
 
+At = tuple[int, int]  # row and column, which count from 1
+Mark = Hashable  # what tells a cell's place: a label, or the form of its formula
 _PERCENT = re.compile(r"\d+%")
 
 
 class Written(NamedTuple):
-    """A cell as it is built: its value, and its formula as in a `Cell` of the file."""
+    """A cell as built or found: its value, and its formula, which is that of a cell `away` rows and columns off."""
 
     value: Any
     formula: Parsed | None
-    away: tuple[int, int]
+    away: At
     text: str
-    role: str
+    role: str = ""
+
+
+Cells = Mapping[At, Written]
 
 
 @dataclass(frozen=True)
@@ -60,19 +68,19 @@ class Audit:
         return "not recalculated" if self.n_as_built == len(self.wrong) else "differs"
 
 
-def audit(before: Book, after: Book, edited: Mapping[str, Grid], *, same_catalog: bool = True) -> Audit:
+def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], *, same_catalog: bool = True) -> Audit:
     """An edited workbook against the one that was built (its formulas) and the one that its inputs give (values).
 
-    Of a workbook of another catalog nobody knows the values as built, so what it tells of them is not judged.
+    Of a workbook of another catalog nobody knows the values as built, so what it says of them is not judged.
     """
     old = {sheet.name: _written(sheet) for sheet in before.sheets}
     new = {sheet.name: _written(sheet) for sheet in after.sheets}
-    found = {name: edited[name] for name in old if name in edited}
-    places = {name: align(_marks(old[name]), _marks_found(name, cells, old[name])) for name, cells in found.items()}
+    found = {name: {at: _found(cell, name) for at, cell in edited[name].items()} for name in old if name in edited}
+    places = {name: _align(old[name], cells) for name, cells in found.items()}
     now = dict(places)
     for name in found.keys() & new.keys():
         if old[name].keys() != new[name].keys():  # the inputs moved the sheet's cells
-            now[name] = align(_marks(new[name]), _marks_found(name, found[name], new[name]))
+            now[name] = _align(new[name], found[name])
     still = all(one.is_still for one in places.values())
     overwritten: list[Overwritten] = []
     wrong: list[Place] = []
@@ -83,12 +91,12 @@ def audit(before: Book, after: Book, edited: Mapping[str, Grid], *, same_catalog
             here = places[name].at(*at)
             if one.formula is None or here is None:
                 continue
-            held = cells.get(here, BLANK)
+            held = cells.get(here) or _found(BLANK, name)
             place = Place(name, *here)
-            formula = None if held.formula is None else parsed(held.formula, name)
-            copied = still and (one.formula, one.away) == (formula, held.away)
-            if not copied and not _same_formula(one, formula, held.away, places):
-                overwritten.append(Overwritten(place, _label(old[name], at), one.text, _now(held)))
+            is_copied = still and (one.formula, one.away) == (held.formula, held.away)
+            if not is_copied and not _same_formula(one, held, places):
+                text = held.value if held.formula is None else f"={held.text.removeprefix('=')}"
+                overwritten.append(Overwritten(place, _label(old[name], at), one.text, text))
                 continue
             n_formulas += 1
             judged = here in values and (same_catalog or one.role != "told")
@@ -100,9 +108,9 @@ def audit(before: Book, after: Book, edited: Mapping[str, Grid], *, same_catalog
     return Audit(n_formulas, tuple(overwritten), tuple(wrong), n_as_built, n_blank, gone)
 
 
-def _written(sheet: Sheet) -> dict[tuple[int, int], Written]:
-    """The cells of a sheet as built; rows and columns count from 1, as in a file."""
-    found: dict[tuple[int, int], Written] = {}
+def _written(sheet: Sheet) -> dict[At, Written]:
+    """The cells of a sheet as built."""
+    found: dict[At, Written] = {}
     for (row, column), cell in sheet.cells.items():
         text = cell.formula.text if cell.formula is not None else ""
         formula = parsed(text, sheet.name) if text else None
@@ -112,50 +120,106 @@ def _written(sheet: Sheet) -> dict[tuple[int, int], Written]:
         text = shared.formula.text if shared.formula is not None else ""
         formula = parsed(text, sheet.name) if text else None
         for i, value in enumerate(shared.values.tolist()):
-            at = shared.row + 1, shared.left + i + 1
-            found[at] = Written(plain(value), formula, (0, i), text, shared.role)
+            found[shared.row + 1, shared.left + i + 1] = Written(plain(value), formula, (0, i), text, shared.role)
     return found
 
 
-def _marks(cells: Mapping[tuple[int, int], Written]) -> dict[tuple[int, int], Any]:
-    """What tells the cells apart; numbers only on sheets where nobody types any."""
-    numbers = not any(one.role == "input" for one in cells.values())
-    return {at: _mark(one.formula, one.value, numbers) for at, one in cells.items()}
+def _found(cell: Cell, sheet: str) -> Written:
+    """A cell of the file."""
+    text = cell.formula
+    return Written(cell.value, None if text is None else parsed(text, sheet), cell.away, text or "")
 
 
-def _marks_found(sheet: str, cells: Grid, built: Mapping[tuple[int, int], Written]) -> dict[tuple[int, int], Any]:
-    numbers = not any(one.role == "input" for one in built.values())
-    formulas = {at: parsed(one.formula, sheet) for at, one in cells.items() if one.formula is not None}
-    return {at: _mark(formulas.get(at), one.value, numbers) for at, one in cells.items()}
+@dataclass(frozen=True)
+class Alignment:
+    """By each row and column as built, where it is now; what is gone is not there."""
+
+    rows: Mapping[int, int]
+    columns: Mapping[int, int]
+
+    def at(self, row: int, column: int) -> tuple[int, int] | None:
+        """Where a cell is now, or nothing."""
+        here = self.rows.get(row), self.columns.get(column)
+        return None if here[0] is None or here[1] is None else (here[0], here[1])
+
+    def moved(self, row: int, column: int) -> tuple[int, int]:
+        """Where a formula that named a cell names it now; past the table as built, as far off as before."""
+        return _moved(self.rows, row), _moved(self.columns, column)
+
+    @property
+    def is_still(self) -> bool:
+        """Whether nothing moved."""
+        return all(a == b for found in (self.rows, self.columns) for a, b in found.items())
 
 
-def _mark(formula: Parsed | None, value: Any, numbers: bool) -> Any:
-    if formula is not None:
-        return formula.template
-    if isinstance(value, str):
-        return value
-    return float(value) if numbers and isinstance(value, (int, float)) else 0
+def _moved(places: Mapping[int, int], at: int) -> int:
+    if at in places or not places:
+        return places.get(at, at)
+    before = max((p for p in places if p < at), default=None)
+    return at if before is None else places[before] + at - before
 
 
-def _same_formula(
-    one: Written, formula: Parsed | None, away: tuple[int, int], places: Mapping[str, Alignment]
-) -> bool:
+def _align(built: Cells, found: Cells) -> Alignment:
+    """Rows by what stands in them from left to right, columns by what stands in them from top to bottom."""
+    numbers = not any(one.role == "input" for one in built.values())  # they tell cells apart where nobody types any
+    marks = [{at: _mark(one, numbers) for at, one in cells.items()} for cells in (built, found)]
+    rows, columns = (_places(_lines(marks[0], axis), _lines(marks[1], axis)) for axis in (0, 1))
+    return Alignment(rows, columns)
+
+
+def _mark(one: Written, numbers: bool) -> Mark:
+    if one.formula is not None:
+        return one.formula.template
+    if isinstance(one.value, str):
+        return one.value
+    return float(one.value) if numbers and isinstance(one.value, (int, float)) else 0
+
+
+def _lines(marks: Mapping[At, Mark], axis: int) -> dict[int, tuple[Mark, ...]]:
+    """By row (axis 0) or column (axis 1) its marks, in their order; lines without any are left out."""
+    lines: dict[int, list[tuple[int, Mark]]] = {}
+    for at, mark in marks.items():
+        lines.setdefault(at[axis], []).append((at[1 - axis], mark))
+    return {n: tuple(mark for _, mark in sorted(lines[n], key=lambda one: one[0])) for n in sorted(lines)}
+
+
+def _places(built: Mapping[int, Mark], found: Mapping[int, Mark]) -> dict[int, int]:
+    """Where each line is now: the same lines in their order; of those that differ, as many in a row as before."""
+    old, new = list(built), list(found)
+    a, b = _numbered([built[n] for n in old], [found[n] for n in new])
+    head = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    tail = 0
+    while tail < min(len(a), len(b)) - head and a[-1 - tail] == b[-1 - tail]:
+        tail += 1
+    places = dict(zip(old[:head], new[:head], strict=True))
+    if tail:
+        places |= dict(zip(old[-tail:], new[-tail:], strict=True))
+    a, b, old, new = (one[head : len(one) - tail] for one in (a, b, old, new))
+    for what, i, j, k, n in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if what in ("equal", "replace"):
+            places |= dict(zip(old[i:j], new[k:n], strict=False))
+    return places
+
+
+def _numbered(a: Sequence[Mark], b: Sequence[Mark]) -> tuple[list[int], list[int]]:
+    """Both with a number for each different line: numbers compare faster than long lines."""
+    known: dict[Mark, int] = {}
+    numbers = [known.setdefault(one, len(known)) for one in (*a, *b)]
+    return numbers[: len(a)], numbers[len(a) :]
+
+
+def _same_formula(one: Written, held: Written, places: Mapping[str, Alignment]) -> bool:
     """Whether the formula is that one with its cells where they are now."""
-    if one.formula is None or formula is None or one.formula.template != formula.template:
+    if one.formula is None or held.formula is None or one.formula.template != held.formula.template:
         return False
-    before, now = one.formula.at(*one.away), formula.at(*away)
-    for old, new in zip(before, now, strict=True):
+    for old, new in zip(one.formula.at(*one.away), held.formula.at(*held.away), strict=True):
         moved = places[old.sheet].moved(old.row, old.column) if old.sheet in places else (old.row, old.column)
         if (new.sheet, new.row, new.column) != (old.sheet, *moved):
             return False
     return True
 
 
-def _now(held: Cell) -> Any:
-    return f"={held.formula.removeprefix('=')}" if held.formula is not None else held.value
-
-
-def _label(cells: Mapping[tuple[int, int], Written], at: tuple[int, int]) -> str:
+def _label(cells: Cells, at: At) -> str:
     """What stands at the head of a cell's row and of its column."""
     row, column = at
     left = (cells.get((row, c)) for c in range(1, column))

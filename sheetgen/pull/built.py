@@ -96,10 +96,9 @@ def _rows(question: Question, table: str, columns: Mapping[str, Range]) -> Itera
 
 def _keys(question: Question, table: str) -> Sequence[str]:
     """The keys of a table's rows in `typed`, in the order of the rows."""
-    if table == "models":
-        return [m.model.id for m in question.models]
-    if table == "gpus":
-        return [g.id for g in question.gpus]
-    if table == "instances":
-        return [c.instance for c in question.rows]
-    return list(DTYPES)
+    return {
+        "models": [m.model.id for m in question.models],
+        "gpus": [g.id for g in question.gpus],
+        "instances": [c.instance for c in question.rows],
+        "precisions": list(DTYPES),
+    }[table]

@@ -11,8 +11,7 @@ from sheetgen.catalog.owning import TERMS
 from sheetgen.catalog.reader import Loc
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.pull.built import Built
-from sheetgen.pull.changes import HEADLINE, Change, first_place, headline, whole
-from sheetgen.pull.rows import pair
+from sheetgen.pull.changes import HEADLINE, Change, first_place, headline, pair, whole
 from sheetgen.scenario.override_kinds import TABLES, input_kind, name_part, plain
 from sheetgen.scenario.overrides import Written
 from sheetgen.workbook import Snapshot

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.pull.built import Built, BuiltRow
-from sheetgen.pull.rows import pair
 from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.units import DTYPE_ALIASES
 from sheetgen.workbook import Snapshot, Table
@@ -92,6 +91,31 @@ def _table(built: Built, found: Snapshot, name: str) -> Iterator[Change]:
         if key not in pairs.values():
             cells = {column: whole(v) for column, v in table[key].items() if v is not None}
             yield Change(name, None, "", None, cells, key, place=first_place(table, key))
+
+
+def pair(built: Sequence[str], found: Sequence[str]) -> dict[str, str | None]:
+    """By each row's name as built the name as found, None where the row is gone. Both in the order of their sheets.
+
+    A row whose name was typed over still stands between the same neighbours: where as many rows of unknown names
+    stand between two known ones as are missing there, they are those. All others are the reader's own.
+    """
+    known = set(found)
+    paired: dict[str, str | None] = {name: name if name in known else None for name in built}
+    places = {name: i for i, name in enumerate(found)}
+    gap: list[str] = []
+    after = -1
+    for name in (*built, None):
+        if name is not None and paired[name] is None:
+            gap.append(name)
+            continue
+        until = len(found) if name is None else places[name]
+        between = [one for one in found[after + 1 : until] if one not in paired]
+        if name is None:  # the reader's own rows stand below
+            between = between[: len(gap)]
+        if len(between) == len(gap):
+            paired.update(zip(gap, between, strict=True))
+        gap, after = [], until
+    return paired
 
 
 def first_place(table: Table, key: str) -> Place:

@@ -1,10 +1,14 @@
-"""What was pulled from a workbook, in words and as JSON."""
+"""What was pulled from a workbook: in words, as JSON, and as a scenario file that builds the same sheet."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import yaml
+
+from sheetgen.catalog.reader import plain_value
 from sheetgen.errors import shown
 from sheetgen.pull.audit import Audit
 from sheetgen.pull.changes import Change
@@ -16,6 +20,7 @@ MOST = 40  # changes that are told one by one; --json has all
 MOST_FORMULAS = 12
 COLUMNS = {"gpu_count": "GPUs", "instance_gpu": "GPU", "price_usd_per_hour": "$ per hour"}
 SHOWN_OF_OWN = ("gpu_count", "instance_gpu", "price_usd_per_hour")
+_SIMPLE = re.compile(r"[A-Za-z][\w./-]*( [\w./-]+)*")  # a text that needs no quotes in YAML
 VERDICTS = {
     "agrees": "the workbook agrees: {n:,} formulas hold what Python works out of its inputs",
     "not calculated": "the workbook was never calculated: its formulas hold no values. The results here are Python's",
@@ -127,13 +132,36 @@ def data(pulled: Pulled) -> dict[str, Any]:
 
 def _change(one: Change, words: str) -> dict[str, Any]:
     return {
-        "part": one.part,
-        "row": one.row,
-        "name": one.name,
-        "label": one.label,
-        "before": plain(one.old),
-        "after": plain(one.new),
-        "change_fraction": change_fraction(one.old, one.new),
-        "place": str(one.place) if one.place else None,
-        "words": words,
-    }
+        "part": one.part, "row": one.row, "name": one.name, "label": one.label,
+        "before": plain(one.old), "after": plain(one.new), "change_fraction": change_fraction(one.old, one.new),
+        "place": str(one.place) if one.place else None, "words": words,
+    }  # fmt: skip
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes every text that the strict reader could take for something else; writes nothing twice by reference."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    plain = _SIMPLE.fullmatch(value) and plain_value(value) == value
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=None if plain else '"')
+
+
+_Dumper.add_representer(str, _text)
+
+
+def scenario_text(options: Mapping[str, Any], overrides: Mapping[str, Any], origin: str, version: str) -> str:
+    """Options as lists where they are lists, what was typed under `typed`; the first lines say where it is from."""
+    data: dict[str, Any] = {name: _listed(str(value)) for name, value in options.items()}
+    if overrides:
+        data["typed"] = overrides
+    body = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100_000)
+    head = f"# What {shown(origin, 100)} asks, as sheetgen {version} read it.\n# sheetgen build --scenario THIS.yaml"
+    return f"{head} builds the same sheet.\n{body}"
+
+
+def _listed(value: str) -> str | list[str]:
+    return value.split(",") if "," in value else value

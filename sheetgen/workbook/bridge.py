@@ -6,30 +6,75 @@ again, cause by cause, and solving each as it stands gives its own figures. Else
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
+from sheetgen.recommend import solve
+from sheetgen.scenario.override_kinds import BANDS, ENGINE, TABLES, name_part
+from sheetgen.scenario.override_kinds import SETTINGS as SETTING_KINDS
+from sheetgen.scenario.question import Question, ask
+from sheetgen.units import DTYPES
 from sheetgen.workbook import words
-from sheetgen.workbook.change import Bridge, Step
-from sheetgen.workbook.compare import Comparison
-from sheetgen.workbook.compare_money import headline_loads
-from sheetgen.workbook.sheet_facts import OF_PRICES, Load, SheetFacts, load_words, model_name, same
+from sheetgen.workbook.compare import Comparison, headline_loads
+from sheetgen.workbook.sheet_facts import (
+    ASKED,
+    OF_MARKET,
+    OF_PRICES,
+    LoadKey,
+    SheetFacts,
+    load_words,
+    model_name,
+    same,
+)  # fmt: skip
 
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
 NO_EFFECT = {
-    "as_of",
-    "stale_after_days",
-    "tight_below",
-    "speed_pace",
-    "speed_requests",
-    "contingency_fraction",
-    "currency",
-    "fx_rate",
-    "fx_date",
-}
+    "as_of", "stale_after_days", "tight_below", "speed_pace", "speed_requests", "contingency_fraction", "currency",
+    "fx_rate", "fx_date",
+}  # fmt: skip
 ASIDE = ("whatif_", "case_", "log_")  # inputs of pages beside the loads
+OF_SETTINGS = (
+    "weight_dtype", "kv_cache_dtype", "gpu_memory_utilization", "block_size", "average_context_fraction",
+    "prefix_cache_hit_fraction", "extra_headroom_fraction", "spare_replicas", "hours_per_month", "speed_factor",
+    "ttft_factor",
+)  # fmt: skip
 _CLOSE = 1e-6  # of a figure: what a file keeps of a sum of floats
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one cause did to a month's cost."""
+
+    cause: str
+    usd: float
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """How a model's cost a month went from one sheet to the other, at one load.
+
+    how: `solved again` (each cause by itself, in the order of `steps`), `one cause`, `unchanged`, or `not separated`,
+    and then `steps` is empty and `causes` says what changed at once.
+    """
+
+    model: str
+    name: str
+    load: str
+    before_usd: float | None
+    after_usd: float | None
+    steps: tuple[Step, ...]
+    causes: tuple[str, ...]
+    how: str
+    why: str = ""
+
+    def data(self) -> dict[str, Any]:
+        """The bridge as JSON has it."""
+        return {**{k: v for k, v in vars(self).items() if k not in ("steps", "causes")},
+                "steps": [vars(step) for step in self.steps], "causes": list(self.causes)}  # fmt: skip
 
 
 def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
@@ -40,51 +85,44 @@ def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
     again: _Again | None = None
     made = []
     for la, lb in headline_loads(a, b, found.pairing):
-        before, after = a.answers.get(la), b.answers.get(lb)
-        if before is None or after is None:
+        if la not in a.answers or lb not in b.answers:
             continue
+        before, after = a.answers[la].monthly_usd, b.answers[lb].monthly_usd
         causes = _causes(found, la, lb)
         steps: tuple[Step, ...] = ()
         how, why = "not separated", ""
-        if before.monthly_usd is None or after.monthly_usd is None:
+        if before is None or after is None:
             why = "nothing fits on one of the sheets"
-        elif same(before.monthly_usd, after.monthly_usd) and not causes:
+        elif same(before, after) and not causes:
             how = "unchanged"
         elif len(causes) == 1:
-            how, steps = "one cause", (Step(causes[0], after.monthly_usd - before.monthly_usd),)
+            how, steps = "one cause", (Step(causes[0], after - before),)
         else:
-            again = again or _Again(a, b, (la[1], la[2]), (lb[1], lb[2]), catalog)
-            steps, why = again.steps(lb[0], before.monthly_usd, after.monthly_usd)
+            again = again or _Again(a, b, la[1:], lb[1:], catalog)
+            steps, why = again.steps(lb[0], before, after)
             how = "solved again" if steps else how
-        made.append(
-            Bridge(lb[0], model_name(lb[0], a, b), _load(a, b, la, lb), before.monthly_usd, after.monthly_usd,
-                   steps, causes, how, why)
-        )  # fmt: skip
+        load = load_words(b, *lb[1:])
+        if not same(a.tiers[la[2] - 1], b.tiers[lb[2] - 1]):
+            load = f"{load_words(a, *la[1:])} -> {b.tiers[lb[2] - 1]:,}"
+        made.append(Bridge(lb[0], model_name(lb[0], a, b), load, before, after, steps, causes, how, why))
     return tuple(made)
 
 
-def _load(a: SheetFacts, b: SheetFacts, la: Load, lb: Load) -> str:
-    before, after = load_words(a, la[1], la[2]), load_words(b, lb[1], lb[2])
-    requests = a.tiers[la[2] - 1], b.tiers[lb[2] - 1]
-    return after if same(*requests) else f"{before} -> {requests[1]:,}"
-
-
-def _causes(found: Comparison, la: Load, lb: Load) -> tuple[str, ...]:
+def _causes(found: Comparison, la: LoadKey, lb: LoadKey) -> tuple[str, ...]:
     """What changed that can move this model's cost at this load."""
     a, b, sections = found.a, found.b, found.sections
     wa, wb = a.workloads[la[1]], b.workloads[lb[1]]
     causes = []
-    offers = (c for c in sections["prices"] if c.more.get("what") != "date")
-    if any(c.more.get("purchase", b.purchase) == b.purchase for c in offers) or any(
-        c.name in OF_PRICES for c in sections["inputs"]
-    ):
+    offers = [c for c in sections["prices"] if c.more.get("what") != "date"]
+    in_use = [c for c in offers if c.more.get("purchase", b.purchase) == b.purchase]
+    if in_use or any(c.name in OF_PRICES for c in sections["inputs"]):
         causes.append(PRICES)
     lengths = ((wa.context_tokens, wb.context_tokens), (wa.output_tokens, wb.output_tokens))
     if not all(same(*pair) for pair in (*lengths, (a.tiers[la[2] - 1], b.tiers[lb[2] - 1]))):
         causes.append(LOAD)
-    told = (*NO_EFFECT, *OF_PRICES)
-    inputs = (c for c in sections["inputs"] if c.name not in told and not c.name.startswith(ASIDE))
-    settings = [c for c in inputs if not _of_another(c.name, lb[1], b)]
+    others = {f"{figure}_{w}" for figure in ("tpot_ms", "ttft_ms") for w in b.workloads if w != lb[1]}
+    apart = {*NO_EFFECT, *OF_PRICES, *others}
+    settings = [c for c in sections["inputs"] if c.name not in apart and not c.name.startswith(ASIDE)]
     models = [c for c in sections["models"] if c.more.get("row") == lb[0]]
     if settings or models or sections["gpus"] or sections["precisions"]:
         causes.append(SETTINGS)
@@ -96,24 +134,17 @@ def _causes(found: Comparison, la: Load, lb: Load) -> tuple[str, ...]:
     return tuple(causes)
 
 
-def _of_another(name: str, workload: str, b: SheetFacts) -> bool:
-    """Whether an input is a target of another workload."""
-    return any(name == f"{figure}_{w}" for figure in ("tpot_ms", "ttft_ms") for w in b.workloads if w != workload)
-
-
 class _Again:
     """Both sheets solved again, and two that never were: B's prices on A, and B's load too."""
 
     def __init__(
         self, a: SheetFacts, b: SheetFacts, at_a: tuple[str, int], at_b: tuple[str, int], catalog: Catalog
     ) -> None:
-        from sheetgen.workbook.ask_again import monthly_usd
-
         self.points: list[dict[str, float | None]] = []
         self.why = ""
         try:
             for prices, load, at, settings in ((a, a, at_a, a), (b, a, at_a, a), (b, b, at_b, a), (b, b, at_b, b)):
-                self.points.append(monthly_usd(catalog, prices, load, at, settings))
+                self.points.append(_monthly_usd(catalog, prices, load, at, settings))
         except SheetgenError as error:
             self.why = f"the sheets cannot be solved again: {error.problems[0]}"
 
@@ -121,22 +152,103 @@ class _Again:
         """The steps between two figures, or why there are none."""
         if self.why:
             return (), self.why
-        usd = [point.get(model) for point in self.points]
-        for name, found, said in (("A", usd[0], before), ("B", usd[-1], after)):
-            if not _close(found, said):
+        points = [point.get(model) for point in self.points]
+        for name, found, stated in (("A", points[0], before), ("B", points[-1], after)):
+            if found is None or abs(found - stated) > _CLOSE * max(abs(found), abs(stated)):
                 gives = "finds nothing that fits" if found is None else f"gives {words.usd(found)}"
-                return (
-                    (),
-                    f"{name} solved again {gives}: a formula was changed in it, or rows were moved, or the catalog",
-                )
-        if any(one is None for one in usd):
+                changed = "a formula was changed in it, or rows were moved, or the catalog"
+                return (), f"{name} solved again {gives}: {changed}"
+        usd = [one for one in points if one is not None]
+        if len(usd) < len(points):
             return (), "between the two there is a step at which nothing fits"
-        return _differences([one for one in usd if one is not None]), ""
+        return tuple(
+            Step(cause, y - x) for cause, (x, y) in zip((PRICES, LOAD, SETTINGS), pairwise(usd), strict=True)
+        ), ""
 
 
-def _differences(usd: Sequence[float]) -> tuple[Step, ...]:
-    return tuple(Step(cause, usd[i + 1] - usd[i]) for i, cause in enumerate((PRICES, LOAD, SETTINGS)))
+def _monthly_usd(
+    catalog: Catalog, prices: SheetFacts, load: SheetFacts, at: tuple[str, int], settings: SheetFacts
+) -> dict[str, float | None]:
+    """Dollars a month of each model at one load: a workload's key and a tier of `load`. None where nothing fits.
+
+    Raises SheetgenError where it cannot be asked: a model that is in no catalog, a value out of range.
+    """
+    options = dict(_options(catalog, prices, load, at, settings))
+    base = ask(catalog, options)
+    solved = solve(ask(catalog, {**options, "typed": _overrides(base, prices, load, at[0], settings)}))
+    return {
+        solved.question.models[one.model].model.id: None if choice.offer is None else choice.monthly_usd
+        for one, choice in zip(solved.question.loads, solved.choices, strict=True)
+    }
 
 
-def _close(found: float | None, said: float) -> bool:
-    return found is not None and abs(found - said) <= _CLOSE * max(abs(found), abs(said))
+def _options(
+    catalog: Catalog, prices: SheetFacts, load: SheetFacts, at: tuple[str, int], settings: SheetFacts
+) -> Iterator[tuple[str, Any]]:
+    workload, tier = at
+    facts, requests = load.workloads[workload], load.tiers[tier - 1]
+    yield "models", ",".join(load.models)
+    if workload == ASKED:
+        yield "context_tokens", facts.context_tokens
+        yield "output_tokens", facts.output_tokens
+        yield "users", requests
+    else:
+        ids = {name_part(w.id): w.id for w in catalog.workloads()}
+        yield "workloads", ids.get(workload, workload)
+        yield "contexts", f"{ids.get(workload, workload)}={facts.context_tokens}"
+        yield "tiers", str(requests)
+    for name in OF_MARKET:
+        if prices.options.get(name):
+            yield name, prices.options[name]
+    if (discount := prices.settings.get("discount_fraction")) and discount.value is not None:
+        yield "discount_fraction", discount.value
+    for name in ("engine", "engine_version"):
+        if settings.options.get(name):
+            yield name, settings.options[name]
+    given = {name: one.value for name, one in settings.settings.items() if one.value is not None}
+    yield from ((name, given[name]) for name in OF_SETTINGS if name in given)
+    if "kv_reserved" in given:
+        yield "kv_allocation", "reserved" if given["kv_reserved"] else "paged"
+    for figure in ("tpot_ms", "ttft_ms"):
+        side = settings if f"{figure}_{workload}" in settings.settings else load
+        if (target := side.settings.get(f"{figure}_{workload}")) is not None:
+            yield figure, "off" if target.value is None else str(target.value)
+    if settings.as_of is not None:
+        yield "as_of", settings.as_of.isoformat()
+
+
+def _overrides(
+    base: Question, prices: SheetFacts, load: SheetFacts, workload: str, settings: SheetFacts
+) -> dict[str, Any]:
+    """All cells of a sheet as overrides: what the catalog says now is of no account."""
+    names = (*ENGINE, *SETTING_KINDS, *BANDS)
+    inputs = {n: settings.settings[n].value for n in names if n in settings.settings}
+    answer = load.workloads[workload].output_tokens
+    if workload != ASKED and answer is not None:
+        inputs[f"output_{workload}"] = answer
+    rows = {"models": [m.model.id for m in base.models], "gpus": [g.id for g in base.gpus], "precisions": list(DTYPES)}
+    tables: dict[str, dict[str, Mapping[str, Any]]] = {name: {} for name in rows}
+    for name, key in ((name, key) for name, keys in rows.items() for key in keys):
+        row = settings.tables.get(name, {}).get(key, {})
+        if kept := {column: value for column, value in row.items() if column in TABLES[name]}:
+            tables[name][key] = kept
+    return {"inputs": inputs, **tables, **_instances(base, prices)}
+
+
+def _instances(base: Question, prices: SheetFacts) -> dict[str, Any]:
+    """The instances of the sheet and no others, at its prices."""
+    listed: dict[str, Any] = {}
+    for one in base.candidates:
+        offer = prices.offers.get(one.instance)
+        price = offer.prices.get(prices.purchase) if offer else None
+        listed[one.instance] = {"price_usd_per_hour": price.usd_per_hour if price else None}
+        if offer:
+            listed[one.instance] |= {"instance_gpu": offer.gpu, "gpu_count": offer.gpu_count}
+    own = []
+    for key, offer in prices.offers.items():
+        price = offer.prices.get(prices.purchase)
+        provider, _, kind = key.partition("/")
+        if key not in listed and price and provider and kind:
+            own.append({"provider": provider, "type": kind, "instance_gpu": offer.gpu, "gpu_count": offer.gpu_count,
+                        "price_usd_per_hour": price.usd_per_hour})  # fmt: skip
+    return {"instances": listed, "own_instances": own}

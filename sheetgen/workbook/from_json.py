@@ -16,7 +16,7 @@ from sheetgen.workbook.sheet_facts import (
     BUILT_WITH,
     HELD_BEFORE,
     Answer,
-    Load,
+    LoadKey,
     Offer,
     Price,
     Setting,
@@ -199,7 +199,7 @@ def _setting(name: str, value: Any) -> Setting:
     return Setting(value, name.replace("_", " "), shown_as, built_with=name in BUILT_WITH)
 
 
-def _answers(document: _Document, keys: Mapping[str, str]) -> Iterator[tuple[Load, Answer]]:
+def _answers(document: _Document, keys: Mapping[str, str]) -> Iterator[tuple[LoadKey, Answer]]:
     tiers = document.inputs.tiers
     for c in document.cells:
         if c.workload in keys and c.tier in tiers:

@@ -1,4 +1,4 @@
-"""What two sheets are compared by, whether they come from a workbook or from JSON."""
+"""What two sheets are compared by, whether they come from a workbook or from JSON, and which part is which."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-Load = tuple[str, str, int]  # model id, workload's key, number of the tier from 1
+LoadKey = tuple[str, str, int]  # model id, workload's key, number of the tier from 1
+ASKED = "asked"  # the workload of `recommend`: a context of the user's own
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,16 @@ class SheetFacts:
     heads: Mapping[str, Mapping[str, str]]
     offers: Mapping[str, Offer]
     purchase: str
-    answers: Mapping[Load, Answer]
+    answers: Mapping[LoadKey, Answer]
     other_results: Mapping[str, Setting]
     options: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     is_calculated: bool = True
+
+    @property
+    def classes(self) -> set[str]:
+        """The purchase classes that it has prices of."""
+        return {purchase for offer in self.offers.values() for purchase in offer.prices}
 
 
 # What `build` may be asked that stands in no cell of the workbook.
@@ -93,6 +99,10 @@ OF_MARKET = ("providers", "gpus", "instances", "region", "purchase")  # what may
 OF_PRICES = (*OF_MARKET, "discount_fraction")  # with an input: what moves prices other than their lists
 HELD_BEFORE = {"discount_fraction": 0.0}  # inputs that files of earlier versions do not have: what held then
 BUILT_WITH = ("engine", "engine_version", *OF_MARKET)
+MORE_OF_ANSWER = {  # figures of an answer that JSON has and a workbook's names do not
+    "tensor_parallel_size": "TP", "pipeline_parallel_size": "PP", "n_replicas": "replicas", "n_gpus": "GPUs",
+    "sized_by": "sized by",
+}  # fmt: skip
 OF_LOAD = ("context", "output", "tier", "headline")  # inputs that make the load: the first part of their names
 
 
@@ -113,3 +123,61 @@ def load_words(side: SheetFacts, workload: str, tier: int) -> str:
 def model_name(model: str, *sides: SheetFacts) -> str:
     """The model's name, where a sheet has another one than its id."""
     return next((s.models[model] for s in sides if s.models.get(model, model) != model), model)
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Which tier, workload and model of one sheet is which of the other, by name and number, never by place alone.
+
+    Pairs (of A, of B); what stands alone is in neither.
+    """
+
+    tiers: tuple[tuple[int, int], ...]
+    workloads: tuple[tuple[str, str], ...]
+    models: tuple[str, ...]
+
+    def loads(self) -> list[tuple[LoadKey, LoadKey]]:
+        """Every load that both sheets have, in B's order."""
+        pairs = [(w, t) for w in self.workloads for t in self.tiers]
+        return [((m, wa, ta), (m, wb, tb)) for m in self.models for (wa, wb), (ta, tb) in pairs]
+
+    def in_a(self, workload: str, tier: int) -> tuple[str, int] | None:
+        """A's name for a workload and tier of B."""
+        wa = next((a for a, b in self.workloads if b == workload), None)
+        ta = next((a for a, b in self.tiers if b == tier), None)
+        return (wa, ta) if wa is not None and ta is not None else None
+
+
+def pair(a: SheetFacts, b: SheetFacts) -> Pairing:
+    """Tiers of the same number of requests are the same; of the others, those of the same rank."""
+    return Pairing(_tiers(a, b), _workloads(a, b), tuple(m for m in b.models if m in a.models))
+
+
+def _tiers(a: SheetFacts, b: SheetFacts) -> tuple[tuple[int, int], ...]:
+    left = {i: n for i, n in enumerate(b.tiers, 1)}
+    found: list[tuple[int, int]] = []
+    alone: list[int] = []
+    for i, requests in enumerate(a.tiers, 1):
+        at = next((k for k, n in left.items() if same(n, requests)), None)
+        if at is None:
+            alone.append(i)
+        else:
+            found.append((i, at))
+            del left[at]
+    found += [(i, i) for i in alone if i in left]
+    return tuple(sorted(found, key=lambda one: one[1]))
+
+
+def _workloads(a: SheetFacts, b: SheetFacts) -> tuple[tuple[str, str], ...]:
+    """The same id; the one load of `recommend` is the other sheet's workload of the same context and answer."""
+    found = [(key, key) for key in b.workloads if key in a.workloads]
+    left_a = [k for k in a.workloads if k not in b.workloads]
+    left_b = [k for k in b.workloads if k not in a.workloads]
+    for wa in left_a:
+        for wb in left_b:
+            lengths = [(w.context_tokens, w.output_tokens) for w in (a.workloads[wa], b.workloads[wb])]
+            if ASKED in (wa, wb) and lengths[0] == lengths[1]:
+                found.append((wa, wb))
+                left_b.remove(wb)
+                break
+    return tuple(found)

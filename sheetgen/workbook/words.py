@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from sheetgen.workbook.sheet_facts import Answer, Price, Setting
+from sheetgen.sheet.money import month_as_budgeted
+from sheetgen.workbook.sheet_facts import Answer, Price, Setting, SheetFacts
 
 ARROW = " -> "
 
@@ -23,11 +24,11 @@ def shown_value(value: Any, shown_as: str = "number") -> str:
     return _digits(value)
 
 
-def _digits(value: float, digits: int = 10) -> str:
+def _digits(value: float) -> str:
     """Up to ten digits, all of a whole number, and never an exponent."""
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
         return f"{int(value):,}"
-    return f"{Decimal(f'{value:.{digits}g}'):,f}"
+    return f"{Decimal(f'{value:.10g}'):,f}"
 
 
 def from_to(before: Any, after: Any, shown_as: str = "number", unit: str = "") -> str:
@@ -52,20 +53,18 @@ def growth(before: Any, after: Any) -> str:
     if share is None:
         return ""
     percent = 100 * share
-    if abs(percent) >= 0.5:
-        return f" ({percent:+,.0f} %)"
-    return f" ({'+' if percent > 0 else '-'}<0.5 %)"
+    return f" ({percent:+,.0f} %)" if abs(percent) >= 0.5 else f" ({'+' if percent > 0 else '-'}<0.5 %)"
 
 
-def usd(amount: float, cents: bool = False) -> str:
-    """`$40,179`, with cents where they are wanted."""
-    return f"{'-' if amount < 0 else ''}${abs(amount):,.{2 if cents else 0}f}"
+def usd(amount: float) -> str:
+    """`$40,179`."""
+    return f"{'-' if amount < 0 else ''}${abs(amount):,.0f}"
 
 
-def usd_change(before: float, after: float) -> str:
+def usd_change(before: float, after: float, decimals: int = 0) -> str:
     """`$40,179 -> $80,358`; as many decimals as tell the two apart."""
-    for decimals in (0, 2, 4, 8):
-        texts = [f"${v:,.{decimals}f}" for v in (before, after)]
+    for n in (n for n in (0, 2, 4, 8) if n >= decimals):
+        texts = [f"${v:,.{n}f}" for v in (before, after)]
         if texts[0] != texts[1]:
             break
     return ARROW.join(texts)
@@ -90,19 +89,11 @@ def signed_usd(amount: float) -> str:
 def price_change(before: Price, after: Price) -> str:
     """`$55.04 -> $49.00 an hour (-11 %), price of 2026-07-20 -> 2026-11-01`."""
     a, b = before.usd_per_hour, after.usd_per_hour
-    dates = ""
-    if before.date != after.date:
-        dates = f", price of {shown_date(before)}{ARROW}{shown_date(after)}"
-    for decimals in (2, 4, 8):
-        texts = [f"${v:,.{decimals}f}" for v in (a, b)]
-        if texts[0] != texts[1]:
-            return f"{ARROW.join(texts)} an hour{growth(a, b)}{dates}"
-    return f"still ${b:,.2f} an hour{dates}"
-
-
-def shown_date(price: Price) -> str:
-    """The day a price was read, as it is known."""
-    return price.date.isoformat() if price.date else "no date"
+    days = [one.date.isoformat() if one.date else "no date" for one in (before, after)]
+    dates = f", price of {ARROW.join(days)}" if before.date != after.date else ""
+    if f"{a:.8f}" == f"{b:.8f}":
+        return f"still ${b:,.2f} an hour{dates}"
+    return f"{usd_change(a, b, 2)} an hour{growth(a, b)}{dates}"
 
 
 def hardware(answer: Answer) -> str:
@@ -136,3 +127,13 @@ def setting_change(before: Setting, after: Setting) -> str:
     if before.built_with or after.built_with:
         return f"{before.value or 'default'}{ARROW}{after.value or 'default'}"
     return from_to(before.value, after.value, shown_as)
+
+
+def budget_words(side: SheetFacts, amount: float | None) -> str:
+    """`EUR 40,554, with 10% contingency (1 USD = 0.92 EUR)`; nothing where the sheet's totals are plain dollars, or
+    where what was typed for them is no currency, rate or share."""
+    usual = {"currency": "USD", "fx_rate": 1, "contingency_fraction": 0}
+    code, rate, share = (side.settings[n].value if n in side.settings else v for n, v in usual.items())
+    if amount is None or not code or not isinstance(rate, (int, float)) or not isinstance(share, (int, float)):
+        return ""
+    return month_as_budgeted(amount, str(code), rate, share)

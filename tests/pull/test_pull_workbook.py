@@ -22,8 +22,7 @@ from sheetgen.pull import Pulled, pull
 from sheetgen.pull.audit import agree
 from sheetgen.pull.carry import option_of
 from sheetgen.pull.changes import NOT_COMPARED
-from sheetgen.pull.scenario_text import scenario_text
-from sheetgen.pull.words import data, lines
+from sheetgen.pull.words import data, lines, scenario_text
 from sheetgen.recommend import solve
 from sheetgen.scenario.override_kinds import TABLES, input_kind
 from sheetgen.scenario.overrides import Written

@@ -18,7 +18,7 @@ from recalculation import edit, recalculate_with_formualizer
 from sheetgen.api import recommend_record, recommended
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
-from sheetgen.workbook.change import SECTIONS
+from sheetgen.workbook.compare import SECTIONS
 from sheetgen.workbook.open import read_sheet
 from sheetgen.writers.json import document, text
 
@@ -369,7 +369,7 @@ def test_no_name_of_a_program_is_told(sheetgen: Any, book: Path, edited: Edited)
 
 def test_a_message_tells_what_counts_first(book: Path, edited: Edited) -> None:
     """Prices, load, settings and the budget; What-if moves no answer, and the answer itself stands above."""
-    from sheetgen.cli.mail_changes import changes_since
+    from sheetgen.cli.diff_text import changes_since
 
     b = edited(budgeted(book))
     found = changes_since(str(book), b.read_bytes(), "b.xlsx", books.catalog())
@@ -384,13 +384,14 @@ def test_a_message_tells_what_counts_first(book: Path, edited: Edited) -> None:
 
 
 def test_many_prices_hide_no_setting(book: Path, edited: Edited) -> None:
-    from sheetgen.cli.mail_changes import SHOWN, changes_since
+    from sheetgen.cli.diff_text import SHOWN_IN_MAIL, changes_since
 
     offers = list(read_sheet(book).offers)
     prices = {at(book, "instances", "price_usd_per_hour", one): 30.0 + i for i, one in enumerate(offers)}
     b = edited({**prices, at(book, "instances", "price_usd_per_hour", HERE): 0.5, "in_kv_cache_dtype": "fp8"})
     found = changes_since(str(book), b.read_bytes(), "b.xlsx", books.catalog())
-    assert len(offers) > SHOWN + 2 and len(found.lines) == SHOWN + 1 and found.more == len(offers) - SHOWN
+    n = SHOWN_IN_MAIL
+    assert len(offers) > n + 2 and len(found.lines) == n + 1 and found.more == len(offers) - n
     assert found.lines[-1] == "KV cache precision: auto → fp8"
     assert any(line.startswith(f"{HERE}: ") for line in found.lines), "the one that is rented now is among the first"
 

@@ -21,9 +21,8 @@ from sheetgen.units import PURCHASES
 from sheetgen.workbook import Snapshot, WorkbookError
 from sheetgen.workbook.bridge import bridges
 from sheetgen.workbook.compare import compare
-from sheetgen.workbook.from_workbook import facts_of_workbook
 from sheetgen.workbook.names import Place, letters
-from sheetgen.workbook.open import read_sheet
+from sheetgen.workbook.open import facts_of_workbook, read_sheet
 from sheetgen.workbook.read import read_workbook
 from sheetgen.workbook.values import column_holds, input_holds
 from sheetgen.writers.json import document, text
