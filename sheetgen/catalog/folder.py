@@ -7,10 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic import Field
+
 from sheetgen.catalog.base import Entry
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.names import gpu_names, model_names, table
+from sheetgen.catalog.names import device_names, gpu_names, model_names, table
 from sheetgen.catalog.reader import Document, read_document
 from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, shown
@@ -21,12 +23,14 @@ INDEX = "index.yaml"
 INDEX_NOTE = (
     "# Every name of a model or GPU and the id that it means. Written by `sheetgen check --write-index`; do not edit.\n"
     "# Two ids with a space between: the name could mean either, and is refused with both.\n"
+    "# Devices: what drivers and engines print, and the GPU's first name.\n"
 )
 
 
 class Index(Entry):
     models: dict[str, str]
     gpus: dict[str, str]
+    devices: dict[str, str] = Field(default_factory=dict)
 
 
 class Folder:
@@ -87,12 +91,15 @@ class Folder:
         """The index as the files are now, and the names claimed twice."""
         models, model_clashes = table((m.id, model_names(m)) for m in self.models())
         gpus, gpu_clashes = table((g.id, gpu_names(g)) for g in self.gpus())
-        return Index(models=models, gpus=gpus), [*model_clashes, *gpu_clashes]
+        called = (((g.aliases or (g.id,))[0], device_names(g)) for g in self.gpus())
+        devices, device_clashes = table(called)
+        index = Index(models=models, gpus=gpus, devices=devices)
+        return index, [*model_clashes, *gpu_clashes, *device_clashes]
 
 
 def index_text(index: Index) -> str:
     lines = [INDEX_NOTE.rstrip()]
-    for part, names in (("models", index.models), ("gpus", index.gpus)):
+    for part, names in (("models", index.models), ("gpus", index.gpus), ("devices", index.devices)):
         lines.append(f"{part}:")
         lines += [f"  '{name}': {entry_id}" for name, entry_id in names.items()]
     return "\n".join(lines) + "\n"

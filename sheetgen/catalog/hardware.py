@@ -43,7 +43,10 @@ class Flops(Entry):
 
 
 class Gpu(Entry):
-    """One accelerator: memory, speed, and the precisions that it runs."""
+    """One accelerator: memory, speed, and the precisions that it runs.
+
+    The first alias is what people call it. device_names: what drivers and engines print for it.
+    """
 
     id: Id
     name: Label
@@ -67,6 +70,7 @@ class Gpu(Entry):
     source: Text
     checked_on: Date
     confidence: Confidence
+    device_names: Many[Label] = ()
     notes: Many[Text] = ()
 
     def peak_flops_for(self, weight_dtype: str) -> int | None:

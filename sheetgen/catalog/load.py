@@ -7,6 +7,7 @@ user add to it or override it, the last one first.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +26,7 @@ from sheetgen.catalog.hardware import (
     WorkloadFile,
 )
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.names import gpu_key, is_path, stem, without_precision
+from sheetgen.catalog.names import Devices, gpu_key, is_path, stem, without_precision
 from sheetgen.catalog.reader import Document
 from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
@@ -112,6 +113,15 @@ class Catalog:
 
     def gpus(self) -> tuple[Gpu, ...]:
         return tuple(self.entry("gpus", entry_id, Gpu) for entry_id in self.ids("gpus"))
+
+    @cached_property
+    def devices(self) -> Devices:
+        """The GPUs by the names that drivers and engines print."""
+        return Devices({name: gpu for folder in self.folders for name, gpu in folder.index.devices.items()})
+
+    def gpu_words(self) -> tuple[str, ...]:
+        """GPUs in one word of letters and a number, as sentences name them: h100, l40s."""
+        return tuple(name for name in self._names("gpus") if re.fullmatch(r"[a-z]+[0-9]+[a-z]?", name))
 
     # Instances
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from sheetgen.catalog.hardware import Gpu
@@ -79,6 +79,34 @@ def gpu_names(gpu: Gpu) -> Iterator[tuple[str, bool]]:
     yield gpu_key(gpu.id.removeprefix(f"{gpu.vendor}-")), False
     yield gpu_key(gpu.name), False
     yield gpu_key(gpu.short_name), False
+
+
+def device_names(gpu: Gpu) -> Iterator[tuple[str, bool]]:
+    """Every name that drivers and engines print for a GPU; all are its own."""
+    for name in gpu.device_names:
+        yield name, True
+
+
+class Devices:
+    """The GPUs that a text names as drivers and engines print them.
+
+    words: a text without any of them names no device.
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        makers = sorted({name.split()[0] for name in names})
+        self.words = tuple(f"{maker}{end}" for maker in makers for end in (" ", "_"))
+        longest_first = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+        # A size or letter behind it, a `Ti` or a laptop's GPU is another device.
+        self._pattern = re.compile(rf"(?<![A-Za-z])({longest_first})(?!\w| (?:Ti|D|Laptop)\b)")
+
+    def find(self, text: str) -> tuple[str, str] | None:
+        """The GPU that `text` names, as the catalog calls it and as it stands there; `_` counts as a blank."""
+        if not any(word in text for word in self.words):
+            return None
+        match = self._pattern.search(text.replace("_", " "))
+        return (self._names[match[1]], match[1]) if match else None
 
 
 def gpu_key(name: str) -> str:

@@ -17,7 +17,8 @@ def run_from_log(name: str, asked: Mapping[str, Any], as_json: bool, catalogs: S
     """Read the log called `name` (`-`: stdin) and print it beside its prediction."""
     from sheetgen.catalog import Catalog
 
-    compared = compare(read_log(name), asked, Catalog(*catalogs))
+    catalog = Catalog(*catalogs)
+    compared = compare(read_log(name, catalog.devices), asked, catalog)
     if as_json:
         print_json(compared_record(compared))
     else:

@@ -56,8 +56,8 @@ class Claim:
         return self.input_tokens is not None and self.output_tokens is not None
 
 
-def read_claim(options: Mapping[str, Any]) -> Claim:
-    """The claim in `options`, of which OPTIONS are known.
+def read_claim(options: Mapping[str, Any], gpu_words: tuple[str, ...]) -> Claim:
+    """The claim in `options`, of which OPTIONS are known; its text may name the GPUs of `gpu_words`.
 
     Raises ScenarioError with everything that is missing, unclear or no number.
     """
@@ -65,7 +65,7 @@ def read_claim(options: Mapping[str, Any]) -> Claim:
     text = given.pop("claim", None)
     if text is not None and not isinstance(text, str):
         raise ScenarioError(f"claim is {shown(repr(text))}. It must be text.")
-    heard = Heard("") if text is None else hear(text)
+    heard = Heard("") if text is None else hear(text, gpu_words)
     per_gpu = given.pop("per_gpu", None)
     if per_gpu is not None and not isinstance(per_gpu, bool):
         raise ScenarioError(f"per_gpu is {shown(repr(per_gpu))}. It must be true or false.")

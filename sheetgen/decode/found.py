@@ -107,7 +107,7 @@ def find(options: Mapping[str, Any], catalog: Catalog) -> Found:
     claim = one = None
     inputs = {name: options[name] for name in OF_GPUS if options.get(name) is not None}
     try:
-        claim = read_claim(options)
+        claim = read_claim(options, catalog.gpu_words())
         inputs = claim.inputs
     except SheetgenError as error:
         problems.extend(error.problems)

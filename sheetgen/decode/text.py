@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field
 
@@ -15,23 +16,12 @@ _RATE_NUMBER = rf"(?<![\w.,\-])(-?(?:{_DIGITS})(?:\.[0-9]+)?)"
 _COUNT_NUMBER = rf"(?<![\w.,\-])({_DIGITS})(?!\.?[0-9])"
 _WHOLE = rf"{_COUNT_NUMBER}(?!\w|,[0-9])"
 _LENGTH = rf"(?<![\w.,])((?:{_DIGITS})(?:\.[0-9]+)?k?)(?!\w|[.,][0-9])"
-_NAME = r"GB(?:10|200|300)|GH200|B[123]00|H(?:20|100|200)|A(?:10G?|16|30|40|100)|L(?:40S?|4)|T4|V100|MI[0-9]{3}X"
+_UNKNOWN = ("B100", "A16", "MI[0-9]{3}X")  # GPUs that are sold and may be in no catalog: the answer then says so
 _MAKER = r"(?:(?:nvidia|amd|intel)\s+)?"
 _OF = r"\s*(?:of|is|at|=|:)?\s*"
 
-_RATE = re.compile(
-    rf"{_RATE_NUMBER}\s*([kM](?![a-z]))?\s*(?:(?:output|generated|decode|total|aggregate|input)\s+)*"
-    r"(?:tps|t/s|tok(?:en)?s?(?:\s*/\s*(?P<inside>gpu|user))?\s*(?:/|per\b|an?\b|p(?=s))\s*s(?:ec(?:ond)?s?)?)(?![a-z])"
-    r"(?:\s+(?:output|total|aggregate|throughput))*"
-    rf"(?:\s*(?:/|per|each|an?)\s*(?P<per>gpu|accelerator|card|chip|{_NAME}|user|request|stream|node|server)s?\b)?",
-    re.I,
-)
 _PER = {"node": "per_node", "server": "per_node", "user": "per_user", "request": "per_user", "stream": "per_user"}
-_BOARD = re.compile(rf"(?:(?<![\w.,\-])([0-9]+)\s*[x×*]?\s*)?{_MAKER}\b(?:DGX|HGX)[\s-]+({_NAME})s?\b", re.I)
 _COUNT = re.compile(rf"{_COUNT_NUMBER}\s*[x×*]\s*{_MAKER}([a-z][\w-]*)", re.I)
-_COUNT_OF = re.compile(rf"{_WHOLE}\s+{_MAKER}({_NAME}|gpu|accelerator)s?\b", re.I)
-_ONE = re.compile(rf"\b(single|one|an?)\s+{_MAKER}({_NAME}|gpu)\b", re.I)
-_BARE = re.compile(rf"\b({_NAME})s?\b", re.I)
 _DTYPE = r"(bf16|fp16|fp8|nvfp4|mxfp4|fp4|int8|int4)"
 _KV = re.compile(rf"\bKV(?:[\s-]*cache)?(?:\s+in|\s*[=:])?\s*{_DTYPE}\b|\b{_DTYPE}[\s-]+KV(?:[\s-]*cache)?\b", re.I)
 _WORDS = {
@@ -63,6 +53,35 @@ _CONCURRENCY = (
 )
 
 
+@dataclass(frozen=True)
+class _OfGpus:
+    """The patterns that hold the names of GPUs."""
+
+    rate: re.Pattern[str]
+    board: re.Pattern[str]
+    count_of: re.Pattern[str]
+    one: re.Pattern[str]
+    bare: re.Pattern[str]
+
+
+@functools.lru_cache(maxsize=8)
+def _of_gpus(words: tuple[str, ...]) -> _OfGpus:
+    name = "|".join((*sorted(words, key=len, reverse=True), *_UNKNOWN))
+    rate = (
+        rf"{_RATE_NUMBER}\s*([kM](?![a-z]))?\s*(?:(?:output|generated|decode|total|aggregate|input)\s+)*"
+        r"(?:tps|t/s|tok(?:en)?s?(?:\s*/\s*(?P<inside>gpu|user))?\s*(?:/|per\b|an?\b|p(?=s))\s*s(?:ec(?:ond)?s?)?)(?![a-z])"
+        r"(?:\s+(?:output|total|aggregate|throughput))*"
+        rf"(?:\s*(?:/|per|each|an?)\s*(?P<per>gpu|accelerator|card|chip|{name}|user|request|stream|node|server)s?\b)?"
+    )
+    return _OfGpus(
+        re.compile(rate, re.I),
+        re.compile(rf"(?:(?<![\w.,\-])([0-9]+)\s*[x×*]?\s*)?{_MAKER}\b(?:DGX|HGX)[\s-]+({name})s?\b", re.I),
+        re.compile(rf"{_WHOLE}\s+{_MAKER}({name}|gpu|accelerator)s?\b", re.I),
+        re.compile(rf"\b(single|one|an?)\s+{_MAKER}({name}|gpu)\b", re.I),
+        re.compile(rf"\b({name})s?\b", re.I),
+    )
+
+
 @dataclass
 class Heard:
     """What a text said: under the names of the options what is clear, as text, and what was said in two ways."""
@@ -92,8 +111,10 @@ class Heard:
         return {name: next(iter(said)) for name, said in self.said.items() if name not in self.unclear}
 
 
-def hear(claim: str) -> Heard:
-    """The numbers of a claim. Nothing is guessed: what is said in two ways is told as unclear.
+def hear(claim: str, gpu_words: tuple[str, ...]) -> Heard:
+    """The numbers of a claim; `gpu_words` are the GPUs that it may name in one word.
+
+    Nothing is guessed: what is said in two ways is reported as unclear.
 
     Raises ScenarioError for a text that is blank or too long.
     """
@@ -102,8 +123,9 @@ def hear(claim: str) -> Heard:
     if len(claim) > LONGEST:
         raise ScenarioError(f"claim has {len(claim):,} characters. Write at most {LONGEST:,}: its numbers are enough.")
     heard = Heard(claim)
-    _rates(heard)
-    _hardware(heard)
+    of_gpus = _of_gpus(gpu_words)
+    _rates(heard, of_gpus.rate)
+    _hardware(heard, of_gpus)
     for one in heard.take(_KV):
         heard.hear("kv_cache_dtype", _word(one[1] or one[2]))
     for name, pattern in _WORDS.items():
@@ -115,10 +137,10 @@ def hear(claim: str) -> Heard:
     return heard
 
 
-def _rates(heard: Heard) -> None:
+def _rates(heard: Heard, pattern: re.Pattern[str]) -> None:
     """Tokens a second of all GPUs; where only that is said, of one GPU, of a node or of a user."""
     rates: dict[str, list[str]] = {"": [], "per_gpu": [], "per_node": [], "per_user": []}
-    for one in heard.take(_RATE):
+    for one in heard.take(pattern):
         scale = {"": 1, "k": 1_000, "m": 1_000_000}[(one[2] or "").lower()]
         if scale == 1 and re.fullmatch(r"[0-9]{1,3}\.[0-9]{3}", one[1]):
             heard.doubtful["tokens_per_second"] = f"{one[1]}, thousands or a fraction"
@@ -135,17 +157,17 @@ def _rates(heard: Heard) -> None:
             return
 
 
-def _hardware(heard: Heard) -> None:
+def _hardware(heard: Heard, of_gpus: _OfGpus) -> None:
     """How many GPUs, of which kind."""
-    for one in heard.take(_BOARD):
+    for one in heard.take(of_gpus.board):
         heard.hear("n_gpus", str(GPUS_OF_A_NODE * int(one[1] or 1)))
         heard.hear("gpu", one[2])
-    for pattern in (_COUNT, _COUNT_OF, _ONE):
+    for pattern in (_COUNT, of_gpus.count_of, of_gpus.one):
         for one in heard.take(pattern):
-            heard.hear("n_gpus", "1" if pattern is _ONE else one[1])
+            heard.hear("n_gpus", "1" if pattern is of_gpus.one else one[1])
             if one[2].lower().rstrip("s") not in ("gpu", "accelerator"):
                 heard.hear("gpu", one[2])
-    for one in heard.take(_BARE):
+    for one in heard.take(of_gpus.bare):
         heard.hear("gpu", one[1])
 
 

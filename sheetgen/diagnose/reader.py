@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
+from sheetgen.catalog.names import Devices
 from sheetgen.catalog.signatures import Signature
 from sheetgen.diagnose import usage, watcher
 from sheetgen.diagnose.facts import Facts
@@ -39,25 +40,26 @@ class Read:
     n_bytes: int
 
 
-def read(name: str, signatures: Sequence[Signature]) -> Read:
+def read(name: str, signatures: Sequence[Signature], devices: Devices) -> Read:
     """The facts of the log called `name` (`-`: stdin). Raises ScenarioError where it is empty or no text."""
     called = "stdin" if name == "-" else str(shown(name, 200))
-    words = {*STARTUP_WORDS, *usage.WORDS, *watcher.WORDS, *(s.word for s in signatures)}
+    words = {*STARTUP_WORDS, *devices.words, *usage.WORDS, *watcher.WORDS, *(s.word for s in signatures)}
     with open_log(name) as raw:
         stream = _Watched(raw, called)
-        found = _read(stream, signatures, words)
+        found = _read(stream, signatures, words, devices)
     if not stream.n_bytes:
         raise ScenarioError(f"{called}: is empty. Give the log of a serving engine, with what was printed to stderr.")
     for text in rejoined(stream.kept) if stream.n_bytes <= MOST else ():
-        again = _read(_Watched(io.BytesIO(text), called), signatures, words)
+        again = _read(_Watched(io.BytesIO(text), called), signatures, words, devices)
         if _sureness(again.facts) > _sureness(found.facts):
             return again
     return found
 
 
-def _read(stream: _Watched, signatures: Sequence[Signature], words: set[str]) -> Read:
-    watching = Watcher(signatures)
-    startup = read_lines(_seen(log_lines(cast(BinaryIO, stream), words), watching), lambda: watching.facts.n_runs)
+def _read(stream: _Watched, signatures: Sequence[Signature], words: set[str], devices: Devices) -> Read:
+    watching = Watcher(signatures, devices)
+    lines = _seen(log_lines(cast(BinaryIO, stream), words), watching)
+    startup = read_lines(lines, devices, lambda: watching.facts.n_runs)
     return Read(watching.facts, startup, stream.n_bytes)
 
 

@@ -75,7 +75,7 @@ class Diagnosis:
 def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnosis:
     """The diagnosis of the log called `name` (`-`: stdin). Raises ScenarioError where it is no text, or is empty."""
     file = guidance.fingerprint_file(catalog)
-    read = reader.read(name, file.signatures)
+    read = reader.read(name, file.signatures, catalog.devices)
     verdict = decide(read.facts, read.startup)
     engine = load_engine(catalog, str(options["engine"])).engine if options.get("engine") else engine_of(read)
     any_start = read.startup if read.startup and engine in (read.startup.engine, "nim", None) else None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from sheetgen.catalog.names import Devices
 from sheetgen.catalog.signatures import Signature, compiled
 from sheetgen.diagnose import torch_oom
 from sheetgen.diagnose.excerpt import excerpt
@@ -64,12 +65,12 @@ class Shape:
 class Watcher:
     """Puts line after line into `facts`."""
 
-    def __init__(self, signatures: Sequence[Signature]) -> None:
+    def __init__(self, signatures: Sequence[Signature], devices: Devices) -> None:
         self.facts = Facts()
         self._known = [(s, compiled(s.match) if s.match else None) for s in signatures]
         self._parts = [_plain(s.word) for s in signatures]
         self._by_shape = [_is_by_shape(s) for s in signatures]
-        self._startup = tuple({_plain(word) for word in OF_STARTUP})
+        self._startup = tuple({_plain(word) for word in (*OF_STARTUP, *devices.words)})
         self._shapes: dict[str, Shape] = {}
 
     def see(self, line: Line) -> Line | None:

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from sheetgen.catalog.names import Devices
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.startup import devices, patterns
+from sheetgen.startup import patterns
 from sheetgen.startup.lines import Line, log_lines, open_log
 from sheetgen.startup.patterns import Argument, Figure, arguments_of, figures_of, version_of
 
-WORDS = tuple(dict.fromkeys((*patterns.WORDS, *devices.WORDS)))
+WORDS = tuple(dict.fromkeys(patterns.WORDS))
 ENGINES = ("vllm", "sglang", "tensorrt-llm")
 MOST_RANKS = 1024  # that are told apart
 MOST_OPENING = 10_000  # characters by which two openings of a start are told apart
@@ -94,11 +95,11 @@ class StartupLog:
     n_starts: int = 1
 
 
-def read_log(name: str) -> StartupLog:
+def read_log(name: str, devices: Devices) -> StartupLog:
     """The start-up log in the file `name` (`-`: stdin). Raises ScenarioError where it is none."""
     called = "stdin" if name == "-" else shown(name, 200)
     with open_log(name) as stream:
-        log = read_lines(log_lines(stream, WORDS))
+        log = read_lines(log_lines(stream, (*WORDS, *devices.words)), devices)
     if log is None:
         raise ScenarioError(
             f"{called}: no line of a start of vLLM, SGLang or TensorRT-LLM was found. Give the log from the engine's"
@@ -107,7 +108,7 @@ def read_log(name: str) -> StartupLog:
     return log
 
 
-def read_lines(lines: Iterable[Line], n_runs: Callable[[], int] = lambda: 1) -> StartupLog | None:
+def read_lines(lines: Iterable[Line], devices: Devices, n_runs: Callable[[], int] = lambda: 1) -> StartupLog | None:
     """The last start of the engine that says most in `lines`; None where no engine says anything.
 
     `n_runs` says how many runs have begun so far, where who reads along sees an engine end.
@@ -135,7 +136,7 @@ def read_lines(lines: Iterable[Line], n_runs: Callable[[], int] = lambda: 1) -> 
         for pattern, figure in figures_of(line):
             starts[pattern.engine].current.put(figure, pattern.keep)
             votes[pattern.engine] += 3
-        if not gpus and (device := devices.gpu_named(line.text)) is not None:
+        if not gpus and (device := devices.find(line.text)) is not None:
             gpus.append((*device, line.number))
     if not votes:
         return None

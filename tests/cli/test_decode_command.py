@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 import sheetgen
+from sheetgen.catalog import Catalog
 from sheetgen.decode.text import hear
 
 MODEL = ("decode", "--model", "70b", "--weight-dtype", "fp8")
 ARGUMENTS = (*MODEL, "--gpu", "h100", "--gpus", "8", "--concurrency", "512")
 CLAIM = (*ARGUMENTS, "--tokens-per-second", "12000")
 TEXT = (*MODEL, "--claim")
+GPU_WORDS = Catalog().gpu_words()
 
 
 def test_json_is_what_python_gives(run) -> None:  # type: ignore[no-untyped-def]
@@ -105,7 +107,7 @@ HEARD = {
 
 @pytest.mark.parametrize("text", HEARD)
 def test_what_is_heard(text: str) -> None:
-    heard = hear(text)
+    heard = hear(text, GPU_WORDS)
     assert ", ".join(f"{name} {value}" for name, value in heard.found.items() if "per_gpu" not in name) == HEARD[text]
     assert not heard.unclear
 
@@ -119,7 +121,7 @@ def test_what_can_be_read_in_two_ways_is_not_guessed() -> None:
         ("8x H100 and 4x A100", "n_gpus"),
         ("fp8 or bf16", "weight_dtype"),
     ):
-        assert name in hear(text).unclear and name not in hear(text).found, text
+        assert name in hear(text, GPU_WORDS).unclear and name not in hear(text, GPU_WORDS).found, text
 
 
 ONE_LINE = {
@@ -167,7 +169,7 @@ def test_all_problems_in_one_run(run) -> None:  # type: ignore[no-untyped-def]
 
 def test_a_text_made_to_be_slow_is_read_at_once() -> None:
     for text in ("1," * 999, "12,000 " * 280, "output " * 280, "1k/" * 600, "8x" * 999, "tok" * 660, "per " * 499):
-        hear(text)
+        hear(text, GPU_WORDS)
 
 
 @pytest.mark.parametrize(

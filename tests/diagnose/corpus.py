@@ -17,6 +17,7 @@ from sheetgen.diagnose.verdict import Verdict
 LOGS = Path(__file__).parent / "logs"
 MORE = Path(__file__).parent / "more_logs"
 WRITTEN = Path(__file__).parent / "written.txt"
+DEVICES = Catalog().devices
 
 
 @dataclass(frozen=True)
@@ -86,5 +87,5 @@ def signatures() -> tuple[Signature, ...]:
 
 
 def verdict_on(path: Path, rules: tuple[Signature, ...] | None = None) -> Verdict:
-    found = read(str(path), signatures() if rules is None else rules)
+    found = read(str(path), signatures() if rules is None else rules, DEVICES)
     return decide(found.facts, found.startup)

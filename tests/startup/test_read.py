@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sheetgen.catalog import Catalog
-from sheetgen.startup.devices import DEVICES, gpu_named
 from sheetgen.startup.lines import log_lines
-from sheetgen.startup.read import WORDS, StartupLog, measure, read_lines, read_log
+from sheetgen.startup.read import WORDS as START_WORDS
+from sheetgen.startup.read import StartupLog, measure, read_lines, read_log
 from sheetgen.startup.words import command_flags, pairs
 
 LOGS = Path(__file__).parent / "logs"
+DEVICES = Catalog().devices
+WORDS = (*START_WORDS, *DEVICES.words)
 GIB = 2**30
 # engine, version; figures in GiB, tokens, blocks, times; arguments in the engine's words
 EXPECTED: dict[str, tuple[str, str | None, dict[str, float], dict[str, object]]] = {
@@ -85,7 +87,7 @@ EXPECTED: dict[str, tuple[str, str | None, dict[str, float], dict[str, object]]]
 @pytest.mark.parametrize("name", EXPECTED)
 def test_real_logs(name: str) -> None:
     engine, version, figures, stated = EXPECTED[name]
-    log = read_log(str(LOGS / f"{name}.log"))
+    log = read_log(str(LOGS / f"{name}.log"), DEVICES)
     assert (log.engine, log.version) == (engine, version)
     found = {
         key.removesuffix("_bytes").removesuffix("_bytes_per_gpu"): f.value / (GIB if "bytes" in key else 1)
@@ -98,13 +100,13 @@ def test_real_logs(name: str) -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_figures_keep_their_line(name: str) -> None:
     lines = (LOGS / f"{name}.log").read_text(encoding="utf-8").splitlines()
-    for ranks in read_log(str(LOGS / f"{name}.log")).figures.values():
+    for ranks in read_log(str(LOGS / f"{name}.log"), DEVICES).figures.values():
         for figure in ranks.values():
             assert figure.text[:40] in " ".join(lines[figure.line_number - 1].split("\t")), figure
 
 
 def read(text: str) -> StartupLog:
-    log = read_lines(log_lines(io.BytesIO(text.encode()), WORDS))
+    log = read_lines(log_lines(io.BytesIO(text.encode()), WORDS), DEVICES)
     assert log is not None
     return log
 
@@ -125,7 +127,7 @@ def test_the_smallest_rank_sets_the_tokens() -> None:
 
 
 def test_the_last_start_is_taken() -> None:
-    log = read_log(str(LOGS / "vllm-0.6.4.log"))
+    log = read_log(str(LOGS / "vllm-0.6.4.log"), DEVICES)
     assert (log.n_starts, log.line_number) == (2, 8)
     assert log.figures["kv_pool_bytes_per_gpu"][""].line_number == 10
 
@@ -177,12 +179,16 @@ def test_no_text_breaks_the_readers(text: str) -> None:
     pairs(text)
     command_flags(text, "model")
     pairs("{" * 5000 + text)
-    read_lines(log_lines(io.BytesIO(("non-default args: " + text).encode("utf-8", "replace")), WORDS))
+    read_lines(log_lines(io.BytesIO(("non-default args: " + text).encode("utf-8", "replace")), WORDS), DEVICES)
 
 
 def test_every_device_is_in_the_catalog() -> None:
     catalog = Catalog()
-    assert all(catalog.gpu(gpu).id for _, gpu in DEVICES)
+    named = [(name, gpu) for gpu in catalog.gpus() for name in gpu.device_names]
+    assert len(named) > 40
+    for name, gpu in named:
+        found = DEVICES.find(f"GPU 0: {name}")
+        assert found is not None and found[1] == name and catalog.gpu(found[0]).id == gpu.id
 
 
 @pytest.mark.parametrize(
@@ -200,12 +206,12 @@ def test_every_device_is_in_the_catalog() -> None:
     ],
 )
 def test_devices(text: str, gpu: str | None) -> None:
-    found = gpu_named(text)
+    found = DEVICES.find(text)
     assert (found and found[0]) == gpu
 
 
 def test_what_no_engine_says() -> None:
-    assert read_lines(log_lines(io.BytesIO(b"hello\nworld\n"))) is None
+    assert read_lines(log_lines(io.BytesIO(b"hello\nworld\n")), DEVICES) is None
 
 
 def test_a_thousand_starts_take_the_room_of_two() -> None:
