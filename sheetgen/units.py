@@ -50,15 +50,7 @@ DTYPES: dict[str, Dtype] = {
         Dtype("fp8", 1, 2, 1, 1, 0, "8-bit float e4m3"),
         Dtype("fp8_e5m2", 1, 2, 1, 1, 0, "8-bit float e5m2"),
         Dtype("int8", 1, 2, 1, 1, 4, "8-bit integer; KV with a scale per token and head"),
-        Dtype(
-            "int4",
-            0.51953125,
-            2,
-            0,
-            0.5,
-            4,
-            "4-bit integer in groups of 128; KV with a scale per token and head",
-        ),
+        Dtype("int4", 0.51953125, 2, 0, 0.5, 4, "4-bit integer in groups of 128; KV with a scale per token and head"),
         Dtype("nvfp4", 0.5625, 2, 0.5625, 0.5625, 0, "4-bit float, an 8-bit scale per 16"),
         Dtype("mxfp4", 0.53125, 2, 0, 0.53125, 0, "4-bit float, an 8-bit scale per 32"),
     )

@@ -15,16 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from sheetgen.catalog.base import Entry
 from sheetgen.catalog.folder import Folder
-from sheetgen.catalog.hardware import (
-    Gpu,
-    Instance,
-    InstanceFile,
-    InstanceRow,
-    Tier,
-    TierFile,
-    Workload,
-    WorkloadFile,
-)
+from sheetgen.catalog.hardware import Gpu, Instance, InstanceFile, InstanceRow, Tier, TierFile, Workload, WorkloadFile
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import Devices, gpu_key, is_path, stem, without_precision
 from sheetgen.catalog.reader import Document

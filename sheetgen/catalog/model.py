@@ -185,10 +185,7 @@ class Model(Entry):
         for i, group in enumerate(self.attention):
             heads = getattr(group, "n_kv_heads", 1)
             if self.n_heads % heads:
-                yield (
-                    ("attention", i, "n_kv_heads"),
-                    f"n_kv_heads {heads} does not divide n_heads {self.n_heads}",
-                )
+                yield (("attention", i, "n_kv_heads"), f"n_kv_heads {heads} does not divide n_heads {self.n_heads}")
             if group.kind in ("indexer", "compressed", "no_cache"):
                 continue
             column = "windowed" if group.kind == "chunked" else group.kind
@@ -215,10 +212,7 @@ class Model(Entry):
         if p.active > p.total:
             yield ("params", "active"), f"active {p.active:,} is more than total {p.total:,}"
         if self.experts and self.experts.top_k > self.experts.n:
-            yield (
-                ("experts", "top_k"),
-                f"top_k {self.experts.top_k} is more than the {self.experts.n} experts",
-            )
+            yield (("experts", "top_k"), f"top_k {self.experts.top_k} is more than the {self.experts.n} experts")
         if p.routed_experts and not self.experts:
             yield ("params", "routed_experts"), "routed_experts is given, but experts is missing"
 

@@ -98,11 +98,7 @@ def encoder_bytes(
 
 @formula("Profile peak")
 def profile_peak_bytes(
-    sampler_bytes: Any,
-    forward_bytes: Any,
-    expert_workspace_bytes: Any,
-    encoder_bytes: Any,
-    matmul_workspace_bytes: Any,
+    sampler_bytes: Any, forward_bytes: Any, expert_workspace_bytes: Any, encoder_bytes: Any, matmul_workspace_bytes: Any
 ) -> Any:
     """The peak of the engine's profile run on one GPU, in bytes, without pipeline stages.
 

@@ -118,12 +118,7 @@ def charge_bytes(
     Source: kv_blocks_per_sequence x kv_block_bytes.
     """
     windowed = windowed_tokens(
-        charged_tokens,
-        window_tokens,
-        window_is_chunked,
-        max_num_batched_tokens,
-        in_flight_batches,
-        hybrid_kv_manager,
+        charged_tokens, window_tokens, window_is_chunked, max_num_batched_tokens, in_flight_batches, hybrid_kv_manager
     )
     blocks = kv_blocks_per_sequence(
         charged_tokens,

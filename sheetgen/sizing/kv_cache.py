@@ -149,10 +149,7 @@ def kv_bytes_per_token_per_gpu(shard_kv_bytes_per_token: Any, stage_fraction: An
 
 @formula("State per sequence")
 def state_bytes_per_sequence(
-    n_state_layers: Any,
-    conv_bytes_per_state_layer: Any,
-    state_elements_per_layer: Any,
-    state_element_bytes: Any,
+    n_state_layers: Any, conv_bytes_per_state_layer: Any, state_elements_per_layer: Any, state_element_bytes: Any
 ) -> Any:
     """Fixed state of one sequence in all recurrent layers, in bytes, before division over ranks.
 

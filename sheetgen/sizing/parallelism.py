@@ -185,12 +185,7 @@ def load_requests(concurrent_requests: Any, extra_headroom_fraction: Any) -> Any
 
 @formula("Runs")
 def runs(
-    n_heads: Any,
-    full_kv_heads: Any,
-    windowed_kv_heads: Any,
-    tensor_parallel_size: Any,
-    runs_weights: Any,
-    runs_kv: Any,
+    n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any, tensor_parallel_size: Any, runs_weights: Any, runs_kv: Any
 ) -> Any:
     """1 where the GPU runs both precisions and the heads divide over the ranks, else 0.
 

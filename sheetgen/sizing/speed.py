@@ -37,13 +37,7 @@ def tpot_seconds(
 
     Source: one step and the share of others' prompts; docs/speed.md.
     """
-    step = step_seconds(
-        batch_requests,
-        fixed_step_seconds,
-        request_step_seconds,
-        expert_seconds,
-        untouched_fraction,
-    )
+    step = step_seconds(batch_requests, fixed_step_seconds, request_step_seconds, expert_seconds, untouched_fraction)
     others = batch_requests - 1 - prompts_waited_for(batch_requests, wait_factor)
     return speed_factor * (step + prefill_seconds * others / where(output_tokens > 1, output_tokens, 1))
 
@@ -65,13 +59,7 @@ def service_ttft_seconds(
 
     Source: fitted; indicative under load.
     """
-    step = step_seconds(
-        batch_requests,
-        fixed_step_seconds,
-        request_step_seconds,
-        expert_seconds,
-        untouched_fraction,
-    )
+    step = step_seconds(batch_requests, fixed_step_seconds, request_step_seconds, expert_seconds, untouched_fraction)
     waited = prefill_seconds * (1 + prompts_waited_for(batch_requests, wait_factor))
     others = (batch_requests - 1) / batch_requests  # nobody's steps are in the way of a lone request
     return ttft_factor * (base_ttft_seconds + steps_before_prefill * step * others + waited)
@@ -142,11 +130,7 @@ def _turn(service_ttft_seconds: Any, output_tokens: Any, tpot_seconds: Any) -> A
 
 @formula("Waiting for a turn", SECONDS)
 def queue_seconds(
-    concurrent_requests: Any,
-    running_requests: Any,
-    service_ttft_seconds: Any,
-    output_tokens: Any,
-    tpot_seconds: Any,
+    concurrent_requests: Any, running_requests: Any, service_ttft_seconds: Any, output_tokens: Any, tpot_seconds: Any
 ) -> Any:
     """Seconds that a request waits until the pool has room; 0 where all in flight run.
 
@@ -227,13 +211,7 @@ def prefill_fraction(
 
     Source: prompts / (prompts + steps), for one answer of every request of the batch.
     """
-    step = step_seconds(
-        batch_requests,
-        fixed_step_seconds,
-        request_step_seconds,
-        expert_seconds,
-        untouched_fraction,
-    )
+    step = step_seconds(batch_requests, fixed_step_seconds, request_step_seconds, expert_seconds, untouched_fraction)
     prompts = prefill_seconds * batch_requests
     return ratio(prompts, prompts + output_tokens * step)
 

@@ -10,11 +10,7 @@ from sheetgen.catalog.huggingface.feed_forward import moe
 from sheetgen.catalog.huggingface.fields import Fields
 from sheetgen.catalog.huggingface.tally import Layer, Shape, Tally, linear, plain, whole
 
-_WORDS = {
-    "sliding_attention": "0",
-    "compressed_sparse_attention": "4",
-    "heavily_compressed_attention": "128",
-}
+_WORDS = {"sliding_attention": "0", "compressed_sparse_attention": "4", "heavily_compressed_attention": "128"}
 
 
 def deepseek_v4(f: Fields, family: Family) -> Decoder:

@@ -43,12 +43,7 @@ _GEMMA3 = replace(
     qk_norm="head",
     rope="gemma3",
     defaults={"head_dim": 256, "sliding_window_pattern": 6, "max_position_embeddings": 131072},
-    nested={
-        "vocab_size": 262208,
-        "num_attention_heads": 8,
-        "num_key_value_heads": 4,
-        "sliding_window": 4096,
-    },
+    nested={"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "sliding_window": 4096},
 )
 _PLAIN_MLP = Family(norm="layer", gated=False)
 _GPT2 = replace(
@@ -193,13 +188,7 @@ DENSE: dict[str, Family] = {
         },
     ),
     "falcon": Family(
-        norm="layer",
-        gated=False,
-        tied=True,
-        builder="falcon",
-        defaults={
-            "max_position_embeddings": 2048,
-        },
+        norm="layer", gated=False, tied=True, builder="falcon", defaults={"max_position_embeddings": 2048}
     ),
     "minicpm3": replace(MLA, tied=True),
     "internlm2": Family(qkv_bias="bias", o_bias="bias"),

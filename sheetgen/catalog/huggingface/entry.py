@@ -115,8 +115,7 @@ def _family(f: Fields, model_type: str) -> Family:
     why = ", and its own code (auto_map) is not run" if f.raw("auto_map") else ""
     near = did_you_mean(model_type, known)
     f.refuse(
-        "model_type",
-        f"is {shown(model_type)!r}, which sheetgen cannot count{why}.{near} It counts {', '.join(known)}.",
+        "model_type", f"is {shown(model_type)!r}, which sheetgen cannot count{why}.{near} It counts {', '.join(known)}."
     )
 
 

@@ -84,14 +84,7 @@ def _widths(f: Fields, n: int) -> list[int]:
 
 
 def _layer(
-    f: Fields,
-    family: Family,
-    kind: str,
-    heads: Heads,
-    owns_cache: bool,
-    ffn: Tally,
-    ffn_width: int,
-    no_v: bool = False,
+    f: Fields, family: Family, kind: str, heads: Heads, owns_cache: bool, ffn: Tally, ffn_width: int, no_v: bool = False
 ) -> Layer:
     """Layers that use the cache of an earlier one have no keys and values of their own."""
     hidden = f.count("hidden_size")

@@ -146,10 +146,7 @@ SPARSE: dict[str, Family] = {
         defaults={"first_k_dense_replace": 1},
     ),
     "mimo_v2_flash": Family(
-        layers="mimo",
-        qkv_bias="attention_bias",
-        rope="mimo_v2",
-        moe=Moe(n="n_routed_experts", layers="first_k"),
+        layers="mimo", qkv_bias="attention_bias", rope="mimo_v2", moe=Moe(n="n_routed_experts", layers="first_k")
     ),
     "hunyuan_v1_moe": replace(_HUNYUAN, defaults={"use_qk_norm": True}),
     "hunyuan": _HUNYUAN,

@@ -6,13 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sheetgen.catalog.huggingface.attention import heads_of
-from sheetgen.catalog.huggingface.decoder import (
-    Decoder,
-    around,
-    norms,
-    plain_decoder,
-    plain_layer,
-)
+from sheetgen.catalog.huggingface.decoder import Decoder, around, norms, plain_decoder, plain_layer
 from sheetgen.catalog.huggingface.deepseek_v4 import deepseek_v4
 from sheetgen.catalog.huggingface.family import Family
 from sheetgen.catalog.huggingface.feed_forward import moe_layers
