@@ -21,8 +21,9 @@ from sheetgen.recommend import Solution, solve
 from sheetgen.scenario import parse
 from sheetgen.scenario.amounts import DEFAULTS, NAMES
 from sheetgen.scenario.deployment import Points, complete
-from sheetgen.scenario.one_load import MOST_USERS
+from sheetgen.scenario.inputs import INPUTS
 from sheetgen.scenario.question import OPTIONS, ask
+from sheetgen.scenario.workloads import MOST_USERS
 from sheetgen.verdict import judge, pace_words
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ RESULTS = (
 RESOLVED = ("model_id", "gpu_id")  # what the names of a row stand for
 TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
 NAME_LISTS = ("model", "gpus", "providers", "instances")  # options that may be a list of names
-WORDS = (*NAMES, "gpus", "providers", "instances", "region", "purchase", "as_of", "currency", "fx_date")  # texts
+WORDS = tuple(one.asked_as or one.name for one in INPUTS if one.takes_words)  # texts
 ONE_LOAD = ("model", "context_tokens", "context", "users", "input_tokens", "output_tokens")
 FRACTIONS = (
     "max_concurrency",

@@ -11,6 +11,7 @@ from sheetgen.explain import QUANTITIES, Step, spaced, unit_of
 from sheetgen.formula import Expr, Formula, literal
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import Resolved
+from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing import admission, parallelism, weights
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
@@ -32,7 +33,7 @@ READ_AS = {
     "activation_bytes_per_gpu": "profile_peak_bytes",
     "non_torch_bytes_per_gpu": "non_torch_bytes_per_tp",
 }
-DEFAULTED = ("spare_replicas", "extra_headroom_fraction", "hours_per_month", "active_fraction", "discount_fraction")
+OF_SHEET = tuple(one.name for one in OF_SETTINGS if one not in OF_A_POINT)
 RULES = ("max_tensor_parallel_size", "max_pipeline_parallel_size")
 
 
@@ -124,7 +125,7 @@ class ChoiceDerivation:
             return provenance.Origin("computed", "users x active_fraction, rounded up")
         if self.overrides.get(name) is not None:
             return provenance.Origin("given", f"typed: {self.overrides[name]}")
-        if name in DEFAULTED:
+        if name in OF_SHEET:
             return provenance.Origin("default", "the default of sheetgen")
         return self.origins.of(name)
 

@@ -80,6 +80,17 @@ PURCHASES: dict[str, Purchase] = {  # in the order of every list
     "capacity-block": Purchase("capacity block", always_listed=False),
 }
 ON_DEMAND = "on-demand"  # the class of list prices, used where none is named
+OWNING_TERMS: dict[str, tuple[float, float]] = {  # what a term may be, in owning.yaml and as an input
+    "owned_years": (1, 20),
+    "residual_fraction": (0, 1),
+    "cost_of_capital_fraction": (0, 1),
+    "support_fraction": (0, 1),
+    "installed_multiplier": (1, 10),
+    "system_power_multiplier": (1, 5),
+    "usd_per_kwh": (0, 10),
+    "pue": (1, 5),
+    "colo_usd_per_kw_month": (0, 10_000),
+}
 
 
 @dataclass(frozen=True)
@@ -123,6 +134,7 @@ TWO_DECIMALS = Display("#,##0.00", 2)
 AS_IT_IS = Display("General", optional=15, thousands=False)  # bytes and shares in one column
 FACTOR = Display("0.00######", 2, optional=6, thousands=False)
 PERCENT = Display("0%", suffix="%", percent=True, thousands=False)
+EXACT_PERCENT = Display("0.0#%", 1, suffix="%", optional=1, percent=True, thousands=False)
 SECONDS = Display("#,##0.0000", 4)
 USD = Display('"$"#,##0', 0, prefix="$")
 USD_CENTS = Display('"$"#,##0.00', 2, prefix="$")

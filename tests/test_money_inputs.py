@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.owning import TERMS
 from sheetgen.errors import SheetgenError
-from sheetgen.scenario.money import MONEY_OPTIONS
+from sheetgen.scenario.inputs import asked_in
 from sheetgen.scenario.question import Question, ask
+from sheetgen.units import OWNING_TERMS as TERMS
 
 H100, H200, L4 = "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm5-141gb", "nvidia-l4-24gb"
 
@@ -31,7 +31,7 @@ BAD = {
     "rate with a comma": ({"currency": "EUR", "fx_rate": "0,92"}, "fx_rate is '0,92'"),
     "day of the rate": ({"fx_date": "yesterday"}, "fx_date is 'yesterday'. Write a date"),
     "day too early": ({"fx_date": "1999-12-31"}, "from 2000-01-01 to 2100-01-01"),
-    "utilization of 0": ({"utilization": "0"}, "utilization is '0'. It must be a number above 0 and up to 1."),
+    "utilization of 0": ({"utilization": "0"}, "utilization is '0'. It must be a number from 0.01 to 1."),
     "utilization of 2": ({"utilization": "2"}, "utilization is '2'"),
     "utilization nan": ({"utilization": "nan"}, "utilization is 'nan'"),
     "utilization in percent": ({"utilization": "70%"}, "utilization is '70%'"),
@@ -60,7 +60,7 @@ def test_one_line_with_the_name_the_value_and_what_is_allowed(case: str) -> None
     assert words in line and "\n" not in line
 
 
-@pytest.mark.parametrize("name", [n for n in MONEY_OPTIONS if n not in ("currency", "fx_date")])
+@pytest.mark.parametrize("name", [one.name for one in asked_in("money") if one.name not in ("currency", "fx_date")])
 @pytest.mark.parametrize("value", ["-1", "nan", "inf", "-inf", "x", "", "1e99"])
 def test_no_number_is_negative_or_endless(name: str, value: str) -> None:
     more = {"currency": "EUR"} if name == "fx_rate" else {}

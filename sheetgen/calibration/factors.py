@@ -13,8 +13,9 @@ from sheetgen.calibration.read import Anchor, read_anchor
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.estimate import point
-from sheetgen.scenario.amounts import BOUNDS, DEFAULTS
+from sheetgen.scenario.amounts import DEFAULTS
 from sheetgen.scenario.deployment import Points, complete
+from sheetgen.scenario.inputs import BY_NAME
 
 # Inputs of a load: the point has its own. All others are of the deployment, which is the same.
 LOAD = (
@@ -129,9 +130,9 @@ def _check(anchor: Anchor, tpot: Any, ttft: Any, waiting: Any) -> None:
         ("speed_factor", "tpot_ms", anchor.tpot_seconds, tpot),
         ("ttft_factor", "ttft_ms", anchor.ttft_seconds, ttft),
     ):
-        low, high = BOUNDS[name]
+        kind = BY_NAME[name].kind
         for one in predicted.tolist():
-            if measured is not None and not low <= measured / one <= high:
+            if measured is not None and not kind.low <= measured / one <= kind.high:
                 raise ScenarioError(
                     f"anchor: {called} is {1000 * measured:,.6g}: the measured point is {measured / one:,.3g} times"
                     f" what is predicted ({1000 * one:,.3g} ms). Check its unit (ms)."

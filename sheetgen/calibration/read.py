@@ -11,6 +11,7 @@ from typing import Any
 from sheetgen.catalog import read_document
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.scenario import parse
+from sheetgen.scenario.kinds import SHARE
 
 NEEDED = ("concurrent_requests", "input_tokens", "output_tokens", "tpot_ms")
 KEYS = (*NEEDED, "ttft_ms", "prefix_cache_hit_fraction")
@@ -110,7 +111,7 @@ def _read(key: str, value: Any) -> Any:
     if key == "concurrent_requests":
         return parse.whole(value, key)
     if key == "prefix_cache_hit_fraction":
-        return parse.fraction(value, key, above_zero=False)
+        return SHARE.parse(value, key)
     if key.endswith("_tokens"):
         count = parse.tokens(value, key)
         if key == "output_tokens" and count < 2:

@@ -13,22 +13,11 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.reader import Document, Loc
 from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean
+from sheetgen.units import OWNING_TERMS
 
 OWNING = "owning.yaml"
 Usd = Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)]
 Kilowatt = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
-# What a term may be: the same bounds as for the option of that name.
-TERMS: dict[str, tuple[float, float]] = {
-    "owned_years": (1, 20),
-    "residual_fraction": (0, 1),
-    "cost_of_capital_fraction": (0, 1),
-    "support_fraction": (0, 1),
-    "installed_multiplier": (1, 10),
-    "system_power_multiplier": (1, 5),
-    "usd_per_kwh": (0, 10),
-    "pue": (1, 5),
-    "colo_usd_per_kw_month": (0, 10_000),
-}
 
 
 class Term(Entry):
@@ -90,18 +79,18 @@ class OwningFile(Entry):
     def problems(self) -> Iterator[tuple[Loc, str]]:
         seen: set[str] = set()
         for i, term in enumerate(self.terms):
-            if term.id not in TERMS:
+            if term.id not in OWNING_TERMS:
                 yield (
                     ("terms", i, "id"),
-                    f"id {term.id} is no term of owning.{did_you_mean(term.id, TERMS)}".rstrip("."),
+                    f"id {term.id} is no term of owning.{did_you_mean(term.id, OWNING_TERMS)}".rstrip("."),
                 )
-            elif not TERMS[term.id][0] <= term.value <= TERMS[term.id][1]:
-                low, high = TERMS[term.id]
+            elif not OWNING_TERMS[term.id][0] <= term.value <= OWNING_TERMS[term.id][1]:
+                low, high = OWNING_TERMS[term.id]
                 yield ("terms", i, "value"), f"{term.id} is {term.value:g}, but must be from {low:,g} to {high:,g}"
             if term.id in seen:
                 yield ("terms", i, "id"), f"id {term.id} is given twice. Keep one"
             seen.add(term.id)
-        for name in TERMS:
+        for name in OWNING_TERMS:
             if name not in seen:
                 yield ("terms",), f"the term {name} is missing"
         owned: set[str] = set()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sheetgen.errors import ScenarioError, did_you_mean, shown
+from sheetgen.scenario.inputs import INPUTS
 
 if TYPE_CHECKING:
     from sheetgen.catalog.reader import Document
@@ -17,13 +18,8 @@ if TYPE_CHECKING:
 TYPED = "typed"
 FILES = ("brand",)  # options that name a file: in a scenario it stands beside that
 FLAGS = ("attach",)  # options that are true or false
-PAIRS = {  # options of an amount for each name, which a file may be expected to nest
-    "tpot_ms": "chat=40,rag=off",
-    "ttft_ms": "chat=500,rag=off",
-    "contexts": "rag=32k,chat=8k",
-    "capex_usd_per_gpu": "h100=39375,b200=60000",
-    "kw_per_gpu": "h100=1.7",
-}
+# Options of an amount for each name, which a file may be expected to nest.
+PAIRS = {one.asked_as: one.option.pairs for one in INPUTS if one.option and one.option.pairs}
 
 
 def with_scenario(path: str | None, options: Mapping[str, Any], also: Iterable[str] = ()) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sheetgen.decode.layouts import GPUS_OF_A_NODE
 from sheetgen.decode.text import Heard, hear
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.scenario import parse
+from sheetgen.scenario.kinds import LEAST, Kind
 
 MOST_GPUS, MOST_REQUESTS, MOST_TOKENS_PER_SECOND = 10_000, 1_000_000, 1_000_000_000
 OF_GPUS = ("model", "gpu", "weight_dtype", "kv_cache_dtype", "engine", "engine_version", "gpu_memory_utilization")
@@ -86,7 +87,7 @@ def read_claim(options: Mapping[str, Any], gpu_words: tuple[str, ...]) -> Claim:
             problems.extend(error.problems)
             return None
 
-    rate = number("tokens_per_second", parse.positive, MOST_TOKENS_PER_SECOND)
+    rate = number("tokens_per_second", Kind(low=LEAST, high=MOST_TOKENS_PER_SECOND).parse)
     concurrency = number("concurrency", parse.whole, 1, MOST_REQUESTS)
     n_gpus = number("n_gpus", parse.whole, 1, MOST_GPUS)
     size = number("tensor_parallel_size", parse.whole, 1, MOST_GPUS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sheetgen.decode.found import Found
 from sheetgen.decode.readings import Reading, contenders, nearest
-from sheetgen.scenario.amounts import BOUNDS
+from sheetgen.scenario.inputs import BY_NAME
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ def scaled(found: Found) -> Scaled | None:
     if basis is None:
         return None
     factor = claim.tokens_per_second / basis.rate
-    low, high = BOUNDS["speed_factor"]
-    if not low <= 1 / factor <= high:
+    kind = BY_NAME["speed_factor"].kind
+    if not kind.low <= 1 / factor <= kind.high:
         return None
     way = there[basis.way.layout, basis.way.kv_cache_dtype].way
     return Scaled(factor, basis, found.reader.read([replace(way, speed_factor=1 / factor)])[0])

@@ -15,6 +15,7 @@ from sheetgen.catalog.reader import read_text
 from sheetgen.catalog.stacks import Setting, StackFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.scenario import parse
+from sheetgen.scenario.kinds import SHARE_ABOVE_0, Kind
 from sheetgen.startup.words import DTYPES, RENAMED, command_flags
 
 CACHES = DTYPES | {"half": "fp16", "fp8_e4m3fn": "fp8", "none": "auto", "null": "auto", "fp32": "fp32", "int4": "int4"}
@@ -124,7 +125,7 @@ def _read(name: str, into: str, value: str) -> Any:
             raise ScenarioError(f"{label} is {shown(value)!r}. It must be true or false.")
         return int(value.lower() in _TRUE)
     if into == "gpu_memory_utilization":
-        return parse.fraction(value, label)
+        return SHARE_ABOVE_0.parse(value, label)
     return parse.tokens(value, label) if into in _TOKENS else parse.whole(value, label)
 
 
@@ -138,7 +139,7 @@ def _rest(settings: Settings, name: str, setting: Setting, value: str) -> None:
     elif setting.name == "max_tokens_in_paged_kv_cache":
         settings.max_tokens = parse.whole(value, label, most=10**12)
     elif setting.name == "NIM_NUM_KV_CACHE_SEQ_LENS":
-        settings.sequence_lengths = float(parse.amount(value, label, 0, 10**6))
+        settings.sequence_lengths = float(Kind(high=10**6).parse(value, label))
         settings.notes.append(f"{name} works beside NIM_RELAX_MEM_CONSTRAINTS=1 alone")
     elif setting.name == "kv_cache_type":
         word = parse.one_of(value.rsplit(".", 1)[-1], label, ("paged", "continuous", "disabled"))

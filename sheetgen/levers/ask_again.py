@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from sheetgen.catalog.hardware import Workload
 from sheetgen.levers.rented import Rented, cheapest
 from sheetgen.recommend import Solution, tables
+from sheetgen.scenario.inputs import Settings
 from sheetgen.scenario.question import Load, Question, SheetModel
-from sheetgen.scenario.settings import Settings
 
 OneLoad = tuple[Settings, SheetModel, Workload]
 ModelKey = tuple[int, str, str]

@@ -15,8 +15,8 @@ from sheetgen.levers.facts import Facts
 from sheetgen.levers.plan import Planned
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
+from sheetgen.scenario.inputs import Settings
 from sheetgen.scenario.question import SheetModel
-from sheetgen.scenario.settings import Settings
 from sheetgen.sizing import admission, kv_cache
 from sheetgen.units import GIB, ONE_DECIMAL
 

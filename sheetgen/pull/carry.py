@@ -7,24 +7,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sheetgen.catalog.owning import TERMS
 from sheetgen.catalog.reader import Loc
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.pull.built import Built
 from sheetgen.pull.changes import HEADLINE, Change, first_place, headline, pair, whole
-from sheetgen.scenario.override_kinds import TABLES, input_kind, name_part, plain
+from sheetgen.scenario.inputs import BY_NAME, BY_OPTION, asked_in
+from sheetgen.scenario.kinds import name_part, plain
+from sheetgen.scenario.override_kinds import TABLES, input_kind
 from sheetgen.scenario.overrides import Written
 from sheetgen.workbook import Snapshot
 from sheetgen.workbook.names import Place
 
-# Inputs that have the name of their option, and its value.
-ALIKE = (
-    "weight_dtype", "kv_cache_dtype", "gpu_memory_utilization", "hours_per_month", "discount_fraction",
-    "active_fraction", "extra_headroom_fraction", "spare_replicas", "average_context_fraction",
-    "prefix_cache_hit_fraction", "block_size", "as_of", "speed_factor", "ttft_factor", "utilization",
-    "contingency_fraction", "currency", "fx_rate", "fx_date", *TERMS,
-)  # fmt: skip
-TARGETS = ("tpot_ms", "ttft_ms")
+TARGETS = tuple(one.name for one in asked_in("targets"))
 NO_PRICE = "price_usd_per_hour"
 
 
@@ -57,12 +51,12 @@ class Carried:
 
 def option_of(name: str) -> str | None:
     """The option that an input belongs to; nothing where it has none."""
-    if name in ALIKE or name == HEADLINE:
+    if name == HEADLINE:
         return name
-    if name == "kv_reserved":
-        return "kv_allocation"
     if input_kind(name) is not None:
         return None
+    if name in BY_NAME:
+        return BY_NAME[name].asked_as
     for stem, option in (("context_", "contexts"), ("tier_", "tiers"), *((f"{t}_", t) for t in TARGETS)):
         if name.startswith(stem):
             return option
@@ -132,8 +126,8 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
     if option in TARGETS:
         asked = {w: inputs[f"{option}_{part}"] for w, part in parts.items()}
         return ",".join(f"{w}={'off' if ms is None else _text(ms)}" for w, ms in asked.items())
-    if option == "kv_allocation":
-        return {0: "paged", 1: "reserved"}.get(value, _text(value))
+    if words := BY_OPTION[option].words:
+        return dict(enumerate(words)).get(value, _text(value))
     tiers = [_text(inputs[f"tier_{i}"]) for i, _ in enumerate(question.tiers, 1)]
     if option == "tiers":
         return ",".join(tiers)

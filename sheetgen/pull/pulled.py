@@ -16,7 +16,7 @@ from sheetgen.pull.carry import Carried, carry
 from sheetgen.pull.changes import Change, changes
 from sheetgen.recommend import Solution
 from sheetgen.scenario import parse
-from sheetgen.scenario.override_kinds import name_part
+from sheetgen.scenario.kinds import name_part
 from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS
 from sheetgen.sheet.book.baseline import values_as_built
 from sheetgen.workbook import Snapshot

@@ -13,7 +13,7 @@ from sheetgen.errors import shown
 from sheetgen.pull.audit import Audit
 from sheetgen.pull.changes import Change
 from sheetgen.pull.pulled import Pulled
-from sheetgen.scenario.override_kinds import plain
+from sheetgen.scenario.kinds import plain
 from sheetgen.workbook.words import change_fraction, from_to, shown_value
 
 MOST = 40  # changes that are told one by one; --json has all

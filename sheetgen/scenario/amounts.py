@@ -10,75 +10,20 @@ import numpy
 
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.scenario import parse
+from sheetgen.scenario.inputs import OF_A_POINT
 from sheetgen.sizing.parallelism import heads_divide
 
 Columns = dict[str, Any]
 
 # Every input of one deployment and its default; None is worked out from the other inputs.
 DEFAULTS: dict[str, Any] = {
-    "model": None,
-    "gpu": "h100",
-    "engine": "vllm",
-    "engine_version": None,
-    "weight_dtype": "auto",
-    "kv_cache_dtype": "auto",
-    "tensor_parallel_size": 1,
-    "pipeline_parallel_size": 1,
-    "data_parallel_size": 1,
-    "expert_parallel_size": 1,
-    "gpu_memory_utilization": None,
-    "max_model_len": None,
-    "max_num_seqs": None,
-    "max_num_batched_tokens": None,
-    "block_size": None,
-    "context_tokens": 4096,
-    "concurrent_requests": 1,
-    "input_tokens": None,
-    "output_tokens": None,
-    "prefix_cache_hit_fraction": 0.0,
-    "draft_model": None,
-    "average_context_fraction": 1.0,
-    "kv_allocation": "paged",
-    "hybrid_kv_manager": None,
-    "enable_prefix_caching": 1,
-    "requests_per_second": 0.0,
-    "speed_factor": 1.0,
-    "ttft_factor": 1.0,
+    one.asked_as or one.name: one.words[one.default] if one.words else one.default for one in OF_A_POINT
 }
-NAMES = (
-    "model",
-    "gpu",
-    "engine",
-    "engine_version",
-    "weight_dtype",
-    "kv_cache_dtype",
-    "draft_model",
-    "kv_allocation",
-)
-NUMBERS = tuple(name for name in DEFAULTS if name not in NAMES)
-# (lowest, highest) allowed; whole numbers unless the name ends in _fraction, _utilization, _factor or _per_second
-BOUNDS: dict[str, tuple[float, float]] = {
-    "context_tokens": (1, parse.MAX_TOKENS),
-    "max_model_len": (1, parse.MAX_TOKENS),
-    "input_tokens": (0, parse.MAX_TOKENS),
-    "output_tokens": (0, parse.MAX_TOKENS),
-    "tensor_parallel_size": (1, 1024),
-    "pipeline_parallel_size": (1, 1024),
-    "data_parallel_size": (1, 1024),
-    "expert_parallel_size": (1, 1024),
-    "hybrid_kv_manager": (0, 1),
-    "enable_prefix_caching": (0, 1),
-    "prefix_cache_hit_fraction": (0, 1),
-    "average_context_fraction": (1e-9, 1),
-    "gpu_memory_utilization": (1e-9, 1),
-    "requests_per_second": (0, 1_000_000),
-    "speed_factor": (0.01, 100),
-    "ttft_factor": (0.01, 100),
-}
+_KINDS = {one.name: one.kind for one in OF_A_POINT if one.kind.is_number and one.name in DEFAULTS}
+NUMBERS = tuple(_KINDS)
+NAMES = tuple(name for name in DEFAULTS if name not in NUMBERS)
 OUTPUT_TOKENS = 1024  # the default split: the context less 1,024, and 1,024; half and half below 2,048
-
-
-_TOKENS = ("context_tokens", "max_model_len", "input_tokens", "output_tokens", "max_num_batched_tokens")
+_TOKENS = tuple(name for name, kind in _KINDS.items() if kind.what == "tokens")
 
 
 def is_blank(value: Any) -> bool:
@@ -134,18 +79,12 @@ def _tell(errors: list[str | None], row: int, problem: str) -> None:
 def check_bounds(numbers: Columns, errors: list[str | None]) -> None:
     """Tell in `errors` which numbers, as typed, are out of bounds."""
     for name in NUMBERS:
-        low, high = BOUNDS.get(name, (1, 10_000_000))
-        column = numbers[name]
-        share = name.endswith(("_fraction", "_utilization"))
-        factor = name.endswith(("_factor", "_per_second"))
-        bad = (column < low) | (column > high)
-        if not share and not factor:
+        kind, column = _KINDS[name], numbers[name]
+        bad = (column < kind.low) | (column > kind.high)
+        if kind.is_whole:
             bad |= column > numpy.floor(column)
-        what = "a number above 0 and up to 1" if share else f"a whole number from {low:,.0f} to {high:,.0f}"
-        what = f"a number from {low:g} to {high:g}" if factor else what
-        what = "a number from 0 to 1" if share and low == 0 else what
         for i in numpy.flatnonzero(bad):
-            _tell(errors, int(i), f"{name} is {column[i]:,.10g}. It must be {what}.")
+            _tell(errors, int(i), f"{name} is {column[i]:,.10g}. It must be {kind}.")
 
 
 def fill(numbers: Columns, columns: Columns) -> None:

@@ -1,4 +1,4 @@
-"""The money of a sheet: how busy the hardware is, the contingency, the currency, and the terms of owning."""
+"""The terms of owning, and what each GPU of a sheet costs to buy and to power."""
 
 from __future__ import annotations
 
@@ -8,38 +8,14 @@ from typing import Any
 
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.owning import TERMS, Term, owning
 from sheetgen.catalog.owning import OwnedGpu as KnownGpu
+from sheetgen.catalog.owning import Term, owning
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.scenario import parse
+from sheetgen.scenario.inputs import BY_NAME, OF_TERMS, Input
 
-MONEY_OPTIONS = (
-    "utilization", "contingency_fraction", "currency", "fx_rate", "fx_date",
-    *TERMS, "capex_usd_per_gpu", "kw_per_gpu",
-)  # fmt: skip
-MOST_CAPEX_USD, MOST_KW, MOST_FX_RATE = 10_000_000, 100, 10_000_000
+ALL_GPUS = "all"
 YOUR_QUOTE = "your quote"
-
-
-LEAST_UTILIZATION = 0.01  # below it a price of a token says nothing
-
-
-def _utilization(value: Any, name: str) -> float:
-    share = parse.fraction(value, name)
-    if share < LEAST_UTILIZATION:
-        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a number from {LEAST_UTILIZATION} to 1.")
-    return share
-
-
-@dataclass(frozen=True)
-class Money:
-    """The inputs about money that hold for the whole sheet. `fx_date` None: the sheet's own date."""
-
-    utilization: float = 0.7
-    contingency_fraction: float = 0.0
-    currency: str = "USD"
-    fx_rate: float = 1.0
-    fx_date: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,44 +47,6 @@ class Owning:
     kw_per_gpu: Mapping[str, float] = field(default_factory=dict)
 
 
-def money_settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of Money behind the options; all problems at once.
-
-    Raises ScenarioError for a currency other than US dollars without its rate, and for a rate without a currency.
-    """
-    default = Money()
-    problems: list[str] = []
-
-    def read(name: str, parser: Any, *arguments: Any) -> Any:
-        value = options.get(name)
-        if value is None:
-            return getattr(default, name)
-        try:
-            return parser(value, name, *arguments)
-        except SheetgenError as error:
-            problems.extend(error.problems)
-            return getattr(default, name)
-
-    found = {
-        "utilization": read("utilization", _utilization),
-        "contingency_fraction": read("contingency_fraction", parse.fraction, False),
-        "currency": read("currency", parse.currency),
-        "fx_rate": read("fx_rate", parse.positive, MOST_FX_RATE),
-        "fx_date": read("fx_date", lambda value, name: parse.day(value, name).isoformat()),
-    }
-    has_rate, foreign = options.get("fx_rate") is not None, found["currency"] != "USD"
-    if foreign and not has_rate:
-        problems.append(
-            f"currency is {found['currency']!r}, but no fx_rate is given. "
-            "Add --fx-rate, such as 0.92: how many of it one USD is."
-        )
-    elif has_rate and not foreign and found["fx_rate"] != 1:
-        problems.append(f"fx_rate is {found['fx_rate']:g}, but currency is USD, whose rate is 1. Name the currency.")
-    if problems:
-        raise ScenarioError(*problems)
-    return found
-
-
 def owning_of(catalog: Catalog, options: Mapping[str, Any], gpus: tuple[Gpu, ...]) -> Owning:
     """The terms of owning: the catalog's, with what the user gives instead. A quote is of a GPU as installed."""
     file = owning(catalog)
@@ -123,25 +61,43 @@ def owning_of(catalog: Catalog, options: Mapping[str, Any], gpus: tuple[Gpu, ...
             return None
 
     values = {
-        name: terms[name].value
-        if options.get(name) is None
-        else attempt(parse.number_between, options[name], name, low, high)
-        for name, (low, high) in TERMS.items()
+        one.name: terms[one.name].value if options.get(one.name) is None else attempt(one.parse, options[one.name])
+        for one in OF_TERMS
     }
-    quotes = attempt(parse.per_gpu, options.get("capex_usd_per_gpu"), "capex_usd_per_gpu", catalog, MOST_CAPEX_USD)
-    powers = attempt(parse.per_gpu, options.get("kw_per_gpu"), "kw_per_gpu", catalog, MOST_KW)
+    quotes, powers = (
+        attempt(_per_gpu, BY_NAME[name], options.get(name), catalog) for name in ("capex_usd_per_gpu", "kw_per_gpu")
+    )
     if problems:
         raise ScenarioError(*problems)
     known = {one.gpu: one for one in file.gpus}
     owned = {
         gpu.id: _as_quoted(
             _owned(gpu, known.get(gpu.id)),
-            quotes.get(gpu.id, quotes.get(parse.ALL_GPUS)),
-            powers.get(gpu.id, powers.get(parse.ALL_GPUS)),
+            quotes.get(gpu.id, quotes.get(ALL_GPUS)),
+            powers.get(gpu.id, powers.get(ALL_GPUS)),
         )
         for gpu in gpus
     }
     return Owning(values, terms, owned, quotes, powers)
+
+
+def _per_gpu(one: Input, value: Any, catalog: Catalog) -> dict[str, float]:
+    """An amount for all GPUs, or for some of them by name, under their ids: `h100=39375,b200=55000`."""
+    if value is None:
+        return {}
+    name, kind = one.name, one.kind
+    if "=" not in str(value):
+        return {ALL_GPUS: kind.parse(value, name)}
+    found: dict[str, float] = {}
+    for part in parse.words(str(value)):
+        gpu, equals, figure = part.partition("=")
+        if not equals:
+            raise ScenarioError(f"{name} has {shown(part)!r}. Write a GPU and its amount, such as h100=39375.")
+        key = catalog.gpu(gpu).id
+        if key in found:
+            raise ScenarioError(f"{name} names {key} twice. Keep one.")
+        found[key] = kind.parse(figure.strip(), f"{name} of {shown(gpu.strip())}")
+    return found
 
 
 def _owned(gpu: Gpu, known: KnownGpu | None) -> OwnedGpu:

@@ -10,10 +10,11 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.model import Model
 from sheetgen.scenario.candidates import Candidate, ClassPrice
+from sheetgen.scenario.inputs import Settings
+from sheetgen.scenario.kinds import name_part
 from sheetgen.scenario.money import OwnedGpu, Owning
-from sheetgen.scenario.override_kinds import SETTINGS, name_part
+from sheetgen.scenario.override_kinds import SETTINGS
 from sheetgen.scenario.overrides import Overrides, Row
-from sheetgen.scenario.settings import Settings
 from sheetgen.scenario.workloads import sized
 from sheetgen.units import DTYPES, GIB, PURCHASES
 

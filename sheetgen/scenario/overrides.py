@@ -11,7 +11,8 @@ from typing import Any
 
 from sheetgen.catalog.reader import Loc
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.scenario.override_kinds import TABLES, Kind, input_kind, plain
+from sheetgen.scenario.kinds import Kind, plain
+from sheetgen.scenario.override_kinds import TABLES, input_kind
 
 Row = Mapping[str, Any]
 MOST_OWN_ROWS = 20

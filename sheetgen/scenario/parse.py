@@ -7,16 +7,12 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.units import DTYPE_ALIASES, DTYPE_CHOICES
 
-if TYPE_CHECKING:
-    from sheetgen.catalog.load import Catalog
-
 MAX_TOKENS = 100_000_000
-ALL_GPUS = "all"
 FIRST_DAY, LAST_DAY = datetime.date(2000, 1, 1), datetime.date(2100, 1, 1)  # that a sheet can have
 _TOKENS = re.compile(r"\s*(\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(\.\d+)?\s*([kKmM]?)\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*")
@@ -57,72 +53,12 @@ def whole(value: Any, name: str, least: int = 1, most: int = 10_000_000) -> int:
     return int(count)
 
 
-def amount(value: Any, name: str, least: int, most: int) -> float:
-    """A number between `least` and `most`, an int where it is whole."""
-    found = number(value)
-    if not least <= found <= most:
-        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a number from {least:,} to {most:,}.")
-    return int(found) if found == int(found) else found
-
-
-def fraction(value: Any, name: str, above_zero: bool = True) -> float:
-    """A share between 0 and 1."""
-    share = number(value)
-    if not (0 <= share <= 1) or (above_zero and share == 0):
-        raise ScenarioError(
-            f"{name} is {shown(value)!r}. It must be a number {'above 0 and' if above_zero else 'from 0 and'} up to 1."
-        )
-    return share
-
-
-def factor(value: Any, name: str) -> float:
-    """A factor between a hundredth and a hundred; 1 where nothing is given."""
-    found = 1.0 if value is None else number(value)
-    if not 0.01 <= found <= 100:
-        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a number from 0.01 to 100.")
-    return found
-
-
-def positive(value: Any, name: str, most: float) -> float:
-    """A number above 0 and up to `most`."""
-    found = number(value)
-    if not 0 < found <= most:
-        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a number above 0 and up to {most:,}.")
-    return found
-
-
-def number_between(value: Any, name: str, low: float, high: float) -> float:
-    """A number from `low` to `high`."""
-    found = number(value)
-    if not low <= found <= high:
-        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a number from {low:,g} to {high:,g}.")
-    return found
-
-
 def currency(value: Any, name: str) -> str:
     """Three letters of a currency, such as EUR."""
     text = str(value).strip().upper()
     if not re.fullmatch(r"[A-Z]{3}", text):
         raise ScenarioError(f"{name} is {shown(value)!r}. Write its three letters, such as EUR.")
     return text
-
-
-def per_gpu(value: Any, name: str, catalog: Catalog, most: float) -> dict[str, float]:
-    """An amount for all GPUs, or for some of them by name, under their ids: `h100=39375,b200=55000`."""
-    if value is None:
-        return {}
-    if "=" not in str(value):
-        return {ALL_GPUS: positive(value, name, most)}
-    found: dict[str, float] = {}
-    for one in words(str(value)):
-        gpu, equals, figure = one.partition("=")
-        if not equals:
-            raise ScenarioError(f"{name} has {shown(one)!r}. Write a GPU and its amount, such as h100=39375.")
-        key = catalog.gpu(gpu).id
-        if key in found:
-            raise ScenarioError(f"{name} names {key} twice. Keep one.")
-        found[key] = positive(figure.strip(), f"{name} of {shown(gpu.strip())}", most)
-    return found
 
 
 def tiers(text: str) -> tuple[int, ...]:

@@ -16,25 +16,27 @@ from sheetgen.catalog.speed import SpeedFile, load_speed
 from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.scenario import overridden, parse
 from sheetgen.scenario.candidates import Candidate, Filters, select
-from sheetgen.scenario.money import MONEY_OPTIONS, Owning, owning_of
-from sheetgen.scenario.one_load import one_workload, over_limit, requests_in_flight
+from sheetgen.scenario.inputs import OPTION_GROUPS, Settings, asked_in
+from sheetgen.scenario.money import Owning, owning_of
 from sheetgen.scenario.override_kinds import input_names
 from sheetgen.scenario.overrides import Overrides, read_overrides, unknown_keys
 from sheetgen.scenario.reference import Reference
-from sheetgen.scenario.settings import Settings, settings_of
-from sheetgen.scenario.targets import TARGETS, with_targets
-from sheetgen.scenario.workloads import headline_of, too_long_answers, workloads_of
+from sheetgen.scenario.settings import settings_of
+from sheetgen.scenario.workloads import (
+    headline_of,
+    one_workload,
+    over_limit,
+    requests_in_flight,
+    too_long_answers,
+    with_targets,
+    workloads_of,
+)
 from sheetgen.units import DTYPES, ON_DEMAND
 
 MAX_PIPELINE_PARALLEL_SIZE = 8
 MAX_MODELS = 8
-SHEET_OPTIONS = ("models", "workloads", "contexts", "tiers", "headline", "units", "paper")
-OPTIONS = (  # what `ask` reads beside them, and for one load
-    "gpus", "providers", "instances", "region", "purchase", "engine", "engine_version", "weight_dtype",
-    "kv_cache_dtype", "gpu_memory_utilization", "block_size", "kv_allocation", "average_context_fraction",
-    "prefix_cache_hit_fraction", "active_fraction", "extra_headroom_fraction", "spare_replicas", "hours_per_month",
-    "discount_fraction", "as_of", *TARGETS, "speed_factor", "ttft_factor", *MONEY_OPTIONS,
-)  # fmt: skip
+SHEET_OPTIONS = tuple(one.asked_as for one in asked_in("sheet"))
+OPTIONS = tuple(one.asked_as for one in asked_in(*OPTION_GROUPS))  # what `ask` reads beside them, and for one load
 
 
 @dataclass(frozen=True)

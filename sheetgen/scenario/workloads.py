@@ -1,15 +1,25 @@
-"""The workloads of a sheet: which of the catalog's, and at which contexts."""
+"""The loads of a sheet: which of the catalog's workloads, at which contexts, and what a token may take; or one load of
+the user's own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, shown
+from sheetgen.formula import round_up
 from sheetgen.scenario import parse
-from sheetgen.scenario.override_kinds import name_part
+from sheetgen.scenario.amounts import DEFAULTS, OUTPUT_TOKENS
+from sheetgen.scenario.inputs import TARGET_MS
+from sheetgen.scenario.kinds import name_part
+
+MOST_USERS = 1_000_000_000
+OFF = "off"
+TARGETS = {"tpot_ms": "tpot_target_ms", "ttft_ms": "ttft_target_ms"}  # option: field of a workload
+_EXAMPLE = "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off."
 
 
 def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:
@@ -45,8 +55,9 @@ def _with_contexts(chosen: tuple[Workload, ...], asked: tuple[str, ...]) -> Iter
         yield sized(w, context, w.output_tokens)
 
 
-class _Short(Workload):
-    """A workload whose context does not hold its answer: only until `too_long_answers` sees it."""
+class _WithContext(Workload):
+    """A workload whose input and output do not make up its context: they leave a part of it unused, or do not fit in
+    it, until `too_long_answers` sees that."""
 
     context: int
 
@@ -60,7 +71,7 @@ def sized(workload: Workload, context: int, answer: int) -> Workload:
     fields = {"input_tokens": max(0, context - answer), "output_tokens": answer}
     if answer <= context:
         return workload.model_copy(update=fields)
-    return _Short.model_construct(**{**dict(workload), **fields, "context": context})
+    return _WithContext.model_construct(**{**dict(workload), **fields, "context": context})
 
 
 def too_long_answers(workloads: Iterable[Workload]) -> Iterator[str]:
@@ -86,3 +97,100 @@ def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[
     if number not in tiers:
         raise ScenarioError(f"headline is {shown(text)!r}. Its tier must be one of {', '.join(map(str, tiers))}.")
     return ids.index(workload), tiers.index(number)
+
+
+def one_workload(options: Mapping[str, Any]) -> tuple[Workload]:
+    """The workload behind `context_tokens`, `input_tokens` and `output_tokens`, split as in `size`."""
+
+    def given(name: str, least: int = 0) -> int | None:
+        value = options.get(name)
+        if value is None:
+            return None
+        return 0 if str(value).strip() == "0" and least == 0 else parse.tokens(value, name)
+
+    context = given("context_tokens", 1) or int(DEFAULTS["context_tokens"])
+    asked_in, asked_out = given("input_tokens"), given("output_tokens")
+    output = min(OUTPUT_TOKENS, context // 2) if asked_out is None else asked_out
+    if asked_in is not None and asked_out is None:
+        output = context - asked_in
+    prompt = context - output if asked_in is None else asked_in
+    if min(prompt, output) < 0 or prompt + output > context:
+        raise ScenarioError(
+            f"input_tokens and output_tokens do not fit in the context of {context:,} tokens. Together they "
+            f"may be {context:,} at most."
+        )
+    words = f"{context:,} tokens of context"
+    asked = _WithContext.model_construct(
+        id="asked", name=words, input_tokens=prompt, output_tokens=output, about=words, source="the question",
+        context=context,
+    )  # fmt: skip
+    return (asked,)
+
+
+def requests_in_flight(options: Mapping[str, Any], active_fraction: float) -> tuple[int]:
+    """Requests in flight at the peak: users x the share of them that is active, rounded up."""
+    users = options.get("users")
+    people = 1 if users is None else parse.whole(users, "users", most=MOST_USERS)
+    return (int(round_up(people * active_fraction)),)
+
+
+def over_limit(context_tokens: int, limit: int, model_id: str) -> ScenarioError:
+    """What to raise where the one context is more than the model allows."""
+    return ScenarioError(
+        f"context_tokens is {context_tokens:,}, over the {limit:,} that {model_id} allows. Use {limit} or less."
+    )
+
+
+def with_targets(
+    workloads: Sequence[Workload], known: Sequence[Workload], options: Mapping[str, Any]
+) -> tuple[Workload, ...]:
+    """The workloads with the targets in force: as asked for, else the catalog's.
+
+    A load of the user's own takes the targets of the shortest workload of the catalog that reaches its context, or of
+    the longest one. Raises ScenarioError for what is no target.
+    """
+    asked = {option: _asked(options.get(option), option, workloads) for option in TARGETS}
+    return tuple(w.model_copy(update=_targets(w, known, asked)) for w in workloads)
+
+
+def _targets(workload: Workload, known: Sequence[Workload], asked: Mapping[str, Any]) -> dict[str, float | None]:
+    like = _like(workload, known)
+    found = {}
+    for option, field in TARGETS.items():
+        own = asked[option]
+        default = getattr(like, field) if like else None
+        found[field] = own.get(workload.id, own.get("", default))
+    return found
+
+
+def _like(workload: Workload, known: Sequence[Workload]) -> Workload | None:
+    by_length = sorted(known, key=lambda w: w.context_tokens)
+    same = next((w for w in by_length if w.id == workload.id), None)
+    reaching = (w for w in by_length if w.context_tokens >= workload.context_tokens)
+    return same or next(reaching, by_length[-1] if by_length else None)
+
+
+def _asked(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
+    """By workload (or "" for all) milliseconds, None for off."""
+    if text is None:
+        return {}
+    names = {w.id: w for w in workloads}
+    found: dict[str, float | None] = {}
+    for part in parse.words(str(text)):
+        name, equals, value = part.rpartition("=")
+        key = parse.one_of(name, option, names) if equals else ""
+        if key in found:
+            raise ScenarioError(f"{option} is {shown(text)!r}, which says {key or 'all workloads'} twice. Keep one.")
+        found[key] = _milliseconds(value.strip(), part, option)
+    if not found:
+        raise ScenarioError(f"{option} is {shown(text)!r}. {_EXAMPLE}")
+    return found
+
+
+def _milliseconds(text: str, part: str, option: str) -> float | None:
+    if text.lower() == OFF:
+        return None
+    number = parse.number(text)
+    if not (math.isfinite(number) and TARGET_MS.low <= number <= TARGET_MS.high):
+        raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLE}")
+    return number

@@ -6,10 +6,9 @@ import datetime
 from dataclasses import dataclass
 
 from sheetgen.scenario import parse
-from sheetgen.scenario.override_kinds import MOST, MOST_TEXT, Kind
+from sheetgen.scenario.kinds import LEAST, MOST, MOST_TEXT, Kind
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, Validation
 
-LEAST = 1e-9  # the least that an input may be which must be above 0
 PRECISIONS = "list_precision"  # the defined name of the precisions, without auto
 MOST_MESSAGE, MOST_TITLE = 225, 32  # characters that Excel allows
 
@@ -79,6 +78,8 @@ def _day(one: datetime.date) -> int:
 
 def _said(kind: Kind) -> str:
     """`Kind` in a sentence; bounds that nobody meets are left out."""
+    if kind.what == "share":
+        return f"A share {'above' if kind.low else 'from'} 0% and up to 100%."
     if kind.what == "whole" and (kind.low, kind.high) == (0, 1):
         return "0 or 1."
     if kind.what in ("number", "whole") and kind.high >= MOST:

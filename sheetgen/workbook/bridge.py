@@ -14,7 +14,9 @@ from typing import Any
 from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
 from sheetgen.recommend import solve
-from sheetgen.scenario.override_kinds import BANDS, ENGINE, TABLES, name_part
+from sheetgen.scenario.inputs import OF_SETTINGS
+from sheetgen.scenario.kinds import name_part
+from sheetgen.scenario.override_kinds import BANDS, ENGINE, TABLES
 from sheetgen.scenario.override_kinds import SETTINGS as SETTING_KINDS
 from sheetgen.scenario.question import Question, ask
 from sheetgen.units import DTYPES
@@ -37,10 +39,11 @@ NO_EFFECT = {
     "fx_rate", "fx_date",
 }  # fmt: skip
 ASIDE = ("whatif_", "case_", "log_")  # inputs of pages beside the loads
-OF_SETTINGS = (
-    "weight_dtype", "kv_cache_dtype", "gpu_memory_utilization", "block_size", "average_context_fraction",
-    "prefix_cache_hit_fraction", "extra_headroom_fraction", "spare_replicas", "hours_per_month", "speed_factor",
-    "ttft_factor",
+# Those that a cell of their name says; prices have their own side, and requests in flight are given as they are.
+ASKED_BY_CELLS = tuple(
+    one for one in OF_SETTINGS
+    if one.row and one.option and one.option.group in ("precision", "engine", "headroom", "billing", "factors")
+    and one.name not in (*OF_PRICES, "active_fraction")
 )  # fmt: skip
 _CLOSE = 1e-6  # of a figure: what a file keeps of a sum of floats
 
@@ -206,9 +209,9 @@ def _options(
         if settings.options.get(name):
             yield name, settings.options[name]
     given = {name: one.value for name, one in settings.settings.items() if one.value is not None}
-    yield from ((name, given[name]) for name in OF_SETTINGS if name in given)
-    if "kv_reserved" in given:
-        yield "kv_allocation", "reserved" if given["kv_reserved"] else "paged"
+    for one in ASKED_BY_CELLS:
+        if one.name in given:
+            yield one.asked_as, one.words[bool(given[one.name])] if one.words else given[one.name]
     for figure in ("tpot_ms", "ttft_ms"):
         side = settings if f"{figure}_{workload}" in settings.settings else load
         if (target := side.settings.get(f"{figure}_{workload}")) is not None:

@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sheetgen.errors import shown
-from sheetgen.scenario.override_kinds import name_part
+from sheetgen.scenario.inputs import BY_NAME
+from sheetgen.scenario.kinds import name_part
 from sheetgen.workbook.package import MB, WorkbookError
 from sheetgen.workbook.sheet_facts import (
     BUILT_WITH,
@@ -32,7 +33,6 @@ _NOT_SETTINGS = (
     "models", "workloads", "tiers", "headline", "left_out", "catalog_sha256", "money", "owning", "kv_allocation",
     "users", "options", "typed", "paper",
 )  # fmt: skip
-_PERCENT = ("_fraction", "utilization")
 _Part = ConfigDict(extra="ignore", frozen=True, strict=True, allow_inf_nan=False)
 
 
@@ -194,7 +194,8 @@ def _settings(document: _Document) -> Iterator[tuple[str, Setting]]:
 
 
 def _setting(name: str, value: Any) -> Setting:
-    percent = name.endswith(_PERCENT)
+    row = BY_NAME[name].row if name in BY_NAME else None
+    percent = row is not None and row.display.percent
     shown_as = "text" if isinstance(value, str) else "percent" if percent else "number"
     return Setting(value, name.replace("_", " "), shown_as, built_with=name in BUILT_WITH)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.errors import SheetgenError, shown
-from sheetgen.scenario.override_kinds import name_part
+from sheetgen.scenario.kinds import name_part
 from sheetgen.units import ON_DEMAND, PURCHASES
 from sheetgen.workbook.package import WorkbookError, read_file
 from sheetgen.workbook.read import read_workbook_bytes

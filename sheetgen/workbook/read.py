@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.errors import shown
+from sheetgen.scenario.inputs import CHOICES, KV_CACHE, rows_in
 from sheetgen.scenario.override_kinds import ENGINE, SETTINGS
 from sheetgen.workbook.cells import BLANK, Grid, as_shown, read_cells
 from sheetgen.workbook.names import Area, Place, areas, ends_by_sheet, listed
@@ -21,9 +22,8 @@ from sheetgen.workbook.values import input_holds, value_of
 META = ("schema", "version", "catalog_sha256", "options")
 OF_EACH_WORKLOAD = ("context", "output", "tpot_ms", "ttft_ms")
 REQUIRED = (
-    "as_of", "tier_1", "kv_cache_dtype", "weight_dtype", "gpu_memory_utilization", "hours_per_month", "block_size",
-    "active_fraction", "extra_headroom_fraction", "spare_replicas", "average_context_fraction",
-    "prefix_cache_hit_fraction", "kv_reserved", "headline_workload", "headline_tier", *ENGINE, *SETTINGS,
+    "tier_1", "headline_workload", "headline_tier", *ENGINE, *SETTINGS,
+    *(one.name for one in (*rows_in(KV_CACHE), *rows_in(CHOICES)) if not one.added and not one.shown),
 )  # fmt: skip
 _RESULT = re.compile(rf"(rec_\w+_(\d+))_({'|'.join(RESULTS)})")
 _TIER = re.compile(r"in_tier_(\d+)")

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sheetgen.scenario.inputs import INPUTS
+
 LoadKey = tuple[str, str, int]  # model id, workload's key, number of the tier from 1
 ASKED = "asked"  # the workload of `recommend`: a context of the user's own
 
@@ -97,7 +99,8 @@ class SheetFacts:
 # What `build` may be asked that stands in no cell of the workbook.
 OF_MARKET = ("providers", "gpus", "instances", "region", "purchase")  # what may be rented, and in which class
 OF_PRICES = (*OF_MARKET, "discount_fraction")  # with an input: what moves prices other than their lists
-HELD_BEFORE = {"discount_fraction": 0.0}  # inputs that files of earlier versions do not have: what held then
+# Inputs that files of earlier versions do not have: what held then.
+HELD_BEFORE: dict[str, float] = {one.name: one.default for one in INPUTS if one.added}
 BUILT_WITH = ("engine", "engine_version", *OF_MARKET)
 MORE_OF_ANSWER = {  # figures of an answer that JSON has and a workbook's names do not
     "tensor_parallel_size": "TP", "pipeline_parallel_size": "PP", "n_replicas": "replicas", "n_gpus": "GPUs",

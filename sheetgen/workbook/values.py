@@ -8,34 +8,30 @@ import re
 from typing import Any
 
 from sheetgen.errors import shown
+from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.override_kinds import TABLES, input_kind
 from sheetgen.workbook.cells import Cell
 
-TEXTS = {"weight_dtype", "kv_cache_dtype", "currency", "headline_workload", "speed_pace"}
-DATES = {"as_of", "fx_date"}
 _NUMBERS = re.compile(r"(context|tier|output|tpot_ms|ttft_ms)_.*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # tab and line breaks may stand in a cell
 _KIND = {"n": "number", "s": "text", "b": "yes or no", "d": "date", "e": "error"}
-BY_KIND = {"whole": "number", "dtype": "text"}
 OPEN_AND_SAVE = "Open the workbook in Excel or LibreOffice, save it once, and try again."
 
 
 def input_holds(name: str, number_format: str) -> str:
     """What an input takes (number, text, date), as far as it is known by its name or its format; or any."""
-    if name in TEXTS:
+    if name == "headline_workload":
         return "text"
-    if name in DATES:
-        return "date"
-    kind = input_kind(name)
+    kind = BY_NAME[name].kind if name in BY_NAME else input_kind(name)
     if kind is not None:
-        return BY_KIND.get(kind.what, kind.what)
+        return kind.holds
     return "number" if _NUMBERS.fullmatch(name) else _by_format(number_format)
 
 
 def column_holds(table: str, column: str, number_format: str) -> str:
     """The same for a table's column."""
     kind = TABLES.get(table, {}).get(column)
-    return BY_KIND.get(kind.what, kind.what) if kind else _by_format(number_format)
+    return kind.holds if kind else _by_format(number_format)
 
 
 def _by_format(number_format: str) -> str:

@@ -15,7 +15,7 @@ from sheetgen.levers import EveryLever, Lever, Offload
 from sheetgen.levers.best import in_order
 from sheetgen.recommend import Choice, Solution, why_not
 from sheetgen.scenario.candidates import DEFAULT_PROVIDERS, Candidate
-from sheetgen.scenario.money import Money
+from sheetgen.scenario.inputs import BY_OPTION, asked_in
 from sheetgen.scenario.question import Question
 from sheetgen.writers import json_money
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 Record = dict[str, Any]
-NESTED = ("kv_reserved", "hybrid_kv_manager", *vars(Money()))  # settings that the JSON has elsewhere
+# Settings that the JSON has elsewhere.
+NESTED = ("kv_reserved", "hybrid_kv_manager", *(one.name for one in asked_in("money")))
 # What a terminal could obey, or no UTF-8 file can hold: JSON may spell these by their numbers.
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
 
@@ -90,7 +91,7 @@ def inputs(question: Question) -> Record:
         "engine": question.engine.engine,
         "engine_version": question.engine.default_version,
         **{k: v for k, v in vars(settings).items() if k not in NESTED},
-        "kv_allocation": "reserved" if settings.kv_reserved else "paged",
+        "kv_allocation": BY_OPTION["kv_allocation"].words[settings.kv_reserved],
         "hybrid_kv_manager": bool(settings.hybrid_kv_manager),
         "providers": list(filters.providers or (() if filters.instances else DEFAULT_PROVIDERS)),
         "gpus": list(filters.gpus),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sheetgen.recommend import Solution, money
+from sheetgen.scenario.inputs import OF_SETTINGS, asked_in
 from sheetgen.scenario.money import OwnedGpu
 from sheetgen.scenario.question import Question
 
@@ -14,14 +15,11 @@ Record = dict[str, Any]
 def inputs(question: Question) -> Record:
     """The inputs about money, and the terms of owning, the defaults used among them."""
     settings = question.settings
+    of_money = (one.name for one in OF_SETTINGS if one in asked_in("money"))
+    names = dict.fromkeys(("currency", "fx_rate", "fx_date", *of_money))
     return {
-        "money": {
-            "currency": settings.currency,
-            "fx_rate": settings.fx_rate,
-            "fx_date": settings.fx_date or question.as_of.isoformat(),
-            "utilization": settings.utilization,
-            "contingency_fraction": settings.contingency_fraction,
-        },
+        "money": {name: getattr(settings, name) for name in names}
+        | {"fx_date": settings.fx_date or question.as_of.isoformat()},
         "owning": {
             **question.owning.values,
             "capex_usd_per_gpu": dict(question.owning.capex_usd_per_gpu),

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from sheetgen.catalog import Catalog, default_folder
-from sheetgen.catalog.owning import TERMS, owning
+from sheetgen.catalog.owning import owning
 from sheetgen.errors import CatalogError
+from sheetgen.units import OWNING_TERMS as TERMS
 
 SHIPPED = (default_folder() / "owning.yaml").read_text()
 

@@ -14,8 +14,8 @@ from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import Expr
 from sheetgen.recommend import money, solve
+from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.question import ask
-from sheetgen.scenario.settings import MOST_DISCOUNT
 
 TWO = {"models": "8b,70b", "as_of": "2026-11-20", "providers": "aws,gcp"}
 
@@ -26,7 +26,7 @@ def test_by_hand_and_as_it_is_written() -> None:
     assert cost.discounted_usd_per_hour(Expr("a"), Expr("b")).text == "a*(1-b)"
 
 
-@given(st.floats(0.001, 1e6), st.floats(0, MOST_DISCOUNT))
+@given(st.floats(0.001, 1e6), st.floats(0, BY_NAME["discount_fraction"].kind.high))
 def test_what_is_paid_is_above_nothing_and_up_to_the_list(price: float, discount: float) -> None:
     assert 0 < cost.discounted_usd_per_hour(price, discount) <= price
     assert cost.discounted_usd_per_hour(price, 0) == price  # to the bit: no discount changes no answer

@@ -11,7 +11,8 @@ from typing import Any
 
 from yellow_cells import Key, Yellow
 
-from sheetgen.scenario.override_kinds import input_kind, name_part
+from sheetgen.scenario.kinds import name_part
+from sheetgen.scenario.override_kinds import input_kind
 
 # Inputs that have the name of their option, and its value.
 OPTIONS = (

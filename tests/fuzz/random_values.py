@@ -9,8 +9,9 @@ from typing import Any
 
 from yellow_cells import Spot, Yellow
 
-from sheetgen.catalog.owning import TERMS
-from sheetgen.scenario.override_kinds import MOST, TABLES, Kind, input_kind
+from sheetgen.scenario.kinds import MOST, Kind
+from sheetgen.scenario.override_kinds import TABLES, input_kind
+from sheetgen.units import OWNING_TERMS as TERMS
 from sheetgen.units import PURCHASES
 
 MILD, BOLD, ABSURD = "mild", "bold", "absurd"

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sheetgen.formula import Expr, formula, where
-from sheetgen.scenario.override_kinds import TABLES, Kind
+from sheetgen.scenario.kinds import Kind
+from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.book.input_state import (
     AS_BUILT,

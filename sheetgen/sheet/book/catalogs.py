@@ -9,8 +9,8 @@ from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import Expr
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
-from sheetgen.scenario.override_kinds import FLAG
-from sheetgen.scenario.override_kinds import TEXT as TEXT_KIND
+from sheetgen.scenario.kinds import FLAG
+from sheetgen.scenario.kinds import TEXT as TEXT_KIND
 from sheetgen.sheet.accepts import accepts, whole
 from sheetgen.sheet.book.money_columns import add_class_prices, add_owning_columns
 from sheetgen.sheet.book.speed_inputs import add_speed_columns

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sheetgen.recommend import Solution
-from sheetgen.scenario.override_kinds import LOG, LOG_LINES
+from sheetgen.scenario.inputs import LOG, LOG_LINES
 from sheetgen.sheet.accepts import day
 from sheetgen.sheet.book.baseline import AsBuilt
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled

@@ -11,7 +11,6 @@ from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import engine_columns
 from sheetgen.scenario.override_kinds import TABLES, input_kind
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
-from sheetgen.scenario.settings import MOST_DISCOUNT
 from sheetgen.sheet.accepts import MOST_TITLE, PRECISIONS, Within, accepts, day, number, share, whole
 from sheetgen.sheet.book.input_state import (
     AS_BUILT,
@@ -35,6 +34,7 @@ from sheetgen.units import (
     DATE,
     DTYPE_ALIASES,
     DTYPES,
+    EXACT_PERCENT,
     FACTOR,
     PERCENT,
     PLAIN,
@@ -50,7 +50,6 @@ from sheetgen.units import (
 LABEL, VALUE, UNIT, LEAST, MOST, BUILT, STATE, NOTE, NTH = range(9)
 HEADS = {LEAST: "from", MOST: "to", BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
 NOT_ZERO = Display("0;;")
-EXACT_PERCENT = Display("0.0#%", 1, suffix="%", optional=1, percent=True, thousands=False)
 NOTE_CHARACTERS = 96  # of a line in the last column
 ON_FIRST_SHEET = (
     "gpu_memory_utilization", "block_size", "kv_reserved", "average_context_fraction", "prefix_cache_hit_fraction",
@@ -287,7 +286,7 @@ def _choices(page: InputsSheet) -> None:
         "",
         "What your contract takes off every rental price: of each purchase class, listed or typed. Instances keeps "
         "the list prices; Candidates, Money and all else count what is paid.",
-        number("Discount on rental prices", 0, MOST_DISCOUNT, "Of every rental price, your own too. Owning keeps its."),
+        number("Discount on rental prices", 0, 0.99, "Of every rental price, your own too. Owning keeps its."),
     )
     page.put(
         "active_fraction",

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from sheetgen import cost
 from sheetgen.formula import is_number, is_text
 from sheetgen.recommend import Solution
-from sheetgen.sheet.book.inputs import EXACT_PERCENT
 from sheetgen.sheet.book.money_block import ANNUAL, HOURLY, MONTHLY, THREE_YEARS, Block, above_zero, entry
 from sheetgen.sheet.book.money_columns import class_columns, price_mark
 from sheetgen.sheet.book.money_owned import add_owned
@@ -20,7 +19,19 @@ from sheetgen.sheet.book.money_words import total_words
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import rent_words
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source
-from sheetgen.units import DATE, FACTOR, ON_DEMAND, ONE_DECIMAL, PERCENT, PLAIN, PURCHASES, TEXT, USD_CENTS, WHOLE
+from sheetgen.units import (
+    DATE,
+    EXACT_PERCENT,
+    FACTOR,
+    ON_DEMAND,
+    ONE_DECIMAL,
+    PERCENT,
+    PLAIN,
+    PURCHASES,
+    TEXT,
+    USD_CENTS,
+    WHOLE,
+)
 
 WIDTHS = (30, 14, 13, 13, 14, 14, 13, 13, 13, 13, 13, 13, 13, 13)
 UNITS = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sheetgen import cost
-from sheetgen.catalog.owning import TERMS
 from sheetgen.formula import Formula
-from sheetgen.scenario.money import LEAST_UTILIZATION, MOST_FX_RATE
-from sheetgen.sheet.accepts import LEAST, day, letters, number, share
+from sheetgen.scenario.kinds import LEAST
+from sheetgen.sheet.accepts import day, letters, number, share
 from sheetgen.sheet.notes import day_of
 from sheetgen.units import DATE, FACTOR, PERCENT, PLAIN, TEXT, TWO_DECIMALS, WHOLE, Display
+from sheetgen.units import OWNING_TERMS as TERMS
 
 if TYPE_CHECKING:
     from sheetgen.sheet.book.inputs import InputsSheet
@@ -43,7 +43,7 @@ def add_money_inputs(page: InputsSheet) -> None:
     page.put(
         "utilization", "Utilization", settings.utilization, PERCENT, "",
         "Share of the hours run in which the hardware does the load: what a million tokens costs is at this share.",
-        number("Utilization", LEAST_UTILIZATION, 1),
+        number("Utilization", 0.01, 1),
     )  # fmt: skip
     page.put(
         "contingency_fraction", "Contingency", settings.contingency_fraction, PERCENT, "",
@@ -55,7 +55,7 @@ def add_money_inputs(page: InputsSheet) -> None:
              letters("Currency", 3, "Its three letters, such as EUR."))  # fmt: skip
     page.put(
         "fx_rate", "Exchange rate", settings.fx_rate, FACTOR, "per $", "How many of that currency one US dollar is.",
-        number("Exchange rate", LEAST, MOST_FX_RATE),
+        number("Exchange rate", LEAST, 10_000_000),
     )  # fmt: skip
     fx_day = day_of(settings.fx_date) or as_of
     page.put("fx_date", "Day of the exchange rate", fx_day, DATE, "", "The sheet's date unless said.",

@@ -8,7 +8,6 @@ from sheetgen.catalog.speed import SpeedConstants, SpeedFile
 from sheetgen.recommend import Solution
 from sheetgen.recommend.latency import BAND_SCOPES, MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, speed_band_columns
-from sheetgen.scenario.targets import LEAST_MS, MOST_MS
 from sheetgen.sheet.accepts import number
 from sheetgen.sheet.book.wiring import Table
 from sheetgen.sheet.model import Range
@@ -66,7 +65,7 @@ def add_speed_targets(page: InputsSheet) -> None:
         refs = []
         for w in question.workloads:
             value = getattr(w, f"{figure}_target_ms")
-            name, check = f"{figure}_ms_{page.excel_name(w.id)}", number("Target", LEAST_MS, MOST_MS, BLANK_TARGET)
+            name, check = f"{figure}_ms_{page.excel_name(w.id)}", number("Target", 0.01, 3_600_000, BLANK_TARGET)
             refs.append(page.put(name, f"{w.name}: {label}", value, WHOLE, "ms", note, check, may_be_blank=True))
         page.wiring.lists[f"{figure}_targets"] = Range(tuple(refs))
     for name, label in (("speed_factor", "Measured / predicted time per token"),
