@@ -137,312 +137,117 @@ def entry(default: Any, kind: Kind, option: Option | None = None, row: Row | Non
     return field(default=default, metadata={"input": Input("", kind, default, option, row, **more)})
 
 
+# fmt: off
 @dataclass(frozen=True)
 class Settings:
-    """The inputs that hold for a whole sheet, in the order of the JSON."""
+    """The inputs that hold for the whole sheet, in the order of the JSON."""
 
-    utilization: float = entry(
-        0.7,
-        Kind(low=0.01, high=1),  # below it a price of a token says nothing
-        Option(
-            "money", "SHARE", "Share of the hours in which the hardware does its load, for $ per token. Default 0.7."
-        ),
-        Row(
-            MONEY,
-            "Utilization",
-            "",
-            PERCENT,
-            "Share of the hours run in which the hardware does the load: what a million tokens costs is at this share.",
-        ),
-    )
-    contingency_fraction: float = entry(
-        0.0,
-        SHARE,
+    utilization: float = entry(0.7, Kind(low=0.01, high=1),  # below it a price of a token says nothing
+        Option("money", "SHARE",
+               "Share of the hours in which the hardware does its load, for $ per token. Default 0.7."),
+        Row(MONEY, "Utilization", "", PERCENT, "Share of the hours run in which the hardware does the load: what a "
+            "million tokens costs is at this share."))
+    contingency_fraction: float = entry(0.0, SHARE,
         Option("money", "SHARE", "Contingency, in a line of its own under the sums. Default 0."),
-        Row(
-            MONEY,
-            "Contingency",
-            "",
-            PERCENT,
-            "A line of its own under the sums; it is in no price of an hour, a user or a token.",
-        ),
-    )
-    currency: str = entry(
-        "USD",
-        Kind("currency"),
+        Row(MONEY, "Contingency", "", PERCENT,
+            "A line of its own under the sums; it is in no price of an hour, a user or a token."))
+    currency: str = entry("USD", Kind("currency"),
         Option("money", "CODE", "Currency of the totals, such as EUR; needs --fx-rate. Default USD."),
-        Row(
-            MONEY,
-            "Currency of the totals",
-            "",
-            AS_TEXT,
-            "Its three letters. Prices are in US dollars; totals are converted at the rate below.",
-            title="Currency",
-        ),
-    )
-    fx_rate: float = entry(
-        1.0,
-        Kind(low=LEAST, high=10_000_000),
+        Row(MONEY, "Currency of the totals", "", AS_TEXT,
+            "Its three letters. Prices are in US dollars; totals are converted at the rate below.", title="Currency"))
+    fx_rate: float = entry(1.0, Kind(low=LEAST, high=10_000_000),
         Option("money", "RATE", "How many of that currency one US dollar is."),
-        Row(MONEY, "Exchange rate", "per $", FACTOR, "How many of that currency one US dollar is."),
-    )
-    fx_date: str | None = entry(
-        None,
-        DATE_OF_SHEET,  # None: the sheet's own date
+        Row(MONEY, "Exchange rate", "per $", FACTOR, "How many of that currency one US dollar is."))
+    fx_date: str | None = entry(None, DATE_OF_SHEET,  # None: the sheet's own date
         Option("money", "DATE", "Day of that rate. Default: the sheet's date."),
-        Row(MONEY, "Day of the exchange rate", "", DATE, "The sheet's date unless said."),
-    )
-    weight_dtype: str = entry(
-        "auto",
-        AUTO_DTYPE,
+        Row(MONEY, "Day of the exchange rate", "", DATE, "The sheet's date unless said."))
+    weight_dtype: str = entry("auto", AUTO_DTYPE,
         Option("precision", "DTYPE", f"Precision of the weights: {DTYPES}. Default auto, the checkpoint's own."),
-        Row(
-            CHOICES,
-            "Weights' precision",
-            "",
-            AS_TEXT,
-            "auto is the checkpoint's own (Llama bf16, DeepSeek-V3 fp8, gpt-oss mxfp4).",
-            read_as="asked_weight_dtype",
-        ),
-    )
-    kv_cache_dtype: str = entry(
-        "auto",
-        AUTO_DTYPE,
-        Option(
-            "precision", "DTYPE", "Precision of the KV cache, the same words. Default auto, 16 bits for most models."
-        ),
-        Row(
-            KV_CACHE,
-            "KV cache precision",
-            "",
-            AS_TEXT,
-            "auto is the model's own 16-bit type, unless its checkpoint "
-            "carries another. FP8 weights never imply FP8 KV.",
-            read_as="asked_kv_dtype",
-        ),
-    )
-    gpu_memory_utilization: float = entry(
-        None,
-        SHARE_ABOVE_0,
+        Row(CHOICES, "Weights' precision", "", AS_TEXT,
+            "auto is the checkpoint's own (Llama bf16, DeepSeek-V3 fp8, gpt-oss mxfp4).", read_as="asked_weight_dtype"))
+    kv_cache_dtype: str = entry("auto", AUTO_DTYPE,
+        Option("precision", "DTYPE",
+               "Precision of the KV cache, the same words. Default auto, 16 bits for most models."),
+        Row(KV_CACHE, "KV cache precision", "", AS_TEXT, "auto is the model's own 16-bit type, unless its checkpoint "
+            "carries another. FP8 weights never imply FP8 KV.", read_as="asked_kv_dtype"))
+    gpu_memory_utilization: float = entry(None, SHARE_ABOVE_0,
         Option("engine", "SHARE", "Share of the memory that the engine may use. Default: the engine's."),
-        Row(
-            CHOICES,
-            "GPU memory utilization",
-            "",
-            PERCENT,
-            "Share of the memory that the engine sees which it may take (gpu_memory_utilization).",
-            repeated=True,
-        ),
-        engine="gpu_memory_utilization",
-    )
-    block_size: int = entry(
-        None,
-        COUNT,
+        Row(CHOICES, "GPU memory utilization", "", PERCENT,
+            "Share of the memory that the engine sees which it may take (gpu_memory_utilization).", repeated=True),
+        engine="gpu_memory_utilization")
+    block_size: int = entry(None, COUNT,
         Option("engine", "TOKENS", "Tokens in a block of the KV cache. Default 16."),
-        Row(
-            CHOICES,
-            "KV block size",
-            "tokens",
-            WHOLE,
-            "The engine's default is 16.",
-            about="Tokens.",
-            below="hybrid_kv_manager",
-            repeated=True,
-        ),
-        engine="block_size",
-    )
-    kv_reserved: int = entry(
-        0,
-        FLAG,
-        Option(
-            "engine",
-            "HOW",
-            "paged, or reserved: every request is charged max_model_len. Default paged.",
-            "kv_allocation",
-            ("paged", "reserved"),
-        ),
-        Row(
-            CHOICES,
-            "Reserved KV (0 paged, 1 reserved)",
-            "",
-            PLAIN,
-            "Reserved KV charges the longest context always.",
-            title="Reserved KV",
-            below="prefix_cache_hit_fraction",
-            repeated=True,
-        ),
-    )
-    hours_per_month: float = entry(
-        730,
-        Kind(low=1, high=744),
+        Row(CHOICES, "KV block size", "tokens", WHOLE, "The engine's default is 16.", about="Tokens.",
+            below="hybrid_kv_manager", repeated=True),
+        engine="block_size")
+    kv_reserved: int = entry(0, FLAG,
+        Option("engine", "HOW", "paged, or reserved: every request is charged max_model_len. Default paged.",
+               "kv_allocation", ("paged", "reserved")),
+        Row(CHOICES, "Reserved KV (0 paged, 1 reserved)", "", PLAIN,
+            "Reserved KV charges the longest context always.", title="Reserved KV", below="prefix_cache_hit_fraction",
+            repeated=True))
+    hours_per_month: float = entry(730, Kind(low=1, high=744),
         Option("billing", "HOURS", "Hours that a month is billed. Default 730."),
-        Row(CHOICES, "Hours per month", "hours", WHOLE, "8,760 hours a year / 12.", repeated=True),
-    )
-    discount_fraction: float = entry(
-        0,
-        Kind(low=0, high=0.99),  # beyond it is no contract: 20 was meant as 20 %
-        Option(
-            "billing",
-            "SHARE",
-            "What your contract takes off every rental price, of any class. Default 0.",
-            hint=" A share: 0.2 is 20 %.",
-        ),
-        Row(
-            CHOICES,
-            "Discount on rental prices",
-            "",
-            EXACT_PERCENT,
-            "What your contract takes off every rental price: "
+        Row(CHOICES, "Hours per month", "hours", WHOLE, "8,760 hours a year / 12.", repeated=True))
+    discount_fraction: float = entry(0, Kind(low=0, high=0.99),  # beyond it is no contract: 20 was meant as 20 %
+        Option("billing", "SHARE", "What your contract takes off every rental price, of any class. Default 0.",
+               hint=" A share: 0.2 is 20 %."),
+        Row(CHOICES, "Discount on rental prices", "", EXACT_PERCENT, "What your contract takes off every rental price: "
             "of each purchase class, listed or typed. Instances keeps the list prices; Candidates, Money and all else "
-            "count what is paid.",
-            about="Of every rental price, your own too. Owning keeps its.",
-            repeated=True,
-        ),
-        added=True,
-    )
-    active_fraction: float = entry(
-        1.0,
-        SHARE_ABOVE_0,
+            "count what is paid.", about="Of every rental price, your own too. Owning keeps its.", repeated=True),
+        added=True)
+    active_fraction: float = entry(1.0, SHARE_ABOVE_0,
         Option("headroom", "SHARE", "Share of the users with a request in flight at the peak. Default 1."),
-        Row(
-            CHOICES,
-            "Active fraction of users",
-            "",
-            PERCENT,
-            "Users = requests in flight / this. At 100 % every user counts as in flight.",
-            repeated=True,
-        ),
-    )
-    extra_headroom_fraction: float = entry(
-        0.0,
-        SHARE,
+        Row(CHOICES, "Active fraction of users", "", PERCENT,
+            "Users = requests in flight / this. At 100 % every user counts as in flight.", repeated=True))
+    extra_headroom_fraction: float = entry(0.0, SHARE,
         Option("headroom", "SHARE", "Room to leave above the load. Default 0."),
-        Row(
-            CHOICES,
-            "Extra headroom",
-            "",
-            PERCENT,
-            "Added to every load before replicas are counted. Off by default.",
-            repeated=True,
-        ),
-    )
-    spare_replicas: int = entry(
-        0,
-        Kind("whole", 0, 100),
+        Row(CHOICES, "Extra headroom", "", PERCENT, "Added to every load before replicas are counted. Off by default.",
+            repeated=True))
+    spare_replicas: int = entry(0, Kind("whole", 0, 100),
         Option("headroom", "NUMBER", "Replicas beyond those that the load needs (N+1). Default 0."),
-        Row(
-            CHOICES,
-            "Spare replicas (N+1)",
-            "replicas",
-            WHOLE,
-            "1 keeps the load served after one replica is lost. Off by default.",
-            title="Spare replicas",
-            repeated=True,
-        ),
-    )
-    average_context_fraction: float = entry(
-        1.0,
-        SHARE_ABOVE_0,
+        Row(CHOICES, "Spare replicas (N+1)", "replicas", WHOLE,
+            "1 keeps the load served after one replica is lost. Off by default.", title="Spare replicas",
+            repeated=True))
+    average_context_fraction: float = entry(1.0, SHARE_ABOVE_0,
         Option("engine", "SHARE", "Share of the context that is filled on average. Default 1."),
-        Row(
-            CHOICES,
-            "Average fill of the context",
-            "",
-            PERCENT,
-            "Scales what paged KV charges. At 100 % every request is charged its full context.",
-            repeated=True,
-        ),
-    )
-    prefix_cache_hit_fraction: float = entry(
-        0.0,
-        SHARE,
+        Row(CHOICES, "Average fill of the context", "", PERCENT,
+            "Scales what paged KV charges. At 100 % every request is charged its full context.", repeated=True))
+    prefix_cache_hit_fraction: float = entry(0.0, SHARE,
         Option("engine", "SHARE", "Share of the prompt that is found in the prefix cache. Default 0."),
-        Row(
-            CHOICES,
-            "Prefix cache hits",
-            "",
-            PERCENT,
-            "Share of prompt tokens found in the prefix cache. 30-40 % is typical of RAG; 0 is safe.",
-            repeated=True,
-        ),
-    )
-    hybrid_kv_manager: int = entry(
-        None,
-        FLAG,
+        Row(CHOICES, "Prefix cache hits", "", PERCENT,
+            "Share of prompt tokens found in the prefix cache. 30-40 % is typical of RAG; 0 is safe.", repeated=True))
+    hybrid_kv_manager: int = entry(None, FLAG,
         Option("caches", "0|1", "1 where the engine keeps windows and states apart. Default: the engine's own."),
-        Row(
-            CHOICES,
-            "Hybrid KV manager (1 on, 0 off)",
-            "",
-            PLAIN,
-            "Off: windowed layers are stored like full attention.",
-        ),
-        engine="frees_windows",
-    )
-    purchase: str = entry(
-        ON_DEMAND,
-        Kind("word", words=tuple(PURCHASES)),
-        Option(
-            "market", "CLASS", f"{', '.join(tuple(PURCHASES)[:-1])} or {tuple(PURCHASES)[-1]}. Default {ON_DEMAND}."
-        ),
-    )
-    speed_factor: float = entry(
-        1.0,
-        FACTOR_OF_TIME,
-        Option(
-            "factors",
-            "FACTOR",
-            "What every predicted time per output token is multiplied by, as one measured "
-            "point set it right (size --anchor). Default 1.",
-            in_size="What --anchor works out: measured over predicted time per output token. Default 1.",
-        ),
-        Row(
-            TARGETS,
-            "Measured / predicted time per token",
-            "",
-            FACTOR,
-            "1: as predicted. A run of your own gives a better one.",
-            title="Factor",
-        ),
-    )
-    ttft_factor: float = entry(
-        1.0,
-        FACTOR_OF_TIME,
-        Option(
-            "factors",
-            "FACTOR",
-            "The same for the time to the first token. Default 1.",
-            in_size="The same for the time to first token. Default 1.",
-        ),
-        Row(
-            TARGETS,
-            "Measured / predicted time to first token",
-            "",
-            FACTOR,
-            "1: as predicted. A run of your own gives a better one.",
-            title="Factor",
-        ),
-    )
-    speed_targets: int = entry(
-        1,
-        FLAG,
-        None,  # 0: memory alone decides
-        Row(
-            TARGETS,
-            "Targets drive the count (1 on, 0 off)",
-            "",
-            PLAIN,
-            "On: replicas are as many as memory or speed asks for, whichever is more. Off: memory alone.",
-        ),
-    )
+        Row(CHOICES, "Hybrid KV manager (1 on, 0 off)", "", PLAIN,
+            "Off: windowed layers are stored like full attention."),
+        engine="frees_windows")
+    purchase: str = entry(ON_DEMAND, Kind("word", words=tuple(PURCHASES)),
+        Option("market", "CLASS", f"{', '.join(tuple(PURCHASES)[:-1])} or {tuple(PURCHASES)[-1]}. "
+               f"Default {ON_DEMAND}."))
+    speed_factor: float = entry(1.0, FACTOR_OF_TIME,
+        Option("factors", "FACTOR", "What every predicted time per output token is multiplied by, as one measured "
+               "point set it right (size --anchor). Default 1.",
+               in_size="What --anchor works out: measured over predicted time per output token. Default 1."),
+        Row(TARGETS, "Measured / predicted time per token", "", FACTOR,
+            "1: as predicted. A run of your own gives a better one.", title="Factor", below="speed_targets"))
+    ttft_factor: float = entry(1.0, FACTOR_OF_TIME,
+        Option("factors", "FACTOR", "The same for the time to the first token. Default 1.",
+               in_size="The same for the time to first token. Default 1."),
+        Row(TARGETS, "Measured / predicted time to first token", "", FACTOR,
+            "1: as predicted. A run of your own gives a better one.", title="Factor", below="speed_factor"))
+    speed_targets: int = entry(1, FLAG, None,  # 0: memory alone decides
+        Row(TARGETS, "Targets drive the count (1 on, 0 off)", "", PLAIN, "On: replicas are as many as memory or speed "
+            "asks for, whichever is more. Off: memory alone."))
     units: str = entry("gib", Kind("word", words=("gib", "gb")), Option("sheet", "UNIT", "gib or gb. Default gib."))
-    paper: str = entry("a4", Kind("word", words=("a4", "letter")), Option("sheet", "SIZE", "a4 or letter. Default a4."))
+    paper: str = entry("a4", Kind("word", words=("a4", "letter")),
+        Option("sheet", "SIZE", "a4 or letter. Default a4."))
 
-    # fmt: on
     @property
     def is_committed(self) -> int:
         """1 where the purchase class pays for every hour of the month, run or not."""
         return int(PURCHASES[self.purchase].committed)
+# fmt: on
 
 
 def _of_settings() -> Iterator[Input]:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sheetgen.errors import PageError
 from sheetgen.formula import Expr, Formula
 from sheetgen.formula.expr import call
+from sheetgen.scenario.kinds import MOST_TEXT, Kind
+from sheetgen.scenario.parse import FIRST_DAY, LAST_DAY
 from sheetgen.units import TEXT, Display
 
 if TYPE_CHECKING:
@@ -25,16 +27,31 @@ EXCEL_DAY_ZERO = datetime.date(1899, 12, 30)
 NONE = "-"  # what a formula shows where there is no number; never 0, which would read as free
 
 
-@dataclass
+@dataclass(frozen=True)
 class Validation:
-    """What an input accepts: a list (of another range's values) or a number within bounds."""
+    """What a cell accepts: one of a list (a range by its defined name), or what its kind takes.
+
+    at_least, at_most: the defined names of cells that bound it too.
+    """
 
     title: str
     message: str
     source: str | None = None
-    low: float | None = None
-    high: float | None = None
-    whole: bool = False
+    kind: Kind | None = None
+    at_least: str = ""
+    at_most: str = ""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the most, as a spreadsheet counts them: of a number, of a day, or of a text's characters."""
+        assert self.kind is not None
+        if self.kind.what == "date":
+            return (FIRST_DAY - EXCEL_DAY_ZERO).days, (LAST_DAY - EXCEL_DAY_ZERO).days
+        if self.kind.what == "currency":
+            return 3, 3
+        if self.kind.holds == "text":
+            return 0 if self.kind.blank else 1, MOST_TEXT
+        return self.kind.low, self.kind.high
 
 
 @dataclass

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from sheetgen.errors import PageError
-from sheetgen.sheet.accepts import Days, Within, Words
 from sheetgen.sheet.kinds import CONTROL, kind_of
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, Sheet, Validation
 from sheetgen.writers.xlsx_areas import Area, areas, several
@@ -28,15 +26,11 @@ TINTS = {
 
 def put_validations(worksheet: Any, sheet: Sheet) -> None:
     """Each way of accepting values once, with all the cells that have it. Raises PageError for one that is refused."""
-    alike: dict[Any, tuple[Validation, list[tuple[int, int]]]] = {}
-    keys: dict[int, Any] = {}  # of a validation that many cells share
+    alike: dict[Validation, list[tuple[int, int]]] = {}
     for at, cell in sheet.cells.items():
         if cell.validation is not None:
-            key = keys.get(id(cell.validation))
-            if key is None:
-                key = keys[id(cell.validation)] = (type(cell.validation), *dataclasses.astuple(cell.validation))
-            alike.setdefault(key, (cell.validation, []))[1].append(at)
-    for validation, cells in alike.values():
+            alike.setdefault(cell.validation, []).append(at)
+    for validation, cells in alike.items():
         found = areas(cells)
         code = worksheet.data_validation(*found[0], _options(validation) | several(found))
         if code not in (None, 0):
@@ -55,16 +49,14 @@ def _options(v: Validation) -> dict[str, Any]:
     }
     if v.source is not None:
         return out | {"validate": "list", "source": f"={v.source}", "ignore_blank": False}
-    if isinstance(v, Days):
-        bounds = (EXCEL_DAY_ZERO + datetime.timedelta(int(day or 0)) for day in (v.low, v.high))
-        low, high = bounds
-        return out | {"validate": "date", "criteria": "between", "minimum": low, "maximum": high}
-    if isinstance(v, Within):
-        least = f"=MAX({v.low:.0f},{v.at_least})" if v.at_least else v.low
-        most = f"=MIN({v.high:.0f},{v.at_most})" if v.at_most else v.high
-        return out | {"validate": "integer", "criteria": "between", "minimum": least, "maximum": most}
-    kind = "length" if isinstance(v, Words) else "integer" if v.whole else "decimal"
-    return out | {"validate": kind, "criteria": "between", "minimum": v.low, "maximum": v.high}
+    assert v.kind is not None
+    low, high = v.bounds
+    least: Any = f"=MAX({low:.0f},{v.at_least})" if v.at_least else low
+    most: Any = f"=MIN({high:.0f},{v.at_most})" if v.at_most else high
+    what = {"text": "length", "date": "date"}.get(v.kind.holds, "integer" if v.kind.is_whole else "decimal")
+    if what == "date":
+        least, most = (EXCEL_DAY_ZERO + datetime.timedelta(int(day)) for day in (low, high))
+    return out | {"validate": what, "criteria": "between", "minimum": least, "maximum": most}
 
 
 def put_tints(worksheet: Any, sheet: Sheet, form: Callable[[str], Any]) -> None:

@@ -58,7 +58,7 @@ def value_for(rng: random.Random, spot: Spot, yellow: Yellow, level: str) -> Any
     if spot.key[0] == "inputs":
         return _input(rng, name, spot, yellow, level)
     if name == "gpu_count":
-        high = spot.validation.high if spot.validation is not None and spot.validation.high else 8
+        high = spot.validation.kind.high if spot.validation is not None and spot.validation.kind else 8
         return rng.choice([n for n in (1, 2, 3, 4, 6, 7, 8, 16, 1024) if n <= high])
     if name == "provider":
         return rng.choice(_NAMES)

@@ -15,9 +15,9 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.model import Model
 from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Solution, solve
+from sheetgen.scenario.kinds import name_part
 from sheetgen.scenario.question import Load, Question, ask
 from sheetgen.sheet.book import build_book
-from sheetgen.sheet.book.inputs import excel_name
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.what_if import what_if
 from sheetgen.units import GIB
@@ -254,8 +254,8 @@ def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
 
 def stems(question: Question) -> list[str]:
     """The defined names of each load's results, without their ending."""
-    models = [excel_name(m.model.id) for m in question.models]
-    works = [excel_name(w.id) for w in question.workloads]
+    models = [name_part(m.model.id) for m in question.models]
+    works = [name_part(w.id) for w in question.workloads]
     return [f"rec_{models[c.model]}_{works[c.workload]}_{c.tier + 1}" for c in question.loads]
 
 

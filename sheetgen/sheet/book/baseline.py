@@ -94,7 +94,7 @@ class AsBuilt:
                 env["place"] = place_in_list(Expr(name), check)
             elif check is not None and has_bounds(check):
                 shown = bound_display(check, cell.display)
-                for column, of, bound in ((LEAST, "least", check.low), (MOST, "most", check.high)):
+                for column, of, bound in zip((LEAST, MOST), ("least", "most"), check.bounds, strict=True):
                     env[of] = self._put(column, bound, shown).expr(self.here)
             listed = self.wiring.names.get(check.source or "") if check is not None else None
             choices = None if listed is None else [one.value for one in getattr(listed, "refs", [listed])]
@@ -121,7 +121,7 @@ class AsBuilt:
             env = {"now": now.expr(self.here), "built": built.expr(self.here), "tolerance": tolerance.expr(self.here)}
             state = sum_state(total, built.value, TOLERANCE)
             states.append(sheet.formula(self.row, STATE, state, sum_state.written(env), TEXT, "told"))
-            low, high = _bounds(kind)
+            low, high = accepts(kind, "").bounds
             least, most = (self._put(c, v, BOUND).expr(self.here).text for c, v in ((LEAST, low), (MOST, high)))
             beyond = Expr(f'SUMPRODUCT(({name}<>"")*(({name}<{least})+({name}>{most})))')
             outs.append(sheet.formula(self.row, OUT, sum(not low <= n <= high for n in numbers), beyond, PLAIN))
@@ -178,12 +178,6 @@ def _columns(wiring: Wiring) -> Iterator[tuple[str, str, str, Kind, Sequence[Ref
     for name, kind in TABLES["precisions"].items():
         refs = list(wiring.lists[f"dtypes_{name}"].refs)
         yield name.replace("_", " ").capitalize(), "Inputs", f"cat_precisions_{name}", kind, refs
-
-
-def _bounds(kind: Kind) -> tuple[float, float]:
-    check = accepts(kind, "")
-    assert check.low is not None and check.high is not None
-    return check.low, check.high
 
 
 def values_as_built(book: Book) -> Mapping[str, Any]:

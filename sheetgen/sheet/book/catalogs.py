@@ -9,11 +9,11 @@ from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import Expr
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
-from sheetgen.scenario.kinds import FLAG
+from sheetgen.scenario.kinds import FLAG, Kind
 from sheetgen.scenario.kinds import TEXT as TEXT_KIND
-from sheetgen.sheet.accepts import accepts, whole
+from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.book.money_columns import add_class_prices, add_owning_columns
-from sheetgen.sheet.book.speed_inputs import add_speed_columns
+from sheetgen.sheet.book.speed_columns import add_speed_columns
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
 from sheetgen.sheet.links import links
@@ -350,7 +350,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
 def _gpus(count: int) -> Validation:
     """So many GPUs that the sizes with a column of their own are those that the instance may have."""
     most = next((t for t in TENSOR_PARALLEL_SIZES if t > count), MOST_GPUS + 1) - 1
-    return whole("GPUs", 1, most, "GPUs of one instance. For more, fill a spare row.")
+    return accepts(Kind("whole", 1, most), "GPUs", "GPUs of one instance. For more, fill a spare row.")
 
 
 def build_instances(solved: Solution, wiring: Wiring) -> Sheet:

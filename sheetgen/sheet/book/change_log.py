@@ -9,7 +9,8 @@ from typing import Any
 
 from sheetgen.recommend import Solution
 from sheetgen.scenario.inputs import LOG, LOG_LINES
-from sheetgen.sheet.accepts import day
+from sheetgen.scenario.kinds import Kind
+from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.book.baseline import AsBuilt
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.model import Cell, Sheet
@@ -50,7 +51,7 @@ def build_log(solved: Solution, page: OnePage, wiring: Wiring, others: Sequence[
     for line in range(LOG_LINES):
         for column, head in enumerate(HEADS):
             is_day, name = head == "Date", f"log_{line + 1}_{LOG[column]}"
-            check = day(head, "The day of the change.") if is_day else None
+            check = accepts(Kind("date"), head, "The day of the change.") if is_day else None
             cell = Cell(question.overrides.input(name, None), "input", DATE if is_day else TEXT, validation=check)
             wiring.names[f"in_{name}"] = sheet.put(row + 1 + line, column, cell, f"in_{name}")
     if wiring.baseline is None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from sheetgen.formula import Expr, Formula, either, formula, is_number, where
-from sheetgen.sheet.accepts import Days, Words
 from sheetgen.sheet.model import Ref, Validation, number
 from sheetgen.units import DATE, TEXT, Display
 
@@ -75,7 +74,7 @@ def state_now(
         if isinstance(value, str):
             return OUT_OF_RANGE
         env = {name: 0 if env[name] is None else number(env[name]) for name in ("value", "built")}
-        env |= {"least": check.low if check else 0, "most": check.high if check else 0}
+        env |= dict(zip(("least", "most"), check.bounds if check else (0, 0), strict=True))
     elif isinstance(value, str) and isinstance(built, str):
         env |= {"value": value.lower(), "built": built.lower()}
     return str(one.of(env))
@@ -83,12 +82,12 @@ def state_now(
 
 def has_bounds(check: Validation | None) -> bool:
     """Whether a cell accepts numbers between two bounds."""
-    return check is not None and check.low is not None and not isinstance(check, Words)
+    return check is not None and check.source is None and check.kind is not None and check.kind.holds != "text"
 
 
 def bound_display(check: Validation, display: Display) -> Display:
     """How the bounds of an input are shown: days and shares as the input is."""
-    return display if display.percent else DATE if isinstance(check, Days) else BOUND
+    return display if display.percent else DATE if check.kind and check.kind.what == "date" else BOUND
 
 
 def place_in_list(value: Expr, check: Validation) -> Expr:

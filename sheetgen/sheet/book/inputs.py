@@ -1,17 +1,25 @@
-"""Inputs: first the three questions that decide a sizing, then the other choices, then the constants."""
+"""Inputs: first the three questions that decide a sizing, then the other choices, then the constants.
+
+What stands in the table of inputs gets its row from there; what is by workload or tier, and the constants, from here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from sheetgen.formula import Expr, join_text, where
+from sheetgen import cost
+from sheetgen.catalog.engines import CONSTANTS
+from sheetgen.catalog.speed import SpeedFile
+from sheetgen.formula import Expr, Formula, join_text, where
 from sheetgen.recommend import Solution
-from sheetgen.scenario import parse
-from sheetgen.scenario.deployment import engine_columns
-from sheetgen.scenario.override_kinds import TABLES, input_kind
+from sheetgen.recommend.latency import BAND_SCOPES, MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
+from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, speed_band_columns
+from sheetgen.scenario.inputs import CHOICES, KV_CACHE, MONEY, OF_TERMS, OWNING, TARGETS, Input, asked_in, rows_in
+from sheetgen.scenario.kinds import TOKENS, Kind, name_part
+from sheetgen.scenario.override_kinds import OUTPUT, TABLES, input_kind
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
-from sheetgen.sheet.accepts import MOST_TITLE, PRECISIONS, Within, accepts, day, number, share, whole
+from sheetgen.sheet.accepts import AND_AUTO, MOST_TITLE, PRECISIONS, accepts
 from sheetgen.sheet.book.input_state import (
     AS_BUILT,
     CHANGED,
@@ -23,24 +31,19 @@ from sheetgen.sheet.book.input_state import (
     state_formula,
     state_now,
 )
-from sheetgen.sheet.book.money_inputs import add_money_inputs
-from sheetgen.sheet.book.speed_inputs import add_speed_constants, add_speed_targets
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.kinds import legend
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation
+from sheetgen.sheet.notes import day_of
 from sheetgen.sizing.tokens import TOKENS_PER_K
 from sheetgen.units import (
-    DATE,
     DTYPE_ALIASES,
     DTYPES,
-    EXACT_PERCENT,
     FACTOR,
-    PERCENT,
     PLAIN,
     TENSOR_PARALLEL_SIZES,
     TEXT,
-    TWO_DECIMALS,
     UNIT_BYTES,
     UNIT_NAMES,
     WHOLE,
@@ -48,27 +51,24 @@ from sheetgen.units import (
 )
 
 LABEL, VALUE, UNIT, LEAST, MOST, BUILT, STATE, NOTE, NTH = range(9)
+WIDTHS = {LABEL: 44, VALUE: 16, UNIT: 12, LEAST: 11, MOST: 11, BUILT: 15, STATE: 12, NOTE: 76, NTH: 4}
 HEADS = {LEAST: "from", MOST: "to", BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
 NOT_ZERO = Display("0;;")
 NOTE_CHARACTERS = 96  # of a line in the last column
-ON_FIRST_SHEET = (
-    "gpu_memory_utilization", "block_size", "kv_reserved", "average_context_fraction", "prefix_cache_hit_fraction",
-    "active_fraction", "extra_headroom_fraction", "spare_replicas", "hours_per_month", "discount_fraction",
-    "tight_below", "stale_after_days",
-)  # fmt: skip
-TIGHT_BELOW = 0.10
-STALE_AFTER_DAYS = 180
-
-
-def excel_name(text: str) -> str:
-    """A catalog id as part of a defined name: dots and dashes become underscores."""
-    return "".join(c if c.isalnum() else "_" for c in text)
+ARCHITECTURES = ("dense", "moe")
+_SCOPES = {"fitted": "GPUs and engines with measured runs.", "other": "All others."}
+_MONEY_CONSTANTS = (
+    ("hours_in_a_month", "Hours in a month", "hours", "8,760 / 12: what a commitment pays for, run or not."),
+    ("months_in_a_year", "Months in a year", "months", ""),
+    ("months_in_three_years", "Months in three years", "months", ""),
+    ("seconds_in_an_hour", "Seconds in an hour", "seconds", ""),
+    ("tokens_in_a_million", "Tokens in a million", "tokens", ""),
+    ("watts_in_a_kilowatt", "Watts in a kilowatt", "watts", ""),
+)
 
 
 class InputsSheet:
     """Fills the sheet from the top, and remembers each input under its name."""
-
-    excel_name = staticmethod(excel_name)
 
     def __init__(self, solved: Solution, wiring: Wiring) -> None:
         self.solved, self.wiring = solved, wiring
@@ -79,17 +79,7 @@ class InputsSheet:
             f"Blue on yellow: input. Black: formula. Green: taken from another sheet. {legend()}",
             freeze=(HEAD_ROWS, 2),
         )
-        self.sheet.widths = {
-            LABEL: 44,
-            VALUE: 16,
-            UNIT: 12,
-            LEAST: 11,
-            MOST: 11,
-            BUILT: 15,
-            STATE: 12,
-            NOTE: 76,
-            NTH: 4,
-        }
+        self.sheet.widths = dict(WIDTHS)
         self.row = HEAD_ROWS
         self.states: list[Ref] = []
 
@@ -101,49 +91,60 @@ class InputsSheet:
         self.row += 1
 
     def put(
-        self,
-        name: str,
-        label: str,
-        value: Any,
-        display: Display,
-        unit: str,
-        note: str,
-        validation: Validation | None = None,
-        *,
-        read_as: str | None = None,
-        role: str = "input",
-        may_be_blank: bool = False,
-    ) -> Ref:
+        self, name: str, label: str, value: Any, display: Display, unit: str, note: str,
+        check: Validation | None = None, *, read_as: str = "", role: str = "input",
+    ) -> Ref:  # fmt: skip
         """One input with its label, unit and reason, its bounds and its state; its defined name is in_<name>."""
-        row = self.row
-        self.row += 1
         value = self.solved.question.overrides.input(name, value)
         kind = input_kind(name)
-        if validation is None and kind is not None and role == "input":
-            validation = accepts(kind, label)
-        named = self.sheet.text(row, LABEL, label, "label")
-        self.sheet.text(row, UNIT, unit, "unit")
-        self.sheet.text(row, NOTE, note, "remark_wrapped")
-        self.sheet.heights[row] = 15.0 * max(1, -(-len(note) // NOTE_CHARACTERS))
-        ref = self.sheet.put(row, VALUE, Cell(value, role, display, validation=validation), f"in_{name}")
+        if check is None and kind is not None and role == "input":
+            check = accepts(kind, label)
+        self._words(label, unit, note)
+        self.sheet.heights[self.row] = 15.0 * max(1, -(-len(note) // NOTE_CHARACTERS))
+        ref = self.sheet.put(self.row, VALUE, Cell(value, role, display, validation=check), f"in_{name}")
         self.wiring.names[f"in_{name}"] = ref
         self.wiring.inputs[read_as or name] = ref
         if role == "input" and self.wiring.baseline is not None:
-            self._watch(f"in_{name}", ref, validation, display, may_be_blank)
-        if name in ON_FIRST_SHEET:
-            self.wiring.assumptions.append((named, ref, display))
+            self._watch(f"in_{name}", ref, check, display)
+        self.row += 1
         return ref
 
-    def _watch(self, name: str, ref: Ref, check: Validation | None, display: Display, may_be_blank: bool) -> None:
+    def place(self, one: Input, value: Any, note: str = "", by: tuple[str, str] | None = None) -> Ref:
+        """The row of an input of the table, or of one workload, where it is by (part of a name, workload's name)."""
+        row = one.row
+        assert row is not None
+        name, label = (f"{one.name}_{by[0]}", f"{by[1]}: {row.label}") if by else (one.name, row.label)
+        check = accepts(one.kind, row.title or row.label, row.about)
+        ref = self.put(name, label, value, row.display, row.unit, note or row.note, check, read_as=row.read_as)
+        if row.repeated:
+            self.wiring.assumptions.append((Ref(self.sheet.name, ref.row, LABEL, label), ref, row.display))
+        return ref
+
+    def fixed(self, name: str, label: str, value: Any, display: Display, unit: str, note: str) -> Ref:
+        """A constant that is no input."""
+        return self.put(name, label, value, display, unit, note, role="fixed")
+
+    def computed(self, one: Formula, unit: str, note: str) -> None:
+        """A quantity that follows from inputs alone: worked out here once, and read by many cells."""
+        self._words(one.label, unit, note)
+        self.wiring.inputs[one.name] = self.sheet.compute(self.row, VALUE, one, dict(self.wiring.inputs))
+        self.row += 1
+
+    def _words(self, label: str, unit: str, note: str = "") -> None:
+        self.sheet.text(self.row, LABEL, label, "label")
+        self.sheet.text(self.row, UNIT, unit, "unit")
+        self.sheet.text(self.row, NOTE, note, "remark_wrapped")
+
+    def _watch(self, name: str, ref: Ref, check: Validation | None, display: Display) -> None:
         """Beside an input its bounds, its value as built, and what became of it."""
         sheet, row, here = self.sheet, ref.row, self.sheet.name
         built = (self.wiring.baseline or {}).get(name, ref.value)
-        one = state_formula(check, may_be_blank)
+        one = state_formula(check, bool(check and check.kind and check.kind.blank))
         env = {
             n: beside(here, row, c) for n, c in (("value", VALUE), ("built", BUILT), ("least", LEAST), ("most", MOST))
         }
         if check is not None and has_bounds(check):
-            for column, bound in ((LEAST, check.low), (MOST, check.high)):
+            for column, bound in zip((LEAST, MOST), check.bounds, strict=True):
                 sheet.put(row, column, Cell(bound, "fixed", bound_display(check, display)))
         elif check is not None and check.source is not None:
             env["place"] = place_in_list(env["value"], check)
@@ -158,10 +159,11 @@ def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     page = InputsSheet(solved, wiring)
     _questions(page)
     _choices(page)
-    add_speed_targets(page)
-    add_money_inputs(page)
-    _constants(page)
-    add_speed_constants(page)
+    _targets(page)
+    _money(page)
+    _owning(page)
+    _engine(page)
+    _speed(page)
     _precisions(page)
     _watch(page)
     wiring.inputs_sheet = page.sheet
@@ -202,307 +204,156 @@ def _questions(page: InputsSheet) -> None:
     page.section("1  What is the longest context? (prompt and answer together, in tokens)")
     page.wiring.lists["contexts"] = Range(tuple(
         page.put(
-            f"context_{excel_name(w.id)}", w.name, w.context_tokens, WHOLE, "tokens",
+            f"context_{name_part(w.id)}", w.name, w.context_tokens, WHOLE, "tokens",
             f"{w.about}. A request is charged all of it.",
-            Within(f"Context of {w.name}"[:MOST_TITLE], "A whole number of tokens from 1; not below the answer.", low=1,
-                   high=parse.MAX_TOKENS, whole=True, at_least=f"in_output_{excel_name(w.id)}"),
+            Validation(f"Context of {w.name}"[:MOST_TITLE], "A whole number of tokens from 1; not below the answer.",
+                       kind=TOKENS, at_least=f"in_output_{name_part(w.id)}"),
         )
         for w in question.workloads
     ))  # fmt: skip
     page.section("2  How many requests are in flight at the peak?")
     page.wiring.lists["tiers"] = Range(tuple(
-        page.put(f"tier_{i}", f"Tier {i}", n, WHOLE, "requests",
-                 "Loads are alternatives; they are never added up.", whole(f"Tier {i}", 1, 1_000_000))
+        page.put(f"tier_{i}", f"Tier {i}", n, WHOLE, "requests", "Loads are alternatives; they are never added up.",
+                 accepts(Kind("whole", 1, 1_000_000), f"Tier {i}"))
         for i, n in enumerate(question.tiers, 1)
     ))  # fmt: skip
-    page.section("3  Which precision does the KV cache have?")
-    page.put(
-        "kv_cache_dtype", "KV cache precision", question.settings.kv_cache_dtype, TEXT, "",
-        "auto is the model's own 16-bit type, unless its checkpoint carries another. "
-        "FP8 weights never imply FP8 KV.",
-        Validation("KV cache precision", "auto or one of the precisions below.", source="list_dtype"),
-        read_as="asked_kv_dtype",
-    )  # fmt: skip
+    page.section(KV_CACHE)
+    for one in rows_in(KV_CACHE):
+        page.place(one, getattr(question.settings, one.name))
 
 
 def _choices(page: InputsSheet) -> None:
-    s, q = page.solved.question.settings, page.solved.question
-    page.section("Other choices")
-    page.put("weight_dtype", "Weights' precision", s.weight_dtype, TEXT, "",
-             "auto is the checkpoint's own (Llama bf16, DeepSeek-V3 fp8, gpt-oss mxfp4).",
-             Validation("Weights' precision", "auto or one of the precisions below.", source="list_dtype"),
-             read_as="asked_weight_dtype")  # fmt: skip
-    answers = []
-    for w in q.workloads:
-        answers.append(
-            page.put(
-                f"output_{excel_name(w.id)}",
-                f"{w.name}: answer",
-                w.output_tokens,
-                WHOLE,
-                "tokens",
-                "Part of the context; the rest is the prompt.",
-                Within(
-                    f"{w.name}: answer"[:MOST_TITLE],
-                    "A whole number of tokens from 0; not above the context.",
-                    low=0,
-                    high=parse.MAX_TOKENS,
-                    whole=True,
-                    at_most=f"in_context_{excel_name(w.id)}",
-                ),
-            )
+    question = page.solved.question
+    page.section(CHOICES)
+    for one in rows_in(CHOICES):
+        page.place(one, getattr(question.settings, one.name, question.as_of if one.name == "as_of" else one.default))
+        if one.name == "weight_dtype":
+            _lengths(page)
+
+
+def _lengths(page: InputsSheet) -> None:
+    """By workload the answer, and the prompt, which is the rest of the context."""
+    question = page.solved.question
+    answers = [
+        page.put(
+            f"output_{name_part(w.id)}", f"{w.name}: answer", w.output_tokens, WHOLE, "tokens",
+            "Part of the context; the rest is the prompt.",
+            Validation(f"{w.name}: answer"[:MOST_TITLE], "A whole number of tokens from 0; not above the context.",
+                       kind=OUTPUT, at_most=f"in_context_{name_part(w.id)}"),
         )
+        for w in question.workloads
+    ]  # fmt: skip
     prompts = []
-    for w, answer, context in zip(q.workloads, answers, page.wiring.lists["contexts"].refs, strict=True):
+    for w, answer, context in zip(question.workloads, answers, page.wiring.lists["contexts"].refs, strict=True):
         page.sheet.text(page.row, LABEL, f"{w.name}: prompt", "label")
         page.sheet.text(page.row, UNIT, "tokens", "unit")
         env = {"context_tokens": context, "answer_tokens": answer}
         prompts.append(page.sheet.compute(page.row, VALUE, prompt_tokens, env))
         page.row += 1
     page.wiring.lists |= {"prompts": Range(tuple(prompts)), "answers": Range(tuple(answers))}
-    page.put(
-        "gpu_memory_utilization",
-        "GPU memory utilization",
-        s.gpu_memory_utilization,
-        PERCENT,
-        "",
-        "Share of the memory that the engine sees which it may take (gpu_memory_utilization).",
-        share("GPU memory utilization", above_zero=True),
-    )
-    page.put(
-        "hours_per_month",
-        "Hours per month",
-        s.hours_per_month,
-        WHOLE,
-        "hours",
-        "8,760 hours a year / 12.",
-        number("Hours per month", 1, 744),
-    )
-    page.put(
-        "discount_fraction",
-        "Discount on rental prices",
-        s.discount_fraction,
-        EXACT_PERCENT,
-        "",
-        "What your contract takes off every rental price: of each purchase class, listed or typed. Instances keeps "
-        "the list prices; Candidates, Money and all else count what is paid.",
-        number("Discount on rental prices", 0, 0.99, "Of every rental price, your own too. Owning keeps its."),
-    )
-    page.put(
-        "active_fraction",
-        "Active fraction of users",
-        s.active_fraction,
-        PERCENT,
-        "",
-        "Users = requests in flight / this. At 100 % every user counts as in flight.",
-        share("Active fraction of users", above_zero=True),
-    )
-    page.put(
-        "extra_headroom_fraction",
-        "Extra headroom",
-        s.extra_headroom_fraction,
-        PERCENT,
-        "",
-        "Added to every load before replicas are counted. Off by default.",
-        share("Extra headroom"),
-    )
-    page.put(
-        "spare_replicas",
-        "Spare replicas (N+1)",
-        s.spare_replicas,
-        WHOLE,
-        "replicas",
-        "1 keeps the load served after one replica is lost. Off by default.",
-        whole("Spare replicas", 0, 100),
-    )
-    page.put(
-        "average_context_fraction",
-        "Average fill of the context",
-        s.average_context_fraction,
-        PERCENT,
-        "",
-        "Scales what paged KV charges. At 100 % every request is charged its full context.",
-        share("Average fill of the context", above_zero=True),
-    )
-    page.put(
-        "prefix_cache_hit_fraction",
-        "Prefix cache hits",
-        s.prefix_cache_hit_fraction,
-        PERCENT,
-        "",
-        "Share of prompt tokens found in the prefix cache. 30-40 % is typical of RAG; 0 is safe.",
-        share("Prefix cache hits"),
-    )
-    page.put(
-        "kv_reserved",
-        "Reserved KV (0 paged, 1 reserved)",
-        s.kv_reserved,
-        PLAIN,
-        "",
-        "Reserved KV charges the longest context always.",
-        whole("Reserved KV", 0, 1),
-    )
-    page.put(
-        "hybrid_kv_manager",
-        "Hybrid KV manager (1 on, 0 off)",
-        s.hybrid_kv_manager,
-        PLAIN,
-        "",
-        "Off: windowed layers are stored like full attention.",
-    )
-    page.put(
-        "block_size",
-        "KV block size",
-        s.block_size,
-        WHOLE,
-        "tokens",
-        "The engine's default is 16.",
-        whole("KV block size", about="Tokens."),
-    )
-    page.put("as_of", "Sheet's date", q.as_of, DATE, "", "Ages of prices count from this date.", day("Sheet's date"))
-    page.put(
-        "stale_after_days",
-        "Days until a price is old",
-        STALE_AFTER_DAYS,
-        WHOLE,
-        "days",
-        "Older prices are marked.",
-    )
-    page.put(
-        "tight_below",
-        "Fit is tight below",
-        TIGHT_BELOW,
-        PERCENT,
-        "",
-        "Headroom under which a fit is called tight.",
-        share("Fit is tight below"),
-    )
 
 
-_ENGINE = (
-    ("context_bytes", "Memory gone before the share is taken", WHOLE, "bytes", ""),
-    ("fraction_of_free", "The share is of what is free (0 or 1)", PLAIN, "",
-     "0: of all memory, as vLLM counts. 1: of what is free after the bills, as TensorRT-LLM counts."),
-    ("activations_in_budget", "Activations count in the budget (0 or 1)", PLAIN, "",
-     "0 where the engine leaves them to the memory outside its share (SGLang)."),
-    ("sampler_bytes_per_logit", "Sampler, beside the 16-bit logits", TWO_DECIMALS, "bytes/logit", ""),
-    ("sampler_bytes_per_vocabulary_entry", "Sampler's rows of the vocabulary", WHOLE, "bytes/entry",
-     "132 multiprocessors x 4 bytes on H100."),
-    ("forward_hidden_copies", "Hidden states held in the forward pass", TWO_DECIMALS, "copies",
-     "Fitted on runs whose forward pass is the peak."),
-    ("expert_workspace_share", "Share of the experts' workspace held", TWO_DECIMALS, "", "1: both buffers."),
-    ("matmul_workspace_bytes", "Matrix multiplication's workspace", WHOLE, "bytes", "cuBLAS, and small buffers."),
-    ("allocation_step_bytes", "Allocation step of large tensors", WHOLE, "bytes", "torch's own."),
-    ("large_allocation_bytes", "A tensor is large from", WHOLE, "bytes", "torch's own."),
-)  # fmt: skip
-_ENGINE_SOURCES = {"context_bytes": "budget_source", "sampler_bytes_per_logit": "activation_source"}
+def _targets(page: InputsSheet) -> None:
+    """Targets by workload; a blank one is off."""
+    question = page.solved.question
+    page.section(TARGETS)
+    for one in rows_in(TARGETS):
+        page.place(one, getattr(question.settings, one.name))
+        for target in asked_in("targets") if one.name == "speed_targets" else ():
+            figure = target.name.removesuffix("_ms")
+            page.wiring.lists[f"{figure}_targets"] = Range(tuple(
+                page.place(target, getattr(w, f"{figure}_target_ms"), by=(name_part(w.id), w.name))
+                for w in question.workloads
+            ))  # fmt: skip
 
 
-def _constants(page: InputsSheet) -> None:
-    e, columns = page.solved.question.engine, engine_columns(page.solved.question.engine)
-    page.section(f"Engine: {e.name} {e.default_version}")
-    for name, label, display, unit, note in _ENGINE:
-        page.put(name, label, columns[name], display, unit, note or getattr(e, _ENGINE_SOURCES[name]))
-    for older, whose in (("", ""), ("older_", ", older GPUs")):
-        for size in TENSOR_PARALLEL_SIZES:
-            name = f"{older}non_torch_bytes_tp{size}"
-            source = e.non_torch_source if size == 1 and not older else "The same sources."
-            page.put(name, f"Non-torch memory at TP {size}{whose}", columns[name], WHOLE, "bytes", source)
-    page.put(
-        "staged_non_torch_bytes_tp1", "Non-torch memory of a stage at TP 1", columns["staged_non_torch_bytes_tp1"],
-        WHOLE, "bytes", "With pipeline stages; at a larger TP the figure above holds.",
+def _money(page: InputsSheet) -> None:
+    """How busy the hardware is, the contingency, the currency, and the constants that formulas of money count in."""
+    settings, as_of = page.solved.question.settings, page.solved.question.as_of
+    page.section(MONEY)
+    for one in rows_in(MONEY):
+        page.place(one, day_of(settings.fx_date) or as_of if one.name == "fx_date" else getattr(settings, one.name))
+    for name, label, unit, note in _MONEY_CONSTANTS:
+        page.fixed(name, label, cost.CONSTANTS[name], WHOLE, unit, note)
+    page.fixed(
+        "is_committed", "Prices are commitments (0 or 1)", settings.is_committed, PLAIN, "",
+        f"The prices on Instances are of the class {settings.purchase}; a reserved price is paid for all hours.",
     )  # fmt: skip
+    page.computed(cost.paid_hours_per_month, "hours", "Hours run, or all of the month under a commitment.")
+
+
+def _owning(page: InputsSheet) -> None:
+    owning = page.solved.question.owning
+    page.section(OWNING)
+    for one in OF_TERMS:
+        term = owning.terms[one.name]
+        named = "Our judgement" if term.source == "sheetgen" else term.source
+        origin = f"{named}{f', {term.as_of}' if term.as_of else ''}"
+        own = owning.values[one.name] == term.value
+        page.place(one, owning.values[one.name], f"{term.reason}. {origin if own else f'Yours, not {term.value:g}'}.")
+    page.computed(cost.purchase_share_per_year, "", "A straight line, or an annuity at the cost of capital.")
+
+
+def _engine(page: InputsSheet) -> None:
+    """The constants of the engine's accounting, and the sizes and units that are counted in."""
+    engine, lists = page.solved.question.engine, page.wiring.lists
+    page.section(f"Engine: {engine.name} {engine.default_version}")
+    for one in (one for one in CONSTANTS if one.label):
+        if one.column == "calibrated_tensor_parallel_size":
+            page.put("max_pipeline_parallel_size", "Most pipeline stages", MAX_PIPELINE_PARALLEL_SIZE, PLAIN, "stages",
+                     "A replica may span at most this many instances.")  # fmt: skip
+        page.put(one.column, one.label, one.value(engine), one.display, one.unit, one.words(engine))
     apart = [page.wiring.inputs[f"{o}non_torch_bytes_tp{t}"] for o in ("", "older_") for t in TENSOR_PARALLEL_SIZES]
-    page.wiring.lists["non_torch"] = Range(tuple(apart))
-    page.put(
-        "cuda_graph_bytes_per_gpu",
-        "CUDA graphs",
-        columns["cuda_graph_bytes_per_gpu"],
-        WHOLE,
-        "bytes",
-        e.cuda_graph_source,
-    )
-    page.put(
-        "graphs_in_budget",
-        "CUDA graphs count in the budget (0 or 1)",
-        columns["graphs_in_budget"],
-        PLAIN,
-        "",
-        "1 where the engine takes an estimate of them from its share.",
-    )
-    page.put(
-        "in_flight_batches",
-        "Batches in flight (windows)",
-        columns["in_flight_batches"],
-        PLAIN,
-        "",
-        "Tokens in flight that a window is charged; 2 in releases with asynchronous scheduling.",
-    )
-    page.put(
-        "shares_pages",
-        "One pool of equal pages (0 or 1)",
-        columns["shares_pages"],
-        PLAIN,
-        "",
-        "1: windows and states take pages of the same pool (vLLM). 0: each kind of layer has a pool of its own.",
-    )
-    page.put(
-        "state_blocks",
-        "Blocks of a recurrent group",
-        columns["state_blocks"],
-        PLAIN,
-        "blocks",
-        "Charged to each sequence; 2 in releases that align states with the prefix cache.",
-    )
-    page.put(
-        "group_stretch",
-        "Group stretch",
-        columns["group_stretch"],
-        FACTOR,
-        "",
-        "KV groups take the larger layer count where kinds differ by less than this factor.",
-    )
-    page.put(
-        "max_pipeline_parallel_size",
-        "Most pipeline stages",
-        MAX_PIPELINE_PARALLEL_SIZE,
-        PLAIN,
-        "stages",
-        "A replica may span at most this many instances.",
-    )
-    page.put(
-        "calibrated_tensor_parallel_size",
-        "Largest TP among measured runs",
-        columns["calibrated_tensor_parallel_size"],
-        PLAIN,
-        "GPUs",
-        "Beyond it the wider error band of other logs holds.",
-    )
-    page.put(
-        "max_tensor_parallel_size",
-        "Largest TP",
-        TENSOR_PARALLEL_SIZES[-1],
-        PLAIN,
-        "GPUs",
-        "The largest of the sizes below.",
-        role="fixed",
-    )
-    page.wiring.lists["tp"] = Range(tuple(
-        page.put(f"tp_{i}", f"TP size {i}", size, PLAIN, "GPUs", "Tensor-parallel sizes that are tried.",
-                 role="fixed")
+    lists["non_torch"] = Range(tuple(apart))
+    page.fixed("max_tensor_parallel_size", "Largest TP", TENSOR_PARALLEL_SIZES[-1], PLAIN, "GPUs",
+               "The largest of the sizes below.")  # fmt: skip
+    lists["tp"] = Range(tuple(
+        page.fixed(f"tp_{i}", f"TP size {i}", size, PLAIN, "GPUs", "Tensor-parallel sizes that are tried.")
         for i, size in enumerate(TENSOR_PARALLEL_SIZES, 1)
     ))  # fmt: skip
     unit = page.solved.question.settings.units
-    page.put(
-        "unit_bytes",
-        f"Bytes in a {UNIT_NAMES[unit]}",
-        UNIT_BYTES[unit],
-        WHOLE,
-        "bytes",
-        "The page shows amounts in this unit.",
-        role="fixed",
-    )
-    page.put("tokens_per_k", "Tokens in 1k", TOKENS_PER_K, WHOLE, "tokens", "16k is 16,384.", role="fixed")
+    page.fixed("unit_bytes", f"Bytes in a {UNIT_NAMES[unit]}", UNIT_BYTES[unit], WHOLE, "bytes",
+               "The page shows amounts in this unit.")  # fmt: skip
+    page.fixed("tokens_per_k", "Tokens in 1k", TOKENS_PER_K, WHOLE, "tokens", "16k is 16,384.")
+
+
+def _speed_file(solved: Solution) -> SpeedFile:
+    """The constants that the sheet was solved with."""
+    if solved.question.speed is None:
+        raise ValueError("a question without constants of speed")
+    return solved.question.speed
+
+
+def _speed(page: InputsSheet) -> None:
+    """What all GPUs share, the error bands, and the row of batches that is tried."""
+    known = _speed_file(page.solved)
+    page.section("Speed: what all GPUs share")
+    for row in (
+        ("nvlink_gpus", "GPUs of a node", known.nvlink_gpus, PLAIN, "GPUs", known.all_reduce_source),
+        ("all_reduce_growth", "Growth of an all-reduce's latency", known.all_reduce_growth, FACTOR, "",
+         "(GPUs / GPUs of a node) to this power."),
+        ("data_parallel_size", "Data-parallel ranks of a replica", 1, PLAIN, "", "A sheet has replicas instead."),
+        ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
+        *((name, name.replace("_", " ").capitalize(), value, FACTOR, "", "A definition.")
+          for name, value in SPEED_DEFINITIONS.items()),
+        ("no_queue_seconds", "Waiting for memory", 0, PLAIN, "seconds", "Replicas are as many as hold all requests."),
+        ("no_limit_seconds", "A target that is off", NO_LIMIT_SECONDS, WHOLE, "seconds", "Longer than anything takes."),
+        ("requests_per_stride", "Requests of a stride", STRIDE, PLAIN, "requests",
+         "The largest batch within the targets is found by strides, then request by request."),
+    ):  # fmt: skip
+        page.fixed(*row)
+    page.section("Speed: 80 % bands, as factors of the prediction")
+    heads = [f"{figure} {end}" for figure in SPEED_FIGURES for end in ("low", "high")]
+    page.sheet.text(page.row, 0, known.bands_source, "remark")
+    page.row += 1
+    columns: dict[str, list[Any]] = {}
+    bands = {(s, k): speed_band_columns(known, s, k == "moe") for s in BAND_SCOPES for k in ARCHITECTURES}
+    for head, name in zip(heads, next(iter(bands.values())), strict=True):
+        for (scope, kind), values in bands.items():
+            words = f"{head}, {kind}, {scope}".replace("_", " ")
+            ref = page.put(f"{name}_{scope}_{kind}", words, values[name], FACTOR, "", _SCOPES[scope])
+            columns.setdefault(name, []).append(ref)
+    page.wiring.lists |= {name: Range(tuple(refs)) for name, refs in columns.items()}
 
 
 def _precisions(page: InputsSheet) -> None:
@@ -541,4 +392,4 @@ def _precisions(page: InputsSheet) -> None:
     page.sheet.text(page.row, NOTE, "the checkpoint's own precision", "remark")
     page.wiring.lists |= {"dtype_aliases": Range(tuple(aliases)), "dtypes_meant": Range(tuple(meant))}
     page.wiring.names[PRECISIONS] = Range((*columns["dtype"], *aliases))
-    page.wiring.names["list_dtype"] = Range((*columns["dtype"], *aliases, auto))
+    page.wiring.names[AND_AUTO] = Range((*columns["dtype"], *aliases, auto))

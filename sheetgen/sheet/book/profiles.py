@@ -12,7 +12,7 @@ from sheetgen.recommend.latency import TARGETS
 from sheetgen.sheet.block import Row, Spread
 from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, inline, matrix
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
-from sheetgen.sheet.book.speed_inputs import CONSTANTS, OF_GPU
+from sheetgen.sheet.book.speed_columns import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.book.words import non_torch_position
 from sheetgen.sheet.model import Found, Range, Sheet, found, pick

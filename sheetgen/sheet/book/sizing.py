@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sheetgen.formula import Expr, where
 from sheetgen.recommend import Solution
-from sheetgen.sheet.book.inputs import excel_name
+from sheetgen.scenario.kinds import name_part
 from sheetgen.sheet.book.wiring import Wiring, put_light
 from sheetgen.sheet.book.words import cell_position, headline_words, in_unit, rent_words
 from sheetgen.sheet.kinds import second_line
@@ -244,7 +244,7 @@ def _matrix(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> int:
 def _name_results(wiring: Wiring, solved: Solution, at: int, load: tuple[int, int, int]) -> None:
     """Defined names of a load's results: rec_<model>_<workload>_<tier number>_..."""
     (m, w, t), question = load, solved.question
-    stem = f"rec_{excel_name(question.models[m].model.id)}_{excel_name(question.workloads[w].id)}_{t + 1}"
+    stem = f"rec_{name_part(question.models[m].model.id)}_{name_part(question.workloads[w].id)}_{t + 1}"
     columns = wiring.tables["cells"].columns
     for name in ("instance", "n_instances", "monthly_usd"):
         wiring.names[f"{stem}_{name}"] = columns[name][at]

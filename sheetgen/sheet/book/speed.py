@@ -9,6 +9,7 @@ from sheetgen.estimate import PACE
 from sheetgen.formula import Expr, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.latency import STRIDE
+from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation, found, pick, position
@@ -159,7 +160,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     load = Validation("Load", "A model and workload of this workbook.", source="list_pace")
     chosen = sheet.put(top, 1, Cell(words, "input", TEXT, validation=load), "in_speed_pace")
     sheet.text(top + 1, 0, "Requests of a replica", "label")
-    count = Validation("Requests", "A whole number from 1.", low=1, high=1e6, whole=True)
+    count = Validation("Requests", "A whole number from 1.", kind=BY_NAME["speed_requests"].kind)
     requests = sheet.put(
         top + 1,
         1,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sheetgen.formula import Formula
-from sheetgen.sheet.accepts import Within
+from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.what_if_words import (
     bill_in_unit,
     boundary_words,
@@ -135,6 +135,7 @@ class WhatIfPage:
         for column in range(3):
             self.sheet.text(self.row, column, "Choose" if column == 0 else "", "section")
         self.row += 1
+        kinds = {name.removeprefix("whatif_"): one.kind for name, one in BY_NAME.items() if name.startswith("whatif_")}
         for name, label, display, unit, validation in (
             ("model", "Model", TEXT, "",
              Validation("Model", "A model of Catalog, or one that you typed on Models.", "list_whatif_model")),
@@ -149,15 +150,15 @@ class WhatIfPage:
             ("engine", "Engine", TEXT, "",
              Validation("Engine", "An engine of the Engines sheet.", "list_whatif_engine")),
             ("users", "Users", WHOLE, "people",
-             Validation("Users", "A whole number from 1.", low=1, high=10_000_000, whole=True)),
+             Validation("Users", "A whole number from 1.", kind=kinds["users"])),
             ("context_tokens", "Context of each", WHOLE, "tokens",
-             Within("Context", "Prompt and answer together, a whole number from 1; not below the answer.",
-                    low=1, high=1e8, whole=True, at_least="in_whatif_answer_tokens")),
+             Validation("Context", "Prompt and answer together, a whole number from 1; not below the answer.",
+                        kind=kinds["context_tokens"], at_least="in_whatif_answer_tokens")),
             ("answer_tokens", "of it the answer", WHOLE, "tokens",
-             Within("Answer", "A whole number from 0; not above the context.",
-                    low=0, high=1e8, whole=True, at_most="in_whatif_context_tokens")),
+             Validation("Answer", "A whole number from 0; not above the context.",
+                        kind=kinds["answer_tokens"], at_most="in_whatif_context_tokens")),
             ("tpot_ms", "Target: time per token", WHOLE, "ms",
-             Validation("Target", "Milliseconds; blank: memory alone decides.", low=0, high=3_600_000)),
+             Validation("Target", "Milliseconds; blank: memory alone decides.", kind=kinds["tpot_ms"])),
         ):  # fmt: skip
             self.sheet.text(self.row, 0, label, "label")
             cell = Cell(self.one.picked[name], "input", display, validation=validation)
@@ -189,7 +190,7 @@ class WhatIfPage:
         return [self.sheet.text(self.row - 1, ANSWER + k, label, "head") for k, label in enumerate(labels)]
 
     def _factors(self, name: str, label: str) -> list[Ref]:
-        check = Validation(label, "A factor above 0; the base is 1.", low=0.001, high=1000)
+        check = Validation(label, "A factor above 0; the base is 1.", kind=BY_NAME[f"case_{name}_base"].kind)
 
         def put(k: int) -> Ref:
             full = f"in_case_{name}_{CASES[k]}"

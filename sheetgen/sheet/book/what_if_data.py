@@ -9,7 +9,7 @@ from sheetgen.formula import Expr, formula, largest, where
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
 from sheetgen.sheet.book.every_engine import DEFAULTS, OF_GPU, EveryEngine, constants_of
 from sheetgen.sheet.book.every_model import TEXTS
-from sheetgen.sheet.book.speed_inputs import CONSTANTS
+from sheetgen.sheet.book.speed_columns import CONSTANTS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.model import NONE, Range, Ref, Sheet, index, place_of, plain
 from sheetgen.sheet.what_if import AUTO, ENGINE_ON_GPU, WhatIf
