@@ -236,7 +236,7 @@ def _fewest_gpus(known: Mapping[str, Any]) -> Any:
     for size in TENSOR_PARALLEL_SIZES:
         # One rank of TP `size` without stages; pipeline_stages then says how many stages it takes.
         trial = {**known, "tensor_parallel_size": size, "pipeline_parallel_size": 1}
-        trial["non_torch_bytes_per_tp"] = known[f"non_torch_bytes_tp{size}"]
+        trial["non_torch_bytes_per_tp"] = memory.non_torch_bytes_at(known, size)
         staged = (memory.stage_overhead_bytes, parallelism.layer_budget_bytes)
         trial = evaluate((*SHARD, *CHARGE, *POOL, *staged), trial)
         trial["runs"] = parallelism.runs.of({**trial, "runs_weights": 1, "runs_kv": 1})

@@ -13,7 +13,6 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import Resolved
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing import admission, parallelism, weights
-from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 FORMULAS: dict[str, Formula] = QUANTITIES | {
     f.name: f
@@ -47,28 +46,16 @@ class ChoiceDerivation:
         self.candidate = solved.candidate(offer)
         self.overrides = overrides
         self.reference = solved.question.reference
-        cell, model = solved.question.loads[0], solved.question.models[solved.question.loads[0].model]
+        model = solved.question.models[solved.question.loads[0].model]
         names = Resolved(
             model.model, self.candidate.gpu, solved.question.engine, model.weight_dtype, model.kv_cache_dtype, None,
             solved.question.speed,
         )  # fmt: skip
         self.origins = provenance.Origins(names, overrides, self.reference)
-        profile = solved.offers[offer].profile
-        position = TENSOR_PARALLEL_SIZES.index(solved.tensor_parallel_size(offer))
         discount = solved.question.settings.discount_fraction
         self.read_as = READ_AS | ({"price_usd_per_hour": "discounted_usd_per_hour"} if discount else {})
-        self.values: dict[str, Any] = {}
+        self.values = {name: _plain(one[0]) for name, one in solved.at(0, offer=offer).items()}
         self.steps: dict[str, Step] = {}
-        for table, at in (
-            (solved.models, (cell.model,)),
-            (solved.cells, (0,)),
-            (solved.shards, (cell.model, position)),
-            (solved.gpus, (solved.profiles[profile].gpu,)),
-            (solved.pools, (cell.model, profile)),
-            (solved.sequences, (0, profile)),
-            (solved.costs, (0, offer)),
-        ):
-            self.values |= {name: _pick(column, at) for name, column in table.items() if _fits(column, at)}
 
     def step(self, name: str) -> Step:
         """The derivation of `name`, down to what the catalogs and the question gave."""
@@ -128,17 +115,6 @@ class ChoiceDerivation:
         if name in OF_SHEET:
             return provenance.Origin("default", "the default of sheetgen")
         return self.origins.of(name)
-
-
-def _fits(column: Any, at: tuple[int, ...]) -> bool:
-    return getattr(column, "ndim", 0) in (0, len(at))
-
-
-def _pick(column: Any, at: tuple[int, ...]) -> Any:
-    """The value of a table's column at one place; a side of length 1 stands for all."""
-    if not getattr(column, "ndim", 0):
-        return _plain(column)
-    return _plain(column[tuple(0 if side == 1 else i for i, side in zip(at, column.shape, strict=True))])
 
 
 def _plain(value: Any) -> Any:

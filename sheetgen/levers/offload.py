@@ -51,22 +51,22 @@ def _smaller(solved: Solution, row: int, facts: Facts) -> Offload | str:
     if link is None:
         return f"the {gpu.short_name}'s link to its host is not known here"
 
-    def of(table: str, name: str) -> float:
-        columns, at = (solved.pools, cell.model) if table == "pools" else (solved.sequences, row)
-        value = columns[name]
-        return float(value[min(at, value.shape[0] - 1), min(profile, value.shape[1] - 1)])
+    at = solved.at(row, profile)
 
-    if of("pools", "runs") != 1:
+    def of(name: str) -> float:
+        return float(at[name][0])
+
+    if of("runs") != 1:
         return f"the heads do not divide over {size} GPUs"
     requests = -(-int(solved.cells["load_requests"][row]) // replicas)
     layers = solved.question.models[cell.model].model.n_layers
     share = -(-layers // stages) / layers
-    parked = of("sequences", "charge_bytes") * share
-    weights = of("pools", "paid_layer_bytes") * share
+    parked = of("charge_bytes") * share
+    weights = of("paid_layer_bytes") * share
     if stages == 1:
-        short = requests * parked - of("pools", "kv_budget_bytes_per_gpu")
+        short = requests * parked - of("kv_budget_bytes_per_gpu")
     else:
-        short = requests * parked + weights - of("pools", "layer_budget_bytes")
+        short = requests * parked + weights - of("layer_budget_bytes")
     if short > weights:
         return f"{replicas * size * stages:,} GPUs would lack {short / GIB:,.1f} GiB each, more than their layers weigh"
     if short <= 0:

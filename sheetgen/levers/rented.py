@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy
 
 from sheetgen import cost
-from sheetgen.estimate import evaluate
 from sheetgen.recommend import Solution
 from sheetgen.recommend.choose import cheapest_position
+from sheetgen.recommend.grid import Axes, Table
 from sheetgen.scenario.candidates import Candidate
 from sheetgen.sizing import parallelism
 
@@ -19,7 +19,6 @@ OF_REQUESTS = (
     parallelism.load_requests, parallelism.shared_replicas, parallelism.staged_instances, parallelism.n_replicas,
     cost.n_instances, cost.hourly_usd, cost.monthly_usd,
 )  # fmt: skip
-READ = {name for one in OF_REQUESTS for name in one.inputs}
 
 
 @dataclass(frozen=True)
@@ -55,19 +54,18 @@ def cheapest(
 
     Chosen as in the sheet itself; nothing where nothing holds a load.
     """
-    n_loads = len(tables.question.loads)
-    known = {name: column for name, column in tables.costs.items() if name in READ}
-    values = {k: v[rows] if getattr(v, "ndim", 0) == 2 and len(v) == n_loads else v for k, v in known.items()}
-    values["concurrent_requests"] = numpy.array(requests, float)[:, None]
-    costs = evaluate(OF_REQUESTS, values)
+    axes: Axes = ("chosen", "offer")
+    grid = tables.grid.along("chosen", {"load": rows})
+    grid.put(("chosen",), {"concurrent_requests": numpy.array(requests, float)})
+    costs = grid.evaluate(OF_REQUESTS, axes)
     memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
     monthly = numpy.where(memory > numpy.array(memory_above)[:, None], costs["monthly_usd"], numpy.nan)
-    sizes = tables.costs["tensor_parallel_size"] + 0 * monthly
-    best, position = cheapest_position(monthly, costs["n_instances"], sizes)
+    known = Table(grid, axes, monthly.shape)
+    best, position = cheapest_position(monthly, costs["n_instances"], known["tensor_parallel_size"])
     found: list[Rented | None] = [None] * len(rows)
     for i in numpy.flatnonzero(~numpy.isnan(best)).tolist():
         offer = int(position[i]) - 1
         count, replicas = int(costs["n_instances"][i, offer]), int(costs["n_replicas"][i, offer])
-        size = tables.tensor_parallel_size(offer) * int(costs["pipeline_stages"][i, offer])
+        size = tables.tensor_parallel_size(offer) * int(known["pipeline_stages"][i, offer])
         found[i] = Rented(tables.candidate(offer), count, replicas, replicas * size, float(monthly[i, offer]))
     return found

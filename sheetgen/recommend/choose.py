@@ -1,4 +1,4 @@
-"""The choice of each cell: the least monthly cost, and how ties are broken."""
+"""The choice for each load: the least monthly cost, how ties are broken, and how fast the chosen hardware answers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy
 
+from sheetgen.catalog.speed import Scope
+from sheetgen.estimate import PACE
 from sheetgen.formula import cheapest, first_where, least_where, same_money
-from sheetgen.recommend.solution import Choice, Columns, Solution, short_tokens
-from sheetgen.sizing import parallelism
+from sheetgen.recommend.solution import Choice, Solution, short_tokens
+from sheetgen.scenario.deployment import SPEED_FIGURES, speed_band_columns
+from sheetgen.sizing import parallelism, speed, targets
 
+BAND_SCOPES: tuple[Scope, ...] = ("fitted", "other")  # a sheet has no anchor
 NOTHING_FITS = "nothing fits"
 TOO_SLOW = "no count meets the target"  # memory holds it somewhere, but a lone request is too slow
 
@@ -28,8 +32,7 @@ def choose(solved: Solution) -> list[Choice]:
     """Per cell the least monthly cost; ties: fewer instances, then smaller TP, then catalog order."""
     costs, offers = solved.costs, solved.offers
     monthly, instances = costs["monthly_usd"], costs["n_instances"]
-    size = costs["tensor_parallel_size"] + 0 * monthly
-    best, position = cheapest_position(monthly, instances, size)
+    best, position = cheapest_position(monthly, instances, costs["tensor_parallel_size"])
     gpu = numpy.array([solved.profiles[s.profile].gpu for s in offers])
     providers = [solved.candidate(i).provider for i in range(len(offers))]
     provider = numpy.array([providers.index(p) for p in providers])
@@ -75,15 +78,69 @@ def _verdict_without(solved: Solution, row: int) -> str:
     return NOTHING_FITS
 
 
-def with_memory_alone(choices: tuple[Choice, ...], costs: Columns) -> tuple[Choice, ...]:
-    """The choices with what memory alone would take, where that costs less: `costs` are those without targets."""
-    monthly, instances = costs["monthly_usd"], costs["n_instances"]
-    best, position = cheapest_position(monthly, instances, costs["tensor_parallel_size"] + 0 * monthly)
+def with_memory_alone(choices: tuple[Choice, ...], alone: Solution) -> tuple[Choice, ...]:
+    """The choices with what memory alone would take, where that costs less: `alone` is without targets."""
+    monthly, instances = alone.costs["monthly_usd"], alone.costs["n_instances"]
+    best, position = cheapest_position(monthly, instances, alone.costs["tensor_parallel_size"])
     out = []
     for row, choice in enumerate(choices):
         cheaper = not numpy.isnan(best[row]) and (choice.offer is None or best[row] < choice.monthly_usd * (1 - 1e-12))
         offer = int(position[row]) - 1
-        alone = (offer, int(instances[row, offer]), float(best[row])) if cheaper else None
-        by = "speed" if alone and choice.offer is not None else choice.sized_by
-        out.append(replace(choice, without_targets=alone, sized_by=by))
+        by_memory = (offer, int(instances[row, offer]), float(best[row])) if cheaper else None
+        by = "speed" if by_memory and choice.offer is not None else choice.sized_by
+        out.append(replace(choice, without_targets=by_memory, sized_by=by))
     return tuple(out)
+
+
+def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+    """The choices with what users get of them: times, tokens, bands, and what asked for the replicas."""
+    rows = [i for i, c in enumerate(choices) if c.offer is not None]
+    if not rows:
+        return choices
+    at = solved.grid.along("chosen", {"load": rows, "offer": [choices[i].offer for i in rows]})
+    at.put(("chosen",), {
+        "n_replicas": numpy.array([float(choices[i].n_replicas) for i in rows]),
+        "pipeline_parallel_size": numpy.array([float(choices[i].pipeline_parallel_size) for i in rows]),
+    })  # fmt: skip
+    found = at.evaluate((targets.requests_per_replica,), ("chosen",))
+    each = found["requests_per_replica"]
+    at.put(("chosen",), {"running_requests": each, "concurrent_requests": each})
+    found |= at.evaluate(PACE, ("chosen",))
+    # All replicas together serve the load: the fullest one's times hold for every request.
+    load = at.read("load_requests", ("chosen",))
+    at.put(("chosen",), {"concurrent_requests": load})
+    found |= at.evaluate((speed.output_tokens_per_second,), ("chosen",))
+    limits = at.read("batch_limit", ("chosen",)) * at.read("pipeline_parallel_size", ("chosen",))
+    out = list(choices)
+    for n, i in enumerate(rows):
+        bands = _bands(solved, i, choices[i])
+        figures = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
+        times: dict[str, Any] = {name: float(found[name][n]) for name in figures}
+        by = str(targets.sized_by(load[n], choices[i].sequences_per_replica, limits[n]))
+        out[i] = replace(
+            choices[i],
+            sized_by=by,
+            replicas_by=by,
+            requests_per_replica=int(found["requests_per_replica"][n]),
+            prefill_fraction=float(found["prefill_fraction"][n]),
+            bound_by=str(found["bound_by"][n]),
+            bands=tuple(
+                (float(speed.at_speed_band(times[name], low)), float(speed.at_speed_band(times[name], high)))
+                for name, (low, high) in zip(figures, bands, strict=True)
+            ),
+            **times,
+        )
+    return tuple(out)
+
+
+def _bands(solved: Solution, row: int, choice: Choice) -> list[tuple[float, float]]:
+    """Both ends of the bands of TPOT, TTFT and tokens a second, as factors."""
+    question, model = solved.question, solved.question.loads[row].model
+    gpu = solved.profiles[solved.offers[choice.offer or 0].profile].gpu
+    fitted = solved.gpus["speed_is_fitted"][gpu] == 1 and choice.pipeline_parallel_size == 1
+    is_moe = bool(solved.models["n_experts"][model] > 0)
+    scope: Scope = "fitted" if fitted else "other"
+    columns = speed_band_columns(question.speed, scope, is_moe)
+    kind = "moe" if is_moe else "dense"
+    columns = {name: question.overrides.input(f"{name}_{scope}_{kind}", v) for name, v in columns.items()}
+    return [(columns[f"{f}_band_low"], columns[f"{f}_band_high"]) for f in SPEED_FIGURES]

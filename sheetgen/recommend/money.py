@@ -134,7 +134,7 @@ def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
     """Per provider of the candidates its cheapest for this load; ties as in the choice itself."""
     over = solved.question.loads[row].over_limit
     costs = {name: solved.costs[name][row] for name in ("monthly_usd", "n_instances", "hourly_usd")}
-    sizes = solved.costs["tensor_parallel_size"] + 0 * costs["monthly_usd"]
+    sizes = solved.costs["tensor_parallel_size"][[row]]
     of_slot = numpy.array([solved.candidate(i).provider for i in range(len(solved.offers))])
     found = []
     for provider in dict.fromkeys(of_slot.tolist()):

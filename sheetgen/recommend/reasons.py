@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy
 
-from sheetgen.estimate import evaluate
 from sheetgen.formula import same_money
 from sheetgen.recommend.solution import Choice, Solution
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds
@@ -91,14 +90,12 @@ def _too_slow(solved: Solution, row: int, mine: list[int]) -> Reason | None:
     held = [i for i in mine if solved.costs["n_instances"][row, i] == 0]
     if not held:
         return None
-    question = solved.question
-    pace, workload = question.pace(question.loads[row]), question.workloads[question.loads[row].workload]
-    known = {k: v[pace, [solved.offers[i].profile for i in held]] for k, v in solved.steps.items()}
-    known |= {k: solved.latency[k][pace] for k in ("output_tokens", "expert_miss_fraction")}
-    known |= {k: v for k, v in solved.latency.items() if getattr(v, "ndim", 0) == 0}
-    known = evaluate((untouched_fraction, tpot_seconds, service_ttft_seconds), {**known, "batch_requests": 1.0})
+    workload = solved.question.workloads[solved.question.loads[row].workload]
+    grid = solved.grid.along("chosen", {"load": [row] * len(held), "offer": held})
+    lone = (untouched_fraction, tpot_seconds, service_ttft_seconds)
+    known = grid.evaluate(lone, ("chosen",), {"batch_requests": 1.0})
     tpot, ttft = known["tpot_seconds"], known["service_ttft_seconds"]
-    tpot_limit, ttft_limit = (float(solved.latency[f"{name}_limit_seconds"][pace]) for name in ("tpot", "ttft"))
+    tpot_limit, ttft_limit = (float(grid.read(f"{name}_limit_seconds", ("chosen",))[0]) for name in ("tpot", "ttft"))
     nearest = int(numpy.argmin(numpy.maximum(tpot / tpot_limit, ttft / ttft_limit)))
     lone = "for a lone request"
     if tpot[nearest] > tpot_limit:

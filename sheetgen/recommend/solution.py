@@ -1,13 +1,16 @@
-"""The answer as data: every table that led to it, and a choice per cell."""
+"""The answer as data: every table that led to it, and a choice per load."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from sheetgen.recommend.grid import Axis, Grid, Table
 from sheetgen.scenario.candidates import Candidate
 from sheetgen.scenario.question import Question
 from sheetgen.sizing import tokens
+from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 Columns = dict[str, Any]
 
@@ -30,7 +33,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Choice:
-    """The answer for one cell; `slot` is None where nothing holds it, and `verdict` says why."""
+    """The answer for one load; `offer` is None where nothing holds it, and `verdict` says why."""
 
     verdict: str
     offer: int | None = None
@@ -53,33 +56,69 @@ class Choice:
     bands: tuple[tuple[float, float], ...] = ()  # 80 %: TPOT, TTFT, output tokens a second
     prefill_fraction: float = 0.0
     bound_by: str = ""
-    without_targets: tuple[int, int, float] | None = None  # slot, instances, $ a month by memory alone, where cheaper
+    without_targets: tuple[int, int, float] | None = None  # offer, instances, $ a month by memory alone, where cheaper
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Every table of the answer. Matrices are indexed [cell or model, profile or slot]; NaN where none."""
+    """Every quantity of the answer on its axes, and a choice per load. Tables hold NaN where there is none."""
 
     question: Question
     profiles: tuple[Profile, ...]
     offers: tuple[Offer, ...]
-    models: Columns  # by model
-    shards: Columns  # [model, position in TENSOR_PARALLEL_SIZES]
-    gpus: Columns  # by GPU
-    cells: Columns  # by cell
-    pools: Columns  # [model, profile]
-    sequences: Columns  # [cell, profile]
-    costs: Columns  # [cell, slot]
-    latency: Columns  # by model and workload
-    steps: Columns  # [model and workload, profile]
+    grid: Grid
     choices: tuple[Choice, ...]
 
+    def _table(self, *axes: Axis) -> Table:
+        question = self.question
+        sizes = {
+            "model": len(question.models), "gpu": len(question.gpus), "layout": len(TENSOR_PARALLEL_SIZES),
+            "profile": len(self.profiles), "load": len(question.loads), "offer": len(self.offers),
+            "pace": len(question.models) * len(question.workloads),
+        }  # fmt: skip
+        return Table(self.grid, axes, tuple(sizes[one] for one in axes))
+
+    @cached_property
+    def models(self) -> Table:
+        return self._table("model")
+
+    @cached_property
+    def gpus(self) -> Table:
+        return self._table("gpu")
+
+    @cached_property
+    def cells(self) -> Table:
+        """By load."""
+        return self._table("load")
+
+    @cached_property
+    def pools(self) -> Table:
+        """By model and profile."""
+        return self._table("model", "profile")
+
+    @cached_property
+    def sequences(self) -> Table:
+        """By load and profile."""
+        return self._table("load", "profile")
+
+    @cached_property
+    def costs(self) -> Table:
+        """By load and offer."""
+        return self._table("load", "offer")
+
+    def at(self, row: int, profile: int | None = None, offer: int | None = None) -> Table:
+        """Every quantity at one load on a profile, or on what is offered: columns of one entry."""
+        where: dict[Axis, Any] = (
+            {"load": [row], "profile": [profile]} if offer is None else {"load": [row], "offer": [offer]}
+        )
+        return Table(self.grid.along("chosen", where), ("chosen",), (1,))
+
     def candidate(self, offer: int) -> Candidate:
-        """The instance behind a slot."""
+        """The instance behind an offer."""
         return self.question.candidates[self.offers[offer].candidate]
 
     def tensor_parallel_size(self, offer: int) -> int:
-        """The tensor-parallel size behind a slot."""
+        """The tensor-parallel size behind an offer."""
         return self.profiles[self.offers[offer].profile].tensor_parallel_size
 
 

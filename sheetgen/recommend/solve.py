@@ -1,60 +1,44 @@
-"""Work out every cell on every candidate: pools, charges, sequences, instances, money."""
+"""Work out every load on every candidate: pools, charges, sequences, speed, instances, money."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy
 
 from sheetgen import cost
-from sheetgen.estimate import CHARGE, MODEL, PEAK, SHARD, evaluate
-from sheetgen.recommend.choose import choose, with_memory_alone
-from sheetgen.recommend.latency import solve_paces, speed_inputs, speed_of_gpus, with_paces
+from sheetgen.estimate import CHARGE
+from sheetgen.recommend.choose import choose, with_memory_alone, with_speed
+from sheetgen.recommend.grid import TABLES, Grid
 from sheetgen.recommend.solution import Choice, Columns, Offer, Profile, Solution
-from sheetgen.scenario.deployment import band_columns, engine_columns, model_columns
+from sheetgen.scenario.deployment import SPEED_DEFINITIONS, band_columns, engine_columns, model_columns, speed_columns
 from sheetgen.scenario.overridden import limits_of
-from sheetgen.scenario.overrides import Overrides
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, Question, SheetModel
-from sheetgen.sizing import admission, memory, parallelism, weights
-from sheetgen.units import TENSOR_PARALLEL_SIZES
-
-# What one replica on a profile takes and holds of a load, and how many replicas the load needs.
-LOAD = (
-    admission.charge_bytes,
-    parallelism.layers_that_fit,
-    parallelism.pipeline_stages,
-    parallelism.sequences,
-    parallelism.sure_sequences,
-    parallelism.shared_replicas,
-    parallelism.staged_instances,
-)
-POOL = (
-    memory.overhead_bytes_per_gpu,
-    memory.stage_overhead_bytes,
-    memory.memory_budget_bytes,
-    memory.kv_budget_bytes_per_gpu,
-    parallelism.layer_budget_bytes,
-)
-
-
-_WEIGHTS = ("copied_kv_weights_bytes", "tensor_rounding_bytes", "layer_bytes_per_gpu", "paid_layer_bytes")
-
+from sheetgen.sizing import admission, memory, targets
+from sheetgen.sizing.steps import untouched_fraction
+from sheetgen.units import DTYPES, TENSOR_PARALLEL_SIZES
 
 NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
+STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a batch
+MILLISECONDS_PER_SECOND = 1000
+NO_LIMIT_SECONDS = 100_000  # a target that is off
 
 
 def solve(question: Question) -> Solution:
-    """Work out every cell of `question` on every candidate, and choose."""
+    """Work out every load of `question` on every candidate, and choose."""
     solved = tables(question)
-    choices = with_paces(solved, tuple(choose(solved)))
+    choices = with_speed(solved, tuple(choose(solved)))
     if question.settings.speed_targets:
-        unpaced = {"batch_limit": numpy.full_like(solved.steps["batch_limit"], NO_BATCH_LIMIT)}
-        choices = with_memory_alone(choices, _held(solved, _inputs(question), unpaced)[2])
-    return replace(solved, choices=choices, cells=_cell_kv(solved, choices))
+        alone = solved.grid.along("chosen", {})
+        alone.put((), {"batch_limit": NO_BATCH_LIMIT})
+        choices = with_memory_alone(choices, replace(solved, grid=_held(alone)))
+    _cell_kv(solved, choices)
+    return replace(solved, choices=choices)
 
 
 def tables(question: Question) -> Solution:
-    """Every cell on every candidate, of which none is chosen yet: for who chooses among them otherwise."""
+    """Every load on every candidate, of which none is chosen yet: for who chooses among them otherwise."""
     gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     profiles = tuple(Profile(g, t) for g in range(len(question.gpus)) for t in TENSOR_PARALLEL_SIZES)
     profile_index = {(p.gpu, p.tensor_parallel_size): i for i, p in enumerate(profiles)}
@@ -64,33 +48,69 @@ def tables(question: Question) -> Solution:
         for t in TENSOR_PARALLEL_SIZES
         if t <= one.gpu_count
     )
+    paces = [(m, w) for m in range(len(question.models)) for w in question.workloads]
+    of_layout = [TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) for p in profiles]
+    grid = Grid({}, {}).along("profile", {"gpu": [p.gpu for p in profiles], "layout": of_layout})
+    grid = grid.along("offer", {"profile": [s.profile for s in offers]}).along("pace", {"model": [m for m, _ in paces]})
+    grid = grid.along("load", {"pace": [question.pace(one) for one in question.loads]})
+    _put_facts(grid, question)
+    candidates = [question.candidates[s.candidate] for s in offers]
+    grid.put(("offer",), {
+        "gpu_count": numpy.array([c.gpu_count for c in candidates], float),
+        "listed_usd_per_hour": numpy.array([c.usd_per_hour for c in candidates], float),
+    })  # fmt: skip
+    for name in ("models", "shards", "profiles", "pools"):
+        _work_out(grid, name)
+    _put_paces(grid, [w for _, w in paces])
+    _work_out(grid, "steps", _batches(grid))
+    for name in ("cells", "offers"):
+        _work_out(grid, name)
+    return Solution(question, profiles, offers, _held(grid), ())
+
+
+def _work_out(grid: Grid, table: str, also: Columns | None = None) -> None:
+    axes, formulas = TABLES[table]
+    grid.evaluate(formulas, axes, also)
+
+
+def _held(grid: Grid) -> Grid:
+    """The grid with what a replica of each profile holds of the loads, and what they cost, within its batch limits."""
+    _work_out(grid, "sequences")
+    _work_out(grid, "costs")
+    return grid
+
+
+def _put_facts(grid: Grid, question: Question) -> None:
+    """Settings, constants and what was typed; what models, GPUs and both together contribute; the loads."""
     inputs = _inputs(question)
-    rows = [_model_columns(m, question.overrides) for m in question.models]
-    models = evaluate(MODEL, {**inputs, **{k: numpy.array([r[k] for r in rows], float) for k in rows[0]}})
+    grid.put((), inputs)
+    models = question.models
+    rows = [_model_columns(m, question) for m in models]
+    grid.put(("model",), {k: numpy.array([r[k] for r in rows], float) for k in rows[0]})
     gpus = gpu_columns(question)
-    shards = evaluate(
-        SHARD,
-        {**inputs, **_down(models), "tensor_parallel_size": numpy.array([TENSOR_PARALLEL_SIZES], float)},
-    )
-    pools = _pools(question, profiles, inputs, models, shards, gpus)
-    every = numpy.arange(len(question.models))
-    position = numpy.array([TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) for p in profiles])
-    latency, steps = solve_paces(question, profiles, inputs, models, _shard(shards, every, position), gpus)
-    found = Solution(question, profiles, offers, models, shards, gpus, {}, pools, {}, {}, latency, steps, ())
-    cells, sequences, costs = _held(found, inputs, steps)
-    return replace(found, cells=cells, sequences=sequences, costs=costs)
-
-
-def _held(solved: Solution, inputs: Columns, steps: Columns) -> tuple[Columns, Columns, Columns]:
-    """Cells, what a replica of each profile holds of them, and what they cost, with the batch limits of `steps`."""
-    of = solved.question, solved.profiles
-    cells, sequences = _sequences(*of, inputs, solved.models, solved.shards, solved.gpus, solved.pools, steps)
-    return cells, sequences, _costs(*of, solved.offers, inputs, solved.models, cells, sequences)
+    grid.put(("gpu",), gpus)
+    grid.put(("model", "gpu"), {
+        "peak_flops": numpy.array([gpus[f"peak_flops_{m.weight_dtype}"] for m in models]),
+        "runs_weights": numpy.array([[m.weight_dtype in g.weights_run for g in question.gpus] for m in models]),
+        "runs_kv": numpy.array([[m.kv_cache_dtype in g.kv_run for g in question.gpus] for m in models]),
+    })  # fmt: skip
+    sizes = numpy.array(TENSOR_PARALLEL_SIZES, float)
+    grid.put(("layout",), {"tensor_parallel_size": sizes})
+    apart = memory.non_torch_bytes_at({**inputs, "is_older_gpu": gpus["is_older_gpu"][:, None]}, sizes[None, :])
+    grid.put(("gpu", "layout"), {"non_torch_bytes_per_tp": apart, "non_torch_bytes_per_gpu": apart})
+    loads = question.loads
+    contexts = numpy.array([c.context_tokens for c in loads], float)
+    grid.put(("load",), {
+        "context_tokens": contexts,
+        "max_model_len": contexts,
+        "input_tokens": numpy.array([c.input_tokens for c in loads], float),
+        "concurrent_requests": numpy.array([c.concurrent_requests for c in loads], float),
+    })  # fmt: skip
 
 
 def _inputs(question: Question) -> Columns:
-    """Settings, constants and what was typed, by name."""
-    settings = question.settings
+    """What holds for the whole sheet: settings, constants and what was typed, by name."""
+    settings, speed = question.settings, question.speed
     inputs: Columns = {
         **engine_columns(question.engine),
         **{k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))},
@@ -98,184 +118,91 @@ def _inputs(question: Question) -> Columns:
         "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
         **cost.CONSTANTS,
         "is_committed": settings.is_committed,
-        **speed_inputs(question),
+        "nvlink_gpus": float(speed.nvlink_gpus),
+        "all_reduce_growth": speed.all_reduce_growth,
+        **{name: float(value) for name, value in SPEED_DEFINITIONS.items()},
+        "data_parallel_size": 1.0,
+        "requests_per_stride": float(STRIDE),
+        "milliseconds_per_second": float(MILLISECONDS_PER_SECOND),
+        "no_limit_seconds": float(NO_LIMIT_SECONDS),
     }
     return inputs | {name: float(value) for name, value in question.overrides.inputs.items() if name in inputs}
 
 
-def _down(columns: Columns) -> Columns:
-    """One-dimensional columns as rows of a matrix."""
-    return {k: v[:, None] if getattr(v, "ndim", 0) == 1 else v for k, v in columns.items()}
-
-
-def _model_columns(model: SheetModel, overrides: Overrides) -> Columns:
+def _model_columns(model: SheetModel, question: Question) -> Columns:
     """The numbers of a model at its precisions, whose bytes may have been typed over."""
-    columns = model_columns(model.model, model.weight_dtype, model.kv_cache_dtype)
-    if overrides.precisions:
-        of_weights, of_kv = (overrides.precisions.get(d, {}) for d in (model.weight_dtype, model.kv_cache_dtype))
-        columns |= {name: v for name, v in of_weights.items() if not name.startswith("kv_")}
-        columns |= {name: v for name, v in of_kv.items() if name.startswith("kv_")}
-    return columns
+    columns, typed = model_columns(model.model, model.weight_dtype, model.kv_cache_dtype), question.overrides.precisions
+    of_weights, of_kv = (typed.get(d, {}) for d in (model.weight_dtype, model.kv_cache_dtype))
+    columns |= {name: v for name, v in of_weights.items() if not name.startswith("kv_")}
+    return columns | {name: v for name, v in of_kv.items() if name.startswith("kv_")}
 
 
 def gpu_columns(question: Question) -> Columns:
     """What an engine makes of each GPU: memory, limits of a batch, error bands, speed."""
-    limits = [limits_of(question.engine, g) for g in question.gpus]
-    older = [question.engine.is_older(g.architecture) for g in question.gpus]
-    columns: Columns = {
-        "gpu_memory_bytes": numpy.array([g.memory.engine_bytes for g in question.gpus], float),
-        "max_num_seqs": numpy.array([seqs for seqs, _ in limits], float),
-        "max_num_batched_tokens": numpy.array([batched for _, batched in limits], float),
-        "pool_error_bytes_measured": _pool_errors(question, [question.engine.band_scope(g.id) for g in question.gpus]),
-        "pool_error_bytes_elsewhere": _pool_errors(question, ["other"] * len(question.gpus)),
-        **speed_of_gpus(question),
-        "is_older_gpu": numpy.array(older, float),
+    gpus, engine, speed = question.gpus, question.engine, question.speed
+    limits = [limits_of(engine, g) for g in gpus]
+    by_dtype = {d: [speed_columns(speed, engine, g, d) for g in gpus] for d in DTYPES}
+    columns: dict[str, list[Any]] = {
+        "gpu_memory_bytes": [g.memory.engine_bytes for g in gpus],
+        "max_num_seqs": [seqs for seqs, _ in limits],
+        "max_num_batched_tokens": [batched for _, batched in limits],
+        "pool_error_bytes_measured": [_pool_error(question, engine.band_scope(g.id)) for g in gpus],
+        "pool_error_bytes_elsewhere": [_pool_error(question, "other")] * len(gpus),
+        **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
+        **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
+        "speed_is_fitted": [speed.scope(engine.engine, g) == "fitted" for g in gpus],
+        "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
     }
-    for g, gpu in enumerate(question.gpus):
+    for g, gpu in enumerate(gpus):
         for name, value in question.overrides.gpus.get(gpu.id, {}).items():
             if name in columns:
                 columns[name][g] = value
-    return columns
+    return {name: numpy.array(column, float) for name, column in columns.items()}
 
 
-def _pool_errors(question: Question, scopes: list[str]) -> numpy.ndarray:
-    """The low end of the pool's error band per GPU; without a band the prediction is taken at its word."""
-    ends = [band_columns(question.engine, scope)["kv_pool_error_bytes_low"] for scope in scopes]
-    return numpy.asarray(numpy.nan_to_num(numpy.array(ends, float)))
+def _pool_error(question: Question, scope: str) -> float:
+    """The low end of the pool's error band; without a band the prediction is taken at its word."""
+    return float(numpy.nan_to_num(band_columns(question.engine, scope)["kv_pool_error_bytes_low"]))
 
 
-def _pools(
-    question: Question,
-    profiles: tuple[Profile, ...],
-    inputs: Columns,
-    models: Columns,
-    shards: Columns,
-    gpus: Columns,
-) -> Columns:
-    """What each model leaves on each profile: weights, activations, budget for the cache, and whether it runs."""
-    gpu = numpy.array([p.gpu for p in profiles])
-    size = numpy.array([p.tensor_parallel_size for p in profiles], float)
-    position = numpy.array([TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) for p in profiles])
-    values = {**inputs, **_down(models), **{k: v[gpu][None, :] for k, v in gpus.items()}}
-    values["tensor_parallel_size"] = size[None, :]
-    values["kv_pool_error_bytes_low"] = parallelism.pool_error_bytes.of(values)
-    older = gpus["is_older_gpu"][gpu]
-    names = [f"{'older_' if o else ''}non_torch_bytes_tp{int(t)}" for o, t in zip(older, size, strict=True)]
-    values["non_torch_bytes_per_gpu"] = numpy.array([inputs[name] for name in names])[None, :]
-    values["non_torch_bytes_per_tp"] = values["non_torch_bytes_per_gpu"]
-    values["staged_non_torch_bytes_per_gpu"] = memory.staged_non_torch_bytes_per_gpu.of(values)
-    values |= {name: row[:, position] for name, row in shards.items() if name in _WEIGHTS}
-    values = evaluate(PEAK, values)
-    values["activation_bytes_per_gpu"] = values["profile_peak_bytes"]  # pools are those without pipeline stages
-    values["weights_bytes_per_gpu"] = weights.rank_weights_bytes.of(values)
-    values["loaded_weights_bytes_per_gpu"] = values["weights_bytes_per_gpu"]  # no draft model on a sheet
-    pools = evaluate(POOL, values)
-    of_gpu = [question.gpus[p.gpu] for p in profiles]
-    pools["runs_weights"] = numpy.array([[m.weight_dtype in g.weights_run for g in of_gpu] for m in question.models])
-    pools["runs_kv"] = numpy.array([[m.kv_cache_dtype in g.kv_run for g in of_gpu] for m in question.models])
-    return evaluate((parallelism.runs,), pools)
-
-
-def _sequences(
-    question: Question,
-    profiles: tuple[Profile, ...],
-    inputs: Columns,
-    models: Columns,
-    shards: Columns,
-    gpus: Columns,
-    pools: Columns,
-    steps: Columns,
-) -> tuple[Columns, Columns]:
-    """Per cell its load, and per cell and profile the charge, the pipeline stages and the sequences held."""
-    of_model = numpy.array([c.model for c in question.loads])
-    cells = {
-        **inputs,
-        **{k: v[of_model] for k, v in models.items() if getattr(v, "ndim", 0) == 1},
-        "context_tokens": numpy.array([c.context_tokens for c in question.loads], float),
-        "max_model_len": numpy.array([c.context_tokens for c in question.loads], float),
-        "input_tokens": numpy.array([c.input_tokens for c in question.loads], float),
-        "concurrent_requests": numpy.array([c.concurrent_requests for c in question.loads], float),
+def _put_paces(grid: Grid, workloads: list[Any]) -> None:
+    """By model and workload its prompt, answer and targets."""
+    columns: Columns = {
+        "input_tokens": numpy.array([w.input_tokens for w in workloads], float),
+        "output_tokens": numpy.array([w.output_tokens for w in workloads], float),
     }
-    cells = evaluate(
-        (admission.charged_tokens, parallelism.load_requests, parallelism.users, parallelism.within_limit),
-        cells,
-    )
-    gpu = numpy.array([p.gpu for p in profiles])
-    position = numpy.array([TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) for p in profiles])
-    wide = {**_down(cells), **_shard(shards, of_model, position)}
-    wide |= {k: v[gpu][None, :] for k, v in gpus.items()}
-    full = numpy.ones((len(question.models), len(profiles)))
-    for name in (
-        "kv_budget_bytes_per_gpu",
-        "layer_budget_bytes",
-        "paid_layer_bytes",
-        "runs",
-        "kv_pool_error_bytes_low",
-    ):
-        wide[name] = (pools[name] * full)[of_model]
-    wide["batch_limit"] = steps["batch_limit"][numpy.array([question.pace(c) for c in question.loads])]
-    return cells, evaluate(LOAD, wide)
+    for figure in ("tpot", "ttft"):
+        target = numpy.array([getattr(w, f"{figure}_target_ms") or 0 for w in workloads], float)
+        columns[f"{figure}_target_ms"] = target
+        grid.put(("pace",), {**columns, "target_ms": target})
+        found = grid.evaluate(((f"{figure}_limit_seconds", targets.limit_seconds),), ("pace",))
+        columns |= found
 
 
-def _cell_kv(solved: Solution, choices: tuple[Choice, ...]) -> Columns:
-    """The cells with their own KV bill, before division over GPUs.
+def _batches(grid: Grid) -> Columns:
+    """How many requests the batches have that are tried, and which share of the experts each leaves alone."""
+    one_by_one = numpy.arange(1.0, STRIDE + 1)
+    missed, ranks = (grid.read(name, ("pace", "profile")) for name in ("expert_miss_fraction", "data_parallel_size"))
+    found = {"steps": one_by_one}
+    for name, size in (("untouched_by_request", 1), ("untouched_by_stride", STRIDE)):
+        found[name] = untouched_fraction(one_by_one[:, None, None] * size, missed[None], ranks)
+    return found
+
+
+def _cell_kv(solved: Solution, choices: tuple[Choice, ...]) -> None:
+    """Put in the loads' own KV bill, before division over GPUs.
 
     A window's charge depends on the batch in flight: the one of the recommended GPU, else the largest.
     """
-    default = solved.gpus["max_num_batched_tokens"]
-    batched = [
-        default.max() if c.offer is None else default[solved.profiles[solved.offers[c.offer].profile].gpu]
+    batched = solved.gpus["max_num_batched_tokens"]
+    of_gpu = [
+        batched.max() if c.offer is None else batched[solved.profiles[solved.offers[c.offer].profile].gpu]
         for c in choices
     ]
-    of_model = numpy.array([c.model for c in solved.question.loads])
-    whole = {k: v[:, 0] for k, v in _shard(solved.shards, of_model, numpy.zeros(1, int)).items()}
-    values = {**solved.cells, **whole, "max_num_batched_tokens": numpy.array(batched, float)}
-    values = evaluate(CHARGE, values)
-    values["unsharded_kv_blocks_per_sequence"] = values["kv_blocks_per_sequence"]
-    values["unsharded_kv_block_bytes"] = values["kv_block_bytes"]
-    return evaluate((admission.kv_bytes_per_sequence, memory.kv_bytes), values)
-
-
-def _shard(shards: Columns, of_model: numpy.ndarray, position: numpy.ndarray) -> Columns:
-    """The shards of each cell's model at each profile's tensor-parallel size."""
-    names = {f.name for f in SHARD}
-    full = numpy.ones((1, len(TENSOR_PARALLEL_SIZES)))
-    return {k: (v * full)[of_model][:, position] for k, v in shards.items() if k in names}
-
-
-def _costs(
-    question: Question,
-    profiles: tuple[Profile, ...],
-    offers: tuple[Offer, ...],
-    inputs: Columns,
-    models: Columns,
-    cells: Columns,
-    sequences: Columns,
-) -> Columns:
-    """Per cell and slot: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load."""
-    of_model = numpy.array([c.model for c in question.loads])
-    profile = numpy.array([s.profile for s in offers])
-    candidates = [question.candidates[s.candidate] for s in offers]
-    values = {
-        **inputs,
-        **{name: models[name][of_model][:, None] for name in ("n_heads", "full_kv_heads", "windowed_kv_heads")},
-        "load_requests": cells["load_requests"][:, None],
-        **{f.name: sequences[f.name][:, profile] for f in LOAD},
-        "batch_limit": sequences["batch_limit"][:, profile],
-        "tensor_parallel_size": numpy.array([profiles[p].tensor_parallel_size for p in profile], float)[None, :],
-        "gpu_count": numpy.array([c.gpu_count for c in candidates], float)[None, :],
-        "listed_usd_per_hour": numpy.array([c.usd_per_hour for c in candidates], float)[None, :],
-    }
-    values["price_usd_per_hour"] = cost.discounted_usd_per_hour.of(values)
-    return evaluate(
-        (
-            parallelism.replicas_per_instance,
-            parallelism.larger_tensor_parallel_size,
-            parallelism.n_replicas,
-            cost.n_instances,
-            cost.paid_hours_per_month,
-            cost.hourly_usd,
-            cost.monthly_usd,
-        ),
-        values,
-    )
+    whole = solved.grid.along("chosen", {"load": range(len(choices)), "layout": [0] * len(choices)})
+    whole.put(("chosen",), {"max_num_batched_tokens": numpy.array(of_gpu, float)})
+    found = whole.evaluate(CHARGE, ("chosen",))
+    found |= {f"unsharded_{n}": whole.read(n, ("chosen",)) for n in ("kv_blocks_per_sequence", "kv_block_bytes")}
+    whole.put(("chosen",), found)
+    found |= whole.evaluate((admission.kv_bytes_per_sequence, memory.kv_bytes), ("chosen",))
+    solved.grid.put(("load",), found)

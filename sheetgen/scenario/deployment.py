@@ -31,8 +31,9 @@ from sheetgen.scenario.amounts import (
     number_column,
 )
 from sheetgen.scenario.reference import Reference
+from sheetgen.sizing.memory import non_torch_bytes_at
 from sheetgen.sizing.parallelism import is_measured
-from sheetgen.units import DTYPES, GIB, TENSOR_PARALLEL_SIZES
+from sheetgen.units import DTYPES, GIB
 
 
 @dataclass(frozen=True)
@@ -277,17 +278,15 @@ def _named_columns(names: Resolved) -> Columns:
     memory = names.gpu.memory.engine_bytes
     gpu = (memory / GIB, names.gpu.architecture)
     seqs, batched = names.engine.batch_limits(*gpu)
-    older = names.engine.is_older(names.gpu.architecture)
-    apart = {f"non_torch_bytes_tp{t}": round(names.engine.non_torch_at(t, older) * GIB) for t in TENSOR_PARALLEL_SIZES}
     return {
         **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype),
         **engine_columns(names.engine),
-        **apart,
         **_bands(names),
         **draft_columns(names.draft, names.kv_cache_dtype),
         **speed_columns(names.speed, names.engine, names.gpu, names.weight_dtype),
         **_speed_bands(names),
         "gpu_memory_bytes": memory,
+        "is_older_gpu": int(names.engine.is_older(names.gpu.architecture)),
         "default_max_num_seqs": seqs,
         "default_max_num_batched_tokens": batched,
         "default_hybrid_kv_manager": int(names.engine.frees_windows),
@@ -301,8 +300,7 @@ def _derive(values: Columns, reserved: Any) -> None:
     size = values["tensor_parallel_size"]
     values["kv_reserved"] = reserved.astype(float)
     values["requests_per_rank"] = numpy.ceil(values["concurrent_requests"] / values["data_parallel_size"])
-    steps = [values[f"non_torch_bytes_tp{t}"] for t in TENSOR_PARALLEL_SIZES]
-    values["non_torch_bytes_per_tp"] = numpy.select([size < 2, size < 4, size < 8], steps[:3], steps[3])
+    values["non_torch_bytes_per_tp"] = non_torch_bytes_at(values, size)
     # Without prefixes to keep, a state is one block whatever the release.
     values["state_blocks"] = numpy.where(values["enable_prefix_caching"] == 1, values["state_blocks"], 1)
     values["is_calibrated"] = is_measured(size, values["calibrated_tensor_parallel_size"])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sheetgen.recommend import Choice, Columns, Solution
+from sheetgen.recommend import Choice, Solution
 from sheetgen.scenario.candidates import Candidate
 
 
-def at(columns: Columns, name: str, row: int, column: int) -> float:
+def at(columns: Mapping[str, Any], name: str, row: int, column: int) -> float:
     """One number of a table whose columns may be as wide or as long as one cell."""
     value: Any = columns[name]
     if getattr(value, "ndim", 0) == 2:

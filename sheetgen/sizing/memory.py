@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.formula import formula, largest, ratio, round_down, smallest, where
-from sheetgen.units import TWO_DECIMALS
+from sheetgen.units import TENSOR_PARALLEL_SIZES, TWO_DECIMALS
 
 
 @formula("Memory the engine may use")
@@ -16,6 +17,19 @@ def memory_budget_bytes(gpu_memory_bytes: Any, context_bytes: Any, gpu_memory_ut
     Source: vLLM; H100 SXM shows 79.19 GiB. Check: 0.90 of that is 71.27 GiB.
     """
     return round_down((gpu_memory_bytes - context_bytes) * gpu_memory_utilization)
+
+
+def non_torch_bytes_at(known: Mapping[str, Any], tensor_parallel_size: Any) -> Any:
+    """What lies outside torch on a rank at a tensor-parallel size: the engine's figure, on older GPUs that for them."""
+    import numpy
+
+    older = known["is_older_gpu"] == 1
+    figures = [
+        numpy.where(older, known[f"older_non_torch_bytes_tp{t}"], known[f"non_torch_bytes_tp{t}"])
+        for t in TENSOR_PARALLEL_SIZES
+    ]
+    size = numpy.asarray(tensor_parallel_size)
+    return numpy.select([size < t for t in TENSOR_PARALLEL_SIZES[1:]], figures[:-1], figures[-1])
 
 
 def paid(amount_bytes: Any, gpu_memory_utilization: Any, fraction_of_free: Any) -> Any:

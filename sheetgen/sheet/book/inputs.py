@@ -13,7 +13,8 @@ from sheetgen.catalog.engines import CONSTANTS
 from sheetgen.catalog.speed import SpeedFile
 from sheetgen.formula import Expr, Formula, join_text, where
 from sheetgen.recommend import Solution
-from sheetgen.recommend.latency import BAND_SCOPES, MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
+from sheetgen.recommend.choose import BAND_SCOPES
+from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, speed_band_columns
 from sheetgen.scenario.inputs import CHOICES, KV_CACHE, MONEY, OF_TERMS, OWNING, TARGETS, Input, asked_in, rows_in
 from sheetgen.scenario.kinds import TOKENS, Kind, name_part

@@ -7,8 +7,7 @@ from typing import Any
 
 from sheetgen.estimate import PEAK, SHARD, STEP
 from sheetgen.formula import Expr, Formula
-from sheetgen.recommend import LOAD, Solution
-from sheetgen.recommend.latency import TARGETS
+from sheetgen.recommend import LOAD, TARGETS, Solution
 from sheetgen.sheet.block import Row, Spread
 from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, inline, matrix
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS

@@ -8,7 +8,7 @@ from typing import Any
 from sheetgen.estimate import PACE
 from sheetgen.formula import Expr, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
-from sheetgen.recommend.latency import STRIDE
+from sheetgen.recommend.solve import STRIDE
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
