@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from solved_pages import catalog
 
-from sheetgen.catalog import guidance
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet import notes
@@ -38,7 +37,7 @@ def test_of_which_prices() -> None:
 def test_the_date_line_and_the_assumption(options: dict[str, str], banner: str, sentence: str) -> None:
     question = answered(**options).question
     assert notes.price_banner(question, 180).startswith(banner)
-    assert any(line.endswith(sentence) for line in notes.assumption_lines(question, guidance.assumptions(catalog())))
+    assert any(line.endswith(sentence) for line in notes.assumption_lines(question))
 
 
 def test_the_table_of_instances_has_list_prices_and_says_so() -> None:
