@@ -92,8 +92,8 @@ def _too_slow(solved: Solution, row: int, mine: list[int]) -> Reason | None:
         return None
     workload = solved.question.workloads[solved.question.loads[row].workload]
     grid = solved.grid.along("chosen", {"load": [row] * len(held), "offer": held})
-    lone = (untouched_fraction, tpot_seconds, service_ttft_seconds)
-    known = grid.evaluate(lone, ("chosen",), {"batch_requests": 1.0})
+    times = (untouched_fraction, tpot_seconds, service_ttft_seconds)
+    known = grid.evaluate(times, ("chosen",), {"batch_requests": 1.0})
     tpot, ttft = known["tpot_seconds"], known["service_ttft_seconds"]
     tpot_limit, ttft_limit = (float(grid.read(f"{name}_limit_seconds", ("chosen",))[0]) for name in ("tpot", "ttft"))
     nearest = int(numpy.argmin(numpy.maximum(tpot / tpot_limit, ttft / ttft_limit)))

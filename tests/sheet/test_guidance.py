@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from solved_pages import catalog
 
-from sheetgen import units
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.errors import CatalogError
 from sheetgen.scenario import candidates, question
-from sheetgen.units import GIB
+from sheetgen.units import GIB, TENSOR_PARALLEL_SIZES
 
 
 def test_settings_and_assumptions_are_equal() -> None:
@@ -23,7 +22,7 @@ def test_settings_and_assumptions_are_equal() -> None:
     } == set(same)  # fmt: skip
     for name in same:
         assert known[name].value == getattr(settings, name), name
-    assert known["tensor_parallel_sizes"].value == units.TENSOR_PARALLEL_SIZES
+    assert known["tensor_parallel_sizes"].value == TENSOR_PARALLEL_SIZES
     assert known["max_pipeline_parallel_size"].value == question.MAX_PIPELINE_PARALLEL_SIZE
     assert guidance.number(known, "least_gpu_memory_gib") * GIB == candidates.LEAST_MEMORY_BYTES
     assert guidance.number(known, "max_candidates") == candidates.MAX_CANDIDATES
