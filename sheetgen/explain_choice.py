@@ -18,7 +18,7 @@ FORMULAS: dict[str, Formula] = QUANTITIES | {
     f.name: f
     for module in (weights, admission, parallelism, cost)
     for f in vars(module).values()
-    if isinstance(f, Formula) and f is not cost.monthly_usd_of_instances
+    if isinstance(f, Formula)
 }
 # What can be asked of a recommendation, in the order in which it comes about.
 CHOICE_QUANTITIES = (

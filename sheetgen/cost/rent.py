@@ -23,10 +23,6 @@ def discounted_usd_per_hour(listed_usd_per_hour: Any, discount_fraction: Any) ->
     return listed_usd_per_hour * (1 - discount_fraction)
 
 
-def _spend(n_instances: Any, price_usd_per_hour: Any) -> Any:
-    return n_instances * price_usd_per_hour
-
-
 @formula("Instances")
 def n_instances(
     shared_replicas: Any,
@@ -63,16 +59,6 @@ def paid_hours_per_month(hours_per_month: Any, hours_in_a_month: Any, is_committ
     return where(is_committed == 1, largest(hours_per_month, hours_in_a_month), hours_per_month)
 
 
-@formula("$ per month", USD)
-def monthly_usd_of_instances(n_instances: Any, price_usd_per_hour: Any, paid_hours_per_month: Any) -> Any:
-    """What these instances cost in a month, in US dollars; none where there are none.
-
-    Source: hourly_usd and monthly_usd.
-    """
-    rented = both(is_number(n_instances), n_instances >= 1)
-    return number_where(rented, _spend(n_instances, price_usd_per_hour) * paid_hours_per_month)
-
-
 @formula("$ per hour", USD_CENTS)
 def hourly_usd(n_instances: Any, price_usd_per_hour: Any) -> Any:
     """What all instances cost in an hour, in US dollars; none where there are none, or no price is known.
@@ -80,7 +66,7 @@ def hourly_usd(n_instances: Any, price_usd_per_hour: Any) -> Any:
     Source: the provider's price of one instance.
     """
     known = both(is_number(n_instances), n_instances >= 1, is_number(price_usd_per_hour))
-    return number_where(known, _spend(n_instances, price_usd_per_hour))
+    return number_where(known, n_instances * price_usd_per_hour)
 
 
 @formula("$ per month", USD)

@@ -90,6 +90,18 @@ def round_down(x: Any) -> Any:
     return x if x != x else math.floor(x)
 
 
+def round_nearest(x: Any) -> Any:
+    """The whole number nearest to `x` (x >= 0)."""
+    if isinstance(x, Expr):
+        return call("ROUND", x, 0)
+    return round_down(x + 0.5)
+
+
+def number_or_none(x: Any) -> Any:
+    """`x`, or none where it reads none: NaN in Python, "-" in Excel, where arithmetic on "-" is an error."""
+    return call("IFERROR", x, "-") if isinstance(x, Expr) else x
+
+
 def ratio(x: Any, n: Any, otherwise: Any = 0) -> Any:
     """x / n, or `otherwise` where n is 0: the one guarded division, lazy in both readings."""
     if is_written((x, n, otherwise)):

@@ -23,7 +23,7 @@ def test_p5_48xlarge_by_hand() -> None:
     assert cost.annual_usd(month, cost.MONTHS_IN_A_YEAR) == pytest.approx(482_150.40)
     assert cost.three_year_usd(month, cost.MONTHS_IN_THREE_YEARS) == pytest.approx(1_446_451.20)
     assert cost.monthly_usd(cost.hourly_usd(3, 55.04), 730) == pytest.approx(3 * 40_179.20)
-    assert cost.monthly_usd_of_instances(3, 55.04, 730) == pytest.approx(3 * 40_179.20)
+    assert cost.monthly_usd(cost.hourly_usd(3, 55.04), 730) == pytest.approx(3 * 40_179.20)
 
 
 def test_a_commitment_is_paid_for_whether_it_runs_or_not() -> None:

@@ -52,16 +52,16 @@ def build_book(
     latency = build_latency(solved, wiring)
     profiles = build_profiles(solved, wiring)
     comparison = build_comparison(solved, wiring)
-    candidates, of_candidate, head = build_candidates(solved, wiring)
+    candidates, monthly, head = build_candidates(solved, wiring)
     heads = {name: head.range(name) for name in head.columns}
-    add_choices(solved, wiring, of_candidate, heads)
+    add_choices(solved, wiring, monthly, heads)
     add_unit_costs(wiring)
     wiring.names["list_workload"] = _workloads(wiring, inputs)
     wiring.names["list_tier"] = wiring.lists["tiers"]
     guide = build_guide(solved, page, wiring)
     notes = build_notes(page)
     sizing = build_sizing(solved, page, wiring)
-    money = build_money(solved, wiring, of_candidate, heads)
+    money = build_money(solved, wiring, monthly, heads)
     what_if: tuple[list[Sheet], list[Sheet]] = ([], []) if one is None else build_what_if(solved, one, wiring, head)
     log = build_log(solved, page, wiring, [sizing, *what_if[0]])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []

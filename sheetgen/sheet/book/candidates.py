@@ -1,4 +1,4 @@
-"""Candidates: a matrix with a column per instance x TP: how many whole instances each load takes, and $ per month."""
+"""Candidates: a matrix with a column per instance x TP: what each load costs a month there."""
 
 from __future__ import annotations
 
@@ -7,34 +7,36 @@ from typing import Any
 
 import numpy
 
-from sheetgen.cost import discounted_usd_per_hour, monthly_usd_of_instances, n_instances
-from sheetgen.formula import Expr, both, formula, is_number, is_text, where
+from sheetgen.cost import discounted_usd_per_hour, n_instances
+from sheetgen.formula import Expr, both, formula, is_number, is_text, number_or_none, where
 from sheetgen.recommend import Solution
-from sheetgen.sheet.block import Row
 from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, matrix
 from sheetgen.sheet.book.profiles import OF_REPLICA, SERVED
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.book.words import profile_position
 from sheetgen.sheet.model import Found, Range, Sheet, pick
 from sheetgen.sizing import parallelism
-from sheetgen.units import PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, USD_CENTS, WHOLE
+from sheetgen.units import PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, USD_CENTS, Display
+
+USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
 
 
-@formula("Instances")
-def instances_of_load(
+@formula("$ per month", USD_OR_SLOW)
+def monthly_usd_of_load(
     pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any,
     replicas_per_instance: Any, n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any,
-    larger_tensor_parallel_size: Any, price_usd_per_hour: Any,
+    larger_tensor_parallel_size: Any, price_usd_per_hour: Any, paid_hours_per_month: Any,
 ) -> Any:  # fmt: skip
-    """Whole instances for all replicas; none where the instance cannot hold the load or has no price, 0 where it
-    holds it but no count meets the targets of speed.
+    """What the whole instances for all replicas cost a month; none where the instance cannot hold the load or has no
+    price, 0 (shown as: too slow) where it holds it but no count meets the targets of speed.
 
-    Source: n_instances, of shared_replicas and staged_instances.
+    Source: n_instances, of shared_replicas and staged_instances, x price x hours.
     """
     of_replicas = pipeline_stages, sequences, batch_limit, load_requests, spare_replicas
     shared, staged = (one(*of_replicas) for one in SERVED)
     of_model = n_heads, full_kv_heads, windowed_kv_heads, larger_tensor_parallel_size
-    return n_instances(shared, staged, replicas_per_instance, *of_model, price_usd_per_hour)
+    count = n_instances(shared, staged, replicas_per_instance, *of_model, price_usd_per_hour)
+    return number_or_none(count * price_usd_per_hour * paid_hours_per_month)
 
 
 def _counts(solved: Solution, instances: Table) -> list[Any]:
@@ -47,8 +49,8 @@ def _counts(solved: Solution, instances: Table) -> list[Any]:
 
 def build_candidates(
     solved: Solution, wiring: Wiring, name: str = "Candidates", twin: Head | None = None
-) -> tuple[Sheet, dict[str, list[Range]], Head]:
-    """The sheet, by name a row per load of what each candidate takes and costs, and the head.
+) -> tuple[Sheet, list[Range], Head]:
+    """The sheet, a row per load of what each candidate costs a month, and the head.
 
     twin: the head of the same candidates on another sheet, which says what they are called.
     """
@@ -59,8 +61,8 @@ def build_candidates(
     sheet = titled(
         name,
         name,
-        "A column per instance and tensor-parallel size: whole instances for each "
-        "load, and $ per month. A dash: it cannot hold the load, or has no price.",
+        "A column per instance and tensor-parallel size: $ per month for each load. "
+        "A dash: it cannot hold the load, or has no price.",
         freeze=(HEAD_ROWS + 4, LEFT),
     )
     sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(offers))}
@@ -119,22 +121,15 @@ def build_candidates(
     tp = lambda i: {**wiring.inputs, "tensor_parallel_size": head.columns["tp"][i]}  # noqa: E731
     head.computed(parallelism.replicas_per_instance, tp)
     head.computed(parallelism.larger_tensor_parallel_size, tp)
-    rows: dict[str, list[Row]] = {}
 
     # A load's context is part of the sheet's structure, so its row of a block is named directly.
     latency = [solved.question.pace(cell) for cell in solved.question.loads]
     held = {what: _held(wiring, what, latency, head) for what in OF_REPLICA}
-    top = head.row + 1
-    for what, one, display in (
-        ("n_instances", instances_of_load, WHOLE),
-        ("monthly_usd", monthly_usd_of_instances, USD),
-    ):
-        env = env_of(one, {**held, **rows}, head.columns, cells.columns, wiring.inputs)
-        rows[what] = matrix(
-            sheet, top, one, cells.columns["model"], len(offers), env, display, loads=cells.columns["load_words"]
-        )
-        top += len(solved.question.loads) + 2
-    return sheet, {k: [Range(r, lock="columns") for r in v] for k, v in rows.items()}, head
+    one = monthly_usd_of_load
+    env = env_of(one, held, head.columns, cells.columns, wiring.inputs)
+    labels, words = cells.columns["model"], cells.columns["load_words"]
+    rows = matrix(sheet, head.row + 1, one, labels, len(offers), env, loads=words)
+    return sheet, [Range(row, lock="columns") for row in rows], head
 
 
 def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list[Across]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sheetgen import cost
 from sheetgen.estimate import CHARGE, SHARD
 from sheetgen.formula import (
     Expr,
-    cheapest,
     first_where,
     formula,
+    greatest_where,
     is_number,
     join_text,
+    least_above_zero,
     least_where,
     literal,
     number_where,
+    ratio,
+    round_nearest,
     same_money,
     where,
 )
@@ -45,36 +48,46 @@ from sheetgen.units import PLAIN, TEXT, USD, USD_CENTS, WHOLE
 def best_monthly_usd(monthly: Any) -> Any:
     """The least $ per month of the row; none where nothing holds the load.
 
-    Source: the row of the Candidates sheet; MIN of nothing would read as free.
+    Source: the row of the Candidates sheet, where 0 is too slow; MIN of nothing would read as free.
     """
-    return cheapest(monthly, "-")
+    return least_above_zero(monthly, "-")
 
 
-@formula("Instances")
-def chosen_n_instances(best: Any, monthly: Any, instances: Any) -> Any:
-    """Instances of the cheapest candidate; the fewest where prices tie.
+@formula("$ per hour of the cheapest", USD_CENTS)
+def chosen_price(best: Any, monthly: Any, prices: Any) -> Any:
+    """What an instance of the cheapest candidate costs an hour; the dearest where months tie, which are the fewest.
 
     Source: INTERFACE (ties: fewer instances first).
     """
-    return number_where(is_number(best), least_where(instances, same_money(monthly, best)))
+    return number_where(is_number(best), greatest_where(prices, same_money(monthly, best)))
+
+
+@formula("Instances")
+def chosen_n_instances(best: Any, price: Any, paid_hours_per_month: Any) -> Any:
+    """Instances of the cheapest candidate: its month over what one of them costs a month, a whole number.
+
+    Source: instances x price x hours is the month, in three roundings of one part in 2^53 each: the quotient is
+    within a millionth of the count while there are fewer than a billion instances, so the nearest whole number is it.
+    """
+    return number_where(is_number(best), round_nearest(ratio(best, price * paid_hours_per_month)))
 
 
 @formula("TP", PLAIN)
-def chosen_tp(best: Any, fewest: Any, monthly: Any, instances: Any, sizes: Any) -> Any:
+def chosen_tp(best: Any, price: Any, monthly: Any, prices: Any, sizes: Any) -> Any:
     """Tensor-parallel size of the cheapest candidate; the smallest where the rest ties.
 
     Source: INTERFACE (ties: then smaller TP).
     """
-    return number_where(is_number(best), least_where(sizes, same_money(monthly, best), _same(instances, fewest)))
+    return number_where(is_number(best), least_where(sizes, same_money(monthly, best), same_money(prices, price)))
 
 
 @formula("Candidate", PLAIN)
-def chosen_position(best: Any, fewest: Any, size: Any, monthly: Any, instances: Any, sizes: Any) -> Any:
+def chosen_position(best: Any, price: Any, size: Any, monthly: Any, prices: Any, sizes: Any) -> Any:
     """Column of the cheapest candidate; the first in catalog order where all else ties.
 
     Source: INTERFACE (ties: then catalog order).
     """
-    found = first_where(same_money(monthly, best), _same(instances, fewest), _same(sizes, size))
+    found = first_where(same_money(monthly, best), same_money(prices, price), sizes == size)
     return number_where(is_number(best), found)
 
 
@@ -84,7 +97,7 @@ def runner_up_monthly_usd(best: Any, gpu: Any, provider: Any, monthly: Any, gpus
 
     Source: INTERFACE (the runner-up).
     """
-    others = least_where(monthly, _numbers(monthly), _other(gpus, gpu, providers, provider))
+    others = least_where(monthly, monthly > 0, _numbers(monthly), _other(gpus, gpu, providers, provider))
     return where(is_number(best), others, 0)
 
 
@@ -95,10 +108,6 @@ def runner_up_position(second: Any, gpu: Any, provider: Any, monthly: Any, gpus:
     Source: INTERFACE (the runner-up).
     """
     return first_where(same_money(monthly, second), _other(gpus, gpu, providers, provider))
-
-
-def _same(row: Any, value: Any) -> Any:
-    return row == value
 
 
 def _numbers(row: Any) -> Any:
@@ -116,12 +125,11 @@ def _other(gpus: Any, gpu: Any, providers: Any, provider: Any) -> Any:
 
 
 def add_choices(
-    solved: Solution, wiring: Wiring, matrices: Mapping[str, list[Range]], head: Mapping[str, Range],
-    *, alone: bool = False,
-) -> None:  # fmt: skip
+    solved: Solution, wiring: Wiring, monthly: Sequence[Range], head: Mapping[str, Range], *, alone: bool = False
+) -> None:
     """The choice of each load, from its rows on Candidates and Profiles.
 
-    matrices: by name, a row of cells per load. head: by name, a row of the Candidates sheet's head.
+    monthly: a row of cells per load. head: by name, a row of the Candidates sheet's head.
     alone: without the runner-up, the room that is left and the cache of the load.
     """
     table = wiring.tables["cells"]
@@ -130,24 +138,24 @@ def add_choices(
 
     def rows(i: int) -> dict[str, Source]:
         return {
-            "monthly": matrices["monthly_usd"][i],
-            "instances": matrices["n_instances"][i],
+            "monthly": monthly[i],
+            "prices": head["price_usd_per_hour"],
             "sizes": head["tp"],
             "gpus": head["gpu"],
             "providers": head["provider"],
         }
 
-    def col(name: str, as_name: str, i: int) -> dict[str, Ref]:
-        return {as_name: table.columns[name][i]}
+    def found(i: int) -> dict[str, Source]:
+        """The row of Candidates, and what is known of the cheapest so far."""
+        names = {"monthly_usd": "best", "cheapest_price": "price", "tensor_parallel_size": "size"}
+        known = {short: table.columns[name][i] for name, short in names.items() if name in table.columns}
+        return {**wiring.inputs, **rows(i), **known}
 
-    table.computed(best_monthly_usd, rows, name="monthly_usd", width=14)
-    table.computed(chosen_n_instances, lambda i: {**rows(i), **col("monthly_usd", "best", i)}, name="n_instances")
-
-    def fewest(i: int) -> dict[str, Source]:
-        return {**rows(i), **col("monthly_usd", "best", i), **col("n_instances", "fewest", i)}
-
-    table.computed(chosen_tp, fewest, name="tensor_parallel_size")
-    table.computed(chosen_position, lambda i: {**fewest(i), **col("tensor_parallel_size", "size", i)}, name="position")
+    for one, name in (
+        (best_monthly_usd, "monthly_usd"), (chosen_price, "cheapest_price"), (chosen_n_instances, "n_instances"),
+        (chosen_tp, "tensor_parallel_size"), (chosen_position, "position"),
+    ):  # fmt: skip
+        table.computed(one, found, name=name, width=14 if name == "monthly_usd" else 12)
 
     def at(
         name: str,
@@ -161,7 +169,7 @@ def add_choices(
 
         def find(i: int) -> tuple[Any, Expr]:
             row, place = refs[i] if isinstance(refs, list) else refs, table.columns["position"][i]
-            words = _otherwise(otherwise, table, i, here, matrices["n_instances"][i])
+            words = _otherwise(otherwise, table, i, here, monthly[i])
             expr = where(is_number(place.expr(here)), index(row, place, here), words[1])
             return (words[0] if place.value == "-" else row.refs[place.value - 1].value), expr
 
@@ -217,14 +225,14 @@ def _none_if_zero(second: Ref) -> Found:
     return Found(second.value or "-", write)
 
 
-def _otherwise(word: str, table: Table, i: int, here: str, held: Range) -> tuple[Any, Expr]:
+def _otherwise(word: str, table: Table, i: int, here: str, monthly: Range) -> tuple[Any, Expr]:
     if word != "verdict":
         return word, literal(word)
     within, limit = table.columns["within_limit"][i], table.columns["limit_words"][i]
     over = f"over the model's {limit.value}"
-    # Where memory holds the load but no count is fast enough, its instances read 0.
-    slow = bool((held.value == 0).any())
-    none = where(Expr(f"COUNT({held.expr(here).text})") > 0, TOO_SLOW, NOTHING_FITS)
+    # Where memory holds the load but no count is fast enough, its month reads 0.
+    slow = bool((monthly.value == 0).any())
+    none = where(Expr(f"COUNT({monthly.expr(here).text})") > 0, TOO_SLOW, NOTHING_FITS)
     expr = where(within.expr(here) == 1, none, join_text("over the model's ", limit.expr(here)))
     return ((TOO_SLOW if slow else NOTHING_FITS) if within.value == 1 else over), expr
 

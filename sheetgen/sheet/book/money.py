@@ -6,7 +6,7 @@ cheapest, and owning the GPUs instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sheetgen import cost
 from sheetgen.formula import is_number, is_text
@@ -45,10 +45,8 @@ UNITS = (
 )
 
 
-def build_money(
-    solved: Solution, wiring: Wiring, matrices: Mapping[str, list[Range]], heads: Mapping[str, Range]
-) -> Sheet:
-    """The sheet. matrices: by name, a row of Candidates per load. heads: by name, a row of its head."""
+def build_money(solved: Solution, wiring: Wiring, monthly: Sequence[Range], heads: Mapping[str, Range]) -> Sheet:
+    """The sheet. monthly: a row of Candidates per load. heads: by name, a row of its head."""
     sheet = titled(
         "Money",
         "Money",
@@ -66,10 +64,10 @@ def build_money(
         block = Block(sheet, wiring, at._replace(name=name), row)
         place, count = _title(block, wiring.tables["models"].columns["model"][m], heads)
         model = wiring.tables["models"].columns["model"][m]
-        on_demand, monthly = _classes(block, place, count, solved.question.settings.purchase)
-        shown.append((str(model.value), monthly, wiring.headline_usd[m]))
+        on_demand, usd = _classes(block, place, count, solved.question.settings.purchase)
+        shown.append((str(model.value), usd, wiring.headline_usd[m]))
         _units(block)
-        add_providers(block, matrices, heads, n_providers)
+        add_providers(block, monthly, heads, n_providers)
         add_owned(block, on_demand)
         row = block.row + 1
         sheet.page_breaks.append(row)

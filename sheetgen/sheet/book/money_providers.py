@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sheetgen import cost
-from sheetgen.formula import Expr, is_number, is_text
+from sheetgen.formula import Expr, is_text
+from sheetgen.sheet.book.choices import chosen_n_instances
 from sheetgen.sheet.book.money_block import HOURLY, MONTHLY, Block, entry
 from sheetgen.sheet.book.money_words import (
     provider_monthly_usd,
-    provider_n_instances,
     provider_position,
+    provider_price,
     provider_tp,
 )
 from sheetgen.sheet.model import Found, Range, Ref, Source
 from sheetgen.units import TEXT
 
 SPARE_PROVIDERS = 3  # as many as Instances has spare rows
-SEARCHES = 10  # the first column of the array formulas, which the others pass on
+PRICE, SEARCHES = 9, 10  # the first column of the array formulas, which the others pass on
 
 
-def add_providers(
-    block: Block, matrices: Mapping[str, list[Range]], heads: Mapping[str, Range], n_providers: int
-) -> None:
+def add_providers(block: Block, monthly: Sequence[Range], heads: Mapping[str, Range], n_providers: int) -> None:
     """A row per provider of Instances, and one for each that a reader may type in the spare rows there."""
     block.head("Provider", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Instances", "TP",
-               "Column on Candidates", "Instance", *[""] * (SEARCHES - 9),
-               "$ per month, found", "Instances, found", "TP, found", "Column, found")  # fmt: skip
+               "Column on Candidates", "Instance", "$ per instance and hour",
+               "$ per month, found", "$ per hour, found", "TP, found", "Column, found")  # fmt: skip
     rows: dict[str, Source] = {
-        "monthly": _row_of(matrices["monthly_usd"], block.at),
-        "instances": _row_of(matrices["n_instances"], block.at),
+        "monthly": _row_of(monthly, block.at),
+        "prices": heads["price_usd_per_hour"],
         "sizes": heads["tp"],
         "providers": heads["provider"],
     }
@@ -39,18 +38,17 @@ def add_providers(
         env: dict[str, Source] = {**rows, "provider": provider}
         best = block.search(MONTHLY, provider_monthly_usd, env, SEARCHES)
         env |= {"best": best}
-        fewest = block.search(5, provider_n_instances, env, SEARCHES + 1)
-        env |= {"fewest": fewest}
+        env |= {"price": block.search(PRICE, provider_price, env, SEARCHES + 1)}
+        count = block.compute(5, chosen_n_instances, env)
         env |= {"size": block.search(6, provider_tp, env, SEARCHES + 2)}
         position = block.search(7, provider_position, env, SEARCHES + 3)
-        price = entry(heads["price_usd_per_hour"], position, is_number)
-        block.compute(HOURLY, cost.hourly_usd, {"n_instances": fewest, "price_usd_per_hour": price})
+        block.compute(HOURLY, cost.hourly_usd, {"n_instances": count, "price_usd_per_hour": env["price"]})
         block.sums(best)
         block.show(8, entry(heads["type"], position, is_text), TEXT)
         block.row += 1
 
 
-def _row_of(rows: list[Range], at: Ref) -> Found:
+def _row_of(rows: Sequence[Range], at: Ref) -> Found:
     """The row of a matrix at a position from 1, as a whole."""
     block = Range((rows[0].refs[0], rows[-1].refs[-1]))
 

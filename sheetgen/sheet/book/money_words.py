@@ -8,6 +8,7 @@ from sheetgen.formula import (
     both,
     first_where,
     formula,
+    greatest_where,
     is_number,
     join_text,
     least_where,
@@ -16,7 +17,7 @@ from sheetgen.formula import (
     same_money,
     where,
 )
-from sheetgen.units import PLAIN, TEXT, USD
+from sheetgen.units import PLAIN, TEXT, USD, USD_CENTS
 
 
 @formula("$ per month", USD)
@@ -25,37 +26,38 @@ def provider_monthly_usd(provider: Any, monthly: Any, providers: Any) -> Any:
 
     Source: the load's row on Candidates.
     """
-    return least_where(monthly, providers == provider, otherwise="-")
+    return least_where(monthly, monthly > 0, providers == provider, otherwise="-")
 
 
-@formula("Instances")
-def provider_n_instances(best: Any, provider: Any, monthly: Any, instances: Any, providers: Any) -> Any:
-    """Instances of that provider's cheapest; the fewest where prices tie.
+@formula("$ per instance and hour", USD_CENTS)
+def provider_price(best: Any, provider: Any, monthly: Any, prices: Any, providers: Any) -> Any:
+    """What an instance of that provider's cheapest costs an hour; the dearest, of which there are the fewest, where
+    months tie.
 
     Source: INTERFACE (ties: fewer instances first).
     """
-    return number_where(is_number(best), least_where(instances, same_money(monthly, best), providers == provider))
+    return number_where(is_number(best), greatest_where(prices, same_money(monthly, best), providers == provider))
 
 
 @formula("TP", PLAIN)
-def provider_tp(best: Any, fewest: Any, provider: Any, monthly: Any, instances: Any, sizes: Any, providers: Any) -> Any:
+def provider_tp(best: Any, price: Any, provider: Any, monthly: Any, prices: Any, sizes: Any, providers: Any) -> Any:
     """Tensor-parallel size of that provider's cheapest; the smallest where the rest ties.
 
     Source: INTERFACE (ties: then smaller TP).
     """
-    tied = same_money(monthly, best), providers == provider, instances == fewest
+    tied = same_money(monthly, best), providers == provider, same_money(prices, price)
     return number_where(is_number(best), least_where(sizes, *tied))
 
 
 @formula("Column on Candidates", PLAIN)
 def provider_position(
-    best: Any, fewest: Any, size: Any, provider: Any, monthly: Any, instances: Any, sizes: Any, providers: Any
+    best: Any, price: Any, size: Any, provider: Any, monthly: Any, prices: Any, sizes: Any, providers: Any
 ) -> Any:
     """Column of that provider's cheapest; the first in catalog order where all else ties.
 
     Source: INTERFACE (ties: then catalog order).
     """
-    tied = same_money(monthly, best), providers == provider, instances == fewest, sizes == size
+    tied = same_money(monthly, best), providers == provider, same_money(prices, price), sizes == size
     return number_where(is_number(best), first_where(*tied))
 
 

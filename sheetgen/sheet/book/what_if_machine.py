@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sheetgen.formula import Expr, Formula
+from sheetgen.formula import Expr
 from sheetgen.recommend import Solution
 from sheetgen.sheet.block import Along, along
 from sheetgen.sheet.book.candidates import build_candidates
@@ -18,13 +18,13 @@ from sheetgen.sheet.book.profiles import build_profiles
 from sheetgen.sheet.book.speed import build_latency
 from sheetgen.sheet.book.what_if import Chosen, Machine, WhatIfPage
 from sheetgen.sheet.book.what_if_data import build_data
-from sheetgen.sheet.book.what_if_words import instances_on_hardware, on_hardware
+from sheetgen.sheet.book.what_if_words import on_hardware
 from sheetgen.sheet.book.wiring import Wiring, name_all
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.book.workings import build_loads
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, place_of
 from sheetgen.sheet.what_if import AUTO, BASE, CASES, WhatIf
-from sheetgen.units import PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
+from sheetgen.units import PLAIN, TEXT, UNIT_NAMES, WHOLE
 
 OF_SHARD = (
     "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
@@ -55,10 +55,10 @@ def build_what_if(solved: Solution, one: WhatIf, of: Wiring, of_workbook: Head) 
     contexts = build_latency(one.solved, wiring, "What-if contexts")
     loads = build_loads(one.solved, wiring, "What-if loads")
     profiles = build_profiles(one.solved, wiring, "What-if profiles")
-    candidates, of_candidate, head = build_candidates(one.solved, wiring, "What-if candidates", of_workbook)
+    candidates, monthly, head = build_candidates(one.solved, wiring, "What-if candidates", of_workbook)
     heads = {name: (head if name in head.columns else of_workbook).range(name) for name in of_workbook.columns}
-    add_choices(one.solved, wiring, of_candidate, heads, alone=True)
-    on_it, rented = _on_hardware(one, page, wiring, of_candidate, candidates, head, heads)
+    add_choices(one.solved, wiring, monthly, heads, alone=True)
+    on_it, rented = _on_hardware(one, page, wiring, monthly, candidates, head, heads)
     machine = Machine(wiring, _hardware_gpus(data, _below(data), page, of), rented)
     unit = UNIT_NAMES[solved.question.settings.units]
     chosen = page.bills(of.lists["tp"].refs, machine, unit, data, _below(data))
@@ -72,29 +72,24 @@ def build_what_if(solved: Solution, one: WhatIf, of: Wiring, of_workbook: Head) 
 
 
 def _on_hardware(
-    one: WhatIf, page: WhatIfPage, wiring: Wiring, of_candidate: Mapping[str, list[Range]], candidates: Sheet,
+    one: WhatIf, page: WhatIfPage, wiring: Wiring, monthly: Sequence[Range], candidates: Sheet,
     head: Head, heads: Mapping[str, Range],
 ) -> tuple[Sheet, dict[str, Ref]]:  # fmt: skip
     """The base load once more, with the candidates that are of the chosen hardware alone: a sheet with its row."""
     cells, question = wiring.tables["cells"].columns, one.solved.question
     env: dict[str, Source | Along] = {
         **{name: along(head.columns[name]) for name in ("instance", "gpu", "tp")},
-        **{name: along(of_candidate[name][BASE].refs) for name in ("monthly_usd", "n_instances")},
+        "monthly_usd": along(monthly[BASE].refs),
         **{name: page.picked[name] for name in ("hardware", "tensor_parallel_size")},
     }
     labels = ([cells["model"][BASE]], [cells["load_words"][BASE]])
 
-    def here(one: Formula, display: Display) -> Range:
-        top = max(row.row for row in candidates.rows) + 2
-        read = {name: env[name] for name in one.inputs}
-        rows = matrix(candidates, top, one, labels[0], head.n_columns, lambda r: read, display, loads=labels[1])
-        return Range(rows[0], lock="columns")
-
+    top = max(row.row for row in candidates.rows) + 2
+    row = matrix(candidates, top, on_hardware, labels[0], head.n_columns, lambda r: env, loads=labels[1])[0]
     apart = replace(wiring, prefix="wh_", tables=dict(wiring.tables))
     base = replace(one.solved, question=replace(question, loads=(question.loads[BASE],)))
     sheet = build_loads(base, apart, "What-if hardware")
-    matrices = {"monthly_usd": [here(on_hardware, USD)], "n_instances": [here(instances_on_hardware, WHOLE)]}
-    add_choices(base, apart, matrices, heads, alone=True)
+    add_choices(base, apart, [Range(row, lock="columns")], heads, alone=True)
     return sheet, apart.tables["cells"].row(0)
 
 

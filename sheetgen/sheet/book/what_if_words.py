@@ -187,25 +187,9 @@ def on_hardware(monthly_usd: Any, instance: Any, gpu: Any, tp: Any, hardware: An
 
     Source: the load's row above.
     """
-    of_it = _is_chosen(instance, gpu, tp, hardware, tensor_parallel_size)
-    return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
-
-
-@formula("Instances on the hardware chosen", PLAIN)
-def instances_on_hardware(
-    n_instances: Any, instance: Any, gpu: Any, tp: Any, hardware: Any, tensor_parallel_size: Any
-) -> Any:
-    """The instances for the load where the candidate is the chosen one; 0 where memory holds it and speed does not.
-
-    Source: the load's row above.
-    """
-    of_it = _is_chosen(instance, gpu, tp, hardware, tensor_parallel_size)
-    return number_where(both(is_number(n_instances), of_it), n_instances)
-
-
-def _is_chosen(instance: Any, gpu: Any, tp: Any, hardware: Any, tensor_parallel_size: Any) -> Any:
     auto = tensor_parallel_size == "auto"
-    return both(either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
+    of_it = both(either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
+    return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
 
 
 @formula("Size in use", PLAIN)
