@@ -358,7 +358,7 @@ INPUTS: tuple[Input, ...] = (
         ("headline_tier", Kind("whole", 1, MOST)),  # only where it is no tier any more
         ("speed_pace", Kind("text")), ("speed_requests", Kind("whole", 1, 1e6)),
         *((f"whatif_{name}", Kind("text"))
-          for name in ("model", "hardware", "weight_dtype", "kv_cache_dtype", "engine")),
+          for name in ("model", "hardware", "weight_dtype", "kv_cache_dtype")),
         ("whatif_tensor_parallel_size", Kind("any")), ("whatif_users", COUNT),
         ("whatif_context_tokens", Kind("whole", 1, TOKENS.high)),
         ("whatif_answer_tokens", Kind("whole", 0, TOKENS.high)),

@@ -10,12 +10,11 @@ KINDS = {
     "Workings": WORKINGS, "Contexts": WORKINGS, "Profiles": WORKINGS, "Candidates": WORKINGS,
     "Levers": OUTPUT, "OOM guide": OUTPUT,
     "Checks": CONTROL, "Notes and sources": CONTROL, "Change log": CONTROL,
-    "Catalog": WORKINGS, "Engines": WORKINGS, "What-if data": WORKINGS,
+    "Catalog": WORKINGS, "What-if data": WORKINGS,
 }  # fmt: skip
 # Once more for the choices of What-if: what stands at the heads is said on the sheet that they repeat.
 TWINS = {
     "What-if contexts": "Contexts", "What-if loads": "Workings",
-    "What-if profiles": "Profiles", "What-if candidates": "Candidates", "What-if hardware": "Workings",
 }  # fmt: skip
 TABS = {INPUT: ("yellow", "#FACC15"), OUTPUT: ("green", "#16A34A"), WORKINGS: ("grey", "#9CA3AF"),
         CONTROL: ("black", "#1F2937")}  # fmt: skip

@@ -315,7 +315,7 @@ def pick(refs: Range, at: Ref, here: str) -> tuple[Any, Expr]:
     return refs.refs[int(at.value) - 1].value, index(refs, at, here)
 
 
-def index(refs: Range, at: Ref, here: str) -> Expr:
+def index(refs: Range, at: Ref | Found, here: str) -> Expr:
     """INDEX of a range at a cell's position, as Gnumeric reads it too: a row with its number, one cell as itself."""
     text, first, last = refs.expr(here).text, refs.refs[0], refs.refs[-1]
     if (first.row, first.column) == (last.row, last.column):
@@ -324,6 +324,7 @@ def index(refs: Range, at: Ref, here: str) -> Expr:
     return Expr(f"INDEX({text},{row}{at.expr(here).text})")
 
 
-def found(refs: Range, at: Ref) -> Found:
-    """`pick` as something that a formula may read."""
-    return Found(refs.refs[int(at.value) - 1].value, lambda here: index(refs, at, here))
+def found(refs: Range, at: Ref | Found) -> Found:
+    """`pick` as something that a formula may read; none where the position is none."""
+    value = NONE if at.value == NONE else refs.refs[int(at.value) - 1].value
+    return Found(value, lambda here: index(refs, at, here))

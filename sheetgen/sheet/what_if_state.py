@@ -5,11 +5,9 @@ A spreadsheet cannot refuse what is typed into it. Where a choice is not known i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.formula import Expr, both, either, formula, is_number, is_text, join_text, round_down, where
-from sheetgen.sheet.model import number
 from sheetgen.units import TEXT
 
 OK = "OK"
@@ -17,7 +15,7 @@ NO_MODEL = "(your own model)"  # in the dropdown, for a blank row of Models
 SPARE_MODELS = 3  # rows of one's own on Models, at least
 LACKS = "facts missing:"
 TWICE = "another row has this name"
-CHOICES = ("model", "hardware", "tensor_parallel_size", "weight_dtype", "kv_cache_dtype", "engine")
+CHOICES = ("model", "hardware", "tensor_parallel_size", "weight_dtype", "kv_cache_dtype")
 
 
 @formula("Facts", TEXT)
@@ -65,7 +63,7 @@ def model_lacks(
 def choices_state(
     model: Any, model_known: Any, hardware: Any, hardware_known: Any, tensor_parallel_size: Any,
     tensor_parallel_size_known: Any, weight_dtype: Any, weight_dtype_known: Any, kv_cache_dtype: Any,
-    kv_cache_dtype_known: Any, engine: Any, engine_known: Any, users: Any, context_tokens: Any, answer_tokens: Any,
+    kv_cache_dtype_known: Any, users: Any, context_tokens: Any, answer_tokens: Any,
     tpot_ms: Any, facts: Any,
 ) -> Any:  # fmt: skip
     """OK where every choice stands in its list and the model has its facts; else what is wrong, the first of it.
@@ -78,7 +76,6 @@ def choices_state(
         ("no such tensor-parallel size: ", tensor_parallel_size, tensor_parallel_size_known),
         ("no such precision of weights: ", weight_dtype, weight_dtype_known),
         ("no such precision of the KV cache: ", kv_cache_dtype, kv_cache_dtype_known),
-        ("no such engine: ", engine, engine_known),
     )
     words = where(facts == LACKS, OK, join_text(model, ": ", facts))
     words = where(answer_tokens > context_tokens, "the answer is longer than its context", words)
@@ -127,11 +124,3 @@ def own_instance_state(
     )  # fmt: skip
     whole = both(is_text(provider), is_text(type), gpu_known == 1, gpu_count > 0, price_usd_per_hour > 0)
     return where(n_filled > 0, where(whole, where(n_named > 1, TWICE, OK), words), "-")
-
-
-def state_of(picked: Mapping[str, Any], known: Mapping[str, bool], shape: Mapping[str, float]) -> str:
-    """`choices_state` of the page's choices: `known` by choice, `shape` of the model."""
-    facts = model_lacks.of({name: shape[name] for name in model_lacks.inputs})
-    answered = {name: number(picked[name]) for name in ("users", "context_tokens", "answer_tokens", "tpot_ms")}
-    env = {name: picked[name] for name in CHOICES} | {f"{name}_known": int(known[name]) for name in CHOICES}
-    return str(choices_state.of({**env, **answered, "facts": facts}))

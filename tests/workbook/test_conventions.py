@@ -20,7 +20,7 @@ from sheetgen.scenario.question import Question
 _REFERENCE = re.compile(r"(?<![\w.])(\$?)([A-Z]{1,3})(\$?)(\d+)(?![\w(.])")
 # Tables that run down: a row of heads, then one formula a column. (Matrices run along; see below.)
 TABLES = ("Workings", "Contexts", "Instances", "Models", "GPUs", "What-if loads", "What-if contexts")
-MATRICES = ("Profiles", "Candidates", "What-if profiles", "What-if candidates")
+MATRICES = ("Profiles", "Candidates")
 HEAD_ROW, MATRIX_LEFT = 4, 19  # a table's head; a matrix's first column
 KINDS = ("Input", "Workings", "Output", "Control")
 READABLE = 4.5  # contrast of text: WCAG 2.1, 1.4.3 (AA)

@@ -59,7 +59,6 @@ def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path, tmp_p
         ("tensor_parallel_size", 3, "no such tensor-parallel size: 3"),
         ("weight_dtype", "fp-8", "no such precision of weights: fp-8"),
         ("kv_cache_dtype", "fp-8", "no such precision of the KV cache: fp-8"),
-        ("engine", "vlm", "no such engine: vlm"),
         ("users", None, "users must be a whole number from 1"),
         ("users", 1.5, "users must be a whole number from 1"),
         ("users", "many", "users must be a whole number from 1"),
@@ -136,7 +135,7 @@ def test_an_unfinished_instance_of_ones_own_is_named(
     "typed",
     [
         {"inputs": {"whatif_model": "Llama 9"}},
-        {"inputs": {"whatif_hardware": "h1000", "whatif_engine": "sglang"}},
+        {"inputs": {"whatif_hardware": "h1000", "whatif_kv_cache_dtype": "fp8"}},
         {"inputs": {"whatif_weight_dtype": "fp-8", "whatif_tensor_parallel_size": 3}},
         {"inputs": {"whatif_model": "(your own model)"}},
         {"inputs": {"whatif_hardware": "aws/g6.xlarge", "whatif_tensor_parallel_size": 8}},

@@ -1,32 +1,47 @@
-"""What-if: any model, engine and hardware of the catalogs, chosen in the workbook, gives what Python gives for them."""
+"""What-if: any model and hardware of the catalogs, chosen in the workbook, gives what Python gives for them."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import books
 import pytest
 from recalculation import compare, edit, poison, recalculate_with_formualizer
+from what_if_asked import asked_of
 from workbook_cells import ErrorValue, values
 
 import sheetgen
 from sheetgen.catalog.engines import load_engine
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import Question, ask
-from sheetgen.sheet.what_if import BASE, asked_of, what_if
+from sheetgen.sheet.what_if import BASE, what_if
 
-OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp")
+OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
 DTYPES = ("auto", "auto", "bf16", "fp8", "int8", "int4", "nvfp4")
 
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("what-if"), "one", OPTIONS)[0]
+
+
+@pytest.fixture(scope="module")
+def book_of(book: Path) -> Callable[[str], Path]:
+    """The same workbook for another engine."""
+    built = {"vllm": book}
+
+    def find(engine: str) -> Path:
+        if engine not in built:
+            built[engine] = books.build(book.parent, engine, {**OPTIONS, "engine": engine})[0]
+        return built[engine]
+
+    return find
 
 
 GPUS_OF = {c.instance: c.gpu_count for c in ask(books.catalog(), OPTIONS).candidates}
@@ -48,24 +63,18 @@ def picks(rng: random.Random) -> dict[str, Any]:
         "tensor_parallel_size": rng.choice(("auto", "auto", 1, 2, 4, 8)),
         "weight_dtype": rng.choice(DTYPES),
         "kv_cache_dtype": rng.choice(("auto", "auto", "fp8", "int8")),
-        "engine": rng.choice(ENGINES),
         "users": rng.choice((1, 3, 32, 200, 5000)),
         "context_tokens": context,
         "answer_tokens": rng.choice((0, 1, 1024)),
     }
 
 
-@functools.cache
-def base() -> Any:
-    return what_if(solve(ask(books.catalog(), OPTIONS)))
-
-
-def expected(picked: dict[str, Any]) -> dict[str, Any]:
+def expected(picked: dict[str, Any], engine: str) -> dict[str, Any]:
     """What solve says of the same question."""
-    one = base()
-    solved = solve(ask(books.catalog(), OPTIONS))
-    asked = asked_of(solved, {**one.picked, **picked}, one.factors, one.models, one.gpus, one.engines)
-    assert (asked.models[0].model.name, asked.engine.engine) == (picked["model"], picked["engine"])
+    solved = solve(ask(books.catalog(), {**OPTIONS, "engine": engine}))
+    one = what_if(solved)
+    asked = asked_of(solved.question, {**one.picked, **picked}, one)
+    assert (asked.models[0].model.name, asked.engine.engine) == (picked["model"], engine)
     after = solve(asked)
     choice = after.choices[BASE]
     return {
@@ -136,19 +145,20 @@ def round_half_up(x: float) -> int:
     return int(x + 0.5)
 
 
-def test_random_choices_give_what_solve_gives(book: Path, tmp_path: Path) -> None:
+def test_random_choices_give_what_solve_gives(book: Path, book_of: Callable[[str], Path], tmp_path: Path) -> None:
     found_any, on_it, n = 0, 0, 0
     sheet = {cell: key for key, cell in _rows(book).items()}
     for seed in range(24):
-        picked = picks(random.Random(seed))
+        picked, engine = picks(random.Random(seed)), ENGINES[seed % len(ENGINES)]
         found = values(
             recalculate_with_formualizer(
-                edit(book, tmp_path / "e.xlsx", {f"in_whatif_{k}": v for k, v in picked.items()}), tmp_path / "r.xlsx"
+                edit(book_of(engine), tmp_path / "e.xlsx", {f"in_whatif_{k}": v for k, v in picked.items()}),
+                tmp_path / "r.xlsx",
             )
         )
         errors = [key for key, value in found.items() if isinstance(value, ErrorValue)]
         assert not errors, f"{picked}: errors in {errors[:5]}"
-        want = expected(picked)
+        want = expected(picked, engine)
         for name in ("rec_whatif_instance", "rec_whatif_n_instances", "rec_whatif_monthly_usd"):
             same = found[name] == want[name] or (
                 isinstance(want[name], float) and found[name] == pytest.approx(want[name], rel=1e-9)
@@ -194,7 +204,7 @@ def _rows(book: Path) -> dict[int, str]:
     [("70b", "h100", 4, 8, "vllm"), ("gpt-oss-120b", "h200", 2, 16, "vllm"), ("gemma-3-27b", "a100", 2, 4, "sglang")],
 )
 def test_the_longest_context_is_that_of_size(
-    book: Path, tmp_path: Path, model: str, gpu: str, size: int, users: int, engine: str
+    book_of: Callable[[str], Path], tmp_path: Path, model: str, gpu: str, size: int, users: int, engine: str
 ) -> None:
     catalog = books.catalog()
     known = load_engine(catalog, engine, None)
@@ -204,11 +214,11 @@ def test_the_longest_context_is_that_of_size(
     )  # fmt: skip
     typed = {
         "model": catalog.model(model).name, "hardware": catalog.gpu(gpu).id, "tensor_parallel_size": size,
-        "users": users, "context_tokens": 4096, "engine": engine,
+        "users": users, "context_tokens": 4096,
     }  # fmt: skip
-    file = edit(book, tmp_path / "e.xlsx", {f"in_whatif_{k}": v for k, v in typed.items()})
+    file = edit(book_of(engine), tmp_path / "e.xlsx", {f"in_whatif_{k}": v for k, v in typed.items()})
     found = values(recalculate_with_formualizer(file, tmp_path / "r.xlsx"))
-    at = {label: n for n, label in _rows(book).items()}["Longest context for them on one replica"]
+    at = {label: n for n, label in _rows(book_of(engine)).items()}["Longest context for them on one replica"]
     assert found["What-if", f"F{at}"] == row["max_context_tokens_that_fit"]
 
 

@@ -20,10 +20,10 @@ from sheetgen.sheet.book.profiles import build_profiles
 from sheetgen.sheet.book.sizing import build_sizing
 from sheetgen.sheet.book.speed import build_comparison, build_latency
 from sheetgen.sheet.book.unit_costs import add_unit_costs
-from sheetgen.sheet.book.what_if_machine import build_what_if
+from sheetgen.sheet.book.what_if_machine import WhatIfSheets
 from sheetgen.sheet.book.wiring import Wiring, name_all
 from sheetgen.sheet.book.workings import build_loads
-from sheetgen.sheet.model import Book, Range, Sheet
+from sheetgen.sheet.model import Book, Range
 from sheetgen.sheet.one_page import OnePage
 from sheetgen.sheet.what_if import WhatIf
 
@@ -48,31 +48,39 @@ def build_book(
     models = build_models(solved, wiring)
     gpus = build_gpus(solved, wiring)
     instances = build_instances(solved, wiring)
-    workings = build_loads(solved, wiring)
-    latency = build_latency(solved, wiring)
-    profiles = build_profiles(solved, wiring)
+    question = solved.question
+    loads = [(load.model, load.workload, load.tier) for load in question.loads]
+    workloads = [workload.name for workload in question.workloads]
+    what_if = None if one is None else WhatIfSheets(solved, one, wiring)
+    workings = build_loads(wiring, workloads, loads)
+    latency = build_latency(wiring, workloads)
+    apart = None if what_if is None else what_if.wiring
+    profiles = build_profiles(solved, wiring, apart)
     comparison = build_comparison(solved, wiring)
-    candidates, monthly, head = build_candidates(solved, wiring)
+    picked = {} if what_if is None else what_if.page.picked
+    candidates, head = build_candidates(solved, wiring, apart, picked)
     heads = {name: head.range(name) for name in head.columns}
-    add_choices(solved, wiring, monthly, heads)
+    add_choices(wiring, heads)
     add_unit_costs(wiring)
     wiring.names["list_workload"] = _workloads(wiring, inputs)
     wiring.names["list_tier"] = wiring.lists["tiers"]
     guide = build_guide(solved, page, wiring)
     notes = build_notes(page)
     sizing = build_sizing(solved, page, wiring)
-    money = build_money(solved, wiring, monthly, heads)
-    what_if: tuple[list[Sheet], list[Sheet]] = ([], []) if one is None else build_what_if(solved, one, wiring, head)
-    log = build_log(solved, page, wiring, [sizing, *what_if[0]])
+    money = build_money(solved, wiring, heads)
+    first, behind = [], []
+    if what_if is not None:
+        what_if.answer(heads)
+        first, behind = [what_if.page.sheet], what_if.behind
+    log = build_log(solved, page, wiring, [sizing, *first])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
     checks = build_checks(solved, wiring)
     _name_columns(wiring)
-    first, behind = what_if
     sheets = [
         sizing, *first, inputs, models, gpus, instances, money, comparison, workings, latency, profiles, candidates,
         *levers, guide, checks, notes, log, *behind,
     ]  # fmt: skip
-    as_of = solved.question.as_of
+    as_of = question.as_of
     return Book(
         sheets, wiring.names,
         {"sheetgen.schema": str(SCHEMA), "sheetgen.version": page.version,

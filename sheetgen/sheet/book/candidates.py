@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy
 
 from sheetgen.cost import discounted_usd_per_hour, n_instances
-from sheetgen.formula import Expr, both, formula, is_number, is_text, number_or_none, where
+from sheetgen.formula import Expr, both, either, formula, is_number, is_text, number_or_none, number_where, where
 from sheetgen.recommend import Solution
+from sheetgen.sheet.block import Along, along
 from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, matrix
 from sheetgen.sheet.book.profiles import OF_REPLICA, SERVED
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.book.words import profile_position
-from sheetgen.sheet.model import Found, Range, Sheet, pick
+from sheetgen.sheet.model import Found, Range, Ref, Sheet, Source, pick
+from sheetgen.sheet.what_if import BASE
 from sheetgen.sizing import parallelism
 from sheetgen.units import PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, USD_CENTS, Display
 
@@ -48,26 +50,26 @@ def _counts(solved: Solution, instances: Table) -> list[Any]:
 
 
 def build_candidates(
-    solved: Solution, wiring: Wiring, name: str = "Candidates", twin: Head | None = None
-) -> tuple[Sheet, list[Range], Head]:
-    """The sheet, a row per load of what each candidate costs a month, and the head.
+    solved: Solution, wiring: Wiring, what_if: Wiring | None, picked: Mapping[str, Ref]
+) -> tuple[Sheet, Head]:
+    """The sheet, and its head; `wiring.monthly` has a row per load of what each candidate costs a month.
 
-    twin: the head of the same candidates on another sheet, which says what they are called.
+    what_if: gets rows of its own below; the last is of the candidates alone that `picked` on What-if names.
     """
-    instances, cells, gpus = wiring.tables["instances"], wiring.tables["cells"], wiring.tables["gpus"]
+    instances, gpus = wiring.tables["instances"], wiring.tables["gpus"]
     counts = _counts(solved, instances)
     # A spare row has every size: a reader may give it any number of GPUs.
     offers = [(c, t) for c, count in enumerate(counts) for t in TENSOR_PARALLEL_SIZES if count is None or t <= count]
     sheet = titled(
-        name,
-        name,
+        "Candidates",
+        "Candidates",
         "A column per instance and tensor-parallel size: $ per month for each load. "
         "A dash: it cannot hold the load, or has no price.",
         freeze=(HEAD_ROWS + 4, LEFT),
     )
     sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(offers))}
     here = sheet.name
-    head = Head(sheet, HEAD_ROWS, len(offers), f"{wiring.prefix}candidates", wiring.names)
+    head = Head(sheet, HEAD_ROWS, len(offers), "candidates", wiring.names)
     head.given("instance_row", "Instance row", [c + 1 for c, _ in offers])
 
     def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Callable[[int], tuple[Any, Expr]]:
@@ -80,10 +82,7 @@ def build_candidates(
         return find
 
     head.looked_up("instance", "Instance", of_instance("instance", is_text, "-"), TEXT)
-    if twin is None:
-        head.looked_up("type", "Type", of_instance("type", is_text, "-"), TEXT)
-        head.looked_up("age_word", "Price age", of_instance("age_word", is_text, "-"), TEXT)
-        head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
+    head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
     head.given("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in offers])
     head.looked_up("tp", "TP", lambda i: pick(wiring.lists["tp"], head.columns["tp_position"][i], here), PLAIN)
     head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
@@ -111,10 +110,6 @@ def build_candidates(
         return (known.index(key.value) + 1 if key.value in known else 1), expr
 
     head.looked_up("gpu_row", "GPU row", gpu_row, PLAIN)
-    if twin is None:
-        head.looked_up(
-            "gpu_name", "GPU, short", lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here), TEXT
-        )
     sizes = wiring.lists["tp"]
     n_sizes = Found(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
     head.computed(profile_position, lambda i: {"n_tensor_parallel_sizes": n_sizes}, name="profile")
@@ -122,14 +117,36 @@ def build_candidates(
     head.computed(parallelism.replicas_per_instance, tp)
     head.computed(parallelism.larger_tensor_parallel_size, tp)
 
-    # A load's context is part of the sheet's structure, so its row of a block is named directly.
-    latency = [solved.question.pace(cell) for cell in solved.question.loads]
-    held = {what: _held(wiring, what, latency, head) for what in OF_REPLICA}
-    one = monthly_usd_of_load
-    env = env_of(one, held, head.columns, cells.columns, wiring.inputs)
-    labels, words = cells.columns["model"], cells.columns["load_words"]
-    rows = matrix(sheet, head.row + 1, one, labels, len(offers), env, loads=words)
-    return sheet, [Range(row, lock="columns") for row in rows], head
+    top = head.row + 1
+    for of in (wiring,) if what_if is None else (wiring, what_if):
+        cells = of.tables["cells"]
+        # A load's context is part of the sheet's structure, so its row of a block is named directly.
+        latency = [int(ref.value) - 1 for ref in cells.columns["pace_row"]]
+        held = {what: _held(of, what, latency, head) for what in OF_REPLICA}
+        env = env_of(monthly_usd_of_load, held, head.columns, cells.columns, wiring.inputs)
+        labels, words, widths = cells.columns["model"], cells.columns["load_words"], [len(offers)] * len(latency)
+        if of is wiring:
+            rows = matrix(sheet, top, monthly_usd_of_load, labels, widths, env, words)
+        else:
+            rows = matrix(sheet, top, monthly_usd_of_load, labels[:-1], widths, env, words)
+            on_it: dict[str, Source | Along] = {n: along(head.columns[n]) for n in ("instance", "gpu", "tp")}
+            on_it |= {**picked, "monthly_usd": along(rows[BASE])}
+            last = top + len(rows)
+            rows += matrix(sheet, last, on_hardware, labels[-1:], widths, lambda r: on_it, words[-1:], headed=False)  # noqa: B023
+        of.monthly = [Range(row, lock="columns") for row in rows]
+        top += len(rows) + 2
+    return sheet, head
+
+
+@formula("$ per month on the hardware chosen", USD_OR_SLOW)
+def on_hardware(monthly_usd: Any, instance: Any, gpu: Any, tp: Any, hardware: Any, tensor_parallel_size: Any) -> Any:
+    """The load's $ per month where the candidate is the chosen instance, or has the chosen GPU, at the size asked for.
+
+    Source: the load's row above.
+    """
+    auto = tensor_parallel_size == "auto"
+    of_it = both(either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
+    return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
 
 
 def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list[Across]:

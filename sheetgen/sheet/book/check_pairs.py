@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sheetgen.formula import Expr
-from sheetgen.recommend import Solution
 from sheetgen.sheet.book.check_formulas import same_amount, same_value, what_if_agrees
 from sheetgen.sheet.book.wiring import Wiring
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, pick
@@ -46,7 +45,7 @@ class Pairs:
         return self.sheet.formula(self.row, self.left + column, value, ref.expr(self.sheet.name), shown)
 
 
-def what_if_pairs(solved: Solution, wiring: Wiring, sheet: Sheet, row: int, left: int) -> list[Pair]:
+def what_if_pairs(wiring: Wiring, sheet: Sheet, row: int, left: int) -> list[Pair]:
     """What-if's choices beside what the first model's headline on the first sheet is asked with.
 
     What no cell of either sheet holds stands in the two rows from `row`.
@@ -60,10 +59,9 @@ def what_if_pairs(solved: Solution, wiring: Wiring, sheet: Sheet, row: int, left
     def picked(name: str) -> Ref:
         return cell(f"in_whatif_{name}")
 
-    sheet.text(row, left, "No target, no factor, the engine as built", "label")
+    sheet.text(row, left, "No target, no factor", "label")
     nothing = sheet.put(row, left + 1, Cell(0, "fixed", PLAIN))
     one = sheet.put(row, left + 2, Cell(1, "fixed", PLAIN))
-    engine = sheet.put(row, left + 3, Cell(solved.question.engine.engine, "fixed", TEXT))
     sheet.text(row + 1, left, "Requests in flight on What-if; the headline's workload and tier", "label")
     env = {**wiring.inputs, "users": picked("users"), "case_factor": cell("in_case_users_base")}
     requests = sheet.compute(row + 1, left + 1, case_requests, env)
@@ -84,17 +82,16 @@ def what_if_pairs(solved: Solution, wiring: Wiring, sheet: Sheet, row: int, left
         ("Requests in flight", requests, asked("tiers", t)),
         ("Weights' precision", picked("weight_dtype"), wiring.inputs["asked_weight_dtype"]),
         ("KV cache precision", picked("kv_cache_dtype"), wiring.inputs["asked_kv_dtype"]),
-        ("Engine", picked("engine"), engine),
         ("Time per token, ms", picked("tpot_ms"), asked("tpot_targets", w)),
         ("Time to first token, ms", nothing, asked("ttft_targets", w)),
     ]
 
 
-def add_what_if(pairs: Pairs, solved: Solution, wiring: Wiring) -> Ref:
+def add_what_if(pairs: Pairs, wiring: Wiring) -> Ref:
     """The block, and below it the cost of both; gives the cell that says 1 where they agree."""
     sheet, left = pairs.sheet, pairs.left
     load, cells = wiring.lists["headline_rows"].refs[0], wiring.tables["cells"]
-    asked = what_if_pairs(solved, wiring, sheet, pairs.row, left)
+    asked = what_if_pairs(wiring, sheet, pairs.row, left)
     pairs.row += 3
     cost = wiring.names["rec_whatif_monthly_usd"]
     assert isinstance(cost, Ref)

@@ -142,7 +142,7 @@ def _loads(page: ChecksSheet, solved: Solution) -> None:
         same = pairs.block(("Money and the first sheet", "Money", "First sheet"), shown, USD_CENTS, rounded=True)
         page.all_of("money_sheet", "Money has the month's cost of the first sheet", same)
     if "rec_whatif_monthly_usd" in wiring.names:
-        agrees = add_what_if(pairs, solved, wiring)
+        agrees = add_what_if(pairs, wiring)
         page.all_of("what_if", "What-if has the first sheet's cost where it asks the same", Range((agrees,)))
 
 

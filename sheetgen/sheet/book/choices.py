@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sheetgen import cost
@@ -23,7 +23,7 @@ from sheetgen.formula import (
     same_money,
     where,
 )
-from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution
+from sheetgen.recommend import NOTHING_FITS, TOO_SLOW
 from sheetgen.sheet.book.choice_speed import add_choice_parts, add_choice_speed
 from sheetgen.sheet.book.profile_lookup import of_profile
 from sheetgen.sheet.book.profiles import WHOLE_OF
@@ -39,7 +39,7 @@ from sheetgen.sheet.book.words import (
     runner_up_words,
     sure_headroom,
 )
-from sheetgen.sheet.model import Found, Range, Ref, Source, found, index
+from sheetgen.sheet.model import NONE, Found, Range, Ref, Source, found, index
 from sheetgen.sizing import admission, memory, parallelism
 from sheetgen.units import PLAIN, TEXT, USD, USD_CENTS, WHOLE
 
@@ -124,14 +124,13 @@ def _other(gpus: Any, gpu: Any, providers: Any, provider: Any) -> Any:
     return (gpus != gpu) | (providers != provider)
 
 
-def add_choices(
-    solved: Solution, wiring: Wiring, monthly: Sequence[Range], head: Mapping[str, Range], *, alone: bool = False
-) -> None:
+def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = False) -> None:
     """The choice of each load, from its rows on Candidates and Profiles.
 
-    monthly: a row of cells per load. head: by name, a row of the Candidates sheet's head.
+    head: by name, a row of the Candidates sheet's head.
     alone: without the runner-up, the room that is left and the cache of the load.
     """
+    monthly = wiring.monthly
     table = wiring.tables["cells"]
     sheet = table.sheet
     here = sheet.name
@@ -145,7 +144,7 @@ def add_choices(
             "providers": head["provider"],
         }
 
-    def found(i: int) -> dict[str, Source]:
+    def so_far(i: int) -> dict[str, Source]:
         """The row of Candidates, and what is known of the cheapest so far."""
         names = {"monthly_usd": "best", "cheapest_price": "price", "tensor_parallel_size": "size"}
         known = {short: table.columns[name][i] for name, short in names.items() if name in table.columns}
@@ -155,32 +154,38 @@ def add_choices(
         (best_monthly_usd, "monthly_usd"), (chosen_price, "cheapest_price"), (chosen_n_instances, "n_instances"),
         (chosen_tp, "tensor_parallel_size"), (chosen_position, "position"),
     ):  # fmt: skip
-        table.computed(one, found, name=name, width=14 if name == "monthly_usd" else 12)
+        table.computed(one, so_far, name=name, width=14 if name == "monthly_usd" else 12)
 
     def at(
         name: str,
         label: str,
-        refs: Range | list[Range],
+        refs: Range,
         otherwise: str,
         display: Any = TEXT,
         width: float = 14,
+        through: Range | None = None,
     ) -> None:
-        """What stands in the chosen column of a row, or `otherwise` where nothing was chosen."""
+        """What stands in a range at the column that was chosen, or `otherwise` where none was.
+
+        through: the range has rows of Instances or GPUs, and this says which one each column is of.
+        """
 
         def find(i: int) -> tuple[Any, Expr]:
-            row, place = refs[i] if isinstance(refs, list) else refs, table.columns["position"][i]
+            place = table.columns["position"][i]
+            held = found(refs, place if through is None else found(through, place))
             words = _otherwise(otherwise, table, i, here, monthly[i])
-            expr = where(is_number(place.expr(here)), index(row, place, here), words[1])
-            return (words[0] if place.value == "-" else row.refs[place.value - 1].value), expr
+            expr = where(is_number(place.expr(here)), held.expr(here), words[1])
+            return (words[0] if place.value == "-" else held.value), expr
 
         table.looked_up(name, label, find, display, width=width)
 
+    instances, gpus = wiring.tables["instances"], wiring.tables["gpus"]
     at("instance", "Instance", head["instance"], "verdict", width=34)
-    at("type", "Type", head["type"], "verdict", width=30)
+    at("type", "Type", instances.range("type"), "verdict", width=30, through=head["instance_row"])
     at("provider", "Provider", head["provider"], "-")
-    at("price_age", "Price age", head["age_word"], "-")
+    at("price_age", "Price age", instances.range("age_word"), "-", through=head["instance_row"])
     at("gpu", "GPU", head["gpu"], "-", width=28)
-    at("gpu_name", "GPU, short", head["gpu_name"], "-", width=18)
+    at("gpu_name", "GPU, short", gpus.range("gpu_name"), "-", width=18, through=head["gpu_row"])
     at("hourly_price", "$ per instance and hour", head["price_usd_per_hour"], "-", USD_CENTS)
     at("profile", "Profile", head["profile"], "-", PLAIN)
     for name, label in (("sequences", "Sequences per replica"), ("pipeline_stages", "PP")):
@@ -190,27 +195,32 @@ def add_choices(
     add_choice_speed(wiring, table, alone=alone)
     if not alone:
         _numbers_of_room(table, wiring)
-        _runner_up(table, rows, head)
+        _runner_up(table, rows, head, gpus)
     table.computed(hardware_words, lambda i: {}, width=40)
     if not alone:
-        _kv_of_cell(solved, wiring, table)
+        _kv_of_cell(wiring, table)
 
 
-def _runner_up(table: Table, rows: Callable[[int], dict[str, Source]], head: Mapping[str, Range]) -> None:
+def _runner_up(table: Table, rows: Callable[[int], dict[str, Source]], head: Mapping[str, Range], gpus: Table) -> None:
     """The cheapest with another GPU or from another provider, and how much dearer it is."""
     here = table.sheet.name
     table.computed(
         runner_up_monthly_usd, lambda i: {**rows(i), "best": table.columns["monthly_usd"][i]}, name="second", width=16
     )
     table.computed(runner_up_position, lambda i: rows(i), name="second_position", label="Runner-up's column")
-    for name, source in (("runner_up", "instance"), ("runner_up_gpu", "gpu_name")):
+    of_gpu = gpus.range("gpu_name")
+    for name, label, refs, through in (
+        ("runner_up", "Runner-up", head["instance"], None),
+        ("runner_up_gpu", "Runner-up's GPU", of_gpu, head["gpu_row"]),
+    ):
 
-        def second(i: int, source: str = source) -> tuple[Any, Expr]:
+        def second(i: int, refs: Range = refs, through: Range | None = through) -> tuple[Any, Expr]:
             place = table.columns["second_position"][i]
-            expr = where(place.expr(here) > 0, index(head[source], place, here), "-")
-            return (head[source].refs[place.value - 1].value if place.value else "-"), expr
+            none = Found(NONE, place.expr) if not place.value else place
+            held = found(refs, none if through is None else found(through, none))
+            return held.value, where(place.expr(here) > 0, held.expr(here), NONE)
 
-        table.looked_up(name, "Runner-up" if name == "runner_up" else "Runner-up's GPU", second, TEXT, width=34)
+        table.looked_up(name, label, second, TEXT, width=34)
     table.computed(dearer_by, lambda i: {"runner_up_monthly_usd": _none_if_zero(table.columns["second"][i])})
     table.computed(runner_up_words, lambda i: {}, width=48)
 
@@ -274,7 +284,7 @@ def _numbers_of_room(table: Table, wiring: Wiring) -> None:
     table.computed(room_words, lambda i: {}, width=34)
 
 
-def _kv_of_cell(solved: Solution, wiring: Wiring, table: Table) -> None:
+def _kv_of_cell(wiring: Wiring, table: Table) -> None:
     """The load's own KV bill, before any division, with the batch in flight of the recommended GPU."""
     here, gpus, profiles = table.sheet.name, wiring.tables["gpus"], wiring.tables["profiles"]
     largest, batches = gpus.range("max_num_batched_tokens"), profiles.range("max_num_batched_tokens")

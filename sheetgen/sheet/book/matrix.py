@@ -84,17 +84,19 @@ def matrix(
     top: int,
     one: Formula,
     labels: Sequence[Ref],
-    n_columns: int,
+    widths: Sequence[int],
     env: Callable[[int], RowEnv],
-    display: Display | None = None,
     loads: Sequence[Ref] | None = None,
+    *,
+    headed: bool = True,
 ) -> list[Row]:
-    """A block of rows below `top`: the formula's name, then a row per label.
+    """A block of rows below `top`: the formula's name, then a row of so many cells per label.
 
-    loads: what a row is beside its label, where the rows are loads.
+    loads: what a row is beside its label, where the rows are loads. headed: or the rows go on with the block above.
     """
-    sheet.text(top, 0, one.label, "section", note=one.documentation)
-    sheet.text(top, 1, one.name, "section")
+    if headed:
+        sheet.text(top, 0, one.label, "section", note=one.documentation)
+        sheet.text(top, 1, one.name, "section")
     out = []
     for r, label in enumerate(labels):
         row = top + 1 + r
@@ -102,23 +104,27 @@ def matrix(
             key = (words.sheet, words.row, words.column)
             there = sheet.link(row, column, sheet.brought.get(key, words), TEXT, role="computed", lock="column")
             sheet.brought.setdefault(key, there)
-        here = {
-            n: s.cut(n_columns) if isinstance(s, Along) else s for n, s in _brought(sheet, top, row, env(r)).items()
-        }
-        out.append(fill_row(sheet.name, row, LEFT, n_columns, one, here, "none", display))
+        width = widths[r]
+        here = {n: s.cut(width) if isinstance(s, Along) else s for n, s in _brought(sheet, top, row, env(r)).items()}
+        out.append(fill_row(sheet.name, row, LEFT, width, one, here, "none"))
     sheet.rows += out
     return out
 
 
-def inline(one: Formula, n_rows: int, env: Callable[[int], RowEnv]) -> list[Along]:
-    """A block that is not written: what reads its rows has the formula within its own. For sums of a few cells."""
-    out = []
-    for r in range(n_rows):
-        here: dict[str, Any] = dict(env(r))
-        values = one.of({i: e.values if isinstance(e := here[i], Along) else number(e.value) for i in one.inputs})
-        text = Found(None, lambda at, h=here: one.written({i: h[i].expr(at) for i in one.inputs}))  # type: ignore[misc]
-        out.append(Along(values, text))
-    return out
+def with_parts(one: Formula, parts: Sequence[Formula]) -> Formula:
+    """A formula that works out those of `parts` which it reads within itself, so that no cell need hold them."""
+    inner = [part for part in parts if part.name in one.inputs]
+    if not inner:
+        return one
+    named_parts = {part.name for part in inner}
+    read = [name for part in inner for name in part.inputs] + [name for name in one.inputs if name not in named_parts]
+    inputs = tuple(dict.fromkeys(read))
+
+    def function(*args: Any) -> Any:
+        values = dict(zip(inputs, args, strict=True))
+        return one.of(values | {part.name: part.of(values) for part in inner})
+
+    return Formula(one.name, one.label, one.display, inputs, function, one.documented or one.function)
 
 
 def _brought(sheet: Sheet, top: int, row: int, env: RowEnv) -> Mapping[str, Source | Along]:

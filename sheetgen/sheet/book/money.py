@@ -6,7 +6,7 @@ cheapest, and owning the GPUs instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from sheetgen import cost
 from sheetgen.formula import is_number, is_text
@@ -45,8 +45,8 @@ UNITS = (
 )
 
 
-def build_money(solved: Solution, wiring: Wiring, monthly: Sequence[Range], heads: Mapping[str, Range]) -> Sheet:
-    """The sheet. monthly: a row of Candidates per load. heads: by name, a row of its head."""
+def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) -> Sheet:
+    """The sheet. heads: by name, a row of the head of Candidates."""
     sheet = titled(
         "Money",
         "Money",
@@ -67,7 +67,7 @@ def build_money(solved: Solution, wiring: Wiring, monthly: Sequence[Range], head
         on_demand, usd = _classes(block, place, count, solved.question.settings.purchase)
         shown.append((str(model.value), usd, wiring.headline_usd[m]))
         _units(block)
-        add_providers(block, monthly, heads, n_providers)
+        add_providers(block, heads, n_providers)
         add_owned(block, on_demand)
         row = block.row + 1
         sheet.page_breaks.append(row)

@@ -56,7 +56,7 @@ class Block:
 
 
 def entry(
-    refs: Range, place: Ref, test: Callable[[Any], Any], beside: Ref | None = None, less: Ref | None = None
+    refs: Range, place: Ref | Found, test: Callable[[Any], Any], beside: Ref | None = None, less: Ref | None = None
 ) -> Found:
     """The entry of `refs` at a position; none where there is no position, or the entry does not pass `test`.
 

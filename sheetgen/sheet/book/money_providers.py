@@ -14,20 +14,20 @@ from sheetgen.sheet.book.money_words import (
     provider_price,
     provider_tp,
 )
-from sheetgen.sheet.model import Found, Range, Ref, Source
+from sheetgen.sheet.model import Found, Range, Ref, Source, found
 from sheetgen.units import TEXT
 
 SPARE_PROVIDERS = 3  # as many as Instances has spare rows
 PRICE, SEARCHES = 9, 10  # the first column of the array formulas, which the others pass on
 
 
-def add_providers(block: Block, monthly: Sequence[Range], heads: Mapping[str, Range], n_providers: int) -> None:
+def add_providers(block: Block, heads: Mapping[str, Range], n_providers: int) -> None:
     """A row per provider of Instances, and one for each that a reader may type in the spare rows there."""
     block.head("Provider", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Instances", "TP",
                "Column on Candidates", "Instance", "$ per instance and hour",
                "$ per month, found", "$ per hour, found", "TP, found", "Column, found")  # fmt: skip
     rows: dict[str, Source] = {
-        "monthly": _row_of(monthly, block.at),
+        "monthly": _row_of(block.wiring.monthly, block.at),
         "prices": heads["price_usd_per_hour"],
         "sizes": heads["tp"],
         "providers": heads["provider"],
@@ -44,7 +44,8 @@ def add_providers(block: Block, monthly: Sequence[Range], heads: Mapping[str, Ra
         position = block.search(7, provider_position, env, SEARCHES + 3)
         block.compute(HOURLY, cost.hourly_usd, {"n_instances": count, "price_usd_per_hour": env["price"]})
         block.sums(best)
-        block.show(8, entry(heads["type"], position, is_text), TEXT)
+        row = found(heads["instance_row"], position)
+        block.show(8, entry(block.wiring.tables["instances"].range("type"), row, is_text, position), TEXT)
         block.row += 1
 
 

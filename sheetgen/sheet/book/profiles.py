@@ -9,12 +9,12 @@ from sheetgen.estimate import PEAK, SHARD, STEP
 from sheetgen.formula import Expr, Formula
 from sheetgen.recommend import LOAD, TARGETS, Solution
 from sheetgen.sheet.block import Row, Spread
-from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, inline, matrix
+from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, matrix, with_parts
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
 from sheetgen.sheet.book.speed_columns import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.book.words import non_torch_position
-from sheetgen.sheet.model import Found, Range, Sheet, found, pick
+from sheetgen.sheet.model import Found, Range, Ref, Sheet, found, pick
 from sheetgen.sizing import activations, memory, parallelism, steps, weights
 from sheetgen.units import DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
@@ -29,29 +29,47 @@ OF_WORKLOAD = (
     "context_tokens", "input_tokens", "output_tokens", "prompt_attention_flops", "tpot_limit_seconds",
     "ttft_limit_seconds",
 )  # fmt: skip
-OF_TP = (steps.context_read_bytes,)  # the same on every GPU
+OF_TP = (steps.context_read_bytes.name,)  # the same on every GPU
 HELD = tuple(one for one in LOAD if one not in SERVED)
+# Worked out within the formulas that read them: sums of a few cells, and a step that nobody looks for.
+NOT_WRITTEN = (
+    *SUMS, activations.encoder_bytes, activations.hand_over_bytes, memory.stage_overhead_bytes,
+    parallelism.layers_that_fit,
+)  # fmt: skip
 
 
-def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> Sheet:
-    """The sheet; `wiring.held` has a row per context of what each profile holds."""
-    gpus, models = wiring.tables["gpus"], wiring.tables["models"]
-    profiles = solved.profiles
+def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> Sheet:
+    """The sheet; `held` of a wiring has a row per context of what each profile holds.
+
+    what_if: gets rows of its own below those of the sheet's models, and, at the right, the columns of its GPU.
+    """
+    gpus = wiring.tables["gpus"]
+    every = [wiring] if what_if is None else [wiring, what_if]
+    n_profiles, n_models = len(solved.profiles), len(solved.question.models)
+    profiles = [(p.gpu, p.tensor_parallel_size) for p in solved.profiles]
+    if what_if is not None:
+        profiles += [(len(solved.question.gpus), size) for size in TENSOR_PARALLEL_SIZES]
+    models = _together([w.tables["models"].columns for w in every])
+    contexts = _together([w.tables["paces"].columns for w in every])
+    ranges = _together([w.ranges for w in every])
+    model_of = [int(r.value) - 1 for r in wiring.tables["paces"].columns["model_row"]]
+    model_of += [n_models] * (len(contexts["model"]) - len(model_of))  # the row below those of the sheet's models
+    widths = [n_profiles] * n_models + [len(profiles)] * (len(every) - 1)
     sheet = titled(
-        name,
-        name,
+        "Profiles",
+        "Profiles",
         "A column per GPU and tensor-parallel size: what a model leaves for the cache "
         "on one GPU, and how many sequences one replica holds of each load.",
         freeze=(HEAD_ROWS + 3, LEFT),
     )
     sheet.widths = {0: 30, 1: 26}
-    head = Head(sheet, HEAD_ROWS, len(profiles), f"{wiring.prefix}profiles", wiring.names)
+    head = Head(sheet, HEAD_ROWS, len(profiles), "profiles", wiring.names)
     sizes = wiring.lists["tp"]
     here = sheet.name
-    gpu_rows = [p.gpu + 1 for p in profiles]
-    positions = [TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) + 1 for p in profiles]
-    head.given("gpu_row", "GPU row", gpu_rows)
-    head.looked_up("gpu_name", "GPU", lambda i: pick(gpus.range("gpu_name"), head.columns["gpu_row"][i], here), TEXT)
+    positions = [TENSOR_PARALLEL_SIZES.index(size) + 1 for _, size in profiles]
+    head.given("gpu_row", "GPU row", [gpu + 1 for gpu, _ in profiles])
+    names = gpus.with_below("gpu_name")
+    head.looked_up("gpu_name", "GPU", lambda i: pick(names, head.columns["gpu_row"][i], here), TEXT)
     head.given("tp_position", "TP row", positions)
     head.looked_up("tensor_parallel_size", "TP", lambda i: pick(sizes, head.columns["tp_position"][i], here), PLAIN)
     for fact, label in (
@@ -62,12 +80,12 @@ def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> 
         head.looked_up(
             fact,
             label,
-            lambda i, n=fact: pick(gpus.range(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
+            lambda i, n=fact: pick(gpus.with_below(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
             WHOLE,
         )
     for fact in ("pool_error_bytes_measured", "pool_error_bytes_elsewhere", "is_older_gpu", *OF_GPU):
         if fact not in OF_PROFILE:  # no row of its own: who reads it looks it up on GPUs
-            head.columns[fact] = [found(gpus.range(fact), at) for at in head.columns["gpu_row"]]  # type: ignore[misc]
+            head.columns[fact] = [found(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]  # type: ignore[misc]
     n_sizes = Found(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
     head.computed(non_torch_position, lambda i: {"n_tensor_parallel_sizes": n_sizes})
     head.looked_up(
@@ -84,113 +102,109 @@ def build_profiles(solved: Solution, wiring: Wiring, name: str = "Profiles") -> 
         head.looked_up(
             fact,
             fact.replace("_", " ").capitalize(),
-            lambda i, n=fact: pick(gpus.range(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
+            lambda i, n=fact: pick(gpus.with_below(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
             FACTOR if fact in CONSTANTS else WHOLE,
         )
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 23
-    wiring.tables["profiles"] = head  # type: ignore[assignment]
-    n_models = len(solved.question.models)
     top = head.row + 1
     blocks: dict[str, list[Row]] = {}
 
     def block(one: Formula, called: str | None = None, grids: Mapping[str, Sequence[Across]] | None = None) -> None:
         nonlocal top
-        env = env_of(one, {**blocks, **(grids or {})}, head.columns, models.columns, wiring.inputs)
+        env = env_of(one, {**blocks, **(grids or {})}, head.columns, models, wiring.inputs)
         # A rank's share depends on the tensor-parallel size alone: the first GPU's columns have them all.
-        width = len(sizes.refs) if one in SHARD else len(profiles)
-        rows = matrix(sheet, top, one, models.columns["model"], width, env)
+        short = [len(sizes.refs)] * len(widths) if one in SHARD else widths
+        rows = matrix(sheet, top, one, models["model"], short, env)
         at = head.columns["tp_position"]
         blocks[called or one.name] = [Spread(row, at) for row in rows] if one in SHARD else rows  # type: ignore[misc]
-        top += n_models + 2
+        top += len(widths) + 2
 
     for one in SHARD:
         block(one)
     block(weights.rank_weights_bytes, "loaded_weights_bytes_per_gpu")
-    for one in PEAK:
-        block(one, "activation_bytes_per_gpu" if one is activations.profile_peak_bytes else None)
-    block(memory.overhead_bytes_per_gpu)
-    block(memory.stage_overhead_bytes)
-    block(memory.kv_budget_bytes_per_gpu)
-    block(parallelism.layer_budget_bytes)
-    block(parallelism.runs, grids=_runs(wiring, head, n_models))
-    wiring.tables["whole"] = _whole(wiring, blocks, sheet)
-    latency = wiring.tables["paces"]
-    n_workloads = len(solved.question.workloads)
-    of_pace = {k: [v[r // n_workloads] for r in range(latency.n_rows)] for k, v in blocks.items()}
-    peaks = _by_precision(wiring, head, "peak_flops", "weight_dtype_row", n_models)
-    of_pace["peak_flops"] = [peaks[r // n_workloads] for r in range(latency.n_rows)]  # type: ignore[misc]
+    for one in (with_parts(f, NOT_WRITTEN) for f in PEAK if f not in NOT_WRITTEN):
+        block(one, "activation_bytes_per_gpu" if one.name == activations.profile_peak_bytes.name else None)
+    for one in (memory.overhead_bytes_per_gpu, memory.kv_budget_bytes_per_gpu, parallelism.layer_budget_bytes):
+        block(with_parts(with_parts(one, NOT_WRITTEN), NOT_WRITTEN))  # a stage's overhead holds what it hands over
+    block(parallelism.runs, grids=_runs(wiring, head, models))
+    wiring.tables["whole"] = _whole(wiring, blocks, n_models)
+    of_pace: dict[str, Any] = {k: [v[m] for m in model_of] for k, v in blocks.items()}
+    peaks = _by_precision(wiring, head, "peak_flops", models["weight_dtype_row"])
+    of_pace["peak_flops"] = [peaks[m] for m in model_of]
+    widths_of_pace = [widths[m] for m in model_of]
     timed: dict[str, Any] = {}
-    of_model = {name: refs for name, refs in models.columns.items() if name in latency.columns}
-    for one in (*STEP, *TARGETS):
+    by_model: set[str] = set()
+    for one in (with_parts(f, NOT_WRITTEN) for f in (*STEP, *TARGETS) if f not in NOT_WRITTEN):
         if one.name == "prompt_attention_flops":  # the same on every profile: it stands on Contexts
             continue
-        if not {*one.inputs} & {*OF_WORKLOAD, *(n for n in timed if n not in wiring.by_model)}:
-            known: dict[str, Any] = {**blocks, "peak_flops": peaks, **{n: timed[n] for n in wiring.by_model}}
-            env = env_of(one, known, head.columns, {**models.columns, **of_model}, wiring.inputs)
-            if one in SUMS:
-                timed[one.name] = inline(one, n_models, env)
-            else:
-                timed[one.name] = matrix(sheet, top, one, models.columns["model"], len(profiles), env)
-                top += n_models + 2
-            of_pace[one.name] = [timed[one.name][r // n_workloads] for r in range(latency.n_rows)]
-            wiring.by_model.add(one.name)
+        if not {*one.inputs} & {*OF_WORKLOAD, *(n for n in timed if n not in by_model)}:
+            known: dict[str, Any] = {**blocks, "peak_flops": peaks, **{n: timed[n] for n in by_model}}
+            env = env_of(one, known, head.columns, models, wiring.inputs)
+            timed[one.name] = matrix(sheet, top, one, models["model"], widths, env)
+            top += len(widths) + 2
+            of_pace[one.name] = [timed[one.name][m] for m in model_of]
+            by_model.add(one.name)
             continue
-        near = {**of_pace, **{n: v for n, v in timed.items() if n not in wiring.by_model}}
-        env = env_of(one, near, head.columns, {**latency.columns, **wiring.ranges}, wiring.inputs)
-        if one in SUMS:
-            timed[one.name] = inline(one, latency.n_rows, env)
-            continue
-        width = len(sizes.refs) if one in OF_TP else len(profiles)
-        rows = matrix(sheet, top, one, latency.columns["model"], width, env, loads=latency.columns["workload"])
+        near = {**of_pace, **{n: v for n, v in timed.items() if n not in by_model}}
+        env = env_of(one, near, head.columns, {**contexts, **ranges}, wiring.inputs)
+        short = [len(sizes.refs)] * len(model_of) if one.name in OF_TP else widths_of_pace
+        rows = matrix(sheet, top, one, contexts["model"], short, env, contexts["workload"])
         at = head.columns["tp_position"]
-        timed[one.name] = [Spread(row, at) for row in rows] if one in OF_TP else rows
-        top += latency.n_rows + 2
-    wiring.blocks, wiring.of_model = timed, blocks
+        timed[one.name] = [Spread(row, at) for row in rows] if one.name in OF_TP else rows
+        top += len(model_of) + 2
     # What a replica holds is the same for every number of requests, so it stands here once for each context.
-    held: dict[str, list[Row]] = {}
+    held: dict[str, Any] = {}
+    n_contexts = wiring.tables["paces"].n_rows
     of_pace |= {"batch_limit": timed["batch_limit"]}
-    for one in HELD:
-        if wiring.prefix and one is parallelism.sure_sequences:
-            continue  # What-if shows no room
-        env = env_of(one, {**of_pace, **held}, head.columns, latency.columns, wiring.inputs)
-        held[one.name] = matrix(
-            sheet, top, one, latency.columns["model"], len(profiles), env, loads=latency.columns["workload"]
-        )
-        top += latency.n_rows + 2
-    wiring.held = {k: [Range(r) for r in v] for k, v in {**held, "batch_limit": timed["batch_limit"]}.items()}
+    for one in (with_parts(f, NOT_WRITTEN) for f in HELD if f not in NOT_WRITTEN):
+        env = env_of(one, {**of_pace, **held}, head.columns, contexts, wiring.inputs)
+        # What-if, whose rows are the last, shows no room.
+        labels = contexts["model"][: n_contexts if one is parallelism.sure_sequences else None]
+        held[one.name] = matrix(sheet, top, one, labels, widths_of_pace, env, contexts["workload"])
+        top += len(labels) + 2
+    held["batch_limit"] = timed["batch_limit"]
+    for of, models_of, contexts_of in zip(
+        every, (slice(n_models), slice(n_models, None)), (slice(n_contexts), slice(n_contexts, None)), strict=False
+    ):
+        of.tables["profiles"] = head  # type: ignore[assignment]
+        of.by_model = by_model
+        of.of_model = {k: v[models_of] for k, v in blocks.items()}
+        of.blocks = {k: v[models_of if k in by_model else contexts_of] for k, v in timed.items()}
+        of.held = {k: [Range(r) for r in v[contexts_of]] for k, v in held.items()}
     return sheet
 
 
-def _runs(wiring: Wiring, head: Head, n_models: int) -> dict[str, list[Across]]:
+def _together(columns: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
+    """The rows of several tables one below the other, of the columns that all of them have."""
+    return {name: [ref for of in columns for ref in of[name]] for name in columns[-1] if name in columns[0]}
+
+
+def _runs(wiring: Wiring, head: Head, models: Mapping[str, Sequence[Ref]]) -> dict[str, list[Across]]:
     """Whether the column's GPU runs the model's precisions: look-ups into the GPUs sheet."""
     return {
-        f"runs_{what}": _by_precision(wiring, head, what, key, n_models)
+        f"runs_{what}": _by_precision(wiring, head, what, models[key])
         for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
     }
 
 
-def _by_precision(wiring: Wiring, head: Head, what: str, key: str, n_models: int) -> list[Across]:
+def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Ref]) -> list[Across]:
     """By model, what the columns of all precisions on GPUs hold at the model's one, for each profile's GPU."""
-    gpus, models = wiring.tables["gpus"], wiring.tables["models"]
-    columns = [gpus.columns[f"{what}_{d}"] for d in DTYPES]
-    name = f"tbl_{wiring.prefix}gpus_by_precision_{what}"
-    block = named(wiring.names, name, (columns[0][0], columns[-1][-1]))
+    columns = [wiring.tables["gpus"].with_below(f"{what}_{d}").refs for d in DTYPES]
+    block = named(wiring.names, f"tbl_gpus_by_precision_{what}", (columns[0][0], columns[-1][-1]))
     gpu_rows = head.columns["gpu_row"]
 
     def write(dtype_row: Expr, here: str) -> Expr:
         return Expr(f"INDEX({block.expr(here).text},{gpu_rows[0].expr(here).text},{dtype_row.text})")
 
     return [
-        Across([columns[int(at.value) - 1][int(g.value) - 1].value for g in gpu_rows], write, at)
-        for at in models.columns[key][:n_models]
+        Across([columns[int(at.value) - 1][int(g.value) - 1].value for g in gpu_rows], write, at) for at in dtype_rows
     ]
 
 
-def _whole(wiring: Wiring, blocks: Mapping[str, list[Row]], sheet: Sheet) -> Table:
+def _whole(wiring: Wiring, blocks: Mapping[str, Sequence[Sequence[Ref]]], n_models: int) -> Table:
     """The first profile's column (TP 1) of the shard blocks, as a table with a row per model."""
-    table = Table(sheet, 0, 0, len(wiring.tables["models"].columns["model"]), key=f"{wiring.prefix}undivided",
-                  names=wiring.names)  # fmt: skip
+    table = Table(wiring.tables["gpus"].sheet, 0, 0, n_models, key="undivided", names=wiring.names)
     for name in WHOLE_OF:
-        table.columns[name] = [row[0] for row in blocks[name]]
+        table.columns[name] = [row[0] for row in blocks[name][:n_models]]
     return table

@@ -44,20 +44,20 @@ def pace_words(model: Any, workload: Any) -> Any:
     return join_text(model, ", ", workload)
 
 
-def build_latency(solved: Solution, wiring: Wiring, name: str = "Contexts") -> Sheet:
+def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Contexts") -> Sheet:
     """Contexts: a row per model and workload, and to the right the batches that are tried."""
-    question = solved.question
+    n_models = len(wiring.tables["models"].columns["model"])
     sheet = titled(
         name,
         name,
         "A row per model and workload: the tokens charged, how long a token may take, and what the model has to do.",
         freeze=(HEAD_ROWS + 1, 1),
     )
-    pairs = [(m, w) for m in range(len(question.models)) for w in range(len(question.workloads))]
+    pairs = [(m, w) for m in range(n_models) for w in range(len(workloads))]
     table = Table(sheet, HEAD_ROWS, 0, len(pairs), key=f"{wiring.prefix}contexts", names=wiring.names)
     wiring.tables["paces"] = table
     models, here = wiring.tables["models"], sheet.name
-    table.given("workload", "Workload", [question.workloads[w].name for _, w in pairs], TEXT, role="label", width=20)
+    table.given("workload", "Workload", [workloads[w] for _, w in pairs], TEXT, role="label", width=20)
 
     def look(name: str, label: str, refs: Range, key: str, display: Any = WHOLE, width: float = 14) -> None:
         table.looked_up(name, label, lambda i: pick(refs, table.columns[key][i], here), display, width=width)
@@ -87,16 +87,16 @@ def build_latency(solved: Solution, wiring: Wiring, name: str = "Contexts") -> S
     table.computed(admission.charged_tokens, longest)
     table.computed(parallelism.within_limit, longest)
     table.computed(pace_words, lambda i: {}, width=34)
-    _tried(solved, wiring, table)
+    _tried(wiring, table, n_models)
     if not wiring.prefix:
         wiring.names["list_pace"] = table.range("pace_words")
     return sheet
 
 
-def _tried(solved: Solution, wiring: Wiring, latency: Table) -> None:
+def _tried(wiring: Wiring, latency: Table, n_models: int) -> None:
     """Batches that are tried, to the right: 1 to 64 requests, and as many strides, with the share of each model's
     experts that they leave alone."""
-    sheet, n_models = latency.sheet, len(solved.question.models)
+    sheet = latency.sheet
     tried = Table(sheet, latency.top, latency.next_column + 1, STRIDE, key=f"{wiring.prefix}tried", names=wiring.names)
     tried.given("steps", "Tried", list(range(1, STRIDE + 1)), PLAIN, role="fixed",
                 note="Batches that are tried against the targets: so many requests, and so many strides.")  # fmt: skip
@@ -142,7 +142,6 @@ def _or_zero(refs: Range, at: Ref, here: str) -> tuple[Any, Expr]:
 def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     """Speed: every GPU and tensor-parallel size at one load, a row each."""
     latency, blocks = wiring.tables["paces"], wiring.blocks
-    head = wiring.tables["profiles"].columns
     sheet = titled(
         "Speed",
         "Speed",
@@ -173,7 +172,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     row = sheet.formula(top + 2, 1, at, expr, PLAIN)
     sheet.text(top + 3, 0, "Its model's row on Models", "label")
     model = sheet.formula(top + 3, 1, *pick(latency.range("model_row"), row, here), PLAIN)
-    profiles, n = wiring.tables["profiles"], len(head["gpu_name"])
+    profiles, n = wiring.tables["profiles"], len(solved.profiles)
     parts = Table(sheet, top + 4, 4 + len(COMPARED), n)  # to the right of what they make up
     parts.given("profile", "Column on Profiles", list(range(1, n + 1)), PLAIN, role="fixed", width=13)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sheetgen.formula import Formula
 from sheetgen.scenario.inputs import BY_NAME
+from sheetgen.sheet.block import Spread
 from sheetgen.sheet.book.what_if_words import (
     bill_in_unit,
     boundary_words,
@@ -45,6 +46,8 @@ PARTS = (("Weights", "#1D4ED8"), ("Activations", "#0F766E"), ("Overhead", "#6B72
          ("KV cache free", "#FDE68A"), ("Not used", "#E5E7EB"))  # fmt: skip
 
 
+OF_GPU = ("overhead_bytes_per_gpu", "kv_budget_bytes_per_gpu")
+HELD = ("sequences", "charge_bytes", "pipeline_stages", "batch_limit")  # of a replica
 BILLS_ROW, CASES_ROW = HEAD_ROWS + 12, HEAD_ROWS + 25
 
 
@@ -60,10 +63,11 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Machine:
-    """The workings of What-if as the page reads them: the first profiles are those of the chosen hardware."""
+    """The workings of What-if as the page reads them."""
 
     wiring: Wiring
     hardware_gpus: Ref
+    first_profile: int  # of the chosen GPU, among the columns of Profiles
     rented: Mapping[str, Ref]  # the load on the chosen hardware, as a row of Workings tells of a load
 
     @property
@@ -72,27 +76,23 @@ class Machine:
 
     def at(self, k: int) -> dict[str, Source]:
         """What the workings say of the chosen hardware at its k-th size and the base load."""
-        of_model, head = self.wiring.of_model, self.wiring.tables["profiles"].columns
+        of_model, load = self.wiring.of_model, self.wiring.tables["cells"].row(BASE)
+        activation = self.of_sizes(of_model["activation_bytes_per_gpu"][0])[k]
         return {
-            "gpu_memory_bytes": head["gpu_memory_bytes"][k],
-            "weights_bytes": of_model["loaded_weights_bytes_per_gpu"][0][k],
-            "activation_bytes": of_model["activation_bytes_per_gpu"][0][k],
-            "activation_bytes_per_gpu": of_model["activation_bytes_per_gpu"][0][k],
-            "overhead_bytes_per_gpu": of_model["overhead_bytes_per_gpu"][0][k],
-            "kv_budget_bytes_per_gpu": of_model["kv_budget_bytes_per_gpu"][0][k],
-            "sequences": self.wiring.held["sequences"][1].refs[k],
-            "charge_bytes": self.wiring.held["charge_bytes"][1].refs[k],
-            "load_requests": self.wiring.tables["cells"].columns["load_requests"][BASE],
-            "pipeline_stages": self.wiring.held["pipeline_stages"][1].refs[k],
-            "batch_limit": self.wiring.held["batch_limit"][1].refs[k],
-            "within_limit": self.wiring.tables["cells"].columns["within_limit"][BASE],
+            "gpu_memory_bytes": self.wiring.tables["gpus"].below["gpu_memory_bytes"],
+            "weights_bytes": self.of_sizes(of_model["loaded_weights_bytes_per_gpu"][0])[k],
+            "activation_bytes": activation,
+            "activation_bytes_per_gpu": activation,
+            **{name: self.of_sizes(of_model[name][0])[k] for name in OF_GPU},
+            **{name: self.first(name).refs[k] for name in HELD},
+            **{name: load[name] for name in ("load_requests", "within_limit")},
             "hardware_gpus": self.hardware_gpus,
         }
 
     def runs(self) -> dict[str, Source]:
         """Whether the chosen hardware runs the precisions in use, and which these are."""
-        gpus, model = self.wiring.tables["gpus"].columns, self.wiring.tables["models"].columns
-        of_first = {what: Range(tuple(gpus[f"{what}_{d}"][0] for d in DTYPES)) for what in ("weights", "kv")}
+        gpus, model = self.wiring.tables["gpus"].below, self.wiring.tables["models"].columns
+        of_first = {what: Range(tuple(gpus[f"{what}_{d}"] for d in DTYPES)) for what in ("weights", "kv")}
         return {
             "runs_weights": found(of_first["weights"], model["weight_dtype_row"][0]),
             "runs_kv": found(of_first["kv"], model["kv_dtype_row"][0]),
@@ -102,7 +102,12 @@ class Machine:
 
     def first(self, name: str) -> Range:
         """A row of what a replica holds at the base context, over the sizes of the chosen hardware."""
-        return Range(tuple(self.wiring.held[name][1].refs[: len(TENSOR_PARALLEL_SIZES)]))
+        return Range(self.of_sizes(self.wiring.held[name][1].refs))
+
+    def of_sizes(self, row: Sequence[Ref]) -> tuple[Ref, ...]:
+        """The cells of a row of Profiles that are of the chosen GPU; where all GPUs are alike, those of any."""
+        first = 0 if isinstance(row, Spread) else self.first_profile
+        return tuple(row[first : first + len(TENSOR_PARALLEL_SIZES)])
 
 
 class WhatIfPage:
@@ -147,8 +152,6 @@ class WhatIfPage:
              Validation("Weights' precision", "auto or a precision on Inputs.", "list_dtype")),
             ("kv_cache_dtype", "KV cache precision", TEXT, "",
              Validation("KV cache precision", "auto or a precision on Inputs.", "list_dtype")),
-            ("engine", "Engine", TEXT, "",
-             Validation("Engine", "An engine of the Engines sheet.", "list_whatif_engine")),
             ("users", "Users", WHOLE, "people",
              Validation("Users", "A whole number from 1.", kind=kinds["users"])),
             ("context_tokens", "Context of each", WHOLE, "tokens",

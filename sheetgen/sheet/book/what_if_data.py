@@ -1,56 +1,131 @@
-"""What-if data: the chosen model, engine and GPUs, looked up, in the tables that the workings of a load read."""
+"""What-if behind its page: every model and GPU of the catalogs, and those chosen, in the tables that sizing reads."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from sheetgen.formula import Expr, formula, largest, where
+import numpy
+
+from sheetgen.formula import Expr, formula, is_text, largest, where
+from sheetgen.recommend import Solution
+from sheetgen.recommend.solve import gpu_columns
+from sheetgen.scenario.overrides import Overrides
+from sheetgen.sheet.block import Down, Row
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
-from sheetgen.sheet.book.every_engine import DEFAULTS, OF_GPU, EveryEngine, constants_of
-from sheetgen.sheet.book.every_model import TEXTS
-from sheetgen.sheet.book.speed_columns import CONSTANTS
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
-from sheetgen.sheet.model import NONE, Range, Ref, Sheet, index, place_of, plain
-from sheetgen.sheet.what_if import AUTO, ENGINE_ON_GPU, WhatIf
-from sheetgen.sheet.what_if_state import CHOICES, OK, choices_state, model_lacks
-from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
+from sheetgen.sheet.model import NONE, Cell, Range, Ref, Sheet, index, place_of, plain
+from sheetgen.sheet.what_if import AUTO, WhatIf
+from sheetgen.sheet.what_if_state import CHOICES, NO_MODEL, OK, choices_state, model_lacks
+from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, DTYPES, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
 LISTS = {  # the defined name of each dropdown's list
     "model": "list_whatif_model", "hardware": "list_whatif_hardware", "tensor_parallel_size": "list_whatif_tp",
-    "weight_dtype": "list_dtype", "kv_cache_dtype": "list_dtype", "engine": "list_whatif_engine",
+    "weight_dtype": "list_dtype", "kv_cache_dtype": "list_dtype",
 }  # fmt: skip
+DTYPES_OF_MODEL = ("own_weight_dtype", "own_kv_dtype")
+FACTS = (*(name for name, _, _ in SHAPE), *(f"checkpoint_{d}" for d in DTYPES))
+LABELS = {name: label for name, label, _ in SHAPE}
 
 
-def build_data(
-    one: WhatIf, picked: Mapping[str, Ref], every_model: Mapping[str, Range], every: EveryEngine,
-    of: Wiring, wiring: Wiring,
-) -> Sheet:  # fmt: skip
-    """The sheet. picked: the page's dropdowns by name. of: the workbook's wiring; wiring: What-if's, filled here."""
+def _label(name: str) -> str:
+    return LABELS.get(name, name.replace("_", " ").capitalize())
+
+
+def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
+    """Catalog: what the dropdowns offer. First the workbook's own models and the spare rows, whose facts are read
+    from Models, then the catalog's; below them the GPUs, and the instances of Instances."""
+    sheet = titled(
+        "Catalog",
+        "Catalog",
+        "Every model and GPU that What-if offers, with the facts that sizing reads; sources: `sheetgen show NAME`.",
+        freeze=(HEAD_ROWS + 1, 1),
+    )
+    own = wiring.tables["models"]
+    names: list[Ref] = []
+    for ref in (*own.columns["model"], *own.spare["model"]):
+        expr = ref.expr(sheet.name)
+        words = where(is_text(expr), expr, NO_MODEL)
+        names.append(sheet.formula(HEAD_ROWS + 1 + len(names), 0, ref.value or NO_MODEL, words, TEXT))
+    listed = [m for m in one.models if m.id not in {x.model.id for x in solved.question.models}]
+    shapes = [m.shape() for m in listed]
+    numbers = [
+        [*(shape.get(name) for name, _, _ in SHAPE), *(m.checkpoint_bytes(d) for d in DTYPES)]
+        for m, shape in zip(listed, shapes, strict=True)
+    ]
+    texts = [(m.name, m.weight_dtype, m.kv_cache_dtype) for m in listed]
+    _facts(sheet, wiring, "model", HEAD_ROWS, ("model", *DTYPES_OF_MODEL), FACTS, texts, numbers, names)
+    # GPUs of this workbook, too: where a reader changes one on GPUs, that row is read.
+    values = gpu_columns(replace(solved.question, gpus=one.gpus, overrides=Overrides()))
+    for what, runs in (("weights", "weights_run"), ("kv", "kv_run")):
+        values |= {f"{what}_{d}": numpy.array([float(d in getattr(g, runs)) for g in one.gpus]) for d in DTYPES}
+    of_gpu = [name for name in wiring.tables["gpus"].given_columns if name in values]
+    top = HEAD_ROWS + len(names) + len(listed) + 2
+    rows = [[float(values[name][i]) for name in of_gpu] for i in range(len(one.gpus))]
+    gpu_texts = [(g.id, g.short_name) for g in one.gpus]
+    gpus = _facts(sheet, wiring, "gpu", top, ("gpu", "gpu_name"), of_gpu, gpu_texts, rows, [])
+    instances = wiring.tables["instances"].columns["instance"]
+    hardware = [sheet.link(gpus[-1].row + 1 + i, 0, ref, TEXT) for i, ref in enumerate(instances)]
+    wiring.names["list_whatif_hardware"] = Range((*gpus, *hardware))
+    wiring.names["list_whatif_model"] = wiring.names["tbl_every_model_model"]
+    return sheet
+
+
+def _facts(
+    sheet: Sheet, wiring: Wiring, key: str, top: int, texts: Sequence[str], numbers: Sequence[str],
+    rows_of_texts: Sequence[Sequence[str]], rows: Sequence[Sequence[float | None]], before: list[Ref],
+) -> list[Ref]:  # fmt: skip
+    """A table of facts below its heads at `top`, and defined names for its columns; gives the first column.
+
+    A fact that is 0 is left blank, as its look-up is 0. before: rows of which the first column alone is filled.
+    """
+    for column, name in enumerate((*texts, *numbers)):
+        sheet.text(top, column, _label(name), "head")
+        sheet.widths[column] = max(sheet.widths.get(column, 0), 30 if column == 0 else 13)
+    sheet.heights[top] = 32
+    first = top + 1 + len(before)
+    found = []
+    for i, (words, values) in enumerate(zip(rows_of_texts, rows, strict=True)):
+        found.append([sheet.put(first + i, column, Cell(text, "label")) for column, text in enumerate(words)])
+        blanks = numpy.array([v or None for v in values], object)
+        sheet.rows.append(Row(sheet.name, first + i, len(texts), blanks, None, "fixed", AS_IT_IS, "both"))
+    facts = sheet.rows[len(sheet.rows) - len(rows) :]
+    empty = [Ref(sheet.name, top + 1 + i, 0, None) for i in range(len(before))]
+    for column, name in enumerate((*texts, *numbers)):
+        above = before if column == 0 else [ref._replace(column=column) for ref in empty]
+        refs = [row[column] for row in found] if column < len(texts) else Down(facts, column - len(texts))
+        named(wiring.names, f"tbl_every_{key}_{name}", (*above, *refs))
+    return [*before, *(row[0] for row in found)]
+
+
+def build_data(picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
+    """The sheet. picked: the page's dropdowns by name. of: the workbook's wiring, whose GPUs get a row for the chosen
+    one; wiring: What-if's, filled here."""
     sheet = titled("What-if data", "What-if data", "What the choices on What-if stand for.", freeze=(HEAD_ROWS, 2))
     sheet.widths = {0: 34, 1: 20}
-    wiring.inputs = {
-        **of.inputs,
-    }
-    wiring.lists = dict(of.lists)
-    wiring.names = of.names
-    wiring.tables["instances"] = of.tables["instances"]
-    hardware = [*every.of_gpu["gpu"].refs, *of.tables["instances"].columns["instance"]]
-    known = _known(sheet, HEAD_ROWS, picked, {
-        "model": [r.value for r in every_model["model"].refs], "hardware": [r.value for r in hardware],
+    wiring.inputs, wiring.lists, wiring.names = dict(of.inputs), dict(of.lists), of.names
+    wiring.tables |= {name: of.tables[name] for name in ("instances", "gpus")}
+    listed = {name: [r.value for r in _by_name(of, LISTS[name]).refs] for name in ("model", "hardware")}
+    known = _known(sheet, HEAD_ROWS, picked, listed | {
         "tensor_parallel_size": [AUTO, *TENSOR_PARALLEL_SIZES], "weight_dtype": DTYPE_CHOICES,
-        "kv_cache_dtype": DTYPE_CHOICES, "engine": [r.value for r in every.constants["engine"].refs],
+        "kv_cache_dtype": DTYPE_CHOICES,
     })  # fmt: skip
     for asked, name in (("asked_weight_dtype", "weight_dtype"), ("asked_kv_dtype", "kv_cache_dtype")):
         at = known[name]
         wiring.inputs[asked] = sheet.compute(
             at.row, 2, dtype_or_auto, {"dtype": picked[name], "known": at}, display=TEXT
         )
-    row = _engine(sheet, HEAD_ROWS + 1 + len(known), one, picked["engine"], every, wiring)
-    row = _model(sheet, row + 1, one, picked, every_model, wiring, known)
-    _gpus(sheet, row + 1, one, picked["hardware"], every, of, wiring)
+    row = _model(sheet, HEAD_ROWS + 1 + len(known), picked, of, wiring, known)
+    _gpu(sheet, row + 1, picked["hardware"], of, wiring)
     return sheet
+
+
+def _by_name(of: Wiring, name: str) -> Range:
+    refs = of.names[name]
+    assert isinstance(refs, Range)
+    return Range(refs.refs, name=name)
 
 
 @formula("Longest context in use")
@@ -100,51 +175,40 @@ def dtype_or_auto(dtype: Any, known: Any) -> Any:
     return where(known == 1, dtype, AUTO)
 
 
-def _engine(sheet: Sheet, row: int, one: WhatIf, asked: Ref, every: EveryEngine, wiring: Wiring) -> int:
-    """The chosen engine's constants, under the names that formulas read."""
-    engine = one.solved.question.engine
-    at = at_row(sheet, row, "Engine's column on Engines", every.constants["engine"], asked)
-    wiring.inputs["engine_row"] = at
-    names = [name for name in every.constants if name != "engine"]
-    settings = one.solved.question.settings
-    values = dict(zip(names, constants_of(engine, names), strict=True))
-    values |= {name: getattr(settings, name) for name in DEFAULTS}
-    apart: list[Ref] = []
-    for name in names:
-        row += 1
-        sheet.text(row, 0, name.replace("_", " ").capitalize(), "label")
-        value = plain(every.constants[name].refs[int(at.value) - 1].value)
-        ref = sheet.formula(row, 1, value, index(every.constants[name], at, sheet.name), AS_IT_IS)
-        wiring.inputs[name] = ref
-        if name.startswith(("non_torch_bytes_tp", "older_non_torch_bytes_tp")):
-            apart.append(ref)
-    wiring.lists["non_torch"] = Range(tuple(apart))
-    return row + 1
+def _of_either(own: Range, own_at: Ref, every: Range, every_at: Ref, here: str, text: bool = False) -> tuple[Any, Expr]:
+    """A fact of what was chosen: from the workbook's own rows where it is among them, else from Catalog."""
+    first = index(own, own_at, here)
+    if text:
+        first = where(is_text(first), first, "bf16")
+    expr: Expr = where(own_at.expr(here) > 0, first, index(every, every_at, here))
+    value = own.refs[own_at.value - 1].value if own_at.value else every.refs[every_at.value - 1].value
+    return (value or "bf16") if text else plain(value or 0), expr
 
 
 def _model(
-    sheet: Sheet, row: int, one: WhatIf, picked: Mapping[str, Ref], every_model: Mapping[str, Range], wiring: Wiring,
-    known: Mapping[str, Ref],
-) -> int:  # fmt: skip
+    sheet: Sheet, row: int, picked: Mapping[str, Ref], of: Wiring, wiring: Wiring, known: Mapping[str, Ref]
+) -> int:
     """A table of one row: the chosen model's facts, and what follows from them.
 
     Where the choices cannot be answered the model takes no context at all, so that nothing is recommended.
     """
-    at = at_row(sheet, row, "Model's row on Catalog", every_model["model"], picked["model"])
-    wiring.inputs["model_row"] = at
-    table = Table(sheet, row + 1, 0, 1, key=f"{wiring.prefix}models", names=wiring.names)
+    here, models, names = sheet.name, of.tables["models"], _by_name(of, "list_whatif_model")
+    n_own = len(models.columns["model"]) + len(models.spare["model"])
+    at = at_row(sheet, row, "Model's row on Catalog", names, picked["model"])
+    sheet.text(row + 1, 0, "Rows of Models, spare ones too", "label")
+    rows = sheet.put(row + 1, 1, Cell(n_own, "fixed", PLAIN))
+    sheet.text(row + 2, 0, "Its row on Models; 0: of Catalog alone", "label")
+    expr = where(at.expr(here) <= rows.expr(here), at.expr(here), 0)
+    own_at = sheet.formula(row + 2, 1, at.value if at.value <= n_own else 0, expr, PLAIN)
+    table = Table(sheet, row + 3, 0, 1, key=f"{wiring.prefix}models", names=wiring.names)
     wiring.tables["models"] = table
-    labels = {name: label for name, label, _ in SHAPE}
-    for name, refs in every_model.items():
-        text = name in TEXTS
-
-        def find(i: int, refs: Range = refs, text: bool = text) -> tuple[Any, Expr]:
-            value = refs.refs[int(at.value) - 1].value
-            return (value if text else plain(value or 0)), index(refs, at, sheet.name)
-
-        label = labels.get(name, name.replace("_", " ").capitalize())
-        name = f"listed_{name}" if name in LISTED else name
-        table.looked_up(name, label, find, TEXT if text else WHOLE, width=14)
+    table.looked_up("model", "Model", lambda i: (names.refs[at.value - 1].value, index(names, at, here)), TEXT)
+    for name in (*DTYPES_OF_MODEL, *FACTS):
+        own = Range([*models.columns[name], *models.spare[name]], name=f"cat_models_{name}")
+        text = name in DTYPES_OF_MODEL
+        found = _of_either(own, own_at, _by_name(of, f"tbl_every_model_{name}"), at, here, text)
+        called = f"listed_{name}" if name in LISTED else name
+        table.looked_up(called, _label(name), lambda i, f=found: f, TEXT if text else WHOLE, width=14)  # type: ignore[misc]
     listed = {name: table.columns[f"listed_{name}"][0] for name in LISTED}
     table.computed(model_lacks, lambda i: listed, name="facts")
     choices = {name: picked[name] for name in (*CHOICES, "users", "context_tokens", "answer_tokens", "tpot_ms")}
@@ -154,55 +218,26 @@ def _model(
     table.computed(layers_in_use, lambda i: listed, name="n_layers")
     wiring.inputs["choices_state"] = table.columns["state"][0]
     derive_models(table, wiring)
-    return row + 3
+    return row + 5
 
 
-def _gpus(sheet: Sheet, row: int, one: WhatIf, asked: Ref, every: EveryEngine, of: Wiring, wiring: Wiring) -> None:
-    """A row per GPU: first the chosen one, then those of the candidates, under the chosen engine."""
-    instances = of.tables["instances"]
-    here = sheet.name
-    known, rows = every.of_gpu["gpu"], instances.range("instance")
+def _gpu(sheet: Sheet, row: int, asked: Ref, of: Wiring, wiring: Wiring) -> None:
+    """The chosen GPU's facts: a row below the others on GPUs."""
+    instances, gpus, here = of.tables["instances"], of.tables["gpus"], sheet.name
+    rows = instances.range("instance")
     sheet.text(row, 0, "GPU of the chosen hardware", "label")
     at = f"MATCH({asked.expr(here).text},{rows.expr(here).text},0)"
     of_instance = f"INDEX({instances.range('instance_gpu').expr(here).text},{at})"
     listed = place_of(rows, asked.value)
-    chosen_gpu = asked.value if listed is None else instances.range("instance_gpu").refs[listed - 1].value or 0
-    gpu = sheet.formula(row, 1, chosen_gpu, Expr(f"IFERROR({of_instance},{asked.expr(here).text})"), TEXT)
-    wiring.inputs["chosen_gpu"] = gpu
-    table = Table(sheet, row + 1, 0, len(one.solved.question.gpus), key=f"{wiring.prefix}gpus", names=wiring.names)
-    wiring.tables["gpus"] = table
-    ids = [gpu, *of.tables["gpus"].columns["gpu"]]
-
-    def find_gpu(i: int) -> tuple[Any, Expr]:
-        return ids[i].value, ids[i].expr(here)
-
-    table.looked_up("gpu", "GPU", find_gpu, TEXT, width=34)
-
-    def find_row(i: int) -> tuple[Any, Expr]:
-        key = table.columns["gpu"][i]
-        expr = Expr(f"IFERROR(MATCH({key.expr(here).text},{known.expr(here).text},0),1)")
-        return place_of(known, key.value) or 1, expr
-
-    table.looked_up("list_row", "Row among the GPUs", find_row, PLAIN, width=20)
-    engine = wiring.inputs["engine_row"]
-
-    def find_both(i: int) -> tuple[Any, Expr]:
-        at = table.columns["list_row"][i]
-        text = f"INDEX({every.both_row.expr(here).text},{at.expr(here).text},{engine.expr(here).text})"
-        return every.row_of_both(int(at.value), int(engine.value)), Expr(text)
-
-    table.looked_up("engine_and_gpu_row", "Row of limits and speed", find_both, PLAIN)
-
-    def look(name: str, refs: Range, key: str) -> None:
-        def find(i: int) -> tuple[Any, Expr]:
-            at = table.columns[key][i]
-            value = refs.refs[int(at.value) - 1].value
-            return plain(value or 0) if name != "gpu_name" else value, index(refs, at, here)
-
-        display = TEXT if name == "gpu_name" else FACTOR if name in CONSTANTS else WHOLE
-        table.looked_up(name, name.replace("_", " ").capitalize(), find, display, width=14)
-
-    for name in ("gpu_name", *OF_GPU):
-        look(name, every.of_gpu[name], "list_row")
-    for name in ENGINE_ON_GPU:
-        look(name, every.of_both[name], "engine_and_gpu_row")
+    chosen = asked.value if listed is None else instances.range("instance_gpu").refs[listed - 1].value or 0
+    gpu = sheet.formula(row, 1, chosen, Expr(f"IFERROR({of_instance},{asked.expr(here).text})"), TEXT)
+    every = {name.removeprefix("tbl_every_gpu_"): _by_name(of, name) for name in of.names if "tbl_every_gpu_" in name}
+    own_at = at_row(sheet, row + 1, "Its row on GPUs; 0: of Catalog alone", gpus.range("gpu"), gpu, 0)
+    every_at = at_row(sheet, row + 2, "Its row among the GPUs of Catalog", every["gpu"], gpu)
+    for name, refs in every.items():
+        last = gpus.columns[name][-1]
+        look = gpus.sheet.cells[last.row, last.column]
+        value, expr = _of_either(gpus.range(name), own_at, refs, every_at, gpus.sheet.name)
+        gpus.below[name] = gpus.sheet.formula(last.row + 1, last.column, value, expr, look.display, lock="column")
+    basis = gpus.columns["basis"][-1]
+    gpus.sheet.text(basis.row + 1, basis.column, "What-if", "label")

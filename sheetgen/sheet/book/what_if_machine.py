@@ -1,107 +1,73 @@
-"""All sheets of What-if: its page, and the workings of a load once more for what the page's dropdowns choose."""
+"""What-if in three steps: its choices, before sizing; the choice of its loads, after; and then its page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 
 from sheetgen.formula import Expr
 from sheetgen.recommend import Solution
-from sheetgen.sheet.block import Along, along
-from sheetgen.sheet.book.candidates import build_candidates
 from sheetgen.sheet.book.choices import add_choices
-from sheetgen.sheet.book.every_engine import build_every_engine
-from sheetgen.sheet.book.every_model import build_every_model
 from sheetgen.sheet.book.longest_context import add_longest_context
-from sheetgen.sheet.book.matrix import Head, matrix
-from sheetgen.sheet.book.profiles import build_profiles
 from sheetgen.sheet.book.speed import build_latency
 from sheetgen.sheet.book.what_if import Chosen, Machine, WhatIfPage
-from sheetgen.sheet.book.what_if_data import build_data
-from sheetgen.sheet.book.what_if_words import on_hardware
+from sheetgen.sheet.book.what_if_data import build_data, build_lists
 from sheetgen.sheet.book.wiring import Wiring, name_all
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.book.workings import build_loads
 from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, place_of
-from sheetgen.sheet.what_if import AUTO, BASE, CASES, WhatIf
-from sheetgen.units import PLAIN, TEXT, UNIT_NAMES, WHOLE
+from sheetgen.sheet.what_if import AUTO, BASE, CASES, LOADS, WhatIf
+from sheetgen.units import PLAIN, UNIT_NAMES, WHOLE
 
 OF_SHARD = (
     "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer", "kv_budget_bytes_per_gpu", "layer_budget_bytes",
     "paid_layer_bytes",
 )  # fmt: skip
+ON_HARDWARE = "base, on the hardware chosen"  # the last load: the base again, with the candidates of that hardware
 
 
-def build_what_if(solved: Solution, one: WhatIf, of: Wiring, of_workbook: Head) -> tuple[list[Sheet], list[Sheet]]:
+class WhatIfSheets:
     """The page, and the sheets behind it. of: the workbook's own wiring, whose names it adds to.
-    of_workbook: the head of Candidates."""
-    page, wiring = WhatIfPage(one, of), Wiring(prefix="wi_")
-    page.choices()
-    catalog, every_model = build_every_model(solved, one, of)
-    engines, every = build_every_engine(solved, one, of)
-    data = build_data(one, page.picked, every_model, every, of, wiring)
-    hardware = [*every.of_gpu["gpu"].refs, *of.tables["instances"].columns["instance"]]
-    of.names |= {
-        "list_whatif_model": every_model["model"],
-        "list_whatif_engine": every.constants["engine"],
-        "list_whatif_tp": _sizes(data, _below(data), of),
-    }
-    model = wiring.tables["models"].columns
-    wiring.lists |= page.cases(model["max_context_tokens"][0])
-    _lines(data, _below(data), page, wiring)
-    for sheet in (data, page.sheet):
-        name_all(wiring, sheet.name)
-    contexts = build_latency(one.solved, wiring, "What-if contexts")
-    loads = build_loads(one.solved, wiring, "What-if loads")
-    profiles = build_profiles(one.solved, wiring, "What-if profiles")
-    candidates, monthly, head = build_candidates(one.solved, wiring, "What-if candidates", of_workbook)
-    heads = {name: (head if name in head.columns else of_workbook).range(name) for name in of_workbook.columns}
-    add_choices(one.solved, wiring, monthly, heads, alone=True)
-    on_it, rented = _on_hardware(one, page, wiring, monthly, candidates, head, heads)
-    machine = Machine(wiring, _hardware_gpus(data, _below(data), page, of), rented)
-    unit = UNIT_NAMES[solved.question.settings.units]
-    chosen = page.bills(of.lists["tp"].refs, machine, unit, data, _below(data))
-    page.answer(chosen, machine, wiring, _longest(data, page, chosen, machine))
-    page.results(wiring)
-    of.names["list_whatif_hardware"] = _listed(data, _below(data), "GPU or instance", hardware)
-    for sheet in (data, contexts, loads, profiles, candidates, on_it):
-        for cell in sheet.cells.values():
-            cell.note = ""  # the same as on the workbook's own sheets
-    return [page.sheet], [catalog, engines, data, contexts, loads, profiles, candidates, on_it]
 
+    What is sized for it stands in rows of its own below those of the workbook's models and loads, on Profiles and
+    Candidates; and its GPU in a row below the others on GPUs.
+    """
 
-def _on_hardware(
-    one: WhatIf, page: WhatIfPage, wiring: Wiring, monthly: Sequence[Range], candidates: Sheet,
-    head: Head, heads: Mapping[str, Range],
-) -> tuple[Sheet, dict[str, Ref]]:  # fmt: skip
-    """The base load once more, with the candidates that are of the chosen hardware alone: a sheet with its row."""
-    cells, question = wiring.tables["cells"].columns, one.solved.question
-    env: dict[str, Source | Along] = {
-        **{name: along(head.columns[name]) for name in ("instance", "gpu", "tp")},
-        "monthly_usd": along(monthly[BASE].refs),
-        **{name: page.picked[name] for name in ("hardware", "tensor_parallel_size")},
-    }
-    labels = ([cells["model"][BASE]], [cells["load_words"][BASE]])
+    def __init__(self, solved: Solution, one: WhatIf, of: Wiring) -> None:
+        self.of, self.wiring, self.page = of, Wiring(prefix="wi_"), WhatIfPage(one, of)
+        self.n_profiles, self.unit = len(solved.profiles), UNIT_NAMES[solved.question.settings.units]
+        page, wiring = self.page, self.wiring
+        page.choices()
+        catalog = build_lists(solved, one, of)
+        self.data = data = build_data(page.picked, of, wiring)
+        of.names["list_whatif_tp"] = _sizes(data, _below(data), of)
+        wiring.lists |= page.cases(wiring.tables["models"].columns["max_context_tokens"][0])
+        _lines(data, _below(data), page, wiring)
+        for sheet in (data, page.sheet):
+            name_all(wiring, sheet.name)
+        contexts = build_latency(wiring, CASES, "What-if contexts")
+        loads = [(0, *load) for load in (*LOADS, LOADS[BASE])]
+        names = [CASES[w] for _, w, _ in loads[:-1]] + [ON_HARDWARE]
+        workings = build_loads(wiring, CASES, loads, "What-if loads", names)
+        self.behind = [catalog, data, contexts, workings]
 
-    top = max(row.row for row in candidates.rows) + 2
-    row = matrix(candidates, top, on_hardware, labels[0], head.n_columns, lambda r: env, loads=labels[1])[0]
-    apart = replace(wiring, prefix="wh_", tables=dict(wiring.tables))
-    base = replace(one.solved, question=replace(question, loads=(question.loads[BASE],)))
-    sheet = build_loads(base, apart, "What-if hardware")
-    add_choices(base, apart, [Range(row, lock="columns")], heads, alone=True)
-    return sheet, apart.tables["cells"].row(0)
+    def answer(self, heads: Mapping[str, Range]) -> None:
+        """The choices of its loads, once Profiles and Candidates stand, and the rest of its page."""
+        page, data, wiring = self.page, self.data, self.wiring
+        add_choices(wiring, heads, alone=True)
+        gpus = _hardware_gpus(data, _below(data), page, self.of)
+        machine = Machine(wiring, gpus, self.n_profiles, wiring.tables["cells"].row(len(LOADS)))
+        chosen = page.bills(self.of.lists["tp"].refs, machine, self.unit, data, _below(data))
+        page.answer(chosen, machine, wiring, _longest(data, page, chosen, machine))
+        page.results(wiring)
+        for sheet in self.behind[1:]:
+            for cell in sheet.cells.values():
+                cell.note = ""  # the same as on the workbook's own sheets
 
 
 def _below(sheet: Sheet) -> int:
     """The row after all that stands on a sheet, and a blank one."""
     return 2 + max(row for row, _ in sheet.cells)
-
-
-def _listed(sheet: Sheet, row: int, label: str, refs: list[Ref]) -> Range:
-    """A list for a dropdown: cells of other sheets, one under the other."""
-    sheet.text(row, 0, label, "section")
-    return Range(tuple(sheet.link(row + 1 + i, 0, ref, TEXT) for i, ref in enumerate(refs)))
 
 
 def _sizes(sheet: Sheet, row: int, of: Wiring) -> Range:
@@ -151,13 +117,12 @@ def _hardware_gpus(sheet: Sheet, row: int, page: WhatIfPage, of: Wiring) -> Ref:
 def _longest(sheet: Sheet, page: WhatIfPage, chosen: Chosen, machine: Machine) -> Ref:
     """The longest context at which one replica of the chosen size holds all users."""
     of_model, tables = machine.wiring.of_model, machine.wiring.tables
-    n = len(chosen.sizes.refs)
     env: dict[str, Source] = {
         **machine.inputs,
         **{name: refs[0] for name, refs in tables["models"].columns.items()},
-        **{name: found(Range(tuple(of_model[name][0][:n])), chosen.place) for name in OF_SHARD},
+        **{name: found(Range(machine.of_sizes(of_model[name][0])), chosen.place) for name in OF_SHARD},
         "pipeline_stages": found(machine.first("pipeline_stages"), chosen.place),
-        "max_num_batched_tokens": tables["profiles"].columns["max_num_batched_tokens"][0],
+        "max_num_batched_tokens": tables["gpus"].below["max_num_batched_tokens"],
         "load_requests": machine.at(0)["load_requests"],
     }
     limit = tables["models"].columns["max_context_tokens"][0]

@@ -8,7 +8,6 @@ from sheetgen.formula import (
     Expr,
     both,
     cheapest,
-    either,
     first_where,
     formula,
     is_number,
@@ -179,17 +178,6 @@ def hardware_answer(
     words = where(within_limit == 1, words, join_text("the context is over the model's ", limit_words))
     words = where(is_number(n_instances), join_text(n_instances, " × ", instance), words)
     return where(choices_state == OK, words, choices_state)
-
-
-@formula("$ per month on the hardware chosen", USD)
-def on_hardware(monthly_usd: Any, instance: Any, gpu: Any, tp: Any, hardware: Any, tensor_parallel_size: Any) -> Any:
-    """The load's $ per month where the candidate is the chosen instance, or has the chosen GPU, at the size asked for.
-
-    Source: the load's row above.
-    """
-    auto = tensor_parallel_size == "auto"
-    of_it = both(either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
-    return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
 
 
 @formula("Size in use", PLAIN)

@@ -48,6 +48,7 @@ class Table:
     key: str = ""  # of the names of its columns, cat_<key>_<column> or tbl_<key>_<column>
     names: dict[str, Ref | Range] = field(default_factory=dict)  # where these are kept
     spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
+    below: dict[str, Ref] = field(default_factory=dict)  # a row below that What-if alone reads, by column
     given_columns: list[str] = field(default_factory=list)  # those that a reader may change
     overrides: Callable[[int, str, Any], Any] | None = None  # what was typed over a row's value
 
@@ -164,6 +165,12 @@ class Table:
         whole = name in self.given_columns and name not in self.spare  # cat_... takes the spare rows in
         return named(self.names, f"{'cat' if whole else 'tbl'}_{self.key}_{name}", refs)
 
+    def with_below(self, name: str) -> Range:
+        """A whole column with the row below it, where there is one."""
+        if name not in self.below:
+            return self.range(name)
+        return named(self.names, f"tbl_{self.key}_and_what_if_{name}", (*self.columns[name], self.below[name]))
+
 
 @dataclass
 class Wiring:
@@ -187,6 +194,7 @@ class Wiring:
     of_model: dict[str, list[Row]] = field(default_factory=dict)  # what a model takes and leaves: [model][profile]
     held: dict[str, list[Range]] = field(default_factory=dict)  # by name, a row per context of what a replica holds
     ranges: dict[str, list[Range]] = field(default_factory=dict)  # by model and workload, what batches are tried with
+    monthly: list[Range] = field(default_factory=list)  # by load, the row of Candidates
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
 
 

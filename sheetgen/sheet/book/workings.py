@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from sheetgen.recommend import Solution
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import load_words
@@ -16,24 +16,29 @@ from sheetgen.units import PLAIN, TEXT, WHOLE
 _OF_MODEL = ("max_context_tokens", "n_heads", "full_kv_heads", "windowed_kv_heads")
 
 
-def build_loads(solved: Solution, wiring: Wiring, name: str = "Workings") -> Sheet:
-    """The sheet with the load columns; `add_choices` fills in the rest once the matrices stand."""
-    question, cells = solved.question, solved.question.loads
+def build_loads(
+    wiring: Wiring, workloads: Sequence[str], loads: Sequence[tuple[int, int, int]], name: str = "Workings",
+    names: Sequence[str] = (),
+) -> Sheet:  # fmt: skip
+    """The sheet with the load columns; `add_choices` fills in the rest once the matrices stand.
+
+    loads: model, workload and tier of each, from 0. names: what each is called, where not by its workload.
+    """
     sheet = titled(
         name,
         name,
         "A row per load: model, workload, tier, the tokens charged, and the cheapest hardware that holds it.",
         freeze=(HEAD_ROWS + 1, 4),
     )
-    table = Table(sheet, HEAD_ROWS, 0, len(cells), key=f"{wiring.prefix}loads", names=wiring.names)
+    table = Table(sheet, HEAD_ROWS, 0, len(loads), key=f"{wiring.prefix}loads", names=wiring.names)
     wiring.tables["cells"] = table
     models = wiring.tables["models"]
-    table.given("model_row", "Model row", [c.model + 1 for c in cells], PLAIN, role="fixed", width=8)
-    table.given("workload_row", "Workload row", [c.workload + 1 for c in cells], PLAIN, role="fixed", width=8)
-    table.given("tier_row", "Tier row", [c.tier + 1 for c in cells], PLAIN, role="fixed", width=8)
+    table.given("model_row", "Model row", [m + 1 for m, _, _ in loads], PLAIN, role="fixed", width=8)
+    table.given("workload_row", "Workload row", [w + 1 for _, w, _ in loads], PLAIN, role="fixed", width=8)
+    table.given("tier_row", "Tier row", [t + 1 for _, _, t in loads], PLAIN, role="fixed", width=8)
 
-    table.given("pace_row", "Context row", [question.pace(c) + 1 for c in cells], PLAIN, role="fixed", width=8,
-                note="Row of the model and workload on Contexts.")  # fmt: skip
+    table.given("pace_row", "Context row", [m * len(workloads) + w + 1 for m, w, _ in loads], PLAIN, role="fixed",
+                width=8, note="Row of the model and workload on Contexts.")  # fmt: skip
 
     def look(name: str, label: str, refs: Range, key: str, display: Any = WHOLE, width: float = 14) -> None:
         table.looked_up(name, label, lambda i: pick(refs, table.columns[key][i], sheet.name), display, width=width)
@@ -42,7 +47,7 @@ def build_loads(solved: Solution, wiring: Wiring, name: str = "Workings") -> She
     table.given(
         "workload",
         "Workload",
-        [question.workloads[c.workload].name for c in cells],
+        names or [workloads[w] for _, w, _ in loads],
         TEXT,
         role="label",
         width=14,
