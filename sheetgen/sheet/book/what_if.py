@@ -124,6 +124,7 @@ class WhatIfPage:
         )
         self.sheet.widths = {0: 26, 1: 36, 2: 9, 3: 1.2, 4: 38, 5: 24, 6: 24, 7: 24, 8: 15, 9: 13, 10: 9}
         self.picked: dict[str, Ref] = {}
+        self.inputs: dict[str, Ref] = {}  # by defined name
         self.row = HEAD_ROWS
 
     def bar(self, title: str, first: int = 0, last: int = LAST) -> None:
@@ -168,7 +169,7 @@ class WhatIfPage:
             ref = self.sheet.put(self.row, CHOICE, cell, f"in_whatif_{name}")
             self.sheet.text(self.row, 2, unit, "unit")
             self.sheet.heights[self.row] = 18
-            self.picked[name] = self.of.names[f"in_whatif_{name}"] = ref
+            self.picked[name] = self.inputs[f"in_whatif_{name}"] = ref
             self.row += 1
 
     def cases(self, max_context: Ref) -> dict[str, Range]:
@@ -200,7 +201,7 @@ class WhatIfPage:
             ref = self.sheet.put(
                 self.row, ANSWER + 1 + k, Cell(self.one.factors[name][k], "input", FACTOR, validation=check), full
             )
-            self.of.names[full] = ref
+            self.inputs[full] = ref
             return ref
 
         return self._line(label, put)

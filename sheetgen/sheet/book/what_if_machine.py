@@ -54,6 +54,7 @@ class WhatIfSheets:
     def answer(self, heads: Mapping[str, Range]) -> None:
         """The choices of its loads, once Profiles and Candidates stand, and the rest of its page."""
         page, data, wiring = self.page, self.data, self.wiring
+        self.of.names |= page.inputs
         add_choices(wiring, heads, alone=True)
         gpus = _hardware_gpus(data, _below(data), page, self.of)
         machine = Machine(wiring, gpus, self.n_profiles, wiring.tables["cells"].row(len(LOADS)))
