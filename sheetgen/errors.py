@@ -2,6 +2,7 @@
 
 SheetgenError                 one or more problems, one line each
 ├── CatalogError              a catalog file is wrong, a name is not in the catalogs, or a brand's file is wrong
+│   └── UnknownNameError      a name is in no catalog
 ├── ScenarioError             the question asked cannot be put (a bad context, tier, option)
 ├── PageError                 the answer does not fit on the page
 ├── WorkbookError             a workbook, or the JSON of one, cannot be read back (sheetgen.workbook)
@@ -28,6 +29,14 @@ class SheetgenError(Exception):
 
 class CatalogError(SheetgenError):
     """A catalog file does not say what it must, or a name is in no catalog."""
+
+
+class UnknownNameError(CatalogError):
+    """A name is in no catalog; `near`: a sentence on what it could have meant, or nothing."""
+
+    def __init__(self, problem: str, near: str) -> None:
+        super().__init__(problem)
+        self.near = near
 
 
 class ScenarioError(SheetgenError):

@@ -20,7 +20,7 @@ from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import Devices, gpu_key, is_path, stem, without_precision
 from sheetgen.catalog.reader import Document
 from sheetgen.catalog.validate import validate
-from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 
 E = TypeVar("E", bound=Entry)
 
@@ -228,7 +228,7 @@ class Catalog:
                 return folder.entry(relative, schema)
         raise CatalogError(f"catalogs/{relative}: is missing, though the index names it. Write the index anew.")
 
-    def _unknown(self, what: str, name: str, low: str, names: dict[str, str]) -> CatalogError:
+    def _unknown(self, what: str, name: str, low: str, names: dict[str, str]) -> UnknownNameError:
         near = did_you_mean(low, names)
         keys = sorted((key for key in names if len(low) > 1 and low in key), key=len)
         holding = dict.fromkeys(names[key] for key in keys)
@@ -237,4 +237,5 @@ class Catalog:
         if len(holding) > 1:
             listed = list(holding)[:8]
             near = f" It could be {', '.join(listed)}{' and others' if len(holding) > 8 else ''}."
-        return CatalogError(f"{what} {shown(name)!r} is not in the catalogs.{near} `sheetgen list {what}s` has all.")
+        problem = f"{what} {shown(name)!r} is not in the catalogs.{near} `sheetgen list {what}s` has all."
+        return UnknownNameError(problem, near)

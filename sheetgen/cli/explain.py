@@ -130,25 +130,25 @@ def _text(step: Step) -> Iterator[str]:
         yield f"  = {step.formula}"
         yield f"  = {step.with_values}"
     yield f"  = {_value(step)}"
-    told = Told(set(), {}, _elsewhere(step.name))
+    written = Written(set(), {}, _elsewhere(step.name))
     if step.inputs:
         yield ""
         yield "FROM"
         for one in step.inputs:
-            yield from told.inputs(one, "  ", step.reading)
+            yield from written.inputs(one, "  ", step.reading)
     if not step.formula:
         yield f"  [{step.origin}] {step.about}"
-        told.note(step)
+        written.note(step)
     yield ""
     if step.formula and step.source:
         yield f"Source of the formula: {step.source}"
-    for source, places in told.sources.items():
+    for source, places in written.sources.items():
         yield f"{', '.join(dict.fromkeys(places))}: {source}"
 
 
 @dataclasses.dataclass
-class Told:
-    """What was said already: quantities by name and reading, and the places that each source stands behind;
+class Written:
+    """What stands on the page already: quantities by name and reading, and the places that each source stands behind;
     `elsewhere` are those that are not gone into."""
 
     seen: set[tuple[str, str]]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,11 +16,55 @@ if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
 Row = dict[str, Any]
-KINDS = ("models", "gpus", "instances", "workloads", "engines")
+Value = Callable[[Any], Any]
+
+
+def _same(*names: str) -> dict[str, Value]:
+    """Columns that have the name of a field of the entry."""
+    return {name: attrgetter(name) for name in names}
+
+
+def _engines(catalog: Catalog) -> list[Any]:
+    from sheetgen.catalog.engines import load_engine
+
+    names = {n for folder in catalog.folders for n in folder.names("engines")}
+    return [load_engine(catalog, name) for name in sorted(names)]
+
+
+# By kind its entries, and what each column has of one.
+_LISTS: dict[str, tuple[Callable[[Catalog], Iterable[Any]], dict[str, Value]]] = {
+    "models": (lambda catalog: catalog.models(), {
+        **_same("id", "name"), "aliases": lambda m: list(m.aliases), "n_params": attrgetter("params.total"),
+        "n_params_active": attrgetter("params.active"),
+        **_same("max_context_tokens", "weight_dtype", "kind", "confidence"),
+    }),
+    "gpus": (lambda catalog: catalog.gpus(), {
+        **_same("id", "name"), "aliases": lambda g: list(g.aliases), **_same("vendor"),
+        "memory_bytes": attrgetter("memory.engine_bytes"),
+        "memory_gib": lambda g: round(g.memory.engine_bytes / 2**30, 2),
+        "memory_basis": attrgetter("memory.basis"),
+        "bandwidth_gb_per_second": lambda g: round(g.memory_bandwidth_bytes_per_second / 1e9, 1),
+    }),
+    "instances": (lambda catalog: catalog.instances(), {
+        **_same("id", "gpu", "gpu_count", "unit", "region"),
+        "on_demand_usd_per_hour": lambda i: price.usd_per_hour if (price := i.price(ON_DEMAND)) else None,
+        "price_as_of": lambda i: price.as_of if (price := i.price(ON_DEMAND)) else None,
+        "other_prices": lambda i: [p.purchase for p in i.prices if p.purchase != ON_DEMAND],
+    }),
+    "workloads": (
+        lambda catalog: catalog.workloads(),
+        _same("id", "name", "context_tokens", "input_tokens", "output_tokens", "about"),
+    ),
+    "engines": (_engines, {
+        "id": attrgetter("engine"), **_same("name", "default_version"),
+        "rules_change_from": lambda e: [v.from_version for v in e.versions],
+        **_same("gpu_memory_utilization", "block_size"), "vendors": lambda e: list(e.vendors),
+    }),
+}  # fmt: skip
 
 
 @click.command("list")
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("kind", type=click.Choice(list(_LISTS)))
 @click.argument("words", nargs=-1)
 @common
 def list_entries(kind: str, words: tuple[str, ...], as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
@@ -33,7 +78,9 @@ def list_entries(kind: str, words: tuple[str, ...], as_json: bool, catalogs: tup
     """
     from sheetgen.catalog import Catalog
 
-    rows = [row for row in _LISTS[kind](Catalog(*catalogs)) if _matches(row, words)]
+    entries, columns = _LISTS[kind]
+    listed = ({name: value(one) for name, value in columns.items()} for one in entries(Catalog(*catalogs)))
+    rows = [row for row in listed if _matches(row, words)]
     if as_json:
         print_json(rows)
         return
@@ -42,13 +89,8 @@ def list_entries(kind: str, words: tuple[str, ...], as_json: bool, catalogs: tup
         return
     head = list(rows[0])
     numbers = [i for i, name in enumerate(head) if any(isinstance(r[name], (int, float)) for r in rows)]
-    say(
-        table(
-            [name.replace("_", " ") for name in head],
-            ([_cell(v) for v in row.values()] for row in rows),
-            numbers,
-        )
-    )
+    cells = ([_cell(v) for v in row.values()] for row in rows)
+    say(table([name.replace("_", " ") for name in head], cells, numbers))
     note(f"{len(rows)} {kind}", quiet)
 
 
@@ -65,97 +107,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, (int, float)) else str(value)
-
-
-def _models(catalog: Catalog) -> list[Row]:
-    return [
-        {
-            "id": m.id,
-            "name": m.name,
-            "aliases": list(m.aliases),
-            "n_params": m.params.total,
-            "n_params_active": m.params.active,
-            "max_context_tokens": m.max_context_tokens,
-            "weight_dtype": m.weight_dtype,
-            "kind": m.kind,
-            "confidence": m.confidence,
-        }
-        for m in catalog.models()
-    ]
-
-
-def _gpus(catalog: Catalog) -> list[Row]:
-    return [
-        {
-            "id": g.id,
-            "name": g.name,
-            "aliases": list(g.aliases),
-            "vendor": g.vendor,
-            "memory_bytes": g.memory.engine_bytes,
-            "memory_gib": round(g.memory.engine_bytes / 2**30, 2),
-            "memory_basis": g.memory.basis,
-            "bandwidth_gb_per_second": round(g.memory_bandwidth_bytes_per_second / 1e9, 1),
-        }
-        for g in catalog.gpus()
-    ]
-
-
-def _instances(catalog: Catalog) -> list[Row]:
-    rows = []
-    for i in catalog.instances():
-        on_demand = i.price(ON_DEMAND)
-        others = [p.purchase for p in i.prices if p.purchase != ON_DEMAND]
-        rows.append(
-            {
-                "id": i.id,
-                "gpu": i.gpu,
-                "gpu_count": i.gpu_count,
-                "unit": i.unit,
-                "region": i.region,
-                "on_demand_usd_per_hour": on_demand.usd_per_hour if on_demand else None,
-                "price_as_of": on_demand.as_of if on_demand else None,
-                "other_prices": others,
-            }
-        )
-    return rows
-
-
-def _workloads(catalog: Catalog) -> list[Row]:
-    return [
-        {
-            "id": w.id,
-            "name": w.name,
-            "context_tokens": w.context_tokens,
-            "input_tokens": w.input_tokens,
-            "output_tokens": w.output_tokens,
-            "about": w.about,
-        }
-        for w in catalog.workloads()
-    ]
-
-
-def _engines(catalog: Catalog) -> list[Row]:
-    from sheetgen.catalog.engines import load_engine
-
-    names = sorted({n for folder in catalog.folders for n in folder.names("engines")})
-    return [
-        {
-            "id": e.engine,
-            "name": e.name,
-            "default_version": e.default_version,
-            "rules_change_from": [v.from_version for v in e.versions],
-            "gpu_memory_utilization": e.gpu_memory_utilization,
-            "block_size": e.block_size,
-            "vendors": list(e.vendors),
-        }
-        for e in (load_engine(catalog, name) for name in names)
-    ]
-
-
-_LISTS = {
-    "models": _models,
-    "gpus": _gpus,
-    "instances": _instances,
-    "workloads": _workloads,
-    "engines": _engines,
-}

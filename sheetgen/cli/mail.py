@@ -118,8 +118,7 @@ def _composed(
     options: dict[str, Any],
 ) -> tuple[str, tuple[str, str], dict[str, bytes], str, str]:  # fmt: skip
     """Subject, bodies, attachments, and the draft's name and folder."""
-    from sheetgen.mail.body import bodies
-    from sheetgen.mail.letter import Letter
+    from sheetgen.mail.letter import Letter, bodies
     from sheetgen.sheet.build_page import build_page
 
     folder, name = options.pop("out"), options.pop("name")
@@ -206,7 +205,7 @@ def _send(
     assert sender is not None  # ready() has refused that
     done = deliver(
         server, sender.addr_spec, message.envelope.recipients, data,
-        attempts=attempts, timeout=timeout, tell=lambda line: note(line, quiet),
+        attempts=attempts, timeout=timeout, report=lambda line: note(line, quiet),
     )  # fmt: skip
     whole = not done.refused and not done.unsure
     result = _document(

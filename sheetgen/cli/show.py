@@ -9,7 +9,7 @@ import click
 
 from sheetgen.cli.options import common
 from sheetgen.cli.output import number_text, print_json, say
-from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -43,19 +43,14 @@ def find(name: str, catalog: Catalog) -> tuple[str, str, dict[str, Any]]:
 
     Raises CatalogError where it is ambiguous or in no catalog.
     """
-    unknown: list[str] = []
+    near = ""
     for look in (_model, _gpu, _workload, _engine, _instance):
         try:
             return look(name, catalog)
-        except CatalogError as error:
-            problem = error.problems[0]
-            if "not in the catalogs" not in problem:
-                raise
-            unknown.append(problem)
-    near = next((p.split("catalogs.", 1)[1].split(" `")[0] for p in unknown if "Did you" in p or "It could" in p), "")
-    raise CatalogError(
-        f"{shown(name)!r} is in no catalog.{near} `sheetgen list models` (gpus, instances, ...) has all."
-    )
+        except UnknownNameError as error:
+            near = near or error.near
+    listed = "`sheetgen list models` (gpus, instances, ...) has all."
+    raise CatalogError(f"{shown(name)!r} is in no catalog.{near} {listed}")
 
 
 Found = tuple[str, str, dict[str, Any]]
@@ -90,7 +85,7 @@ def _workload(name: str, catalog: Catalog) -> Found:
     known = {w.id: w for w in catalog.workloads()}
     found = known.get(name.strip().lower())
     if found is None:
-        raise CatalogError(f"workload {shown(name)!r} is not in the catalogs.{did_you_mean(name, known)}")
+        raise UnknownNameError(f"workload {shown(name)!r} is not in the catalogs.", did_you_mean(name, known))
     return "workload", catalog.read_document("workloads.yaml").where, found.model_dump(mode="json")
 
 
@@ -99,7 +94,7 @@ def _engine(name: str, catalog: Catalog) -> Found:
 
     key = name.strip().lower()
     if not any(key in folder.names("engines") for folder in catalog.folders):
-        raise CatalogError(f"engine {shown(name)!r} is not in the catalogs.")
+        raise UnknownNameError(f"engine {shown(name)!r} is not in the catalogs.", "")
     entry = load_engine(catalog, key).model_dump(mode="json")
     return "engine", catalog.read_document(f"engines/{key}.yaml").where, {**entry, "speed": _speed(key, catalog)}
 
@@ -114,12 +109,9 @@ def _speed(engine: str, catalog: Catalog) -> dict[str, Any]:
     if name != engine:
         found["as"] = f"{name}: {known.same_as_source}"
     for cell in (c for c in known.cells if c.engine == name):
-        found[cell.generation] = {
-            "n_rows": cell.n_rows,
-            "n_configurations": cell.n_configurations,
-            "measured_gpus": list(cell.measured_gpus),
-            **cell.constants.model_dump(mode="json"),
-        }
+        measured = {"n_rows": cell.n_rows, "n_configurations": cell.n_configurations,
+                    "measured_gpus": list(cell.measured_gpus)}  # fmt: skip
+        found[cell.generation] = {**measured, **cell.constants.model_dump(mode="json")}
     found["other GPUs"] = {"source": known.default_source, **known.default.model_dump(mode="json")}
     return found
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from email.headerregistry import Address
 
 from sheetgen.errors import shown
-from sheetgen.mail.error import MailError
+from sheetgen.mail import MailError
 
 LONGEST, LONGEST_NAME = 254, 64  # characters of an address and of what stands before its @, RFC 5321
 _ONE = re.compile(r'"(?P<quoted>(?:[^"\\]|\\.)*)"\s*<(?P<a>[^<>]*)>|(?P<plain>[^<>"]*)<(?P<b>[^<>]*)>|(?P<c>[^<>"]*)')
@@ -20,6 +20,7 @@ _SPLIT = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^,"]|")+')
 _ATOMS = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 # Two standards spell ß and others differently in ASCII: which one the domain's owner took is not ours to guess.
 _IN_ASCII = "Write it in ASCII: a domain with other letters has such a form, xn--..., which its owner can tell."
+_AS_KNOWN = 'Write it as ann@acme.com or "Ann Lee <ann@acme.com>", several by commas.'
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _SPEC = re.compile(rf"{_ATOMS}(?:\.{_ATOMS})*@{_LABEL}(?:\.{_LABEL})*")
 
@@ -39,7 +40,7 @@ class Envelope:
 
 
 def envelope(sender: str | None, to: Iterable[str], cc: Iterable[str] = ()) -> Envelope:
-    """The addresses, checked; what is wrong with any of them is told in one go. Raises MailError."""
+    """The addresses, checked; what is wrong with any of them is reported in one go. Raises MailError."""
     problems: list[str] = []
     found = [list(_read(what, texts, problems)) for what, texts in (("to", to), ("cc", cc))]
     writers = [] if sender is None else list(_read("from", (sender,), problems))
@@ -72,12 +73,8 @@ def _read(what: str, texts: Iterable[str], problems: list[str]) -> Iterator[Addr
             found = _ONE.fullmatch(part.strip())
             spec = next((found[g].strip() for g in "abc" if found[g] is not None), "") if found else ""
             if found is None or not _is_address(spec):
-                problems.append(
-                    f"{what} is {shown(part.strip())!r}, which is no mail address. {_IN_ASCII}"
-                    if found and "@" in spec and not spec.isascii()
-                    else f"{what} is {shown(part.strip())!r}, which is no mail address. Write it as ann@acme.com or "
-                    '"Ann Lee <ann@acme.com>", several by commas.'
-                )
+                cure = _IN_ASCII if found and "@" in spec and not spec.isascii() else _AS_KNOWN
+                problems.append(f"{what} is {shown(part.strip())!r}, which is no mail address. {cure}")
                 continue
             name = re.sub(r"\\(.)", r"\1", found["quoted"]) if found["quoted"] is not None else found["plain"] or ""
             yield Address(" ".join(name.split()), addr_spec=spec)

@@ -1,4 +1,7 @@
-"""What a message says: the answer, three figures of it, what changed. From the same page that the PDF draws."""
+"""What a message says: the answer, three figures of it, what changed. From the same page that the PDF draws.
+
+Its bodies are templates/mail/ filled in.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,14 @@ import string
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from sheetgen.brand import Brand
+from sheetgen.brand.colors import page_colors
 from sheetgen.errors import did_you_mean, escaped, shown
-from sheetgen.mail.error import MailError
+from sheetgen.mail import MailError
 from sheetgen.sheet.one_page import Card, OnePage
+from sheetgen.writers.strict import strict_environment
 
 SUBJECT = "Sizing sheet: {answer}; {question}, as of {as_of}"
 MOST_NAMED = 3  # models in a subject
@@ -94,3 +101,13 @@ def clean(text: str) -> str:
     """`text` on one line, without characters that do not show: names come from catalogs and workbooks."""
     shows = "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c)[0] != "C")
     return escaped(" ".join(shows.split()))
+
+
+def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple[str, str]:
+    """The text and the HTML. All that a catalog or a workbook says is one line of text; in HTML it is escaped."""
+    is_html = lambda name: name is not None and ".html" in name  # noqa: E731
+    environment = strict_environment(templates / "mail", clean, autoescape=is_html, keep_trailing_newline=True)
+    colors = page_colors(brand.colors if brand else None)
+    shown = {"page": letter.page, "name": letter.name, "changes": letter.changes, "brand": brand, "colors": colors}
+    text, html = (environment.get_template(f"message.{kind}.j2").render(**shown) for kind in ("txt", "html"))
+    return text, html

@@ -14,8 +14,8 @@ from email.message import EmailMessage, Message
 from email.policy import SMTP
 from email.utils import format_datetime, make_msgid
 
+from sheetgen.mail import MailError
 from sheetgen.mail.addresses import Envelope
-from sheetgen.mail.error import MailError
 
 _POLICY = SMTP.clone(cte_type="7bit", max_line_length=78)  # any server takes it, with or without 8BITMIME
 _KINDS = {

@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sheetgen.errors import shown
-from sheetgen.mail.error import MailError
+from sheetgen.mail import MailError
 
 USER, PASSWORD = "SHEETGEN_SMTP_USER", "SHEETGEN_SMTP_PASSWORD"
 SECURITY = ("starttls", "tls", "none")
 PORTS = {"starttls": 587, "tls": 465, "none": 25}
-_HOST = re.compile(
-    r"(?P<host>[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?"
-)
+_HOST = re.compile(r"(?P<host>\w(?:[\w.-]*\w)?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -73,12 +71,12 @@ def server(
 
 def _from_environment(environment: Mapping[str, str]) -> Credentials | None:
     values = {name: environment.get(name, "") for name in (USER, PASSWORD)}
-    given = [name for name, value in values.items() if value]
-    if not given:
+    missing = [name for name, value in values.items() if not value]
+    if len(missing) == 2:
         return None
-    if len(given) == 1:
-        other = PASSWORD if given == [USER] else USER
-        raise MailError(f"{given[0]} is set, and {other} is not. Set both, or neither to send without a login.")
+    if missing:
+        there = USER if missing == [PASSWORD] else PASSWORD
+        raise MailError(f"{there} is set, and {missing[0]} is not. Set both, or neither to send without a login.")
     return _checked(values[USER], values[PASSWORD], f"{USER} and {PASSWORD}")
 
 
@@ -109,7 +107,6 @@ _LINES = "Write lines such as: machine smtp.acme.com login USER password PASSWOR
 def _checked(user: str, password: str, source: str) -> Credentials:
     for what, text in (("user name", user), ("password", password)):
         if not (text.isascii() and text.isprintable()):
-            raise MailError(
-                f"{source}: the {what} holds characters that cannot be sent. Only printable ASCII can; mind line ends."
-            )
+            cannot = "holds characters that cannot be sent. Only printable ASCII can; mind line ends."
+            raise MailError(f"{source}: the {what} {cannot}")
     return Credentials(user, password, source)

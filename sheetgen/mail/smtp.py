@@ -1,19 +1,26 @@
-"""Hand a message to a server: every recipient gets it once, is refused with a reason, or is told to be unsure."""
+"""Hand a message to a server: every recipient gets it once, is refused with a reason, or is reported as unsure.
+
+What a server or a connection says is passed on in words: never more of it than a line, and no secret in it.
+"""
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import smtplib
+import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sheetgen.mail.error import MailError
-from sheetgen.mail.replies import Failure, of_error, of_reply
+from sheetgen.errors import shown
+from sheetgen.mail import MailError
+from sheetgen.mail.letter import clean
 from sheetgen.mail.server import Server
 
+_CLOSED = "closed the connection before the message was over"
 FIRST_PAUSE = 4.0  # seconds; each next one is twice as long
 
 
@@ -27,6 +34,81 @@ class Delivery:
     attempts: int = 1
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Why something was not taken, in words without a full stop; whether trying again may help."""
+
+    words: str
+    is_temporary: bool
+
+
+def of_reply(code: int, reply: bytes | str, server: Server, what: str) -> Failure:
+    """A reply of SMTP: 4xx is for a time, 5xx for good."""
+    text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply
+    said = clean(_redacted(text, server)).rstrip(".")
+    return Failure(f"{what} ({code}{f' {shown(said, 120)}' if said else ''})", 400 <= code < 500 or code == -1)
+
+
+def of_error(error: Exception, server: Server) -> Failure:
+    """What ended a session before the message was over."""
+    if isinstance(error, smtplib.SMTPAuthenticationError):
+        if 400 <= error.smtp_code < 500:
+            return Failure(f"could not check the login ({error.smtp_code})", True)
+        source = server.credentials.source if server.credentials else ""
+        # Its own words stay out: some servers repeat what they were sent.
+        return Failure(f"refused the user name or the password ({error.smtp_code}); check {source}", False)
+    if isinstance(error, smtplib.SMTPNotSupportedError):
+        return Failure(_lacks(error), False)
+    if isinstance(error, smtplib.SMTPSenderRefused):
+        too_large = error.smtp_code == 552  # the size is stated with the sender
+        what = "refused the message" if too_large else f"refused {error.sender} as the sender"
+        return of_reply(error.smtp_code, error.smtp_error, server, what)
+    if isinstance(error, smtplib.SMTPConnectError):
+        return of_reply(error.smtp_code, error.smtp_error, server, "does not take mail now")
+    if isinstance(error, smtplib.SMTPResponseException):
+        return of_reply(error.smtp_code, error.smtp_error, server, "broke off")
+    if isinstance(error, smtplib.SMTPServerDisconnected):
+        if "timed out" in str(error):
+            return Failure("did not answer in time; see --timeout", True)
+        return Failure(_CLOSED, True)
+    if isinstance(error, smtplib.SMTPException):
+        return Failure(_lacks(error), False)
+    return _of_network(error)
+
+
+def _lacks(error: smtplib.SMTPException) -> str:
+    if "STARTTLS" in str(error):
+        return "offers no encryption (STARTTLS), and nothing is sent without; try --security tls"
+    return "offers no login that this program knows (PLAIN, LOGIN, CRAM-MD5)"
+
+
+def _of_network(error: Exception) -> Failure:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = f"shows a certificate that is not trusted ({clean(error.verify_message)})"
+        return Failure(f"{why}; where your company signs its own, name its authority's file in SSL_CERT_FILE", False)
+    if isinstance(error, ssl.SSLError):
+        return Failure("does not speak TLS as asked; check the port, or try the other --security", False)
+    if isinstance(error, TimeoutError):
+        return Failure("cannot be reached (no answer in time); check host and port of --smtp", False)
+    if isinstance(error, socket.gaierror):
+        return Failure("cannot be reached (no such host is known); check the name in --smtp", False)
+    if isinstance(error, (ConnectionResetError, BrokenPipeError)):
+        return Failure(_CLOSED, True)
+    reason = (getattr(error, "strerror", None) or type(error).__name__).lower()
+    return Failure(f"cannot be reached ({clean(reason)}); check host and port of --smtp", False)
+
+
+def _redacted(text: str, server: Server) -> str:
+    """`text` without the login, as it is or in base64: what a server repeats ends in a message that is passed on."""
+    if server.credentials is None:
+        return text
+    user, password = server.credentials.user, server.credentials.password
+    for secret in (f"\0{user}\0{password}", password):
+        encoded = base64.b64encode(secret.encode()).decode()
+        text = text.replace(secret, "***").replace(encoded, "***").replace(encoded.rstrip("="), "***")
+    return text
+
+
 class _Watched:
     """Notes when the end of a message has left: what fails before it can be tried again, what fails after cannot."""
 
@@ -37,25 +119,16 @@ class _Watched:
         self.handed_over = self.handed_over or (isinstance(s, bytes) and s.endswith(b"\r\n.\r\n"))
 
 
-class _Plain(_Watched, smtplib.SMTP):
-    pass
+class _Plain(_Watched, smtplib.SMTP): ...
 
 
-class _Tls(_Watched, smtplib.SMTP_SSL):
-    pass
+class _Tls(_Watched, smtplib.SMTP_SSL): ...
 
 
 def deliver(
-    server: Server,
-    sender: str,
-    recipients: Sequence[str],
-    message: bytes,
-    *,
-    attempts: int = 4,
-    timeout: float = 30.0,
-    tell: Callable[[str], None] = lambda _: None,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Delivery:
+    server: Server, sender: str, recipients: Sequence[str], message: bytes, *, attempts: int = 4, timeout: float = 30.0,
+    report: Callable[[str], None] = lambda _: None, sleep: Callable[[float], None] = time.sleep,
+) -> Delivery:  # fmt: skip
     """Send; what fails for a time (4xx, a connection that breaks before the message is over) is tried again.
 
     Raises MailError where nobody got it. Where some did, never: then the Delivery says who did not, and why.
@@ -70,7 +143,7 @@ def deliver(
             if tried:
                 session = None
                 pause = FIRST_PAUSE * 2 ** (tried - 1)
-                tell(f"{server}: {next(iter(pending.values()))}; attempt {tried + 1} of {attempts} in {pause:g} s")
+                report(f"{server}: {next(iter(pending.values()))}; attempt {tried + 1} of {attempts} in {pause:g} s")
                 sleep(pause)
             tried += 1
             session = _Session(server, timeout, message)
@@ -106,19 +179,17 @@ def deliver(
 def _unsure(
     accepted: Sequence[str], refused: dict[str, str], pending: dict[str, str], session: _Session, tried: int
 ) -> Delivery:
-    told = {address: failure.words for address, failure in session.failed.items()}
-    unsure = tuple(address for address in pending if address not in told)
-    return Delivery(tuple(accepted), refused | told, unsure, tried)
+    failed = {address: failure.words for address, failure in session.failed.items()}
+    unsure = tuple(address for address in pending if address not in failed)
+    return Delivery(tuple(accepted), refused | failed, unsure, tried)
 
 
 def _nobody(server: Server, refused: dict[str, str], tried: int) -> Iterator[str]:
     """One line where all failed alike, else one for each."""
     after = f" after {tried} attempts" if tried > 1 else ""
-    if len(set(refused.values())) == 1:
-        yield f"{server}: {next(iter(refused.values()))}{after}. Nothing was sent."
-    else:
-        for address, why in refused.items():
-            yield f"{server}: {address}: {why}{after}. Nothing was sent."
+    alike = len(set(refused.values())) == 1
+    for address, why in list(refused.items())[: 1 if alike else None]:
+        yield f"{server}: {'' if alike else f'{address}: '}{why}{after}. Nothing was sent."
 
 
 class _Session:
@@ -145,20 +216,20 @@ class _Session:
             smtp.close()
 
     def _connected(self) -> _Plain | _Tls:
-        host, port, how = self._server.host, self._server.port, self._server.security
+        host, port, login = self._server.host, self._server.port, self._server.credentials
         context = ssl.create_default_context()  # checks certificate and name; SSL_CERT_FILE adds an authority
         smtp: _Plain | _Tls
-        if how == "tls":
+        if self._server.security == "tls":
             smtp = _Tls(host, port, timeout=self._timeout, context=context)
         else:
             smtp = _Plain(host, port, timeout=self._timeout)
         try:
             smtp.ehlo_or_helo_if_needed()
-            if how == "starttls":
+            if self._server.security == "starttls":
                 smtp.starttls(context=context)
                 smtp.ehlo_or_helo_if_needed()
-            if self._server.credentials is not None:
-                smtp.login(self._server.credentials.user, self._server.credentials.password)
+            if login is not None:
+                smtp.login(login.user, login.password)
         except BaseException:
             smtp.close()
             raise
@@ -178,17 +249,16 @@ class _Session:
                 raise smtplib.SMTPResponseException(code, reply)
             if code not in (250, 251):
                 failed[address] = of_reply(code, reply, self._server, "refused the recipient")
-        heard = [address for address in recipients if address not in failed]
-        if heard:
+        taken = [address for address in recipients if address not in failed]
+        if taken:
             try:
                 code, reply = smtp.data(self._message)
             except smtplib.SMTPDataError as error:  # it did not ask for the message, whatever its code
-                failed |= dict.fromkeys(
-                    heard, of_reply(error.smtp_code, error.smtp_error, self._server, "refused the message")
-                )
+                refused = of_reply(error.smtp_code, error.smtp_error, self._server, "refused the message")
+                failed |= dict.fromkeys(taken, refused)
             else:
                 if not 200 <= code < 600:  # it has the message, and what it says of it is no reply
                     raise smtplib.SMTPResponseException(code, reply)
                 if code >= 300:
-                    failed |= dict.fromkeys(heard, of_reply(code, reply, self._server, "refused the message"))
+                    failed |= dict.fromkeys(taken, of_reply(code, reply, self._server, "refused the message"))
         return [(address, failed.get(address)) for address in recipients]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from post_office import PASSWORD, Post, Script, at, free_port, talk
 
-from sheetgen.mail.error import MailError
+from sheetgen.mail import MailError
 from sheetgen.mail.server import Server
 from sheetgen.mail.smtp import Delivery, deliver
 
@@ -130,7 +130,7 @@ def test_pauses_grow(post_office: Open) -> None:
     post, pauses = post_office("none"), list[float]()
     post.messages = ["451 later"] * 3
     told: list[str] = []
-    deliver(at(post.port), "a@b.c", (ANN,), MESSAGE, attempts=4, tell=told.append, sleep=pauses.append)
+    deliver(at(post.port), "a@b.c", (ANN,), MESSAGE, attempts=4, report=told.append, sleep=pauses.append)
     assert pauses == [0.01, 0.02, 0.04] and len(told) == 3 and "(451 later); attempt 2 of 4 in 0.01 s" in told[0]
 
 
@@ -228,7 +228,7 @@ def test_a_server_that_speaks_something_else(scripted: Scripted) -> None:
 
 
 def test_a_reply_that_repeats_the_login_is_not_repeated() -> None:
-    from sheetgen.mail.replies import of_reply
+    from sheetgen.mail.smtp import of_reply
 
     server = at(25, "tls", PASSWORD)
     both = base64.b64encode(f"\0ann\0{PASSWORD}".encode()).decode()

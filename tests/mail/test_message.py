@@ -18,9 +18,7 @@ from hypothesis import strategies as st
 from sheetgen.brand import Brand
 from sheetgen.catalog import Catalog
 from sheetgen.mail.addresses import envelope
-from sheetgen.mail.body import bodies
-from sheetgen.mail.error import MailError
-from sheetgen.mail.letter import Changes, Letter, Money
+from sheetgen.mail.letter import Changes, Letter, Money, bodies
 from sheetgen.mail.message import Mail
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sheetgen.mail.error import MailError
+from sheetgen.mail import MailError
 from sheetgen.mail.server import PASSWORD, USER, Credentials, server
 
 SECRET = "s3cr3t-w0rd"
