@@ -10,7 +10,7 @@ from typing import Any
 from sheetgen.catalog.reader import Loc
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.pull.built import Built
-from sheetgen.pull.changes import HEADLINE, Change, first_place, headline, pair, whole
+from sheetgen.pull.changes import HEADLINE, Change, first_place, headline, paired, whole
 from sheetgen.scenario.inputs import BY_NAME, BY_OPTION, asked_in
 from sheetgen.scenario.kinds import name_part, plain
 from sheetgen.scenario.override_kinds import TABLES, input_kind
@@ -103,8 +103,6 @@ def _set(after: Carried, loc: tuple[str, ...], value: Any, place: Place | None) 
 
 
 def _input(after: Carried, built: Built, found: Snapshot, change: Change, blank: list[str]) -> None:
-    if change.name in built.fixed:
-        return
     option = option_of(change.name)
     if option is None:
         _set(after, ("inputs", change.name), change.new, change.place)
@@ -147,8 +145,7 @@ def _own_rows(after: Carried, built: Built, found: Snapshot) -> None:
     """All rows of the reader's own, in the order of their sheet."""
     for part in ("instances", "models"):
         table = found.tables[part]
-        order = sorted(table, key=lambda key: table.at[key])
-        pairs = pair([row.name for row in built.tables[part]], order)
+        order, pairs = paired(built, table)
         of_catalog = {pairs[row.name] for row in built.tables[part] if row.key is not None}
         rows: list[dict[str, Any]] = []
         for key in (one for one in order if one not in of_catalog):

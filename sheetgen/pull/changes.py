@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,12 @@ class Change:
     unit: str = ""
     number_format: str = ""
     place: Place | None = None
+    is_fixed: bool = False  # a figure that nobody is meant to change
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a row of the reader's own."""
+        return self.part != "inputs" and self.row is None
 
 
 def changes(built: Built, found: Snapshot) -> Iterator[Change]:
@@ -51,7 +57,7 @@ def _inputs(built: Built, found: Snapshot) -> Iterator[Change]:
         new, cell = found.inputs[name], found.cells[f"in_{name}"]
         if not same(old, new):
             yield Change("inputs", None, name, old, whole(new), cell.label or name, cell.unit, cell.number_format,
-                         cell.place)  # fmt: skip
+                         cell.place, name in built.fixed)  # fmt: skip
     old, new = built.question.headline, headline(built, found)
     if old != new:
         cell = found.cells["in_headline_workload"]
@@ -77,23 +83,29 @@ def _load(built: Built, workload: int, tier: int) -> str:
 
 def _table(built: Built, found: Snapshot, name: str) -> Iterator[Change]:
     table = found.tables[name]
-    order = sorted(table, key=lambda key: table.at[key])
-    pairs = pair([row.name for row in built.tables[name]], order)
+    order, pairs = paired(built, table)
     for row in built.tables[name]:
         here = pairs[row.name]
         if here is not None:
             yield from _row(built, table, row, here)
-        elif row.key is not None:
-            yield Change(name, row.key, "", row.name, None, row.name)
         else:
-            yield Change(name, None, "", row.cells, None, row.name)
+            yield Change(name, row.key, "", row.cells if row.key is None else row.name, None, row.name)
     for key in order:
         if key not in pairs.values():
-            cells = {column: whole(v) for column, v in table[key].items() if v is not None}
-            yield Change(name, None, "", None, cells, key, place=first_place(table, key))
+            yield Change(name, None, "", None, _filled(table[key]), key, place=first_place(table, key))
 
 
-def pair(built: Sequence[str], found: Sequence[str]) -> dict[str, str | None]:
+def _filled(cells: Mapping[str, Any]) -> dict[str, Any]:
+    return {column: whole(value) for column, value in cells.items() if value is not None}
+
+
+def paired(built: Built, table: Table) -> tuple[list[str], dict[str, str | None]]:
+    """The rows as found, in the order of the sheet, and by each row's name as built its name there."""
+    order = sorted(table, key=lambda key: table.at[key])
+    return order, _pair([row.name for row in built.tables[table.name]], order)
+
+
+def _pair(built: Sequence[str], found: Sequence[str]) -> dict[str, str | None]:
     """By each row's name as built the name as found, None where the row is gone. Both in the order of their sheets.
 
     A row whose name was typed over still stands between the same neighbours: where as many rows of unknown names
@@ -125,16 +137,14 @@ def first_place(table: Table, key: str) -> Place:
 
 def _row(built: Built, table: Table, row: BuiltRow, here: str) -> Iterator[Change]:
     """The cells of one row; all of it in one change where it is the reader's own."""
-    differ = {}
-    for column, old in row.cells.items():
-        new = table[here].get(column)
-        if column in TABLES[table.name] and not same(old, canonical(built, table.name, column, new)):
-            differ[column] = (old, canonical(built, table.name, column, new))
+    columns = [column for column in row.cells if column in TABLES[table.name]]
+    pairs = {c: (row.cells[c], _canonical(built, table.name, c, table[here].get(c))) for c in columns}
+    differ = {column: pair for column, pair in pairs.items() if not same(*pair)}
     title = table.names.get(here) or here
     if row.key is None:
         if differ:
-            cells = {column: whole(v) for column, v in table[here].items() if v is not None}
-            yield Change(table.name, None, "", row.cells, cells, title, place=table.place(here, next(iter(differ))))
+            place = table.place(here, next(iter(differ)))
+            yield Change(table.name, None, "", row.cells, _filled(table[here]), title, place=place)
         return
     for column, (old, new) in differ.items():
         label = f"{row.name if table.name == 'instances' else title}, {table.heads.get(column) or column}"
@@ -142,7 +152,7 @@ def _row(built: Built, table: Table, row: BuiltRow, here: str) -> Iterator[Chang
                      table.place(here, column))  # fmt: skip
 
 
-def canonical(built: Built, table: str, column: str, value: Any) -> Any:
+def _canonical(built: Built, table: str, column: str, value: Any) -> Any:
     """A name as the catalogs spell it: a spreadsheet's look-up does not tell capital letters apart."""
     if not isinstance(value, str):
         return value

@@ -72,14 +72,14 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
     if models is not None:
         _check_models(before, found, where)
     _check_loads(before, found, where)
-    if found.catalog_sha256 != before.question.catalog_sha256 and _other_rows(before, found):
+    same_catalog = found.catalog_sha256 == before.question.catalog_sha256
+    if not same_catalog and {row.name for row in before.tables["instances"]} != set(found.tables["instances"]):
         start = _with_instances_of(found, start, catalog)
         before = _build(catalog, start, where)
-    differ = [one for one in changes(before, found) if one.name not in before.fixed or one.part != "inputs"]
-    carried, after, rest = start, before, differ
+    differ = list(changes(before, found))
     # A workbook of another catalog was built with values that nobody has any more.
-    same_catalog = found.catalog_sha256 == before.question.catalog_sha256
     baseline = values_as_built(before.book) if same_catalog else None
+    carried, after, rest = start, before, [one for one in differ if not one.is_fixed]
     for _ in range(ROUNDS):
         if not rest:
             break
@@ -88,13 +88,13 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
         except SheetgenError as error:
             raise ScenarioError(*(f"{where}: {problem}" for problem in error.problems)) from error
         after = _build(catalog, carried, where, baseline)
-        rest = [one for one in _carried(after, found)]
+        rest = [one for one in changes(after, found) if not one.is_own and not one.is_fixed]
     compared = None
-    if _same_form(before, found):
+    if same_catalog or _same_form(before, found):
         compared = audit(before.book, after.book, read_every_cell(path), same_catalog=same_catalog)
-    fixed = tuple(one for one in changes(before, found) if one.part == "inputs" and one.name in before.fixed)
+    changed, fixed = (tuple(one for one in differ if one.is_fixed is fixed) for fixed in (False, True))
     return Pulled(
-        found, before, tuple(differ), fixed, carried.options, _kept(carried.overrides), after, compared,
+        found, before, changed, fixed, carried.options, _kept(carried.overrides), after, compared,
         (*found.notes, *_notes(before, after, found, rest)),
     )  # fmt: skip
 
@@ -102,10 +102,8 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
 def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
     """The options that the workbook was built with, as far as they are any."""
     known = {*OPTIONS, *SHEET_OPTIONS}
-    options: dict[str, Any] = {}
-    for name, value in found.options.items():
-        if name in known and isinstance(value, (str, int, float)) and not isinstance(value, bool):
-            options[name] = str(value)
+    plain = {n: v for n, v in found.options.items() if isinstance(v, (str, int, float)) and not isinstance(v, bool)}
+    options: dict[str, Any] = {name: str(value) for name, value in plain.items() if name in known}
     if models is not None:
         options["models"] = models
     elif files := [one for one in parse.words(options.get("models")) if is_path(one)]:
@@ -163,18 +161,6 @@ def _build(catalog: Catalog, carried: Carried, where: str, baseline: Mapping[str
         raise ScenarioError(*(carried.placed(problem, where) for problem in error.problems)) from error
 
 
-def _carried(after: Built, found: Snapshot) -> Iterator[Change]:
-    """What is not carried yet; the reader's own rows are carried at once, and fixed figures never."""
-    for one in changes(after, found):
-        is_own = one.part != "inputs" and one.row is None
-        if not is_own and not (one.part == "inputs" and one.name in after.fixed):
-            yield one
-
-
-def _other_rows(built: Built, found: Snapshot) -> bool:
-    return {row.name for row in built.tables["instances"]} != set(found.tables["instances"])
-
-
 def _with_instances_of(found: Snapshot, start: Carried, catalog: Catalog) -> Carried:
     """Today's catalog chooses other instances: ask for those of the workbook, as far as it still has them."""
     known = {row.id for row in catalog.instances()}
@@ -185,11 +171,8 @@ def _with_instances_of(found: Snapshot, start: Carried, catalog: Catalog) -> Car
 
 def _same_form(before: Built, found: Snapshot) -> bool:
     """Whether the sheet built today has the rows that the workbook was built with."""
-    here = {name: table.areas.values() for name, table in found.tables.items()}
-    n_rows = {name: max(area.bottom - area.top + 1 for area in areas) for name, areas in here.items()}
-    if found.catalog_sha256 == before.question.catalog_sha256:
-        return True
-    return all(n_rows[name] == n for name, n in before.n_rows.items())
+    areas = {name: table.areas.values() for name, table in found.tables.items()}
+    return all(max(a.bottom - a.top + 1 for a in areas[name]) == n for name, n in before.n_rows.items())
 
 
 def _notes(before: Built, after: Built, found: Snapshot, rest: Sequence[Change]) -> Iterator[str]:
