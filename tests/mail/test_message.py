@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from sheetgen.brand import Brand
 from sheetgen.catalog import Catalog
+from sheetgen.mail import MailError
 from sheetgen.mail.addresses import envelope
 from sheetgen.mail.letter import Changes, Letter, Money, bodies
 from sheetgen.mail.message import Mail
