@@ -14,7 +14,7 @@ from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.model import NONE, Book, Range, Ref
 from sheetgen.sheet.what_if import what_if
 from sheetgen.units import DTYPES
-from sheetgen.workbook.tables import KEYS, unlike
+from sheetgen.workbook.read import KEYS, unlike
 from sheetgen.writers.formats import uncollected
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sheetgen.errors import shown
 from sheetgen.scenario.inputs import CHOICES, KV_CACHE, rows_in
-from sheetgen.scenario.override_kinds import ENGINE, SETTINGS
-from sheetgen.workbook.cells import BLANK, Grid, as_shown, read_cells
+from sheetgen.scenario.override_kinds import ENGINE, SETTINGS, TABLES
+from sheetgen.workbook.cells import BLANK, Cell, Grid, as_shown, read_cells
 from sheetgen.workbook.names import Area, Place, areas, ends_by_sheet, listed
 from sheetgen.workbook.outline import Outline, outline
 from sheetgen.workbook.package import WorkbookError, open_package, read_file
-from sheetgen.workbook.snapshot import NOT_A_LOAD, RESULTS, NamedCell, Snapshot
-from sheetgen.workbook.tables import Problems, below, columns_of, problem_lines, read_table, required_columns
-from sheetgen.workbook.values import input_holds, value_of
+from sheetgen.workbook.snapshot import NOT_A_LOAD, RESULTS, NamedCell, Snapshot, Table
+from sheetgen.workbook.values import column_holds, input_holds, value_of
 
 META = ("schema", "version", "catalog_sha256", "options")
 OF_EACH_WORKLOAD = ("context", "output", "tpot_ms", "ttft_ms")
@@ -29,6 +30,12 @@ _RESULT = re.compile(rf"(rec_\w+_(\d+))_({'|'.join(RESULTS)})")
 _TIER = re.compile(r"in_tier_(\d+)")
 _OF_WORKLOAD = re.compile(r"in_(?:context|tpot_ms|ttft_ms)_(\w+)")
 LOG_LINE = "in_log_"
+KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance", "precisions": "dtype"}
+OF_INSTANCES = ("type", "provider", "instance_gpu", "gpu_count", "price_usd_per_hour", "price_date")
+PREFIX = "cat_"
+NONE = "-"  # what a formula shows where there is nothing
+_NAME_AT = {"models": -1, "gpus": 1}  # columns from the key to the name that people use
+_HEAD_ROWS = 6  # how far above a column its head is looked for
 
 
 def read_workbook(path: Path | str) -> Snapshot:
@@ -37,8 +44,7 @@ def read_workbook(path: Path | str) -> Snapshot:
     An input that holds a formula has the formula's value, and a note says so. Raises WorkbookError, a line for each
     problem, where the file is no such workbook, names are missing or broken, or an input holds what no input can.
     """
-    where = shown(path, 200)
-    return read_workbook_bytes(read_file(Path(path)), str(path), where)
+    return read_workbook_bytes(read_file(Path(path)), str(path), shown(path, 200))
 
 
 def read_workbook_bytes(data: bytes, path: str, where: str) -> Snapshot:
@@ -50,34 +56,19 @@ def read_workbook_bytes(data: bytes, path: str, where: str) -> Snapshot:
     found = areas(book.names, book.sheets, where)
     _check_names(found, where)
     wanted = {sheet: (row + 1, column + 1) for sheet, (row, column) in ends_by_sheet(found.values()).items()}
-    grids = {
-        sheet: {at: as_shown(cell, book.from_1904) for at, cell in grid.items()}
-        for sheet, grid in read_cells(package, book, where, wanted).items()
-    }
-    cells = {name: _cell(name, area, grids) for name, area in found.items() if not name.startswith("cat_")}
+    reading = _Reading(read_cells(package, book, where, wanted), book.from_1904)
+    cells = {name: reading.named_cell(name, area) for name, area in found.items() if not name.startswith(PREFIX)}
     _check_schema(cells["meta_schema"].value, book, where)
-
-    problems: Problems = {}
-    inputs = {}
-    for name, cell in cells.items():
-        if name.startswith("in_"):
-            raw = grids[cell.place.sheet].get((cell.place.row, cell.place.column), BLANK)
-            value, problem = value_of(raw, input_holds(name[3:], raw.number_format), book.from_1904)
-            inputs[name[3:]] = value
-            cells[name] = NamedCell(**{**vars(cell), "value": value})
-            if problem:
-                problems.setdefault(problem, []).append(f"{name} ({cell.place})")
-    tables = {
-        name: read_table(name, columns, grids, book.from_1904, problems) for name, columns in columns_of(found).items()
-    }
-    if problems:
-        raise WorkbookError(*(f"{where}: {line}" for line in problem_lines(problems)))
+    inputs = {name[3:]: cell.value for name, cell in cells.items() if name.startswith("in_")}
+    tables = {name: reading.table(name, columns) for name, columns in _columns(found).items()}
+    if reading.problems:
+        lines = (f"{listed(places)} {shown(problem, 400)}" for problem, places in reading.problems.items())
+        raise WorkbookError(*(f"{where}: {line}" for line in lines))
     meta = {name: cells[f"meta_{name}"].value for name in META}
     return Snapshot(
-        path, int(meta["schema"]), str(meta["version"] or ""), str(meta["catalog_sha256"] or ""),
-        _options(meta["options"], where), inputs, tables,
-        {name[4:]: cell.value for name, cell in cells.items() if name.startswith("rec_")},
-        cells, (*_formula_notes(cells, tables), *below(tables["instances"], grids)),
+        path, str(meta["version"] or ""), str(meta["catalog_sha256"] or ""), _options(meta["options"], where), inputs,
+        tables, {name[4:]: cell.value for name, cell in cells.items() if name.startswith("rec_")}, cells,
+        (*_formula_notes(cells, tables), *reading.below(tables["instances"])),
     )  # fmt: skip
 
 
@@ -137,22 +128,132 @@ def _check_names(found: Mapping[str, Area], where: str) -> None:
         )
 
 
-def _cell(name: str, area: Area, grids: Mapping[str, Grid]) -> NamedCell:
-    grid = grids[area.sheet]
-    found = grid.get((area.top, area.left), BLANK)
-    label = ""
-    if name.startswith(LOG_LINE):  # beside it stands another text that somebody typed
-        line, _, what = name.removeprefix(LOG_LINE).partition("_")
-        label = f"Change log, line {line}, {what}"
-    elif not name.startswith("meta_"):
-        before = (grid.get((area.top, column), BLANK) for column in range(area.left - 1, 0, -1))
-        label = next((f.value for f in before if isinstance(f.value, str) and f.kind == "s" and f.value.strip()), "")
-    unit = grid.get((area.top, area.left + 1), BLANK).value
-    is_formula = found.formula is not None
-    return NamedCell(
-        found.value, Place(area.sheet, area.top, area.left), label, unit if isinstance(unit, str) else "",
-        found.number_format, is_formula, found.value is not None or not is_formula,
-    )  # fmt: skip
+def required_columns() -> list[str]:
+    """The names of columns that every workbook of ours has."""
+    found = {table: (KEYS[table], *(OF_INSTANCES if table == "instances" else TABLES[table])) for table in KEYS}
+    return [f"{PREFIX}{table}_{column}" for table, columns in found.items() for column in columns]
+
+
+def _columns(found: Mapping[str, Area]) -> dict[str, dict[str, Area]]:
+    """By table, each column's area."""
+    names = (name for name in found if name.startswith(PREFIX))
+    columns: dict[str, dict[str, Area]] = defaultdict(dict)
+    for name in names:
+        table, _, column = name.removeprefix(PREFIX).partition("_")
+        columns[table][column] = found[name]
+    return {table: areas for table, areas in columns.items() if KEYS.get(table) in areas}
+
+
+class _Reading:
+    """The cells of a workbook, and what is wrong with those that were looked at."""
+
+    def __init__(self, grids: Mapping[str, Grid], from_1904: bool) -> None:
+        self._grids = {s: {at: as_shown(cell, from_1904) for at, cell in grid.items()} for s, grid in grids.items()}
+        self._from_1904 = from_1904
+        self.problems: dict[str, list[str]] = defaultdict(list)  # what is wrong: where it is
+
+    def _at(self, area: Area, down: int = 0, right: int = 0) -> Cell:
+        """A cell, so many rows and columns from the first of an area."""
+        return self._grids[area.sheet].get((area.top + down, area.left + right), BLANK)
+
+    def _value(self, name: str, area: Area, found: Cell, holds: str, down: int = 0) -> Any:
+        value, problem = value_of(found, holds, self._from_1904)
+        if problem:
+            self.problems[problem].append(f"{name} ({Place(area.sheet, area.top + down, area.left)})")
+        return value
+
+    def named_cell(self, name: str, area: Area) -> NamedCell:
+        """The cell behind a name."""
+        found, label = self._at(area), ""
+        if name.startswith(LOG_LINE):  # beside it stands another text that somebody typed
+            line, _, what = name.removeprefix(LOG_LINE).partition("_")
+            label = f"Change log, line {line}, {what}"
+        elif not name.startswith("meta_"):
+            before = (_text(self._at(area, 0, -i)) for i in range(1, area.left))
+            label = next((text for text in before if text.strip()), "")
+        unit, is_formula = self._at(area, 0, 1).value, found.formula is not None
+        cell = NamedCell(
+            found.value, Place(area.sheet, area.top, area.left), label, unit if isinstance(unit, str) else "",
+            found.number_format, is_formula, found.value is not None or not is_formula,
+        )  # fmt: skip
+        if not name.startswith("in_"):
+            return cell
+        return replace(cell, value=self._value(name, area, found, input_holds(name[3:], found.number_format)))
+
+    def table(self, name: str, areas: Mapping[str, Area]) -> Table:
+        """The rows of a table by key, wherever they stand now."""
+        first = areas[KEYS[name]]
+        n_rows = first.bottom - first.top + 1
+        self._check_rows(name, areas, n_rows)
+        cells = {c: [self._at(area, i) for i in range(n_rows)] for c, area in areas.items()}
+        formats = {c: next((f.number_format for f in found if f.value is not None), "") for c, found in cells.items()}
+        rows: dict[str, Mapping[str, Any]] = {}
+        at: dict[str, int] = {}
+        formulas = set()
+        for i in range(n_rows):
+            row = {column: self._cell_of(name, column, areas[column], i, found[i]) for column, found in cells.items()}
+            key = _key(name, row)
+            del row[KEYS[name]]
+            if not key and all(v is None for v in row.values()):
+                continue
+            key = unlike(key or "(no name)", rows)
+            rows[key], at[key] = row, i
+            formulas |= {(key, column) for column in row if cells[column][i].formula is not None}
+        names = {key: _text(self._at(first, i, _NAME_AT.get(name, 0))) or key for key, i in at.items()}
+        heads = {column: self._head(area) for column, area in areas.items()}
+        return Table(name, rows, areas, at, names, heads, formats, frozenset(formulas))
+
+    def _check_rows(self, table: str, areas: Mapping[str, Area], n_rows: int) -> None:
+        """Columns of one table stand side by side; those of precisions in three blocks of as many rows."""
+        first = areas[KEYS[table]]
+        for column, area in areas.items():
+            is_beside = table == "precisions" or (area.sheet, area.top) == (first.sheet, first.top)
+            if not is_beside or area.bottom - area.top + 1 != n_rows:
+                why = "does not span the same rows as the others of its table. Insert and delete whole rows only"
+                self.problems[f"{why}; start from a fresh build."].append(f"{PREFIX}{table}_{column}")
+
+    def _cell_of(self, table: str, column: str, area: Area, i: int, found: Cell) -> Any:
+        holds = column_holds(table, column, found.number_format)
+        if column == KEYS[table]:
+            if found.kind == "e" or found.value == NONE:
+                return None
+            found, holds = found._replace(formula=None), "text"  # it may be worked out, and is, if nobody did so
+        return self._value(f"{PREFIX}{table}_{column}", area, found, holds, i)
+
+    def _head(self, area: Area) -> str:
+        """The nearest text above a column."""
+        above = (_text(self._at(area, -i)) for i in range(1, 1 + min(_HEAD_ROWS, area.top - 1)))
+        return next(filter(None, above), "")
+
+    def below(self, table: Table) -> list[str]:
+        """A remark where an instance was typed under the table, out of its reach."""
+        area = table.areas["type"]
+        if self._at(area, area.bottom + 1 - area.top).value is None:
+            return []
+        place = Place(area.sheet, area.bottom + 1, area.left)
+        return [f"{place} stands under the table and is not read. Use a spare row, or insert a row inside the table."]
+
+
+def _text(found: Cell) -> str:
+    return found.value if isinstance(found.value, str) and found.kind == "s" else ""
+
+
+def _key(table: str, row: Mapping[str, Any]) -> str:
+    """What tells the row apart: an instance by provider and type, whether or not it was recalculated."""
+    if table == "instances":
+        return f"{row.get('provider') or ''}/{row['type']}" if row.get("type") else ""
+    if table == "models":  # one of the reader's own has a name alone
+        return row[KEYS[table]] or row.get("model") or ""
+    return row[KEYS[table]] or ""
+
+
+def unlike(key: str, taken: Mapping[str, Any]) -> str:
+    """`key`, or with a number where a row before has it too."""
+    found, n = key, 1
+    while found in taken:
+        n += 1
+        found = f"{key} (row {n} of this name)"
+    return found
 
 
 def _options(text: Any, where: str) -> Mapping[str, Any]:

@@ -69,7 +69,6 @@ class Snapshot:
     """
 
     path: str
-    schema: int
     version: str
     catalog_sha256: str
     options: Mapping[str, Any]
