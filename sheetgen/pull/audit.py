@@ -125,9 +125,9 @@ def _written(sheet: Sheet) -> dict[At, Written]:
 
 
 def _found(cell: Cell, sheet: str) -> Written:
-    """A cell of the file."""
-    text = cell.formula
-    return Written(cell.value, None if text is None else parsed(text, sheet), cell.away, text or "")
+    """A cell of the file; its number as a float, as spreadsheets keep it."""
+    text, value = cell.formula, float(cell.value) if type(cell.value) is int else cell.value
+    return Written(value, None if text is None else parsed(text, sheet), cell.away, text or "")
 
 
 @dataclass(frozen=True)
