@@ -29,7 +29,7 @@ from sheetgen.errors import SheetgenError, escaped
 
 
 class Commands(click.Group):
-    """Commands in the order of a day's work; what a user can mend is told in one line each, and exits 1."""
+    """Commands in the order of a day's work; what a user can mend is reported in one line each, and exits 1."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -66,13 +66,13 @@ class Commands(click.Group):
 
 @contextlib.contextmanager
 def _escaped_usage() -> Iterator[None]:
-    """What was typed wrongly is told without its control characters."""
+    """What was typed wrongly is repeated without its control characters."""
     try:
         yield
     except click.UsageError as error:
-        told = error.format_message()
-        safe = "\n".join(map(escaped, told.split("\n")))
-        if safe == told:
+        message = error.format_message()
+        safe = "\n".join(map(escaped, message.split("\n")))
+        if safe == message:
             raise
         raise click.UsageError(safe, error.ctx) from error
 
@@ -107,9 +107,7 @@ def main() -> None:
     """
 
 
-_COMMANDS = (
-    *(build, recommend, size, decode, pull, diff, diagnose, mail),
-    *(explain, list_entries, show, check, catalog),
-)
-for command in _COMMANDS:
+for command in (
+    build, recommend, size, decode, pull, diff, diagnose, mail, explain, list_entries, show, check, catalog,
+):  # fmt: skip
     main.add_command(command)

@@ -1,4 +1,4 @@
-"""A decoded claim as a person reads it: the verdict first, then what fits, what each length gives, and yours."""
+"""A decoded claim as a person reads it: the verdict first, then what fits, what each length gives, and your context."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def text(answer: Record) -> str:
     if any(one["nearest"] for one in answer["shapes"]):
         parts.append(f"WHAT EACH LENGTH GIVES\n{_shapes(answer)}\n{_FIT}")
     if answer["at_context"]:
-        parts.append(_yours(answer["at_context"]))
+        parts.append(_at_context(answer["at_context"]))
     if answer["cautions"]:
         parts.append("\n".join(["CAUTION", *(f"  {one['words']}" for one in answer["cautions"])]))
     return "\n\n".join([*parts, _taken(claim)])
@@ -86,16 +86,16 @@ def _reading(one: Record) -> tuple[str, ...]:
             f"{low} to {high}")  # fmt: skip
 
 
-def _yours(yours: Record) -> str:
+def _at_context(at: Record) -> str:
     """Every layout that holds the asker's context, the fastest first; then the claim's own, scaled by it."""
-    holding = (one for one in yours["readings"] if one["output_tokens_per_second"] is not None)
+    holding = (one for one in at["readings"] if one["output_tokens_per_second"] is not None)
     fastest = sorted(holding, key=lambda one: -one["output_tokens_per_second"])
     rows = [("  predicted", *_reading(one), _ms(one["ttft_seconds"])) for one in fastest]
-    if scaled := yours["scaled_by_claim"]:
+    if scaled := at["scaled_by_claim"]:
         rows.append((f"  x {scaled['factor']:.2f}, by the claim", *_reading(scaled), _ms(scaled["ttft_seconds"])))
-    head = f"AT YOUR CONTEXT  {yours['context_tokens']:,} tokens, {yours['users']:,} in flight"
+    head = f"AT YOUR CONTEXT  {at['context_tokens']:,} tokens, {at['users']:,} in flight"
     shown = [table(("  ", *_READING, "TTFT"), rows, right=(3, 4, 5, 6, 8))] if rows else []
-    return "\n".join([head, yours["words"], *shown])
+    return "\n".join([head, at["words"], *shown])
 
 
 def _taken(claim: Record) -> str:

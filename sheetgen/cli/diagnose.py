@@ -69,7 +69,7 @@ def diagnose(
 
 
 def _is_same_file(log: str, html_file: str) -> bool:
-    """Whether both are one file, by whatever name. A place that cannot be looked at is told of when it is read."""
+    """Whether both are one file, by whatever name. A place that cannot be looked at is reported when it is read."""
     try:
         return log != "-" and Path(log).samefile(html_file)
     except (OSError, ValueError):

@@ -19,7 +19,7 @@ from sheetgen.writers.markdown import plain, table
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
-SHOWN = 12  # changes of a section, unless all are asked for
+SHOWN = 12  # changes of a section, without --all
 SHOWN_IN_BLOCK = 6  # changes of a kind
 SHOWN_IN_MAIL = 5  # of each kind, so that many prices do not hide a setting
 CAUSES = (PRICES, LOAD, SETTINGS)
@@ -50,7 +50,7 @@ def _side(side: SheetFacts) -> str:
 
 
 def _limited(changes: Sequence[Change], show_all: bool) -> list[str]:
-    """The changes, those of dates alone in one line, the first ones unless all are asked for."""
+    """The changes, those of dates alone in one line, the first ones without --all."""
     listed = list(changes) if show_all else [c for c in changes if c.more.get("what") != "date"]
     dated = len(changes) - len(listed)
     limit = len(listed) if show_all else SHOWN

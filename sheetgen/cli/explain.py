@@ -50,30 +50,30 @@ def explain(
     name = find(quantity, CHOICE_QUANTITIES)
     if model is None:
         raise click.UsageError("Missing option '--model'.")
-    asked = {k: v for k, v in {"model": model, **inputs}.items() if v is not None}
-    step = (_of_choice if name in CHOICE_QUANTITIES else _of_point)(name, asked, catalogs)
+    options = {k: v for k, v in {"model": model, **inputs}.items() if v is not None}
+    step = (_of_choice if name in CHOICE_QUANTITIES else _of_point)(name, options, catalogs)
     if as_json:
         print_json(_record(step, set(), _elsewhere(step.name)))
         return
     say("\n".join(_text(step)))
 
 
-def _of_point(name: str, asked: dict[str, Any], catalogs: tuple[str, ...]) -> Step:
+def _of_point(name: str, options: dict[str, Any], catalogs: tuple[str, ...]) -> Step:
     from sheetgen.api import sized_point
     from sheetgen.catalog import Catalog
     from sheetgen.explain import Derivation
 
-    _refuse([n for n, *_ in OF_A_CHOICE if n in asked], f"{name} is of one deployment and does not depend on")
-    return Derivation(sized_point(asked, Catalog(*catalogs)), asked).step(name)
+    _refuse([n for n, *_ in OF_A_CHOICE if n in options], f"{name} is of one deployment and does not depend on")
+    return Derivation(sized_point(options, Catalog(*catalogs)), options).step(name)
 
 
-def _of_choice(name: str, asked: dict[str, Any], catalogs: tuple[str, ...]) -> Step:
+def _of_choice(name: str, options: dict[str, Any], catalogs: tuple[str, ...]) -> Step:
     from sheetgen.api import ONE_LOAD, recommended
     from sheetgen.catalog import Catalog
     from sheetgen.explain_choice import ChoiceDerivation
     from sheetgen.scenario.question import OPTIONS
 
-    renamed = {{"gpu": "gpus", "concurrent_requests": "users"}.get(k, k): v for k, v in asked.items()}
+    renamed = {{"gpu": "gpus", "concurrent_requests": "users"}.get(k, k): v for k, v in options.items()}
     own = [n for n in renamed if n not in OPTIONS and n not in ONE_LOAD]
     _refuse(own, f"{name} is of a recommendation, which chooses by itself:")
     return ChoiceDerivation(recommended(renamed, Catalog(*catalogs)), renamed).step(name)
@@ -100,7 +100,7 @@ def _list_all(as_json: bool) -> None:
 
 
 def _record(step: Step, seen: set[tuple[str, str]], elsewhere: frozenset[str]) -> dict[str, Any]:
-    """A derivation as plain values. What was told before, or belongs to another question, stands without its inputs;
+    """A derivation as plain values. What stands above, or belongs to another question, stands without its inputs;
     `see` then says where they are."""
     key = (step.name, step.reading)
     see = "above" if key in seen else f"sheetgen explain {step.name}" if step.name in elsewhere else ""
@@ -162,7 +162,7 @@ class Written:
             self.sources.setdefault(step.source, []).append(place.rsplit(":", 1)[0] if ":" in place else place)
 
     def inputs(self, step: Step, indent: str, reading: str) -> Iterator[str]:
-        """An input and, below it, what it was computed from; told once."""
+        """An input and, below it, what it was computed from; once."""
         head = f"{indent}{step.name} = {_value(step)}"
         key = (step.name, step.reading)
         if key in self.seen:

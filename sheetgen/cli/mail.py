@@ -108,7 +108,7 @@ def mail(
     elif server is None:
         target = Path(folder) / f"{name}.eml"
         write_files({target: message.draft()})
-        _tell(_document(message, "draft", file=str(target)), f"wrote {target}", as_json, quiet)
+        _print(_document(message, "draft", file=str(target)), f"wrote {target}", as_json, quiet)
     else:
         _send(context, message, server, attempts, timeout, as_json, quiet)
 
@@ -130,7 +130,7 @@ def _composed(
         raise ScenarioError("out is blank. Name a folder, or leave it out.")
     brand = brand_of(sheet.brand)
     page = build_page(sheet.solved, ((),) * len(sheet.solved.question.loads))
-    Letter(page, name).subject(subject)  # what is wrong with it is told before the slow part
+    Letter(page, name).subject(subject)  # what is wrong with it is reported before the slow part
     files = _files(sheet.solved, brand, sheet.workbook, pdf)
     changes = None
     if since is not None:
@@ -171,13 +171,13 @@ def _built(catalog: Catalog, options: dict[str, Any]) -> Sheet:
     from sheetgen.recommend import solve
     from sheetgen.scenario.question import ask
 
-    asked = with_scenario(options.pop("scenario"), options, also=(TYPED, "out", "name", *BUILD_ONLY))
+    given = with_scenario(options.pop("scenario"), options, also=(TYPED, "out", "name", *BUILD_ONLY))
     for name in BUILD_ONLY:
-        asked.pop(name, None)
-    if not asked.get("models"):
+        given.pop(name, None)
+    if not given.get("models"):
         raise click.UsageError("Name a workbook, or what to build, such as --models 8b,70b,405b.")
-    name, folder, brand = (asked.pop(key, None) for key in ("name", "out", "brand"))
-    return Sheet(solve(ask(catalog, asked)), catalog, None, name, folder, brand)
+    name, folder, brand = (given.pop(key, None) for key in ("name", "out", "brand"))
+    return Sheet(solve(ask(catalog, given)), catalog, None, name, folder, brand)
 
 
 def _files(solved: Solution, brand: Brand | None, workbook: bytes | None, pdf: str | None) -> dict[str, bytes]:
@@ -212,8 +212,8 @@ def _send(
         message, "sent" if whole else "sent in part" if done.accepted else "unsure", server=str(server),
         accepted=list(done.accepted), refused=done.refused, unsure=list(done.unsure), attempts=done.attempts,
     )  # fmt: skip
-    told = f"sent to {', '.join(done.accepted)} by {server}" if done.accepted else ""
-    _tell(result, told, as_json, quiet and whole)
+    sent = f"sent to {', '.join(done.accepted)} by {server}" if done.accepted else ""
+    _print(result, sent, as_json, quiet and whole)
     for address, why in done.refused.items():
         say(f"{server}: {address}: {why}. It was not sent there.", err=True)
     if done.unsure:
@@ -252,10 +252,10 @@ def _show(message: Mail, server: Server | None, as_json: bool, quiet: bool) -> N
         ("Would go", by),
     ]  # fmt: skip
     shown_heads = "\n".join(f"{head + ':':<10}{value}" for head, value in heads if value)
-    _tell(document, f"{shown_heads}\n\n{message.text}\nNothing was sent or written.", as_json, quiet)
+    _print(document, f"{shown_heads}\n\n{message.text}\nNothing was sent or written.", as_json, quiet)
 
 
-def _tell(document: dict[str, Any], text: str, as_json: bool, quiet: bool) -> None:
+def _print(document: dict[str, Any], text: str, as_json: bool, quiet: bool) -> None:
     if as_json:
         print_json(document)
     elif text and not quiet:

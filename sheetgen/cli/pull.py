@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,9 +11,6 @@ from sheetgen.cli.options import brand_option, common
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.writers.formats import FORMATS
-
-if TYPE_CHECKING:
-    from sheetgen.pull import Pulled
 
 PULL_SCHEMA = 1
 ALWAYS = "pdf"
@@ -46,63 +42,34 @@ def pull(
       sheetgen pull ~/Downloads/q3-finance.xlsx --out sheets --name q3 --format pdf,xlsx
       sheetgen build --scenario sheets/q3.scenario.yaml
     """
-    asked, drawn_with = formats_named(formats), brand_of(brand)
+    requested, drawn_with = formats_named(formats), brand_of(brand)
     stem = Path(edited).stem if name is None else name
     check_name(stem)
     if out is not None and not out.strip():
         raise ScenarioError("out is blank. Name a folder, or leave it out.")
+    from sheetgen import __version__
     from sheetgen.catalog import Catalog
     from sheetgen.pull import pull as read_back
+    from sheetgen.pull.words import data, lines, scenario_text
 
     note(f"reading {shown(edited)}, and working it out anew ...", quiet)
     pulled = read_back(edited, Catalog(*catalogs), models)
-    kinds = tuple(dict.fromkeys((ALWAYS, *asked)))
-    drawn, missing = draw(pulled.solved, kinds, required=ALWAYS in asked, brand=drawn_with)
-    files = {**drawn, "scenario.yaml": _scenario(pulled).encode()}
-    targets = {Path(out or FILES["out"]) / f"{stem}.{ending}": data for ending, data in files.items()}
-    _spare(edited, targets)
+    kinds = tuple(dict.fromkeys((ALWAYS, *requested)))
+    drawn, missing = draw(pulled.solved, kinds, required=ALWAYS in requested, brand=drawn_with)
+    scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
+    files = {**drawn, "scenario.yaml": scenario.encode()}
+    targets = {Path(out or FILES["out"]) / f"{stem}.{ending}": content for ending, content in files.items()}
+    for target in targets:  # the workbook itself is spared
+        if target.resolve() == Path(edited).resolve():
+            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
     write_files(targets)
     if missing:
         say(missing, err=True)
     if as_json:
-        print_json(_document(pulled, targets))
+        paths = [str(target) for target in targets]
+        answer = document_of(pulled.solved)
+        print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": paths, "sheet": answer})
     elif not quiet:
-        _tell(pulled, targets)
+        for line in (*lines(pulled), *(f"wrote {target}" for target in targets), *headlines(pulled.solved)):
+            say(line)
     note(f"{len(pulled.solved.question.loads)} loads worked out anew", quiet)
-
-
-def _spare(edited: str, targets: dict[Path, bytes]) -> None:
-    """Refuse to write over the workbook that is pulled."""
-    source = Path(edited).resolve()
-    for target in targets:
-        if target.resolve() == source:
-            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
-
-
-def _scenario(pulled: Pulled) -> str:
-    from sheetgen import __version__
-    from sheetgen.pull.words import scenario_text
-
-    return scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
-
-
-def _tell(pulled: Pulled, targets: dict[Path, bytes]) -> None:
-    from sheetgen.pull.words import lines
-
-    for line in lines(pulled):
-        say(line)
-    for target in targets:
-        say(f"wrote {target}")
-    for line in headlines(pulled.solved):
-        say(line)
-
-
-def _document(pulled: Pulled, targets: dict[Path, bytes]) -> dict[str, Any]:
-    from sheetgen.pull.words import data
-
-    return {
-        "schema_version": PULL_SCHEMA,
-        **data(pulled),
-        "files": [str(target) for target in targets],
-        "sheet": document_of(pulled.solved),
-    }

@@ -45,7 +45,7 @@ class Mail:
         sender = self.envelope.sender
         if sender is None:
             raise MailError("from is missing: a server wants to know who writes. Name an address with --from.")
-        # The sender's domain, for the id would else tell this machine's name.
+        # The sender's domain, for the id would else give away this machine's name.
         return self._bytes({"Date": format_datetime(now), "Message-ID": make_msgid(domain=sender.domain)})
 
     def _bytes(self, headers: Mapping[str, str]) -> bytes:

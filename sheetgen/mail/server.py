@@ -44,7 +44,7 @@ class Server:
 def server(
     text: str, security: str | None, path: str | None, environment: Mapping[str, str], notes: list[str]
 ) -> Server:
-    """The server of `HOST[:PORT]`. Port 465 means TLS from the start, any other STARTTLS, unless said otherwise.
+    """The server of `HOST[:PORT]`. Port 465 means TLS from the start, any other STARTTLS, unless stated otherwise.
 
     Raises MailError. What a reader should know, but that is no error, is added to `notes`.
     """

@@ -45,8 +45,8 @@ class Failure:
 def of_reply(code: int, reply: bytes | str, server: Server, what: str) -> Failure:
     """A reply of SMTP: 4xx is for a time, 5xx for good."""
     text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply
-    said = clean(_redacted(text, server)).rstrip(".")
-    return Failure(f"{what} ({code}{f' {shown(said, 120)}' if said else ''})", 400 <= code < 500 or code == -1)
+    words = clean(_redacted(text, server)).rstrip(".")
+    return Failure(f"{what} ({code}{f' {shown(words, 120)}' if words else ''})", 400 <= code < 500 or code == -1)
 
 
 def of_error(error: Exception, server: Server) -> Failure:

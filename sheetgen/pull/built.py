@@ -49,9 +49,9 @@ class Built:
 
 @uncollected()
 def build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> Built:
-    """The sheet of these options, which tells what differs from `as_built`.
+    """The sheet of these options, which marks what differs from `baseline`.
 
-    Raises ScenarioError or CatalogError where they cannot be asked.
+    Raises ScenarioError or CatalogError where the question cannot be put.
     """
     solved = solve(ask(catalog, options))
     no_levers = ((),) * len(solved.question.loads)  # they stand on sheets of their own, and decide nothing

@@ -1,4 +1,4 @@
-"""From what a workbook says to what `build` is asked: options where there is one, `typed` for all else."""
+"""From what a workbook says to a question for `build`: options where there is one, `typed` for all else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Carried:
     places: dict[Loc, Place] = field(default_factory=dict)  # of typed values
     option_places: dict[str, Place] = field(default_factory=dict)
 
-    def asked(self, where: str) -> dict[str, Any]:
+    def question(self, where: str) -> dict[str, Any]:
         """The options for `ask`; `where` is how messages name the workbook."""
 
         def at(loc: Loc) -> str:
@@ -122,8 +122,8 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
     if option == "contexts":
         return ",".join(f"{w}={_text(inputs[f'context_{part}'])}" for w, part in parts.items())
     if option in TARGETS:
-        asked = {w: inputs[f"{option}_{part}"] for w, part in parts.items()}
-        return ",".join(f"{w}={'off' if ms is None else _text(ms)}" for w, ms in asked.items())
+        targets = {w: inputs[f"{option}_{part}"] for w, part in parts.items()}
+        return ",".join(f"{w}={'off' if ms is None else _text(ms)}" for w, ms in targets.items())
     if words := BY_OPTION[option].words:
         return dict(enumerate(words)).get(value, _text(value))
     tiers = [_text(inputs[f"tier_{i}"]) for i, _ in enumerate(question.tiers, 1)]

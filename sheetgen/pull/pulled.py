@@ -156,7 +156,7 @@ def _known(catalog: Catalog, instance: str) -> bool:
 
 def _build(catalog: Catalog, carried: Carried, where: str, baseline: Mapping[str, Any] | None = None) -> Built:
     try:
-        return build_anew(catalog, carried.asked(where), baseline)
+        return build_anew(catalog, carried.question(where), baseline)
     except SheetgenError as error:
         raise ScenarioError(*(carried.placed(problem, where) for problem in error.problems)) from error
 

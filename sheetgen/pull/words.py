@@ -16,7 +16,7 @@ from sheetgen.pull.pulled import Pulled
 from sheetgen.scenario.kinds import plain
 from sheetgen.workbook.words import change_fraction, from_to, shown_value
 
-MOST = 40  # changes that are told one by one; --json has all
+MOST = 40  # changes that are listed one by one; --json has all
 MOST_FORMULAS = 12
 COLUMNS = {"gpu_count": "GPUs", "instance_gpu": "GPU", "price_usd_per_hour": "$ per hour"}
 SHOWN_OF_OWN = ("gpu_count", "instance_gpu", "price_usd_per_hour")
@@ -51,9 +51,9 @@ def lines(pulled: Pulled) -> Iterator[str]:
         yield f"a fixed figure was overwritten, and is not followed: {change_words(change)}"
     yield from _audit_lines(pulled.audit)
     if pulled.other_results:
-        said = f"{len(pulled.other_results):,} of {len(pulled.found.results):,}"
+        count = f"{len(pulled.other_results):,} of {len(pulled.found.results):,}"
         name, was, now = pulled.other_results[0]
-        yield f"{said} results differ: rec_{name} is {shown_value(_safe(was))} there, {shown_value(_safe(now))} here"
+        yield f"{count} results differ: rec_{name} is {shown_value(_safe(was))} there, {shown_value(_safe(now))} here"
     yield from pulled.notes
 
 

@@ -174,7 +174,7 @@ def _monthly_usd(
 ) -> dict[str, float | None]:
     """Dollars a month of each model at one load: a workload's key and a tier of `load`. None where nothing fits.
 
-    Raises SheetgenError where it cannot be asked: a model that is in no catalog, a value out of range.
+    Raises SheetgenError where the question cannot be put: a model that is in no catalog, a value out of range.
     """
     options = dict(_options(catalog, prices, load, at, settings))
     base = ask(catalog, options)

@@ -142,7 +142,7 @@ def _changed(
 
 
 def _load_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Change]:
-    """Models, workloads and tiers: what is asked of the hardware."""
+    """Models, workloads and tiers: what the hardware has to hold."""
     for change in _lists("model", a.models, b.models, {**a.models, **b.models}):
         answer = b.answers.get((change.after, *b.headline)) if change.after and b.headline else None
         yield replace(change, words=f"added, {answer_words(answer)} at the headline") if answer else change

@@ -66,7 +66,7 @@ class SheetFacts:
     """One sheet. Workloads stand under their key (an id with underscores), tiers in order.
 
     tables: models, GPUs and precisions by row and column, as far as the file carries them; names and heads are the
-    sheet's own words for rows and columns. options: what `build` was asked, for asking again.
+    sheet's own words for rows and columns. options: those of `build`, for solving the sheet again.
     """
 
     path: str
@@ -96,7 +96,7 @@ class SheetFacts:
         return {purchase for offer in self.offers.values() for purchase in offer.prices}
 
 
-# What `build` may be asked that stands in no cell of the workbook.
+# Options of `build` that stand in no cell of the workbook.
 OF_MARKET = ("providers", "gpus", "instances", "region", "purchase")  # what may be rented, and in which class
 OF_PRICES = (*OF_MARKET, "discount_fraction")  # with an input: what moves prices other than their lists
 # Inputs that files of earlier versions do not have: what held then.

@@ -48,7 +48,7 @@ def change_fraction(before: Any, after: Any) -> float | None:
 
 
 def growth(before: Any, after: Any) -> str:
-    """` (+100 %)`, or nothing where there is no share to tell."""
+    """` (+100 %)`, or nothing where there is no share to give."""
     share = change_fraction(before, after)
     if share is None:
         return ""
