@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -263,7 +263,7 @@ def fingerprints(solved: Solution) -> list[dict[str, Any]]:
     """Where a deployment dies, in which words, and what to change, with the numbers of this answer."""
     from sheetgen.sheet.fingerprints import fingerprints_for
 
-    return [{**asdict(one), "change": one.change} for one in fingerprints_for(solved)]
+    return [one.record() for one in fingerprints_for(solved)]
 
 
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:

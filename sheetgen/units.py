@@ -107,6 +107,7 @@ class Display:
     suffix: str = ""
     percent: bool = False
     thousands: bool = True
+    divisor: float = 1  # what the number is counted in; a spreadsheet's cell is divided already
 
     def text(self, value: object) -> str:
         """The text that a spreadsheet shows for `value` in this format; text stays as it is."""
@@ -116,7 +117,7 @@ class Display:
             return value.isoformat()[:10]
         if value is None or math.isnan(value):  # type: ignore[arg-type]
             return "–"
-        number = Decimal(repr(float(value))) * (100 if self.percent else 1)  # type: ignore[arg-type]
+        number = Decimal(repr(float(value) / self.divisor)) * (100 if self.percent else 1)  # type: ignore[arg-type]
         last_place = max(-self.decimals - self.optional, min(0, number.adjusted() - 14))
         rounded = number.quantize(Decimal(1).scaleb(last_place), rounding=ROUND_HALF_UP)
         places = max(self.decimals, -rounded.normalize().as_tuple().exponent)  # type: ignore[operator]

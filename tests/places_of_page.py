@@ -10,7 +10,7 @@ from numbers_shown import Book, Place
 
 from sheetgen.recommend import Solution
 from sheetgen.sheet.notes import price_classes
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page
 
 # Fields of a load's answer, and the columns of Workings that they come from, where its whole row would hold too many
 # small numbers to tell a wrong one.
@@ -29,7 +29,7 @@ class Built:
     """One sheet in every format."""
 
     solved: Solution
-    page: OnePage
+    page: Page
     files: dict[str, bytes]
     book: Book
     texts: set[str]  # of all the workbook's cells
@@ -73,7 +73,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         place = load_cells(built, row) + book.row("Models", numbers[0])
         if field == "runner_up":  # other hardware
             place += book.sheet("Candidates", "Contexts", "Instances", "GPUs")
-        return place + (book.sheet("Inputs", "Money") if rest[-1] in ("unit_money", "budget") else Place())
+        return place + (book.sheet("Inputs", "Money") if rest[-1] in ("per_tokens", "budget") else Place())
     if part == "matrix":
         w, t, m = (*numbers, 0, 0)[:3]
         if "cells" in rest:

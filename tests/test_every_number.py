@@ -24,7 +24,7 @@ from sheetgen.cli.build import draw
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.one_page import Bar, OnePage
+from sheetgen.sheet.page import Bar, Page, formatted
 from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 
 FORMATS = ("xlsx", "pdf", "html", "md", "csv", "json")
@@ -94,14 +94,14 @@ def built(request: pytest.FixtureRequest) -> Built:
     files, missing = draw(solved, FORMATS, required=True)
     assert missing is None and set(files) == set(FORMATS)
     book = Book(files["xlsx"])
-    return Built(solved, build_page(solved), files, book, book.texts(), names_of(book))
+    return Built(solved, formatted(build_page(solved)), files, book, book.texts(), names_of(book))
 
 
 # Texts that stand in the workbook word for word.
 AS_THEY_ARE = ("fingerprints", "assumptions", "left_out", "sources.text", "levers.change")
 
 
-def amiss_on_page(built: Built, page: OnePage) -> list[str]:
+def amiss_on_page(built: Built, page: Page) -> list[str]:
     """Numbers of the page that no cell of their place comes to."""
     return [wrong for path, value in leaves(page) for wrong in amiss(built, path, value)]
 
@@ -250,7 +250,7 @@ def printed(text: str) -> set[str]:
     return {found.rstrip(",") for found in PRINTED.findall(text)}
 
 
-def of_page(page: OnePage, parts: tuple[str, ...] = ()) -> set[str]:
+def of_page(page: Page, parts: tuple[str, ...] = ()) -> set[str]:
     """The numbers printed in these parts of the page, or in all."""
     texts = [v for path, v in leaves(page) if isinstance(v, str) and (not parts or path[0] in parts)]
     return {number for text in texts for number in printed(text)} | OF_THE_FORMAT
@@ -289,7 +289,7 @@ def sections_of_markdown(text: str) -> dict[str, str]:
     return found
 
 
-def amiss_in_print(page: OnePage, sections: dict[str, str]) -> list[str]:
+def amiss_in_print(page: Page, sections: dict[str, str]) -> list[str]:
     """Numbers of a section that its part of the page does not have; those of no section are held to all of it."""
     return [
         f"{section}: {number}"

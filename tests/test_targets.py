@@ -23,7 +23,7 @@ from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, solve, why_not
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.pace import bought_by, sizing_rule
+from sheetgen.sheet.wording import sized_by, sizing_rule
 from sheetgen.writers.json import SPEED, document
 from sheetgen.writers.xlsx import write_xlsx
 
@@ -84,14 +84,14 @@ def test_two_sheets_for_one_load_name_the_right_reason() -> None:
     assert speed.sized_by == "speed" and speed.n_replicas > 1 and speed.tpot_seconds <= 0.050 < memory.tpot_seconds
     assert speed.requests_per_replica == -(-32 // speed.n_replicas)
     assert speed.sequences_per_replica == memory.sequences_per_replica >= 32, "memory alone holds all on one"
-    assert bought_by(slow, 0) == "sized by memory; it meets 200 ms a token"
-    assert bought_by(fast, 0) == "sized by speed (50 ms a token); memory alone: 1 × p6-b200.48xlarge, $83,171"
+    assert sized_by(slow, 0) == "sized by memory; it meets 200 ms a token"
+    assert sized_by(fast, 0) == "sized by speed (50 ms a token); memory alone: 1 × p6-b200.48xlarge, $83,171"
     assert sizing_rule(slow.question) == "sized by memory and by speed (200 ms a token)"
     for solved, reason in ((slow, "memory"), (fast, "speed")):
         (cell,) = document(solved)["cells"]
         assert cell["sized_by"] == reason and cell["tpot_seconds"] == solved.choices[0].tpot_seconds
         (card,) = build_page(solved).cards
-        assert card.sized_by == bought_by(solved, 0) and f"{cell['n_replicas']} replica" in card.hardware
+        assert card.sized_by == sized_by(solved, 0) and f"{cell['n_replicas']} replica" in str(card.hardware)
         assert [c.by_speed for b in build_page(solved).matrix for r in b.rows for c in r.cells] == [reason == "speed"]
 
 
@@ -199,7 +199,7 @@ def test_the_first_token_counts_only_where_it_is_asked_for() -> None:
     assert chosen(loose) == chosen(off), "it is met as it is"
     choice = tight.choices[0]
     assert choice.sized_by == "speed" and choice.n_replicas > 1 and choice.ttft_seconds <= 1.5
-    assert bought_by(tight, 0) == "sized by speed (first token in 1,500 ms); memory alone: 1 × p5.48xlarge, $40,179"
+    assert sized_by(tight, 0) == "sized by speed (first token in 1,500 ms); memory alone: 1 × p5.48xlarge, $40,179"
     both = one(H100, tpot_ms="50", ttft_ms="1500")
     assert monthly(both) >= max(monthly(tight), monthly(one(H100, tpot_ms="50")))
     assert sizing_rule(both.question) == "sized by memory and by speed (50 ms a token, first token in 1,500 ms)"

@@ -48,9 +48,7 @@ def recommend(as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: b
 
 def _answer(solved: Solution, limit: int | None) -> str:
     """The answer, what changes would buy, then the alternatives: by price, else by time, then memory."""
-    from sheetgen.cli.lever_lines import lever_lines
-    from sheetgen.cli.money_words import money_lines
-    from sheetgen.cli.words import headline, memory_line
+    from sheetgen.cli.words import headline, lever_lines, memory_line, money_lines
     from sheetgen.recommend import why_not
 
     question, choice = solved.question, solved.choices[0]

@@ -1,12 +1,15 @@
-"""A cell's answer in words, for `recommend` and `build`."""
+"""A load's answer in words, for `recommend` and `build`: what to rent, its memory, its money, what a change buys."""
 
 from __future__ import annotations
 
+from sheetgen.cli.output import table
+from sheetgen.levers import Lever, best, levers_of
 from sheetgen.recommend import Solution
-from sheetgen.sheet.money import month_as_budgeted
-from sheetgen.sheet.pace import bought_by, first_token_line, speed_line
-from sheetgen.sheet.wording import price_class
+from sheetgen.sheet.money import facts_of, month_as_budgeted
+from sheetgen.sheet.wording import first_token, price_class, saving, sized_by, throughput, token_time
 from sheetgen.units import GIB
+
+SHOWN_LEVERS = 3
 
 
 def headline(solved: Solution, row: int, *, with_budget: bool = True) -> str:
@@ -53,8 +56,9 @@ def memory_line(solved: Solution, row: int) -> list[str]:
         f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; "
         f"a replica holds {choice.sequences_per_replica:,} requests, "
         f"{percent(choice.sure_headroom_fraction)} of the room is surely free",
-        f"{speed_line(solved, row)}, {first_token_line(solved, row)}, indicative; bound by {choice.bound_by}",
-        bought_by(solved, row),
+        f"{token_time(solved, row)}, {throughput(solved, row)}, {first_token(solved, row)}, indicative; "
+        f"bound by {choice.bound_by}",
+        str(sized_by(solved, row)),
         f"${choice.hourly_usd:,.2f} an hour, {price_class(candidate.purchase, discount)} in "
         f"{candidate.region or 'no stated region'}, "
         f"price of {candidate.price_as_of or 'no stated date'}{', assumed shape' if candidate.assumed_shape else ''}",
@@ -68,3 +72,50 @@ def memory_line(solved: Solution, row: int) -> list[str]:
             f"${choice.runner_up_monthly_usd:,.0f} a month ({dearer(more)})"
         )
     return lines
+
+
+def money_lines(solved: Solution, row: int) -> list[str]:
+    """Purchase classes, a user, a million tokens, owning; what is not known is said in one word or left out."""
+    if solved.choices[row].offer is None:
+        return []
+    facts = facts_of(solved, row)
+    priced = [f"{name} {usd}" for name, usd in facts.classes.items() if usd]
+    unpriced = [name for name, usd in facts.classes.items() if not usd]
+    lines = [f"a month: {', '.join(priced)}" + (f"; no price for {', '.join(unpriced)}" if unpriced else "")]
+    tokens = f"; {facts.per_million_tokens}" if facts.per_million_tokens else ""
+    lines.append(f"{facts.per_year}; {facts.per_user} and month{tokens}")
+    if facts.budget:
+        lines.append(f"budget: {facts.budget}")
+    if facts.owned:
+        old = ", an old price" if facts.capex_is_old else ""
+        even = f"; {facts.break_even}" if facts.break_even else ""
+        lines.append(f"own {facts.owned} a month{old}{even}")
+    else:
+        lines.append("own: no street price of this GPU is known; give yours with --capex-usd-per-gpu")
+    return lines
+
+
+def lever_lines(solved: Solution, row: int) -> list[str]:
+    """The three best levers of a load, then another model with a leaner KV cache, where they have a price."""
+    levers = levers_of(solved, row)
+    shown = [lever for _, lever in best({row: levers}, SHOWN_LEVERS)]
+    rows = [cells for lever in shown if (cells := _lever(lever))]
+    lines = [table(rows[0], rows[1:])] if rows else []
+    for lever in levers:
+        if lever.family == "model" and (cells := _lever(lever)):
+            lines.append(f"  another model, quality not compared: {', '.join(cell.strip() for cell in cells)}")
+    return lines
+
+
+def _lever(lever: Lever) -> tuple[str, ...]:
+    """A lever as the columns of a line; nothing where it has no price."""
+    after = lever.after
+    if after is None:
+        return ()
+    saves = saving(lever)
+    return (
+        f"  {lever.words}",
+        f"{after.n_instances:,}x {after.candidate.instance}",
+        f"${after.monthly_usd:,.0f} a month",
+        f"saves {saves}" if (lever.saved_usd or 0) > 0 else saves,
+    )

@@ -15,7 +15,7 @@ from sheetgen.brand import Brand
 from sheetgen.brand.colors import page_colors
 from sheetgen.errors import did_you_mean, escaped, shown
 from sheetgen.mail import MailError
-from sheetgen.sheet.one_page import Card, OnePage
+from sheetgen.sheet.page import Card, Page
 from sheetgen.writers.strict import strict_environment
 
 SUBJECT = "Sizing sheet: {answer}; {question}, as of {as_of}"
@@ -47,7 +47,7 @@ class Changes:
 class Letter:
     """The words of a message, before they are laid out."""
 
-    page: OnePage
+    page: Page
     name: str  # of the files, without an ending
     changes: Changes | None = None
 
@@ -85,8 +85,8 @@ class Letter:
         return {
             "answer": "; ".join(_answer(c) for c in cards[:MOST_NAMED]) + more,
             "models": ", ".join(c.model for c in cards[:MOST_NAMED]) + more,
-            "rent": "; ".join(c.rent for c in cards[:MOST_NAMED]) + more,
-            "monthly": "; ".join(c.monthly for c in cards[:MOST_NAMED]) + more,
+            "rent": "; ".join(str(c.rent) for c in cards[:MOST_NAMED]) + more,
+            "monthly": "; ".join(str(c.monthly) for c in cards[:MOST_NAMED]) + more,
             "question": self.page.question,
             "as_of": self.page.as_of,
             "name": self.name,

@@ -9,8 +9,8 @@ import numpy
 from sheetgen.estimate import evaluate
 from sheetgen.recommend import Columns, Solution, short_tokens
 from sheetgen.sheet.fit import Fit, headline_rows
-from sheetgen.sheet.one_page import BreakPoint, Breaks
-from sheetgen.sheet.wording import NONE, plural_does
+from sheetgen.sheet.page import BreakPoint, Breaks, words
+from sheetgen.sheet.wording import plural_does, whole
 from sheetgen.sizing import admission, parallelism
 
 SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
@@ -46,7 +46,7 @@ def _breaks(solved: Solution, row: int) -> Breaks:
     fit = Fit.of(solved, row)
     if fit is None:
         nothing = BreakPoint(cell.context_tokens, 0)
-        return Breaks(model.name, (), asked, nothing, nothing, solved.choices[row].verdict, NONE, NONE, NONE)
+        return Breaks(model.name, (), asked, nothing, nothing, solved.choices[row].verdict)
     limit = int(model.max_context_tokens or cell.context_tokens)
     loads = [w.context_tokens for w in question.workloads]
     contexts = _contexts(min(limit, max(SHOWN_TO, *loads)), [c for c in loads if c <= limit])
@@ -57,19 +57,19 @@ def _breaks(solved: Solution, row: int) -> Breaks:
     capped = fit.choice.sequences_per_replica == fit.load("max_num_seqs")
     requests_fit = plural_does(cell.concurrent_requests, "request", "fit")
     if longest >= limit:
-        longest_fit = f"{requests_fit} even at the model's {short_tokens(limit)}"
+        longest_fit = words("{} even at the model's {}", requests_fit, short_tokens(limit))
     else:
-        longest_fit = f"{requests_fit} up to {longest:,} tokens each"
+        longest_fit = words("{} up to {} tokens each", requests_fit, whole(longest))
     return Breaks(
         model=model.name,
         curve=tuple(p for p in curve if p.requests),
         asked=asked,
         held=BreakPoint(cell.context_tokens, held),
         longest=BreakPoint(longest, cell.concurrent_requests),
-        next_request=f"request {held + 1:,} {'waits' if capped else 'does not fit'}",
-        next_short=f"{held + 1:,}",
+        next_request=words("request {} {}", whole(held + 1), "waits" if capped else "does not fit"),
+        next_short=whole(held + 1),
         longest_fit=longest_fit,
-        longest_short=f"{longest:,}",
+        longest_short=whole(longest),
     )
 
 

@@ -8,22 +8,19 @@ from sheetgen.levers import EveryLever, levers_of_sheet
 from sheetgen.recommend import Solution, short_tokens
 from sheetgen.scenario.question import Question
 from sheetgen.sheet import notes
-from sheetgen.sheet.answers import bars, matrix
+from sheetgen.sheet.answers import bars, cards, lever_rows, matrix
 from sheetgen.sheet.breaks import breaks
-from sheetgen.sheet.cards import cards
 from sheetgen.sheet.fingerprints import fingerprints_for
 from sheetgen.sheet.fit import headline_rows
-from sheetgen.sheet.levers import lever_lines
 from sheetgen.sheet.model_facts import model_facts
-from sheetgen.sheet.one_page import OnePage
-from sheetgen.sheet.pace import sizing_rule
-from sheetgen.sheet.wording import plural, share
+from sheetgen.sheet.page import Page
+from sheetgen.sheet.wording import plural, share, sizing_rule
 from sheetgen.units import UNIT_NAMES
 
 TITLE = "LLM serving sizing sheet"
 
 
-def build_page(solved: Solution, levers: EveryLever | None = None) -> OnePage:
+def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
     """The page of an answer. What is tight and what is stale is in the catalogs' assumptions.
 
     `levers` are those of every load where they are known already; else those of the headline are worked out.
@@ -34,7 +31,7 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> OnePage:
         levers = levers_of_sheet(solved, headline_rows(solved))
     stale_after = question.overrides.input("stale_after_days", known("stale_after_days"))
     tight_below = question.overrides.input("tight_below", known("tight_below"))
-    return OnePage(
+    return Page(
         title=TITLE,
         question=_question(question),
         precision_line=_precision(question),
@@ -50,7 +47,7 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> OnePage:
         bars=bars(solved),
         breaks=breaks(solved),
         fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(deaths)),
-        levers=lever_lines(solved, levers),
+        levers=lever_rows(solved, levers),
         instances=notes.instance_rows(solved, stale_after),
         price_classes=tuple(notes.price_classes(question).values()),
         subject=next((str(f.numbers.get("model_name", "")) for f in deaths), ""),

@@ -7,17 +7,21 @@ stages, because its GPUs can be read one by one; the largest of all where every 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sheetgen.catalog import guidance
+from sheetgen.estimate import PEAK, evaluate
 from sheetgen.recommend import Solution, short_tokens
 from sheetgen.scenario.question import Question
-from sheetgen.sheet import one_page
-from sheetgen.sheet.death_numbers import FEWER_SEQUENCES, FEWER_TOKENS, fewer, left_out, numbers_of, subject
-from sheetgen.sheet.wording import NONE, named_size, plural_does
-from sheetgen.units import DTYPES
+from sheetgen.sheet.fit import Fit, headline_rows
+from sheetgen.sheet.page import NONE, FingerprintRow, Source, words
+from sheetgen.sheet.wording import named_size, plural_does
+from sheetgen.sizing import activations, admission
+from sheetgen.units import DTYPES, GIB
 
+FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with, where more are in use
+FEWER_SEQUENCES = 256
 _ARROWS = {"raise": "↑", "lower": "↓"}
 _WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth of it is not said
 _SHOWN_CHANGE = 52  # characters: two lines of the page
@@ -45,7 +49,7 @@ class Fix:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """One way to die. `here` says it with this sheet's numbers; `numbers` has them raw (bytes, tokens)."""
+    """One way to die. `said` is it with this sheet's numbers; `numbers` has them raw (bytes, tokens)."""
 
     label: str
     where: str
@@ -55,9 +59,9 @@ class Fingerprint:
     log_lines: tuple[str, ...]
     fixes: tuple[Fix, ...]
     leave_alone: str
-    here: str
+    said: str
     numbers: dict[str, float | int | str]
-    sources: tuple[one_page.Source, ...]
+    sources: tuple[Source, ...]
 
     @property
     def change(self) -> str:
@@ -69,10 +73,20 @@ class Fingerprint:
             shown.append(fix.short)
         return " · ".join(shown)
 
-    def on_page(self, named: bool) -> one_page.Fingerprint:
+    @property
+    def here(self) -> str:
+        """The fingerprint with this sheet's numbers, and the model that has them; nothing where nothing fits."""
+        return f"{self.numbers['model_name']}: {self.said}" if self.said else ""
+
+    def record(self) -> dict[str, Any]:
+        """As JSON has it."""
+        known = {"here" if name == "said" else name: value for name, value in asdict(self).items()}
+        return {**known, "here": self.here, "change": self.change}
+
+    def on_page(self, named: bool) -> FingerprintRow:
         """The row of the page; only the first one has the model `named`."""
-        here = self.here if named else self.here.removeprefix(f"{self.numbers.get('model_name')}: ")
-        return one_page.Fingerprint(self.where, self.bill, self.looks_like or NONE, self.change or NONE, here)
+        here = words("{}: {}", self.numbers["model_name"], self.said) if named and self.said else self.said
+        return FingerprintRow(self.where, self.bill, self.looks_like or NONE, self.change or NONE, here)
 
 
 def fingerprints_for(solved: Solution) -> tuple[Fingerprint, ...]:
@@ -84,7 +98,7 @@ def fingerprints_for(solved: Solution) -> tuple[Fingerprint, ...]:
     share = question.reference.assumptions.get("gpu_memory_utilization")
     shared = {"gpu_memory_utilization": share.flags} if share else {}
     known = question.reference.fingerprints
-    words = _sentences(numbers, question, _limits(known, engine)) if fit else {}
+    said = _sentences(numbers, question, _limits(known, engine)) if fit else {}
     return tuple(
         Fingerprint(
             label=one.label,
@@ -95,9 +109,9 @@ def fingerprints_for(solved: Solution) -> tuple[Fingerprint, ...]:
             log_lines=tuple(one.log_lines.get(engine, ())),
             fixes=_fixes(one, question, numbers, shared),
             leave_alone=one.words(engine).leave_alone or "",
-            here=words.get(one.label, ""),
+            said=said.get(one.label, ""),
             numbers=numbers,
-            sources=tuple(one_page.Source(s.text, s.url) for s in one.sources),
+            sources=tuple(Source(s.text, s.url) for s in one.sources),
         )
         for one in known
     )
@@ -169,7 +183,7 @@ def _in_use(setting: guidance.Setting, question: Question, numbers: dict[str, An
 def _sentences(n: dict[str, Any], question: Question, limits: Mapping[str, str]) -> dict[str, str]:
     """By label, the fingerprint in this sheet's numbers. `limits` has the engine's flag for requests in flight."""
     units, engine = question.settings.units, question.engine
-    name, context = n["model_name"], short_tokens(n["context_tokens"])
+    context = short_tokens(n["context_tokens"])
     gpus = f"{n['n_gpus_per_replica']}× {n['gpu']}"
     requests, limit = n["requests_per_replica"], short_tokens(n["max_context_tokens"])
 
@@ -214,4 +228,98 @@ def _sentences(n: dict[str, Any], question: Question, limits: Mapping[str, str])
         "startup_workspace_or_cuda_graph": graphs if n["cuda_graph_bytes_per_gpu"] else "",
         "sampler_logits_peak": sampler,
     }
-    return {label: f"{name}: {text}" for label, text in said.items() if text}
+    return {label: text for label, text in said.items() if text}
+
+
+def fewer(used: float, proposed: int) -> int:
+    """What to lower a limit to: the proposed value, or half of what is in use where that is met already."""
+    return proposed if proposed < used else max(1, int(used) // 2)
+
+
+def subject(solved: Solution) -> Fit | None:
+    """The headline load whose numbers are shown, or nothing where no model fits."""
+    fits = [fit for row in headline_rows(solved) if (fit := Fit.of(solved, row))]
+    weights = solved.models["weights_bytes"]
+    return max(fits, key=lambda f: (f.choice.pipeline_parallel_size == 1, weights[f.model]), default=None)
+
+
+def numbers_of(fit: Fit) -> dict[str, float | int | str]:
+    """The raw numbers of the subject: what one GPU of a replica (its fullest stage) has and keeps."""
+    question, choice = fit.solved.question, fit.choice
+    cell, model = question.loads[fit.row], question.models[fit.model]
+    stages, n_layers = choice.pipeline_parallel_size, model.model.n_layers
+    part = -(-n_layers // stages) / n_layers
+    layers = fit.pool("layer_bytes_per_gpu") * part
+    staged = stages > 1
+    paid = fit.pool("paid_layer_bytes") * part
+    pool = fit.pool("layer_budget_bytes") - paid if staged else fit.pool("kv_budget_bytes_per_gpu")
+    ends = fit.pool("stage_ends_bytes") / fit.tensor_parallel_size + fit.pool("rope_table_bytes")
+    per_replica = -(-int(fit.load("load_requests")) // (choice.n_replicas - question.settings.spare_replicas))
+    longest_allowed = int(model.model.max_context_tokens or cell.context_tokens)
+    given = {k for one in PEAK for k in one.inputs} - {one.name for one in PEAK}
+    batch = {k: fit.pool(k) for k in given}
+    smaller = {"max_num_batched_tokens": fewer(batch["max_num_batched_tokens"], FEWER_TOKENS)}
+    sampler = batch | {"max_num_batched_tokens": 0}
+    less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
+    handed = fit.pool("hand_over_bytes") if staged else 0
+    return {
+        "model": model.model.id,
+        "model_name": model.model.name,
+        "instance": fit.candidate.instance,
+        "gpu": fit.candidate.gpu.short_name,
+        "weight_dtype": model.weight_dtype,
+        "n_gpus_per_replica": fit.gpus_per_replica,
+        "tensor_parallel_size": fit.tensor_parallel_size,
+        "pipeline_parallel_size": stages,
+        "n_replicas": choice.n_replicas,
+        "context_tokens": cell.context_tokens,
+        "input_tokens": cell.input_tokens,
+        "concurrent_requests": cell.concurrent_requests,
+        "requests_per_replica": per_replica,
+        "sequences_held": choice.sequences_per_replica,
+        "next_request": choice.sequences_per_replica + 1,
+        "max_num_seqs": int(batch["max_num_seqs"]),
+        "max_num_batched_tokens": int(batch["max_num_batched_tokens"]),
+        "gpu_memory_utilization": question.settings.gpu_memory_utilization,
+        "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
+        "memory_budget_bytes": fit.pool("memory_budget_bytes"),
+        "kv_pool_bytes_per_gpu": pool,
+        "kv_bytes_per_sequence_per_gpu": fit.load("charge_bytes") * part,
+        "kv_bytes_per_sequence_per_gpu_at_limit": _charge(fit, longest_allowed) * part,
+        "max_context_tokens": longest_allowed,
+        "longest_tokens_at_load": _longest(fit, per_replica, pool / part, longest_allowed),
+        "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
+        "weights_bytes_per_gpu": layers + ends if staged else fit.pool("loaded_weights_bytes_per_gpu"),
+        "activation_bytes_per_gpu": fit.pool("activation_bytes_per_gpu") + handed,
+        "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, batch | smaller)["profile_peak_bytes"]),
+        "vocab_size": model.model.vocab_size,
+        "sampler_bytes": float(activations.sampler_bytes.of(sampler)),
+        "sampler_bytes_at_fewer_sequences": float(activations.sampler_bytes.of(less)),
+        "cuda_graph_bytes_per_gpu": question.engine.cuda_graph_gib * GIB,
+        "graphs_in_budget": int(question.engine.graphs_in_budget),
+    }
+
+
+def _charge(fit: Fit, tokens: int) -> float:
+    """What admission charges a sequence of that many tokens on one rank, without stages."""
+    values = {name: fit.load(name) for name in admission.charge_bytes.inputs}
+    return float(admission.charge_bytes.of(values | {"charged_tokens": tokens}))
+
+
+def _longest(fit: Fit, requests: int, pool: float, most: int) -> int:
+    """The longest context at which that many requests still fit on a replica."""
+    low, high = 0, most
+    while low < high:
+        middle = -(-(low + high) // 2)
+        if _charge(fit, middle) * requests <= pool:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
+    """What the engine's share leaves of a GPU: of all its memory, or of what the bills leave free."""
+    if fraction_of_free:
+        return float(n["kv_pool_bytes_per_gpu"] * (1 / n["gpu_memory_utilization"] - 1))
+    return float(n["gpu_memory_bytes"] - n["memory_budget_bytes"])

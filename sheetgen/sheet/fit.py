@@ -74,3 +74,13 @@ class Fit:
     def load(self, name: str) -> float:
         """A number of the cell on the GPU and TP that were chosen."""
         return at(self.solved.sequences, name, self.row, self.profile)
+
+
+def used_instances(solved: Solution) -> dict[int, list[int]]:
+    """Candidates that the page recommends, each with its loads; those of the headline load first."""
+    found: dict[int, list[int]] = {}
+    for row in (*headline_rows(solved), *range(len(solved.choices))):
+        fit = Fit.of(solved, row)
+        if fit is not None and row not in found.setdefault(solved.offers[fit.offer].candidate, []):
+            found[solved.offers[fit.offer].candidate].append(row)
+    return found

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
 from sheetgen.recommend import Solution, short_tokens
 from sheetgen.scenario.deployment import model_columns
-from sheetgen.sheet.one_page import ModelFacts
-from sheetgen.sheet.wording import NONE, middle_size, size, small_size
+from sheetgen.sheet.page import NONE, Cell, ModelFacts, words
+from sheetgen.sheet.wording import middle_size, size, small_size
 from sheetgen.sizing import kv_cache, weights
-from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS
+from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, Display
 
+_TENTHS = Display("#,##0.#", optional=1)  # where there are any
 ORIGINS = {"sourced": "published", "partly_derived": "derived", "formula": "derived", "unverified": "assumed"}
 SHARED = ("shared_kv",)  # layers that do attend, to a cache of another layer: full attention would keep one
 
@@ -35,9 +38,7 @@ def _facts(solved: Solution, index: int) -> ModelFacts:
         weights_used=one.weight_dtype,
         kv_used=one.kv_cache_dtype,
         kv_per_token=small_size(token, units),
-        kv_per_token_bytes=token,
-        full_attention_per_token=small_size(full, units).replace(".0 ", " ") if full else NONE,
-        full_attention_bytes=full,
+        full_attention_per_token=small_size(full, units, _TENTHS) if full else NONE,
         ratio=_ratio(token, full),
         attention=attention_words(one.model),
         note=_note(one.model, state, window, units),
@@ -45,9 +46,9 @@ def _facts(solved: Solution, index: int) -> ModelFacts:
     )
 
 
-def _billions(count: int) -> str:
+def _billions(count: int) -> Cell:
     display = ONE_DECIMAL if count >= 10**9 else TWO_DECIMALS
-    return f"{display.text(count / 1e9)} B"
+    return words("{} B", Cell(count, replace(display, divisor=1e9)))
 
 
 def weights_in(model: Model, dtype: str) -> float:
@@ -73,11 +74,11 @@ def full_attention_bytes(model: Model, kv_dtype_bytes: float) -> float:
     return float(kv_cache.kv_bytes_per_token(*layers, 0, 0, 0, 0, 0, kv_dtype_bytes, 0))
 
 
-def _ratio(token: float, full: float) -> str:
+def _ratio(token: float, full: float) -> Cell:
     if not full or not token:
         return NONE
-    factor = ONE_DECIMAL.text(full / token)
-    return "the same" if factor == "1.0" else f"{factor}× less"
+    factor = Cell(full / token, ONE_DECIMAL)
+    return Cell("the same") if factor == "1.0" else words("{}× less", factor)
 
 
 def attention_words(model: Model) -> str:

@@ -1,7 +1,8 @@
-"""Money in words, per model at the headline load: for the page and for `recommend`. Plain texts, no numbers."""
+"""Money in words, of a load: for the page and for `recommend`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sheetgen.cost import contingency_usd, in_currency, total_usd
@@ -9,25 +10,26 @@ from sheetgen.recommend import Solution
 from sheetgen.recommend import money as figures
 from sheetgen.sheet.fit import Fit, headline_rows
 from sheetgen.sheet.notes import is_stale
-from sheetgen.sheet.wording import NONE, money, plain, share
-from sheetgen.units import PERCENT, USD_CENTS, WHOLE
-
-CENTS_BELOW = 100  # dollars: smaller sums are shown with cents
+from sheetgen.sheet.page import NONE, Cell, words
+from sheetgen.sheet.wording import dollars, gpus, money, plain, share, whole
+from sheetgen.units import PERCENT
 
 
 @dataclass(frozen=True)
 class MoneyFacts:
-    """One model's money at the headline load; `NONE` where something is not known."""
+    """One model's money at one load; `NONE` where something is not known."""
 
     model: str
-    classes: tuple[tuple[str, str], ...]  # ("reserved-3yr", "$17,108"), a month, in the order of the classes
-    per_year: str  # "$480,872 a year"
-    per_user: str  # "$1,252 per user and month"
-    per_million_tokens: str  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
-    owned: str  # "own 16× A100 80GB SXM: $6,549 to $9,424 a month"
-    break_even: str  # "cheaper above 20% of the hours (16% to 24%)"
-    budget: str  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it says nothing new
-    capex_is_old: bool
+    classes: Mapping[str, Cell]  # a month, by purchase class in their order
+    per_year: Cell = NONE  # "$480,872 a year"
+    per_user: Cell = NONE  # "$1,252 per user"
+    per_million_tokens: Cell = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
+    owned: Cell = NONE  # "16× A100 80GB SXM: $6,549 to $9,424": owned instead, a month
+    break_even: Cell = NONE  # "cheaper than renting on demand above 20% of the hours (16% to 24%)"; see Card.owning
+    budget: Cell = (
+        NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it says nothing new
+    )
+    capex_is_old: bool = False
     is_quoted: bool = False  # owning is at the reader's own price, not at street prices
 
 
@@ -37,89 +39,79 @@ def money_facts(solved: Solution, stale_after_days: float) -> tuple[MoneyFacts, 
 
 
 def facts_of(solved: Solution, row: int, stale_after_days: float = 180) -> MoneyFacts:
-    """The money of one load; all NONE where nothing holds it."""
-    name = solved.question.models[solved.question.loads[row].model].model.name
-    fit = Fit.of(solved, row)
+    """The money of one load; nothing where nothing holds it."""
+    question = solved.question
+    name, fit = question.models[question.loads[row].model].model.name, Fit.of(solved, row)
     if fit is None:
-        return MoneyFacts(name, (), NONE, NONE, NONE, NONE, NONE, NONE, False)
-    units = figures.unit_costs(solved, row)
-    known = solved.question.owning.gpus.get(fit.candidate.gpu.id)
+        return MoneyFacts(name, {})
+    units, known = figures.unit_costs(solved, row), question.owning.gpus.get(fit.candidate.gpu.id)
     quoted = known is None or known.capex_usd is None or known.capex_as_of is None
+    old = known is not None and is_stale(known.capex_as_of, question.as_of, stale_after_days)
+    prompt, answer = (units[f"usd_per_million_{kind}_tokens"] for kind in ("input", "output"))
+    spent = "{} prompt, {} answer per million tokens at {} utilization"
+    tokens = (dollars(prompt), dollars(answer), share(question.settings.utilization))
     return MoneyFacts(
         model=name,
-        classes=tuple((one.purchase, _dollars(one.monthly_usd)) for one in figures.purchase_classes(solved, row)),
-        per_year=f"{money(units['annual_usd'])} a year",
-        per_user=f"{_dollars(units['usd_per_user_per_month'])} per user and month",
-        per_million_tokens=_tokens(units, solved.question.settings.utilization),
+        classes={one.purchase: dollars(one.monthly_usd) for one in figures.purchase_classes(solved, row)},
+        per_year=words("{} a year", money(units["annual_usd"])),
+        per_user=words("{} per user", dollars(units["usd_per_user_per_month"])),
+        per_million_tokens=words(spent, *tokens) if answer == answer else NONE,
         owned=_owned(fit),
         break_even=_break_even(fit),
         budget=_budget(solved, row),
-        capex_is_old=not quoted
-        and known is not None
-        and is_stale(known.capex_as_of, solved.question.as_of, stale_after_days),
+        capex_is_old=not quoted and old,
         is_quoted=quoted,
     )
 
 
-def _dollars(usd: float) -> str:
-    """Whole dollars, cents below a hundred; NONE where no price is known."""
-    if usd != usd:
-        return NONE
-    return USD_CENTS.text(usd) if usd < CENTS_BELOW else money(usd)
-
-
-def _tokens(units: dict[str, float], utilization: float) -> str:
-    prompt, answer = units["usd_per_million_input_tokens"], units["usd_per_million_output_tokens"]
-    if answer != answer:
-        return NONE
-    at = f"at {share(utilization)} utilization"
-    return f"{_dollars(prompt)} prompt, {_dollars(answer)} answer per million tokens {at}"
-
-
-def _owned(fit: Fit) -> str:
+def _owned(fit: Fit) -> Cell:
     """What the GPUs of the replicas cost a month when owned, from the low to the high price."""
     ends = figures.owned(fit.solved, fit.row)
     if ends is None or ends["base"]["monthly_owned_usd"] != ends["base"]["monthly_owned_usd"]:
         return NONE
-    low, high = (_dollars(ends[end]["monthly_owned_usd"]) for end in ("low", "high"))
-    span = low if low == high else f"{low} to {high}"
-    return f"own {fit.gpus_used:,}× {fit.candidate.gpu.short_name}: {span} a month"
+    low, high = (dollars(ends[end]["monthly_owned_usd"]) for end in ("low", "high"))
+    span = low if low == high else words("{} to {}", low, high)
+    return words("{}: {}", gpus(fit.gpus_used, fit.candidate), span)
 
 
-def _break_even(fit: Fit) -> str:
-    """The share of the hours above which owning is cheaper than renting on demand."""
+def _break_even(fit: Fit) -> Cell:
+    """The share of the hours above which owning is cheaper than renting on demand, or that it never is."""
     ends = figures.owned(fit.solved, fit.row)
     found = {end: one["break_even_utilization"] for end, one in ends.items()} if ends else {}
     if not found or found["base"] != found["base"]:
         return NONE
-    low, base, high = (PERCENT.text(found[end]) for end in figures.ENDS)
+    low, base, high = (Cell(found[end], PERCENT) for end in figures.ENDS)
     if found["base"] > 1:
-        return f"renting on demand is cheaper at any use (owning costs {base} of it)"
+        return words("{}", words("renting on demand is cheaper at any use (owning costs {} of it)", base))
     if found["high"] > 1:
-        high = "never"
-    span = "" if low == high else f" ({low} to {high})"
-    return f"cheaper than renting on demand above {base} of the hours{span}"
+        high = Cell("never")
+    hours = words("above {} of the hours", base)
+    span = hours if low == high else words("{} ({} to {})", hours, low, high)
+    return words("cheaper than renting on demand {}", span)
 
 
-def _budget(solved: Solution, row: int) -> str:
+def _budget(solved: Solution, row: int) -> Cell:
     """The month and the year with contingency in the budget's currency, where these say anything new."""
     settings, found = solved.question.settings, figures.budget(solved, row)
-    if found is None or (settings.contingency_fraction == 0 and settings.currency == "USD"):
+    between, terms = _terms(settings.currency, settings.fx_rate, settings.contingency_fraction)
+    if found is None or not terms:
         return NONE
-    code = settings.currency
-    month, year = (f"{code} {WHOLE.text(one[2])}" for one in (found.monthly, found.annual))
-    return f"{month} a month, {year} a year{_terms(code, settings.fx_rate, settings.contingency_fraction)}"
+    month, year = (words("{} {}", settings.currency, whole(one[2])) for one in (found.monthly, found.annual))
+    return words(f"{{}} a month, {{}} a year{between}{{}}", month, year, terms)
 
 
-def _terms(code: str, fx_rate: float, contingency_fraction: float) -> str:
-    rate = "" if code == "USD" else f" (1 USD = {plain(fx_rate)} {code})"
-    return (f", with {share(contingency_fraction)} contingency" if contingency_fraction else "") + rate
+def _terms(code: str, fx_rate: float, contingency_fraction: float) -> tuple[str, str]:
+    """What a sum in the budget's currency rests on, and what stands before that; nothing where these are dollars."""
+    rate = [] if code == "USD" else [f"(1 USD = {plain(fx_rate)} {code})"]
+    extra = [f"with {share(contingency_fraction)} contingency"] if contingency_fraction else []
+    return ", " if extra else " ", " ".join(extra + rate)
 
 
 def month_as_budgeted(usd: float, code: str, fx_rate: float, contingency_fraction: float) -> str:
     """A month's dollars with contingency in the budget's currency: `EUR 40,554, with 10% contingency (1 USD = ...)`;
     nothing where that says nothing new."""
-    if contingency_fraction == 0 and code == "USD":
+    between, terms = _terms(code, fx_rate, contingency_fraction)
+    if not terms:
         return ""
     total = in_currency(total_usd(usd, contingency_usd(usd, contingency_fraction)), fx_rate)
-    return f"{code} {WHOLE.text(float(total))}{_terms(code, fx_rate, contingency_fraction)}"
+    return f"{code} {whole(float(total))}{between}{terms}"

@@ -12,10 +12,19 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario.candidates import Candidate
 from sheetgen.scenario.overridden import BY_READER
 from sheetgen.scenario.question import Question
-from sheetgen.sheet.answers import used_for, used_instances
-from sheetgen.sheet.one_page import InstanceRow, Source
-from sheetgen.sheet.pace import sizing_rule
-from sheetgen.sheet.wording import NONE, named_size, plain, price_class, provider_name, share
+from sheetgen.sheet.fit import headline_rows, used_instances
+from sheetgen.sheet.page import NONE, Cell, InstanceRow, Source, Text, words
+from sheetgen.sheet.wording import (
+    instance_name,
+    named_size,
+    plain,
+    plural,
+    price_class,
+    provider_name,
+    share,
+    sizing_rule,
+    whole,
+)  # fmt: skip
 from sheetgen.units import ON_DEMAND, PURCHASES, TWO_DECIMALS, USD_CENTS
 
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
@@ -53,9 +62,9 @@ def price_banner(question: Question, stale_after_days: float) -> str:
     settings = question.settings
     prices = f"{settings.purchase} prices{price_class('', settings.discount_fraction)}"
     parts = [prices + (f", the oldest of {min(dates)[1]}" if dates else "")]
-    for overrides, words in ((True, "typed in without a date"), (False, "without a date")):
+    for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == overrides for source in undated):
-            parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {words}")
+            parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {how}")
     if n_old := sum(_is_old(c, question.as_of, stale_after_days) for c in candidates):
         parts.append(f"{n_old} of {len(candidates)} older than {plain(stale_after_days)} days")
     return "; ".join(parts)
@@ -77,28 +86,39 @@ def left_out(question: Question) -> str:
 def instance_rows(solved: Solution, stale_after_days: float) -> tuple[InstanceRow, ...]:
     """Every instance recommended somewhere: those of the headline load first, then by how often."""
     question, used = solved.question, used_instances(solved)
-    headline = {i for i, rows in used.items() if any(_is_headline(question, row) for row in rows)}
-    order = sorted(used, key=lambda i: (i not in headline, -len(used[i]), i))
-    rows = []
-    for i in order:
-        one = question.candidates[i]
-        rows.append(
-            InstanceRow(
-                instance=one.instance,
-                provider=provider_name(one.provider),
-                gpus=f"{one.gpu_count}× {one.gpu.short_name}",
-                memory=f"{named_size(one.gpu_count * one.gpu.memory.engine_bytes, question.settings.units)}",
-                hourly=USD_CENTS.text(one.usd_per_hour),
-                region=one.region + (", assumed shape" if one.assumed_shape else ""),
-                price_date=TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE,
-                stale=_is_old(one, question.as_of, stale_after_days),
-                used_for=used_for(solved, used[i]),
-                classes=tuple(_class_price(one, purchase) for purchase in price_classes(question)),
-                memory_origin=MEMORY_ORIGINS.get(one.gpu.memory.basis, one.gpu.memory.basis),
-                price_origin="assumed" if one.assumed_shape else "published",
-            )
-        )
-    return tuple(rows)
+    headline = set(headline_rows(solved))
+    order = sorted(used, key=lambda i: (headline.isdisjoint(used[i]), -len(used[i]), i))
+    return tuple(_instance_row(solved, question.candidates[i], used[i], stale_after_days) for i in order)
+
+
+def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after_days: float) -> InstanceRow:
+    question, memory = solved.question, one.gpu.memory
+    prices = (one.class_price(purchase) for purchase in price_classes(question))
+    return InstanceRow(
+        instance=one.instance,
+        name=instance_name(one),
+        provider=provider_name(one.provider),
+        gpus=words("{}× {}", one.gpu_count, one.gpu.short_name),
+        memory=named_size(one.gpu_count * memory.engine_bytes, question.settings.units),
+        hourly=Cell(one.usd_per_hour, USD_CENTS),
+        region=one.region + (", assumed shape" if one.assumed_shape else ""),
+        price_date=TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE,
+        stale=_is_old(one, question.as_of, stale_after_days),
+        used_for=_used_for(solved, rows),
+        classes=tuple(Cell(price.usd_per_hour, USD_CENTS) if price else NONE for price in prices),
+        memory_origin=MEMORY_ORIGINS.get(memory.basis, memory.basis),
+        price_origin="assumed" if one.assumed_shape else "published",
+    )
+
+
+def _used_for(solved: Solution, rows: list[int]) -> Text:
+    """One load by its name, or how many."""
+    if len(rows) > 1:
+        return plural(len(rows), "load")
+    load = solved.question.loads[rows[0]]
+    workload = solved.question.workloads[load.workload].name
+    model = solved.question.models[load.model].model.name
+    return words("{}, {} {}", model, workload, whole(load.concurrent_requests))
 
 
 def price_classes(question: Question) -> dict[str, str]:
@@ -106,15 +126,6 @@ def price_classes(question: Question) -> dict[str, str]:
     used = question.settings.purchase
     listed = {key: one.words for key, one in PURCHASES.items() if one.always_listed}
     return listed if used in listed else {used: PURCHASES[used].words, **listed}
-
-
-def _class_price(one: Candidate, purchase: str) -> str:
-    price = one.class_price(purchase)
-    return NONE if price is None else USD_CENTS.text(price.usd_per_hour)
-
-
-def _is_headline(question: Question, row: int) -> bool:
-    return (question.loads[row].workload, question.loads[row].tier) == question.headline
 
 
 def assumption_lines(question: Question) -> Iterator[str]:
@@ -183,13 +194,11 @@ def sources(solved: Solution) -> tuple[Source, ...]:
     """Where models, prices and the engine's accounting were read."""
     question = solved.question
     found: list[Source] = []
-    by_origin: dict[str, list[tuple[str, str]]] = {}
+    by_origin: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for one in question.models:
         place, revision = _origin(one.model.source)
-        origin = by_origin.setdefault(f"{place}|{one.model.checked_on}", [])
-        origin.append((one.model.name, revision))
-    for key, models in by_origin.items():
-        place, _, day = key.rpartition("|")
+        by_origin.setdefault((place, one.model.checked_on), []).append((one.model.name, revision))
+    for (place, day), models in by_origin.items():
         names = "Models" if len(by_origin) == 1 else ", ".join(name for name, _ in models)
         revisions = ", ".join(dict.fromkeys(revision for _, revision in models if revision))
         found.append(_source(f"{names}: {place}{revisions}, checked {day}"))

@@ -1,68 +1,75 @@
-"""How the page says names, bytes, money and hardware: each in one place."""
+"""How the page says names, bytes, money, hardware and speed: each in one place."""
 
 from __future__ import annotations
 
-from sheetgen.levers import Lever
-from sheetgen.scenario.candidates import Candidate
-from sheetgen.units import ONE_DECIMAL, PERCENT, UNIT_BYTES, UNIT_NAMES, USD, WHOLE, Display
+from dataclasses import replace
 
-NONE = "–"  # what stands where there is no number; never 0
+from sheetgen.levers import Lever
+from sheetgen.recommend import Solution
+from sheetgen.scenario.candidates import Candidate
+from sheetgen.scenario.question import Question
+from sheetgen.sheet.page import NONE, Cell, joined, words
+from sheetgen.units import ONE_DECIMAL, PERCENT, UNIT_BYTES, UNIT_NAMES, USD, USD_CENTS, WHOLE, Display
+
 MINUS = "−"
+CENTS_BELOW = 100  # dollars: smaller sums are shown with cents
+FROM_SECONDS = 10  # times of so many seconds and more are shown in whole ones
 _PROVIDERS = {
-    "aws": "AWS",
-    "azure": "Azure",
-    "gcp": "GCP",
-    "oci": "OCI",
-    "ovhcloud": "OVHcloud",
-    "coreweave": "CoreWeave",
-    "digitalocean": "DigitalOcean",
-    "jarvislabs": "JarvisLabs",
-    "tensordock": "TensorDock",
-    "sfcompute": "SF Compute",
-}
-_THOUSANDS = Display('"$"#,##0.0"k"', 1, prefix="$", suffix="k")
-_MILLIONS = Display('"$"#,##0.00"M"', 2, prefix="$", suffix="M")
-_BILLIONS = Display('"$"#,##0.00"B"', 2, prefix="$", suffix="B")
+    "aws": "AWS", "azure": "Azure", "gcp": "GCP", "oci": "OCI", "ovhcloud": "OVHcloud", "coreweave": "CoreWeave",
+    "digitalocean": "DigitalOcean", "jarvislabs": "JarvisLabs", "tensordock": "TensorDock", "sfcompute": "SF Compute",
+}  # fmt: skip
+_SHORT_MONEY = (  # up to so many dollars
+    (999.5, USD),
+    (999_950, Display('"$"#,##0.0"k"', 1, prefix="$", suffix="k", divisor=1e3)),
+    (999_995_000, Display('"$"#,##0.00"M"', 2, prefix="$", suffix="M", divisor=1e6)),
+    (float("inf"), Display('"$"#,##0.00"B"', 2, prefix="$", suffix="B", divisor=1e9)),
+)
 _SHARE = Display("0.##%", 0, optional=2, suffix="%", percent=True, thousands=False)
 _PLAIN = Display("0.########", 0, optional=8)
+_SECONDS = Display("0.0", 1, suffix=" s")
 
 
-def size(n_bytes: float, units: str) -> str:
+def size(n_bytes: float, units: str) -> Cell:
     """Bytes in GiB or GB, without the unit: it stands in the head."""
-    return ONE_DECIMAL.text(n_bytes / UNIT_BYTES[units])
+    return Cell(n_bytes, replace(ONE_DECIMAL, divisor=UNIT_BYTES[units]))
 
 
-def named_size(n_bytes: float, units: str) -> str:
+def named_size(n_bytes: float, units: str) -> Cell:
     """Bytes with their unit: 131.4 GiB."""
-    return f"{size(n_bytes, units)} {UNIT_NAMES[units]}"
+    return words("{} {}", size(n_bytes, units), UNIT_NAMES[units])
 
 
-def small_size(n_bytes: float, units: str) -> str:
+def small_size(n_bytes: float, units: str, display: Display = ONE_DECIMAL) -> Cell:
     """Bytes of one token: 320.0 KiB (2^10 bytes) or 327.7 kB (10^3)."""
     divisor, name = (1024, "KiB") if units == "gib" else (1000, "kB")
-    return f"{ONE_DECIMAL.text(n_bytes / divisor)} {name}"
+    return words("{} {}", Cell(n_bytes, replace(display, divisor=divisor)), name)
 
 
-def middle_size(n_bytes: float, units: str) -> str:
+def middle_size(n_bytes: float, units: str) -> Cell:
     """Bytes of one request's state, whole: 147 MiB (2^20 bytes) or 154 MB (10^6)."""
     divisor, name = (2**20, "MiB") if units == "gib" else (10**6, "MB")
-    return f"{WHOLE.text(n_bytes / divisor)} {name}"
+    return words("{} {}", Cell(n_bytes, replace(WHOLE, divisor=divisor)), name)
 
 
-def money(usd: float | None) -> str:
+def whole(count: float) -> Cell:
+    return Cell(count, WHOLE)
+
+
+def money(usd: float | None) -> Cell:
     """Whole dollars: $80,358."""
-    return USD.text(usd)
+    return Cell(usd, USD)
 
 
-def short_money(usd: float | None) -> str:
-    """Dollars for a narrow column: $516, $80.4k, $2.06M, $1.73B."""
-    if usd is None:
+def dollars(usd: float) -> Cell:
+    """Whole dollars, cents below a hundred; NONE where no price is known."""
+    if usd != usd:
         return NONE
-    if usd < 999.5:
-        return USD.text(usd)
-    if usd < 999_950:
-        return _THOUSANDS.text(usd / 1e3)
-    return _MILLIONS.text(usd / 1e6) if usd < 999_995_000 else _BILLIONS.text(usd / 1e9)
+    return Cell(usd, USD_CENTS) if usd < CENTS_BELOW else money(usd)
+
+
+def short_money(usd: float | None) -> Cell:
+    """Dollars for a narrow column: $516, $80.4k, $2.06M, $1.73B."""
+    return NONE if usd is None else Cell(usd, next(display for below, display in _SHORT_MONEY if usd < below))
 
 
 def share(value: float) -> str:
@@ -82,38 +89,36 @@ def plain(value: float) -> str:
 
 def change(before: float, after: float) -> str:
     """What a new price is against an old one: −38%, +12%, no change."""
-    percent = Display("0%", percent=True, suffix="%", thousands=False).text(abs(after / before - 1))
     if after == before:
         return "no change"
-    if percent == "0%":
-        percent = "under 1%"
-    return f"{MINUS if after < before else '+'}{percent}"
+    return f"{MINUS if after < before else '+'}{_percent(abs(after / before - 1))}"
+
+
+def _percent(fraction: float) -> str:
+    percent = PERCENT.text(fraction)
+    return "under 1%" if percent == "0%" else percent
 
 
 def saving(lever: Lever) -> str:
     """What a lever saves a month: $6,049 (50%), no change, $1,200 more (+12%), now fits."""
     share_saved = saved_share(lever)
-    return f"{saved_money(lever)} ({share_saved})" if share_saved else saved_money(lever)
+    return f"{saved_money(lever)} ({share_saved})" if share_saved else str(saved_money(lever))
 
 
-def saved_money(lever: Lever) -> str:
+def saved_money(lever: Lever) -> Cell | str:
     """The same in dollars alone: $6,049, no change, $1,200 more, now fits."""
     usd = lever.saved_usd
     if usd is None:
         return "now fits" if lever.now_fits else NONE
     if usd == 0:
         return "no change"
-    return money(usd) if usd > 0 else f"{money(-usd)} more"
+    return money(usd) if usd > 0 else words("{} more", money(-usd))
 
 
 def saved_share(lever: Lever) -> str:
     """The same as a share: 50%, +12% where it costs more; nothing where nothing is saved."""
     fraction = lever.saved_fraction
-    if not fraction:
-        return ""
-    percent = PERCENT.text(abs(fraction))
-    percent = "under 1%" if percent == "0%" else percent
-    return percent if fraction > 0 else f"+{percent}"
+    return f"{'' if fraction > 0 else '+'}{_percent(abs(fraction))}" if fraction else ""
 
 
 def provider_name(provider: str) -> str:
@@ -127,21 +132,89 @@ def instance_name(candidate: Candidate) -> str:
     return bare.removeprefix("Standard_").replace("_", " ")
 
 
-def rent(n_instances: int, candidate: Candidate) -> str:
+def rent(n_instances: int, candidate: Candidate) -> Cell:
     """What is rented: 2 × p5.48xlarge."""
-    return f"{n_instances:,} × {instance_name(candidate)}"
+    return words("{} × {}", whole(n_instances), instance_name(candidate))
 
 
-def rented_gpus(n_instances: int, candidate: Candidate) -> str:
+def rented_gpus(n_instances: int, candidate: Candidate) -> Cell:
     """The GPUs of what is rented: 16× H100 SXM."""
-    return f"{n_instances * candidate.gpu_count:,}× {candidate.gpu.short_name}"
+    return gpus(n_instances * candidate.gpu_count, candidate)
 
 
-def plural(count: int, noun: str) -> str:
+def gpus(count: int, candidate: Candidate) -> Cell:
+    """So many of a candidate's GPUs: 8× H100 SXM."""
+    return words("{}× {}", whole(count), candidate.gpu.short_name)
+
+
+def plural(count: int, noun: str) -> Cell:
     """1 replica, 2 replicas."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return words("{} {}", whole(count), noun if count == 1 else f"{noun}s")
 
 
-def plural_does(count: int, noun: str, verb: str) -> str:
+def plural_does(count: int, noun: str, verb: str) -> Cell:
     """1 request fits, 2 requests fit."""
-    return f"{plural(count, noun)} {verb}{'s' if count == 1 else ''}"
+    return words("{} {}", plural(count, noun), f"{verb}s" if count == 1 else verb)
+
+
+def milliseconds(seconds: float) -> Cell:
+    """Milliseconds, with a decimal below ten: 48, 6.3."""
+    return Cell(seconds * 1e3, ONE_DECIMAL if seconds * 1e3 < 10 else WHOLE)
+
+
+def duration(seconds: float) -> Cell:
+    """A time as people say it: 48 ms, 1.9 s, 47 s."""
+    if seconds < 0.9995:
+        return words("{} ms", milliseconds(seconds))
+    return words("{} s", whole(seconds)) if seconds >= FROM_SECONDS else Cell(seconds, _SECONDS)
+
+
+def token_time(solved: Solution, row: int) -> Cell:
+    """`48 ms a token (38–57)`, with its 80 % band."""
+    choice = solved.choices[row]
+    return words("{} ms a token ({}–{})", *map(milliseconds, (choice.tpot_seconds, *choice.bands[0])))
+
+
+def throughput(solved: Solution, row: int) -> Cell:
+    """`640 tokens/s (550–810)`, with its 80 % band."""
+    choice = solved.choices[row]
+    return words("{} tokens/s ({}–{})", *map(whole, (choice.output_tokens_per_second, *choice.bands[2])))
+
+
+def first_token(solved: Solution, row: int) -> Cell:
+    """`first token 1.9 s (0.9 s–3.2 s)`, with its 80 % band; under load an indication."""
+    choice = solved.choices[row]
+    return words("first token {} ({}–{})", *map(duration, (choice.ttft_seconds, *choice.bands[1])))
+
+
+def sized_by(solved: Solution, row: int) -> Cell:
+    """What asked for the hardware: `sized by memory; it meets 50 ms a token`, or
+    `sized by speed (50 ms a token); memory alone: 1 × g7e.24xlarge, $12,098`."""
+    choice, question = solved.choices[row], solved.question
+    target = target_words(question, row)
+    if choice.without_targets is not None:
+        offer, count, usd = choice.without_targets
+        alone = rent(count, solved.candidate(offer)), money(usd)
+        return words("sized by speed ({}); memory alone: {}, {}", target, *alone)
+    if choice.sized_by == "speed":
+        return words("sized by speed ({}), at the price that memory asks for, too", target)
+    met = bool(target) and question.settings.speed_targets
+    return words("sized by memory; it meets {}", target) if met else Cell("sized by memory")
+
+
+def target_words(question: Question, row: int) -> Cell:
+    """The targets in force for a load: 50 ms a token; NONE where there are none."""
+    workload = question.workloads[question.loads[row].workload]
+    tpot, ttft = workload.tpot_target_ms, workload.ttft_target_ms
+    found = [words("{} ms a token", plain(tpot))] if tpot else []
+    return joined(", ", found + ([words("first token in {} ms", plain(ttft))] if ttft else []))
+
+
+def sizing_rule(question: Question) -> str:
+    """What the sheet is sized by, for the line under its title."""
+    tpot = "/".join(dict.fromkeys(plain(w.tpot_target_ms) for w in question.workloads if w.tpot_target_ms))
+    ttft = "/".join(dict.fromkeys(plain(w.ttft_target_ms) for w in question.workloads if w.ttft_target_ms))
+    if not question.settings.speed_targets or not (tpot or ttft):
+        return "sized by memory, not speed"
+    said = [*([f"{tpot} ms a token"] if tpot else []), *([f"first token in {ttft} ms"] if ttft else [])]
+    return f"sized by memory and by speed ({', '.join(said)})"

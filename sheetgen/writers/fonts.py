@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from sheetgen.sheet.page import Text
+
 FONTS = {400: "Inter-Regular.otf", 600: "Inter-SemiBold.otf", 700: "Inter-Bold.otf"}  # weight: file
 FAMILY = "Sheetgen Inter"  # a name of our own, so that an Inter of the system is never taken instead
 
@@ -50,10 +52,10 @@ def drawable_with(font: Path) -> Callable[[str], str]:
     return drawable
 
 
-def width_em(text: str, font: Path) -> float:
+def width_em(text: Text, font: Path) -> float:
     """The width of `text` on one line, in em."""
     advances = _advances(font)
-    return sum(advances.get(char, 0.6) for char in text)
+    return sum(advances.get(char, 0.6) for char in str(text))
 
 
 @cache

@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING
 from sheetgen.brand import Brand
 from sheetgen.brand.colors import page_colors
 from sheetgen.errors import PageError
-from sheetgen.sheet.one_page import OnePage
-from sheetgen.writers.answer_row import answers_of
-from sheetgen.writers.columns import column_widths, instance_name, oom_shares
+from sheetgen.sheet.page import Page
+from sheetgen.sheet.tables import MARKS
 from sheetgen.writers.density import DENSITIES, Density
 from sheetgen.writers.fonts import FAMILY, FONTS, drawable_with, font_url, width_em
-from sheetgen.writers.grid import RULE, grid_of
-from sheetgen.writers.letterhead import letterhead
+from sheetgen.writers.layout import answers_of, column_widths, grid_of, letterhead, oom_shares
 from sheetgen.writers.pictures import pictures_of
 from sheetgen.writers.strict import breakable, strict_environment, style
 
@@ -32,11 +30,10 @@ if TYPE_CHECKING:
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
 MARGIN_X, MARGIN_Y = 26.0, 20.0  # points
 MOST_WHEN = 44.0  # em: dates and precisions at the head of the page; longer ones break
-MARKS = {"fits": "✓", "tight": "▲", "none": "✗", "over": "✗"}  # a status without its colour
 
 
 def render_html(
-    page: OnePage,
+    page: Page,
     *,
     templates: Path,
     density: Density = DENSITIES[1],
@@ -73,9 +70,8 @@ def render_html(
             colors=page_colors(brand.colors if brand else None),
             d=asdict(density),
             answers=answers_of(page, density, content, bold),
-            name_width=grid.column - RULE - 2.0,
             grid=grid,
-            rule=RULE,
+            name_ems=grid.longest_name(density),
             widths=column_widths(shown, regular, bold),
             paper={"width": width, "height": height + extra_height, "x": MARGIN_X, "y": MARGIN_Y},
             day=_day(page.as_of),
@@ -91,7 +87,7 @@ def render_html(
     )
 
 
-def _when_width(page: OnePage, fonts: Path) -> float:
+def _when_width(page: Page, fonts: Path) -> float:
     """How wide the dates and precisions at the head of the page are, in em: the question has what they leave."""
     dates = width_em(page.as_of, fonts / FONTS[600]) + width_em(f" · {page.price_banner}", fonts / FONTS[400])
     return round(min(max(dates, width_em(page.precision_line, fonts / FONTS[400])) + 0.5, MOST_WHEN), 2)
@@ -102,11 +98,12 @@ def _environment(templates: Path) -> Environment:
     """The templates; all text can be drawn."""
     drawable = drawable_with(templates / "fonts" / FONTS[400])
     environment = strict_environment(templates, lambda text: tied(drawable(text)))
-    environment.filters["instance_name"] = instance_name
-    environment.filters["ems"] = lambda text: width_em(drawable(text), templates / "fonts" / FONTS[700])
-    environment.filters["within"] = lambda text, ems: _within(drawable(text), ems, templates / "fonts" / FONTS[700])
-    environment.filters["without"] = lambda text, start: text.removeprefix(start)
-    environment.filters["breakable"] = lambda text: breakable(drawable(text))
+    bold = templates / "fonts" / FONTS[700]
+    environment.filters |= {
+        "ems": lambda text: width_em(drawable(str(text)), bold),
+        "within": lambda text, ems: _within(drawable(text), ems, bold),
+        "breakable": lambda text: breakable(drawable(str(text))),
+    }
     return environment
 
 

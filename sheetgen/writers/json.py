@@ -20,7 +20,7 @@ from sheetgen.scenario.question import Question
 from sheetgen.writers import json_money
 
 if TYPE_CHECKING:
-    from sheetgen.sheet.one_page import OnePage
+    from sheetgen.sheet.page import Page
     from sheetgen.writers.formats import Options
 
 SCHEMA_VERSION = 1
@@ -38,7 +38,7 @@ def text(value: Any) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", plain_text) + "\n"
 
 
-def write_json(page: OnePage, options: Options) -> bytes:
+def write_json(page: Page, options: Options) -> bytes:
     """The answer behind the page."""
     return text(options.record()).encode()
 

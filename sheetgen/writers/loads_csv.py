@@ -9,7 +9,7 @@ import csv
 import io
 from typing import Any
 
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page
 from sheetgen.writers.formats import Options
 from sheetgen.writers.json import SPEED
 
@@ -34,7 +34,7 @@ COLUMNS = (*ASKED, *ANSWER, *SPEED, *MONEY, *RUNNER_UP)
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # how a spreadsheet knows a formula in a text
 
 
-def write_loads(page: OnePage, options: Options) -> bytes:
+def write_loads(page: Page, options: Options) -> bytes:
     """The lines with their head; a field is empty where there is nothing to say."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -18,12 +18,12 @@ from typing import Any
 
 from sheetgen.brand import Brand
 from sheetgen.errors import MissingLibraryError, PageError, shown
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Cell, Page
 from sheetgen.writers.density import DENSITIES, Density, usual
 from sheetgen.writers.fonts import FONTS
 from sheetgen.writers.formats import Options, uncollected
 from sheetgen.writers.html import PAPERS, render_html
-from sheetgen.writers.letterhead import LOGO
+from sheetgen.writers.layout import LOGO
 from sheetgen.writers.page_gates import height_left, overflows
 from sheetgen.writers.pdf_archive import Archive, mend_attachments, put_metadata
 from sheetgen.writers.pdf_room import cut_to, share_out
@@ -68,7 +68,7 @@ class Layout:
         )
 
 
-def write_pdf(page: OnePage, options: Options) -> bytes:
+def write_pdf(page: Page, options: Options) -> bytes:
     """The PDF's bytes, in a company's brand where there is one, with what the archive has it carry.
 
     Raises PageError where the page cannot hold everything at the smallest print, and MissingLibraryError where Pango
@@ -80,7 +80,7 @@ def write_pdf(page: OnePage, options: Options) -> bytes:
         return layout.pdf(replace(archive, workbook=workbook))
 
 
-def lay_out(page: OnePage, *, templates: Path, brand: Brand | None = None) -> Layout:
+def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layout:
     """The page at the roomiest density that holds it, with the space left over shared out.
 
     A layout takes most of a second, so it begins where pages of this size usually end, and does not try what the
@@ -113,7 +113,7 @@ def lay_out(page: OnePage, *, templates: Path, brand: Brand | None = None) -> La
 
 
 def _lay_out(
-    page: OnePage, templates: Path, density: Density, brand: Brand | None = None, *, tall: bool = False
+    page: Page, templates: Path, density: Density, brand: Brand | None = None, *, tall: bool = False
 ) -> Layout:
     """The page at one density; `tall` on paper without end, which tells how much it is too long."""
     weasyprint = _weasyprint()
@@ -128,7 +128,7 @@ def _lay_out(
     return Layout(density, document, problems, min(map(height_left, document.pages)) - extra)
 
 
-def _filled(page: OnePage, templates: Path, tall: Layout, brand: Brand | None) -> Layout:
+def _filled(page: Page, templates: Path, tall: Layout, brand: Brand | None) -> Layout:
     """`tall` on its paper, the height that is left shared out."""
     pages = tall.document.pages
     for n, one in enumerate(pages):
@@ -201,7 +201,7 @@ def assets_only(templates: Path, logo: bytes | None = None) -> Any:
     return AssetsOnly()
 
 
-def _too_much(page: OnePage, tried: Layout) -> str:
+def _too_much(page: Page, tried: Layout) -> str:
     """Where the page bursts, and what to do."""
     n_loads = sum(len(block.rows) for block in page.matrix)
     what = tried.problems[0] if tried.problems else f"{-tried.left:.0f} pt too long"
@@ -212,7 +212,7 @@ def _too_much(page: OnePage, tried: Layout) -> str:
     )
 
 
-def _refuse_endless(page: OnePage) -> None:
+def _refuse_endless(page: Page) -> None:
     """Say at once what no page can hold; to lay it out would take minutes."""
     n_characters = sum(len(text) for _, text in _texts(page, ""))
     if n_characters > _MOST_CHARACTERS:
@@ -220,7 +220,7 @@ def _refuse_endless(page: OnePage) -> None:
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
 
 
-def _longest(page: OnePage) -> str:
+def _longest(page: Page) -> str:
     """A word on the longest text, where it is out of all proportion."""
     name, text = max(_texts(page, ""), key=lambda item: len(item[1]))
     return f" The longest text is {name}, {len(text):,} characters: shorten it." if len(text) > 400 else ""
@@ -228,14 +228,11 @@ def _longest(page: OnePage) -> str:
 
 def _texts(value: Any, name: str) -> list[tuple[str, str]]:
     """Every text on the page with the name of its place."""
-    if isinstance(value, str):
-        return [(name, value)]
+    if isinstance(value, Cell | str):
+        return [(name, str(value))]
     if isinstance(value, tuple):
         return [found for n, item in enumerate(value) for found in _texts(item, f"{name}[{n}]")]
     if is_dataclass(value):
-        return [
-            found
-            for field in fields(value)
-            for found in _texts(getattr(value, field.name), f"{name}.{field.name}".lstrip("."))
-        ]
+        inside = [(one.name, getattr(value, one.name)) for one in fields(value)]
+        return [found for key, item in inside for found in _texts(item, f"{name}.{key}".lstrip("."))]
     return []

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sheetgen.sheet.one_page import Bar, Breaks, OnePage
-from sheetgen.writers import curves, svg
+from sheetgen.sheet.page import Bar, Breaks, Page, Text
+from sheetgen.writers import svg
 from sheetgen.writers.density import Density
 from sheetgen.writers.fonts import FAMILY, width_em
-from sheetgen.writers.grid import Grid
+from sheetgen.writers.layout import Grid
 
 MOST_BESIDE, MOST_BESIDE_AT_LAST = 3, 5  # models
 LEFT_SHARE, LEFT_SHARE_AT_LAST = 0.48, 0.45  # of the page's width, for the bars
@@ -24,7 +24,7 @@ _CLOSER = 1.04  # as close as one_page.css sets what stands below a curve
 
 
 def pictures_of(
-    page: OnePage, density: Density, grid: Grid, content: float, drawable: Callable[[str], str], font: Path
+    page: Page, density: Density, grid: Grid, content: float, drawable: Callable[[str], str], font: Path
 ) -> dict[str, Any]:
     """What one_page.html.j2 draws; `content` is the page's width."""
     n_models = len(page.models)
@@ -39,7 +39,7 @@ def pictures_of(
         thick = min(max(thick, (density.chart + 2 * FIGURES) / len(page.matrix) - 2 * density.pad), MOST_THICK)
     figures, length = _beside_bars([b for of_model in page.bars for b in of_model], bar_column, font)
     loads = [(block.context_tokens, drawable(block.context)) for block in page.matrix]
-    axes = curves.axes_of(page.breaks, loads)
+    axes = svg.axes_of(page.breaks, loads)
 
     def bar(one: Bar) -> dict[str, Any]:
         lead = drawable(f"{one.model}, {one.workload} {one.context}: ")
@@ -49,15 +49,14 @@ def pictures_of(
     def curve(b: Breaks) -> Any:
         asked = dict(loads).get(b.asked.context_tokens, f"{b.asked.context_tokens:,}")
         title = drawable(f"{b.model}: {b.next_request} at {asked}; {b.longest_fit}")
-        return curves.curve(b, axes, title, width=curve_column, height=density.chart, family=FAMILY)
+        return svg.curve(b, axes, title, width=curve_column, height=density.chart, family=FAMILY)
 
     return {
         "halves": {"left": left} if left else None,
         "figures": figures,
         "words": _below_curves(page, curve_column / FIGURES * _CLOSER, density.run_in and not left, font),
-        "headline_requests": next((row.tier for b in page.matrix for row in b.rows if row.headline), ""),
         "bars": [[bar(of_model[w]) for of_model in page.bars] for w in range(len(page.matrix))],
-        "scale": curves.scale(axes, width=grid.gutter - 3.0, height=density.chart, family=FAMILY),
+        "scale": svg.scale(axes, width=grid.gutter - 3.0, height=density.chart, family=FAMILY),
         "curves": [curve(b) for b in page.breaks],
     }
 
@@ -71,9 +70,9 @@ def _beside_bars(bars: list[Bar], column: float, font: Path) -> tuple[int, float
     return 0, column
 
 
-def _below_curves(page: OnePage, room: float, on_one_line: bool, font: Path) -> str:
+def _below_curves(page: Page, room: float, on_one_line: bool, font: Path) -> str:
     """How much is said below a curve: the most whose lines all fit `room` em; `numbers` where none does."""
-    words = {
+    words: dict[str, list[Text]] = {
         "long": [text for b in page.breaks for text in (b.next_request, b.longest_fit)],
         "short": [text for b in page.breaks for text in (f"request {b.next_short}", f"{b.longest_short} tokens")],
         "line": [f"{b.next_short} ✓ {b.longest_short}" for b in page.breaks],

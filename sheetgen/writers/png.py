@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 
 from sheetgen.errors import MissingLibraryError
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page
 from sheetgen.writers.formats import Options
 
 DPI = 150  # an A4 page becomes 1,240 x 1,754 pixels
 _MISSING = "The picture (png) needs pypdfium2, which is not installed. pip install pypdfium2"
 
 
-def write_png(page: OnePage, options: Options) -> bytes:
+def write_png(page: Page, options: Options) -> bytes:
     """The PDF's first page as a PNG. Raises MissingLibraryError where pypdfium2 is not installed."""
     try:
         import pypdfium2

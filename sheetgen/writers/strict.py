@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sheetgen.sheet.page import Cell
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -17,6 +19,8 @@ def strict_environment(folder: Path, clean: Callable[[str], str], **more: Any) -
     from markupsafe import Markup
 
     def finalize(value: Any) -> Any:
+        if isinstance(value, Cell):
+            value = str(value)
         return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     # Each template is filled in once or twice: to optimize it takes longer than that saves.

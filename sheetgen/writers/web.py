@@ -6,17 +6,18 @@ that comes from a catalog is text: Jinja2 escapes it, and a link is drawn only w
 
 from __future__ import annotations
 
-import base64
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sheetgen.brand import Brand
 from sheetgen.brand.colors import page_colors
-from sheetgen.sheet.one_page import OnePage
-from sheetgen.writers import curves, svg
+from sheetgen.sheet.page import Page
+from sheetgen.sheet.tables import MARKS
+from sheetgen.writers import svg
 from sheetgen.writers.formats import Options
-from sheetgen.writers.html import MARKS, tied
+from sheetgen.writers.html import tied
+from sheetgen.writers.layout import embedded
 from sheetgen.writers.strict import breakable, strict_environment, style
 from sheetgen.writers.visible import visible
 
@@ -29,10 +30,10 @@ CURVE, SCALE = (240.0, 100.0), 24.0  # a curve, and the width of its scale: a ph
 FAMILY = "inherit"  # the figures of pictures in the page's own font
 
 
-def write_web(page: OnePage, options: Options) -> bytes:
+def write_web(page: Page, options: Options) -> bytes:
     """The page as one HTML document, in a company's brand where there is one."""
     templates, brand = options.templates, options.brand
-    axes = curves.axes_of(page.breaks, [(block.context_tokens, visible(block.context)) for block in page.matrix])
+    axes = svg.axes_of(page.breaks, [(block.context_tokens, visible(block.context)) for block in page.matrix])
     return (
         _environment(templates)
         .get_template("page.html.j2")
@@ -43,9 +44,8 @@ def write_web(page: OnePage, options: Options) -> bytes:
             brand=brand,
             logo=_logo(brand) if brand else None,
             marks=MARKS,
-            headline_requests=next((row.tier for b in page.matrix for row in b.rows if row.headline), ""),
             bars=[[_bar(bar) for bar in of_model] for of_model in page.bars],
-            scale=curves.scale(axes, width=SCALE, height=CURVE[1], family=FAMILY),
+            scale=svg.scale(axes, width=SCALE, height=CURVE[1], family=FAMILY),
             curves=[_curve(b, axes) for b in page.breaks],
             sources=[(s.text, s.web_url) for s in page.sources],
         )
@@ -59,9 +59,9 @@ def _bar(bar: Any) -> dict[str, Any]:
     return {"bar": bar, "picture": _picture(str(drawn).replace("<svg ", '<svg preserveAspectRatio="none" ', 1))}
 
 
-def _curve(b: Any, axes: curves.Axes) -> Any:
+def _curve(b: Any, axes: svg.Axes) -> Any:
     title = f"{b.model}: {b.next_request}; {b.longest_fit}"
-    return _picture(curves.curve(b, axes, title, width=CURVE[0], height=CURVE[1], family=FAMILY))
+    return _picture(svg.curve(b, axes, title, width=CURVE[0], height=CURVE[1], family=FAMILY))
 
 
 def _picture(drawn: str) -> Any:
@@ -73,18 +73,15 @@ def _picture(drawn: str) -> Any:
 
 def _logo(brand: Brand) -> dict[str, Any] | None:
     """The logo inside the file, and its size."""
-    from markupsafe import Markup
-
     if brand.logo is None:
         return None
     width, height = brand.logo.within(*LOGO_BOX)
-    data = base64.b64encode(brand.logo.png).decode("ascii")
-    return {"src": Markup(f"data:image/png;base64,{data}"), "width": round(width), "height": round(height)}
+    return {"src": embedded(brand.logo.png), "width": round(width), "height": round(height)}
 
 
 @cache
 def _environment(templates: Path) -> Environment:
     """The templates; all text has a shape."""
     environment = strict_environment(templates, lambda text: tied(visible(text)))
-    environment.filters["breakable"] = lambda text: breakable(tied(visible(text)), "_/")
+    environment.filters["breakable"] = lambda text: breakable(tied(visible(str(text))), "_/")
     return environment

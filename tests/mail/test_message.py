@@ -24,21 +24,22 @@ from sheetgen.mail.message import Mail
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page, formatted
 from sheetgen.writers.formats import templates_folder
 
 HOSTILE = 'Evil</td><script>alert(1)</script><img src="http://x/y.png" onerror=z>\r\nBcc: eve@evil.org\x1b[31m\u202e'
 
 
 @pytest.fixture(scope="module")
-def page() -> OnePage:
+def page() -> Page:
     catalog = Catalog()
     solved = solve(ask(catalog, {"models": "8b,405b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}))
-    return build_page(solved, ((),) * len(solved.question.loads))
+    shown: Page = formatted(build_page(solved, ((),) * len(solved.question.loads)))
+    return shown
 
 
 @pytest.fixture(scope="module")
-def hostile(page: OnePage) -> Letter:
+def hostile(page: Page) -> Letter:
     cards = tuple(replace(c, model=HOSTILE, rent=HOSTILE, provider=HOSTILE) for c in page.cards)
     changes = Changes(HOSTILE, (Money(HOSTILE, "$1", "$2", HOSTILE),), (HOSTILE,), 3)
     return Letter(replace(page, cards=cards, question=HOSTILE), "sheet", changes)
@@ -59,7 +60,7 @@ def read(data: bytes) -> EmailMessage:
     return found
 
 
-def test_a_draft_is_whole(page: OnePage) -> None:
+def test_a_draft_is_whole(page: Page) -> None:
     mail = mail_of(Letter(page, "sheet"))
     found = read(mail.draft())
     assert found["X-Unsent"] == "1" and found["Date"] is None and found["Message-ID"] is None and found["Bcc"] is None
@@ -84,7 +85,7 @@ def test_a_draft_is_whole(page: OnePage) -> None:
     )
 
 
-def test_one_that_is_sent_has_date_and_id(page: OnePage) -> None:
+def test_one_that_is_sent_has_date_and_id(page: Page) -> None:
     now = datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.UTC)
     found = read(mail_of(Letter(page, "sheet")).ready(now))
     assert found["Date"] == "Fri, 20 Nov 2026 12:00:00 +0000" and found["X-Unsent"] is None
@@ -95,7 +96,7 @@ def test_one_that_is_sent_has_date_and_id(page: OnePage) -> None:
         mail.ready(now)
 
 
-def test_both_bodies_say_the_answer_and_its_figures(page: OnePage) -> None:
+def test_both_bodies_say_the_answer_and_its_figures(page: Page) -> None:
     mail = mail_of(
         Letter(page, "sheet", Changes("old.xlsx", (Money("8B", "$1,000", "$2,000", "load +$1,000"),), ("x: y",)))
     )
@@ -161,7 +162,7 @@ def test_a_hostile_name_stays_text(hostile: Letter) -> None:
     assert not [line for line in mail.text.split("\n") if line.startswith("Bcc")]
 
 
-def test_what_is_fetched_is_nothing(page: OnePage) -> None:
+def test_what_is_fetched_is_nothing(page: Page) -> None:
     html = mail_of(Letter(page, "sheet")).html
     assert not [word for word in ("http:", "https:", "url(", "<link", "@import", "src=", "cid:") if word in html]
 
@@ -309,13 +310,13 @@ def test_addresses_that_are_taken() -> None:
         ("  ", "is blank"),
     ],
 )
-def test_subjects_that_are_refused(template: str, expected: str, page: OnePage) -> None:
+def test_subjects_that_are_refused(template: str, expected: str, page: Page) -> None:
     with pytest.raises(MailError) as caught:
         Letter(page, "sheet").subject(template)
     assert expected in str(caught.value) and str(caught.value).isprintable()
 
 
-def test_a_subject_of_ones_own(page: OnePage) -> None:
+def test_a_subject_of_ones_own(page: Page) -> None:
     letter = Letter(page, "q3")
     assert letter.subject("{{GPUs}} {name} {as_of}: {monthly}") == (
         f"{{GPUs}} q3 2026-11-20: {page.cards[0].monthly}; {page.cards[1].monthly}"

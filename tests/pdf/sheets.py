@@ -9,7 +9,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page
 from sheetgen.writers.formats import Options
 from sheetgen.writers.pdf import write_pdf
 from sheetgen.writers.pdf_archive import Archive
@@ -21,7 +21,7 @@ EIGHT = "8b,70b,405b,gemma-2-9b,gemma-2-27b,qwen3-30b-a3b,deepseek-v3,llama-2-7b
 
 
 @cache
-def page_of(models: str = DEFAULT, paper: str = "a4") -> OnePage:
+def page_of(models: str = DEFAULT, paper: str = "a4") -> Page:
     catalog = Catalog()
     return build_page(solve(ask(catalog, {"models": models, "paper": paper, "as_of": "2026-11-20"})))
 

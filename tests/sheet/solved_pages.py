@@ -9,7 +9,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page, formatted
 
 THREE = "8b,70b,405b"
 FIVE = "8b,70b,405b,qwen3.6-27b,gpt-oss-120b"
@@ -28,5 +28,7 @@ def answered(models: str = THREE, **options: Any) -> Solution:
 
 
 @cache
-def page(models: str = THREE, **options: Any) -> OnePage:
-    return build_page(answered(models, **options))
+def page(models: str = THREE, **options: Any) -> Page:
+    """The page with the texts of its cells."""
+    shown: Page = formatted(build_page(answered(models, **options)))
+    return shown

@@ -13,9 +13,9 @@ from solved_pages import MEMORY, answered, catalog, page
 from sheetgen.api import size
 from sheetgen.catalog import guidance
 from sheetgen.sheet.book import build_book
-from sheetgen.sheet.death_numbers import subject
-from sheetgen.sheet.fingerprints import Fingerprint, fingerprints_for
-from sheetgen.sheet.wording import NONE, named_size
+from sheetgen.sheet.fingerprints import Fingerprint, fingerprints_for, subject
+from sheetgen.sheet.page import NONE
+from sheetgen.sheet.wording import named_size
 
 OTHERS = ("sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp")
 ENGINES = ("vllm", *OTHERS)

@@ -7,10 +7,10 @@ from solved_pages import FIVE, MEMORY, THREE, answered
 
 from sheetgen.api import size
 from sheetgen.catalog import guidance
-from sheetgen.sheet.death_numbers import subject
-from sheetgen.sheet.fingerprints import Fingerprint, Fix, fingerprints_for
+from sheetgen.sheet.fingerprints import Fingerprint, Fix, fingerprints_for, subject
 from sheetgen.sheet.fit import headline_rows
-from sheetgen.sheet.one_page import Fingerprint as Row
+from sheetgen.sheet.page import FingerprintRow as Row
+from sheetgen.sheet.page import formatted
 
 RUNNING = ["During a long completion", "Under a concurrency spike", "On the prefill of one long prompt"]
 
@@ -108,7 +108,7 @@ def test_the_sentences_say_the_numbers(asked: dict[str, str], model: str) -> Non
         f"{model}: at 16k {gpus} hold {n['sequences_held']}; request {n['next_request']} does not fit"
     )
     assert found["long_completion"].here.endswith(f"fill the pool at {n['longest_tokens_at_load']:,} tokens each")
-    rows = [f.on_page(named=i == 0) for i, f in enumerate(found.values())]
+    rows = formatted(tuple(f.on_page(named=i == 0) for i, f in enumerate(found.values())))
     assert rows[0].here.startswith(f"{model}: ") and not rows[1].here.startswith("Llama")
     assert all(isinstance(row, Row) and len(row.here) <= 80 and len(row.change) <= 60 for row in rows)
     gb = deaths("70b", units="gb")

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sheetgen.sheet.one_page import (
+from sheetgen.sheet.page import (
     Bar,
     BreakPoint,
     Breaks,
     Card,
-    Fingerprint,
+    FingerprintRow,
     InstanceRow,
-    LeverLine,
+    LeverRow,
     MatrixBlock,
     MatrixCell,
     MatrixRow,
     ModelFacts,
-    OnePage,
+    Page,
     Source,
+    words,
 )
 
 GIB = 2**30
@@ -67,49 +68,49 @@ INSTANCES = (  # name, provider, GPUs, GPU, GiB each, $ an hour, region, day
     ("p6-b200.48xlarge", "AWS", 8, "B200", 178.36, 113.933, "us-east-1", "2026-03-02"),
 )
 FINGERPRINTS = (
-    Fingerprint(
+    FingerprintRow(
         "During a long completion",
         "KV cache of a few long requests",
         "runs well, then preempts or dies late; KV usage climbs to 100%",
         "context (max_model_len) ↓, or KV cache to FP8; gpu_memory_utilization ↑",
-        "Llama 3.1 70B: one request at 128k is 40.0 GiB of 438.7 GiB",
+        words("{}: {}", "Llama 3.1 70B", "one request at 128k is 40.0 GiB of 438.7 GiB"),
     ),
-    Fingerprint(
+    FingerprintRow(
         "Under a concurrency spike",
         "KV cache of many requests",
         "fine alone; requests wait, are preempted, latency jumps",
         "max_num_seqs ↓ to shed, or replicas ↑; KV cache to FP8",
         "Llama 3.1 70B at 16k: the 88th request does not fit",
     ),
-    Fingerprint(
+    FingerprintRow(
         "On the prefill of one long prompt",
         "Activations of the prefill",
         "dies at once on a long prompt while KV usage is low",
         "max_num_batched_tokens ↓ (8192 → 2048), chunked prefill on; utilization ↓",
         "8,192 batched tokens take 2.1 GiB of each GPU",
     ),
-    Fingerprint(
+    FingerprintRow(
         "At start",
         "Weights",
         "dies while weights load, before any KV cache line",
         "tensor_parallel_size ↑ · quantization fp8",
         "755.9 GiB in bf16, 94.5 GiB of each GPU's 71.3 GiB",
     ),
-    Fingerprint(
+    FingerprintRow(
         "At start",
         "KV pool for one request",
         '"larger than the available KV cache memory"',
         "max_model_len ↓ · gpu_memory_utilization ↑",
         "a 16k request takes 1.3 GiB of 48.5 GiB a GPU, a 128k one 10.0 GiB",
     ),
-    Fingerprint(
+    FingerprintRow(
         "At start",
         "Workspace and CUDA graphs",
         "pool size printed, then dies capturing graphs",
         "gpu_memory_utilization ↓ · cudagraph_capture_sizes ↓",
         "graphs take about 1.0 GiB a GPU, of 9.5 GiB left out",
     ),
-    Fingerprint(
+    FingerprintRow(
         "At start",
         "Sampler",
         '"warming up sampler with N dummy requests"',
@@ -137,7 +138,7 @@ SOURCES = (
 )
 
 
-def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = None) -> OnePage:
+def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = None) -> Page:
     """The page of the first `n_models` sample models, some of them renamed."""
     models = [replace(m, name=(names or {}).get(m.name, m.name)) for m in MODELS[:n_models]]
     blocks = tuple(
@@ -148,7 +149,6 @@ def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = Non
             tuple(
                 MatrixRow(
                     f"{tier:,}",
-                    tier,
                     (name, tier) == ("RAG", 32),
                     tuple(_cell(m, tokens, tier) for m in models),
                 )
@@ -158,7 +158,7 @@ def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = Non
         )
         for name, context, tokens, split in WORKLOADS
     )
-    return OnePage(
+    return Page(
         title="LLM serving sizing sheet",
         question="RAG, 16,384 tokens a request, 32 requests in flight",
         precision_line="weights bf16 · KV cache bf16 · vLLM 0.19.0 · every user counted as in flight",
@@ -210,42 +210,43 @@ def _choice(model: SampleModel, kv_bytes: float) -> tuple[int, tuple[str, str, i
 def _cell(model: SampleModel, tokens: int, tier: int) -> MatrixCell:
     kv = float(model.kv_bytes_per_token * tokens * tier)
     if tokens > 40_000 and model.name.startswith("Qwen"):
-        return MatrixCell("over", "over 32k", f"{kv / GIB:,.1f}", kv, "–", "–", "–", None)
+        return MatrixCell("over", "over 32k", f"{kv / GIB:,.1f}")
     count, row = _choice(model, kv)
     if count > 400:
-        return MatrixCell("none", "nothing fits", f"{kv / GIB:,.1f}", kv, "–", "–", "–", None)
+        return MatrixCell("none", "nothing fits", f"{kv / GIB:,.1f}")
     usd = count * row[5] * 730
     free = 1 - (kv + _weights(model) * count) / (count * row[2] * (row[4] * 0.9 - 1.5) * GIB)
     status = ("tight", "tight") if free < 0.05 else ("fits", "fits")
     money = f"${usd / 1e6:.2f}M" if usd >= 999_500 else f"${usd / 1e3:.1f}k"
-    return MatrixCell(*status, f"{kv / GIB:,.1f}", kv, f"{count * row[2]}× {row[3]}", f"{count} × {row[0]}", money, usd)
+    return MatrixCell(
+        *status, f"{kv / GIB:,.1f}", f"{count * row[2]}× {row[3]}", words("{} × {}", f"{count}", row[0]), money
+    )
 
 
 def _card(model: SampleModel) -> Card:
     kv = model.kv_bytes_per_token * 16384 * 32
     count, row = _choice(model, kv)
     return Card(
-        model.name,
-        True,
-        f"{count} × {row[0]}",
-        f"${count * row[5] * 730:,.0f}",
-        f"{row[1]}, {row[6]}",
-        f"{count * row[2]}× {row[3]}, TP {row[2]}, {count} replica{'s' if count > 1 else ''}",
-        f"{_weights(model) / GIB:,.1f} GiB weights + {kv / GIB:,.1f} GiB KV cache",
-        "room for 41 requests, 22% free",
-        "47 ms a token (37–55), 643 tokens/s (557–813)",
-        "first token 3.4 s (1.6 s–6.0 s)",
-        "sized by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073",
-        "$1,256 per user and month, $0.80 prompt, $17.23 answer per million tokens at 70% utilization",
-        f"then 8× H200 on Azure: ${count * row[5] * 730 * 1.12:,.0f} (+12%)",
-        "32",
-        "room for 41",
-        "47 ms a token (37–55)",
-        "643 tokens/s (557–813)",
-        "$1,256 per user",
+        model=model.name,
+        fits=True,
+        rent=f"{count} × {row[0]}",
+        monthly=f"${count * row[5] * 730:,.0f}",
+        provider=f"{row[1]}, {row[6]}",
+        hardware=f"{count * row[2]}× {row[3]}, TP {row[2]}, {count} replica{'s' if count > 1 else ''}",
+        memory=f"{_weights(model) / GIB:,.1f} GiB weights + {kv / GIB:,.1f} GiB KV cache",
+        headroom="room for 41 requests, 22% free",
+        first_token="first token 3.4 s (1.6 s–6.0 s)",
+        sized_by="sized by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073",
+        per_tokens="$0.80 prompt, $17.23 answer per million tokens at 70% utilization",
+        runner_up=f"then 8× H200 on Azure: ${count * row[5] * 730 * 1.12:,.0f} (+12%)",
+        users="32",
+        held="room for 41",
+        token_time="47 ms a token (37–55)",
+        throughput="643 tokens/s (557–813)",
+        per_user="$1,256 per user",
         classes=tuple(f"${count * row[5] * 730 * part:,.0f}" if part else "–" for part in (1, 0.83, 0.43, 0)),
         owned=f"{count * row[2]}× {row[3]}: $8,640 to $11,720",
-        break_even="cheaper than renting on demand above 24% of the hours (22% to 29%)",
+        break_even=words("cheaper than renting on demand {}", "above 24% of the hours (22% to 29%)"),
     )
 
 
@@ -257,10 +258,8 @@ def _facts(model: SampleModel) -> ModelFacts:
         weights_fp8=f"{_weights(model, 1.03) / GIB:,.1f}",
         weights_used="bf16",
         kv_used="bf16",
-        kv_per_token=f"{model.kv_bytes_per_token / 1024:,.1f} KiB",
-        kv_per_token_bytes=model.kv_bytes_per_token,
+        kv_per_token=words("{} {}", f"{model.kv_bytes_per_token / 1024:,.1f}", "KiB"),
         full_attention_per_token=f"{model.full_bytes_per_token / 1024:,.0f} KiB",
-        full_attention_bytes=model.full_bytes_per_token,
         ratio=f"{model.full_bytes_per_token / model.kv_bytes_per_token:.1f}× less",
         attention=model.attention,
         note=model.note,
@@ -276,19 +275,19 @@ def _bar(model: SampleModel, workload: str, context: str, tokens: int) -> Bar:
     count, row = _choice(model, kv)
     usable, overhead = count * row[2] * (row[4] * 0.9 - 1.5) * GIB, 1.5 * GIB * count * row[2]
     return Bar(
-        model.name,
-        _weights(model),
-        kv,
-        overhead,
-        usable + overhead,
-        f"{_weights(model) / GIB:,.1f}",
-        f"{kv / GIB:,.1f}",
-        f"{overhead / GIB:,.1f}",
-        f"{(usable + overhead) / GIB:,.1f} GiB on {count * row[2]}× {row[3]}",
-        f"{(usable + overhead) / GIB:,.1f}",
-        workload,
-        context,
-        context == "16k",
+        model=model.name,
+        workload=workload,
+        context=context,
+        headline=context == "16k",
+        weights_bytes=_weights(model),
+        kv_bytes=kv,
+        weights=f"{_weights(model) / GIB:,.1f}",
+        kv=f"{kv / GIB:,.1f}",
+        overhead_bytes=overhead,
+        capacity_bytes=usable + overhead,
+        overhead=f"{overhead / GIB:,.1f}",
+        limit=f"{(usable + overhead) / GIB:,.1f}",
+        capacity=f"{(usable + overhead) / GIB:,.1f} GiB on {count * row[2]}× {row[3]}",
     )
 
 
@@ -304,30 +303,31 @@ def _breaks(model: SampleModel) -> Breaks:
         BreakPoint(16384, 32),
         BreakPoint(16384, held),
         BreakPoint(longest, 32),
-        f"request {held + 1:,} does not fit",
-        f"{held + 1:,}",
-        f"32 requests fit up to {longest:,} tokens each",
-        f"{longest:,}",
+        next_request=f"request {held + 1:,} does not fit",
+        next_short=f"{held + 1:,}",
+        longest_fit=f"32 requests fit up to {longest:,} tokens each",
+        longest_short=f"{longest:,}",
     )
 
 
-def _levers(models: list[SampleModel]) -> tuple[LeverLine, ...]:
+def _levers(models: list[SampleModel]) -> tuple[LeverRow, ...]:
     changes = (
         ("FP8 weights and KV cache", "$25,342", "62%"),
         ("prefix cache, 35% hits", "$15,269", "38%"),
         ("context 8k, not 16k", "no change", ""),
     )
     return tuple(
-        LeverLine(models[i % len(models)].name, change, "1 × p5.48xlarge", "$40,179", *saved)
+        LeverRow(models[i % len(models)].name, change, "1 × p5.48xlarge", "$40,179", *saved)
         for i, (change, *saved) in enumerate(changes)
     )
 
 
 def _instances(blocks: tuple[MatrixBlock, ...]) -> tuple[InstanceRow, ...]:
-    rents = [c.rent.partition(" × ")[2] for b in blocks for r in b.rows for c in r.cells]
+    rents = [c.rent.parts[1] for b in blocks for r in b.rows for c in r.cells if c.rent]
     return tuple(
         InstanceRow(
             f"{row[1].lower()}/{row[0]}",
+            row[0],
             row[1],
             f"{row[2]}× {row[3]}",
             f"{row[2] * row[4]:,.1f} GiB",

@@ -13,7 +13,7 @@ import pdfplumber
 import pypdf
 
 from sheetgen.brand import Brand
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page, formatted
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS
 from sheetgen.writers.markdown import write_markdown
@@ -31,12 +31,12 @@ class Read:
     boxes: list[dict[str, Any]]  # drawings
 
 
-def web_of(page: OnePage, brand: Brand | None = None) -> str:
+def web_of(page: Page, brand: Brand | None = None) -> str:
     """The page for a screen."""
     return write_web(page, Options(TEMPLATES, brand)).decode()
 
 
-def markdown_of(page: OnePage, brand: Brand | None = None) -> str:
+def markdown_of(page: Page, brand: Brand | None = None) -> str:
     """The page as Markdown."""
     return write_markdown(page, Options(TEMPLATES, brand)).decode()
 
@@ -58,11 +58,12 @@ def text_of(pdf: bytes) -> str:
     return " ".join(page.text for page in read(pdf))
 
 
-def missing(pdf: bytes, page: OnePage, brief: bool = False) -> list[str]:
+def missing(pdf: bytes, page: Page, brief: bool = False) -> list[str]:
     """The figures of `page` that cannot be read on the first page of the file, and those of its instances on any.
 
     In a `brief` one only that of each workload's first load has its KV cache, in a row of its own.
     """
+    page = formatted(page)
     wanted = [text for card in page.cards for text in (card.monthly, card.rent, card.users)]
     for block in page.matrix:
         for n, row in enumerate(block.rows):

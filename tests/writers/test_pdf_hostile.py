@@ -16,7 +16,7 @@ from pages import TEMPLATES, fonts_of, links_of, outside, text_of
 from test_pdf_page import BUNDLED
 
 from sheetgen.errors import MissingLibraryError, PageError
-from sheetgen.sheet.one_page import OnePage, Source
+from sheetgen.sheet.page import Cell, Page, Source
 from sheetgen.writers.density import DENSITIES
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import render_html
@@ -39,6 +39,9 @@ def everywhere(value: Any, evil: str) -> Any:
     """`value` with `evil` put before every text that a catalog could have written."""
     if isinstance(value, tuple):
         return tuple(everywhere(item, evil) for item in value)
+    if isinstance(value, Cell):
+        parts = tuple(everywhere(part, evil) for part in value.parts)
+        return dataclasses.replace(value, parts=parts) if parts else Cell(f"{evil} {value}") if value else value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kept = {"status", "paper", "as_of", "url", "monthly", "kv", "unit"}
         return dataclasses.replace(
@@ -63,13 +66,13 @@ class Tags(HTMLParser):
         self.seen |= {tag, *(f"{tag} {name}" for name, _ in attrs)}
 
 
-def little(names: dict[str, str] | None = None) -> OnePage:
+def little(names: dict[str, str] | None = None) -> Page:
     """A page of two models and one workload, quick to lay out."""
     page = page_of(2, names=names)
     return dataclasses.replace(page, matrix=page.matrix[:1], levers=page.levers[:1], fingerprints=page.fingerprints[:1])
 
 
-def drawn(page: OnePage) -> bytes:
+def drawn(page: Page) -> bytes:
     """The page at one density that holds it: a search for the best would ask nothing more of its texts."""
     layout = _lay_out(page, TEMPLATES, DENSITIES[4])
     assert layout.fits, layout.problems

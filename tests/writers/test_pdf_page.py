@@ -22,7 +22,7 @@ from sheetgen.errors import PageError
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page
 from sheetgen.writers.density import DENSITIES
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, render_html
@@ -50,7 +50,7 @@ def drawn(n_models: int, paper: str, long: bool = False) -> bytes:
     return laid_out(n_models, paper, long).pdf()
 
 
-def assert_whole(pdf: bytes, page: OnePage, layout: Layout) -> None:
+def assert_whole(pdf: bytes, page: Page, layout: Layout) -> None:
     """All gates of a finished page: its pages, paper, margins, figures and fonts."""
     reader = pypdf.PdfReader(io.BytesIO(pdf))
     assert len(reader.pages) == 1 + layout.density.appendix

@@ -14,7 +14,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page
 from sheetgen.writers.density import DENSITIES
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS
@@ -34,7 +34,7 @@ def catalog() -> Catalog:
 
 
 @cache
-def asked(models: str, workloads: str, tiers: str, paper: str) -> OnePage:
+def asked(models: str, workloads: str, tiers: str, paper: str) -> Page:
     given = {"models": models, "workloads": workloads, "tiers": tiers, "paper": paper, "as_of": "2026-11-20"}
     return build_page(solve(ask(catalog(), given)))
 

@@ -14,7 +14,7 @@ from pages import TEMPLATES, web_of
 from test_pdf_hostile import EVIL, Tags, everywhere
 
 from sheetgen.brand import Brand, read_brand
-from sheetgen.sheet.one_page import Source
+from sheetgen.sheet.page import NONE, Source
 
 FETCHES = re.compile(
     r"""(?:src|srcset|poster|data|action)\s*=|@import|url\(|<(?:link|script|iframe|object|embed|base)\b"""
@@ -29,7 +29,8 @@ def test_everything_is_there(n_models: int) -> None:
     cards = [value for c in page.cards for value in (c.monthly, c.users, c.headroom, c.runner_up, c.unit_money)]
     cells = [value for b in page.matrix for r in b.rows for c in r.cells for value in (c.rent, c.monthly, c.kv)]
     more = [b.next_request for b in page.breaks] + [f.here for f in page.fingerprints] + list(page.assumptions)
-    assert [t for t in (*cards, *cells, *more, page.left_out, page.catalog) if t not in text] == []
+    wanted = map(str, (*cards, *cells, *more, page.left_out, page.catalog))
+    assert [t for t in wanted if t not in text] == []
     assert html.count("<svg") == len(page.models) * len(page.matrix) + 2 * len([b for b in page.breaks if b.curve])
 
 
@@ -62,10 +63,10 @@ def test_only_web_addresses_become_links(url: str) -> None:
 def test_a_load_that_nothing_holds() -> None:
     page = page_of(1)
     card = dataclasses.replace(
-        page.cards[0], fits=False, rent="nothing fits", monthly="–", hardware="no candidate holds it"
+        page.cards[0], fits=False, rent="nothing fits", monthly=NONE, hardware="no candidate holds it"
     )
     block, bar = page.matrix[0], dataclasses.replace(page.bars[0][0], capacity_bytes=None, capacity="nothing fits")
-    cells = (dataclasses.replace(block.rows[0].cells[0], status="none", word="nothing fits", monthly="–"),)
+    cells = (dataclasses.replace(block.rows[0].cells[0], status="none", word="nothing fits", monthly=NONE),)
     rows = (dataclasses.replace(block.rows[0], cells=cells), *block.rows[1:])
     breaks = (dataclasses.replace(page.breaks[0], curve=()),)
     page = dataclasses.replace(

@@ -24,7 +24,7 @@ from sheetgen.sheet.book.what_if_machine import WhatIfSheets
 from sheetgen.sheet.book.wiring import Wiring, name_all
 from sheetgen.sheet.book.workings import build_loads
 from sheetgen.sheet.model import Book, Range
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page
 from sheetgen.sheet.what_if import WhatIf
 
 KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance"}  # by what a row is told apart
@@ -32,7 +32,7 @@ KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance"}  # by what
 
 def build_book(
     solved: Solution,
-    page: OnePage,
+    page: Page,
     every_lever: EveryLever = (),
     one: WhatIf | None = None,
     baseline: Mapping[str, Any] | None = None,

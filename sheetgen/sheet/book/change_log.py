@@ -14,7 +14,7 @@ from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.book.baseline import AsBuilt
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.model import Cell, Sheet
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page
 from sheetgen.units import DATE, PLAIN, TEXT
 
 SCHEMA = 2
@@ -22,7 +22,7 @@ HEADS = ("What was changed, and why", "Where", "Was", "Is", "Who", "Date")
 WIDTHS = (56, 22, 36, 36, 14, 12, 12, 13)
 
 
-def build_log(solved: Solution, page: OnePage, wiring: Wiring, others: Sequence[Sheet] = ()) -> Sheet:
+def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[Sheet] = ()) -> Sheet:
     """The sheet; `sheetgen pull` and `diff` read its names. others: sheets with choices of their own."""
     sheet = titled(
         "Change log",

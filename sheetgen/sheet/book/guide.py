@@ -12,7 +12,7 @@ from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.kinds import kind_of, legend, second_line
 from sheetgen.sheet.links import first_link
 from sheetgen.sheet.model import Sheet
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page
 from sheetgen.units import TEXT
 
 TEXT_WIDTH = 120
@@ -38,7 +38,7 @@ def breaking_words(context_words: Any, n_instances: Any, instance: Any, sequence
     return where(is_number(n_instances), fits, join_text(context_words, ": ", instance, "."))
 
 
-def build_guide(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
+def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
     """By where it dies: which bill overran, what to change, which way; then this sheet's breaking points."""
     sheet = titled(
         "OOM guide",
@@ -59,9 +59,9 @@ def build_guide(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
         sheet.widths[column] = width
     row = HEAD_ROWS + 1
     for print_ in page.fingerprints:
-        for column, text in enumerate((print_.where, print_.bill, print_.looks_like, print_.change, print_.here)):
+        texts = [str(t) for t in (print_.where, print_.bill, print_.looks_like, print_.change, print_.here)]
+        for column, text in enumerate(texts):
             sheet.text(row, column, text, "wrapped_bold" if column == 0 else "wrapped")
-        texts = (print_.where, print_.bill, print_.looks_like, print_.change, print_.here)
         sheet.heights[row] = 13.5 * max(lines(t, w) for t, (_, w) in zip(texts, heads, strict=True)) + 5
         row += 1
     row += 1
@@ -79,7 +79,7 @@ def build_guide(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
     return sheet
 
 
-def _as_built(solved: Solution, page: OnePage) -> Mapping[int, tuple[str, str]]:
+def _as_built(solved: Solution, page: Page) -> Mapping[int, tuple[str, str]]:
     """By load of the headline's tier, what the PDF draws of it; the longest context of the headline's alone.
 
     Values: a search for the longest context stands on What-if, live.
@@ -90,7 +90,7 @@ def _as_built(solved: Solution, page: OnePage) -> Mapping[int, tuple[str, str]]:
     for i, cell in enumerate(solved.question.loads):
         if cell.tier == tier:
             bar, broken = next(bars[cell.model]), page.breaks[cell.model]
-            longest = broken.longest_fit if cell.workload == workload and broken.curve else ""
+            longest = str(broken.longest_fit) if cell.workload == workload and broken.curve else ""
             found[i] = longest, f"{bar.weights} + {bar.kv} + {bar.overhead} of {bar.limit} {page.unit}"
     return found
 
@@ -111,7 +111,7 @@ WORDS = (
 )
 
 
-def build_notes(page: OnePage, sheets: Sequence[Sheet] = ()) -> Sheet:
+def build_notes(page: Page, sheets: Sequence[Sheet] = ()) -> Sheet:
     """What the workbook says of itself: its sheets, assumptions, what was left out, sources."""
     sheet = titled(
         "Notes and sources",

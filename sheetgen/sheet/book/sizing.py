@@ -9,7 +9,7 @@ from sheetgen.sheet.book.wiring import Wiring, put_light
 from sheetgen.sheet.book.words import cell_position, headline_words, in_unit, rent_words
 from sheetgen.sheet.kinds import second_line
 from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Source, Validation, found, place_of
-from sheetgen.sheet.one_page import OnePage
+from sheetgen.sheet.page import Page
 from sheetgen.sizing.tokens import short_tokens
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
 
@@ -24,7 +24,7 @@ PIXELS_PER_WIDTH = 7
 POINTS_PER_WIDTH = 5.6  # points of one unit of column width in Arial 10
 
 
-def build_sizing(solved: Solution, page: OnePage, wiring: Wiring) -> Sheet:
+def build_sizing(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
     """The first sheet: the headline per model, weights, the matrix, a picture, assumptions, dates, legend."""
     n_models = len(solved.question.models)
     sheet = Sheet("Sizing sheet", landscape=n_models > 1, one_page=True, about="The answers on one page.")
@@ -250,7 +250,7 @@ def _name_results(wiring: Wiring, solved: Solution, at: int, load: tuple[int, in
         wiring.names[f"{stem}_{name}"] = columns[name][at]
 
 
-def _foot(solved: Solution, page: OnePage, wiring: Wiring, sheet: Sheet, top: int, positions: list[Ref]) -> int:
+def _foot(solved: Solution, page: Page, wiring: Wiring, sheet: Sheet, top: int, positions: list[Ref]) -> int:
     """Legend, checks, dates, the assumptions in use, and the picture of weights against KV; gives the last row."""
     if len(positions) == 1:
         sheet.text(top, LOAD_COLUMNS + 2, "words for fit: fits, tight, none fits, over limit", "remark")

@@ -1,0 +1,332 @@
+"""The page as tables of values: what all writers draw.
+
+A cell holds a number with its Display, or words with the cells that they name. It is formatted last, by the writers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from sheetgen.units import TEXT, Display
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A number as it is to be shown, or words with a {} for each of their parts; a dash where nothing is known."""
+
+    value: Any
+    display: Display = TEXT
+    parts: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        return str(self.value).format(*self.parts) if self.parts else self.display.text(self.value)
+
+    def __bool__(self) -> bool:
+        return self.value is not None
+
+    def __eq__(self, other: object) -> bool:
+        """Cells are equal where they show the same, and a text is what it shows."""
+        return str(self) == str(other) if isinstance(other, Cell | str) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+Text = Cell | str
+NONE = Cell(None)  # what stands where there is no number; never 0
+
+
+def words(pattern: str, *parts: Any) -> Cell:
+    """Words with cells in them: `words("{} a month", usd)`."""
+    return Cell(pattern, parts=parts)
+
+
+def joined(between: str, parts: tuple[Any, ...] | list[Any]) -> Cell:
+    """Cells one after another; none where there are none."""
+    return Cell(between.join("{}" for _ in parts), parts=tuple(parts)) if parts else NONE
+
+
+def formatted(value: Any) -> Any:
+    """A part of the page with the text of each cell in its place."""
+    if isinstance(value, Cell):
+        return str(value)
+    if isinstance(value, tuple):
+        return tuple(map(formatted, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: formatted(getattr(value, one.name)) for one in fields(value)})
+    return value
+
+
+class Column(NamedTuple):
+    """A column of a table that has no layout of its own. `right`: of numbers."""
+
+    head: str
+    right: bool = False
+
+
+class Table(NamedTuple):
+    """A table of the page under its title, for writers that draw one table like another."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Text, ...], ...]
+    level: int = 2  # of the title
+
+
+@dataclass(frozen=True)
+class Card:
+    """The answer for one model at the headline load."""
+
+    model: str  # "Llama 3.1 70B"
+    fits: bool
+    rent: Text  # "2 × p5.48xlarge", or "nothing fits"
+    monthly: Text  # "$80,358"
+    provider: str  # "AWS, us-east-1"
+    hardware: Text  # "8× H100 SXM, TP 8, 1 replica"; why nothing fits
+    memory: Text  # "131.4 GiB weights + 160.0 GiB KV cache"
+    users: Text  # "32": the people that the load stands for
+    headroom: Text = NONE  # "room for 41 requests, 22% surely free"
+    token_time: Text = NONE  # "48 ms a token (38–57)"
+    throughput: Text = NONE  # "640 tokens/s (550–810)"
+    first_token: Text = NONE  # "first token 1.9 s (0.9 s–3.2 s)"
+    sized_by: Text = NONE  # "sized by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073"
+    per_user: Text = NONE  # "$159 per user"
+    per_tokens: Text = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
+    runner_up: Text = NONE  # "then 8× H200 on Azure: $92,000 (+12%)"
+    held: Text = NONE  # "room for 54"
+    budget: Cell = NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency": its three parts; see `terms`
+    classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
+    owned: Text = NONE  # "8× H100 SXM: $8,640 to $11,720"
+    break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see `owning`
+    is_quoted: bool = False  # owned at the reader's own price
+
+    @property
+    def speed(self) -> Text:
+        return words("{}, {}", self.token_time, self.throughput) if self.token_time else NONE
+
+    @property
+    def unit_money(self) -> Text:
+        user = [words("{} and month", self.per_user)] if self.per_user else []
+        return joined(", ", [*user, *([self.per_tokens] if self.per_tokens else [])])
+
+    @property
+    def owning(self) -> Text:
+        """Where owning is cheaper than renting on demand, under a head that says so: "above 24% of the hours"."""
+        return self.break_even.parts[0] if self.break_even else NONE
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """One load on the matrix."""
+
+    status: str  # fits | tight | none | over: the word and the colour
+    word: str  # what the status says in words: "fits", "tight", "nothing fits", "over 32k"
+    kv: Text = NONE  # "160.0"  (unit in the head)
+    hardware: Text = NONE  # "8× H100 SXM"
+    rent: Cell = NONE  # "2 × p5.48xlarge": how many, and of what
+    monthly: Text = NONE  # "$80.4k"
+    by_speed: bool = False  # speed asked for more replicas than memory
+
+    @property
+    def dead(self) -> bool:
+        """Whether there is nothing to rent for it."""
+        return self.status in ("none", "over")
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """One tier of one workload, a cell per model."""
+
+    tier: Text  # "32"
+    headline: bool
+    cells: tuple[MatrixCell, ...]
+
+
+@dataclass(frozen=True)
+class MatrixBlock:
+    """One workload."""
+
+    workload: str  # "RAG"
+    context: str  # "16k"
+    split: Text  # "15,360 in + 1,024 out"
+    rows: tuple[MatrixRow, ...]
+    context_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What stands at the head of a model's column, and in the KV family table."""
+
+    name: str
+    params: Text  # "70.6 B"
+    weights_bf16: Text  # "131.4"
+    weights_fp8: Text  # "67.7"
+    weights_used: str  # "bf16"
+    kv_used: str  # "bf16"
+    kv_per_token: Cell  # "320.0 KiB": the figure and its unit
+    full_attention_per_token: Text  # "2,560 KiB"
+    ratio: Text  # "8.0× less"
+    attention: str  # "GQA, 8 of 64 heads"
+    note: str
+    origin: str = "published"  # of its shape: published | derived | assumed
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Weights against KV cache of one load, and the memory that the GPUs chosen for it let the engine use.
+
+    The bytes are the lengths of a picture; a text says how often the GPUs keep a thing: "2 × 131.4".
+    """
+
+    model: str
+    workload: str  # "RAG"
+    context: str  # "16k"
+    headline: bool
+    weights_bytes: float
+    kv_bytes: float
+    weights: Text
+    kv: Text
+    overhead_bytes: float = 0.0
+    capacity_bytes: float | None = None  # None where nothing holds it
+    overhead: Text = NONE
+    limit: Text = NONE  # "570.1"
+    capacity: Text = NONE  # "570.1 GiB on 8× H100 SXM"; the verdict where nothing holds it
+
+
+@dataclass(frozen=True)
+class BreakPoint:
+    """The most requests in flight that the recommended hardware of a model holds at one context."""
+
+    context_tokens: int
+    requests: int
+
+
+@dataclass(frozen=True)
+class Breaks:
+    """Where the recommended hardware of one model breaks: by more requests, and by longer ones.
+
+    Memory alone is asked; `curve` is empty where nothing holds the load.
+    """
+
+    model: str
+    curve: tuple[BreakPoint, ...]
+    asked: BreakPoint  # the load answered
+    held: BreakPoint  # at its context, the most requests
+    longest: BreakPoint  # at its requests, the longest context
+    next_request: Text  # "request 55 does not fit"
+    next_short: Text = NONE  # "55"
+    longest_fit: Text = NONE  # "32 fit up to 27,648 tokens each"
+    longest_short: Text = NONE  # "27,648"
+
+
+@dataclass(frozen=True)
+class FingerprintRow:
+    """Where a deployment dies, which bill overran, what to change and in which direction."""
+
+    where: str
+    bill: str
+    looks_like: Text
+    change: Text
+    here: Text  # with this sheet's numbers; the first row names their model, and then what it says
+
+    @property
+    def said(self) -> Text:
+        """`here` without the model's name."""
+        return self.here.parts[-1] if isinstance(self.here, Cell) and self.here.parts else self.here
+
+
+@dataclass(frozen=True)
+class LeverRow:
+    """What one change buys at the headline load of one model."""
+
+    model: str
+    change: str  # "FP8 KV cache"
+    rent: Text
+    monthly: Text
+    saving: Text  # "$6,049", "no change" or "now fits"
+    share: Text = ""  # "50%"
+
+
+@dataclass(frozen=True)
+class InstanceRow:
+    """An instance that the page recommends somewhere."""
+
+    instance: str
+    name: str  # of its kind, in short
+    provider: str
+    gpus: Text  # "8× H100 SXM"
+    memory: Text  # "633.5 GiB"
+    hourly: Text
+    region: str
+    price_date: str
+    stale: bool
+    used_for: Text  # "70B: RAG 32, ..." or "9 cells"
+    classes: tuple[Text, ...] = ()  # $ an hour in each of Page.price_classes
+    memory_origin: str = "derived"  # measured | published | derived | assumed
+    price_origin: str = "published"  # assumed where the shape is
+
+
+@dataclass(frozen=True)
+class Source:
+    """A line of the sources; `url` only where it is http or https."""
+
+    text: str
+    url: str | None = None
+
+    @property
+    def web_url(self) -> str | None:
+        """`url` where it is a plain http or https address, else None: what a writer may make a link of."""
+        if not self.url or any(c.isspace() or not c.isprintable() for c in self.url):
+            return None
+        try:
+            parts = urlsplit(self.url)
+        except ValueError:
+            return None
+        return self.url if parts.scheme in ("http", "https") and parts.netloc else None
+
+
+@dataclass(frozen=True)
+class Page:
+    """The page."""
+
+    title: str
+    question: str  # "RAG (16k tokens), 32 requests in flight"
+    precision_line: str  # "weights and KV cache at the checkpoint's own precision ..."
+    as_of: str
+    price_banner: str
+    version: str
+    catalog: str  # first 8 of its hash
+    unit: str  # GiB or GB
+    paper: str  # a4 | letter
+    cards: tuple[Card, ...]
+    matrix: tuple[MatrixBlock, ...]
+    models: tuple[ModelFacts, ...]
+    bars: tuple[tuple[Bar, ...], ...]  # by model, a bar for each workload at the headline's requests
+    breaks: tuple[Breaks, ...]  # by model
+    fingerprints: tuple[FingerprintRow, ...]
+    levers: tuple[LeverRow, ...]
+    instances: tuple[InstanceRow, ...]
+    price_classes: tuple[str, ...]  # "on demand", "1 yr", ...
+    subject: str  # the model whose numbers the fingerprints have
+    left_out: str
+    assumptions: tuple[str, ...]
+    sources: tuple[Source, ...]
+    purchase: str = ""  # that of the answers, among price_classes
+
+    @property
+    def paid(self) -> tuple[Card, ...]:
+        """The answers that there is a price of: what each purchase class, and owning, would cost instead."""
+        return tuple(card for card in self.cards if card.classes)
+
+    @property
+    def owned_at(self) -> str:
+        """At which prices of GPUs owning is worked out; "" where it is for none."""
+        said = {False: "at low to high street prices", True: "at your quote"}
+        return " or ".join(said[one] for one in sorted({card.is_quoted for card in self.paid if card.owned}))
+
+    @property
+    def headline_requests(self) -> Text:
+        """The requests in flight of the load that is answered above all; "" where it is none of the loads."""
+        return next((row.tier for block in self.matrix for row in block.rows if row.headline), "")

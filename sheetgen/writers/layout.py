@@ -1,0 +1,267 @@
+"""Where things stand on the page, measured in the bundled fonts: the widths of columns, the row of an answer, the one
+grid of models, the letterhead. So a number never wraps, and words get all the width that the numbers leave.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sheetgen.brand import Brand
+from sheetgen.sheet.page import MatrixCell, Page, Text
+from sheetgen.writers.density import Density
+from sheetgen.writers.fonts import FONTS, width_em
+
+PAD = 0.8  # em: 0.4 on either side of a cell's text, as in one_page.css; a table's outer edges have none
+_SPARE = 0.2  # em: kerning and rounding
+_RAGGED = 1.02  # of a text's width: what breaking between words leaves unused
+_LEAST_SHARE = 20  # per cent
+_MARK = 0.7  # em: the letter of a figure's provenance
+
+
+def column_widths(page: Page, regular: Path, bold: Path) -> dict[str, float]:
+    """Width by column class (`c-` in one_page.html.j2), in em, measured in the font that the column is set in."""
+    rows, levers = page.instances, page.levers
+
+    def fits(*texts: Text, font: Path = regular, beside: float = 0.0, most: float = 99.0) -> float:
+        """Holds each text on one line, with `beside` em more, unless that takes more than `most` em."""
+        return round(min(max((width_em(t, font) for t in texts), default=0.0) + PAD + _SPARE + beside, most), 2)
+
+    of_class = {
+        f"{kind}-{n}": fits(name, *(one.classes[n] for one in listed), font=bold, most=most)
+        for kind, listed, most in (("class", rows, 8.0), ("pay", page.paid, 9.0))
+        for n, name in enumerate(page.price_classes)
+    }
+    return {
+        **of_class,
+        "pay-model": fits("Model", *(c.model for c in page.paid), font=bold, most=14.0),
+        "owned": fits("Owned", *(c.owned for c in page.paid if c.owned), beside=0.6 + _MARK, most=26.0),
+        "instance": fits("Instance", *(i.name for i in rows), font=bold, most=12.0),
+        "gpus": fits("GPUs", *(i.gpus for i in rows), most=11.0),
+        "memory": fits("Memory", *(i.memory for i in rows), beside=_MARK, most=12.0),
+        "where": fits("Where", *(f"{i.provider} {i.region}" for i in rows), most=11.5),
+        "date": fits("Price of", *(f"{i.price_date}{' old' * i.stale}" for i in rows), most=9.0),
+        "lever-model": fits("Model", *(v.model for v in levers), font=bold, most=14.0),
+        "lever-change": fits("Change", *(v.change for v in levers), most=24.0),
+        "lever-money": fits("$/month", *(v.monthly for v in levers), most=9.0),
+        "saving": fits("saves", *(v.saving for v in levers), most=9.0),
+        "share": fits("", *(v.share for v in levers), most=6.0),
+    }
+
+
+def oom_shares(page: Page, symptoms: bool, width: float, regular: Path, bold: Path) -> list[int]:
+    """How the rows on where a deployment dies share `width` em: the split, in per cent, that takes the fewest lines."""
+    rows = []
+    for f in page.fingerprints:
+        place, bill = width_em(f"{f.where}: ", bold), width_em(f.bill, regular)
+        symptom = [width_em(f.looks_like, regular)] if symptoms else []
+        first = max(place, bill) if symptoms else place + bill
+        rows.append([first, *symptom, width_em(f.change, regular), width_em(f.said, regular)])
+    splits = itertools.product(range(_LEAST_SHARE, 50, 2), repeat=2 + symptoms)
+    shares: list[tuple[int, ...]] = [(*s, 100 - sum(s)) for s in splits if sum(s) <= 100 - _LEAST_SHARE]
+
+    def lines(split: tuple[int, ...]) -> tuple[int, float]:
+        left = [share / 100 * width - PAD for share in split]
+        n_lines = [
+            [math.ceil(max(ems, 0.1) * _RAGGED / has) for ems, has in zip(row, left, strict=True)] for row in rows
+        ]
+        return sum(max(row) for row in n_lines), max(split) - min(split)
+
+    best: tuple[int, ...] = min(shares, key=lines)
+    return list(best)
+
+
+LEAST_ANSWER = 15.0  # points: what to rent, what it costs, for how many users
+_SHARES = ((0.17, 0.345, 0.17, 0.105), (0.155, 0.33, 0.16, 0.06))  # of the page's width; roomy and compact
+_LEAST_PACE = 0.2  # of the page's width: what how fast keeps where what to rent takes more than its share
+_PADDING = 7.0  # points, in one_page.css
+_BAR = 4.0  # points: the green one at the left
+_NAME, _SHORTENED = 8.5, 7.0  # points: a name's print, and what one is measured in that may need to lose its middle
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The row of an answer: the name, what to rent, $ a month, users; how fast has the rest.
+
+    Points: the size of the print, the width of each column, and what the names have.
+    """
+
+    size: float
+    widths: tuple[float, ...]
+
+    @property
+    def name(self) -> float:
+        """The width that the names have."""
+        return self.widths[0] - _PADDING
+
+    @property
+    def longest_name(self) -> float:
+        """The em of a name that stands whole."""
+        return self.name / _SHORTENED * 2.7
+
+    def is_long(self, ems: float) -> bool:
+        """Whether a name of that many em needs more than two lines of the usual print."""
+        return ems * _NAME > 1.9 * self.name
+
+
+def answers_of(page: Page, density: Density, content: float, bold: Path) -> Answers:
+    """The density's print, or less where a name or a sum is too long for its column, never below 15 points.
+
+    There the columns of sums and users take what they need: they never break. So does that of what to rent, while
+    there is room.
+    """
+
+    def widest(texts: Iterable[Text]) -> float:  # set that much closer
+        return max((width_em(text, bold) - 0.02 * len(str(text)) for text in texts), default=0.0)
+
+    name, rent, money, users = (share * content for share in _SHARES[density.compact])
+    found = [c for c in page.cards if c.fits]
+    rents, sums = widest(c.rent for c in found), widest(c.monthly for c in found)
+    people, verdicts = widest(c.users for c in page.cards), widest(c.rent for c in page.cards if not c.fits)
+    pairs = ((rents, rent), (sums, money), (people, users), (verdicts, rent + money))  # a verdict has both columns
+    size = max(LEAST_ANSWER, min([density.answer, *((width - _PADDING) / ems for ems, width in pairs if ems > 0)]))
+    money, users = max(money, sums * size + _PADDING), max(users, people * size + _PADDING)
+    most = content * (1 - _LEAST_PACE) - name - money - users
+    return Answers(size, (name - _BAR, max(rent, min(rents * size + _PADDING, most)), money, users))
+
+
+LEAST_PRINT = 7.0  # points
+RULE = 2.5  # points: the white rule left of a model's column, `.first` in one_page.css
+PADDING = 0.25  # em, on either side of a cell's text, as in one_page.css
+BEFORE_GPUS = 6.0  # points: left of a load's GPUs, `.gpus` in one_page.css
+_SPEED_MARK = 0.75  # em: what marks dollars that speed asked for, and the space behind it
+PADDING_OF_THREE = 0.1  # em, the same where a load has three lines
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The page's one grid, in points: a gutter for what a row is of, and a column for each model, in the matrix and its
+    pictures. `form` is how a load is written, `text` its size.
+
+    A load has one line of three columns, two lines, or three: the first form whose words all fit in the column at no
+    less than the smallest print. Letters are set a little closer than the font has them, so that nothing is added for
+    kerning and rounding.
+    """
+
+    gutter: float
+    column: float
+    form: str  # one | two | three
+    text: float
+    widths: dict[str, float]  # em, of the columns of form one: kv, rent, money
+    ticks: bool  # whether what fits has a mark; else only what is tight or does not has one
+    params: bool  # whether a model's parameters have room beside its name
+    hardware: bool = False  # whether the GPUs have room beside what to rent
+
+    @property
+    def inner(self) -> float:
+        """What a picture in a column has."""
+        return self.column - RULE - 2.0
+
+    @property
+    def points(self) -> dict[str, float]:
+        """The columns of form one whose width is fixed."""
+        return {name: self.widths[name] * self.text + more for name, more in (("kv", RULE), ("money", 0.0))}
+
+    def longest_name(self, density: Density) -> float:
+        """The em of a model's name that stands whole at the head of its column."""
+        return self.inner / density.text * (1.7 if density.compact else 2.6)
+
+    def money_beside(self, count: float) -> float:
+        """The em that dollars have beside a count, in the first of three lines."""
+        return max((self.column - RULE) / self.text - 2 * PADDING_OF_THREE - count - 0.05, 0.0)
+
+    def holds_beside(self, count: float, money: float, by_speed: bool) -> bool:
+        """Whether dollars of that many em stand beside the count; else they have a line of their own."""
+        return money + (_SPEED_MARK if by_speed else 0.0) <= self.money_beside(count)
+
+    def inner_of(self, width: float, n_models: int) -> float:
+        """`inner` in a table of that width with the same gutter."""
+        return (width - self.gutter) / n_models - RULE - 2.0
+
+
+def grid_of(page: Page, content: float, text: float, regular: Path, bold: Path) -> Grid:
+    """The grid of a page whose text has `text` points; a load's may be smaller, down to the floor."""
+    tiers = [f"{'◆ ' * row.headline}{row.tier}" for block in page.matrix for row in block.rows]
+    contexts = [b.context for bars in page.bars for b in bars]
+    ems = max(*(width_em(t, bold) for t in (*tiers, *contexts)), width_em("In flight", regular) - 0.35)
+    gutter = text * (ems + 0.7)
+    column = (content - gutter) / len(page.models)
+    heads = max(width_em(m.name, bold) + width_em(f" {m.params} d", regular) for m in page.models)
+    params = heads * text <= column - RULE - 2.0
+    for form, ticks in (("one", True), ("one", False), ("two", True)):
+        widths = _widths(page, form, ticks, regular, bold)
+        size = (column - RULE) / sum(widths.values())
+        if size >= LEAST_PRINT:
+            text = min(text, size)
+            hardware = form == "one" and sum(widths.values()) + _hardware(page, text, regular) <= (column - RULE) / text
+            return Grid(gutter, column, form, text, widths, ticks, params, hardware)
+    return Grid(gutter, column, "three", LEAST_PRINT, {}, False, False)
+
+
+def _cells(page: Page) -> list[tuple[bool, MatrixCell]]:
+    return [(row.headline, cell) for block in page.matrix for row in block.rows for cell in row.cells]
+
+
+def _hardware(page: Page, text: float, regular: Path) -> float:
+    """The em that the GPUs of a load need behind what to rent."""
+    return BEFORE_GPUS / text + max(width_em(cell.hardware, regular) for _, cell in _cells(page)) + 0.5
+
+
+def _widths(page: Page, form: str, ticks: bool, regular: Path, bold: Path) -> dict[str, float]:
+    """The em that a form needs in a model's column, part by part."""
+    cells = _cells(page)
+    figures = [w for m in page.models for w in (m.weights_bf16, m.weights_fp8, m.kv_per_token.parts[0])]
+
+    def widest(texts: list[tuple[bool, Text]]) -> float:
+        return max((width_em(text, bold if strong else regular) for strong, text in texts), default=0.0)
+
+    rents = widest([(s, cell.rent if cell.status == "fits" and not ticks else f"▲ {cell.rent}") for s, cell in cells])
+    kv = widest([(strong, cell.kv) for strong, cell in cells] + [(True, w) for w in figures])
+    # dollars that speed asked for have a mark before them
+    money = widest([(True, f"s {cell.monthly}" if cell.by_speed else cell.monthly) for _, cell in cells])
+    beside = 2 * PADDING
+    if form == "one":
+        return {"kv": kv + beside, "rent": rents + beside, "money": money + beside}
+    return {"rent": max(rents, kv + money) + beside}
+
+
+LOGO = "logo.png"  # its name among the page's assets
+LOGO_BOX = (120.0, 18.5)  # points: the most that the logo takes, a little less than the title's line
+NAME_SIZES = ((10.0, 1.0), (8.0, 1.8), (7.0, 9.0))  # points, and the lines that a name may take at that size
+TITLE_SIZE = 15.0  # of h1, in one_page.css
+GAP = 6.0  # points between name and logo
+_FAR = 14.0  # points between the title and the name
+_KERNED = 1.02  # kerning and rounding
+
+
+def letterhead(brand: Brand, title: str, content: float, fonts: Path, *, embed: bool) -> dict[str, Any]:
+    """A brand at the head of the page: the logo at the right, the name before it, as low as the title beside them.
+
+    Sizes in points, and where the page finds the logo: inside itself with `embed`, else as `asset:<LOGO>`. `title`
+    stands at the left of the same line, `content` points wide; the name has the width between.
+    """
+    from markupsafe import Markup
+
+    logo = None
+    left = content - width_em(title, fonts / FONTS[700]) * TITLE_SIZE - _FAR
+    if brand.logo is not None:
+        width, height = brand.logo.within(*LOGO_BOX)
+        src = embedded(brand.logo.png) if embed else Markup(f"asset:{LOGO}")
+        logo = {"src": src, "width": round(width, 2), "height": round(height, 2)}
+        left -= width + GAP
+    left = max(left, content / 4)
+    ems = width_em(brand.name, fonts / FONTS[600]) * _KERNED
+    size = next(points for points, lines in NAME_SIZES if points * ems <= lines * left or points == NAME_SIZES[-1][0])
+    return {"size": size, "width": round(min(size * ems, left), 2), "gap": GAP, "logo": logo}
+
+
+def embedded(png: bytes) -> Any:
+    """A picture inside the page that shows it."""
+    from markupsafe import Markup
+
+    return Markup(f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}")
