@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from sheetgen import cost
 from sheetgen.levers import EveryLever, Lever, Offload
 from sheetgen.levers.best import in_order
-from sheetgen.recommend import Choice, Solution, why_not
+from sheetgen.recommend import Choice, Solution, money, why_not
 from sheetgen.scenario.candidates import DEFAULT_PROVIDERS, Candidate
-from sheetgen.scenario.inputs import BY_OPTION, asked_in
+from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
+from sheetgen.scenario.money import OwnedGpu
 from sheetgen.scenario.question import Question
-from sheetgen.writers import json_money
 
 if TYPE_CHECKING:
     from sheetgen.sheet.page import Page
@@ -28,6 +28,7 @@ SCHEMA_VERSION = 1
 Record = dict[str, Any]
 # Settings that the JSON has elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(one.name for one in asked_in("money")))
+OF_WORKLOAD = ("id", "context_tokens", "input_tokens", "output_tokens", "tpot_target_ms", "ttft_target_ms")
 # What a terminal could obey, or no UTF-8 file can hold: JSON may spell these by their numbers.
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
 
@@ -43,11 +44,7 @@ def write_json(page: Page, options: Options) -> bytes:
     return text(options.record()).encode()
 
 
-def document(
-    solved: Solution,
-    fingerprints: Sequence[Mapping[str, Any]] = (),
-    levers: EveryLever = (),
-) -> Record:
+def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = (), levers: EveryLever = ()) -> Record:
     """The whole answer as plain values; what does not apply is None. `levers` are those of each cell."""
     question = solved.question
     return {
@@ -55,9 +52,7 @@ def document(
         "as_of": question.as_of.isoformat(),
         "inputs": inputs(question),
         "candidates": [_candidate(c, question.settings.discount_fraction) for c in question.candidates],
-        "cells": [
-            {**_cell(solved, row), **_levers(levers[row] if levers else ())} for row in range(len(question.loads))
-        ],
+        "cells": [_cell(solved, row) | _levers(levers[row] if levers else ()) for row in range(len(question.loads))],
         "fingerprints": [plain(f) for f in fingerprints],
         "sources": sources(question),
     }
@@ -70,23 +65,17 @@ def plain(value: Any) -> Any:
     return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
+def _fields(one: Any, *names: str) -> Record:
+    return {name: getattr(one, name) for name in names}
+
+
 def inputs(question: Question) -> Record:
     """Every input, the defaults used among them."""
     settings, filters = question.settings, question.filters
     workload, tier = question.headline
     return {
         "models": [m.model.id for m in question.models],
-        "workloads": [
-            {
-                "id": w.id,
-                "context_tokens": w.context_tokens,
-                "input_tokens": w.input_tokens,
-                "output_tokens": w.output_tokens,
-                "tpot_target_ms": w.tpot_target_ms,
-                "ttft_target_ms": w.ttft_target_ms,
-            }
-            for w in question.workloads
-        ],
+        "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
         "tiers": list(question.tiers),
         "engine": question.engine.engine,
         "engine_version": question.engine.default_version,
@@ -97,7 +86,7 @@ def inputs(question: Question) -> Record:
         "gpus": list(filters.gpus),
         "instances": list(filters.instances),
         "region": filters.region or None,
-        **json_money.inputs(question),
+        **_money_inputs(question),
         "headline": f"{question.workloads[workload].id}:{question.tiers[tier]}",
         "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
         "catalog_sha256": question.catalog_sha256,
@@ -108,37 +97,31 @@ def inputs(question: Question) -> Record:
 def _candidate(one: Candidate, discount_fraction: float) -> Record:
     """An instance at what is paid for it."""
     return {
-        "instance": one.instance,
-        "provider": one.provider,
+        **_fields(one, "instance", "provider"),
         "gpu": one.gpu.id,
-        "gpu_count": one.gpu_count,
-        "purchase": one.purchase,
+        **_fields(one, "gpu_count", "purchase"),
         "hourly_usd": cost.discounted_usd_per_hour(one.usd_per_hour, discount_fraction),
-        "price_as_of": one.price_as_of,
-        "region": one.region,
-        "assumed_shape": one.assumed_shape,
+        **_fields(one, "price_as_of", "region", "assumed_shape"),
     }
 
 
 def _cell(solved: Solution, row: int) -> Record:
     question = solved.question
-    cell, choice = question.loads[row], solved.choices[row]
-    model = question.models[cell.model]
+    load, choice = question.loads[row], solved.choices[row]
+    model = question.models[load.model]
     return {
         "model": model.model.id,
-        "workload": question.workloads[cell.workload].id,
-        "tier": question.tiers[cell.tier],
-        "context_tokens": cell.context_tokens,
-        "concurrent_requests": cell.concurrent_requests,
-        "weight_dtype": model.weight_dtype,
-        "kv_cache_dtype": model.kv_cache_dtype,
-        "weights_bytes": int(solved.models["weights_bytes"][cell.model]),
+        "workload": question.workloads[load.workload].id,
+        "tier": question.tiers[load.tier],
+        **_fields(load, "context_tokens", "concurrent_requests"),
+        **_fields(model, "weight_dtype", "kv_cache_dtype"),
+        "weights_bytes": int(solved.models["weights_bytes"][load.model]),
         "kv_bytes": int(solved.cells["kv_bytes"][row]),
         "verdict": choice.verdict,
         **_chosen(solved, choice),
         **_speed(choice),
         "without_targets": _without_targets(solved, choice),
-        **json_money.cell(solved, row),
+        **_money(solved, row),
         "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],
     }
@@ -156,7 +139,7 @@ def _speed(choice: Choice) -> Record:
     """What users get of the recommendation, with 80 % bands, and what asked for the replicas."""
     if choice.offer is None:
         return dict.fromkeys(SPEED)
-    found: Record = {name: getattr(choice, name) for name in ("sized_by", "bound_by", "requests_per_replica")}
+    found = _fields(choice, *SPEED[:3])
     for name, (low, high) in zip(TIMES, choice.bands, strict=True):
         found |= {name: getattr(choice, name), f"{name}_low": low, f"{name}_high": high}
     return found
@@ -173,24 +156,12 @@ def _chosen(solved: Solution, choice: Choice) -> Record:
     """The recommendation of a cell, all None where nothing holds it."""
     if choice.offer is None:
         return dict.fromkeys(CHOSEN)
-    candidate = solved.candidate(choice.offer)
-    size = solved.tensor_parallel_size(choice.offer)
-    values = (
-        candidate.instance,
-        candidate.gpu.id,
-        candidate.purchase,
-        size,
-        choice.pipeline_parallel_size,
-        choice.sequences_per_replica,
-        choice.n_replicas,
-        choice.n_replicas * size * choice.pipeline_parallel_size,
-        choice.n_instances,
-        choice.hourly_usd,
-        choice.monthly_usd,
-        choice.headroom_fraction,
-        choice.sure_headroom_fraction,
-    )
-    return dict(zip(CHOSEN, values, strict=True))
+    candidate, size = solved.candidate(choice.offer), solved.tensor_parallel_size(choice.offer)
+    known = {
+        **_fields(candidate, "instance", "purchase"), "gpu": candidate.gpu.id, "tensor_parallel_size": size,
+        "n_gpus": choice.n_replicas * size * choice.pipeline_parallel_size,
+    }  # fmt: skip
+    return {name: known[name] if name in known else getattr(choice, name) for name in CHOSEN}
 
 
 CHOSEN = (
@@ -208,8 +179,7 @@ def _runner_up(solved: Solution, choice: Choice, row: int) -> Record | None:
     size = solved.tensor_parallel_size(choice.runner_up)
     stages, replicas = int(costs["pipeline_stages"][at]), int(costs["n_replicas"][at])
     return {
-        "instance": candidate.instance,
-        "provider": candidate.provider,
+        **_fields(candidate, "instance", "provider"),
         "gpu": candidate.gpu.id,
         "tensor_parallel_size": size,
         "pipeline_parallel_size": stages,
@@ -218,6 +188,86 @@ def _runner_up(solved: Solution, choice: Choice, row: int) -> Record | None:
         "n_instances": int(costs["n_instances"][at]),
         "hourly_usd": float(costs["hourly_usd"][at]),
         "monthly_usd": choice.runner_up_monthly_usd,
+    }
+
+
+def _money_inputs(question: Question) -> Record:
+    """The inputs about money, and the terms of owning, the defaults used among them."""
+    settings = question.settings
+    of_money = (one.name for one in OF_SETTINGS if one in asked_in("money"))
+    names = dict.fromkeys(("currency", "fx_rate", "fx_date", *of_money))
+    return {
+        "money": {name: getattr(settings, name) for name in names}
+        | {"fx_date": settings.fx_date or question.as_of.isoformat()},
+        "owning": {
+            **question.owning.values,
+            "capex_usd_per_gpu": dict(question.owning.capex_usd_per_gpu),
+            "kw_per_gpu": dict(question.owning.kw_per_gpu),
+        },
+    }
+
+
+def _money(solved: Solution, row: int) -> Record:
+    """Unit costs, purchase classes, providers, owning and the budget of one load."""
+    return {
+        **{k: v for k, v in _all_known(money.unit_costs(solved, row)).items() if not k.startswith("million_")},
+        "purchase_classes": [_all_known(vars(one)) for one in money.purchase_classes(solved, row)],
+        "providers": [_provider(solved, one) for one in money.providers(solved, row)],
+        "owned": _owned(solved, row),
+        "budget": _budget(solved, row),
+    }
+
+
+def _known(value: Any) -> Any:
+    """A value as JSON has it: nothing for NaN and for an empty text."""
+    return None if value == "" or value != value else value
+
+
+def _all_known(values: Mapping[str, Any]) -> Record:
+    return {name: _known(value) for name, value in values.items()}
+
+
+def _provider(solved: Solution, one: money.ProviderCost) -> Record:
+    candidate = None if one.offer is None else solved.candidate(one.offer)
+    return {
+        "provider": one.provider,
+        "instance": candidate.instance if candidate else None,
+        "gpu": candidate.gpu.id if candidate else None,
+        "tensor_parallel_size": None if one.offer is None else solved.tensor_parallel_size(one.offer),
+        "n_instances": one.n_instances if candidate else None,
+        "hourly_usd": _known(one.hourly_usd),
+        "monthly_usd": _known(one.monthly_usd),
+    }
+
+
+def _owned(solved: Solution, row: int) -> Record | None:
+    """Owning the recommended GPUs at the low, base and high price; None where nothing is recommended."""
+    ends = money.owned(solved, row)
+    offer = solved.choices[row].offer
+    if ends is None or offer is None:
+        return None
+    gpu = solved.candidate(offer).gpu.id
+    known = solved.question.owning.gpus.get(gpu, OwnedGpu())
+    return {
+        "gpu": gpu,
+        "n_gpus": money.n_gpus(solved, row),
+        "capex_as_of": known.capex_as_of,
+        "capex_source": _known(known.capex_source),
+        "kw_source": known.kw_source,
+        "confidence": _known(known.confidence),
+        **{end: _all_known(figures) for end, figures in ends.items()},
+    }
+
+
+def _budget(solved: Solution, row: int) -> Record | None:
+    """The sums with their contingency: in dollars, and in the budget's currency."""
+    found = money.budget(solved, row)
+    if found is None:
+        return None
+    keys = ("usd", "contingency_usd", "total")
+    return {
+        "currency": solved.question.settings.currency,
+        **{period: dict(zip(keys, sums, strict=True)) for period, sums in vars(found).items()},
     }
 
 
@@ -231,15 +281,10 @@ def _levers(levers: Sequence[Lever]) -> Record:
         "levers": [
             {
                 "lever": one.id,
-                "words": one.words,
-                "changed": one.changed,
+                **_fields(one, "words", "changed"),
                 "instance": after.candidate.instance,
-                "n_instances": after.n_instances,
-                "n_gpus": after.n_gpus,
-                "monthly_usd": after.monthly_usd,
-                "saved_usd": one.saved_usd,
-                "saved_fraction": one.saved_fraction,
-                "note": one.note,
+                **_fields(after, "n_instances", "n_gpus", "monthly_usd"),
+                **_fields(one, "saved_usd", "saved_fraction", "note"),
             }
             for one, after in priced
             if after is not None
@@ -256,21 +301,16 @@ def _offload(found: Offload, note: str) -> Record:
 
 def sources(question: Question) -> list[Record]:
     """Where the figures come from: one entry per model, GPU, recommended-from instance, workload and engine."""
-    found: list[tuple[str, str, str, str | None]] = [
-        ("model", m.model.id, m.model.source, m.model.checked_on) for m in question.models
-    ]
+    found: list[tuple[str, str, str, str | None]]
+    found = [("model", m.model.id, m.model.source, m.model.checked_on) for m in question.models]
     found += [("gpu", g.id, f"memory: {g.memory.source}; {g.source}", g.checked_on) for g in question.gpus]
     found += [("instance", c.instance, c.source, c.price_as_of) for c in question.candidates]
     found += [("workload", w.id, w.source, None) for w in question.workloads]
     engine = question.engine
-    found += [
-        ("engine", f"{engine.engine} {part}", source, engine.checked_on)
-        for part, source in (
-            ("accounting", engine.accounting_source),
-            ("activations", engine.activation_source),
-            ("non-torch memory", engine.non_torch_source),
-            ("CUDA graphs", engine.cuda_graph_source),
-            ("batch limits", engine.batch_defaults_source),
-        )
-    ]
+    parts = {
+        "accounting": engine.accounting_source, "activations": engine.activation_source,
+        "non-torch memory": engine.non_torch_source, "CUDA graphs": engine.cuda_graph_source,
+        "batch limits": engine.batch_defaults_source,
+    }  # fmt: skip
+    found += [("engine", f"{engine.engine} {part}", source, engine.checked_on) for part, source in parts.items()]
     return [{"kind": k, "id": i, "source": s, "date": d} for k, i, s, d in found]

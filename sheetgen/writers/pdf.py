@@ -6,33 +6,31 @@ takes as long as all the rest, so most pages are laid out once.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
-import sys
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sheetgen.brand import Brand
-from sheetgen.errors import MissingLibraryError, PageError, shown
+from sheetgen.errors import PageError, shown
 from sheetgen.sheet.page import Cell, Page
 from sheetgen.writers.density import DENSITIES, Density, usual
 from sheetgen.writers.fonts import FONTS
 from sheetgen.writers.formats import Options, uncollected
 from sheetgen.writers.html import PAPERS, render_html
 from sheetgen.writers.layout import LOGO
-from sheetgen.writers.page_gates import height_left, overflows
-from sheetgen.writers.pdf_archive import Archive, mend_attachments, put_metadata
-from sheetgen.writers.pdf_room import cut_to, share_out
-from sheetgen.writers.pdf_tags import mend_tables, name_bookmarks
+from sheetgen.writers.pdf_archive import Archive
+from sheetgen.writers.weasyprint_boxes import (
+    cut_to,
+    height_left,
+    imported,
+    mend_attachments,
+    mend_tables,
+    overflows,
+    put_metadata,
+    share_out,
+)  # fmt: skip
 
-_MISSING = (
-    "The PDF needs Pango, which is not installed. Debian, Ubuntu: apt-get install libpangoft2-1.0-0"
-    " libharfbuzz-subset0. macOS: brew install pango."
-)
 _ENDLESS = 4000.0  # points of paper to measure on
 _ROOM_FOR_MORE = 65.0  # points left below which the next roomier density has seldom fitted
 _MOST_FOR_APPENDIX = 90.0  # points that its rows and gaps may gain: its foot is white, as of any last page
@@ -61,7 +59,6 @@ class Layout:
         document.color_profiles, document.metadata = {}, copy(self.document.metadata)  # both are added to
         about = document.metadata
         put_metadata(document, kept.xmp(about.generator.split()[-1]))
-        name_bookmarks(document)
         attached = kept.attachments(about.created)
         return bytes(
             document.write_pdf(pdf_variant=kept.variant, pdf_tags=True, attachments=attached, finisher=_finish)
@@ -116,8 +113,7 @@ def _lay_out(
     page: Page, templates: Path, density: Density, brand: Brand | None = None, *, tall: bool = False
 ) -> Layout:
     """The page at one density; `tall` on paper without end, which tells how much it is too long."""
-    weasyprint = _weasyprint()
-    extra = _ENDLESS if tall else 0.0
+    weasyprint, extra = imported(), _ENDLESS if tall else 0.0
     html = render_html(page, templates=templates, density=density, embed_fonts=False, extra_height=extra, brand=brand)
     fetcher = assets_only(templates, brand.logo.png if brand and brand.logo else None)
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
@@ -143,40 +139,6 @@ def _filled(page: Page, templates: Path, tall: Layout, brand: Brand | None) -> L
 def _finish(document: Any, pdf: Any) -> None:
     mend_tables(document, pdf)
     mend_attachments(pdf)
-
-
-def _weasyprint() -> Any:
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints a page of advice before it raises
-            try:
-                with _no_compiler_asked():
-                    import weasyprint
-            except OSError:
-                import weasyprint
-    except OSError as error:
-        raise MissingLibraryError(_MISSING) from error
-    logging.getLogger("weasyprint").setLevel(logging.CRITICAL)  # it warns of refused URLs; we list them
-    return weasyprint
-
-
-@contextlib.contextmanager
-def _no_compiler_asked() -> Iterator[None]:
-    """Linux: a library is asked for by its file's name alone.
-
-    WeasyPrint tries four names of each, and behind every wrong one Python runs a C compiler, a linker and ldconfig to
-    find what might be meant: 50 processes, a third of the time that the import takes.
-    """
-    if sys.platform != "linux":
-        yield
-        return
-    import ctypes.util
-
-    search = ctypes.util.find_library
-    ctypes.util.find_library = lambda name: None
-    try:
-        yield
-    finally:
-        ctypes.util.find_library = search
 
 
 def assets_only(templates: Path, logo: bytes | None = None) -> Any:

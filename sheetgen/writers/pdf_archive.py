@@ -72,30 +72,6 @@ def variant_named(name: str | None, *, attach: bool) -> str:
     return found
 
 
-def put_metadata(document: Any, xmp: bytes) -> None:
-    """Let the document's metadata end with `xmp`, inside its one RDF, where readers look for it."""
-    original = document.metadata.generate_rdf_metadata
-
-    def with_ours(*arguments: Any) -> bytes:
-        rdf: bytes = original(*arguments)
-        body, end, rest = rdf.rpartition(b"</rdf:RDF>")
-        return body + xmp + end + rest
-
-    document.metadata.generate_rdf_metadata = with_ours
-
-
-def mend_attachments(pdf: Any) -> None:
-    """Call the workbook what it is on every machine, and name it once as a file associated with the document."""
-    import pydyf
-
-    files: list[Any] = [one for one in pdf.objects if isinstance(one, dict) and one.get("Type") == "/Filespec"]
-    for one in files:
-        one["AFRelationship"] = "/Source"
-        pdf.objects[int(one["EF"]["F"].split()[0])].extra["Subtype"] = "/" + XLSX.replace("/", "#2f")
-    if files:
-        pdf.catalog["AF"] = pydyf.Array([one.reference for one in files])
-
-
 _UA = "http://www.aiim.org/pdfua/ns/id/"
 
 

@@ -112,7 +112,7 @@ def test_both_bodies_say_the_answer_and_its_figures(page: Page) -> None:
                 card.hardware,
                 card.sized_by,
             ):
-                assert figure in text
+                assert str(figure) in text
         assert page.question in text and page.as_of in text and page.price_banner in text
         for told in ("old.xlsx", "$1,000", "$2,000", "load +$1,000", "x: y", "sheet.pdf", "sheet.xlsx"):
             assert told in text

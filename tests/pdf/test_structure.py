@@ -16,7 +16,7 @@ from sheets import DEFAULT, EIGHT, TEMPLATES, page_of, pdf_of
 
 from sheetgen.writers.pdf import lay_out
 from sheetgen.writers.pdf_archive import NAMESPACE, Archive
-from sheetgen.writers.pdf_room import share_out
+from sheetgen.writers.weasyprint_boxes import share_out
 
 HASH = "0123456789abcdef" * 4
 

@@ -170,4 +170,4 @@ def test_an_answer_without_hardware_has_nothing_to_pay() -> None:
 
 def test_a_second_choice_at_the_same_price() -> None:
     page = built(models="405b", tiers="32", headline="rag:32", spare_replicas="2")
-    assert "(no change)" not in page.cards[0].runner_up
+    assert "(no change)" not in str(page.cards[0].runner_up)

@@ -20,8 +20,8 @@ from sheetgen.sheet.page import Cell, Page, Source
 from sheetgen.writers.density import DENSITIES
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import render_html
-from sheetgen.writers.page_gates import overflows
 from sheetgen.writers.pdf import _lay_out, assets_only, lay_out, write_pdf
+from sheetgen.writers.weasyprint_boxes import overflows
 
 EVIL = (
     "<script>alert(1)</script>",

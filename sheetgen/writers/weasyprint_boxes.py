@@ -1,0 +1,317 @@
+"""All that is read or changed of WeasyPrint beneath its public names, and why. The names are those of 70, to which
+pyproject.toml holds the library.
+
+- Boxes of a laid-out page (`_page_box` and below) are walked: does everything stay where it belongs (`overflows`)?
+- They are moved, and the paper is cut, so that the height left over is given back: a second layout would take as long
+  as the first (`share_out`, `cut_to`).
+- A cell is tied to the heads of its own row and column alone, without a scope: each gets all that HTML says it has,
+  for those who hear the page (`mend_tables`).
+- `DocumentMetadata.generate_rdf_metadata` is wrapped: what is added must stand inside its one RDF, where readers look
+  (`put_metadata`).
+- Attached files lack a media type that is the same on every machine, and a name in the catalog (`mend_attachments`).
+- `ctypes.util.find_library` is set aside during the import (`imported`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sheetgen.errors import MissingLibraryError
+from sheetgen.writers.pdf_archive import XLSX
+
+_MISSING = (
+    "The PDF needs Pango, which is not installed. Debian, Ubuntu: apt-get install libpangoft2-1.0-0"
+    " libharfbuzz-subset0. macOS: brew install pango."
+)
+_FRAMES = ("html", "body")  # they end where their page does, and all that is seen is inside them
+_SLACK = 0.6  # CSS pixels: rounding
+_MOST_PAD = 2.2  # points that a row may gain above and below; the rest of the space goes between sections
+_PX = 4 / 3  # WeasyPrint counts in CSS pixels
+SCOPES = {"col": "/Column", "colgroup": "/Column", "row": "/Row", "rowgroup": "/Row"}
+
+
+def imported() -> Any:
+    """The library. Raises MissingLibraryError where Pango is not installed."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints a page of advice before it raises
+            try:
+                with _no_compiler_asked():
+                    import weasyprint
+            except OSError:
+                import weasyprint
+    except OSError as error:
+        raise MissingLibraryError(_MISSING) from error
+    logging.getLogger("weasyprint").setLevel(logging.CRITICAL)  # it warns of refused URLs; we list them
+    return weasyprint
+
+
+@contextlib.contextmanager
+def _no_compiler_asked() -> Iterator[None]:
+    """Linux: a library is asked for by its file's name alone.
+
+    WeasyPrint tries four names of each, and behind every wrong one Python runs a C compiler, a linker and ldconfig to
+    find what might be meant: 50 processes, a third of the time that the import takes.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    import ctypes.util
+
+    search = ctypes.util.find_library
+    ctypes.util.find_library = lambda name: None
+    try:
+        yield
+    finally:
+        ctypes.util.find_library = search
+
+
+def overflows(page: Any) -> list[str]:
+    """Sentences on what leaves its place on `page` (a weasyprint Page): nothing for a sound page.
+
+    Two questions: is a box in the flow beyond the page's content box, and is a text beyond the content of the block
+    (the cell, the paragraph) that holds it.
+    """
+    root = page._page_box
+    left, top = root.content_box_x(), root.content_box_y()
+    right, bottom = left + root.width, top + root.height
+    found = []
+    for box, holder in _walk(root, root):
+        if type(box).__name__ == "TextBox":
+            start, end = box.position_x, box.position_x + box.width
+            edge = holder.content_box_x() + holder.width
+            if start < holder.content_box_x() - _SLACK or end > edge + _SLACK:
+                found.append(f"{box.text[:40]!r} is {max(end - edge, 0) * 0.75:.1f} pt wider than its place")
+        elif box.element_tag in _FRAMES:
+            continue
+        elif box.is_in_normal_flow() and hasattr(box, "border_box_x") and _is_laid_out(box):
+            x, y = box.border_box_x(), box.border_box_y()
+            out = max(left - x, top - y, x + box.border_width() - right, y + box.border_height() - bottom)
+            if out > _SLACK:
+                name = f"<{box.element_tag}>"
+                found.append(f"{name} leaves the page's margins by {out * 0.75:.1f} pt")
+    return found
+
+
+def height_left(page: Any) -> float:
+    """Points between the last box of a page (the sheet, or its appendix) and its bottom margin."""
+    root, sheet = page._page_box, _sheet(page)
+    bottom = root.content_box_y() + root.height
+    return float(bottom - (sheet.border_box_y() + sheet.border_height())) * 0.75
+
+
+def _walk(box: Any, holder: Any) -> Iterator[tuple[Any, Any]]:
+    """All boxes below `box`, each with the block that holds its text."""
+    for child in getattr(box, "children", ()):
+        if type(child).__name__ == "MarginBox":
+            continue
+        yield child, holder
+        inside = child if type(child).__name__ in ("BlockBox", "TableCellBox", "InlineBlockBox") else holder
+        yield from _walk(child, inside)
+
+
+def _is_laid_out(box: Any) -> bool:
+    return all(isinstance(getattr(box, name, None), int | float) for name in ("width", "height", "position_x"))
+
+
+def share_out(page: Any, left: float) -> None:
+    """Give `left` points to the rows of the page's tables, and then to the gaps between its sections."""
+    sheet = _sheet(page)
+    below = [child for child in sheet.children[1:] if child.is_in_normal_flow()]
+    if left <= 0 or not below:
+        return
+    n_pads = sum(_n_pads(child) for child in sheet.children)
+    pad = min(_MOST_PAD, 0.8 * left / n_pads) if n_pads and left > 3 * len(below) else 0.0
+    gap = (left - pad * n_pads) / len(below)
+    moved = 0.0
+    for child in sheet.children:
+        if child in below:
+            moved += gap * _PX
+        child.translate(0, moved)
+        moved += _grown(child, pad * _PX)
+    html = page._page_box.children[0]
+    for box in (sheet, html, html.children[0]):
+        box.height += moved
+
+
+def cut_to(page: Any, height: float) -> Any:
+    """The page on paper of `height` points: it was laid out on a longer one, from which it differs in nothing else."""
+    import weasyprint
+    from weasyprint.layout.background import layout_backgrounds
+
+    root = page._page_box
+    root.height -= root.margin_height() - height * _PX
+    layout_backgrounds(root, lambda *_, **__: None)
+    return weasyprint.Page(root)
+
+
+def _sheet(page: Any) -> Any:
+    return page._page_box.children[0].children[0].children[0]
+
+
+def _is_table(box: Any) -> bool:
+    """A real table, not a layout that is made like one."""
+    return type(box).__name__ == "TableBox" and box.element_tag == "table"
+
+
+def _sides(row: Any) -> tuple[bool, bool]:
+    """Whether a row grows above, and below: where it has padding. One without belongs to its neighbour."""
+    cell = row.children[0]
+    return cell.padding_top > 0, cell.padding_bottom > 0
+
+
+def _n_pads(box: Any) -> int:
+    if _is_table(box):
+        return sum(sum(_sides(row)) for group in box.children for row in group.children)
+    if type(box).__name__ != "BlockBox" or not box.is_in_normal_flow():
+        return 0
+    return sum(_n_pads(child) for child in box.children)
+
+
+def _grown(box: Any, pad: float) -> float:
+    """How much higher `box` is, in pixels, with `pad` more in each row of its tables."""
+    if pad <= 0:
+        return 0.0
+    if _is_table(box):
+        growth = _grown_table(box, pad)
+    elif type(box).__name__ == "BlockBox" and box.is_in_normal_flow():
+        growth = 0.0
+        for child in box.children:
+            child.translate(0, growth)
+            growth += _grown(child, pad)
+    else:
+        return 0.0
+    box.height += growth
+    return growth
+
+
+def _grown_table(table: Any, pad: float) -> float:
+    moved = 0.0
+    for group in table.children:
+        group.position_y += moved
+        before = moved
+        ends: list[tuple[Any, int, float]] = []  # cells of several rows: the last of them, and where it was
+        for n, row in enumerate(group.children):
+            row.translate(0, moved)
+            above, below = (pad if grows else 0.0 for grows in _sides(row))
+            for cell in row.children:
+                cell.padding_top += above
+                cell.padding_bottom += below
+                for inside in cell.children:
+                    inside.translate(0, above)
+                if cell.rowspan > 1:
+                    ends.append((cell, n + cell.rowspan - 1, moved + above + below))
+            row.height += above + below
+            moved += above + below
+            for cell, last, then in ends:
+                if last == n:
+                    cell.padding_bottom += moved - then
+        group.height += moved - before
+    return moved
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A cell of a table's grid. `element` is its structure element, `group` counts the row groups from the top."""
+
+    element: Any
+    scope: str  # of a head; empty for data
+    group: int
+    row: int
+    column: int
+    n_rows: int
+    n_columns: int
+
+    def is_head_of(self, other: _Cell) -> bool:
+        """As HTML has it: heads of a column stand above, those of a row beside, those of a row group lead the group."""
+        if self.scope in ("col", "colgroup"):
+            return self.row < other.row and _meet(self.column, self.n_columns, other.column, other.n_columns)
+        if self.scope == "row":
+            return _meet(self.row, self.n_rows, other.row, other.n_rows)
+        return self.group == other.group and self.row <= other.row
+
+
+def mend_tables(document: Any, pdf: Any) -> None:
+    """Give every head its scope and every cell its heads, and list the heads by their names."""
+    import pydyf
+
+    named = {}
+    for page in document.pages:
+        for table in _tables(page._page_box):
+            cells = list(_cells(table))
+            heads = [cell for cell in cells if cell.scope]
+            for cell in heads:
+                cell.element["A"]["Scope"] = SCOPES[cell.scope]
+                named[cell.element["ID"].data] = cell.element
+            for cell in cells:
+                if not cell.scope:
+                    own = [head.element["ID"] for head in heads if head.is_head_of(cell)]
+                    cell.element["A"].pop("Headers", None)
+                    if own:
+                        cell.element["A"]["Headers"] = pydyf.Array(own)
+    if named:
+        pairs = pydyf.Array()
+        for _, element in sorted(named.items()):
+            pairs.extend([element["ID"], element.reference])
+        tree = pydyf.Dictionary({"Names": pairs})
+        pdf.add_object(tree)
+        root = next(one for one in pdf.objects if isinstance(one, dict) and one.get("Type") == "/StructTreeRoot")
+        root["IDTree"] = tree.reference
+
+
+def _meet(start: int, length: int, other: int, other_length: int) -> bool:
+    return start < other + other_length and other < start + length
+
+
+def _tables(box: Any) -> Iterator[Any]:
+    if type(box).__name__ in ("TableBox", "InlineTableBox"):
+        yield box
+    for child in getattr(box, "children", ()):
+        yield from _tables(child)
+
+
+def _cells(table: Any) -> Iterator[_Cell]:
+    """The cells that were tagged as such; a layout made of boxes that only look like a table has none."""
+    taken: set[tuple[int, int]] = set()
+    row = -1
+    for group, part in enumerate(table.children):
+        for line in part.children:
+            row += 1
+            column = 0
+            for box in line.children:
+                while (row, column) in taken:
+                    column += 1
+                taken |= {(row + r, column + c) for r in range(box.rowspan) for c in range(box.colspan)}
+                if box.element is not None and box.element_tag in ("th", "td"):
+                    scope = box.element.get("scope", "") if box.element_tag == "th" else ""
+                    yield _Cell(box.mark, scope, group, row, column, box.rowspan, box.colspan)
+                column += box.colspan
+
+
+def put_metadata(document: Any, xmp: bytes) -> None:
+    """Let the document's metadata end with `xmp`, inside its one RDF, where readers look for it."""
+    original = document.metadata.generate_rdf_metadata
+
+    def with_ours(*arguments: Any) -> bytes:
+        rdf: bytes = original(*arguments)
+        body, end, rest = rdf.rpartition(b"</rdf:RDF>")
+        return body + xmp + end + rest
+
+    document.metadata.generate_rdf_metadata = with_ours
+
+
+def mend_attachments(pdf: Any) -> None:
+    """Call the workbook what it is on every machine, and name it once as a file associated with the document."""
+    import pydyf
+
+    files: list[Any] = [one for one in pdf.objects if isinstance(one, dict) and one.get("Type") == "/Filespec"]
+    for one in files:
+        one["AFRelationship"] = "/Source"
+        pdf.objects[int(one["EF"]["F"].split()[0])].extra["Subtype"] = "/" + XLSX.replace("/", "#2f")
+    if files:
+        pdf.catalog["AF"] = pydyf.Array([one.reference for one in files])
