@@ -18,7 +18,7 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario import parse
 from sheetgen.scenario.kinds import name_part
 from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS
-from sheetgen.sheet.book.baseline import values_as_built
+from sheetgen.sheet.book.change_log import values_as_built
 from sheetgen.workbook import Snapshot
 from sheetgen.workbook.read import read_every_cell, read_workbook
 

@@ -232,14 +232,7 @@ class Sheet:
         return self.put(row, column, cell, lock=lock)
 
     def formula(
-        self,
-        row: int,
-        column: int,
-        value: Any,
-        expr: Expr,
-        display: Display,
-        role: str = "computed",
-        **more: Any,
+        self, row: int, column: int, value: Any, expr: Expr, display: Display, role: str = "computed", **more: Any
     ) -> Ref:
         """Place a formula with the value it has: look-ups, which carry no arithmetic."""
         name, lock = more.pop("name", None), more.pop("lock", "both")

@@ -76,8 +76,7 @@ def _corner(row: Row) -> str:
 def _seen(formula: str, row: int, column: int) -> str:
     """A formula as its cell sees it, which a cell that it is moved to sees alike: by how far off a reference is."""
     return _REFERENCE.sub(
-        lambda m: f"{m[2] if m[1] else column_number(m[2]) - column},{m[3]}{m[4] if m[3] else int(m[4]) - row}",
-        formula,
+        lambda m: f"{m[2] if m[1] else column_number(m[2]) - column},{m[3]}{m[4] if m[3] else int(m[4]) - row}", formula
     )
 
 

@@ -23,7 +23,7 @@ from sheetgen.levers import EveryLever, levers_of_sheet
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.book import build_book
-from sheetgen.sheet.book.baseline import values_as_built
+from sheetgen.sheet.book.change_log import values_as_built
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.model import Book, Ref, column_name
 from sheetgen.sheet.what_if import what_if

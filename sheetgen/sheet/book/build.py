@@ -11,6 +11,7 @@ from sheetgen.recommend import Solution
 from sheetgen.sheet.book.candidates import build_candidates
 from sheetgen.sheet.book.catalogs import build_gpus, build_instances, build_models
 from sheetgen.sheet.book.change_log import SCHEMA, build_log
+from sheetgen.sheet.book.choice_speed import add_unit_costs
 from sheetgen.sheet.book.choices import add_choices
 from sheetgen.sheet.book.guide import build_checks, build_guide, build_notes
 from sheetgen.sheet.book.inputs import build_inputs
@@ -19,7 +20,6 @@ from sheetgen.sheet.book.money import build_money
 from sheetgen.sheet.book.profiles import build_profiles
 from sheetgen.sheet.book.sizing import build_sizing
 from sheetgen.sheet.book.speed import build_comparison, build_latency
-from sheetgen.sheet.book.unit_costs import add_unit_costs
 from sheetgen.sheet.book.what_if_machine import WhatIfSheets
 from sheetgen.sheet.book.wiring import Wiring, name_all
 from sheetgen.sheet.book.workings import build_loads

@@ -286,10 +286,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     unit = UNIT_NAMES[solved.question.settings.units]
     table.computed(
         in_unit,
-        lambda i: {
-            "amount_bytes": table.columns["gpu_memory_bytes"][i],
-            "unit_bytes": wiring.inputs["unit_bytes"],
-        },
+        lambda i: {"amount_bytes": table.columns["gpu_memory_bytes"][i], "unit_bytes": wiring.inputs["unit_bytes"]},
         label=f"Memory, {unit}",
     )
     table.given(
@@ -302,11 +299,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     )
     for key, label in (("max_num_seqs", "Most sequences"), ("max_num_batched_tokens", "Batched tokens")):
         table.given(
-            key,
-            label,
-            [int(v) for v in solved.gpus[key]],
-            WHOLE,
-            note=f"{key}: the engine's default on this GPU.",
+            key, label, [int(v) for v in solved.gpus[key]], WHOLE, note=f"{key}: the engine's default on this GPU."
         )
     for name, label, note in (
         ("pool_error_bytes_measured", "Pool's error, measured TP", "up to the largest TP among measured runs"),

@@ -4,21 +4,201 @@ what is no longer as built."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sheetgen.formula import Expr, formula, where
 from sheetgen.recommend import Solution
 from sheetgen.scenario.inputs import LOG, LOG_LINES
 from sheetgen.scenario.kinds import Kind
+from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.sheet.accepts import accepts
-from sheetgen.sheet.book.baseline import AsBuilt
+from sheetgen.sheet.book.input_state import (
+    AS_BUILT,
+    BOUND,
+    CHANGED,
+    OUT_OF_RANGE,
+    bound_display,
+    has_bounds,
+    place_in_list,
+    state_formula,
+    state_now,
+)
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.sheet.model import Cell, Sheet
+from sheetgen.sheet.model import NONE, Book, Cell, Range, Ref, Sheet, column_name, plain
 from sheetgen.sheet.page import Page
-from sheetgen.units import DATE, PLAIN, TEXT
+from sheetgen.units import DATE, PLAIN, TEXT, Display
+
+WHAT, WHERE, BUILT, NOW, STATE, LEAST, MOST, OUT = range(8)
+HEADS = ("Input", "Where", "As built", "Now", "State", "From", "To", "Out of range")
+CHANGED_LINES = 10  # of Inputs that are shown
+TOLERANCE = 1e-9  # a sum that differs by less was added up in another order
+AMOUNT = Display("#,##0.######")
+SMALL = Display("0E+0")
+NUMBERS = ("number", "whole", "date")
+
+
+@formula("State", TEXT)
+def sum_state(now: float, built: float, tolerance: float) -> str:
+    """Whether the sum of a column is the one that the workbook was built with, but for rounding.
+
+    Source: the sum as built and the tolerance on this sheet.
+    """
+    gap, allowed = now - built, tolerance * built
+    found: str = where(gap * gap <= allowed * allowed, AS_BUILT, CHANGED)
+    return found
+
+
+class AsBuilt:
+    """Fills a sheet from a row downwards."""
+
+    def __init__(self, sheet: Sheet, row: int, wiring: Wiring) -> None:
+        self.sheet, self.row, self.wiring = sheet, row, wiring
+        self.here, self.built = sheet.name, wiring.baseline or {}
+
+    def changed_inputs(self) -> None:
+        """How many cells of Inputs are not as built, and the first of them."""
+        lists, sheet = self.wiring.lists, self.sheet
+        apart = [state for state in self.wiring.input_states if state.value != AS_BUILT]
+        states = lists["input_states"].expr(self.here).text
+        self._bar("Inputs that are not as built: the first lines of them, live", "No.", *HEADS[BUILT:LEAST])
+        sheet.text(self.row, WHAT, "Cells of Inputs that are not as built", "label")
+        counted = Expr(f'COUNTIFS({states},"{CHANGED}")+COUNTIFS({states},"{OUT_OF_RANGE}")')
+        self.wiring.names["chk_inputs_changed"] = sheet.formula(self.row, BUILT, len(apart), counted, PLAIN, "told")
+        for k in range(1, CHANGED_LINES + 1):
+            self.row += 1
+            nth = sheet.put(self.row, WHERE, Cell(k, "fixed", PLAIN), lock="column")
+            place = f"MATCH({nth.expr(self.here).text},{lists['input_nth'].expr(self.here).text},0)"
+            for column, name in ((WHAT, "labels"), (BUILT, "built"), (NOW, "values"), (STATE, "states")):
+                found = f'IFERROR(INDEX({lists[f"input_{name}"].expr(self.here).text},{place}),"{NONE}")'
+                value = self._held(name, apart[k - 1].row) if k <= len(apart) else NONE
+                sheet.formula(self.row, column, value, Expr(found), TEXT if column in (WHAT, STATE) else AMOUNT, "told")
+        self.row += 2
+
+    def _held(self, name: str, row: int) -> object:
+        """What the look-up of a cell of Inputs gives: 0 for a blank one."""
+        column = self.wiring.lists[f"input_{name}"].refs[0].column
+        cell = self.wiring.inputs_cells.get((row, column))
+        return 0 if cell is None or cell.value is None else plain(cell.value)
+
+    def choices(self, others: Sequence[Sheet]) -> None:
+        """The yellow cells of other sheets."""
+        self._bar("Choices on other sheets", *HEADS[1:OUT])
+        states = []
+        for name, label, ref, sheet in _choices(self.wiring, others):
+            cell = sheet.cells[ref.row, ref.column]
+            check, before = cell.validation, self.built.get(name, ref.value)
+            self._begin(label, f"{sheet.name}!{column_name(ref.column)}{ref.row + 1}")
+            built = self._put(BUILT, 0 if before is None else before, cell.display)
+            value = 0 if ref.value is None else ref.value  # what the look-up of a blank gives
+            now = self.sheet.formula(self.row, NOW, value, Expr(name), cell.display, lock="column")
+            one = state_formula(check)
+            env = {"value": now.expr(self.here), "built": built.expr(self.here)}
+            if check is not None and check.source is not None:
+                env["place"] = place_in_list(Expr(name), check)
+            elif check is not None and has_bounds(check):
+                shown = bound_display(check, cell.display)
+                for column, of, bound in zip((LEAST, MOST), ("least", "most"), check.bounds, strict=True):
+                    env[of] = self._put(column, bound, shown).expr(self.here)
+            listed = self.wiring.names.get(check.source or "") if check is not None else None
+            choices = None if listed is None else [one.value for one in getattr(listed, "refs", [listed])]
+            state = state_now(one, value, built.value, check, choices)
+            states.append(self.sheet.formula(self.row, STATE, state, one.written(env), TEXT, "told"))
+            self.row += 1
+        if states:
+            self.wiring.lists["choice_states"] = self._watched(states)
+        self.row += 1
+
+    def columns(self) -> None:
+        """A line for each yellow column of numbers: its sum, and how many of its numbers are out of range."""
+        self._bar("Columns of numbers: their sums", *HEADS[1:])
+        sheet, states, outs = self.sheet, [], []
+        sheet.text(self.row, WHAT, "Sums are the same within a share of", "label")
+        tolerance = sheet.put(self.row, BUILT, Cell(TOLERANCE, "fixed", SMALL))
+        self.row += 1
+        for label, where_, name, kind, refs in _columns(self.wiring):
+            self._begin(label, where_)
+            numbers = [v for v in (plain(r.value) for r in refs) if isinstance(v, (int, float))]
+            total = plain(math.fsum(numbers))
+            built = self._put(BUILT, self.built.get(name, total), AMOUNT)
+            now = sheet.formula(self.row, NOW, total, Expr(f"SUM({name})"), AMOUNT, lock="column")
+            env = {"now": now.expr(self.here), "built": built.expr(self.here), "tolerance": tolerance.expr(self.here)}
+            state = sum_state(total, built.value, TOLERANCE)
+            states.append(sheet.formula(self.row, STATE, state, sum_state.written(env), TEXT, "told"))
+            low, high = accepts(kind, "").bounds
+            least, most = (self._put(c, v, BOUND).expr(self.here).text for c, v in ((LEAST, low), (MOST, high)))
+            beyond = Expr(f'SUMPRODUCT(({name}<>"")*(({name}<{least})+({name}>{most})))')
+            outs.append(sheet.formula(self.row, OUT, sum(not low <= n <= high for n in numbers), beyond, PLAIN))
+            self.row += 1
+        self.wiring.lists["column_states"] = watched = self._watched(states)
+        sheet.text(self.row, WHAT, "Columns that are not as built", "label")
+        changed = Expr(f'COUNTIFS({watched.expr(self.here).text},"{CHANGED}")')
+        n_changed = sum(one.value == CHANGED for one in states)
+        self.wiring.names["chk_columns_changed"] = sheet.formula(self.row, BUILT, n_changed, changed, PLAIN, "told")
+        self.wiring.lists["columns_out_of_range"] = Range(tuple(outs))
+
+    def _bar(self, title: str, *heads: str) -> None:
+        for column in range(len(HEADS)):
+            text = title if column == WHAT else heads[column - 1] if column <= len(heads) else ""
+            self.sheet.text(self.row, column, text, "section")
+        self.row += 1
+
+    def _begin(self, label: str, where_: str) -> None:
+        self.sheet.text(self.row, WHAT, label, "label")
+        self.sheet.text(self.row, WHERE, where_, "remark")
+
+    def _put(self, column: int, value: object, display: Display) -> Ref:
+        return self.sheet.put(self.row, column, Cell(value, "fixed", display), lock="column")
+
+    def _watched(self, states: list[Ref]) -> Range:
+        self.sheet.status_cells += [(one.row, one.column) for one in states]
+        return Range(tuple(states))
+
+
+def _choices(wiring: Wiring, others: Sequence[Sheet]) -> Iterator[tuple[str, str, Ref, Sheet]]:
+    """The named yellow cells on these sheets, with the words to their left."""
+    sheets = {sheet.name: sheet for sheet in others}
+    taken: set[str] = set()
+    for name, ref in wiring.names.items():
+        if not (name.startswith("in_") and isinstance(ref, Ref) and ref.sheet in sheets):
+            continue
+        sheet = sheets[ref.sheet]
+        left = (sheet.cells.get((ref.row, column)) for column in range(ref.column - 1, -1, -1))
+        label = next((str(one.value) for one in left if one is not None and one.role == "label"), name)
+        yield name, f"{label} ({name.removeprefix('in_')})" if label in taken else label, ref, sheet
+        taken.add(label)
+
+
+def _columns(wiring: Wiring) -> Iterator[tuple[str, str, str, Kind, Sequence[Ref]]]:
+    """The yellow columns of numbers: head, sheet, defined name, what they take, cells."""
+    for key in ("models", "gpus", "instances"):
+        table = wiring.tables[key]
+        for name in table.given_columns:
+            kind = TABLES[key].get(name)
+            if kind is not None and kind.what in NUMBERS:
+                refs = [*table.columns[name], *table.spare.get(name, [])]
+                head = str(table.sheet.cells[table.top, refs[0].column].value)
+                yield head, table.sheet.name, f"cat_{key}_{name}", kind, refs
+    for name, kind in TABLES["precisions"].items():
+        refs = list(wiring.lists[f"dtypes_{name}"].refs)
+        yield name.replace("_", " ").capitalize(), "Inputs", f"cat_precisions_{name}", kind, refs
+
+
+def values_as_built(book: Book) -> Mapping[str, Any]:
+    """What a book of this workbook holds, by defined name: its inputs, and the sums of its yellow columns."""
+    found: dict[str, Any] = {}
+    for name, refs in book.names.items():
+        if isinstance(refs, Ref) and name.startswith("in_"):
+            found[name] = refs.value
+        elif isinstance(refs, Range) and name.startswith("cat_"):
+            numbers = (v for v in (plain(r.value) for r in refs.refs) if isinstance(v, (int, float)))
+            found[name] = plain(math.fsum(numbers))
+    return found
+
 
 SCHEMA = 2
-HEADS = ("What was changed, and why", "Where", "Was", "Is", "Who", "Date")
+LOG_HEADS = ("What was changed, and why", "Where", "Was", "Is", "Who", "Date")
 WIDTHS = (56, 22, 36, 36, 14, 12, 12, 13)
 
 
@@ -46,10 +226,10 @@ def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[She
         wiring.names |= {name: ref} if name else {}
         row += 1
     row += 1
-    for column, head in enumerate(HEADS):
+    for column, head in enumerate(LOG_HEADS):
         sheet.text(row, column, head, "head")
     for line in range(LOG_LINES):
-        for column, head in enumerate(HEADS):
+        for column, head in enumerate(LOG_HEADS):
             is_day, name = head == "Date", f"log_{line + 1}_{LOG[column]}"
             check = accepts(Kind("date"), head, "The day of the change.") if is_day else None
             cell = Cell(question.overrides.input(name, None), "input", DATE if is_day else TEXT, validation=check)

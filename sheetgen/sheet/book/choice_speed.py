@@ -1,18 +1,37 @@
-"""The speed of each load's choice on Workings: times, tokens, their bands, and what asked for the replicas."""
+"""What users get of each load's choice on Workings, and what it costs a user: times, tokens, their bands."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sheetgen import cost
 from sheetgen.estimate import PACE
 from sheetgen.formula import Expr, Formula, both, formula, is_number, join_text, number_where, where, whole_text
-from sheetgen.sheet.book.profile_lookup import of_profile
 from sheetgen.sheet.book.speed import OF_PROFILE, PARTS, SUMS
-from sheetgen.sheet.book.wiring import Table, Wiring
+from sheetgen.sheet.book.wiring import Table, Wiring, named
 from sheetgen.sheet.model import Range, Ref, found, index, pick
 from sheetgen.sizing import speed, targets
 from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, WHOLE, Display
+
+
+def of_profile(
+    wiring: Wiring, table: Table, name: str, label: str, rows: Sequence[Range], display: Display = WHOLE
+) -> None:
+    """What a block of Profiles, a row for each model and workload or each model, holds in the chosen profile's
+    column; 0 where nothing was chosen."""
+    key = "model_row" if name in wiring.by_model else "pace_row"
+    here = table.sheet.name
+    block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{name}", (rows[0].refs[0], rows[-1].refs[-1]))
+
+    def find(i: int) -> tuple[Any, Expr]:
+        place, pace = table.columns["profile"][i], table.columns[key][i]
+        text = f"INDEX({block.expr(here).text},{pace.expr(here).text},{place.expr(here).text})"
+        expr = where(is_number(place.expr(here)), Expr(text), 0)
+        return (0 if place.value == "-" else rows[pace.value - 1].refs[place.value - 1].value), expr
+
+    table.looked_up(name, label, find, display)
+
 
 SHOWN = (
     "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
@@ -173,3 +192,16 @@ def _bands(wiring: Wiring, table: Table, figures: Sequence[str]) -> None:
 
 def _display(name: str) -> Display:
     return SECONDS if name.endswith("_seconds") else FACTOR if name.startswith(("wait", "expert", "steps")) else WHOLE
+
+
+OF_LOADS = (
+    cost.usd_per_user_per_month, cost.million_output_tokens_per_month, cost.million_input_tokens_per_month,
+    cost.usd_per_million_input_tokens, cost.usd_per_million_output_tokens, cost.usd_per_million_tokens,
+)  # fmt: skip
+
+
+def add_unit_costs(wiring: Wiring) -> None:
+    """Per load: a user's month, and a million tokens at the utilization on Inputs, by the speed of the choice."""
+    table = wiring.tables["cells"]
+    for one in OF_LOADS:
+        table.computed(one, lambda i: wiring.inputs, width=14)

@@ -24,8 +24,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW
-from sheetgen.sheet.book.choice_speed import add_choice_parts, add_choice_speed
-from sheetgen.sheet.book.profile_lookup import of_profile
+from sheetgen.sheet.book.choice_speed import add_choice_parts, add_choice_speed, of_profile
 from sheetgen.sheet.book.profiles import WHOLE_OF
 from sheetgen.sheet.book.wiring import Table, Wiring
 from sheetgen.sheet.book.words import (

@@ -6,19 +6,27 @@ cheapest, and owning the GPUs instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from sheetgen import cost
-from sheetgen.formula import is_number, is_text
+from sheetgen.formula import Expr, Formula, both, is_number, is_text, where
 from sheetgen.recommend import Solution
-from sheetgen.sheet.book.money_block import ANNUAL, HOURLY, MONTHLY, THREE_YEARS, Block, above_zero, entry
+from sheetgen.recommend.money import ENDS
+from sheetgen.sheet.book.choices import chosen_n_instances
 from sheetgen.sheet.book.money_columns import class_columns, price_mark
-from sheetgen.sheet.book.money_owned import add_owned
-from sheetgen.sheet.book.money_providers import SPARE_PROVIDERS, add_providers
-from sheetgen.sheet.book.money_words import total_words
+from sheetgen.sheet.book.money_words import (
+    break_even_words,
+    owned_words,
+    provider_monthly_usd,
+    provider_position,
+    provider_price,
+    provider_tp,
+    total_words,
+)
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import rent_words
-from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source
+from sheetgen.sheet.model import NONE, Cell, Found, Range, Ref, Sheet, Source, found, index
 from sheetgen.units import (
     DATE,
     EXACT_PERCENT,
@@ -29,9 +37,209 @@ from sheetgen.units import (
     PLAIN,
     PURCHASES,
     TEXT,
+    TWO_DECIMALS,
+    USD,
     USD_CENTS,
     WHOLE,
+    Display,
 )
+
+HOURLY, MONTHLY, ANNUAL, THREE_YEARS = 1, 2, 3, 4  # the columns of money in every table of a block
+SUMS = ((ANNUAL, cost.annual_usd), (THREE_YEARS, cost.three_year_usd))
+
+
+class Block:
+    """What the tables of one model read of the chosen load, and the row that is filled next."""
+
+    def __init__(self, sheet: Sheet, wiring: Wiring, at: Ref, row: int) -> None:
+        self.sheet, self.wiring, self.at, self.row = sheet, wiring, at, row
+
+    def of(self, name: str) -> Found:
+        """What a column of Workings says of the load."""
+        return found(self.wiring.tables["cells"].range(name), self.at)
+
+    def head(self, *labels: str) -> None:
+        """A row of column heads; "" leaves a column without one."""
+        for column, label in enumerate(labels):
+            if label:
+                self.sheet.text(self.row, column, label, "head")
+        self.sheet.heights[self.row] = 31
+        self.row += 1
+
+    def label(self, text: str, column: int = 0, role: str = "label") -> Ref:
+        return self.sheet.text(self.row, column, text, role)
+
+    def show(self, column: int, what: Found, display: Display, role: str = "computed") -> Ref:
+        """What stands elsewhere, in this row."""
+        return self.sheet.formula(self.row, column, what.value, what.expr(self.sheet.name), display, role)
+
+    def compute(self, column: int, one: Formula, env: Mapping[str, Source], **more: Any) -> Ref:
+        """What a formula gives, in this row; read relative to the reader, as rows and columns of a block repeat."""
+        return self.sheet.compute(self.row, column, one, {**self.wiring.inputs, **env}, lock="none", **more)
+
+    def search(self, column: int, one: Formula, env: Mapping[str, Source], at: int) -> Ref:
+        """What an array formula in column `at` finds, in this row."""
+        env = {**self.wiring.inputs, **env}
+        found = self.sheet.compute(self.row, at, one, env, role="small")
+        return self.sheet.pass_on(self.row, column, found, one, env)
+
+    def sums(self, monthly: Ref) -> list[Ref]:
+        """A year and three years beside the month, in this row."""
+        return [self.compute(column, one, {"monthly_usd": monthly}) for column, one in SUMS]
+
+
+def entry(
+    refs: Range, place: Ref | Found, test: Callable[[Any], Any], beside: Ref | None = None, less: Ref | None = None
+) -> Found:
+    """The entry of `refs` at a position; none where there is no position, or the entry does not pass `test`.
+
+    An empty cell is no entry: its look-up alone would be 0. beside: a cell that must hold a number, too.
+    less: the discount that is taken off the entry, a price.
+    """
+    gate = place if beside is None else beside
+
+    def write(here: str) -> Expr:
+        one = index(refs, place, here)
+        paid = one if less is None else cost.discounted_usd_per_hour(one, less.expr(here))
+        expr: Expr = where(is_number(gate.expr(here)), where(test(one), paid, NONE), NONE)
+        return expr
+
+    if NONE in (place.value, gate.value):
+        return Found(NONE, write)
+    value = refs.refs[int(place.value) - 1].value
+    known = value not in (None, "", NONE) and (test is not above_zero or value > 0)
+    if known and less is not None:
+        value = cost.discounted_usd_per_hour(value, less.value)
+    return Found(value if known else NONE, write)
+
+
+def above_zero(one: Any) -> Any:
+    """A price is a number above 0."""
+    return both(is_number(one), one > 0)
+
+
+SPARE_PROVIDERS = 3  # as many as Instances has spare rows
+PRICE, SEARCHES = 9, 10  # the first column of the array formulas, which the others pass on
+
+
+def add_providers(block: Block, heads: Mapping[str, Range], n_providers: int) -> None:
+    """A row per provider of Instances, and one for each that a reader may type in the spare rows there."""
+    block.head("Provider", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Instances", "TP",
+               "Column on Candidates", "Instance", "$ per instance and hour",
+               "$ per month, found", "$ per hour, found", "TP, found", "Column, found")  # fmt: skip
+    rows: dict[str, Source] = {
+        "monthly": _row_of(block.wiring.monthly, block.at),
+        "prices": heads["price_usd_per_hour"],
+        "sizes": heads["tp"],
+        "providers": heads["provider"],
+    }
+    names = block.wiring.tables["instances"].columns["provider_in_order"]
+    for name in names[: n_providers + SPARE_PROVIDERS]:
+        provider = block.sheet.link(block.row, 0, name, TEXT)
+        env: dict[str, Source] = {**rows, "provider": provider}
+        best = block.search(MONTHLY, provider_monthly_usd, env, SEARCHES)
+        env |= {"best": best}
+        env |= {"price": block.search(PRICE, provider_price, env, SEARCHES + 1)}
+        count = block.compute(5, chosen_n_instances, env)
+        env |= {"size": block.search(6, provider_tp, env, SEARCHES + 2)}
+        position = block.search(7, provider_position, env, SEARCHES + 3)
+        block.compute(HOURLY, cost.hourly_usd, {"n_instances": count, "price_usd_per_hour": env["price"]})
+        block.sums(best)
+        row = found(heads["instance_row"], position)
+        block.show(8, entry(block.wiring.tables["instances"].range("type"), row, is_text, position), TEXT)
+        block.row += 1
+
+
+def _row_of(rows: Sequence[Range], at: Ref) -> Found:
+    """The row of a matrix at a position from 1, as a whole."""
+    block = Range((rows[0].refs[0], rows[-1].refs[-1]))
+
+    def write(here: str) -> Expr:
+        return Expr(f"INDEX({block.expr(here).text},{at.expr(here).text},0)")
+
+    return Found(rows[int(at.value) - 1].value, write)
+
+
+NOT_IN_IT = (
+    "GPUs are powered and housed in every hour. Staff, network between servers and licences are not in it; "
+    "support is as on Inputs."
+)
+WORDS = {"low": "low price", "base": "base", "high": "high price"}
+
+
+def add_owned(block: Block, on_demand: Ref) -> None:
+    """The purchase and what it takes a month at its low, base and high price, and the break-even.
+
+    on_demand: what the recommended instances cost an hour on demand.
+    """
+    block.head("Owning", "$ per GPU and hour", "$ per month", "$ per year", "$ in 3 years", "Break-even utilization",
+               "Price, $ per GPU", "Installed, $ per GPU", "Purchase, $", "Hardware, $ per month",
+               "Power, $ per month", "Site, $ per month", "Support, $ per month")  # fmt: skip
+    top = block.row
+    block.row += len(ENDS)
+    place, facts = _facts(block)
+    words_at, block.row = block.row, top
+    shared: dict[str, Source] = {**facts, "n_gpus": block.of("n_gpus"), "on_demand_hourly_usd": on_demand}
+    ends = [_end(block, end, place, shared) for end in ENDS]
+    block.row = words_at
+    block.compute(0, break_even_words, dict(zip(ENDS, ends, strict=True)), role="light")
+    block.row += 1
+    block.label(NOT_IN_IT, role="remark")
+    block.row += 1
+
+
+def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
+    """What GPUs says of the recommended one, below its money; gives the row there, and what formulas read."""
+    gpus = block.wiring.tables["gpus"]
+    block.head("To own", "Row on GPUs", "kW per GPU", "Its own draw (1)", "kW per GPU at the meter",
+               "Price of the module (1)", "Price date", "Price age", "Source")  # fmt: skip
+    block.compute(0, owned_words, {"n_gpus": block.of("n_gpus"), "gpu_name": block.of("gpu_name")})
+    place = _place(block, gpus.range("gpu"))
+    kw = block.show(2, entry(gpus.range("kw_per_gpu"), place, is_number), TWO_DECIMALS)
+    own = block.show(3, entry(gpus.range("is_it_power"), place, is_number), PLAIN)
+    metered = block.compute(4, cost.metered_kw_per_gpu, {"kw_per_gpu": kw, "is_it_power": own})
+    module = block.show(5, entry(gpus.range("is_module_price"), place, is_number), PLAIN)
+    block.show(6, entry(gpus.range("capex_date"), place, is_number), DATE)
+    block.show(7, entry(gpus.range("capex_mark"), place, is_text), TEXT)
+    block.show(8, entry(gpus.range("owning_source"), place, is_text), TEXT, "small")
+    block.row += 1
+    return place, {"kw_per_gpu": kw, "metered_kw_per_gpu": metered, "is_module_price": module}
+
+
+def _end(block: Block, end: str, place: Ref, shared: dict[str, Source]) -> Ref:
+    """One end of the price's range in a row of its own; gives the break-even."""
+    gpus = block.wiring.tables["gpus"]
+    block.label(WORDS[end])
+    env = dict(shared)
+    env["capex_usd_per_gpu"] = block.show(6, entry(gpus.range(f"capex_{end}_usd"), place, above_zero), USD)
+    for column, one in (
+        (7, cost.installed_usd_per_gpu),
+        (8, cost.owned_capex_usd),
+        (9, cost.owned_hardware_usd),
+        (10, cost.owned_energy_usd),
+        (11, cost.owned_site_usd),
+        (12, cost.owned_support_usd),
+        (MONTHLY, cost.monthly_owned_usd),
+        (HOURLY, cost.owned_usd_per_gpu_hour),
+    ):
+        env[one.name] = block.compute(column, one, env)
+    monthly = env["monthly_owned_usd"]
+    assert isinstance(monthly, Ref)
+    block.sums(monthly)
+    found = block.compute(5, cost.break_even_utilization, env)
+    block.row += 1
+    return found
+
+
+def _place(block: Block, names: Range) -> Ref:
+    """The row of the recommended GPU on GPUs; none where nothing was recommended."""
+    gpu = block.of("gpu")
+    here = block.sheet.name
+    known = [r.value for r in names.refs]
+    value = known.index(gpu.value) + 1 if gpu.value in known else NONE
+    expr = Expr(f'IFERROR(MATCH({gpu.expr(here).text},{names.expr(here).text},0),"{NONE}")')
+    return block.sheet.formula(block.row, 1, value, expr, PLAIN)
+
 
 WIDTHS = (30, 14, 13, 13, 14, 14, 13, 13, 13, 13, 13, 13, 13, 13)
 UNITS = (

@@ -157,10 +157,7 @@ def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tupl
     tp = sheet.formula(row + 1, 1, *or_as_built(tiers, tier, built[1]), PLAIN, "off_page")
     models, cells = wiring.tables["models"], wiring.tables["cells"]
     # The largest position there is, not a count of the inputs: an input that is emptied must not shift the rows.
-    counts = {
-        "n_workloads": _greatest(cells.range("workload_row")),
-        "n_tiers": _greatest(cells.range("tier_row")),
-    }
+    counts = {"n_workloads": _greatest(cells.range("workload_row")), "n_tiers": _greatest(cells.range("tier_row"))}
     places = []
     for m in range(len(question.models)):
         which = _row_of(models.columns["model"][m], models.range("model"), m + 1)

@@ -30,14 +30,7 @@ from sheetgen.sheet.book.what_if_words import (
 )
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Source, Validation, found, number, plain
-from sheetgen.sheet.what_if import (
-    BASE,
-    CASES,
-    LOADS,
-    WhatIf,
-    case_context_tokens,
-    case_requests,
-)
+from sheetgen.sheet.what_if import BASE, CASES, LOADS, WhatIf, case_context_tokens, case_requests
 from sheetgen.sizing.tokens import short_tokens
 from sheetgen.units import DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, WHOLE, Display
 

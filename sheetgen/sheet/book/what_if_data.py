@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.formula import Expr, formula, is_text, largest, where
+from sheetgen.formula import Expr, formula, is_text, join_text, largest, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import gpu_columns
 from sheetgen.scenario.overrides import Overrides
@@ -202,7 +202,8 @@ def _model(
     own_at = sheet.formula(row + 2, 1, at.value if at.value <= n_own else 0, expr, PLAIN)
     table = Table(sheet, row + 3, 0, 1, key=f"{wiring.prefix}models", names=wiring.names)
     wiring.tables["models"] = table
-    table.looked_up("model", "Model", lambda i: (names.refs[at.value - 1].value, index(names, at, here)), TEXT)
+    words = f"What-if: {names.refs[at.value - 1].value}", join_text("What-if: ", index(names, at, here))
+    table.looked_up("model", "Model", lambda i: words, TEXT)
     for name in (*DTYPES_OF_MODEL, *FACTS):
         own = Range([*models.columns[name], *models.spare[name]], name=f"cat_models_{name}")
         text = name in DTYPES_OF_MODEL

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import (
-    both,
-    formula,
-    is_number,
-    is_text,
-    join_text,
-    number_where,
-    percent_text,
-    ratio,
-    where,
-)
+from sheetgen.formula import both, formula, is_number, is_text, join_text, number_where, percent_text, ratio, where
 from sheetgen.sizing.parallelism import headroom_fraction, sure_headroom_fraction
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, WHOLE
 
@@ -178,12 +168,7 @@ def headline_words(load_words: Any, asked: Any, concurrent_requests: Any) -> Any
 
 @formula("Hardware in words", TEXT)
 def hardware_words(
-    n_instances: Any,
-    n_gpus: Any,
-    gpu_name: Any,
-    tensor_parallel_size: Any,
-    pipeline_stages: Any,
-    n_replicas: Any,
+    n_instances: Any, n_gpus: Any, gpu_name: Any, tensor_parallel_size: Any, pipeline_stages: Any, n_replicas: Any
 ) -> Any:
     """GPUs, parallel sizes and replicas of the recommended hardware.
 

@@ -44,14 +44,7 @@ def build_loads(
         table.looked_up(name, label, lambda i: pick(refs, table.columns[key][i], sheet.name), display, width=width)
 
     look("model", "Model", models.range("model"), "model_row", TEXT, 24)
-    table.given(
-        "workload",
-        "Workload",
-        names or [workloads[w] for _, w, _ in loads],
-        TEXT,
-        role="label",
-        width=14,
-    )
+    table.given("workload", "Workload", names or [workloads[w] for _, w, _ in loads], TEXT, role="label", width=14)
     look("context_tokens", "Context", wiring.lists["contexts"], "workload_row")
     look("input_tokens", "Prompt", wiring.lists["prompts"], "workload_row")
     look("concurrent_requests", "In flight", wiring.lists["tiers"], "tier_row")
