@@ -190,17 +190,9 @@ class Sheet:
         return self.put(row, column, Cell(value, role, **more))
 
     def compute(
-        self,
-        row: int,
-        column: int,
-        one: Formula,
-        env: Mapping[str, Source],
-        *,
-        role: str = "computed",
-        display: Display | None = None,
-        name: str | None = None,
-        lock: str = "both",
-    ) -> Ref:
+        self, row: int, column: int, one: Formula, env: Mapping[str, Source], *, role: str = "computed",
+        display: Display | None = None, name: str | None = None, lock: str = "both",
+    ) -> Ref:  # fmt: skip
         """Place what `one` gives for the cells in `env`: the value, and the formula that Excel evaluates."""
         missing = [i for i in one.inputs if i not in env]
         if missing:

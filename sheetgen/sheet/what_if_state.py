@@ -33,29 +33,19 @@ def model_lacks(
     """
     attention = n_full_layers + n_windowed_layers + n_mla_layers + n_other_layers + n_state_layers
     experts = n_experts > 0
-    parts = (
-        ("layers", n_layers > 0),
-        ("query heads", n_heads > 0),
-        ("hidden size", hidden_size > 0),
-        ("vocabulary", vocab_size > 0),
-        ("feed-forward width, or experts", either(intermediate_size > 0, experts)),
-        ("feed-forward matrices", ffn_matrices > 0),
-        ("experts per token", where(experts, experts_per_token, 1) > 0),
-        ("expert width", where(experts, expert_intermediate_size, 1) > 0),
-        ("parameters in routed experts", where(experts, n_params_routed, 1) > 0),
-        ("longest context", max_context_tokens > 0),
-        ("parameters", n_params > 0),
-        ("active parameters", n_params_active > 0),
-        ("layers of some kind of attention", attention > 0),
-        ("KV heads (full)", where(n_full_layers > 0, full_kv_heads, 1) > 0),
-        ("key + value width", where(n_full_layers > 0, full_kv_width, 1) > 0),
-        ("KV heads (window)", where(n_windowed_layers > 0, windowed_kv_heads, 1) > 0),
-        ("width (window)", where(n_windowed_layers > 0, windowed_kv_width, 1) > 0),
-        ("window", where(n_windowed_layers > 0, window_tokens, 1) > 0),
-        ("latent width", where(n_mla_layers > 0, mla_width, 1) > 0),
-        ("other elements", where(n_other_layers > 0, other_elements_per_token + other_bytes_per_token, 1) > 0),
-        ("recurrent state", where(n_state_layers > 0, conv_bytes_per_state_layer + state_elements_per_layer, 1) > 0),
-    )
+    parts = (("layers", n_layers > 0), ("query heads", n_heads > 0), ("hidden size", hidden_size > 0), ("vocabulary",
+             vocab_size > 0), ("feed-forward width, or experts", either(intermediate_size > 0, experts)),
+             ("feed-forward matrices", ffn_matrices > 0), ("experts per token", where(experts, experts_per_token,
+             1) > 0), ("expert width", where(experts, expert_intermediate_size, 1) > 0),
+             ("parameters in routed experts", where(experts, n_params_routed, 1) > 0), ("longest context",
+             max_context_tokens > 0), ("parameters", n_params > 0), ("active parameters", n_params_active > 0),
+             ("layers of some kind of attention", attention > 0), ("KV heads (full)", where(n_full_layers > 0,
+             full_kv_heads, 1) > 0), ("key + value width", where(n_full_layers > 0, full_kv_width, 1) > 0),
+             ("KV heads (window)", where(n_windowed_layers > 0, windowed_kv_heads, 1) > 0), ("width (window)",
+             where(n_windowed_layers > 0, windowed_kv_width, 1) > 0), ("window", where(n_windowed_layers > 0,
+             window_tokens, 1) > 0), ("latent width", where(n_mla_layers > 0, mla_width, 1) > 0), ("other elements",
+             where(n_other_layers > 0, other_elements_per_token + other_bytes_per_token, 1) > 0), ("recurrent state",
+             where(n_state_layers > 0, conv_bytes_per_state_layer + state_elements_per_layer, 1) > 0))  # fmt: skip
     return join_text(LACKS, *(where(known, "", f" · {words}") for words, known in parts))
 
 
@@ -70,13 +60,10 @@ def choices_state(
 
     Source: the lists of the dropdowns, and the facts of the chosen model.
     """
-    lists = (
-        ("no such model: ", model, model_known),
-        ("no such GPU or instance: ", hardware, hardware_known),
-        ("no such tensor-parallel size: ", tensor_parallel_size, tensor_parallel_size_known),
-        ("no such precision of weights: ", weight_dtype, weight_dtype_known),
-        ("no such precision of the KV cache: ", kv_cache_dtype, kv_cache_dtype_known),
-    )
+    lists = (("no such model: ", model, model_known), ("no such GPU or instance: ", hardware, hardware_known),
+             ("no such tensor-parallel size: ", tensor_parallel_size, tensor_parallel_size_known),
+             ("no such precision of weights: ", weight_dtype, weight_dtype_known),
+             ("no such precision of the KV cache: ", kv_cache_dtype, kv_cache_dtype_known))  # fmt: skip
     words = where(facts == LACKS, OK, join_text(model, ": ", facts))
     words = where(answer_tokens > context_tokens, "the answer is longer than its context", words)
     target = where(_is_blank(tpot_ms), 1, where(is_number(tpot_ms), where(tpot_ms >= 0, 1, 0), 0))

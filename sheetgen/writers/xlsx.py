@@ -237,27 +237,15 @@ class _Writer:
             return [sheet.name, first.row, first.column, last.row, last.column]
 
         for title, first, last, colour in chart.series:
-            drawn.add_series(
-                {
-                    "name": title,
-                    "categories": area(*chart.categories),
-                    "values": area(first, last),
-                    "fill": {"color": colour},
-                    "gap": 60,
-                }
-            )
+            drawn.add_series({"name": title, "categories": area(*chart.categories), "values": area(first, last),
+                             "fill": {"color": colour}, "gap": 60})  # fmt: skip
         font = {"name": "Arial", "size": 9}
         drawn.set_title(
             {"name": chart.title, "name_font": {"name": "Arial", "size": 10, "bold": True}, "overlay": False}
         )
         drawn.set_y_axis({"reverse": True, "num_font": font})
-        drawn.set_x_axis(
-            {
-                "num_format": "#,##0",
-                "num_font": font,
-                "major_gridlines": {"visible": True, "line": {"color": "#E5E7EB"}},
-            }
-        )
+        drawn.set_x_axis({"num_format": "#,##0", "num_font": font, "major_gridlines": {"visible": True,
+                         "line": {"color": "#E5E7EB"}}})  # fmt: skip
         drawn.set_legend({"position": "bottom", "font": font})
         drawn.set_size({"width": chart.width, "height": chart.height})
         worksheet.insert_chart(chart.row, chart.column, drawn, {"description": chart.alt_text, "object_position": 1})

@@ -31,12 +31,9 @@ KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance"}  # by what
 
 
 def build_book(
-    solved: Solution,
-    page: Page,
-    every_lever: EveryLever = (),
-    one: WhatIf | None = None,
+    solved: Solution, page: Page, every_lever: EveryLever = (), one: WhatIf | None = None,
     baseline: Mapping[str, Any] | None = None,
-) -> Book:
+) -> Book:  # fmt: skip
     """The workbook as data: every cell with its value, and the formula that gives it.
 
     `every_lever` are those of each load; without any there is no Levers sheet. Without `one` there is no What-if.

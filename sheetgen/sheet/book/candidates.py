@@ -60,13 +60,9 @@ def build_candidates(
     counts = _counts(solved, instances)
     # A spare row has every size: a reader may give it any number of GPUs.
     offers = [(c, t) for c, count in enumerate(counts) for t in TENSOR_PARALLEL_SIZES if count is None or t <= count]
-    sheet = titled(
-        "Candidates",
-        "Candidates",
-        "A column per instance and tensor-parallel size: $ per month for each load. "
-        "A dash: it cannot hold the load, or has no price.",
-        freeze=(HEAD_ROWS + 4, LEFT),
-    )
+    sheet = titled("Candidates", "Candidates",
+                   "A column per instance and tensor-parallel size: $ per month for each load. "
+                   "A dash: it cannot hold the load, or has no price.", freeze=(HEAD_ROWS + 4, LEFT))  # fmt: skip
     sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(offers))}
     here = sheet.name
     head = Head(sheet, HEAD_ROWS, len(offers), "candidates", wiring.names)

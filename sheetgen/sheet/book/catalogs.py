@@ -96,12 +96,8 @@ def _typed_over(solved: Solution, table: str, keys: list[str]) -> Callable[[int,
 def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per model on the sheet: its shape (inputs), and what follows from it at the precisions in use."""
     models = solved.question.models
-    sheet = titled(
-        "Models",
-        "Models",
-        "Architecture as the catalog has it, with sources; yellow cells may be changed.",
-        freeze=(HEAD_ROWS + 1, 1),
-    )
+    sheet = titled("Models", "Models", "Architecture as the catalog has it, with sources; yellow cells may be changed.",
+                   freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
     over = _typed_over(solved, "models", [m.model.id for m in models])
     table = Table(sheet, HEAD_ROWS, 0, len(models), key="models", names=wiring.names, overrides=over)
     wiring.tables["models"] = table
@@ -110,13 +106,8 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("model_id", "Catalog id", [m.model.id for m in models], TEXT, role="label", width=22)
     for name, label, note in SHAPE:
         table.given(name, label, [r[name] for r in rows], WHOLE, note=note, width=14)
-    table.given(
-        "own_weight_dtype",
-        "Own weights",
-        [m.auto_weight_dtype for m in models],
-        TEXT,
-        note="The checkpoint's own precision: what auto stands for.",
-    )
+    table.given("own_weight_dtype", "Own weights", [m.auto_weight_dtype for m in models], TEXT,
+                note="The checkpoint's own precision: what auto stands for.")  # fmt: skip
     table.given(
         "own_kv_dtype",
         "Own KV",
@@ -227,14 +218,8 @@ def _precisions(sheet: Sheet, table: Table, wiring: Wiring) -> None:
         value, expr = pick(known, table.columns["weight_dtype_row"][i], sheet.name)
         return value or 0, expr
 
-    table.looked_up(
-        "checkpoint_bytes",
-        "Checkpoint in use",
-        checkpoint,
-        WHOLE,
-        width=17,
-        note="Size of the known checkpoint at the precision in use; 0 where none is known.",
-    )
+    table.looked_up("checkpoint_bytes", "Checkpoint in use", checkpoint, WHOLE, width=17,
+                    note="Size of the known checkpoint at the precision in use; 0 where none is known.")  # fmt: skip
 
 
 def _one_name(wiring: Wiring, overrides: Ref, here: str) -> tuple[Any, Expr]:
@@ -264,39 +249,21 @@ def _weights_at(table: Table, wiring: Wiring, dtype: str) -> None:
 def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per GPU of the candidates: memory as the engine sees it, batch limits, precisions that run."""
     gpus = solved.question.gpus
-    sheet = titled(
-        "GPUs",
-        "GPUs",
-        "Memory is what the engine sees, never the marketed figure. 1 under a precision: it runs.",
-        freeze=(HEAD_ROWS + 1, 1),
-    )
+    sheet = titled("GPUs", "GPUs",
+                   "Memory is what the engine sees, never the marketed figure. 1 under a precision: it runs.",
+                   freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
     over = _typed_over(solved, "gpus", [g.id for g in gpus])
     table = Table(sheet, HEAD_ROWS, 0, len(gpus), key="gpus", names=wiring.names, overrides=over)
     wiring.tables["gpus"] = table
     table.given("gpu", "GPU", [g.id for g in gpus], TEXT, role="label", width=30)
     table.given("gpu_name", "Short name", [g.short_name for g in gpus], TEXT, role="label", width=18)
-    table.given(
-        "gpu_memory_bytes",
-        "Memory, bytes",
-        [g.memory.engine_bytes for g in gpus],
-        WHOLE,
-        width=18,
-        note="Total memory as the engine sees it.",
-    )
+    table.given("gpu_memory_bytes", "Memory, bytes", [g.memory.engine_bytes for g in gpus], WHOLE, width=18,
+                note="Total memory as the engine sees it.")  # fmt: skip
     unit = UNIT_NAMES[solved.question.settings.units]
-    table.computed(
-        in_unit,
-        lambda i: {"amount_bytes": table.columns["gpu_memory_bytes"][i], "unit_bytes": wiring.inputs["unit_bytes"]},
-        label=f"Memory, {unit}",
-    )
-    table.given(
-        "basis",
-        "Basis",
-        [g.memory.basis for g in gpus],
-        TEXT,
-        role="label",
-        note="measured: seen in a log; derived: nvidia-smi less a stated share.",
-    )
+    table.computed(in_unit, lambda i: {"amount_bytes": table.columns["gpu_memory_bytes"][i],
+                   "unit_bytes": wiring.inputs["unit_bytes"]}, label=f"Memory, {unit}")  # fmt: skip
+    table.given("basis", "Basis", [g.memory.basis for g in gpus], TEXT, role="label",
+                note="measured: seen in a log; derived: nvidia-smi less a stated share.")  # fmt: skip
     for key, label in (("max_num_seqs", "Most sequences"), ("max_num_batched_tokens", "Batched tokens")):
         table.given(
             key, label, [int(v) for v in solved.gpus[key]], WHOLE, note=f"{key}: the engine's default on this GPU."
@@ -313,24 +280,14 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
             width=16,
             note=f"Bytes by which the KV pool may be smaller {note} (low end of the 80 % band); headroom counts it.",
         )
-    table.given(
-        "is_older_gpu",
-        "Older GPU (0 or 1)",
-        [int(solved.question.engine.is_older(g.architecture)) for g in gpus],
-        PLAIN,
-        note="1: memory outside torch is that of older GPUs on Inputs.",
-    )
+    table.given("is_older_gpu", "Older GPU (0 or 1)",
+                [int(solved.question.engine.is_older(g.architecture)) for g in gpus], PLAIN,
+                note="1: memory outside torch is that of older GPUs on Inputs.")  # fmt: skip
     add_speed_columns(solved, table)
     for what, runs in (("weights", [g.weights_run for g in gpus]), ("kv", [g.kv_run for g in gpus])):
         for d in DTYPES:
-            table.given(
-                f"{what}_{d}",
-                f"{'KV' if what == 'kv' else 'Weights'} {d}",
-                [int(d in r) for r in runs],
-                PLAIN,
-                width=10,
-                validation=accepts(FLAG, "Runs", "1: it runs, 0: it does not."),
-            )
+            table.given(f"{what}_{d}", f"{'KV' if what == 'kv' else 'Weights'} {d}", [int(d in r) for r in runs], PLAIN,
+                        width=10, validation=accepts(FLAG, "Runs", "1: it runs, 0: it does not."))  # fmt: skip
     add_owning_columns(solved, wiring, table)
     sources = [g.memory.source for g in gpus]
     table.given("source", "Source of the memory", sources, TEXT, role="remark_wrapped", width=90, urls=links(sources))

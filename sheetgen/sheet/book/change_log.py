@@ -204,12 +204,9 @@ WIDTHS = (56, 22, 36, 36, 14, 12, 12, 13)
 
 def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[Sheet] = ()) -> Sheet:
     """The sheet; `sheetgen pull` and `diff` read its names. others: sheets with choices of their own."""
-    sheet = titled(
-        "Change log",
-        "Change log",
-        "What made this workbook, and what was changed since: in words by people, and live by comparison.",
-        freeze=(HEAD_ROWS, 0),
-    )
+    sheet = titled("Change log", "Change log",
+                   "What made this workbook, and what was changed since: in words by people, and live by comparison.",
+                   freeze=(HEAD_ROWS, 0))  # fmt: skip
     sheet.widths = dict(enumerate(WIDTHS))
     question = solved.question
     row = HEAD_ROWS

@@ -75,17 +75,13 @@ def what_if_pairs(wiring: Wiring, sheet: Sheet, row: int, left: int) -> list[Pai
     def asked(name: str, at: Ref) -> Found:
         return found(wiring.lists[name], at)
 
-    return [
-        ("Model", picked("model"), wiring.tables["models"].columns["model"][0]),
-        ("Context", picked("context_tokens"), asked("contexts", w)),
-        ("Context of the base case, times", cell("in_case_context_base"), one),
-        ("Answer", picked("answer_tokens"), asked("answers", w)),
-        ("Requests in flight", requests, asked("tiers", t)),
-        ("Weights' precision", picked("weight_dtype"), wiring.inputs["asked_weight_dtype"]),
-        ("KV cache precision", picked("kv_cache_dtype"), wiring.inputs["asked_kv_dtype"]),
-        ("Time per token, ms", picked("tpot_ms"), asked("tpot_targets", w)),
-        ("Time to first token, ms", nothing, asked("ttft_targets", w)),
-    ]
+    return [("Model", picked("model"), wiring.tables["models"].columns["model"][0]), ("Context",
+             picked("context_tokens"), asked("contexts", w)), ("Context of the base case, times",
+             cell("in_case_context_base"), one), ("Answer", picked("answer_tokens"), asked("answers", w)),
+             ("Requests in flight", requests, asked("tiers", t)), ("Weights' precision", picked("weight_dtype"),
+             wiring.inputs["asked_weight_dtype"]), ("KV cache precision", picked("kv_cache_dtype"),
+             wiring.inputs["asked_kv_dtype"]), ("Time per token, ms", picked("tpot_ms"), asked("tpot_targets", w)),
+             ("Time to first token, ms", nothing, asked("ttft_targets", w))]  # fmt: skip
 
 
 def add_what_if(pairs: Pairs, wiring: Wiring) -> Ref:

@@ -97,12 +97,10 @@ def what_if_agrees(n_same: Any, n_choices: Any, same_cost: Any) -> Any:
 
 HEADS = (("Check", 58), ("Holds", 9), ("Of", 9), ("Verdict", 10))
 OF_LOADS = (classified, load_is_held, money_adds_up, tokens_add_up)
-CHECKS_OF_LOADS = (
-    ("loads_classified", "Every load is classified: fits, tight, none fits or over limit"),
-    ("loads_held", "Recommended hardware holds its load"),
-    ("months_cost", "Instances x price x hours is the month's cost"),
-    ("tokens_cost", "Prompt and answer tokens at their prices are the month's cost"),
-)
+CHECKS_OF_LOADS = (("loads_classified", "Every load is classified: fits, tight, none fits or over limit"),
+                   ("loads_held", "Recommended hardware holds its load"), ("months_cost",
+                   "Instances x price x hours is the month's cost"), ("tokens_cost",
+                   "Prompt and answer tokens at their prices are the month's cost"))  # fmt: skip
 LOADS = 5  # the column where the loads begin
 PAIRS_ROW = HEAD_ROWS + 24  # below the checks
 SMALL = Display("0E+0")

@@ -156,14 +156,9 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         table.computed(one, so_far, name=name, width=14 if name == "monthly_usd" else 12)
 
     def at(
-        name: str,
-        label: str,
-        refs: Range,
-        otherwise: str,
-        display: Any = TEXT,
-        width: float = 14,
+        name: str, label: str, refs: Range, otherwise: str, display: Any = TEXT, width: float = 14,
         through: Range | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """What stands in a range at the column that was chosen, or `otherwise` where none was.
 
         through: the range has rows of Instances or GPUs, and this says which one each column is of.
@@ -308,19 +303,10 @@ def _kv_of_cell(wiring: Wiring, table: Table) -> None:
 
     for one in CHARGE:
         table.computed(one, env)
-    table.computed(
-        admission.kv_bytes_per_sequence,
-        lambda i: {
-            "unsharded_kv_blocks_per_sequence": table.columns["kv_blocks_per_sequence"][i],
-            "unsharded_kv_block_bytes": env(i)["kv_block_bytes"],
-        },
-        width=18,
-    )
+    table.computed(admission.kv_bytes_per_sequence,
+                   lambda i: {"unsharded_kv_blocks_per_sequence": table.columns["kv_blocks_per_sequence"][i],
+                   "unsharded_kv_block_bytes": env(i)["kv_block_bytes"]}, width=18)  # fmt: skip
     table.computed(memory.kv_bytes, lambda i: {}, width=20)
-    table.computed(
-        in_unit,
-        lambda i: {"amount_bytes": table.columns["kv_bytes"][i], "unit_bytes": wiring.inputs["unit_bytes"]},
-        name="kv_in_unit",
-        label="KV in the page's unit",
-        width=14,
-    )
+    table.computed(in_unit, lambda i: {"amount_bytes": table.columns["kv_bytes"][i],
+                   "unit_bytes": wiring.inputs["unit_bytes"]}, name="kv_in_unit", label="KV in the page's unit",
+                   width=14)  # fmt: skip

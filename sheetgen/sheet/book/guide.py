@@ -40,20 +40,12 @@ def breaking_words(context_words: Any, n_instances: Any, instance: Any, sequence
 
 def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
     """By where it dies: which bill overran, what to change, which way; then this sheet's breaking points."""
-    sheet = titled(
-        "OOM guide",
-        "OOM guide: where it died is a fingerprint",
-        "Find the row by where the deployment died. "
-        "The same flag helps one death and worsens another: mind the direction.",
-        freeze=(HEAD_ROWS + 1, 0),
-    )
-    heads = (
-        ("Where it dies", 26),
-        ("Bill that overran", 26),
-        ("What the log says", 66),
-        ("What to change", 58),
-        ("On this sheet, as built", 52),
-    )
+    sheet = titled("OOM guide", "OOM guide: where it died is a fingerprint",
+                   "Find the row by where the deployment died. "
+                   "The same flag helps one death and worsens another: mind the direction.", freeze=(HEAD_ROWS + 1,
+                   0))  # fmt: skip
+    heads = (("Where it dies", 26), ("Bill that overran", 26), ("What the log says", 66), ("What to change", 58),
+             ("On this sheet, as built", 52))  # fmt: skip
     for column, (head, width) in enumerate(heads):
         sheet.text(HEAD_ROWS, column, head, "head")
         sheet.widths[column] = width
@@ -95,30 +87,24 @@ def _as_built(solved: Solution, page: Page) -> Mapping[int, tuple[str, str]]:
     return found
 
 
-WORDS = (
-    ("KV cache", "what the engine keeps in GPU memory of every token of a request; it grows with context and requests"),
-    ("in flight", "requests being answered at the same moment; people online are usually many more"),
-    ("replica", "one running copy of the model, on one GPU or several"),
-    ("TP", "tensor parallelism: the GPUs of one instance that share each layer of a replica"),
-    ("PP", "pipeline stages: instances that each hold some layers of a replica; slower, and they need a fast network"),
-    (
-        "surely free",
-        "share left of the requests that the replicas hold even where each KV pool comes out at the low end of "
-        "the 80% band of prediction errors; a fit is tight by it",
-    ),
-    ("full multi-head attention", "what the cache would be if every query head kept keys and values of its own"),
-    ("BF16, FP8", "16 and 8 bits a number; fewer bits take less memory and may cost quality"),
-)
+WORDS = (("KV cache",
+         "what the engine keeps in GPU memory of every token of a request; it grows with context and requests"),
+         ("in flight", "requests being answered at the same moment; people online are usually many more"), ("replica",
+         "one running copy of the model, on one GPU or several"), ("TP",
+         "tensor parallelism: the GPUs of one instance that share each layer of a replica"), ("PP",
+         "pipeline stages: instances that each hold some layers of a replica; slower, and they need a fast network"),
+         ("surely free",
+         "share left of the requests that the replicas hold even where each KV pool comes out at the low end of "
+         "the 80% band of prediction errors; a fit is tight by it"), ("full multi-head attention",
+         "what the cache would be if every query head kept keys and values of its own"), ("BF16, FP8",
+         "16 and 8 bits a number; fewer bits take less memory and may cost quality"))  # fmt: skip
 
 
 def build_notes(page: Page, sheets: Sequence[Sheet] = ()) -> Sheet:
     """What the workbook says of itself: its sheets, assumptions, what was left out, sources."""
-    sheet = titled(
-        "Notes and sources",
-        "Notes and sources",
-        "What this workbook is, what its numbers stand on, and where they come from.",
-        freeze=(HEAD_ROWS, 0),
-    )
+    sheet = titled("Notes and sources", "Notes and sources",
+                   "What this workbook is, what its numbers stand on, and where they come from.", freeze=(HEAD_ROWS,
+                   0))  # fmt: skip
     sheet.widths = {0: TEXT_WIDTH, 1: 60}
     row = HEAD_ROWS
 

@@ -22,13 +22,10 @@ SENTENCES = {"What changes": 58, "What it costs, or why it does not apply": 96} 
 
 def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> Sheet:
     """The sheet. Its lever columns are values: working them out takes a choice anew, which no cell does."""
-    sheet = titled(
-        "Levers",
-        "Levers: what one change buys",
-        "Worked out when the sheet was built, for the inputs as built; they do not follow edits. "
-        "Each line is the cheapest of all candidates with that one change.",
-        freeze=(HEAD_ROWS + 1, 3),
-    )
+    sheet = titled("Levers", "Levers: what one change buys",
+                   "Worked out when the sheet was built, for the inputs as built; they do not follow edits. "
+                   "Each line is the cheapest of all candidates with that one change.", freeze=(HEAD_ROWS + 1,
+                   3))  # fmt: skip
     rows = list(_lines(every_lever, [cell.model for cell in solved.question.loads]))
     loads = wiring.tables["cells"]
     table = Table(sheet, HEAD_ROWS, 0, len(rows))
@@ -132,11 +129,9 @@ def _overall(sheet: Sheet, table: Table, wiring: Wiring) -> Ref:
     """One word for all, beside the title: as built while no load and no input has changed."""
     here = sheet.name
     loads = table.columns["now"]
-    counts = [
-        Expr(f'COUNTIFS({loads[0].expr(here).text}:{loads[-1].expr(here).text},"{CHANGED}")') == 0,
-        wiring.names["chk_inputs_changed"].expr(here) == 0,
-        wiring.names["chk_columns_changed"].expr(here) == 0,
-    ]
+    counts = [Expr(f'COUNTIFS({loads[0].expr(here).text}:{loads[-1].expr(here).text},"{CHANGED}")') == 0,
+                   wiring.names["chk_inputs_changed"].expr(here) == 0,
+                   wiring.names["chk_columns_changed"].expr(here) == 0]  # fmt: skip
     sheet.text(HEAD_ROWS - 1, 0, "All inputs now", "label")
     expr: Expr = where(both(*counts), AS_BUILT, CHANGED)
     apart = [one.value for one in loads if one.value == CHANGED]

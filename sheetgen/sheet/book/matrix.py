@@ -80,16 +80,9 @@ class Head:
 
 
 def matrix(
-    sheet: Sheet,
-    top: int,
-    one: Formula,
-    labels: Sequence[Ref],
-    widths: Sequence[int],
-    env: Callable[[int], RowEnv],
-    loads: Sequence[Ref] | None = None,
-    *,
-    headed: bool = True,
-) -> list[Row]:
+    sheet: Sheet, top: int, one: Formula, labels: Sequence[Ref], widths: Sequence[int], env: Callable[[int], RowEnv],
+    loads: Sequence[Ref] | None = None, *, headed: bool = True,
+) -> list[Row]:  # fmt: skip
     """A block of rows below `top`: the formula's name, then a row of so many cells per label.
 
     loads: what a row is beside its label, where the rows are loads. headed: or the rows go on with the block above.
@@ -164,12 +157,9 @@ def _brought(sheet: Sheet, top: int, row: int, env: RowEnv) -> Mapping[str, Sour
 
 
 def env_of(
-    one: Formula,
-    grids: Mapping[str, Grid],
-    columns: Mapping[str, Sequence[Source]],
-    rows: Mapping[str, Sequence[Source]],
-    shared: Mapping[str, Source],
-) -> Callable[[int], RowEnv]:
+    one: Formula, grids: Mapping[str, Grid], columns: Mapping[str, Sequence[Source]],
+    rows: Mapping[str, Sequence[Source]], shared: Mapping[str, Source],
+) -> Callable[[int], RowEnv]:  # fmt: skip
     """What a formula reads in row r: cells of other blocks, of the head, of the row's table, of Inputs, the
     nearest first. Which is which is settled once, not for every row.
     """

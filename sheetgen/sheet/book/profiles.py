@@ -55,13 +55,10 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     model_of = [int(r.value) - 1 for r in wiring.tables["paces"].columns["model_row"]]
     model_of += [n_models] * (len(contexts["model"]) - len(model_of))  # the row below those of the sheet's models
     widths = [n_profiles] * n_models + [len(profiles)] * (len(every) - 1)
-    sheet = titled(
-        "Profiles",
-        "Profiles",
-        "A column per GPU and tensor-parallel size: what a model leaves for the cache "
-        "on one GPU, and how many sequences one replica holds of each load.",
-        freeze=(HEAD_ROWS + 3, LEFT),
-    )
+    sheet = titled("Profiles", "Profiles",
+                   "A column per GPU and tensor-parallel size: what a model leaves for the cache "
+                   "on one GPU, and how many sequences one replica holds of each load.", freeze=(HEAD_ROWS + 3,
+                   LEFT))  # fmt: skip
     sheet.widths = {0: 30, 1: 26}
     head = Head(sheet, HEAD_ROWS, len(profiles), "profiles", wiring.names)
     sizes = wiring.lists["tp"]
@@ -88,12 +85,8 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
             head.columns[fact] = [found(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]  # type: ignore[misc]
     n_sizes = Found(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
     head.computed(non_torch_position, lambda i: {"n_tensor_parallel_sizes": n_sizes})
-    head.looked_up(
-        "non_torch_bytes_per_gpu",
-        "Non-torch memory",
-        lambda i: pick(wiring.lists["non_torch"], head.columns["non_torch_position"][i], here),
-        WHOLE,
-    )
+    head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory", lambda i: pick(wiring.lists["non_torch"],
+                   head.columns["non_torch_position"][i], here), WHOLE)  # fmt: skip
     own = head.columns["non_torch_bytes_per_gpu"]
     head.computed(memory.staged_non_torch_bytes_per_gpu, lambda i: {**wiring.inputs, "non_torch_bytes_per_tp": own[i]})
     head.computed(parallelism.pool_error_bytes, lambda i: wiring.inputs, name="kv_pool_error_bytes_low")

@@ -35,14 +35,9 @@ def build_sizing(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
         sheet.widths[_group(m) + len(GROUP)] = GAP
     unit = UNIT_NAMES[solved.question.settings.units]
     sheet.text(0, 0, page.title, "title")
-    sheet.text(
-        1,
-        0,
-        second_line(
-            sheet.name, "Change a yellow cell here or on Inputs, Models, GPUs, Instances: everything recomputes."
-        ),
-        "subtitle",
-    )
+    sheet.text(1, 0, second_line(sheet.name,
+               "Change a yellow cell here or on Inputs, Models, GPUs, Instances: everything recomputes."),
+               "subtitle")  # fmt: skip
     sheet.text(2, 0, f"Memory in {unit}; prices in US dollars.", "subtitle")
     sheet.heights |= {0: 30, 1: 17, 2: 20}
     row, positions = _headline(solved, wiring, sheet)
@@ -184,11 +179,8 @@ def _weights(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> int:
     models = wiring.tables["models"]
     unit = UNIT_NAMES[solved.question.settings.units]
     _bar(sheet, top, "Weights and KV", models.columns["model"])
-    lines = (
-        (f"Weights BF16, {unit}", "weights_bf16_in_unit", ONE_DECIMAL),
-        (f"Weights FP8, {unit}", "weights_fp8_in_unit", ONE_DECIMAL),
-        ("KV per token, bytes", "kv_bytes_per_token", WHOLE),
-    )
+    lines = ((f"Weights BF16, {unit}", "weights_bf16_in_unit", ONE_DECIMAL), (f"Weights FP8, {unit}",
+             "weights_fp8_in_unit", ONE_DECIMAL), ("KV per token, bytes", "kv_bytes_per_token", WHOLE))  # fmt: skip
     for k, (label, name, display) in enumerate(lines):
         sheet.text(top + 1 + k, 0, label, "label")
         sheet.heights[top + 1 + k] = 17

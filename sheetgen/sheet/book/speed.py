@@ -160,12 +160,8 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     chosen = sheet.put(top, 1, Cell(words, "input", TEXT, validation=load), "in_speed_pace")
     sheet.text(top + 1, 0, "Requests of a replica", "label")
     count = Validation("Requests", "A whole number from 1.", kind=BY_NAME["speed_requests"].kind)
-    requests = sheet.put(
-        top + 1,
-        1,
-        Cell(question.overrides.input("speed_requests", cell.concurrent_requests), "input", WHOLE, validation=count),
-        "in_speed_requests",
-    )
+    requests = sheet.put(top + 1, 1, Cell(question.overrides.input("speed_requests", cell.concurrent_requests), "input",
+                         WHOLE, validation=count), "in_speed_requests")  # fmt: skip
     wiring.names |= {"in_speed_pace": chosen, "in_speed_requests": requests}
     sheet.text(top + 2, 0, "Its row on Contexts", "label")
     at, expr = position(latency.range("pace_words"), chosen, here)

@@ -323,12 +323,8 @@ class WhatIfPage:
             "stages": found_at(machine.first("pipeline_stages")), "hardware": self.picked["hardware"], **runs,
         })  # fmt: skip
         gpus = line("GPUs for all users", needed, PLAIN, "left_number")
-        computed(
-            "Longest context for them on one replica",
-            longest_words,
-            {**inputs, **runs, "longest": longest},
-            "left_number",
-        )
+        computed("Longest context for them on one replica", longest_words, {**inputs, **runs, "longest": longest},
+                 "left_number")  # fmt: skip
         computed("Cheapest of all hardware", cheapest_words, {
             **inputs, "n_instances": cells["n_instances"][BASE], "instance": cells["type"][BASE],
         })  # fmt: skip

@@ -178,11 +178,9 @@ def _lines(sheet: Sheet, row: int, page: WhatIfPage, wiring: Wiring) -> None:
     for k, case in enumerate(CASES):
         sheet.text(row, 1 + k, case, "head")
     none = Found(0, lambda here: Expr("0"))
-    lines: tuple[tuple[str, str, Source], ...] = (
-        ("answers", "Answer, tokens", page.picked["answer_tokens"]),
-        ("tpot_targets", "Target: time per token, ms", page.picked["tpot_ms"]),
-        ("ttft_targets", "Target: first token, ms", none),
-    )
+    lines: tuple[tuple[str, str, Source], ...] = (("answers", "Answer, tokens", page.picked["answer_tokens"]),
+                 ("tpot_targets", "Target: time per token, ms", page.picked["tpot_ms"]), ("ttft_targets",
+                 "Target: first token, ms", none))  # fmt: skip
     for i, (name, label, what) in enumerate(lines, 1):
         sheet.text(row + i, 0, label, "label")
         value = what.value or 0

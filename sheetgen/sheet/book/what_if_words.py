@@ -149,11 +149,9 @@ def boundary_words(
         replica, " fits ", sequences, where(sequences == 1, " user of ", " users of "), context_words, "; user ",
         sequences + 1, " does not.",
     )  # fmt: skip
-    none = where(
-        both(runs_weights == 1, runs_kv == 1),
-        join_text("TP ", tensor_parallel_size, " does not hold one user of ", context_words),
-        _not_run(hardware, runs_weights, weight_dtype, kv_dtype),
-    )
+    none = where(both(runs_weights == 1, runs_kv == 1), join_text("TP ", tensor_parallel_size,
+                 " does not hold one user of ", context_words), _not_run(hardware, runs_weights, weight_dtype,
+                 kv_dtype))  # fmt: skip
     none = join_text(none, ".")
     return where(choices_state == OK, where(sequences >= 1, fits, none), NONE)
 

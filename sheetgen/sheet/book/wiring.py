@@ -65,19 +65,10 @@ class Table:
         return column
 
     def given(
-        self,
-        name: str,
-        label: str,
-        values: Iterable[Any],
-        display: Display,
-        *,
-        role: str = "input",
-        note: str = "",
-        width: float = 12,
-        validation: Validation | None = None,
-        validations: Sequence[Validation] | None = None,
+        self, name: str, label: str, values: Iterable[Any], display: Display, *, role: str = "input", note: str = "",
+        width: float = 12, validation: Validation | None = None, validations: Sequence[Validation] | None = None,
         urls: Iterable[str | None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """A column of values; None is an empty input. validations: one a row, where rows differ.
 
         A yellow column accepts what `pull` does, where nothing else is said.
@@ -108,16 +99,9 @@ class Table:
         ]
 
     def computed(
-        self,
-        one: Formula,
-        env: Callable[[int], Mapping[str, Source]],
-        *,
-        name: str | None = None,
-        label: str | None = None,
-        display: Display | None = None,
-        width: float = 12,
-        rows: int | None = None,
-    ) -> None:
+        self, one: Formula, env: Callable[[int], Mapping[str, Source]], *, name: str | None = None,
+        label: str | None = None, display: Display | None = None, width: float = 12, rows: int | None = None,
+    ) -> None:  # fmt: skip
         """A column that one formula fills; `env` gives each row's inputs that are no columns here."""
         label = label or one.label
         column = self._head(label, one.documentation, width)
@@ -136,15 +120,9 @@ class Table:
         self.columns[name or one.name] = found
 
     def looked_up(
-        self,
-        name: str,
-        label: str,
-        find: Callable[[int], tuple[Any, Expr]],
-        display: Display,
-        *,
-        note: str = "",
+        self, name: str, label: str, find: Callable[[int], tuple[Any, Expr]], display: Display, *, note: str = "",
         width: float = 12,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """A column of look-ups: `find` gives each row's value and formula."""
         column = self._head(label, note, width)
         refs = []

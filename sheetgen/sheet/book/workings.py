@@ -56,16 +56,8 @@ def build_loads(
     table.computed(parallelism.users, env)
     table.computed(parallelism.load_requests, env)
     table.computed(parallelism.within_limit, env)
-    table.computed(
-        short_tokens,
-        lambda i: {**wiring.inputs, "tokens": table.columns["context_tokens"][i]},
-        name="context_words",
-        label="Context in words",
-    )
-    table.computed(
-        short_tokens,
-        lambda i: {**wiring.inputs, "tokens": table.columns["max_context_tokens"][i]},
-        name="limit_words",
-        label="Model's limit in words",
-    )
+    table.computed(short_tokens, lambda i: {**wiring.inputs, "tokens": table.columns["context_tokens"][i]},
+                   name="context_words", label="Context in words")  # fmt: skip
+    table.computed(short_tokens, lambda i: {**wiring.inputs, "tokens": table.columns["max_context_tokens"][i]},
+                   name="limit_words", label="Model's limit in words")  # fmt: skip
     return sheet
