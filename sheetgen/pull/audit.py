@@ -99,7 +99,7 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], *,
                 overwritten.append(Overwritten(place, _label(old[name], at), one.text, text))
                 continue
             n_formulas += 1
-            judged = here in values and (same_catalog or one.role != "told")
+            judged = here in values and (same_catalog or one.role != "state")
             if judged and not agree(values[here], held.value):
                 wrong.append(place)
                 n_blank += held.value is None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +21,7 @@ from sheetgen.scenario.parse import FIRST_DAY, LAST_DAY
 from sheetgen.units import TEXT, Display
 
 if TYPE_CHECKING:
-    from sheetgen.sheet.block import Row
+    import numpy
 
 EXCEL_DAY_ZERO = datetime.date(1899, 12, 30)
 NONE = "-"  # what a formula shows where there is no number; never 0, which would read as free
@@ -138,7 +138,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Found:
+class Lookup:
     """What a look-up gives: the value, and how the look-up is written on a sheet."""
 
     value: Any
@@ -156,7 +156,33 @@ def _sheet_prefix(sheet: str, here: str) -> str:
     return f"'{sheet}'!" if re.search(r"\W", sheet) else f"{sheet}!"
 
 
-Source = Ref | Range | Found  # what a formula may read
+@dataclass(frozen=True)
+class Row(Sequence[Ref]):
+    """A row of a block: its cells as references, made when asked for."""
+
+    sheet: str
+    row: int
+    left: int
+    values: numpy.ndarray
+    formula: Expr | None  # none: the values are facts
+    role: str
+    display: Display
+    lock: str
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return tuple(self[k] for k in range(*i.indices(len(self))))
+        at = range(len(self))[i]
+        return Ref(self.sheet, self.row, self.left + at, plain(self.values[at]), lock=self.lock)
+
+    def __iter__(self) -> Iterator[Ref]:
+        return (self[i] for i in range(len(self)))
+
+
+Source = Ref | Range | Lookup  # what a formula may read
 
 
 @dataclass
@@ -170,7 +196,7 @@ class Sheet:
     about: str = ""
     cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)  # cells that share a formula
-    brought: dict[tuple[str, int, int], Ref] = field(default_factory=dict)  # cells of other sheets, by where they are
+    linked: dict[tuple[str, int, int], Ref] = field(default_factory=dict)  # cells of other sheets, by where they are
     widths: dict[int, float] = field(default_factory=dict)
     heights: dict[int, float] = field(default_factory=dict)
     status_cells: list[tuple[int, int]] = field(default_factory=list)
@@ -300,7 +326,7 @@ def pick(refs: Range, at: Ref, here: str) -> tuple[Any, Expr]:
     return refs.refs[int(at.value) - 1].value, index(refs, at, here)
 
 
-def index(refs: Range, at: Ref | Found, here: str) -> Expr:
+def index(refs: Range, at: Ref | Lookup, here: str) -> Expr:
     """INDEX of a range at a cell's position, as Gnumeric reads it too: a row with its number, one cell as itself."""
     text, first, last = refs.expr(here).text, refs.refs[0], refs.refs[-1]
     if (first.row, first.column) == (last.row, last.column):
@@ -309,7 +335,7 @@ def index(refs: Range, at: Ref | Found, here: str) -> Expr:
     return Expr(f"INDEX({text},{row}{at.expr(here).text})")
 
 
-def found(refs: Range, at: Ref | Found) -> Found:
+def lookup(refs: Range, at: Ref | Lookup) -> Lookup:
     """`pick` as something that a formula may read; none where the position is none."""
     value = NONE if at.value == NONE else refs.refs[int(at.value) - 1].value
-    return Found(value, lambda here: index(refs, at, here))
+    return Lookup(value, lambda here: index(refs, at, here))

@@ -17,9 +17,8 @@ from xlsxwriter.worksheet import Worksheet
 
 from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
-from sheetgen.sheet.block import Row
 from sheetgen.sheet.kinds import TABS, TWINS, kind_of
-from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Sheet, column_name, plain
+from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Row, Sheet, column_name, plain
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_brand import put_brand
 from sheetgen.writers.xlsx_fit import fitted

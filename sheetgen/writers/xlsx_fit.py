@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sheetgen.sheet.block import Row
-from sheetgen.sheet.model import Cell, Sheet
+from sheetgen.sheet.model import Cell, Row, Sheet
 from sheetgen.units import Display
 from sheetgen.writers.text_width import longest_word, text_height, text_width
 from sheetgen.writers.xlsx_styles import style

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from sheetgen.sheet.block import Row
-from sheetgen.sheet.model import Cell, column_name, column_number
+from sheetgen.sheet.model import Cell, Row, column_name, column_number
 
 Place = tuple[int, int]  # row and column
 

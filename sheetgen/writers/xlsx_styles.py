@@ -32,7 +32,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "input": {"font_color": INPUT_INK, "bg_color": INPUT_FILL, "border": 1, "border_color": "#E3C65B", "locked": False},
     "fixed": {},
     "computed": {},
-    "told": {},  # what became of an input since the workbook was built
+    "state": {},  # what became of an input since the workbook was built
     "link": {"font_color": LINK_INK},
     "answer": {"bold": True, "font_size": 15, "font_color": "#1D4ED8"},
     "answer_money": {"bold": True, "font_size": 15, "align": "left", "indent": 1},
@@ -86,6 +86,6 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> dict[s
         look["quote_prefix"] = role in ("input", "label", "text", "remark", "remark_wrapped", "wrapped")
         if role not in FLUSH and look.get("align", "left") == "left":
             look |= {"align": "left", "indent": 1}  # in line with the bars, and off the number before it
-    elif role in ("computed", "told", "link", "fixed", "kv", "money"):
+    elif role in ("computed", "state", "link", "fixed", "kv", "money"):
         look["align"] = "right"  # the dash for no number, too
     return look

@@ -10,12 +10,12 @@ import numpy
 from sheetgen.cost import discounted_usd_per_hour, n_instances
 from sheetgen.formula import Expr, both, either, formula, is_number, is_text, number_or_none, number_where, where
 from sheetgen.recommend import Solution
-from sheetgen.sheet.block import Along, along
-from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, matrix
+from sheetgen.sheet.block import RowValues, row_values
+from sheetgen.sheet.book.matrix import LEFT, Head, RowLookup, env_of, matrix
 from sheetgen.sheet.book.profiles import OF_REPLICA, SERVED
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.book.words import profile_position
-from sheetgen.sheet.model import Found, Range, Ref, Sheet, Source, pick
+from sheetgen.sheet.model import Lookup, Range, Ref, Sheet, Source, pick
 from sheetgen.sheet.what_if import BASE
 from sheetgen.sizing import parallelism
 from sheetgen.units import PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, USD_CENTS, Display
@@ -107,7 +107,7 @@ def build_candidates(
 
     head.looked_up("gpu_row", "GPU row", gpu_row, PLAIN)
     sizes = wiring.lists["tp"]
-    n_sizes = Found(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
+    n_sizes = Lookup(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
     head.computed(profile_position, lambda i: {"n_tensor_parallel_sizes": n_sizes}, name="profile")
     tp = lambda i: {**wiring.inputs, "tensor_parallel_size": head.columns["tp"][i]}  # noqa: E731
     head.computed(parallelism.replicas_per_instance, tp)
@@ -125,8 +125,8 @@ def build_candidates(
             rows = matrix(sheet, top, monthly_usd_of_load, labels, widths, env, words)
         else:
             rows = matrix(sheet, top, monthly_usd_of_load, labels[:-1], widths, env, words)
-            on_it: dict[str, Source | Along] = {n: along(head.columns[n]) for n in ("instance", "gpu", "tp")}
-            on_it |= {**picked, "monthly_usd": along(rows[BASE])}
+            on_it: dict[str, Source | RowValues] = {n: row_values(head.columns[n]) for n in ("instance", "gpu", "tp")}
+            on_it |= {**picked, "monthly_usd": row_values(rows[BASE])}
             last = top + len(rows)
             rows += matrix(sheet, last, on_hardware, labels[-1:], widths, lambda r: on_it, words[-1:], headed=False)  # noqa: B023
         of.monthly = [Range(row, lock="columns") for row in rows]
@@ -145,7 +145,7 @@ def on_hardware(monthly_usd: Any, instance: Any, gpu: Any, tp: Any, hardware: An
     return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
 
 
-def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list[Across]:
+def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list[RowLookup]:
     """By load, what a block of Profiles says of its context at each candidate's profile."""
     rows = wiring.held[what]
     block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0].refs[0], rows[-1].refs[-1]))
@@ -156,4 +156,4 @@ def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list
         return Expr(f"INDEX({block.expr(here).text},{row.text},{places[0].expr(here).text})")
 
     values = [numpy.asarray(row.value)[at] for row in rows]
-    return [Across(list(values[pace]), write, pace + 1) for pace in latency]
+    return [RowLookup(list(values[pace]), write, pace + 1) for pace in latency]

@@ -65,7 +65,7 @@ class AsBuilt:
         self._bar("Inputs that are not as built: the first lines of them, live", "No.", *HEADS[BUILT:LEAST])
         sheet.text(self.row, WHAT, "Cells of Inputs that are not as built", "label")
         counted = Expr(f'COUNTIFS({states},"{CHANGED}")+COUNTIFS({states},"{OUT_OF_RANGE}")')
-        self.wiring.names["chk_inputs_changed"] = sheet.formula(self.row, BUILT, len(apart), counted, PLAIN, "told")
+        self.wiring.names["chk_inputs_changed"] = sheet.formula(self.row, BUILT, len(apart), counted, PLAIN, "state")
         for k in range(1, CHANGED_LINES + 1):
             self.row += 1
             nth = sheet.put(self.row, WHERE, Cell(k, "fixed", PLAIN), lock="column")
@@ -73,7 +73,9 @@ class AsBuilt:
             for column, name in ((WHAT, "labels"), (BUILT, "built"), (NOW, "values"), (STATE, "states")):
                 found = f'IFERROR(INDEX({lists[f"input_{name}"].expr(self.here).text},{place}),"{NONE}")'
                 value = self._held(name, apart[k - 1].row) if k <= len(apart) else NONE
-                sheet.formula(self.row, column, value, Expr(found), TEXT if column in (WHAT, STATE) else AMOUNT, "told")
+                sheet.formula(
+                    self.row, column, value, Expr(found), TEXT if column in (WHAT, STATE) else AMOUNT, "state"
+                )
         self.row += 2
 
     def _held(self, name: str, row: int) -> object:
@@ -104,7 +106,7 @@ class AsBuilt:
             listed = self.wiring.names.get(check.source or "") if check is not None else None
             choices = None if listed is None else [one.value for one in getattr(listed, "refs", [listed])]
             state = state_now(one, value, built.value, check, choices)
-            states.append(self.sheet.formula(self.row, STATE, state, one.written(env), TEXT, "told"))
+            states.append(self.sheet.formula(self.row, STATE, state, one.written(env), TEXT, "state"))
             self.row += 1
         if states:
             self.wiring.lists["choice_states"] = self._watched(states)
@@ -125,7 +127,7 @@ class AsBuilt:
             now = sheet.formula(self.row, NOW, total, Expr(f"SUM({name})"), AMOUNT, lock="column")
             env = {"now": now.expr(self.here), "built": built.expr(self.here), "tolerance": tolerance.expr(self.here)}
             state = sum_state(total, built.value, TOLERANCE)
-            states.append(sheet.formula(self.row, STATE, state, sum_state.written(env), TEXT, "told"))
+            states.append(sheet.formula(self.row, STATE, state, sum_state.written(env), TEXT, "state"))
             low, high = accepts(kind, "").bounds
             least, most = (self._put(c, v, BOUND).expr(self.here).text for c, v in ((LEAST, low), (MOST, high)))
             beyond = Expr(f'SUMPRODUCT(({name}<>"")*(({name}<{least})+({name}>{most})))')
@@ -135,7 +137,7 @@ class AsBuilt:
         sheet.text(self.row, WHAT, "Columns that are not as built", "label")
         changed = Expr(f'COUNTIFS({watched.expr(self.here).text},"{CHANGED}")')
         n_changed = sum(one.value == CHANGED for one in states)
-        self.wiring.names["chk_columns_changed"] = sheet.formula(self.row, BUILT, n_changed, changed, PLAIN, "told")
+        self.wiring.names["chk_columns_changed"] = sheet.formula(self.row, BUILT, n_changed, changed, PLAIN, "state")
         self.wiring.lists["columns_out_of_range"] = Range(tuple(outs))
 
     def _bar(self, title: str, *heads: str) -> None:

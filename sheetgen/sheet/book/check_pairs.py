@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from sheetgen.formula import Expr
-from sheetgen.sheet.book.checks import same_amount, same_value, what_if_agrees
+from sheetgen.formula import Expr, both, either, formula, is_number, where
 from sheetgen.sheet.book.wiring import Wiring
-from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, pick
+from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Sheet, Source, lookup, pick
 from sheetgen.sheet.what_if import case_requests
 from sheetgen.sheet.what_if_state import model_lacks, own_instance_state, own_model_state
 from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS, Display
 
-Pair = tuple[str, Ref, Ref | Found]  # what it is, here and there
+Pair = tuple[str, Ref, Ref | Lookup]  # what it is, here and there
+
+
+@formula("The same", PLAIN)
+def same_amount(amount: Any, other: Any, tolerance: Any) -> Any:
+    """1 where two amounts are the same but for rounding, or neither is known.
+
+    Source: the tolerance below the checks.
+    """
+    gap = amount - other
+    near = where(gap * gap <= tolerance * other * (tolerance * other), 1, 0)
+    apart = where(either(is_number(amount), is_number(other)), 0, 1)
+    return where(both(is_number(amount), is_number(other)), near, apart)
+
+
+@formula("The same", PLAIN)
+def same_value(value: Any, other: Any) -> Any:
+    """1 where two cells hold the same.
+
+    Source: definition.
+    """
+    return where(value == other, 1, 0)
+
+
+@formula("What-if agrees", PLAIN)
+def what_if_agrees(n_same: Any, n_choices: Any, same_cost: Any) -> Any:
+    """1 where What-if has the cost that Workings has, or its choices ask for another load.
+
+    Source: the choices compared above.
+    """
+    return where(n_same == n_choices, same_cost, 1)
 
 
 class Pairs:
@@ -39,7 +69,7 @@ class Pairs:
         self.row += 2
         return Range(tuple(same))
 
-    def _shown(self, column: int, ref: Ref | Found, display: Display) -> Ref:
+    def _shown(self, column: int, ref: Ref | Lookup, display: Display) -> Ref:
         """What the cell holds; 0 for a blank one, as its look-up is."""
         value = 0 if ref.value is None else ref.value
         shown = TEXT if isinstance(value, str) else display
@@ -72,8 +102,8 @@ def what_if_pairs(wiring: Wiring, sheet: Sheet, row: int, left: int) -> list[Pai
         for k, name in enumerate(("workload_row", "tier_row"))
     )
 
-    def asked(name: str, at: Ref) -> Found:
-        return found(wiring.lists[name], at)
+    def asked(name: str, at: Ref) -> Lookup:
+        return lookup(wiring.lists[name], at)
 
     return [("Model", picked("model"), wiring.tables["models"].columns["model"][0]), ("Context",
              picked("context_tokens"), asked("contexts", w)), ("Context of the base case, times",
@@ -93,13 +123,13 @@ def add_what_if(pairs: Pairs, wiring: Wiring) -> Ref:
     cost = wiring.names["rec_whatif_monthly_usd"]
     assert isinstance(cost, Ref)
     same = pairs.block(("What-if asks", "What-if", "First sheet"), asked, FACTOR, rounded=False)
-    monthly = [("$ per month", cost, found(cells.range("monthly_usd"), load))]
+    monthly = [("$ per month", cost, lookup(cells.range("monthly_usd"), load))]
     costs = pairs.block(("What-if answers", "What-if", "Workings"), monthly, USD_CENTS, rounded=True)
     area = same.expr(sheet.name).text
     sheet.text(pairs.row, left, "Asked the same, they agree", "label")
     env: dict[str, Source] = {
-        "n_same": Found(sum(r.value for r in same.refs), lambda here: Expr(f"SUM({area})")),
-        "n_choices": Found(len(same.refs), lambda here: Expr(f"COUNT({area})")),
+        "n_same": Lookup(sum(r.value for r in same.refs), lambda here: Expr(f"SUM({area})")),
+        "n_choices": Lookup(len(same.refs), lambda here: Expr(f"COUNT({area})")),
         "same_cost": costs.refs[0],
     }
     agrees = sheet.compute(pairs.row, left + 3, what_if_agrees, env)
@@ -122,7 +152,7 @@ def own_models(sheet: Sheet, row: int, wiring: Wiring) -> list[Ref]:
     for k, name in enumerate(spare["model"]):
         given = {n: _zero(spare[n][k]) for n in model_lacks.inputs}
         sheet.text(row + 1 + k, 0, f"Row {name.row + 1}", "label")
-        facts = Found(
+        facts = Lookup(
             model_lacks.of({n: ref.value for n, ref in given.items()}),
             lambda here, given=given: model_lacks.written({n: ref.expr(here) for n, ref in given.items()}),  # type: ignore[misc]
         )
@@ -150,7 +180,7 @@ def own_instances(sheet: Sheet, row: int, wiring: Wiring, first: int) -> list[Re
             return Expr(f"IFERROR(1*(INDEX(list_gpu,MATCH({asked},list_gpu,0))={asked}),0)")
 
         env: dict[str, Source] = {
-            **cells, "gpu_known": Found(int(str(gpu.value).lower() in gpus), known),
+            **cells, "gpu_known": Lookup(int(str(gpu.value).lower() in gpus), known),
             "n_filled": _filled(list(cells.values())), "n_named": _named(listed, columns["instance"][first + k]),
         }  # fmt: skip
         found.append(sheet.compute(row + 1 + k, 1, own_instance_state, env, display=TEXT))
@@ -162,13 +192,13 @@ def _zero(ref: Ref) -> Ref:
     return ref._replace(value=ref.value or 0)
 
 
-def _filled(refs: Sequence[Ref]) -> Found:
+def _filled(refs: Sequence[Ref]) -> Lookup:
     """How many cells of a row are filled."""
     area = Range((refs[0], refs[-1]))
-    return Found(sum(ref.value is not None for ref in refs), lambda here: Expr(f"COUNTA({area.expr(here).text})"))
+    return Lookup(sum(ref.value is not None for ref in refs), lambda here: Expr(f"COUNTA({area.expr(here).text})"))
 
 
-def _named(listed: Range, name: Ref) -> Found:
+def _named(listed: Range, name: Ref) -> Lookup:
     """How many of a list have this name; spreadsheets do not tell capitals apart."""
     same = sum(str(ref.value).lower() == str(name.value).lower() for ref in listed.refs)
-    return Found(same, lambda here: Expr(f"SUMPRODUCT(1*({listed.expr(here).text}={name.expr(here).text}))"))
+    return Lookup(same, lambda here: Expr(f"SUMPRODUCT(1*({listed.expr(here).text}={name.expr(here).text}))"))

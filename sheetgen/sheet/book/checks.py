@@ -12,7 +12,7 @@ from sheetgen.sheet.book.input_state import OUT_OF_RANGE
 from sheetgen.sheet.book.profiles import OF_REPLICA
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import check_word
-from sheetgen.sheet.model import NONE, Cell, Found, Range, Ref, Sheet
+from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet
 from sheetgen.sheet.what_if_state import OK
 from sheetgen.units import PLAIN, TEXT, USD_CENTS, Display
 
@@ -65,36 +65,6 @@ def tokens_add_up(
     return where(both(is_number(usd_per_million_input_tokens), is_number(usd_per_million_output_tokens)), near, 1)
 
 
-@formula("The same", PLAIN)
-def same_amount(amount: Any, other: Any, tolerance: Any) -> Any:
-    """1 where two amounts are the same but for rounding, or neither is known.
-
-    Source: the tolerance below the checks.
-    """
-    gap = amount - other
-    near = where(gap * gap <= tolerance * other * (tolerance * other), 1, 0)
-    apart = where(either(is_number(amount), is_number(other)), 0, 1)
-    return where(both(is_number(amount), is_number(other)), near, apart)
-
-
-@formula("The same", PLAIN)
-def same_value(value: Any, other: Any) -> Any:
-    """1 where two cells hold the same.
-
-    Source: definition.
-    """
-    return where(value == other, 1, 0)
-
-
-@formula("What-if agrees", PLAIN)
-def what_if_agrees(n_same: Any, n_choices: Any, same_cost: Any) -> Any:
-    """1 where What-if has the cost that Workings has, or its choices ask for another load.
-
-    Source: the choices compared above.
-    """
-    return where(n_same == n_choices, same_cost, 1)
-
-
 HEADS = (("Check", 58), ("Holds", 9), ("Of", 9), ("Verdict", 10))
 OF_LOADS = (classified, load_is_held, money_adds_up, tokens_add_up)
 CHECKS_OF_LOADS = (("loads_classified", "Every load is classified: fits, tight, none fits or over limit"),
@@ -137,7 +107,7 @@ class ChecksSheet:
         a = sheet.formula(row, 1, *holds, PLAIN)
         role = "fixed" if of[1] is None else "computed"
         b = sheet.put(row, 2, Cell(of[0], role, PLAIN, formula=of[1]))
-        same = Found(1 if a.value == b.value else 0, lambda here: where(a.expr(here) == b.expr(here), 1, 0))
+        same = Lookup(1 if a.value == b.value else 0, lambda here: where(a.expr(here) == b.expr(here), 1, 0))
         verdict = sheet.compute(row, 3, check_word, {"holds": same}, role="light")
         self.wiring.names[f"chk_{name}"] = verdict
         sheet.status_cells.append((row, 3))

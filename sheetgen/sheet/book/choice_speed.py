@@ -10,7 +10,7 @@ from sheetgen.estimate import PACE
 from sheetgen.formula import Expr, Formula, both, formula, is_number, join_text, number_where, where, whole_text
 from sheetgen.sheet.book.speed import OF_PROFILE, PARTS, SUMS
 from sheetgen.sheet.book.wiring import Table, Wiring, named
-from sheetgen.sheet.model import Range, Ref, found, index, pick
+from sheetgen.sheet.model import Range, Ref, index, lookup, pick
 from sheetgen.sizing import speed, targets
 from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, WHOLE, Display
 
@@ -173,7 +173,7 @@ def _bands(wiring: Wiring, table: Table, figures: Sequence[str]) -> None:
             table.computed(
                 chosen(speed.at_speed_band),
                 lambda i, n=name, f=factors: {  # type: ignore[misc,arg-type]
-                    "predicted": table.columns[n][i], "band_factor": found(f, table.columns["band_row"][i]),
+                    "predicted": table.columns[n][i], "band_factor": lookup(f, table.columns["band_row"][i]),
                 },
                 name=f"{name}_{end}", label=f"{figure.replace('_', ' ')}, {end}",
             )  # fmt: skip

@@ -38,7 +38,7 @@ from sheetgen.sheet.book.words import (
     runner_up_words,
     sure_headroom,
 )
-from sheetgen.sheet.model import NONE, Found, Range, Ref, Source, found, index
+from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Source, index, lookup
 from sheetgen.sizing import admission, memory, parallelism
 from sheetgen.units import PLAIN, TEXT, USD, USD_CENTS, WHOLE
 
@@ -166,7 +166,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
 
         def find(i: int) -> tuple[Any, Expr]:
             place = table.columns["position"][i]
-            held = found(refs, place if through is None else found(through, place))
+            held = lookup(refs, place if through is None else lookup(through, place))
             words = _otherwise(otherwise, table, i, here, monthly[i])
             expr = where(is_number(place.expr(here)), held.expr(here), words[1])
             return (words[0] if place.value == "-" else held.value), expr
@@ -210,8 +210,8 @@ def _runner_up(table: Table, rows: Callable[[int], dict[str, Source]], head: Map
 
         def second(i: int, refs: Range = refs, through: Range | None = through) -> tuple[Any, Expr]:
             place = table.columns["second_position"][i]
-            none = Found(NONE, place.expr) if not place.value else place
-            held = found(refs, none if through is None else found(through, none))
+            none = Lookup(NONE, place.expr) if not place.value else place
+            held = lookup(refs, none if through is None else lookup(through, none))
             return held.value, where(place.expr(here) > 0, held.expr(here), NONE)
 
         table.looked_up(name, label, second, TEXT, width=34)
@@ -219,14 +219,14 @@ def _runner_up(table: Table, rows: Callable[[int], dict[str, Source]], head: Map
     table.computed(runner_up_words, lambda i: {}, width=48)
 
 
-def _none_if_zero(second: Ref) -> Found:
+def _none_if_zero(second: Ref) -> Lookup:
     """The runner-up's cost, or the sign for none where there is no other GPU or provider."""
 
     def write(here: str) -> Expr:
         expr: Expr = where(second.expr(here) == 0, "-", second.expr(here))
         return expr
 
-    return Found(second.value or "-", write)
+    return Lookup(second.value or "-", write)
 
 
 def _otherwise(word: str, table: Table, i: int, here: str, monthly: Range) -> tuple[Any, Expr]:
@@ -297,8 +297,8 @@ def _kv_of_cell(wiring: Wiring, table: Table) -> None:
         row = table.columns["model_row"][i]
         return {
             **wiring.inputs,
-            **{n: found(models.range(n), row) for n in facts},
-            **{n: found(undivided.range(n), row) for n in whole},
+            **{n: lookup(models.range(n), row) for n in facts},
+            **{n: lookup(undivided.range(n), row) for n in whole},
         }
 
     for one in CHARGE:

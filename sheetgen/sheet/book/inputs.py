@@ -152,7 +152,7 @@ class InputsSheet:
         if built is not None:
             sheet.put(row, BUILT, Cell(built, "fixed", display))
         state = state_now(one, ref.value, built, check)
-        self.states.append(sheet.formula(row, STATE, state, one.written(env), TEXT, "told"))
+        self.states.append(sheet.formula(row, STATE, state, one.written(env), TEXT, "state"))
 
 
 def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
@@ -190,14 +190,14 @@ def _watch(page: InputsSheet) -> None:
         counted = "+".join(f'COUNTIFS({top}:{own.text},"{word}")' for word in (CHANGED, OUT_OF_RANGE))
         n_apart += state.value != AS_BUILT
         nth = n_apart if state.value != AS_BUILT else 0
-        sheet.formula(state.row, NTH, nth, where(own == AS_BUILT, 0, Expr(counted)), NOT_ZERO, "told")
+        sheet.formula(state.row, NTH, nth, where(own == AS_BUILT, 0, Expr(counted)), NOT_ZERO, "state")
         sheet.status_cells.append((state.row, state.column))
     page.wiring.input_states = list(page.states)
     states = lists["input_states"].expr(sheet.name).text
     for column, word, words in ((UNIT, CHANGED, " changed since built"), (BUILT, OUT_OF_RANGE, " out of range")):
         n = sum(state.value == word for state in page.states)
         counted = join_text(Expr(f'COUNTIFS({states},"{word}")'), words)
-        sheet.formula(row, column, f"{n}{words}", counted, TEXT, "told")
+        sheet.formula(row, column, f"{n}{words}", counted, TEXT, "state")
 
 
 def _questions(page: InputsSheet) -> None:

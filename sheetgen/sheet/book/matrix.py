@@ -9,9 +9,9 @@ from typing import Any
 import numpy
 
 from sheetgen.formula import Expr, Formula
-from sheetgen.sheet.block import Along, Row, along, fill_row
+from sheetgen.sheet.block import RowValues, fill_row, row_values
 from sheetgen.sheet.book.wiring import named
-from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, number, plain
+from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Row, Sheet, Source, number, plain
 from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE, Display
 
 LABELS = 2  # columns that say what a row is
@@ -20,7 +20,7 @@ Env = Mapping[str, Source]
 
 
 @dataclass(frozen=True)
-class Across:
+class RowLookup:
     """What the cells of a row look up in a block: each at its own column, all in one row of it.
 
     row: the cell that says which row, or its number. write: the first cell's look-up, with that row put in.
@@ -31,8 +31,8 @@ class Across:
     row: Ref | int
 
 
-Grid = Sequence[Sequence[Source] | Across | Along]  # by row and column
-RowEnv = Mapping[str, Source | Along | Across]
+Grid = Sequence[Sequence[Source] | RowLookup | RowValues]  # by row and column
+RowEnv = Mapping[str, Source | RowValues | RowLookup]
 
 
 class Head:
@@ -95,10 +95,10 @@ def matrix(
         row = top + 1 + r
         for column, words in enumerate((label,) if loads is None else (label, loads[r])):
             key = (words.sheet, words.row, words.column)
-            there = sheet.link(row, column, sheet.brought.get(key, words), TEXT, role="computed", lock="column")
-            sheet.brought.setdefault(key, there)
+            there = sheet.link(row, column, sheet.linked.get(key, words), TEXT, role="computed", lock="column")
+            sheet.linked.setdefault(key, there)
         width = widths[r]
-        here = {n: s.cut(width) if isinstance(s, Along) else s for n, s in _brought(sheet, top, row, env(r)).items()}
+        here = {n: s.cut(width) if isinstance(s, RowValues) else s for n, s in _linked(sheet, top, row, env(r)).items()}
         out.append(fill_row(sheet.name, row, LEFT, width, one, here, "none"))
     sheet.rows += out
     return out
@@ -120,17 +120,17 @@ def with_parts(one: Formula, parts: Sequence[Formula]) -> Formula:
     return Formula(one.name, one.label, one.display, inputs, function, one.documented or one.function)
 
 
-def _brought(sheet: Sheet, top: int, row: int, env: RowEnv) -> Mapping[str, Source | Along]:
+def _linked(sheet: Sheet, top: int, row: int, env: RowEnv) -> Mapping[str, Source | RowValues]:
     """`env` with what stands on other sheets brought into cells beside the row: a formula that many cells share must
     not name another sheet, and its ingredients stand where they can be seen. Each is brought once."""
     column = LABELS
-    found: dict[str, Source | Along] = {}
+    found: dict[str, Source | RowValues] = {}
 
     def bring(name: str, what: Ref | int) -> Ref:
         nonlocal column
         key = ("", what, 0) if isinstance(what, int) else (what.sheet, what.row, what.column)
-        if key in sheet.brought:
-            return sheet.brought[key]
+        if key in sheet.linked:
+            return sheet.linked[key]
         if column == LEFT:
             raise ValueError(f"{sheet.name}: a row reads more of other sheets than there is room for")
         if (top, column) not in sheet.cells:
@@ -141,14 +141,14 @@ def _brought(sheet: Sheet, top: int, row: int, env: RowEnv) -> Mapping[str, Sour
             whole = float(plain(number(what.value))).is_integer()
             ref = sheet.link(row, column, what, WHOLE if whole else FACTOR, lock="column")
         column += 1
-        sheet.brought[key] = ref
+        sheet.linked[key] = ref
         return ref
 
     for name, source in env.items():
-        if isinstance(source, Across):
+        if isinstance(source, RowLookup):
             at = bring(f"row of {name}", source.row)
-            first = Found(None, lambda here, s=source, a=at: s.write(a.expr(here), here))  # type: ignore[misc]
-            found[name] = Along(numpy.array([number(v) for v in source.values], float), first)
+            first = Lookup(None, lambda here, s=source, a=at: s.write(a.expr(here), here))  # type: ignore[misc]
+            found[name] = RowValues(numpy.array([number(v) for v in source.values], float), first)
         elif isinstance(source, Ref) and source.sheet != sheet.name and not source.name:
             found[name] = bring(name, source)
         else:
@@ -164,17 +164,17 @@ def env_of(
     nearest first. Which is which is settled once, not for every row.
     """
     in_grid = {n: grids[n] for n in one.inputs if n in grids}
-    in_column = {n: along(columns[n]) for n in one.inputs if n in columns and n not in in_grid}
+    in_column = {n: row_values(columns[n]) for n in one.inputs if n in columns and n not in in_grid}
     near = {*in_grid, *in_column}
     in_row = {n: rows[n] for n in one.inputs if n in rows and n not in near}
     fixed = {n: shared[n] for n in one.inputs if n in shared and n not in {*near, *in_row}}
 
     def env(r: int) -> RowEnv:
-        found: dict[str, Source | Along | Across] = {**fixed, **in_column}
+        found: dict[str, Source | RowValues | RowLookup] = {**fixed, **in_column}
         for n, by_row in in_row.items():
             found[n] = by_row[r]
         for n, grid in in_grid.items():
-            found[n] = of_row if isinstance(of_row := grid[r], Across | Along) else along(of_row)
+            found[n] = of_row if isinstance(of_row := grid[r], RowLookup | RowValues) else row_values(of_row)
         return found
 
     return env

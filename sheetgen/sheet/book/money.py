@@ -26,7 +26,7 @@ from sheetgen.sheet.book.money_words import (
 )
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import rent_words
-from sheetgen.sheet.model import NONE, Cell, Found, Range, Ref, Sheet, Source, found, index
+from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, index, lookup
 from sheetgen.units import (
     DATE,
     EXACT_PERCENT,
@@ -54,9 +54,9 @@ class Block:
     def __init__(self, sheet: Sheet, wiring: Wiring, at: Ref, row: int) -> None:
         self.sheet, self.wiring, self.at, self.row = sheet, wiring, at, row
 
-    def of(self, name: str) -> Found:
+    def of(self, name: str) -> Lookup:
         """What a column of Workings says of the load."""
-        return found(self.wiring.tables["cells"].range(name), self.at)
+        return lookup(self.wiring.tables["cells"].range(name), self.at)
 
     def head(self, *labels: str) -> None:
         """A row of column heads; "" leaves a column without one."""
@@ -69,7 +69,7 @@ class Block:
     def label(self, text: str, column: int = 0, role: str = "label") -> Ref:
         return self.sheet.text(self.row, column, text, role)
 
-    def show(self, column: int, what: Found, display: Display, role: str = "computed") -> Ref:
+    def show(self, column: int, what: Lookup, display: Display, role: str = "computed") -> Ref:
         """What stands elsewhere, in this row."""
         return self.sheet.formula(self.row, column, what.value, what.expr(self.sheet.name), display, role)
 
@@ -89,8 +89,8 @@ class Block:
 
 
 def entry(
-    refs: Range, place: Ref | Found, test: Callable[[Any], Any], beside: Ref | None = None, less: Ref | None = None
-) -> Found:
+    refs: Range, place: Ref | Lookup, test: Callable[[Any], Any], beside: Ref | None = None, less: Ref | None = None
+) -> Lookup:
     """The entry of `refs` at a position; none where there is no position, or the entry does not pass `test`.
 
     An empty cell is no entry: its look-up alone would be 0. beside: a cell that must hold a number, too.
@@ -105,12 +105,12 @@ def entry(
         return expr
 
     if NONE in (place.value, gate.value):
-        return Found(NONE, write)
+        return Lookup(NONE, write)
     value = refs.refs[int(place.value) - 1].value
     known = value not in (None, "", NONE) and (test is not above_zero or value > 0)
     if known and less is not None:
         value = cost.discounted_usd_per_hour(value, less.value)
-    return Found(value if known else NONE, write)
+    return Lookup(value if known else NONE, write)
 
 
 def above_zero(one: Any) -> Any:
@@ -145,19 +145,19 @@ def add_providers(block: Block, heads: Mapping[str, Range], n_providers: int) ->
         position = block.search(7, provider_position, env, SEARCHES + 3)
         block.compute(HOURLY, cost.hourly_usd, {"n_instances": count, "price_usd_per_hour": env["price"]})
         block.sums(best)
-        row = found(heads["instance_row"], position)
+        row = lookup(heads["instance_row"], position)
         block.show(8, entry(block.wiring.tables["instances"].range("type"), row, is_text, position), TEXT)
         block.row += 1
 
 
-def _row_of(rows: Sequence[Range], at: Ref) -> Found:
+def _row_of(rows: Sequence[Range], at: Ref) -> Lookup:
     """The row of a matrix at a position from 1, as a whole."""
     block = Range((rows[0].refs[0], rows[-1].refs[-1]))
 
     def write(here: str) -> Expr:
         return Expr(f"INDEX({block.expr(here).text},{at.expr(here).text},0)")
 
-    return Found(rows[int(at.value) - 1].value, write)
+    return Lookup(rows[int(at.value) - 1].value, write)
 
 
 NOT_IN_IT = (
@@ -365,10 +365,10 @@ def _foot(block: Block, in_use: str, sums: list[Ref]) -> None:
     block.row += 1
 
 
-def _input(block: Block, name: str) -> Found:
+def _input(block: Block, name: str) -> Lookup:
     """An input, as it stands on Inputs."""
     ref = block.wiring.inputs[name]
-    return Found(ref.value, ref.expr)
+    return Lookup(ref.value, ref.expr)
 
 
 def _units(block: Block) -> None:

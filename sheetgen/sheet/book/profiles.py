@@ -8,13 +8,13 @@ from typing import Any
 from sheetgen.estimate import PEAK, SHARD, STEP
 from sheetgen.formula import Expr, Formula
 from sheetgen.recommend import LOAD, TARGETS, Solution
-from sheetgen.sheet.block import Row, Spread
-from sheetgen.sheet.book.matrix import LEFT, Across, Head, env_of, matrix, with_parts
+from sheetgen.sheet.block import RepeatedRow
+from sheetgen.sheet.book.matrix import LEFT, Head, RowLookup, env_of, matrix, with_parts
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
 from sheetgen.sheet.book.speed_columns import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.book.words import non_torch_position
-from sheetgen.sheet.model import Found, Range, Ref, Sheet, found, pick
+from sheetgen.sheet.model import Lookup, Range, Ref, Row, Sheet, lookup, pick
 from sheetgen.sizing import activations, memory, parallelism, steps, weights
 from sheetgen.units import DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
@@ -82,8 +82,8 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         )
     for fact in ("pool_error_bytes_measured", "pool_error_bytes_elsewhere", "is_older_gpu", *OF_GPU):
         if fact not in OF_PROFILE:  # no row of its own: who reads it looks it up on GPUs
-            head.columns[fact] = [found(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]  # type: ignore[misc]
-    n_sizes = Found(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
+            head.columns[fact] = [lookup(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]  # type: ignore[misc]
+    n_sizes = Lookup(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
     head.computed(non_torch_position, lambda i: {"n_tensor_parallel_sizes": n_sizes})
     head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory", lambda i: pick(wiring.lists["non_torch"],
                    head.columns["non_torch_position"][i], here), WHOLE)  # fmt: skip
@@ -103,14 +103,14 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     top = head.row + 1
     blocks: dict[str, list[Row]] = {}
 
-    def block(one: Formula, called: str | None = None, grids: Mapping[str, Sequence[Across]] | None = None) -> None:
+    def block(one: Formula, called: str | None = None, grids: Mapping[str, Sequence[RowLookup]] | None = None) -> None:
         nonlocal top
         env = env_of(one, {**blocks, **(grids or {})}, head.columns, models, wiring.inputs)
         # A rank's share depends on the tensor-parallel size alone: the first GPU's columns have them all.
         short = [len(sizes.refs)] * len(widths) if one in SHARD else widths
         rows = matrix(sheet, top, one, models["model"], short, env)
         at = head.columns["tp_position"]
-        blocks[called or one.name] = [Spread(row, at) for row in rows] if one in SHARD else rows  # type: ignore[misc]
+        blocks[called or one.name] = [RepeatedRow(row, at) for row in rows] if one in SHARD else rows  # type: ignore[misc]
         top += len(widths) + 2
 
     for one in SHARD:
@@ -144,7 +144,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         short = [len(sizes.refs)] * len(model_of) if one.name in OF_TP else widths_of_pace
         rows = matrix(sheet, top, one, contexts["model"], short, env, contexts["workload"])
         at = head.columns["tp_position"]
-        timed[one.name] = [Spread(row, at) for row in rows] if one.name in OF_TP else rows
+        timed[one.name] = [RepeatedRow(row, at) for row in rows] if one.name in OF_TP else rows
         top += len(model_of) + 2
     # What a replica holds is the same for every number of requests, so it stands here once for each context.
     held: dict[str, Any] = {}
@@ -173,7 +173,7 @@ def _together(columns: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[
     return {name: [ref for of in columns for ref in of[name]] for name in columns[-1] if name in columns[0]}
 
 
-def _runs(wiring: Wiring, head: Head, models: Mapping[str, Sequence[Ref]]) -> dict[str, list[Across]]:
+def _runs(wiring: Wiring, head: Head, models: Mapping[str, Sequence[Ref]]) -> dict[str, list[RowLookup]]:
     """Whether the column's GPU runs the model's precisions: look-ups into the GPUs sheet."""
     return {
         f"runs_{what}": _by_precision(wiring, head, what, models[key])
@@ -181,7 +181,7 @@ def _runs(wiring: Wiring, head: Head, models: Mapping[str, Sequence[Ref]]) -> di
     }
 
 
-def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Ref]) -> list[Across]:
+def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Ref]) -> list[RowLookup]:
     """By model, what the columns of all precisions on GPUs hold at the model's one, for each profile's GPU."""
     columns = [wiring.tables["gpus"].with_below(f"{what}_{d}").refs for d in DTYPES]
     block = named(wiring.names, f"tbl_gpus_by_precision_{what}", (columns[0][0], columns[-1][-1]))
@@ -191,7 +191,8 @@ def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Re
         return Expr(f"INDEX({block.expr(here).text},{gpu_rows[0].expr(here).text},{dtype_row.text})")
 
     return [
-        Across([columns[int(at.value) - 1][int(g.value) - 1].value for g in gpu_rows], write, at) for at in dtype_rows
+        RowLookup([columns[int(at.value) - 1][int(g.value) - 1].value for g in gpu_rows], write, at)
+        for at in dtype_rows
     ]
 
 

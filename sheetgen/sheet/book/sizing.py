@@ -8,7 +8,7 @@ from sheetgen.scenario.kinds import name_part
 from sheetgen.sheet.book.wiring import Wiring, put_light
 from sheetgen.sheet.book.words import cell_position, headline_words, in_unit, rent_words
 from sheetgen.sheet.kinds import second_line
-from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Source, Validation, found, place_of
+from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, lookup, place_of
 from sheetgen.sheet.page import Page
 from sheetgen.sizing.tokens import short_tokens
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
@@ -105,14 +105,14 @@ def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> tuple[int, list
     wiring.names["in_headline_tier"] = chosen_tier
     places, shown = _positions(solved, wiring, sheet, 60)
     of_load: dict[str, Source] = {"load_words": shown, "asked": chosen_tier,
-               "concurrent_requests": found(cells.range("concurrent_requests"), places[0])}  # fmt: skip
+               "concurrent_requests": lookup(cells.range("concurrent_requests"), places[0])}  # fmt: skip
     sheet.compute(top + 3, 0, headline_words, of_load, role="shown")
     sheet.heights |= {top + 1: 26, top + 2: 24, top + 3: 17, top + 4: 17, top + 5: 17, top + 6: 17, top + 7: 17}
     for m, at in enumerate(places):
         left = _group(m)
 
-        def of(name: str, at: Ref = at) -> Found:
-            return found(cells.range(name), at)
+        def of(name: str, at: Ref = at) -> Lookup:
+            return lookup(cells.range(name), at)
 
         env = {"n_instances": of("n_instances"), "instance": of("type")}
         sheet.compute(top + 1, left, rent_words, env, role="answer")
@@ -128,7 +128,7 @@ def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> tuple[int, list
     return top + 8, places
 
 
-def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tuple[list[Ref], Found]:
+def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tuple[list[Ref], Lookup]:
     """Where the headline's load of each model stands on Workings, and that load in words.
 
     Small figures under the page's print area. A headline that is no load of the sheet any more, after a tier
@@ -159,18 +159,18 @@ def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tupl
         env: dict[str, Source] = {"model_row": which, "workload_position": wp, "tier_position": tp, **counts}
         places.append(sheet.compute(row + 1, _group(m), cell_position, env, role="off_page"))
     wiring.lists["headline_rows"] = Range(tuple(places))
-    return places, found(wiring.tables["cells"].range("load_words"), places[0])
+    return places, lookup(wiring.tables["cells"].range("load_words"), places[0])
 
 
-def _greatest(refs: Range) -> Found:
-    return Found(max(r.value for r in refs.refs), lambda here: Expr(f"MAX({refs.expr(here).text})"))
+def _greatest(refs: Range) -> Lookup:
+    return Lookup(max(r.value for r in refs.refs), lambda here: Expr(f"MAX({refs.expr(here).text})"))
 
 
-def _row_of(name: Ref, names: Range, value: int) -> Found:
-    return Found(value, lambda here: Expr(f"MATCH({name.expr(here).text},{names.expr(here).text},0)"))
+def _row_of(name: Ref, names: Range, value: int) -> Lookup:
+    return Lookup(value, lambda here: Expr(f"MATCH({name.expr(here).text},{names.expr(here).text},0)"))
 
 
-def _found(sheet: Sheet, row: int, column: int, what: Found, display: Display, role: str = "computed") -> Ref:
+def _found(sheet: Sheet, row: int, column: int, what: Lookup, display: Display, role: str = "computed") -> Ref:
     return sheet.formula(row, column, what.value, what.expr(sheet.name), display, role)
 
 
@@ -285,7 +285,7 @@ def _picture(solved: Solution, wiring: Wiring, sheet: Sheet, top: int, positions
         row = top + 1 + m
         env = {"amount_bytes": models.columns["weights_bytes"][m], "unit_bytes": wiring.inputs["unit_bytes"]}
         refs[0].append(sheet.compute(row, left, in_unit, env))
-        kv = found(cells.range("kv_in_unit"), at)
+        kv = lookup(cells.range("kv_in_unit"), at)
         refs[1].append(_found(sheet, row, left + 1, kv, ONE_DECIMAL))
         refs[2].append(sheet.link(row, left + 2, models.columns["model"][m], TEXT))
     widths = [sheet.widths[left + k] for k in range(len(GROUP))]

@@ -12,7 +12,7 @@ from sheetgen.recommend.solve import STRIDE
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
-from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation, found, pick, position
+from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation, lookup, pick, position
 from sheetgen.sizing import admission, parallelism, steps, targets
 from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE
 
@@ -191,7 +191,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
         **wiring.inputs, "concurrent_requests": requests, "running_requests": requests,
         "queue_seconds": wiring.inputs["no_queue_seconds"],
         "pipeline_parallel_size": wiring.inputs["data_parallel_size"],  # 1, too
-        **{k: found(latency.range(k), row) for k in ("output_tokens", "expert_miss_fraction")},
+        **{k: lookup(latency.range(k), row) for k in ("output_tokens", "expert_miss_fraction")},
     }  # fmt: skip
     for name in PARTS:
         of_block(parts, name, name.replace("_", " ").capitalize(), blocks[name])

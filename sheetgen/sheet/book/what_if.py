@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sheetgen.formula import Formula
 from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.sheet.block import Spread
+from sheetgen.sheet.block import RepeatedRow
 from sheetgen.sheet.book.what_if_words import (
     bill_in_unit,
     boundary_words,
@@ -29,7 +29,7 @@ from sheetgen.sheet.book.what_if_words import (
     users_held,
 )
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
-from sheetgen.sheet.model import Cell, Chart, Found, Range, Ref, Sheet, Source, Validation, found, number, plain
+from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, lookup, number, plain
 from sheetgen.sheet.what_if import BASE, CASES, LOADS, WhatIf, case_context_tokens, case_requests
 from sheetgen.sizing.tokens import short_tokens
 from sheetgen.units import DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, WHOLE, Display
@@ -87,8 +87,8 @@ class Machine:
         gpus, model = self.wiring.tables["gpus"].below, self.wiring.tables["models"].columns
         of_first = {what: Range(tuple(gpus[f"{what}_{d}"] for d in DTYPES)) for what in ("weights", "kv")}
         return {
-            "runs_weights": found(of_first["weights"], model["weight_dtype_row"][0]),
-            "runs_kv": found(of_first["kv"], model["kv_dtype_row"][0]),
+            "runs_weights": lookup(of_first["weights"], model["weight_dtype_row"][0]),
+            "runs_kv": lookup(of_first["kv"], model["kv_dtype_row"][0]),
             "weight_dtype": model["weight_dtype"][0],
             "kv_dtype": model["kv_dtype"][0],
         }
@@ -99,7 +99,7 @@ class Machine:
 
     def of_sizes(self, row: Sequence[Ref]) -> tuple[Ref, ...]:
         """The cells of a row of Profiles that are of the chosen GPU; where all GPUs are alike, those of any."""
-        first = 0 if isinstance(row, Spread) else self.first_profile
+        first = 0 if isinstance(row, RepeatedRow) else self.first_profile
         return tuple(row[first : first + len(TENSOR_PARALLEL_SIZES)])
 
 
@@ -250,7 +250,7 @@ class WhatIfPage:
         def put(name: str, one: Formula | None) -> Callable[[int], Ref]:
             def cell(k: int) -> Ref:
                 env = {**inputs, **machine.at(k), **bytes_of[k]}
-                bytes_of[k][name] = env[name] if one is None else Found(
+                bytes_of[k][name] = env[name] if one is None else Lookup(
                     plain(one.of({i: number(env[i].value) for i in one.inputs})),
                     lambda here: one.written({i: env[i].expr(here) for i in one.inputs}),
                 )  # fmt: skip
@@ -291,10 +291,10 @@ class WhatIfPage:
         self.row = HEAD_ROWS + 1
         sheet = self.sheet
 
-        def found_at(refs: Range) -> Found:
-            return found(refs, chosen.place)
+        def found_at(refs: Range) -> Lookup:
+            return lookup(refs, chosen.place)
 
-        def line(label: str, what: Ref | Found, display: Display, role: str = "link") -> Ref:
+        def line(label: str, what: Ref | Lookup, display: Display, role: str = "link") -> Ref:
             sheet.text(self.row, ANSWER, label, "label")
             self.row += 1
             return sheet.formula(self.row - 1, ANSWER + 1, what.value, what.expr(sheet.name), display, role)
@@ -305,7 +305,7 @@ class WhatIfPage:
             return sheet.compute(self.row - 1, ANSWER + 1, one, env, role=role)
 
         words: dict[str, Source] = {**inputs, "tokens": self.picked["context_tokens"]}
-        context = Found(
+        context = Lookup(
             short_tokens.of({i: words[i].value for i in short_tokens.inputs}),
             lambda at: short_tokens.written({i: words[i].expr(at) for i in short_tokens.inputs}),
         )

@@ -12,10 +12,10 @@ from sheetgen.formula import Expr, formula, is_text, join_text, largest, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import gpu_columns
 from sheetgen.scenario.overrides import Overrides
-from sheetgen.sheet.block import Down, Row
+from sheetgen.sheet.block import BlockColumn
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
-from sheetgen.sheet.model import NONE, Cell, Range, Ref, Sheet, index, place_of, plain
+from sheetgen.sheet.model import NONE, Cell, Range, Ref, Row, Sheet, index, place_of, plain
 from sheetgen.sheet.what_if import AUTO, WhatIf
 from sheetgen.sheet.what_if_state import CHOICES, NO_MODEL, OK, choices_state, model_lacks
 from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, DTYPES, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
@@ -95,7 +95,7 @@ def _facts(
     empty = [Ref(sheet.name, top + 1 + i, 0, None) for i in range(len(before))]
     for column, name in enumerate((*texts, *numbers)):
         above = before if column == 0 else [ref._replace(column=column) for ref in empty]
-        refs = [row[column] for row in found] if column < len(texts) else Down(facts, column - len(texts))
+        refs = [row[column] for row in found] if column < len(texts) else BlockColumn(facts, column - len(texts))
         named(wiring.names, f"tbl_every_{key}_{name}", (*above, *refs))
     return [*before, *(row[0] for row in found)]
 

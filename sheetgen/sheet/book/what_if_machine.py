@@ -16,7 +16,7 @@ from sheetgen.sheet.book.what_if_words import all_fit
 from sheetgen.sheet.book.wiring import Wiring, name_all
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.book.workings import build_loads
-from sheetgen.sheet.model import Cell, Found, Range, Ref, Sheet, Source, found, place_of
+from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Sheet, Source, lookup, place_of
 from sheetgen.sheet.what_if import AUTO, BASE, CASES, LOADS, WhatIf
 from sheetgen.sizing import admission
 from sheetgen.units import PLAIN, UNIT_NAMES, WHOLE
@@ -177,7 +177,7 @@ def _lines(sheet: Sheet, row: int, page: WhatIfPage, wiring: Wiring) -> None:
     sheet.text(row, 0, "By case", "section")
     for k, case in enumerate(CASES):
         sheet.text(row, 1 + k, case, "head")
-    none = Found(0, lambda here: Expr("0"))
+    none = Lookup(0, lambda here: Expr("0"))
     lines: tuple[tuple[str, str, Source], ...] = (("answers", "Answer, tokens", page.picked["answer_tokens"]),
                  ("tpot_targets", "Target: time per token, ms", page.picked["tpot_ms"]), ("ttft_targets",
                  "Target: first token, ms", none))  # fmt: skip
@@ -212,11 +212,11 @@ def _longest(sheet: Sheet, page: WhatIfPage, chosen: Chosen, machine: Machine) -
     env: dict[str, Source] = {
         **machine.inputs,
         **{name: refs[0] for name, refs in tables["models"].columns.items()},
-        **{name: found(Range(machine.of_sizes(of_model[name][0])), chosen.place) for name in OF_SHARD},
-        "pipeline_stages": found(machine.first("pipeline_stages"), chosen.place),
+        **{name: lookup(Range(machine.of_sizes(of_model[name][0])), chosen.place) for name in OF_SHARD},
+        "pipeline_stages": lookup(machine.first("pipeline_stages"), chosen.place),
         "max_num_batched_tokens": tables["gpus"].below["max_num_batched_tokens"],
         "load_requests": machine.at(0)["load_requests"],
     }
     limit = tables["models"].columns["max_context_tokens"][0]
-    zero = Found(0, lambda here: Expr("0"))
+    zero = Lookup(0, lambda here: Expr("0"))
     return add_longest_context(sheet, _below(sheet), env, page.picked["answer_tokens"], zero, limit)

@@ -9,9 +9,8 @@ from typing import Any
 from sheetgen.formula import Expr, Formula
 from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.sheet.accepts import accepts
-from sheetgen.sheet.block import Row
 from sheetgen.sheet.kinds import second_line
-from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation
+from sheetgen.sheet.model import Cell, Range, Ref, Row, Sheet, Source, Validation
 from sheetgen.units import TEXT, Display
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
