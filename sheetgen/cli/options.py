@@ -59,9 +59,6 @@ def common(function: F) -> F:
     """What every command takes."""
     function = click.option("--quiet", "-q", is_flag=True, help="No notes, only the result.")(function)
     function = click.option(
-        "--catalogs",
-        multiple=True,
-        metavar="DIR",
-        help="A folder that adds to the catalogs or overrides them.",
+        "--catalogs", multiple=True, metavar="DIR", help="A folder that adds to the catalogs or overrides them."
     )(function)
     return click.option("--json", "as_json", is_flag=True, help="The result as JSON on stdout.")(function)

@@ -124,8 +124,7 @@ def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], er
         lambda i: f"max_model_len is {length[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows.",
     )
     refuse(
-        length < context,
-        lambda i: f"max_model_len is {length[i]:,.0f}, below the context of {context[i]:,.0f} tokens.",
+        length < context, lambda i: f"max_model_len is {length[i]:,.0f}, below the context of {context[i]:,.0f} tokens."
     )
     prompt, answer = numbers["input_tokens"], numbers["output_tokens"]
     refuse(
