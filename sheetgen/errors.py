@@ -16,7 +16,8 @@ The command line prints `problems`, one a line, and exits 1. Anything else is a 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 
 class SheetgenError(Exception):
@@ -49,6 +50,18 @@ class PageError(SheetgenError):
 
 class MissingLibraryError(SheetgenError):
     """A system library is missing; the message says what to install."""
+
+
+class Problems(list[str]):
+    """What is wrong with several parts of one thing, gathered to be raised together."""
+
+    def attempt(self, make: Callable[..., Any], *arguments: Any) -> Any:
+        """What `make` gives; nothing where it raises, and its problems are kept."""
+        try:
+            return make(*arguments)
+        except SheetgenError as error:
+            self.extend(error.problems)
+            return None
 
 
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:

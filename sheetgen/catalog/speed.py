@@ -16,6 +16,7 @@ from sheetgen.catalog.validate import validate
 
 SPEED = "speed.yaml"
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+ShareFrom0 = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
 Factor = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 Figure = Literal["tpot", "ttft", "output_tokens_per_second"]
@@ -23,23 +24,24 @@ Scope = Literal["fitted", "other", "anchored"]
 
 
 class SpeedConstants(Entry):
-    """What sizing/speed.py reads beside a model and a GPU. Efficiencies are shares of published peaks."""
+    """What sizing/speed.py reads beside a model and a GPU, under the head that it has in a workbook. Efficiencies are
+    shares of published peaks; what may be 0 is no divisor."""
 
-    weight_bandwidth_efficiency: Share
-    expert_bandwidth_efficiency: Share
-    kv_bandwidth_efficiency: Share
-    decode_compute_efficiency: Share
-    expert_decode_factor: Share
-    prefill_compute_efficiency: Share
-    expert_prefill_factor: Share
-    attention_compute_efficiency: Share
-    prefill_weight_reads: Factor
-    seconds_per_layer: Seconds
-    seconds_per_all_reduce: Seconds
-    link_efficiency: Share
-    wait_factor: Share
-    base_ttft_seconds: Seconds
-    steps_before_prefill: Factor
+    weight_bandwidth_efficiency: Share = Field(title="Bandwidth reached, dense weights")
+    expert_bandwidth_efficiency: Share = Field(title="Bandwidth reached, experts")
+    kv_bandwidth_efficiency: Share = Field(title="Bandwidth reached, KV cache")
+    decode_compute_efficiency: Share = Field(title="Peak reached, decoding")
+    expert_decode_factor: Share = Field(title="of which experts reach")
+    prefill_compute_efficiency: Share = Field(title="Peak reached, prompts")
+    expert_prefill_factor: Share = Field(title="of which experts reach, prompts")
+    attention_compute_efficiency: Share = Field(title="Peak reached, attention of prompts")
+    prefill_weight_reads: Factor = Field(title="Readings of the weights, a prompt")
+    seconds_per_layer: Seconds = Field(title="Seconds a layer")
+    seconds_per_all_reduce: Seconds = Field(title="Seconds an all-reduce")
+    link_efficiency: Share = Field(title="Link's rate reached")
+    wait_factor: ShareFrom0 = Field(title="Share of other prompts waited for")
+    base_ttft_seconds: Seconds = Field(title="Seconds before any work")
+    steps_before_prefill: Factor = Field(title="Steps before the prompt")
 
 
 class SpeedCell(Entry):

@@ -12,7 +12,7 @@ from sheetgen.estimate import CHARGE
 from sheetgen.recommend.choose import choose, with_memory_alone, with_speed
 from sheetgen.recommend.grid import TABLES, Grid
 from sheetgen.recommend.solution import Choice, Columns, Offer, Profile, Solution
-from sheetgen.scenario.deployment import SPEED_DEFINITIONS, band_columns, engine_columns, model_columns, speed_columns
+from sheetgen.scenario.deployment import SPEED_DEFINITIONS, band_columns, model_columns, speed_columns
 from sheetgen.scenario.overridden import limits_of
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, Question, SheetModel
 from sheetgen.sizing import admission, memory, targets
@@ -112,7 +112,7 @@ def _inputs(question: Question) -> Columns:
     """What holds for the whole sheet: settings, constants and what was typed, by name."""
     settings, speed = question.settings, question.speed
     inputs: Columns = {
-        **engine_columns(question.engine),
+        **question.engine.columns(),
         **{k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))},
         "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
         "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],

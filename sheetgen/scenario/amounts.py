@@ -1,4 +1,4 @@
-"""The amounts of deployments, as columns: read as typed, held against their bounds, completed with defaults."""
+"""The amounts of deployments, as columns: read as given, held against their bounds, completed with defaults."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ DEFAULTS: dict[str, Any] = {
 _KINDS = {one.name: one.kind for one in OF_A_POINT if one.kind.is_number and one.name in DEFAULTS}
 NUMBERS = tuple(_KINDS)
 NAMES = tuple(name for name in DEFAULTS if name not in NUMBERS)
+OWN = "default_"  # how the engine's own value of an input is called among the columns
 OUTPUT_TOKENS = 1024  # the default split: the context less 1,024, and 1,024; half and half below 2,048
 _TOKENS = tuple(name for name, kind in _KINDS.items() if kind.what == "tokens")
 
@@ -38,7 +39,7 @@ def is_blank(value: Any) -> bool:
 
 
 def number_column(name: str, given: Any, n_rows: int, errors: list[str | None]) -> Any:
-    """The column as floats, the default where blank; NaN, and told in `errors`, where it is no number."""
+    """The column as floats, the default where blank; NaN, and reported in `errors`, where it is no number."""
     default = numpy.nan if DEFAULTS[name] is None else float(DEFAULTS[name])
     if given is None:
         return numpy.full(n_rows, default)
@@ -67,47 +68,47 @@ def _number(name: str, value: Any, row: int, default: float, errors: list[str | 
 
 def _refuse(name: str, value: Any, row: int, errors: list[str | None]) -> None:
     hint = " Write a number of tokens, such as 16k or 16384." if name in _TOKENS else ""
-    _tell(errors, row, f"{name} is {shown(value)!r}, which is not a number.{hint}")
+    _report(errors, row, f"{name} is {shown(value)!r}, which is not a number.{hint}")
 
 
-def _tell(errors: list[str | None], row: int, problem: str) -> None:
+def _report(errors: list[str | None], row: int, problem: str) -> None:
     """Add a line to what is wrong with a row."""
     before = errors[row]
     errors[row] = problem if before is None else f"{before}\n{problem}"
 
 
 def check_bounds(numbers: Columns, errors: list[str | None]) -> None:
-    """Tell in `errors` which numbers, as typed, are out of bounds."""
+    """Report in `errors` which numbers, as given, are out of bounds."""
     for name in NUMBERS:
         kind, column = _KINDS[name], numbers[name]
         bad = (column < kind.low) | (column > kind.high)
         if kind.is_whole:
             bad |= column > numpy.floor(column)
         for i in numpy.flatnonzero(bad):
-            _tell(errors, int(i), f"{name} is {column[i]:,.10g}. It must be {kind}.")
+            _report(errors, int(i), f"{name} is {column[i]:,.10g}. It must be {kind}.")
 
 
 def fill(numbers: Columns, columns: Columns) -> None:
     """Fill the blanks whose default follows from the names or from the other numbers."""
     blank = numpy.isnan
-    for name in ("max_num_seqs", "max_num_batched_tokens", "block_size", "gpu_memory_utilization", "hybrid_kv_manager"):
-        numbers[name] = numpy.where(blank(numbers[name]), columns.pop(f"default_{name}"), numbers[name])
+    for name in [name.removeprefix(OWN) for name in columns if name.startswith(OWN)]:
+        numbers[name] = numpy.where(blank(numbers[name]), columns.pop(OWN + name), numbers[name])
     context = numbers["context_tokens"]
     numbers["max_model_len"] = numpy.where(blank(numbers["max_model_len"]), context, numbers["max_model_len"])
-    asked_in, asked_out = numbers["input_tokens"], numbers["output_tokens"]
+    prompt, answer = numbers["input_tokens"], numbers["output_tokens"]
     split = numpy.where(context < 2 * OUTPUT_TOKENS, numpy.floor(context / 2), OUTPUT_TOKENS)
-    output = numpy.where(blank(asked_out), numpy.where(blank(asked_in), split, context - asked_in), asked_out)
+    output = numpy.where(blank(answer), numpy.where(blank(prompt), split, context - prompt), answer)
     numbers["output_tokens"] = output
-    numbers["input_tokens"] = numpy.where(blank(asked_in), context - output, asked_in)
+    numbers["input_tokens"] = numpy.where(blank(prompt), context - output, prompt)
 
 
 def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], errors: list[str | None]) -> None:
-    """Tell in `errors` what cannot go together in rows that have no error yet."""
+    """Report in `errors` what cannot go together in rows that have no error yet."""
     sound = numpy.array([e is None for e in errors], bool)
 
     def refuse(bad: Any, reason: Callable[[Any], str]) -> None:
         for i in numpy.flatnonzero(bad & sound):
-            _tell(errors, int(i), reason(i))
+            _report(errors, int(i), reason(i))
 
     limit, size = columns["max_context_tokens"], numbers["tensor_parallel_size"]
     context, length = numbers["context_tokens"], numbers["max_model_len"]

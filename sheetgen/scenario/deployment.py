@@ -1,4 +1,4 @@
-"""One deployment a row: names and sizes as typed, completed with defaults, turned into columns of numbers.
+"""One deployment a row: names and sizes as given, completed with defaults, turned into columns of numbers.
 
 All rows are worked on together: names are resolved once per distinct combination, numbers are checked and
 completed as columns, so that a million rows take seconds. A row that cannot be computed gets its reason.
@@ -6,7 +6,7 @@ completed as columns, so that a million rows take seconds. A row that cannot be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,13 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.speed import Figure, Scope, SpeedFile, load_speed
-from sheetgen.errors import ScenarioError, SheetgenError
+from sheetgen.errors import Problems, ScenarioError, SheetgenError
 from sheetgen.scenario import parse
 from sheetgen.scenario.amounts import (
     DEFAULTS,
     NAMES,
     NUMBERS,
+    OWN,
     Columns,
     check,
     check_bounds,
@@ -31,6 +32,7 @@ from sheetgen.scenario.amounts import (
     number_column,
 )
 from sheetgen.scenario.reference import Reference
+from sheetgen.scenario.settings import engine_defaults
 from sheetgen.sizing.memory import non_torch_bytes_at
 from sheetgen.sizing.parallelism import is_measured
 from sheetgen.units import DTYPES, GIB
@@ -54,17 +56,10 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
 
     Raises ScenarioError with every name that stands for nothing.
     """
-    problems: list[str] = []
-
-    def attempt(make: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return make(*arguments)
-        except SheetgenError as error:
-            problems.extend(error.problems)
-            return None
-
+    problems = Problems()
+    attempt = problems.attempt
     model, named_dtype = attempt(_served_model, row["model"], catalog) or (None, None)
-    asked = attempt(parse.dtype, row["weight_dtype"], "weight_dtype")
+    weight = attempt(parse.dtype, row["weight_dtype"], "weight_dtype")
     kv = attempt(parse.dtype, row["kv_cache_dtype"], "kv_cache_dtype")
     gpu = attempt(catalog.gpu, str(row["gpu"]))
     engine = attempt(load_engine, catalog, str(row["engine"]), row["engine_version"])
@@ -73,7 +68,8 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     speed = attempt(load_speed, catalog)
     if problems or model is None:
         raise ScenarioError(*dict.fromkeys(problems))
-    weight = asked if asked != "auto" else (named_dtype or model.weight_dtype)
+    if weight == "auto":
+        weight = named_dtype or model.weight_dtype
     return Resolved(model, gpu, engine, weight, model.kv_cache_dtype if kv == "auto" else kv, draft, speed)
 
 
@@ -111,11 +107,6 @@ def model_columns(model: Model, weight_dtype: str, kv_cache_dtype: str) -> Colum
         "kv_dtype_bytes": kv.kv_bytes,
         "kv_scale_bytes": kv.kv_scale_bytes,
     }
-
-
-def engine_columns(engine: Engine) -> Columns:
-    """The numbers that an engine's accounting contributes."""
-    return engine.columns()
 
 
 # For the few GPUs without published peaks (RTX PRO 4500, Trainium): the least ratio of arithmetic to bandwidth among
@@ -277,21 +268,21 @@ def _named_columns(names: Resolved) -> Columns:
     """All numbers that the names of a row contribute, the engine's defaults among them."""
     memory = names.gpu.memory.engine_bytes
     gpu = (memory / GIB, names.gpu.architecture)
-    seqs, batched = names.engine.batch_limits(*gpu)
+    own = {
+        **engine_defaults(names.engine),
+        **dict(zip(("max_num_seqs", "max_num_batched_tokens"), names.engine.batch_limits(*gpu), strict=True)),
+        "gpu_memory_utilization": names.engine.utilization_on(*gpu),
+    }
     return {
         **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype),
-        **engine_columns(names.engine),
+        **names.engine.columns(),
         **_bands(names),
         **draft_columns(names.draft, names.kv_cache_dtype),
         **speed_columns(names.speed, names.engine, names.gpu, names.weight_dtype),
         **_speed_bands(names),
         "gpu_memory_bytes": memory,
         "is_older_gpu": int(names.engine.is_older(names.gpu.architecture)),
-        "default_max_num_seqs": seqs,
-        "default_max_num_batched_tokens": batched,
-        "default_hybrid_kv_manager": int(names.engine.frees_windows),
-        "default_block_size": names.engine.block_size,
-        "default_gpu_memory_utilization": names.engine.utilization_on(*gpu),
+        **{OWN + name: value for name, value in own.items()},
     }
 
 

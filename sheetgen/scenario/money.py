@@ -10,7 +10,7 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.owning import OwnedGpu as KnownGpu
 from sheetgen.catalog.owning import Term, owning
-from sheetgen.errors import ScenarioError, SheetgenError, shown
+from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import BY_NAME, OF_TERMS, Input
 
@@ -51,15 +51,8 @@ def owning_of(catalog: Catalog, options: Mapping[str, Any], gpus: tuple[Gpu, ...
     """The terms of owning: the catalog's, with what the user gives instead. A quote is of a GPU as installed."""
     file = owning(catalog)
     terms = {term.id: term for term in file.terms}
-    problems: list[str] = []
-
-    def attempt(parser: Any, *arguments: Any) -> Any:
-        try:
-            return parser(*arguments)
-        except SheetgenError as error:
-            problems.extend(error.problems)
-            return None
-
+    problems = Problems()
+    attempt = problems.attempt
     values = {
         one.name: terms[one.name].value if options.get(one.name) is None else attempt(one.parse, options[one.name])
         for one in OF_TERMS

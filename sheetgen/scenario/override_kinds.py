@@ -37,10 +37,6 @@ SHAPE: dict[str, Kind] = {
     **dict.fromkeys(_WHOLE, Kind("whole")),
     **dict.fromkeys(_PARTS, ANY),
 }
-_FROM_ZERO = (  # constants of speed that nothing is divided by
-    "prefill_weight_reads", "seconds_per_layer", "seconds_per_all_reduce", "wait_factor", "base_ttft_seconds",
-    "steps_before_prefill",
-)  # fmt: skip
 CLASS_STEMS = tuple(p.replace("-", "_") for p in PURCHASES)  # of the columns of other purchase classes
 
 TABLES: dict[str, dict[str, Kind]] = {
@@ -57,7 +53,8 @@ TABLES: dict[str, dict[str, Kind]] = {
         **dict.fromkeys(("is_older_gpu", "speed_is_fitted"), FLAG),
         **dict.fromkeys(("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second"), RATE),
         **{f"peak_flops_{d}": RATE for d in ("16_bit", *DTYPES)},
-        **{name: FACTOR if name in _FROM_ZERO else DIVISOR for name in SpeedConstants.model_fields},
+        **{name: FACTOR if any(getattr(bound, "ge", None) == 0 for bound in field.metadata) else DIVISOR
+           for name, field in SpeedConstants.model_fields.items()},
         **{f"{what}_{d}": FLAG for what in ("weights", "kv") for d in DTYPES},
         **{f"capex_{end}_usd": Kind(high=PER_GPU_USD.high, blank=True) for end in ("low", "base", "high")},
         **dict.fromkeys(("is_module_price", "is_it_power"), FLAG),

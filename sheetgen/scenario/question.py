@@ -13,7 +13,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.reader import Loc
 from sheetgen.catalog.speed import SpeedFile, load_speed
-from sheetgen.errors import ScenarioError, SheetgenError
+from sheetgen.errors import Problems, ScenarioError
 from sheetgen.scenario import overridden, parse
 from sheetgen.scenario.candidates import Candidate, Filters, select
 from sheetgen.scenario.inputs import OPTION_GROUPS, Settings, asked_in
@@ -107,16 +107,9 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
 
     Raises ScenarioError or CatalogError with every problem found, one line each.
     """
-    problems: list[str] = []
-
-    def attempt(make: Any, *arguments: Any) -> Any:
-        try:
-            return make(*arguments)
-        except SheetgenError as error:
-            problems.extend(error.problems)
-            return None
-
-    engine = attempt(lambda: load_engine(catalog, options.get("engine") or "vllm", options.get("engine_version")))
+    problems = Problems()
+    attempt = problems.attempt
+    engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
     settings = attempt(settings_of, options, engine)
     models = attempt(_models, catalog, options, settings)
     one_load = options.get("context_tokens") is not None
@@ -125,20 +118,14 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     speed = attempt(load_speed, catalog)
     if one_load:
         tiers = attempt(requests_in_flight, options, settings.active_fraction if settings else 1.0)
+    elif options.get("tiers"):
+        tiers = attempt(parse.tiers, options["tiers"])
     else:
-        tiers = (
-            attempt(parse.tiers, options["tiers"])
-            if options.get("tiers")
-            else tuple(t.requests for t in catalog.tiers())
-        )
+        tiers = tuple(t.requests for t in catalog.tiers())
     as_of = attempt(parse.as_of_date, options.get("as_of"))
-    filters = Filters(
-        parse.words(options.get("providers")),
-        parse.words(options.get("gpus")),
-        parse.words(options.get("instances")),
-        options.get("region") or "",
-        settings.purchase if settings else ON_DEMAND,
-    )
+    providers, gpus, instances = (parse.words(options.get(name)) for name in ("providers", "gpus", "instances"))
+    purchase = settings.purchase if settings else ON_DEMAND
+    filters = Filters(providers, gpus, instances, options.get("region") or "", purchase)
     selection = attempt(select, catalog, engine, filters) if engine else None
     by_id = {c.gpu.id: c.gpu for c in selection.candidates} if selection else {}
     owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
@@ -153,8 +140,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
     )  # fmt: skip
     question = _overridden(question, *overrides)
-    if problems := list(too_long_answers(question.workloads)):
-        raise ScenarioError(*problems)
+    if too_long := list(too_long_answers(question.workloads)):
+        raise ScenarioError(*too_long)
     loads = tuple(_loads(question.models, question.workloads, tiers))
     if all(c.over_limit for c in loads):
         longest = max(m.model.max_context_tokens or 0 for m in question.models)
@@ -204,13 +191,16 @@ def _overridden(question: Question, overrides: Overrides, at: Callable[[Loc], st
 def _overridden_model(one: SheetModel, settings: Settings, overrides: Overrides) -> SheetModel:
     row = overrides.models.get(one.model.id, {})
     weight, kv = row.get("own_weight_dtype", one.auto_weight_dtype), row.get("own_kv_dtype", one.auto_kv_cache_dtype)
+    return _sheet_model(overridden.overridden_model(one.model, row), weight, kv, settings)
+
+
+def _sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str, settings: Settings | None) -> SheetModel:
+    """A model of these precisions of its own, at those of the settings where they name others."""
+    weight, kv = (settings.weight_dtype, settings.kv_cache_dtype) if settings else ("auto", "auto")
     return SheetModel(
-        overridden.overridden_model(one.model, row),
-        weight if settings.weight_dtype == "auto" else one.weight_dtype,
-        kv if settings.kv_cache_dtype == "auto" else one.kv_cache_dtype,
-        weight,
-        kv,
-    )
+        model, weight_dtype if weight == "auto" else weight, kv_cache_dtype if kv == "auto" else kv, weight_dtype,
+        kv_cache_dtype,
+    )  # fmt: skip
 
 
 def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | None) -> tuple[SheetModel, ...]:
@@ -219,28 +209,14 @@ def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | N
         raise ScenarioError("no model was named. Use --models, for example --models 8b,70b,405b.")
     if len(names) > MAX_MODELS:
         raise ScenarioError(f"{len(names)} models were named; one page holds at most {MAX_MODELS}.")
-    problems: list[str] = []
+    problems = Problems()
     found: list[SheetModel] = []
     for name in names:
-        try:
-            model, named_dtype = catalog.resolve_model(name)
-        except SheetgenError as error:
-            problems.extend(error.problems)
-            continue
-        if model.kind == "draft":
+        model, named_dtype = problems.attempt(catalog.resolve_model, name) or (None, None)
+        if model is not None and model.kind == "draft":
             problems.append(f"model {model.id} is a draft of another model and serves nothing by itself.")
-            continue
-        weight = settings.weight_dtype if settings else "auto"
-        kv = settings.kv_cache_dtype if settings else "auto"
-        found.append(
-            SheetModel(
-                model,
-                weight if weight != "auto" else named_dtype or model.weight_dtype,
-                kv if kv != "auto" else model.kv_cache_dtype,
-                named_dtype or model.weight_dtype,
-                model.kv_cache_dtype,
-            )
-        )
+        elif model is not None:
+            found.append(_sheet_model(model, named_dtype or model.weight_dtype, model.kv_cache_dtype, settings))
     ids = [m.model.id for m in found]
     problems += [f"model {i} is named twice." for i in sorted({i for i in ids if ids.count(i) > 1})]
     if problems:
@@ -250,16 +226,9 @@ def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | N
 
 def _loads(models: tuple[SheetModel, ...], workloads: tuple[Workload, ...], tiers: tuple[int, ...]) -> list[Load]:
     return [
-        Load(
-            m,
-            w,
-            t,
-            workload.context_tokens,
-            workload.input_tokens,
-            requests,
-            workload.context_tokens > (model.model.max_context_tokens or 0),
-        )
+        Load(m, w, t, workload.context_tokens, workload.input_tokens, requests,
+             workload.context_tokens > (model.model.max_context_tokens or 0))
         for m, model in enumerate(models)
         for w, workload in enumerate(workloads)
         for t, requests in enumerate(tiers)
-    ]
+    ]  # fmt: skip

@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.catalog.engines import Engine
-from sheetgen.errors import ScenarioError, SheetgenError
+from sheetgen.errors import Problems, ScenarioError
 from sheetgen.scenario.inputs import OF_SETTINGS, Input, Settings
 from sheetgen.scenario.override_kinds import SETTINGS
+
+
+def engine_defaults(engine: Engine) -> dict[str, Any]:
+    """The inputs whose default is the engine's own, by name; flags as 0 or 1."""
+    found = {one.name: getattr(engine, one.engine) for one in OF_SETTINGS if one.engine}
+    return {name: int(value) if isinstance(value, bool) else value for name, value in found.items()}
 
 
 def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
@@ -17,6 +23,8 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
     Raises ScenarioError for the first that is wrong; of those about money with every problem.
     """
 
+    of_engine = engine_defaults(engine) if engine else {}
+
     def read(one: Input) -> Any:
         try:
             found = one.parse(None if one.name in SETTINGS else options.get(one.asked_as))
@@ -24,20 +32,14 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
             raise ScenarioError(
                 *(f"{line}{one.option.hint if one.option else ''}" for line in error.problems)
             ) from None
-        if found is None and one.engine and engine:
-            found = getattr(engine, one.engine)
-            return int(found) if isinstance(found, bool) else found
-        return found
+        return of_engine.get(one.name) if found is None else found
 
     money = [one for one in OF_SETTINGS if one.option and one.option.group == "money"]
     values = {one.name: read(one) for one in OF_SETTINGS if one not in money}
-    problems: list[str] = []
+    problems = Problems()
     for one in money:
-        try:
-            values[one.name] = read(one)
-        except SheetgenError as error:
-            problems += error.problems
-            values[one.name] = one.default
+        value = problems.attempt(read, one)
+        values[one.name] = one.default if value is None else value
     found = Settings(**values)
     problems += _of_currency(found, options.get("fx_rate") is not None)
     if problems:

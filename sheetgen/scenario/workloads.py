@@ -23,7 +23,7 @@ _EXAMPLE = "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads
 
 
 def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:
-    """The workloads asked for, or all of the catalog, at the contexts asked for.
+    """The workloads requested, or all of the catalog, at the contexts requested.
 
     Raises ScenarioError for a name that is none, and for more than three.
     """
@@ -35,14 +35,14 @@ def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
     return tuple(_with_contexts(chosen, parse.words(options.get("contexts"))))
 
 
-def _with_contexts(chosen: tuple[Workload, ...], asked: tuple[str, ...]) -> Iterator[Workload]:
-    """The workloads at the contexts asked for (`rag=32k`); the answer's length stays, the prompt takes the rest.
+def _with_contexts(chosen: tuple[Workload, ...], stated: tuple[str, ...]) -> Iterator[Workload]:
+    """The workloads at the contexts requested (`rag=32k`); the answer's length stays, the prompt takes the rest.
 
-    A context shorter than the answer is refused by `too_long_answers`, once what was typed is known.
+    A context shorter than the answer is refused by `too_long_answers`, once overrides are known.
     """
     known = {w.id: w for w in chosen}
     wanted: dict[str, int] = {}
-    for one in asked:
+    for one in stated:
         name, equals, length = one.partition("=")
         if not equals:
             raise ScenarioError(f"contexts has {shown(one)!r}. Write a workload and its tokens, such as rag=32k.")
@@ -109,22 +109,21 @@ def one_workload(options: Mapping[str, Any]) -> tuple[Workload]:
         return 0 if str(value).strip() == "0" and least == 0 else parse.tokens(value, name)
 
     context = given("context_tokens", 1) or int(DEFAULTS["context_tokens"])
-    asked_in, asked_out = given("input_tokens"), given("output_tokens")
-    output = min(OUTPUT_TOKENS, context // 2) if asked_out is None else asked_out
-    if asked_in is not None and asked_out is None:
-        output = context - asked_in
-    prompt = context - output if asked_in is None else asked_in
-    if min(prompt, output) < 0 or prompt + output > context:
+    prompt, answer = given("input_tokens"), given("output_tokens")
+    if answer is None:
+        answer = min(OUTPUT_TOKENS, context // 2) if prompt is None else context - prompt
+    prompt = context - answer if prompt is None else prompt
+    if min(prompt, answer) < 0 or prompt + answer > context:
         raise ScenarioError(
             f"input_tokens and output_tokens do not fit in the context of {context:,} tokens. Together they "
             f"may be {context:,} at most."
         )
     words = f"{context:,} tokens of context"
-    asked = _WithContext.model_construct(
-        id="asked", name=words, input_tokens=prompt, output_tokens=output, about=words, source="the question",
+    workload = _WithContext.model_construct(
+        id="asked", name=words, input_tokens=prompt, output_tokens=answer, about=words, source="the question",
         context=context,
     )  # fmt: skip
-    return (asked,)
+    return (workload,)
 
 
 def requests_in_flight(options: Mapping[str, Any], active_fraction: float) -> tuple[int]:
@@ -144,20 +143,20 @@ def over_limit(context_tokens: int, limit: int, model_id: str) -> ScenarioError:
 def with_targets(
     workloads: Sequence[Workload], known: Sequence[Workload], options: Mapping[str, Any]
 ) -> tuple[Workload, ...]:
-    """The workloads with the targets in force: as asked for, else the catalog's.
+    """The workloads with the targets in force: as stated, else the catalog's.
 
     A load of the user's own takes the targets of the shortest workload of the catalog that reaches its context, or of
     the longest one. Raises ScenarioError for what is no target.
     """
-    asked = {option: _asked(options.get(option), option, workloads) for option in TARGETS}
-    return tuple(w.model_copy(update=_targets(w, known, asked)) for w in workloads)
+    stated = {option: _stated(options.get(option), option, workloads) for option in TARGETS}
+    return tuple(w.model_copy(update=_targets(w, known, stated)) for w in workloads)
 
 
-def _targets(workload: Workload, known: Sequence[Workload], asked: Mapping[str, Any]) -> dict[str, float | None]:
+def _targets(workload: Workload, known: Sequence[Workload], stated: Mapping[str, Any]) -> dict[str, float | None]:
     like = _like(workload, known)
     found = {}
     for option, field in TARGETS.items():
-        own = asked[option]
+        own = stated[option]
         default = getattr(like, field) if like else None
         found[field] = own.get(workload.id, own.get("", default))
     return found
@@ -170,7 +169,7 @@ def _like(workload: Workload, known: Sequence[Workload]) -> Workload | None:
     return same or next(reaching, by_length[-1] if by_length else None)
 
 
-def _asked(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
+def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
     """By workload (or "" for all) milliseconds, None for off."""
     if text is None:
         return {}

@@ -10,23 +10,6 @@ from sheetgen.units import DTYPES, FACTOR, PLAIN, WHOLE, Display
 SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, in seconds
 CONSTANTS = tuple(SpeedConstants.model_fields)
 OF_GPU = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second", "peak_flops_16_bit", *CONSTANTS)
-_LABELS = {
-    "weight_bandwidth_efficiency": "Bandwidth reached, dense weights",
-    "expert_bandwidth_efficiency": "Bandwidth reached, experts",
-    "kv_bandwidth_efficiency": "Bandwidth reached, KV cache",
-    "decode_compute_efficiency": "Peak reached, decoding",
-    "expert_decode_factor": "of which experts reach",
-    "prefill_compute_efficiency": "Peak reached, prompts",
-    "expert_prefill_factor": "of which experts reach, prompts",
-    "attention_compute_efficiency": "Peak reached, attention of prompts",
-    "prefill_weight_reads": "Readings of the weights, a prompt",
-    "seconds_per_layer": "Seconds a layer",
-    "seconds_per_all_reduce": "Seconds an all-reduce",
-    "link_efficiency": "Link's rate reached",
-    "wait_factor": "Share of other prompts waited for",
-    "base_ttft_seconds": "Seconds before any work",
-    "steps_before_prefill": "Steps before the prompt",
-}
 
 
 def add_speed_columns(solved: Solution, table: Table) -> None:
@@ -42,7 +25,8 @@ def add_speed_columns(solved: Solution, table: Table) -> None:
         table.given(name, label, [float(v) for v in gpus[name]], WHOLE, width=24, note=note)
     for name in CONSTANTS:
         display = SMALL if name.startswith("seconds_per") else FACTOR
-        table.given(name, _LABELS[name], [float(v) for v in gpus[name]], display, width=13,
+        label = str(SpeedConstants.model_fields[name].title)
+        table.given(name, label, [float(v) for v in gpus[name]], display, width=13,
                     note=f"{name}: fitted on measured runs (docs/speed.md).")  # fmt: skip
     table.given(
         "speed_is_fitted", "Runs measured (0 or 1)", [int(v) for v in gpus["speed_is_fitted"]], PLAIN,
