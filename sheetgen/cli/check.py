@@ -8,6 +8,7 @@ import click
 
 from sheetgen.cli.options import common
 from sheetgen.cli.output import print_json, say
+from sheetgen.cli.price_report import count
 from sheetgen.errors import CatalogError, shown
 
 PARTS = ("models", "gpus", "instances", "engines")
@@ -41,14 +42,10 @@ def check(paths: tuple[str, ...], write_index: bool, as_json: bool, catalogs: tu
             say(problem, err=True)
     if problems:
         if not as_json:
-            say(f"{_count(len(problems), 'problem')} in {_count(len(files), 'file')}.", err=True)
+            say(f"{count(len(problems), 'problem')} in {count(len(files), 'file')}.", err=True)
         raise SystemExit(1)
     if not as_json and not quiet:
         say("No problem found in " + (", ".join(paths) if paths else "the catalogs") + ".")
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _problems(path: str | None, catalogs: tuple[str, ...]) -> list[str]:

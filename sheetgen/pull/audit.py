@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from sheetgen.pull.formula_text import Parsed, parsed
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Sheet, plain
-from sheetgen.workbook.cells import BLANK, Cell
-from sheetgen.workbook.names import Place
+from sheetgen.workbook.cells import BLANK, Cell, is_number
+from sheetgen.workbook.outline import Place
 
 At = tuple[int, int]  # row and column, which count from 1
 Mark = Hashable  # what tells a cell's place: a label, or the form of its formula
@@ -233,7 +233,7 @@ def agree(expected: Any, got: Any) -> bool:
     """Equal to 9 digits, a percentage in words to one percent: half a percent is rounded either way."""
     if isinstance(expected, datetime.date):
         expected = (expected - EXCEL_DAY_ZERO).days
-    if isinstance(expected, str) and isinstance(got, (int, float)) and not isinstance(got, bool):  # of digits alone
+    if isinstance(expected, str) and is_number(got):  # of digits alone
         return expected == f"{got:.15g}"
     if isinstance(expected, str) and isinstance(got, str):
         return expected == got or _same_words(expected, got)

@@ -16,7 +16,7 @@ from sheetgen.scenario.kinds import name_part, plain
 from sheetgen.scenario.override_kinds import TABLES, input_kind
 from sheetgen.scenario.overrides import Written
 from sheetgen.workbook import Snapshot
-from sheetgen.workbook.names import Place
+from sheetgen.workbook.outline import Place
 
 TARGETS = tuple(one.name for one in asked_in("targets"))
 NO_PRICE = "price_usd_per_hour"

@@ -12,7 +12,8 @@ from sheetgen.pull.built import Built, BuiltRow
 from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.units import DTYPE_ALIASES
 from sheetgen.workbook import Snapshot, Table
-from sheetgen.workbook.names import Place
+from sheetgen.workbook.cells import is_number
+from sheetgen.workbook.outline import Place
 
 HEADLINE = "headline"
 NOT_COMPARED = ("headline_workload", "headline_tier")  # read together, as a load
@@ -167,7 +168,7 @@ def same(old: Any, new: Any) -> bool:
     """Whether a cell still holds what it was built with; programs keep 15 digits of a number."""
     if isinstance(old, float) and math.isnan(old):
         old = None
-    if _is_number(old) and _is_number(new):
+    if is_number(old) and is_number(new):
         return math.isclose(old, new, rel_tol=1e-12, abs_tol=0.0)
     if isinstance(old, datetime.datetime):
         old = old.date()
@@ -177,7 +178,3 @@ def same(old: Any, new: Any) -> bool:
 def whole(value: Any) -> Any:
     """A number without a fraction as an int: spreadsheets keep floats."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

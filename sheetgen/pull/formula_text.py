@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sheetgen.workbook.names import number
+from sheetgen.sheet.model import column_number
 
 _TOKEN = re.compile(
     r"""
@@ -71,7 +71,7 @@ def _parts(text: str, here: str, targets: list[Target]) -> Iterator[str]:
             sheet = named.replace("''", "'")
         elif between != ":":  # no second corner of an area
             sheet = here
-        at = int(match["row"]), number(match["column"])
+        at = int(match["row"]), 1 + column_number(match["column"])
         targets.append(Target(sheet, *at, not match["row_fixed"], not match["column_fixed"]))
         yield MARK
     yield _plain(text[end:])

@@ -7,11 +7,11 @@ import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 from xml.etree import ElementTree
 
 from sheetgen.errors import shown
-from sheetgen.workbook.names import number
+from sheetgen.sheet.model import column_number
 from sheetgen.workbook.outline import Outline
 from sheetgen.workbook.package import MAIN, SAVE_ANEW, Checked, Refusal, read_member, read_xml
 
@@ -166,10 +166,15 @@ class _Sheet(Checked):
         return (text, kind) if kind in ("e", "d") else (_unescaped(text), "s")
 
 
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a cell's value is one; a yes or no is none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def position(reference: str) -> tuple[int, int] | None:
     """`B12` as row and column."""
     match = _POSITION.fullmatch(reference)
-    return (int(match[2]), number(match[1])) if match else None
+    return (int(match[2]), 1 + column_number(match[1])) if match else None
 
 
 def as_shown(cell: Cell, from_1904: bool) -> Cell:

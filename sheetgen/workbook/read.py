@@ -14,8 +14,7 @@ from sheetgen.errors import shown
 from sheetgen.scenario.inputs import CHOICES, KV_CACHE, rows_in
 from sheetgen.scenario.override_kinds import ENGINE, SETTINGS, TABLES
 from sheetgen.workbook.cells import BLANK, Cell, Grid, as_shown, read_cells
-from sheetgen.workbook.names import Area, Place, areas, ends_by_sheet, listed
-from sheetgen.workbook.outline import Outline, outline
+from sheetgen.workbook.outline import Area, Outline, Place, areas, ends_by_sheet, listed, outline
 from sheetgen.workbook.package import WorkbookError, open_package, read_file
 from sheetgen.workbook.snapshot import NOT_A_LOAD, RESULTS, NamedCell, Snapshot, Table
 from sheetgen.workbook.values import column_holds, input_holds, value_of

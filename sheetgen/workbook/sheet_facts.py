@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sheetgen.scenario.inputs import INPUTS
+from sheetgen.workbook.cells import is_number
 
 LoadKey = tuple[str, str, int]  # model id, workload's key, number of the tier from 1
 ASKED = "asked"  # the workload of `recommend`: a context of the user's own
@@ -111,9 +112,8 @@ OF_LOAD = ("context", "output", "tier", "headline")  # inputs that make the load
 
 def same(a: Any, b: Any) -> bool:
     """Equal; numbers to 1e-9 of themselves."""
-    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (a, b))
-    if numbers:
-        return bool(abs(a - b) <= 1e-9 * max(abs(a), abs(b)))
+    if is_number(a) and is_number(b):
+        return abs(a - b) <= 1e-9 * max(abs(a), abs(b))
     return bool(a == b)
 
 

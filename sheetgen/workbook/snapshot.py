@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sheetgen.workbook.names import Area, Place
+from sheetgen.workbook.outline import Area, Place
 
 RESULTS = ("instance", "n_instances", "monthly_usd")  # of each load: rec_<model>_<workload>_<tier number>_<result>
 NOT_A_LOAD = "context_bytes"  # a constant of the engine's, named like a workload's context

@@ -10,7 +10,7 @@ from typing import Any
 from sheetgen.errors import shown
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.override_kinds import TABLES, input_kind
-from sheetgen.workbook.cells import Cell
+from sheetgen.workbook.cells import Cell, is_number
 
 _NUMBERS = re.compile(r"(context|tier|output|tpot_ms|ttft_ms)_.*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # tab and line breaks may stand in a cell
@@ -55,10 +55,10 @@ def value_of(found: Cell, holds: str, from_1904: bool = False) -> tuple[Any, str
     if holds == "date":
         return _date(value, from_1904)
     if holds == "number":
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+        if not is_number(value):
             return None, f"holds {_described(found)}, where a number belongs. Type a number."
         return (value, "") if math.isfinite(value) else (None, f"holds {value}, which is no number. Type a number.")
-    if holds == "text" and isinstance(value, (int, float)) and not isinstance(value, bool):
+    if holds == "text" and is_number(value):
         return f"{value:.15g}", ""  # a name of digits alone
     if holds == "text" and not isinstance(value, str):
         return None, f"holds {_described(found)}, where a text belongs. Type a text."
@@ -73,7 +73,7 @@ def _described(found: Cell) -> str:
 def _date(value: Any, from_1904: bool) -> tuple[Any, str]:
     if isinstance(value, datetime.date):
         return value, ""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 2_958_466:
+    if is_number(value) and 0 < value < 2_958_466:
         zero = datetime.date(1904, 1, 1) if from_1904 else datetime.date(1899, 12, 30)
         return zero + datetime.timedelta(days=int(value)), ""
     try:

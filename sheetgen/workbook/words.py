@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from sheetgen.sheet.money import month_as_budgeted
+from sheetgen.workbook.cells import is_number
 from sheetgen.workbook.sheet_facts import Answer, Price, Setting, SheetFacts
 
 ARROW = " -> "
@@ -17,7 +18,7 @@ def shown_value(value: Any, shown_as: str = "number") -> str:
         return "blank"
     if hasattr(value, "isoformat"):
         return str(value.isoformat()[:10])
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value):
         return str(value)
     if shown_as == "percent":
         return f"{_digits(value * 100)} %"
@@ -43,8 +44,7 @@ def from_to(before: Any, after: Any, shown_as: str = "number", unit: str = "") -
 
 def change_fraction(before: Any, after: Any) -> float | None:
     """By what share a number grew; None where that says nothing."""
-    numbers = [v for v in (before, after) if isinstance(v, (int, float)) and not isinstance(v, bool)]
-    return (after - before) / abs(before) if len(numbers) == 2 and before else None
+    return (after - before) / abs(before) if is_number(before) and is_number(after) and before else None
 
 
 def growth(before: Any, after: Any) -> str:

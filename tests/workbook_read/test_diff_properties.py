@@ -17,12 +17,13 @@ from recalculation import edit
 from sheetgen.recommend import solve
 from sheetgen.scenario.override_kinds import input_kind
 from sheetgen.scenario.question import ask
+from sheetgen.sheet.model import column_name
 from sheetgen.units import PURCHASES
 from sheetgen.workbook import Snapshot, WorkbookError
 from sheetgen.workbook.bridge import bridges
 from sheetgen.workbook.compare import compare
-from sheetgen.workbook.names import Place, letters
 from sheetgen.workbook.open import facts_of_workbook, read_sheet
+from sheetgen.workbook.outline import Place
 from sheetgen.workbook.read import read_workbook
 from sheetgen.workbook.values import column_holds, input_holds
 from sheetgen.writers.json import document, text
@@ -78,7 +79,7 @@ def test_random_edits_are_read_and_named_each_of_them(book: Path, tmp_path: Path
     for _ in range(N_ROUNDS):
         chosen = rng.sample(every, rng.choice((1, 3, 30, 200)))
         values = {cell[2]: another(rng, cell[3], cell[1], cell[4]) for cell in chosen}
-        typed = {(p.sheet, f"{letters(p.column)}{p.row}"): v for p, v in values.items()}
+        typed = {(p.sheet, f"{column_name(p.column - 1)}{p.row}"): v for p, v in values.items()}
         now = read_workbook(edit(book, tmp_path / "edited.xlsx", typed))
         found = compare(facts, facts_of_workbook(now))
         want = sorted((section, name) for section, name, *_ in chosen)
