@@ -87,7 +87,7 @@ def mail(
       sheetgen mail --to vp@acme.com,cfo@acme.com --from me@acme.com --scenario q3.yaml --smtp smtp.acme.com:587
       sheetgen mail q3.xlsx --to vp@acme.com --subject "GPUs: {answer}" --dry-run
     """
-    from sheetgen.mail.addresses import envelope
+    from sheetgen.mail.message import envelope
     from sheetgen.mail.server import server as server_of
 
     for name in ("security", "credentials"):

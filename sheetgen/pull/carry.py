@@ -9,8 +9,7 @@ from typing import Any
 
 from sheetgen.catalog.reader import Loc
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.pull.built import Built
-from sheetgen.pull.changes import HEADLINE, Change, first_place, headline, paired, whole
+from sheetgen.pull.changes import HEADLINE, Built, Change, first_place, headline, paired, whole
 from sheetgen.scenario.inputs import BY_NAME, BY_OPTION, asked_in
 from sheetgen.scenario.kinds import name_part, plain
 from sheetgen.scenario.override_kinds import TABLES, input_kind

@@ -1,4 +1,4 @@
-"""What differs between a workbook and a sheet built anew, cell by cell of those that a reader may change."""
+"""A sheet built anew, and what differs between it and a workbook, cell by cell of those that a reader may change."""
 
 from __future__ import annotations
 
@@ -6,17 +6,96 @@ import datetime
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from sheetgen.pull.built import Built, BuiltRow
+from sheetgen.catalog.load import Catalog
+from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.override_kinds import TABLES
+from sheetgen.scenario.question import Question, ask
+from sheetgen.sheet.book import build_book
+from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.model import NONE, Book, Range, Ref
+from sheetgen.sheet.what_if import what_if
 from sheetgen.units import DTYPE_ALIASES
 from sheetgen.workbook import Snapshot, Table
+from sheetgen.workbook.bridge import row_keys
 from sheetgen.workbook.cells import is_number
 from sheetgen.workbook.outline import Place
+from sheetgen.workbook.read import KEYS, unlike
+from sheetgen.writers.formats import uncollected
 
+T = TypeVar("T", Ref, Range)
 HEADLINE = "headline"
 NOT_COMPARED = ("headline_workload", "headline_tier")  # read together, as a load
+
+
+@dataclass(frozen=True)
+class BuiltRow:
+    """A filled row of a table: what it is called, the key under which `typed` has it, and its cells by column.
+
+    `key` is None for a row of the reader's own.
+    """
+
+    name: str
+    key: str | None
+    cells: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A sheet as `build` makes it of some options."""
+
+    solved: Solution
+    book: Book
+    inputs: Mapping[str, Any]
+    fixed: frozenset[str]  # inputs that no reader is meant to change
+    tables: Mapping[str, Sequence[BuiltRow]]
+    n_rows: Mapping[str, int]  # of each table, the blank ones too
+    results: Mapping[str, Any]
+
+    @property
+    def question(self) -> Question:
+        return self.solved.question
+
+
+@uncollected()
+def build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> Built:
+    """The sheet of these options, which marks what differs from `baseline`.
+
+    Raises ScenarioError or CatalogError where the question cannot be put.
+    """
+    solved = solve(ask(catalog, options))
+    no_levers = ((),) * len(solved.question.loads)  # they stand on sheets of their own, and decide nothing
+    book = build_book(solved, build_page(solved, no_levers), no_levers, what_if(solved), baseline)
+    roles = {(sheet.name, *at): cell.role for sheet in book.sheets for at, cell in sheet.cells.items()}
+    inputs, results = _named(book, "in_", Ref), _named(book, "rec_", Ref)
+    fixed = (n for n, r in inputs.items() if roles.get((r.sheet, r.row, r.column)) != "input")
+    columns = {name: _named(book, f"cat_{name}_", Range) for name in KEYS}
+    keys = {"instances": [c.instance for c in solved.question.rows], **row_keys(solved.question)}
+    return Built(
+        solved, book, {n: r.value for n, r in inputs.items()}, frozenset(fixed),
+        {name: tuple(_rows(name, columns[name], keys[name])) for name in KEYS},
+        {name: len(columns[name][KEYS[name]].refs) for name in KEYS}, {n: r.value for n, r in results.items()},
+    )  # fmt: skip
+
+
+def _named(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
+    """What the book's names of a prefix stand for, by the rest of the name."""
+    return {n.removeprefix(prefix): r for n, r in book.names.items() if n.startswith(prefix) and isinstance(r, kind)}
+
+
+def _rows(table: str, columns: Mapping[str, Range], keys: Sequence[str]) -> Iterator[BuiltRow]:
+    own_key = KEYS[table]
+    taken: dict[str, bool] = {}
+    for i, ref in enumerate(columns[own_key].refs):
+        value = ref.value
+        if value is None and table == "models":
+            value = columns["model"].refs[i].value  # one of the reader's own has a name alone
+        if value not in (None, NONE):
+            name = unlike(str(value), taken)
+            taken[name] = True
+            cells = {column: refs.refs[i].value for column, refs in columns.items() if column != own_key}
+            yield BuiltRow(name, keys[i] if i < len(keys) else None, cells)
 
 
 @dataclass(frozen=True)

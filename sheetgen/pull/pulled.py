@@ -11,9 +11,8 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.names import is_path
 from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.pull.audit import Audit, agree, audit
-from sheetgen.pull.built import Built, build_anew
 from sheetgen.pull.carry import Carried, carry
-from sheetgen.pull.changes import Change, changes
+from sheetgen.pull.changes import Built, Change, build_anew, changes
 from sheetgen.recommend import Solution
 from sheetgen.scenario import parse
 from sheetgen.scenario.kinds import name_part

@@ -229,13 +229,18 @@ def _overrides(
     answer = load.workloads[workload].output_tokens
     if workload != ASKED and answer is not None:
         inputs[f"output_{workload}"] = answer
-    rows = {"models": [m.model.id for m in base.models], "gpus": [g.id for g in base.gpus], "precisions": list(DTYPES)}
-    tables: dict[str, dict[str, Mapping[str, Any]]] = {name: {} for name in rows}
-    for name, key in ((name, key) for name, keys in rows.items() for key in keys):
+    tables: dict[str, dict[str, Mapping[str, Any]]] = {name: {} for name in row_keys(base)}
+    for name, key in ((name, key) for name, keys in row_keys(base).items() for key in keys):
         row = settings.tables.get(name, {}).get(key, {})
         if kept := {column: value for column, value in row.items() if column in TABLES[name]}:
             tables[name][key] = kept
     return {"inputs": inputs, **tables, **_instances(base, prices)}
+
+
+def row_keys(question: Question) -> dict[str, list[str]]:
+    """By table, the keys under which the overrides have its rows, in the order of the sheet."""
+    models, gpus = [m.model.id for m in question.models], [g.id for g in question.gpus]
+    return {"models": models, "gpus": gpus, "precisions": list(DTYPES)}
 
 
 def _instances(base: Question, prices: SheetFacts) -> dict[str, Any]:

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from sheetgen.brand import Brand
 from sheetgen.catalog import Catalog
 from sheetgen.mail import MailError
-from sheetgen.mail.addresses import envelope
 from sheetgen.mail.letter import Changes, Letter, Money, bodies
-from sheetgen.mail.message import Mail
+from sheetgen.mail.message import Mail, envelope
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
