@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,7 +18,7 @@ from sheetgen.writers.formats import templates_folder
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
-    from sheetgen.mail.message import Mail
+    from sheetgen.mail.message import Envelope, Mail
     from sheetgen.mail.server import Server
     from sheetgen.recommend import Solution
 
@@ -27,9 +27,8 @@ NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
 BUILD_ONLY = ("format", "pdf_variant", "attach")  # of a scenario file for `build`
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """The sheet of a message: what is solved, and the workbook's bytes where it is there already."""
+class Sheet(NamedTuple):
+    """The sheet of a message: what is solved, the workbook's bytes where it is there already, and options of it."""
 
     solved: Solution
     catalog: Catalog
@@ -97,28 +96,25 @@ def mail(
     if smtp is not None and addresses.sender is None:
         raise click.UsageError("Missing option '--from'. A server wants to know who writes.")
     server = server_of(smtp, security, credentials, os.environ, notes) if smtp is not None else None
-    from sheetgen.mail.message import Mail
-
-    letter_subject, bodies, files, name, folder = _composed(workbook, pdf, since, subject, catalogs, options)
-    message = Mail(addresses, letter_subject, *bodies, files)
+    message, target = _message(addresses, workbook, pdf, since, subject, catalogs, options)
     for line in notes:
         say(line, err=True)
     if dry_run:
         _show(message, server, as_json, quiet)
     elif server is None:
-        target = Path(folder) / f"{name}.eml"
         write_files({target: message.draft()})
-        _print(_document(message, "draft", file=str(target)), f"wrote {target}", as_json, quiet)
+        _report(message, "draft", f"wrote {target}", as_json, quiet, file=str(target))
     else:
         _send(context, message, server, attempts, timeout, as_json, quiet)
 
 
-def _composed(
-    workbook: str | None, pdf: str | None, since: str | None, subject: str | None, catalogs: tuple[str, ...],
-    options: dict[str, Any],
-) -> tuple[str, tuple[str, str], dict[str, bytes], str, str]:  # fmt: skip
-    """Subject, bodies, attachments, and the draft's name and folder."""
+def _message(
+    addresses: Envelope, workbook: str | None, pdf: str | None, since: str | None, subject: str | None,
+    catalogs: tuple[str, ...], options: dict[str, Any],
+) -> tuple[Mail, Path]:  # fmt: skip
+    """The message, and the place of its draft."""
     from sheetgen.mail.letter import Letter, bodies
+    from sheetgen.mail.message import Mail
     from sheetgen.sheet.build_page import build_page
 
     folder, name = options.pop("out"), options.pop("name")
@@ -129,17 +125,16 @@ def _composed(
     if not folder.strip():
         raise ScenarioError("out is blank. Name a folder, or leave it out.")
     brand = brand_of(sheet.brand)
-    page = build_page(sheet.solved, ((),) * len(sheet.solved.question.loads))
-    Letter(page, name).subject(subject)  # what is wrong with it is reported before the slow part
+    letter = Letter(build_page(sheet.solved, ((),) * len(sheet.solved.question.loads)), name)
+    line = letter.subject(subject)  # what is wrong with it is reported before the slow part
     files = _files(sheet.solved, brand, sheet.workbook, pdf)
-    changes = None
     if since is not None:
         from sheetgen.cli.diff_text import changes_since
 
-        changes = changes_since(since, files["xlsx"], f"{name}.xlsx", sheet.catalog)
-    letter = Letter(page, name, changes)
+        letter = replace(letter, changes=changes_since(since, files["xlsx"], f"{name}.xlsx", sheet.catalog))
     attached = {f"{name}.{ending}": files[ending] for ending in ("pdf", "xlsx")}
-    return letter.subject(subject), bodies(letter, templates_folder(), brand), attached, name, folder
+    message = Mail(addresses, line, *bodies(letter, templates_folder(), brand), attached)
+    return message, Path(folder) / f"{name}.eml"
 
 
 def _sheet(workbook: str | None, catalogs: tuple[str, ...], options: dict[str, Any]) -> Sheet:
@@ -208,27 +203,45 @@ def _send(
         attempts=attempts, timeout=timeout, report=lambda line: note(line, quiet),
     )  # fmt: skip
     whole = not done.refused and not done.unsure
-    result = _document(
-        message, "sent" if whole else "sent in part" if done.accepted else "unsure", server=str(server),
-        accepted=list(done.accepted), refused=done.refused, unsure=list(done.unsure), attempts=done.attempts,
+    _report(
+        message, "sent" if whole else "sent in part" if done.accepted else "unsure",
+        f"sent to {', '.join(done.accepted)} by {server}" if done.accepted else "", as_json, quiet and whole,
+        server=str(server), accepted=list(done.accepted), refused=done.refused, unsure=list(done.unsure),
+        attempts=done.attempts,
     )  # fmt: skip
-    sent = f"sent to {', '.join(done.accepted)} by {server}" if done.accepted else ""
-    _print(result, sent, as_json, quiet and whole)
     for address, why in done.refused.items():
         say(f"{server}: {address}: {why}. It was not sent there.", err=True)
     if done.unsure:
-        say(
-            f"{server}: {', '.join(done.unsure)}: the connection broke after the message was handed over, so they may "
-            "have it. Ask before you send it again.",
-            err=True,
-        )
+        broke = "the connection broke after the message was handed over, so they may have it"
+        say(f"{server}: {', '.join(done.unsure)}: {broke}. Ask before you send it again.", err=True)
     if not whole:
         context.exit(1)
 
 
-def _document(message: Mail, status: str, **more: Any) -> dict[str, Any]:
+def _show(message: Mail, server: Server | None, as_json: bool, quiet: bool) -> None:
+    """What would be sent or written."""
+    login = ", with a login" if server and server.credentials else ""
+    by = f"by {server} ({server.security}{login})" if server else "a draft"
     envelope = message.envelope
-    return {
+    heads = [
+        ("From", str(envelope.sender or "")), ("To", ", ".join(map(str, envelope.to))),
+        ("Cc", ", ".join(map(str, envelope.cc))), ("Subject", message.subject),
+        *(("Attached", f"{name}, {len(data):,} bytes") for name, data in message.attachments.items()),
+        ("Would go", by),
+    ]  # fmt: skip
+    shown_heads = "\n".join(f"{head + ':':<10}{value}" for head, value in heads if value)
+    words = f"{shown_heads}\n\n{message.text}\nNothing was sent or written."
+    _report(message, "dry run", words, as_json, quiet, server=str(server) if server else None, text=message.text)
+
+
+def _report(message: Mail, status: str, words: str, as_json: bool, quiet: bool, **more: Any) -> None:
+    """What became of the message, in words or as JSON."""
+    envelope = message.envelope
+    if not as_json:
+        if words and not quiet:
+            say(words)
+        return
+    print_json({
         "schema_version": MAIL_SCHEMA,
         "status": status,
         "from": str(envelope.sender) if envelope.sender else None,
@@ -237,26 +250,4 @@ def _document(message: Mail, status: str, **more: Any) -> dict[str, Any]:
         "subject": message.subject,
         "attachments": {name: len(data) for name, data in message.attachments.items()},
         **more,
-    }
-
-
-def _show(message: Mail, server: Server | None, as_json: bool, quiet: bool) -> None:
-    """What would be sent or written."""
-    login = ", with a login" if server and server.credentials else ""
-    by = f"by {server} ({server.security}{login})" if server else "a draft"
-    document = _document(message, "dry run", server=str(server) if server else None, text=message.text)
-    heads = [
-        ("From", document["from"]), ("To", ", ".join(document["to"])), ("Cc", ", ".join(document["cc"])),
-        ("Subject", message.subject),
-        *(("Attached", f"{name}, {len(data):,} bytes") for name, data in message.attachments.items()),
-        ("Would go", by),
-    ]  # fmt: skip
-    shown_heads = "\n".join(f"{head + ':':<10}{value}" for head, value in heads if value)
-    _print(document, f"{shown_heads}\n\n{message.text}\nNothing was sent or written.", as_json, quiet)
-
-
-def _print(document: dict[str, Any], text: str, as_json: bool, quiet: bool) -> None:
-    if as_json:
-        print_json(document)
-    elif text and not quiet:
-        say(text)
+    })  # fmt: skip
