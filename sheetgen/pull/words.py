@@ -14,7 +14,6 @@ from sheetgen.pull.audit import Audit
 from sheetgen.pull.changes import Change
 from sheetgen.pull.pulled import Pulled
 from sheetgen.scenario.kinds import plain
-from sheetgen.sheet.wording import plural
 from sheetgen.workbook.words import change_fraction, from_to, shown_value
 
 MOST = 40  # changes that are listed one by one; --json has all
@@ -38,12 +37,12 @@ def lines(pulled: Pulled) -> Iterator[str]:
     if pulled.other_catalog:
         yield (
             f"built with the catalog {found.catalog_sha256[:8]}, today's is {today.catalog_sha256[:8]}: "
-            f"what the workbook says was taken, {plural(len(pulled.changed), 'value')} of it otherwise than today's"
+            f"what the workbook says was taken, {_count(len(pulled.changed), 'value')} of it otherwise than today's"
         )
     elif not pulled.changed:
         yield "nothing was changed since the workbook was built"
     else:
-        yield f"{plural(len(pulled.changed), 'change')} since the workbook was built:"
+        yield f"{_count(len(pulled.changed), 'change')} since the workbook was built:"
     for change in pulled.changed[:MOST]:
         yield f"  {change_words(change, pulled.other_catalog)}"
     if len(pulled.changed) > MOST:
@@ -80,7 +79,11 @@ def _safe(value: Any) -> Any:
 
 def _row_words(cells: Mapping[str, Any]) -> str:
     named = [f"{COLUMNS[name]} {shown_value(_safe(cells[name]))}" for name in SHOWN_OF_OWN if name in cells]
-    return ", ".join(named) or plural(len(cells), "cell")
+    return ", ".join(named) or _count(len(cells), "cell")
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _audit_lines(found: Audit | None) -> Iterator[str]:
