@@ -9,16 +9,14 @@ from sheetgen.catalog.guidance import Assumption, FingerprintFile, bare
 from sheetgen.catalog.guidance import Fix as Advice
 from sheetgen.catalog.signatures import EngineFlag
 from sheetgen.diagnose.replay import Replay
-from sheetgen.diagnose.rules import ADDED, ENCODER, PREFILL
-from sheetgen.diagnose.told import USELESS, Situation
-from sheetgen.diagnose.values import value_of
-from sheetgen.diagnose.verdict import Verdict
+from sheetgen.diagnose.rules import ADDED, ENCODER, MANY, POOL, PREFILL, Verdict
+from sheetgen.diagnose.values import USELESS, Situation, value_of
 from sheetgen.startup.read import StartupLog
 from sheetgen.startup.words import RENAMED
 from sheetgen.units import GIB
 
 # The form of a death where the verdict names none, and forms whose own fixes are all that help.
-_USUAL = {"startup_kv_pool_too_small": "length", "concurrency_spike": "pool", "prefill_long_prompt": "peak"}
+_USUAL = {POOL: "length", MANY: "pool", PREFILL: "peak"}
 _ALONE = ("refused", "admission", "slots", "empty", "full", "room", "placed")
 # Engines that run one step before they make the pool and the graphs, which then have taken nothing yet.
 _PROFILE_FIRST = ("vllm", "nim", "tgi")
@@ -28,15 +26,18 @@ _OF_NO_BUILT = ("cuda_graph_config",)
 _STEP, _SMALL_CARD_STEP, _LARGE_CARD = "--max-num-batched-tokens", 2048, 70 * GIB
 OLLAMA = "ollama"  # llama.cpp, or its kin, with knobs of other names
 _SETTINGS = {
-    "max_total_tokens": "max_model_len", "max_input_tokens": "max_model_len", "ctx_size": "max_model_len",
-    "session_len": "max_model_len", "NIM_MAX_MODEL_LEN": "max_model_len", "num_ctx": "max_model_len",
-    "parallel": "max_num_seqs", "OLLAMA_NUM_PARALLEL": "max_num_seqs",
-    "NIM_MAX_NUM_SEQS": "max_num_seqs", "max_batch_prefill_tokens": "max_num_batched_tokens",
-    "ubatch_size": "max_num_batched_tokens", "num_batch": "max_num_batched_tokens", "num_shard": "tensor_parallel_size",
-    "NIM_TENSOR_PARALLEL_SIZE": "tensor_parallel_size", "kv_cache_dtype": "kv_cache_dtype",
-    "quantization": "weight_dtype", "max_concurrent_requests": "max_num_seqs", "max_batch_size": "max_num_seqs",
-    "cuda_memory_fraction": "gpu_memory_utilization", "NIM_KVCACHE_PERCENT": "gpu_memory_utilization",
-    "TGI_WIGGLE_ROOM": "gpu_memory_utilization", "max_num_tokens": "max_num_batched_tokens",
+    name: setting
+    for setting, names in {
+        "max_model_len": ("max_total_tokens", "max_input_tokens", "ctx_size", "session_len", "NIM_MAX_MODEL_LEN",
+                          "num_ctx"),
+        "max_num_seqs": ("parallel", "OLLAMA_NUM_PARALLEL", "NIM_MAX_NUM_SEQS", "max_concurrent_requests",
+                         "max_batch_size"),
+        "max_num_batched_tokens": ("max_batch_prefill_tokens", "ubatch_size", "num_batch", "max_num_tokens"),
+        "tensor_parallel_size": ("num_shard", "NIM_TENSOR_PARALLEL_SIZE"),
+        "gpu_memory_utilization": ("cuda_memory_fraction", "NIM_KVCACHE_PERCENT", "TGI_WIGGLE_ROOM"),
+        "weight_dtype": ("quantization",),
+    }.items()
+    for name in names
 }  # fmt: skip
 # A step shorter than the longest prompt is refused, or the prompt is, where a prompt is not spread over steps.
 _SPREADS = ("--enable-chunked-prefill", "enable_chunked_prefill")

@@ -6,11 +6,10 @@ import html
 import textwrap
 from collections.abc import Iterator
 
-from sheetgen.diagnose.excerpt import excerpt
+from sheetgen.diagnose.facts import excerpt
 from sheetgen.diagnose.fixes import Fix
-from sheetgen.diagnose.report import Diagnosis
-from sheetgen.diagnose.shortfall import Shortfall
-from sheetgen.diagnose.verdict import NOT_AN_OOM, Evidence
+from sheetgen.diagnose.report import Diagnosis, Shortfall
+from sheetgen.diagnose.rules import NOT_AN_OOM, Evidence
 from sheetgen.units import GIB, MIB
 
 ENGINE_NAMES = {

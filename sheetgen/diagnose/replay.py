@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sheetgen.api import record, sized_point
+from sheetgen.api import Sized, record, sized_point
 from sheetgen.catalog.load import Catalog
-from sheetgen.diagnose import bills
-from sheetgen.diagnose.rules import ADDED, LONG, MANY, POOL, PREFILL, SAMPLER, WEIGHTS, WORKSPACE
-from sheetgen.diagnose.verdict import Verdict
+from sheetgen.diagnose.rules import ADDED, LONG, MANY, POOL, PREFILL, SAMPLER, WEIGHTS, WORKSPACE, Verdict
 from sheetgen.errors import ScenarioError, SheetgenError
-from sheetgen.startup.inputs import ask
+from sheetgen.startup.inputs import inputs_of
 from sheetgen.startup.patterns import Figure
 from sheetgen.startup.read import Measured, StartupLog, measure
 from sheetgen.startup.words import RENAMED
-from sheetgen.units import GIB
+from sheetgen.units import GIB, TENSOR_PARALLEL_SIZES
 
 STEP = 0.01  # of gpu_memory_utilization
 MOST_SHARE = 0.97
 NOT_ENOUGH = "not enough by itself"
 _WORTH = 0.005 * GIB  # what a page shows as 0.01
-TOKENS_AT_ONCE = 1024  # a length is told in whole thousands of 1,024
+TOKENS_AT_ONCE = 1024  # a length is given in whole thousands of 1,024
 _OF_ENGINE = {"nim": "vllm"}  # whose arguments its log prints
 _FROM_FIGURES = ("max_model_len", "max_num_seqs", "gpu_memory_utilization")
+Row = tuple[str, int, int | None, int]  # a bill of one GPU in bytes: name, needed, there, short (0 where it fits)
+OTHER_WEIGHTS = 0.15  # of the weights: beyond it another model, precision or parallelism was replayed
+_BILLS = (
+    ("weights", "weights_bytes_per_gpu"),
+    ("activations", "activation_bytes_per_gpu"),
+    ("non-torch (NCCL, CUDA)", "non_torch_bytes_per_gpu"),
+    ("CUDA graphs", "cuda_graph_bytes_per_gpu"),
+)
+_ROW_OF = {WEIGHTS: "weights", POOL: "KV pool", WORKSPACE: "CUDA graphs", SAMPLER: "sampler", PREFILL: "activations"}
+CONTRADICTS = (
+    "Our prediction says {what}; the engine {did}, so the GPU, TP or a setting differs, or something else held memory."
+)
+_LEFT = ("weights", "KV pool")  # what is left for them is measured; the others are peaks
+_BESIDE = 1.1  # times the predicted bill: what was allocated beyond is mentioned
 
 
 @dataclass
@@ -34,11 +46,14 @@ class Replay:
 
     inputs: dict[str, Any]
     answer: dict[str, Any]
-    rows: list[tuple[str, int, int | None, int]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     outcomes: dict[str, str] = field(default_factory=dict)  # by input: what its suggested value gives
     values: dict[str, Any] = field(default_factory=dict)  # by input: the value that is suggested
     notes: tuple[str, ...] = ()
     contradiction: str | None = None  # where the prediction fits what the log says did not fit
+
+    def suggest(self, name: str, value: Any, outcome: str) -> None:
+        self.values[name], self.outcomes[name] = value, outcome
 
 
 def replay(
@@ -51,9 +66,9 @@ def replay(
     except SheetgenError as error:
         return None, error.problems
     found = Replay(inputs, record(sized), notes=notes)
-    found.rows = bills.rows(sized, found.answer, sampler=verdict.bill.label == SAMPLER)
-    found.notes += bills.weights_differ(startup, found.answer)
-    found.contradiction = bills.contradiction(verdict, found.rows)
+    found.rows = _rows(sized, found.answer, sampler=verdict.bill.label == SAMPLER)
+    found.notes += _weights_differ(startup, found.answer)
+    found.contradiction = _contradiction(verdict, found.rows)
     _suggest(found, verdict, catalog)
     return found, ()
 
@@ -62,31 +77,29 @@ def _inputs(
     verdict: Verdict, startup: StartupLog | None, engine: str | None, options: Mapping[str, Any], catalog: Catalog
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     given = {name: value for name, value in options.items() if value is not None}
-    told = verdict.failure.match.figures if verdict.failure else {}
+    figures = verdict.failure.match.figures if verdict.failure else {}
     base = _OF_ENGINE.get(engine or "vllm", engine or "vllm")
     if base not in RENAMED:
         if "model" not in given:
             raise ScenarioError("the log does not say which model was loaded. Add --model NAME.")
         return {"engine": engine, **given}, ()
     log = startup if startup is not None and startup.engine == base else StartupLog(base, None, {}, {})
-    measured = _with_memory(measure(log), verdict)
-    asked = ask(log, measured, given, catalog)
+    sized = inputs_of(log, _with_memory(measure(log), verdict), given, catalog)
     for name in _FROM_FIGURES:
-        if name in told and name not in given and told[name] > 0:
-            value = told[name]
-            asked.inputs[name] = int(value) if value == int(value) else value
+        if name in figures and name not in given and figures[name] > 0:
+            value = figures[name]
+            sized.inputs[name] = int(value) if value == int(value) else value
     length, limit = (
-        asked.inputs.get("max_model_len"),
-        catalog.resolve_model(asked.inputs["model"])[0].max_context_tokens,
+        sized.inputs.get("max_model_len"),
+        catalog.resolve_model(sized.inputs["model"])[0].max_context_tokens,
     )
     if length and limit and length > limit and "max_model_len" not in given:
-        asked.notes.append(
-            f"max_model_len is {length:,.0f} in the log, over the model's {limit:,}, which was replayed."
-        )
-        length = asked.inputs["max_model_len"] = limit
+        over = f"max_model_len is {length:,.0f} in the log, over the model's {limit:,}, which was replayed."
+        sized.notes.append(over)
+        length = sized.inputs["max_model_len"] = limit
     if length and not {"context", "context_tokens"} & given.keys():
-        asked.inputs["context_tokens"] = length
-    return asked.inputs, (*asked.not_stated, *asked.notes)
+        sized.inputs["context_tokens"] = length
+    return sized.inputs, (*sized.not_stated, *sized.notes)
 
 
 def _with_memory(measured: Measured, verdict: Verdict) -> Measured:
@@ -120,10 +133,10 @@ def whole(tokens: float) -> int:
 def _suggest(found: Replay, verdict: Verdict, catalog: Catalog) -> None:
     """The value of each input that would have fit, and what it gives."""
     label, before = verdict.bill.label, found.answer
-    told = {**verdict.run.figures, **(verdict.failure.match.figures if verdict.failure else {})}
-    measured = told.get("kv_needed_gib", 0) > told.get("kv_available_gib", 0) > 0
+    figures = {**verdict.run.figures, **(verdict.failure.match.figures if verdict.failure else {})}
+    measured = figures.get("kv_needed_gib", 0) > figures.get("kv_available_gib", 0) > 0
     if measured:
-        _as_measured(found, told, catalog)
+        _as_measured(found, figures, catalog)
     elif verdict.bill.case != "empty" and (label in (LONG, MANY, ADDED) or (label == POOL and not before["fits"])):
         _lengths(found, catalog)
     if label in (POOL, WEIGHTS) and not before["fits"]:
@@ -135,15 +148,14 @@ def _suggest(found: Replay, verdict: Verdict, catalog: Catalog) -> None:
         _freed(found, "max_num_batched_tokens", fewer, catalog)
 
 
-def _as_measured(found: Replay, told: Mapping[str, float], catalog: Catalog) -> None:
+def _as_measured(found: Replay, figures: Mapping[str, float], catalog: Catalog) -> None:
     """The engine said what one request needs and what there is: that outranks the prediction of both."""
-    needed, there, length = told["kv_needed_gib"], told["kv_available_gib"], told.get("max_model_len", 0)
+    needed, there, length = figures["kv_needed_gib"], figures["kv_available_gib"], figures.get("max_model_len", 0)
     name = f"KV pool, as the engine measured it: 1 of {length:,.0f} tokens"
     found.rows[-1] = (name, int(needed * GIB), int(there * GIB), int((needed - there) * GIB))
-    longest = told.get("longest_max_model_len") or length * there / needed
+    longest = figures.get("longest_max_model_len") or length * there / needed
     if value := whole(longest):
-        found.values["max_model_len"] = value
-        found.outcomes["max_model_len"] = f"{length:,.0f} -> {value:,} fits"
+        found.suggest("max_model_len", value, f"{length:,.0f} -> {value:,} fits")
     changed, before = _try(found, catalog, kv_cache_dtype="fp8"), found.answer
     if changed and changed["kv_cache_dtype"] != before["kv_cache_dtype"] and changed["kv_bytes_per_token"]:
         fits = min(int(length), whole(longest * before["kv_bytes_per_token"] / changed["kv_bytes_per_token"]))
@@ -151,59 +163,51 @@ def _as_measured(found: Replay, told: Mapping[str, float], catalog: Catalog) -> 
     share = before["gpu_memory_utilization"]
     wanted = math.ceil(100 * (share + (needed - there) * GIB / before["gpu_memory_bytes"])) / 100
     if wanted <= MOST_SHARE:
-        found.values["gpu_memory_utilization"] = wanted
-        found.outcomes["gpu_memory_utilization"] = f"{share:g} -> {wanted:g} fits"
+        found.suggest("gpu_memory_utilization", wanted, f"{share:g} -> {wanted:g} fits")
     else:
         found.outcomes["gpu_memory_utilization"] = f"{NOT_ENOUGH}: {MOST_SHARE:g} is the most, and it is short"
 
 
 def _lengths(found: Replay, catalog: Catalog) -> None:
     before = found.answer
-    longest, asked = before["max_context_tokens_that_fit"] or 0, before["context_tokens"]
-    if 0 < longest < asked and (value := whole(longest)):
-        found.values["max_model_len"] = value
-        found.outcomes["max_model_len"] = f"{asked:,} -> {value:,} fits"
+    longest, wanted = before["max_context_tokens_that_fit"] or 0, before["context_tokens"]
+    if 0 < longest < wanted and (value := whole(longest)):
+        found.suggest("max_model_len", value, f"{wanted:,} -> {value:,} fits")
     elif not longest:
         found.outcomes["max_model_len"] = f"{NOT_ENOUGH}: no length fits"
     changed = _try(found, catalog, kv_cache_dtype="fp8")
-    if changed and changed["kv_cache_dtype"] != before["kv_cache_dtype"] and not changed["max_context_tokens_that_fit"]:
-        found.outcomes["kv_cache_dtype"] = f"{NOT_ENOUGH}: no length fits"
-    elif changed and changed["kv_cache_dtype"] != before["kv_cache_dtype"]:
-        fits = min(whole(changed["max_context_tokens_that_fit"] or 0), asked)
-        found.outcomes["kv_cache_dtype"] = f"FP8 KV fits {fits:,} of {asked:,} tokens"
-        if changed["fits"]:
-            found.outcomes["kv_cache_dtype"] = (
-                f"FP8 KV holds {changed['max_concurrency']:,.1f} requests of {asked:,} tokens, "
-                f"{before['max_concurrency']:,.1f} before"
-            )
+    if not changed or changed["kv_cache_dtype"] == before["kv_cache_dtype"]:
+        return
+    outcome = f"FP8 KV fits {min(whole(changed['max_context_tokens_that_fit'] or 0), wanted):,} of {wanted:,} tokens"
+    if not changed["max_context_tokens_that_fit"]:
+        outcome = f"{NOT_ENOUGH}: no length fits"
+    elif changed["fits"]:
+        held, held_before = changed["max_concurrency"], before["max_concurrency"]
+        outcome = f"FP8 KV holds {held:,.1f} requests of {wanted:,} tokens, {held_before:,.1f} before"
+    found.outcomes["kv_cache_dtype"] = outcome
 
 
 def _more(found: Replay, catalog: Catalog, shares: bool) -> None:
     before = found.answer
-    share = before["gpu_memory_utilization"]
-    if share and shares:
-        tried = share
-        while tried + STEP <= MOST_SHARE + 1e-9:
-            tried = round(tried + STEP, 2)
-            if (changed := _try(found, catalog, gpu_memory_utilization=tried)) and changed["fits"]:
-                found.values["gpu_memory_utilization"] = tried
-                found.outcomes["gpu_memory_utilization"] = f"{share:g} -> {tried:g} fits"
-                break
-        else:
-            found.outcomes["gpu_memory_utilization"] = f"{NOT_ENOUGH}: even {MOST_SHARE:g} does not fit"
-    for size in (2, 4, 8):
-        if size > before["tensor_parallel_size"]:
-            changed = _try(found, catalog, tensor_parallel_size=size)
-            if changed and changed["fits"]:
-                found.values["tensor_parallel_size"] = size
-                found.outcomes["tensor_parallel_size"] = f"{before['tensor_parallel_size']} -> {size} fits"
-                break
-    else:
-        found.outcomes["tensor_parallel_size"] = f"{NOT_ENOUGH}: even 8 does not fit, add pipeline stages"
+    if (share := before["gpu_memory_utilization"]) and shares:
+        tries = []
+        while share + STEP <= MOST_SHARE + 1e-9:
+            tries.append(share := round(share + STEP, 2))
+        _first_that_fits(found, "gpu_memory_utilization", tries, f"even {MOST_SHARE:g} does not fit", catalog)
+    sizes = [size for size in TENSOR_PARALLEL_SIZES if size > before["tensor_parallel_size"]]
+    _first_that_fits(found, "tensor_parallel_size", sizes, "even 8 does not fit, add pipeline stages", catalog)
     changed = _try(found, catalog, weight_dtype="fp8")
     if changed and changed["weight_dtype"] != before["weight_dtype"]:
         gib = (changed["weights_bytes_per_gpu"] or 0) / GIB
         found.outcomes["weight_dtype"] = f"{gib:,.2f} GiB of weights a GPU" + (", fits" if changed["fits"] else "")
+
+
+def _first_that_fits(found: Replay, name: str, tries: Sequence[float], none: str, catalog: Catalog) -> None:
+    for value in tries:
+        if (changed := _try(found, catalog, **{name: value})) and changed["fits"]:
+            found.suggest(name, value, f"{found.answer[name]:g} -> {value:g} fits")
+            return
+    found.outcomes[name] = f"{NOT_ENOUGH}: {none}"
 
 
 def _freed(found: Replay, name: str, value: int, catalog: Catalog) -> None:
@@ -217,3 +221,63 @@ def _freed(found: Replay, name: str, value: int, catalog: Catalog) -> None:
     found.values[name] = value
     if freed >= _WORTH:
         found.outcomes[name] = f"{before[name]:,} -> {value:,} frees {freed / GIB:,.2f} GiB a GPU"
+
+
+def _row(name: str, needed: float, there: float) -> Row:
+    return name, int(needed), int(there), max(0, int(needed - there))
+
+
+def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool = False) -> list[Row]:
+    """In the order in which an engine pays them: each bill against what those before it left.
+
+    The sampler runs last, in what the activations had and what is outside the budget beside the graphs.
+    """
+    columns = {name: column for name, column in sized.known.items() if getattr(column, "ndim", 0)}
+    known = {name: float(column[0]) for name, column in columns.items() if column.dtype.kind in "fiub"}
+    total, counts_graphs = answer["gpu_memory_bytes"], known.get("graphs_in_budget")
+    left, outside = known.get("memory_budget_bytes", total), total - known.get("memory_budget_bytes", 0)
+    found: list[Row] = []
+    for label, name in _BILLS:
+        needed = answer[name] or 0
+        if label == "CUDA graphs" and not counts_graphs:
+            found.append(_row(f"{label}, outside the budget", needed, outside))
+            continue
+        found.append(_row(label, needed, left))
+        left = max(0.0, left - needed)
+    one = known.get("kv_bytes_per_sequence_per_gpu", 0) * known.get("requests_per_rank", 1)
+    name = f"KV pool: {answer['concurrent_requests']:,} of {answer['context_tokens']:,} tokens"
+    found.append(_row(name, one, max(0, answer["kv_pool_bytes_per_gpu"] or 0)))
+    if sampler and (logits := known.get("sampler_bytes", 0)):
+        graphs = 0 if counts_graphs else answer["cuda_graph_bytes_per_gpu"] or 0
+        there = (answer["activation_bytes_per_gpu"] or 0) + max(0.0, outside - graphs)
+        found.append(_row(f"sampler, {answer['max_num_seqs']:,} rows of the vocabulary", logits, there))
+    return found
+
+
+def _contradiction(verdict: Verdict, found: Sequence[Row]) -> str | None:
+    """One sentence where the bill that overran in the log fits in the prediction; None where both agree."""
+    word = _ROW_OF.get(verdict.bill.label)
+    if word is None or verdict.failure is None or verdict.bill.case in ("refused", "state"):
+        return None
+    row = next((row for row in found if row[0].startswith(word)), None)
+    if row is None or row[3]:
+        return None
+    what = "this fits" if not any(short for *_, short in found) else f"the {word} fit" + "s" * (not word.endswith("s"))
+    said = CONTRADICTS.format(what=what, did="measured less" if row[0].startswith(_LEFT) else "needed more")
+    held = verdict.failure.amounts.get("allocated_bytes", 0.0)
+    if verdict.bill.label == WEIGHTS and held > _BESIDE * row[1]:
+        said += f" When it failed {held / GIB:,.2f} GiB were allocated, and the weights are {row[1] / GIB:,.2f}."
+    return said
+
+
+def _weights_differ(startup: StartupLog | None, answer: Mapping[str, Any]) -> tuple[str, ...]:
+    """The weights are known before anything is run: where the log has others, what was replayed is not what ran."""
+    seen = startup.figures.get("weights_bytes_per_gpu") if startup else None
+    taken = answer["weights_bytes_per_gpu"] or 0
+    if not seen or not taken:
+        return ()
+    measured = max(figure.value for figure in seen.values())
+    if abs(measured - taken) <= OTHER_WEIGHTS * taken:
+        return ()
+    return (f"the log measured {measured / GIB:,.2f} GiB of weights a GPU, the replay takes {taken / GIB:,.2f}: model, "
+            "precision or parallelism are not those of the log.",)  # fmt: skip

@@ -1,7 +1,7 @@
 """The bill of an allocation that failed on the GPU without an engine's own message: frame, phase, then numbers.
 
 "CUDA out of memory" closes logs of seven labels. What decides is the deepest frame of the engine, else how far the
-start had come, else the numbers of the line; where these do not tell, nothing is guessed.
+start had come, else the numbers of the line; where these do not decide, nothing is guessed.
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ from dataclasses import dataclass, replace
 from sheetgen.diagnose.facts import Failure, Run
 from sheetgen.units import GIB
 
-UNDETERMINED = "undetermined"
-POOL, WEIGHTS, WORKSPACE = (
-    "startup_kv_pool_too_small",
-    "startup_weights_do_not_fit",
-    "startup_workspace_or_cuda_graph",
-)
+UNDETERMINED, NOT_AN_OOM, HEALTHY = "undetermined", "not_an_oom", "healthy"
+POOL, WEIGHTS = "startup_kv_pool_too_small", "startup_weights_do_not_fit"
+WORKSPACE = "startup_workspace_or_cuda_graph"
 PREFILL, SAMPLER, ENCODER = "prefill_long_prompt", "sampler_logits_peak", "multimodal_encoder_profile"
 ADDED, SHARED, FRAGMENTED = "lora_draft_model", "gpu_shared_by_other_process", "fragmentation"
 HOST = "host_ram_oom"
@@ -40,6 +37,26 @@ class Bill:
     case: str | None = None
     also: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A line of the log and why it was looked at."""
+
+    line_number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The bill, the run that it is of, the failure that decided it (none where nothing failed), and the evidence."""
+
+    bill: Bill
+    run: Run
+    failure: Failure | None
+    phase: str
+    evidence: tuple[Evidence, ...]
+    notes: tuple[str, ...] = ()
 
 
 # What the deepest frame says; `None` says nothing by itself.
@@ -107,13 +124,11 @@ def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     if "images" in run.clues and phase not in ("loading", "sized", "capturing"):
         return Bill(ENCODER, 0.75, also=(WORKSPACE, PREFILL))
     if phase == "loading":
-        if "draft" in run.clues:
-            return Bill(ADDED, 0.65, "draft", (WEIGHTS,))
-        return Bill(WEIGHTS, 0.8)
+        return Bill(ADDED, 0.65, "draft", (WEIGHTS,)) if "draft" in run.clues else Bill(WEIGHTS, 0.8)
     if phase == "loaded":
         return Bill(WORKSPACE, 0.6, "profile", (ENCODER,))
     if phase in ("sized", "capturing"):
-        return Bill(WORKSPACE, 0.87 if phase == "capturing" else 0.7, also=() if phase == "capturing" else (SAMPLER,))
+        return Bill(WORKSPACE, 0.87) if phase == "capturing" else Bill(WORKSPACE, 0.7, also=(SAMPLER,))
     if phase == "captured":
         return Bill(SAMPLER, 0.5, also=(WORKSPACE,))
     if (phase in SERVING and "starting" not in failure.stages) or "forward" in failure.stages:

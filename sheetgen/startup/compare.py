@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.api import record, sized_point
+from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import CatalogError, SheetgenError
-from sheetgen.startup.inputs import Asked, ask, tell_defaults
+from sheetgen.startup.inputs import inputs_of, name_defaults
 from sheetgen.startup.read import QUANTITIES, Measured, StartupLog, measure
 
 _RATIOS = ("max_concurrency",)
@@ -44,45 +45,32 @@ def compare(log: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Co
     """Size what the log and the options say, beside the log's own figures.
 
     An engine without accounting, or a deployment that cannot be sized, leaves the prediction empty. Raises
-    ScenarioError where the engine could be sized but model or GPU cannot be told.
+    ScenarioError where the engine could be sized but model or GPU cannot be determined.
     """
     measured = measure(log)
     starts = [f"the log holds {log.n_starts} starts; the last, from line {log.line_number:,}, was taken."]
     notes = [*(starts if log.n_starts > 1 else []), *measured.notes]
     try:
-        asked = ask(log, measured, options, catalog)
+        stated = inputs_of(log, measured, options, catalog)
     except SheetgenError:
-        from sheetgen.catalog.engines import load_engine
-
-        reason = _without_accounting(str(options.get("engine") or log.engine), load_engine, catalog)
-        if reason is None:
-            raise
-        return Compared(log, {"engine": log.engine}, {}, measured, (), tuple(notes), (reason,))
+        try:
+            load_engine(catalog, str(options.get("engine") or log.engine))
+        except CatalogError as error:
+            return Compared(log, {"engine": log.engine}, {}, measured, (), tuple(notes), error.problems[:1])
+        raise
+    inputs, predicted = stated.inputs, dict[str, Any]()
+    unsized: tuple[str, ...] = ()
     try:
-        sized = sized_point(asked.inputs, catalog)
+        sized = sized_point(stated.inputs, catalog)
     except SheetgenError as error:
-        return _compared(log, asked, asked.inputs, {}, measured, notes, error.problems)
-    answer = record(sized)
-    answer["n_gpu_blocks"] = int(sized.known["n_kv_blocks"][0]) if "n_kv_blocks" in sized.known else None
-    tell_defaults(asked, answer)
-    inputs = {name: answer[name] for name in (*sized.inputs, "model_id", "gpu_id")}
-    return _compared(log, asked, inputs, {name: answer[name] for name in QUANTITIES}, measured, notes, ())
-
-
-def _compared(
-    log: StartupLog, asked: Asked, inputs: Mapping[str, Any], predicted: Mapping[str, Any], measured: Measured,
-    notes: list[str], unsized: tuple[str, ...],
-) -> Compared:  # fmt: skip
-    told = (*notes, *asked.notes)
-    return Compared(log, dict(inputs), dict(predicted), measured, tuple(asked.not_stated), told, unsized)
-
-
-def _without_accounting(engine: str, load: Any, catalog: Catalog) -> str | None:
-    try:
-        load(catalog, engine)
-    except CatalogError as error:
-        return error.problems[0]
-    return None
+        unsized = error.problems
+    else:
+        answer = record(sized)
+        answer["n_gpu_blocks"] = int(sized.known["n_kv_blocks"][0]) if "n_kv_blocks" in sized.known else None
+        name_defaults(stated, answer)
+        inputs = {name: answer[name] for name in (*sized.inputs, "model_id", "gpu_id")}
+        predicted = {name: answer[name] for name in QUANTITIES}
+    return Compared(log, inputs, predicted, measured, tuple(stated.not_stated), (*notes, *stated.notes), unsized)
 
 
 def _plain(name: str, value: float) -> float | int:
@@ -91,23 +79,16 @@ def _plain(name: str, value: float) -> float | int:
 
 def compared_record(compared: Compared) -> dict[str, Any]:
     """The comparison as plain values: bytes whole, what is missing None; `difference` is predicted less measured."""
-    figures = compared.measured.figures
+    figures, percent = compared.measured.figures, {name: compared.percent(name) for name in QUANTITIES}
     return {
-        "engine": compared.log.engine,
-        "engine_version": compared.log.version,
-        "inputs": compared.inputs,
+        "engine": compared.log.engine, "engine_version": compared.log.version, "inputs": compared.inputs,
         "predicted": {name: compared.predicted.get(name) for name in QUANTITIES},
         "measured": {name: _plain(name, figures[name].value) if name in figures else None for name in QUANTITIES},
         "difference": {name: compared.difference(name) for name in QUANTITIES},
-        "difference_percent": {name: _rounded(compared.percent(name)) for name in QUANTITIES},
-        "not_stated": list(compared.not_stated),
-        "notes": list(compared.notes),
+        "difference_percent": {name: None if of is None else round(of, 4) for name, of in percent.items()},
+        "not_stated": list(compared.not_stated), "notes": list(compared.notes),
         "not_sized_because": list(compared.unsized),
         "evidence": {
             name: {"line_number": f.line_number, "rank": f.rank, "text": f.text} for name, f in figures.items()
         },
-    }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+    }  # fmt: skip

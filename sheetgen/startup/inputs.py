@@ -15,7 +15,7 @@ from sheetgen.startup.read import Measured, StartupLog
 from sheetgen.startup.words import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs
 from sheetgen.units import GIB
 
-NEAR = 0.01  # a GPU is told by its memory where the log's figure is this near
+NEAR = 0.01  # a GPU is recognized by its memory where the log's figure is this near
 _COPY = re.compile(r"models--([\w.-]{1,96}?)--([\w.-]{1,96})")  # a folder of the Hugging Face cache
 _NAME = re.compile(r"[\w.-]{1,96}(?:/[\w.-]{1,96})?")
 _STATED = (
@@ -39,7 +39,7 @@ NOT_SIZED = {
 
 
 @dataclass
-class Asked:
+class SizingInputs:
     """Inputs of `sheetgen.size`, and one sentence for each that the log does not state or that is not sized."""
 
     inputs: dict[str, Any] = field(default_factory=dict)
@@ -47,57 +47,57 @@ class Asked:
     notes: list[str] = field(default_factory=list)
 
 
-def ask(log: StartupLog, measured: Measured, options: Mapping[str, Any], catalog: Catalog) -> Asked:
-    """Inputs from the options, which win, and the log. Raises ScenarioError where model or GPU cannot be told."""
+def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], catalog: Catalog) -> SizingInputs:
+    """Inputs from the options, which win, and the log. Raises ScenarioError where model or GPU cannot be determined."""
     given = {name: value for name, value in options.items() if value is not None}
-    asked = Asked({"engine": log.engine} | ({"engine_version": log.version} if log.version else {}))
+    sized = SizingInputs({"engine": log.engine} | ({"engine_version": log.version} if log.version else {}))
     stated = {name: argument.value for name, argument in log.arguments.items()}
     for theirs, ours in RENAMED[log.engine].items():
         value = stated.get(theirs)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
-            asked.inputs[ours] = value
-    _parallel(log.engine, stated, asked)
+            sized.inputs[ours] = value
+    _parallel(log.engine, stated, sized)
     problems: list[str] = []
     if "model" not in given:
-        model = _model(stated, catalog, asked, problems)
-        if model is not None and "max_model_len" not in asked.inputs:
-            asked.inputs["max_model_len"] = model.max_context_tokens
-            asked.not_stated.append(
+        model = _model(stated, catalog, sized, problems)
+        if model is not None and "max_model_len" not in sized.inputs:
+            sized.inputs["max_model_len"] = model.max_context_tokens
+            sized.not_stated.append(
                 f"max_model_len is not in the log; the model's {model.max_context_tokens:,} was taken."
             )
-    _dtypes(stated, asked)
+    _dtypes(stated, sized)
     if "gpu" not in given:
-        _gpu(log, measured, catalog, asked, problems)
+        _gpu(log, measured, catalog, sized, problems)
     if problems:
         raise ScenarioError(*problems)
-    asked.inputs |= given
-    _within_limit(asked, given, catalog)
-    context = asked.inputs.get("max_model_len")
+    sized.inputs |= given
+    _within_limit(sized, given, catalog)
+    context = sized.inputs.get("max_model_len")
     if context and not {"context", "context_tokens"} & given.keys():
-        asked.inputs["context_tokens"] = context
-    asked.notes += [f"{name} is {shown(value)} in the log; {why}." for name, value, why in _not_sized(stated)]
-    return asked
+        sized.inputs["context_tokens"] = context
+    sized.notes += [f"{name} is {shown(value)} in the log; {why}." for name, value, why in _not_sized(stated)]
+    return sized
 
 
-def _within_limit(asked: Asked, given: Mapping[str, Any], catalog: Catalog) -> None:
+def _within_limit(sized: SizingInputs, given: Mapping[str, Any], catalog: Catalog) -> None:
     """An engine may allow some tokens more than the model's config does: size the model's own limit, and say so."""
-    if {"max_model_len", "context", "context_tokens"} & given.keys() or "max_model_len" not in asked.inputs:
+    if {"max_model_len", "context", "context_tokens"} & given.keys() or "max_model_len" not in sized.inputs:
         return
-    limit = catalog.model(str(asked.inputs["model"])).max_context_tokens
-    length = asked.inputs["max_model_len"]
+    limit = catalog.model(str(sized.inputs["model"])).max_context_tokens
+    length = sized.inputs["max_model_len"]
     if limit is not None and length > limit:
-        asked.notes.append(f"max_model_len is {length:,.0f} in the log, over the model's {limit:,}, which was taken.")
-        asked.inputs["max_model_len"] = limit
+        sized.notes.append(f"max_model_len is {length:,.0f} in the log, over the model's {limit:,}, which was taken.")
+        sized.inputs["max_model_len"] = limit
 
 
-def tell_defaults(asked: Asked, used: Mapping[str, Any]) -> None:
+def name_defaults(sized: SizingInputs, used: Mapping[str, Any]) -> None:
     """Name each input that neither the log nor an option stated, with the value that was taken."""
     for name in _STATED:
-        if name not in asked.inputs and not any(line.startswith(name) for line in asked.not_stated):
-            asked.not_stated.append(f"{name} is not in the log; {used[name]} was taken.")
+        if name not in sized.inputs and not any(line.startswith(name) for line in sized.not_stated):
+            sized.not_stated.append(f"{name} is not in the log; {used[name]} was taken.")
 
 
-def _model(stated: Mapping[str, Value], catalog: Catalog, asked: Asked, problems: list[str]) -> Model | None:
+def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs, problems: list[str]) -> Model | None:
     """The catalog model that the log names; its text is only ever compared with the names in the catalogs."""
     names = [n for key in ("model", "model_path", "model_tag", "served_model_name") for n in _names(stated.get(key))]
     known = {name for folder in catalog.folders for name in folder.index.models}
@@ -108,9 +108,9 @@ def _model(stated: Mapping[str, Value], catalog: Catalog, asked: Asked, problems
         if known.isdisjoint(keys):
             continue
         model, dtype = catalog.resolve_model(name)
-        asked.inputs["model"] = model.id
+        sized.inputs["model"] = model.id
         if dtype is not None:
-            asked.inputs["weight_dtype"] = dtype
+            sized.inputs["weight_dtype"] = dtype
         return model
     if names:
         problems.append(f"the log's model is {shown(names[0])!r}, which is not in the catalogs. Add --model NAME.")
@@ -131,41 +131,41 @@ def _names(value: Value) -> Iterator[str]:
             yield plain.rsplit("/", 1)[-1]
 
 
-def _dtypes(stated: Mapping[str, Value], asked: Asked) -> None:
+def _dtypes(stated: Mapping[str, Value], sized: SizingInputs) -> None:
     how = str(stated.get("quantization") or "").lower()
     if how in QUANTIZATIONS:
-        asked.inputs.setdefault("weight_dtype", QUANTIZATIONS[how])
-    elif "weight_dtype" not in asked.inputs and "32" in str(stated.get("dtype") or ""):
-        asked.inputs["weight_dtype"] = "fp32"
+        sized.inputs.setdefault("weight_dtype", QUANTIZATIONS[how])
+    elif "weight_dtype" not in sized.inputs and "32" in str(stated.get("dtype") or ""):
+        sized.inputs["weight_dtype"] = "fp32"
     cache = str(stated.get("kv_cache_dtype") or "").lower().removeprefix("torch.")
     if cache in DTYPES:
-        asked.inputs["kv_cache_dtype"] = DTYPES[cache]
+        sized.inputs["kv_cache_dtype"] = DTYPES[cache]
     elif cache:
-        asked.notes.append(f"kv_cache_dtype is {shown(cache)!r} in the log, which is not known here; auto was taken.")
+        sized.notes.append(f"kv_cache_dtype is {shown(cache)!r} in the log, which is not known here; auto was taken.")
 
 
-def _parallel(engine: str, stated: Mapping[str, Value], asked: Asked) -> None:
+def _parallel(engine: str, stated: Mapping[str, Value], sized: SizingInputs) -> None:
     """GPUs as vLLM counts them: expert parallelism adds none, SGLang's attention ranks are TP / DP."""
-    size, ranks = asked.inputs.get("tensor_parallel_size", 1), asked.inputs.get("data_parallel_size", 1)
+    size, ranks = sized.inputs.get("tensor_parallel_size", 1), sized.inputs.get("data_parallel_size", 1)
     if stated.get("enable_expert_parallel") is True:
-        asked.inputs["expert_parallel_size"] = size * ranks
+        sized.inputs["expert_parallel_size"] = size * ranks
     if engine == "sglang" and stated.get("enable_dp_attention") is True and ranks > 1 and size % ranks == 0:
-        asked.inputs["tensor_parallel_size"] = size // ranks
-        asked.notes.append(f"DP attention: TP {size} with DP {ranks} is sized as TP {size // ranks}, DP {ranks}.")
+        sized.inputs["tensor_parallel_size"] = size // ranks
+        sized.notes.append(f"DP attention: TP {size} with DP {ranks} is sized as TP {size // ranks}, DP {ranks}.")
     world = stated.get("world_size")
-    if engine == "tensorrt-llm" and "tensor_parallel_size" not in asked.inputs and isinstance(world, int):
-        asked.inputs["tensor_parallel_size"] = world
-        asked.not_stated.append(f"tensor_parallel_size is not in the log; its {world} MPI ranks were taken.")
+    if engine == "tensorrt-llm" and "tensor_parallel_size" not in sized.inputs and isinstance(world, int):
+        sized.inputs["tensor_parallel_size"] = world
+        sized.not_stated.append(f"tensor_parallel_size is not in the log; its {world} MPI ranks were taken.")
     if stated.get("enable_prefix_caching") is False:
-        asked.inputs["enable_prefix_caching"] = 0
+        sized.inputs["enable_prefix_caching"] = 0
     if stated.get("disable_hybrid_kv_cache_manager") is True:
-        asked.inputs["hybrid_kv_manager"] = 0
+        sized.inputs["hybrid_kv_manager"] = 0
 
 
-def _gpu(log: StartupLog, measured: Measured, catalog: Catalog, asked: Asked, problems: list[str]) -> None:
+def _gpu(log: StartupLog, measured: Measured, catalog: Catalog, sized: SizingInputs, problems: list[str]) -> None:
     """By its name in the log, else by the memory that the engine saw."""
     if log.gpu is not None:
-        asked.inputs["gpu"] = log.gpu[0]
+        sized.inputs["gpu"] = log.gpu[0]
         return
     seen = measured.figures.get("gpu_memory_bytes")
     if seen is None:
@@ -177,9 +177,9 @@ def _gpu(log: StartupLog, measured: Measured, catalog: Catalog, asked: Asked, pr
         size = f"{seen.value / GIB:.2f} GiB"
         problems.append(f"the log names no GPU, and its {size} are within 1 % of none in the catalogs. Add --gpu NAME.")
         return
-    asked.inputs["gpu"] = near[0][1]
+    sized.inputs["gpu"] = near[0][1]
     others = ", ".join(name for _, name in near[1:])
-    asked.not_stated.append(
+    sized.not_stated.append(
         f"gpu is not in the log; {near[0][1]} was taken by its memory of {seen.value / GIB:.2f} GiB"
         + (f" ({others} would do as well)." if others else ".")
     )

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import functools
 import gzip
 import io
 import json
 import re
 import sys
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache, partial
+from operator import methodcaller
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, AnyStr, BinaryIO, Generic, TypeVar
 
 from sheetgen.errors import ScenarioError, escaped, shown
 
+Answer = TypeVar("Answer")
 BLOCK = 1 << 20
 LONGEST = 1 << 18  # bytes of one line; what is beyond is dropped
 MOST = 4 << 30  # bytes of one log, unpacked
-_DIGITS = b"0123456789"
-HEX = r"(?=[0-9a-f-]{0,11}[0-9])[0-9a-f][0-9a-f-]{7,}"  # a request's name: letters only are a word
-_HEX = re.compile(HEX.encode())
-_SHAPED = 2048  # bytes of a line that is told by its shape
-_MOST_SHAPES = 50_000
 _FEW_WORDS = 120
+_SHAPED, _MOST_SHAPES = 2048, 50_000  # the longest line that is known by its shape; shapes that are remembered
+_HEX = r"(?=[0-9a-f-]{0,11}[0-9])[0-9a-f][0-9a-f-]{7,}"  # a request's name: letters only are a word
+# How a line loses its digits, and its hexadecimal names.
+_SHAPING: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    bytes: (methodcaller("translate", None, b"0123456789"), partial(re.compile(_HEX.encode()).sub, b"\x00")),
+    str: (methodcaller("translate", dict.fromkeys(map(ord, "0123456789"))), partial(re.compile(_HEX).sub, "\x00")),
+}
 _GZIP = b"\x1f\x8b"
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
@@ -73,16 +77,22 @@ class _Chain(io.RawIOBase):
 
 def log_lines(stream: BinaryIO, words: Collection[str] = ()) -> Iterator[Line]:
     """Clean lines of `stream`; with `words` only those that hold one of them, which is much faster."""
-    sieve = _Sieve(words)
+    parts = _fewest(frozenset(words))
+
+    def holds(raw: bytes) -> bool:
+        return not parts or any(part in raw for part in parts)
+
+    # A block without any of the words is passed over; to look for many takes longer than to look at the lines.
+    by_block, passes = 0 < len(parts) <= _FEW_WORDS, ByShape(bytes, holds)
     joiner = Joiner(LONGEST)
     number = 1
     for block in _whole_lines(_blocks(stream)):
-        if not joiner.waiting and not sieve.may_pass(block):
+        if by_block and not joiner.waiting and not holds(block):
             number += block.count(b"\n")
             continue
         pieces = block.split(b"\n")
         for i, raw in enumerate(pieces):
-            if sieve.passes(raw) or joiner.waiting:
+            if passes(raw) or joiner.waiting:
                 for at, text in joiner.texts(number + i, raw):
                     yield Line(at, text, rank_of(text))
         number += len(pieces) - 1
@@ -90,45 +100,41 @@ def log_lines(stream: BinaryIO, words: Collection[str] = ()) -> Iterator[Line]:
         yield Line(at, text, rank_of(text))
 
 
-class _Sieve:
-    """Which lines may hold one of the words.
+class ByShape(Generic[AnyStr, Answer]):
+    """What `look_at` finds in a line, remembered for lines that differ in digits or long hexadecimal names alone.
 
-    A long log says the same again and again but for its numbers: lines that differ in digits (or in long hexadecimal
-    names) alone are looked at once. So of a word with digits the longest part without them is looked for.
+    A long log says the same again and again but for its numbers. So of a word with digits the longest part without
+    them is looked for (`without_digits`).
     """
 
-    def __init__(self, words: Collection[str]) -> None:
-        self._words = _fewest(frozenset(words))
-        self._known: dict[bytes, bool] = {b"": not words}
+    def __init__(self, kind: type[AnyStr], look_at: Callable[[AnyStr], Answer]) -> None:
+        self._look_at: Callable[[AnyStr], Answer] = look_at
+        self._known: dict[AnyStr, Answer] = {}
+        self._bare, self._hexless = _SHAPING[kind]
 
-    def may_pass(self, block: bytes) -> bool:
-        """A block without any of the words; to look for many takes longer than to look at the lines."""
-        return not 0 < len(self._words) <= _FEW_WORDS or self._holds(block)
-
-    def passes(self, raw: bytes) -> bool:
-        if not self._words or len(raw) > _SHAPED:
-            return not self._words or self._holds(raw)
-        shape = raw.translate(None, _DIGITS)
-        known = self._known.get(shape)
-        return self._look_at(raw, shape) if known is None else known
-
-    def _look_at(self, raw: bytes, shape: bytes) -> bool:
-        bare = _HEX.sub(b"\x00", raw).translate(None, _DIGITS)
-        known = self._known.get(bare) if bare != shape else None
-        if known is None:
-            known = self._holds(raw)
-            if len(self._known) < _MOST_SHAPES:
-                self._known[bare] = known
-        return known
-
-    def _holds(self, raw: bytes) -> bool:
-        return any(word in raw for word in self._words)
+    def __call__(self, line: AnyStr) -> Answer:
+        if len(line) > _SHAPED:
+            return self._look_at(line)
+        found = self._known.get(self._bare(line))
+        if found is None:
+            shape = self._bare(self._hexless(line))
+            found = self._known.get(shape)
+            if found is None:
+                found = self._look_at(line)
+                if len(self._known) < _MOST_SHAPES:
+                    self._known[shape] = found
+        return found
 
 
-@functools.lru_cache(maxsize=8)
+def without_digits(word: str) -> str:
+    """The longest part of a word without digits."""
+    return max(re.split(r"\d+", word), key=len)
+
+
+@lru_cache(maxsize=8)
 def _fewest(words: frozenset[str]) -> tuple[bytes, ...]:
     """The words without digits and without those that hold another one."""
-    plain = {max(re.split(rb"[0-9]+", word.encode()), key=len) for word in words}
+    plain = {without_digits(word).encode() for word in words}
     return tuple(w for w in plain if not any(other != w and other in w for other in plain))
 
 

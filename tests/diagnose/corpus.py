@@ -9,10 +9,9 @@ from pathlib import Path
 
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.catalog.signatures import Signature
-from sheetgen.diagnose.decide import decide
-from sheetgen.diagnose.reader import read
-from sheetgen.diagnose.rules import UNDETERMINED
-from sheetgen.diagnose.verdict import Verdict
+from sheetgen.diagnose.reading import read
+from sheetgen.diagnose.rules import UNDETERMINED, Verdict
+from sheetgen.diagnose.verdict import verdict_of
 
 LOGS = Path(__file__).parent / "logs"
 MORE = Path(__file__).parent / "more_logs"
@@ -88,4 +87,4 @@ def signatures() -> tuple[Signature, ...]:
 
 def verdict_on(path: Path, rules: tuple[Signature, ...] | None = None) -> Verdict:
     found = read(str(path), signatures() if rules is None else rules, DEVICES)
-    return decide(found.facts, found.startup)
+    return verdict_of(found.facts, found.startup)

@@ -13,7 +13,7 @@ from corpus import LOGS, corpus
 
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
-from sheetgen.diagnose.excerpt import MOST, excerpt
+from sheetgen.diagnose.facts import MOST, excerpt
 from sheetgen.diagnose.page import as_html, text
 from sheetgen.diagnose.report import Diagnosis, diagnose
 

@@ -8,8 +8,7 @@ from sheetgen.catalog import Catalog, guidance
 from sheetgen.catalog.signatures import EngineFlag
 from sheetgen.diagnose.facts import Run
 from sheetgen.diagnose.fixes import Fix, fixes_for, flag_of, setting_of
-from sheetgen.diagnose.rules import Bill
-from sheetgen.diagnose.verdict import Verdict
+from sheetgen.diagnose.rules import Bill, Verdict
 from sheetgen.startup.patterns import Argument
 from sheetgen.startup.read import StartupLog
 

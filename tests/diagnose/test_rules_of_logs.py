@@ -9,8 +9,8 @@ import pytest
 from corpus import signatures, verdict_on
 
 from sheetgen.catalog.signatures import Signature
-from sheetgen.diagnose.torch_oom import amounts
-from sheetgen.diagnose.usage import Sample, filled_by
+from sheetgen.diagnose.facts import Sample, filled_by
+from sheetgen.diagnose.matching import amounts
 from sheetgen.units import GIB, MIB
 
 TORCH = (

@@ -8,13 +8,12 @@ import pytest
 from corpus import verdict_on
 
 from sheetgen.catalog import Catalog, guidance
+from sheetgen.diagnose.facts import Sample, soon_full
 from sheetgen.diagnose.fixes import Fix, fixes_for
-from sheetgen.diagnose.reader import read
-from sheetgen.diagnose.rejoin import MOST, rejoined
+from sheetgen.diagnose.matching import amounts
+from sheetgen.diagnose.reading import MOST, read, rejoined
 from sheetgen.diagnose.report import engine_of
-from sheetgen.diagnose.torch_oom import amounts
-from sheetgen.diagnose.usage import Sample, soon_full
-from sheetgen.diagnose.verdict import Verdict
+from sheetgen.diagnose.rules import Verdict
 
 FILE = guidance.fingerprint_file(Catalog())
 OOM = (

@@ -1,4 +1,4 @@
-"""Line after line of a log into its facts."""
+"""Line after line of a log into its facts, and the amounts of PyTorch's out-of-memory line."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ from dataclasses import dataclass
 
 from sheetgen.catalog.names import Devices
 from sheetgen.catalog.signatures import Signature, compiled
-from sheetgen.diagnose import torch_oom
-from sheetgen.diagnose.excerpt import excerpt
-from sheetgen.diagnose.facts import Facts, Failure, Match, PlainError, Run
-from sheetgen.diagnose.usage import WORDS as OF_USAGE
-from sheetgen.diagnose.usage import sample_of
-from sheetgen.startup.lines import HEX, Line
-from sheetgen.startup.read import WORDS as OF_STARTUP
+from sheetgen.diagnose.facts import USAGE_WORDS, Facts, Failure, Match, PlainError, Run, excerpt, sample_of
+from sheetgen.startup.lines import ByShape, Line, without_digits
+from sheetgen.startup.read import WORDS as STARTUP_WORDS
+from sheetgen.units import GIB, MIB
 
 TRACEBACK = "Traceback (most recent call last)"
 _ERROR = re.compile(
     r"\b((?:[A-Za-z_]{1,40}\.){0,4}(?:[A-Z]\w{1,40}(?:Error|Exception)|Exception)): (.{1,300})|\bAssertionError$"
 )
-# What follows from a failure that was told before, and an error of a request or a client.
+# What follows from a failure that was reported before, and an error of a request or a client.
 _CONSEQUENCE = re.compile(
     r"ngine core init|ngine process failed|EngineDead|EngineCore|See (?:root cause|stack trace)|background process"
     r"|WorkerProc|is already dead|sigquit|CancelledError|EngineGenerate|BadRequest|ShardCannotStart|RayActorError"
@@ -43,94 +40,87 @@ _BEFORE, _AFTER = 200, 1500  # characters around a signature's word that its mat
 _AROUND = 200  # of these, those that a quoted line shows
 _AMOUNTS = 1 << 14  # characters of a line that states amounts
 _MOST = 400  # failures of one run that are kept
-_MOST_SHAPES = 20_000
-_NO_DIGITS = {ord(c): None for c in "0123456789"}
-_SHAPED = 2000  # characters of a line that is told by its shape
-_HEX = re.compile(HEX)
+_VOTES = {"typed": 3, "trap": 3, "phase": 2, "engine": 1}  # for an engine, by the kind of its text
 Known = tuple[Signature, re.Pattern[str] | None]
+_AMOUNT = r"(\d{1,9}(?:\.\d{1,4})?) (bytes|KiB|MiB|GiB|KB|MB|GB)"
+_UNITS = {"bytes": 1, "KiB": 1024, "KB": 1024, "MiB": MIB, "MB": MIB, "GiB": GIB, "GB": GIB}
+_WORDINGS = (
+    ("tried_bytes", rf"Tried to allocate {_AMOUNT}"),
+    ("gpu_memory_bytes", rf"total capaci?ty of {_AMOUNT}"),
+    ("gpu_memory_bytes", rf"{_AMOUNT} total capacity"),
+    ("free_bytes", rf"of which {_AMOUNT} is free"),
+    ("free_bytes", rf"; {_AMOUNT} free"),
+    ("in_use_bytes", rf"this process has {_AMOUNT} memory in use"),
+    ("allocated_bytes", rf"{_AMOUNT} is allocated by PyTorch"),
+    ("allocated_bytes", rf"{_AMOUNT} already allocated"),
+    ("private_pool_bytes", rf"{_AMOUNT} allocated in private pools"),
+    ("reserved_bytes", rf"{_AMOUNT} reserved in total"),
+    ("reserved_unallocated_bytes", rf"{_AMOUNT} is reserved by PyTorch but unallocated"),
+)
+_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _WORDINGS)
+_PROCESS = re.compile(rf"Process (\d{{1,10}}) has {_AMOUNT}")
+_CONTEXT = 2 * GIB  # of a rank that has only begun
+_GPU = re.compile(r"GPU (\d{1,4})(?: has|;)")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """What is looked for in lines that differ in digits and long hexadecimal names alone."""
+class Traits:
+    """What is looked for in lines of one shape."""
 
-    known: tuple[Known, ...]
-    starts: bool
-    traceback: bool
-    error: bool
-    statistics: bool
-    of_startup: bool
+    candidates: tuple[Known, ...]
+    opens_run: bool
+    is_traceback: bool
+    is_error: bool
+    is_statistics: bool
+    is_of_startup: bool
 
 
-class Watcher:
+class Matcher:
     """Puts line after line into `facts`."""
 
     def __init__(self, signatures: Sequence[Signature], devices: Devices) -> None:
         self.facts = Facts()
-        self._known = [(s, compiled(s.match) if s.match else None) for s in signatures]
-        self._parts = [_plain(s.word) for s in signatures]
-        self._by_shape = [_is_by_shape(s) for s in signatures]
-        self._startup = tuple({_plain(word) for word in (*OF_STARTUP, *devices.words)})
-        self._shapes: dict[str, Shape] = {}
+        self._known = [
+            ((s, compiled(s.match) if s.match else None), without_digits(s.word), _is_by_shape(s)) for s in signatures
+        ]
+        self._startup_words = tuple({without_digits(word) for word in (*STARTUP_WORDS, *devices.words)})
+        self._traits = ByShape(str, self._traits_of)
 
-    def see(self, line: Line) -> Line | None:
+    def take(self, line: Line) -> Line | None:
         """Take a line in; what of it may concern the start-up reader."""
         if any(word in line.text for word in _USERS_LINES) and (users := _USERS_TEXT.search(line.text)):
             line = Line(line.number, line.text[: users.start()], line.rank)
-        shape = self._shape(line.text)
+        traits = self._traits(line.text)
         facts, run = self.facts, self.facts.run
         facts.n_lines += 1
-        if shape.starts and run.ended:
+        if traits.opens_run and run.ended:
             facts.runs, facts.n_runs = [run, Run(line.number)], facts.n_runs + 1
             run = facts.run
-        if shape.traceback:
+        if traits.is_traceback:
             run.n_tracebacks += 1
             run.tracebacks[line.rank] = []
             for failure in run.failures[-3:]:
                 failure.frames_follow = failure.frames_follow and not failure.frames
-        if shape.statistics and (sample := sample_of(line)):
+        if traits.is_statistics and (sample := sample_of(line)):
             run.usage.put(sample)
-        told = False
-        for match in _matches(line, shape.known):
-            told = _take(run, match, line.text) or told
+        is_failure = False
+        for match in _matches(line, traits.candidates):
+            is_failure = _take(run, match, line.text) or is_failure
             if match.signature.engine:
-                facts.votes[match.signature.engine] += _WEIGHTS.get(match.signature.kind, 1)
-        if shape.error and not told:
+                facts.votes[match.signature.engine] += _VOTES.get(match.signature.kind, 1)
+        if traits.is_error and not is_failure:
             _plain_error(run, line)
-        return line if shape.of_startup else None
+        return line if traits.is_of_startup else None
 
-    def _shape(self, text: str) -> Shape:
-        if len(text) > _SHAPED:
-            return self._look_at(text)
-        bare = text.translate(_NO_DIGITS)
-        found = self._shapes.get(bare)
-        if found is None:
-            bare = _HEX.sub("\x00", text).translate(_NO_DIGITS)
-            found = self._shapes.get(bare)
-        if found is None:
-            found = self._look_at(text)
-            if len(self._shapes) < _MOST_SHAPES:
-                self._shapes[bare] = found
-        return found
-
-    def _look_at(self, text: str) -> Shape:
-        return Shape(
-            tuple(
-                known
-                for known, part, by_shape in zip(self._known, self._parts, self._by_shape, strict=True)
-                if part in text and (not by_shape or _found(text, known) is not None)
-            ),
-            starts=any(word in text for word in _STARTS),
-            traceback=TRACEBACK in text,
-            error=any(word in text for word in ERROR_WORDS[:3]),
-            statistics=any(word in text for word in OF_USAGE),
-            of_startup=any(word in text for word in self._startup),
+    def _traits_of(self, text: str) -> Traits:
+        return Traits(
+            tuple(k for k, part, by_shape in self._known if part in text and (not by_shape or _found(text, k))),
+            opens_run=any(word in text for word in _STARTS),
+            is_traceback=TRACEBACK in text,
+            is_error=any(word in text for word in ERROR_WORDS[:3]),
+            is_statistics=any(word in text for word in USAGE_WORDS),
+            is_of_startup=any(word in text for word in self._startup_words),
         )
-
-
-def _plain(word: str) -> str:
-    """The longest part of a word without digits, for lines are told by what they are without them."""
-    return max(re.split(r"\d+", word), key=len)
 
 
 def _is_by_shape(signature: Signature) -> bool:
@@ -165,11 +155,8 @@ def _matches(line: Line, candidates: Sequence[Known]) -> Iterator[Match]:
         yield Match(known[0], line.number, line.rank, excerpt(line.text, begin, end), figures)
 
 
-_WEIGHTS = {"typed": 3, "trap": 3, "phase": 2, "engine": 1}
-
-
 def _take(run: Run, match: Match, text: str) -> bool:
-    """Put a match where it belongs; whether it tells a failure."""
+    """Put a match where it belongs; whether it is a failure."""
     kind = match.signature.kind
     if kind == "phase":
         name = match.signature.says
@@ -193,21 +180,18 @@ def _frame(run: Run, match: Match) -> None:
     if len(frames) < 200:
         frames.append(match)
     for failure in run.failures[-3:]:
-        if (
-            failure.frames_follow
-            and failure.match.rank == match.rank
-            and match.line_number >= failure.match.line_number
-        ):
+        of_failure = failure.match.rank == match.rank and match.line_number >= failure.match.line_number
+        if failure.frames_follow and of_failure:
             failure.frames.append(match)
 
 
 def _fail(run: Run, match: Match, text: str) -> bool:
-    if len(run.failures) >= _MOST and not _made_room(run, match):
+    if len(run.failures) >= _MOST and not _makes_way(run, match):
         return True
     before = [f for f in run.tracebacks.get(match.rank, []) if match.line_number - f.line_number < 500]
     failure = Failure(match, run.phase_of(match.rank), before)
     if match.signature.kind in ("oom", "typed"):
-        failure.amounts = torch_oom.amounts(text[:_AMOUNTS])
+        failure.amounts = amounts(text[:_AMOUNTS])
     failure.frames_follow = not failure.frames
     if match.signature.kind in ("typed", "oom"):
         run.tracebacks.pop(match.rank, None)
@@ -215,7 +199,7 @@ def _fail(run: Run, match: Match, text: str) -> bool:
     return True
 
 
-def _made_room(run: Run, match: Match) -> bool:
+def _makes_way(run: Run, match: Match) -> bool:
     """A thousand refusals must not hide the death that follows: the latest of what is no death gives way."""
     if run.none_minor or _is_minor(match.signature):
         return False
@@ -237,3 +221,43 @@ def _plain_error(run: Run, line: Line) -> None:
     if found and not _CONSEQUENCE.search(found[0]):
         kept = PlainError(line.number, excerpt(found[0]), run.phase_of(line.rank), run.n_tracebacks > 0)
         run.errors.append(kept)
+
+
+def amounts(text: str) -> dict[str, float]:
+    """Every amount of the line; `other_bytes` is what processes but this one hold, where the line lets one tell."""
+    found: dict[str, float] = {}
+    for name, pattern in _PATTERNS:
+        if name not in found and (match := pattern.search(text)):
+            found[name] = float(match[1]) * _UNITS[match[2]]
+    if "reserved_bytes" in found and "allocated_bytes" in found:
+        kept = found["reserved_bytes"] - found["allocated_bytes"]
+        found.setdefault("reserved_unallocated_bytes", max(0.0, kept))
+    sizes = [float(m[2]) * _UNITS[m[3]] for m in _PROCESS.finditer(text)]
+    if sizes:
+        found["n_processes"] = len(sizes) + ("in_use_bytes" in found)
+    if gpu := _GPU.search(text):
+        found["gpu"] = float(gpu[1])
+    others = _others(found, sizes)
+    if others is not None and not _of_one_job(found, sizes):
+        found["other_bytes"] = others
+    return found
+
+
+def _of_one_job(found: dict[str, float], sizes: list[float]) -> bool:
+    """Several processes of the same small size beside this one: contexts of its own ranks, not somebody else's."""
+    alike = len(sizes) > 1 and max(sizes) - min(sizes) <= 0.01 * max(sizes)
+    return alike and "in_use_bytes" in found and max(sizes) < _CONTEXT
+
+
+def _others(found: dict[str, float], sizes: list[float]) -> float | None:
+    """What is in use and not by this process. A container sees its own process by another number."""
+    least = found.get("allocated_bytes", 0.0)
+    own = found.get("in_use_bytes")
+    if own is not None and own < least:  # a container that cannot see itself: "this process has 0 bytes"
+        return None
+    if own is None and len(sizes) > 1:
+        own = min((size for size in sizes if size >= least), default=max(sizes))
+        return sum(sizes) - own
+    if own is not None and {"gpu_memory_bytes", "free_bytes"} <= found.keys():
+        return max(0.0, found["gpu_memory_bytes"] - found["free_bytes"] - own)
+    return None

@@ -10,25 +10,33 @@ from typing import BinaryIO, cast
 
 from sheetgen.catalog.names import Devices
 from sheetgen.catalog.signatures import Signature
-from sheetgen.diagnose import usage, watcher
-from sheetgen.diagnose.facts import Facts
-from sheetgen.diagnose.rejoin import MOST, rejoined
-from sheetgen.diagnose.watcher import Watcher
+from sheetgen.diagnose import matching
+from sheetgen.diagnose.facts import USAGE_WORDS, Facts
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.startup.lines import Line, log_lines, open_log
+from sheetgen.startup.lines import log_lines, open_log
 from sheetgen.startup.read import WORDS as STARTUP_WORDS
 from sheetgen.startup.read import StartupLog, read_lines
 
-_LOOKED_AT = 1 << 16  # bytes of the beginning, by which a text is told from what is none
+_LOOKED_AT = 1 << 16  # bytes of the beginning, which show whether it is text
 _BINARY_SHARE = 0.05
 _SURE = ("weak", "oom", "trap", "typed")  # kinds of messages, the surest last
 # What a user wrote may hold any engine's error, and is most of a long log. It goes before anything is looked for; the
-# rest of a line that a block cuts in two goes by `watcher`.
+# rest of a line that a block cuts in two goes by `matching`.
 _OF_USERS = (b"Received request", b"Generated response", b"Receive: obj=", b"Finish: obj=")
 _USERS_TEXT = re.compile(
     rb"((?:Received request|Generated response)[^\n]{0,200}?(?:\bprompt: ?|\boutput: ?)[\"'{\[]"
     rb"|(?:Receive|Finish): obj=)[^\n]{2,}"
 )
+MOST = 1 << 16  # bytes of a log that is looked at again
+_SHORTEST = 30  # characters of a line that a width may have cut
+_QUOTED = re.compile(r"^(?:[>▎│|] ?)+")
+# How a line of a log begins; what begins otherwise may be the rest of the line above.
+_BEGINS = re.compile(
+    r"\s(?![a-z\d(])|\((?!\d)|[\[{#*<$\\'\"`-]|\d{4}[-/]\d\d|\d{1,2}[:.]\d\d|[A-Z]\d{4}\b|time=|Traceback|File \""
+    r"|\w+(?:\.\w+)*(?:Error|Exception)\b|(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|FATAL|TRACE)\b"
+    r"|[\w./-]{1,40}[:|] |[\w.-]{1,40} +\| "
+)
+_GOES_ON = re.compile(r"[\w,(=+/`-]$")
 
 
 @dataclass(frozen=True)
@@ -43,39 +51,33 @@ class Read:
 def read(name: str, signatures: Sequence[Signature], devices: Devices) -> Read:
     """The facts of the log called `name` (`-`: stdin). Raises ScenarioError where it is empty or no text."""
     called = "stdin" if name == "-" else str(shown(name, 200))
-    words = {*STARTUP_WORDS, *devices.words, *usage.WORDS, *watcher.WORDS, *(s.word for s in signatures)}
+    words = {*STARTUP_WORDS, *devices.words, *USAGE_WORDS, *matching.WORDS, *(s.word for s in signatures)}
     with open_log(name) as raw:
-        stream = _Watched(raw, called)
-        found = _read(stream, signatures, words, devices)
+        stream = _CheckedStream(raw, called)
+        found = _read(stream, signatures, devices, words)
     if not stream.n_bytes:
         raise ScenarioError(f"{called}: is empty. Give the log of a serving engine, with what was printed to stderr.")
     for text in rejoined(stream.kept) if stream.n_bytes <= MOST else ():
-        again = _read(_Watched(io.BytesIO(text), called), signatures, words, devices)
+        again = _read(_CheckedStream(io.BytesIO(text), called), signatures, devices, words)
         if _sureness(again.facts) > _sureness(found.facts):
             return again
     return found
 
 
-def _read(stream: _Watched, signatures: Sequence[Signature], words: set[str], devices: Devices) -> Read:
-    watching = Watcher(signatures, devices)
-    lines = _seen(log_lines(cast(BinaryIO, stream), words), watching)
-    startup = read_lines(lines, devices, lambda: watching.facts.n_runs)
-    return Read(watching.facts, startup, stream.n_bytes)
+def _read(stream: _CheckedStream, signatures: Sequence[Signature], devices: Devices, words: set[str]) -> Read:
+    matcher = matching.Matcher(signatures, devices)
+    lines = map(matcher.take, log_lines(cast(BinaryIO, stream), words))
+    startup = read_lines((line for line in lines if line is not None), devices, lambda: matcher.facts.n_runs)
+    return Read(matcher.facts, startup, stream.n_bytes)
 
 
 def _sureness(facts: Facts) -> int:
-    """How sure a kind of message tells a failure: a message that was broken in two is found only when joined."""
+    """The surest kind of its messages: one that was broken in two is found only when joined."""
     kinds = {failure.match.signature.kind for run in facts.runs for failure in run.failures}
     return max((_SURE.index(kind) for kind in kinds), default=-1)
 
 
-def _seen(lines: Iterator[Line], watching: Watcher) -> Iterator[Line]:
-    for line in lines:
-        if (wanted := watching.see(line)) is not None:
-            yield wanted
-
-
-class _Watched:
+class _CheckedStream:
     """A stream that counts its bytes, keeps a short log, and refuses what is no text before any of it is read."""
 
     def __init__(self, stream: BinaryIO, called: str) -> None:
@@ -104,3 +106,23 @@ class _Watched:
         odd = sum(head.count(bytes([code])) for code in range(32) if code not in b"\t\n\v\f\r\x1b\x08")
         if odd > _BINARY_SHARE * len(head):
             raise ScenarioError(f"{self._called}: is no text but binary data. Give the engine's log, plain or as .gz.")
+
+
+def rejoined(data: bytes) -> Iterator[bytes]:
+    """The text with what was broken joined, by a space and as it stands; nothing where no line looks broken.
+
+    What was joined stands where its first line stood, and empty lines keep the numbers of the rest.
+    """
+    cut = [_QUOTED.sub("", line) for line in data.decode("utf-8", "replace").splitlines()]
+    lines = [line.rstrip() for line in cut]
+    broken = {
+        i
+        for i in range(1, len(lines))
+        if len(lines[i - 1]) >= _SHORTEST and lines[i] and _GOES_ON.search(lines[i - 1]) and not _BEGINS.match(lines[i])
+    }
+    for between, pieces in ((" ", lines), ("", cut)) if broken else ():
+        joined = list(pieces)
+        for i in sorted(broken, reverse=True):
+            joined[i - 1] += between + joined[i]
+            joined[i] = ""
+        yield "\n".join(joined).encode()
