@@ -1,14 +1,12 @@
 """A vendor's benchmark claim read back: "12,000 tok/s at concurrency 512 on 8x H100".
 
-text       the claim as people write it -> its numbers
-claim      options and text -> Claim, checked
-layouts    how N GPUs can have been laid out
-readings   each way to have run it, sized and timed by the formulas, all rows at once
-ceiling    what perfect software would reach
-found      the claim with all readings, and whether it can be true
-yours      what the same GPUs give at the asker's context
-cautions   what the numbers suggest that the claim leaves unsaid
-words      sentences; answer: the record
+text      the claim as people write it -> its numbers
+claim     options and text -> Claim, checked
+layouts   how N GPUs can have been laid out
+readings  each way to have run it, sized and timed by the formulas, all rows at once; what perfect software would reach
+analysis  the claim with all readings, whether it can be true, and what it comes to at the requested context
+words     sentences, and what the numbers suggest that the claim leaves unsaid
+answer    the record
 
 No formula stands here: every figure is of `api.size_columns` and the tuples of `estimate`.
 """

@@ -8,15 +8,15 @@ from typing import Any
 
 from sheetgen.api import Catalogs, _catalog
 from sheetgen.catalog.load import Catalog
-from sheetgen.decode.cautions import cautions
-from sheetgen.decode.found import Found, find, verdict
-from sheetgen.decode.readings import Reading, contenders, nearest
-from sheetgen.decode.words import length_words, longest_context, pace, verdict_words, yours_words
-from sheetgen.decode.yours import Scaled, best, scaled
+from sheetgen.decode.analysis import Analysis, Scaled, analyse, fastest, scaled, verdict
+from sheetgen.decode.readings import Reading, Way, contenders, nearest
+from sheetgen.decode.words import cautions, context_words, length_words, longest_context, pace, verdict_words
 
 Record = dict[str, Any]
 SCHEMA_VERSION = 1
+RATES = (*(f"output_tokens_per_second{end}" for end in ("", "_low", "_high")), "ceiling_tokens_per_second")
 TIMES = tuple(f"{name}_seconds{end}" for name in ("tpot", "ttft") for end in ("", "_low", "_high"))
+SPEEDS = ("running_requests", "waiting_requests", *TIMES, *RATES, "bound_by", "speed_scope")  # none without a speed
 
 
 def decode(*, catalogs: Catalogs = (), **options: Any) -> Record:
@@ -32,144 +32,116 @@ def decode(*, catalogs: Catalogs = (), **options: Any) -> Record:
 
 def decoded(options: Mapping[str, Any], catalog: Catalog) -> Record:
     """The same with catalogs that are open already."""
-    found = find(options, catalog)
-    one = found.nearest
+    analysis = analyse(options, catalog)
+    one = analysis.nearest
     return {
         "schema_version": SCHEMA_VERSION,
-        "claim": _claim(found),
-        "per_user": _per_user(found),
-        "verdict": found.overall,
-        "verdict_words": verdict_words(found),
-        "nearest": None if one is None else reading(one, found.claim.tokens_per_second),
-        "longest_context_tokens": {one: longest_context(found, one) or None for one in found.kv_dtypes},
-        "longest_context_words": length_words(found),
-        "capacity": [_capacity(found, one) for one in found.capacity],
-        "shapes": [_shape(found, shape) for shape in found.shapes],
-        "at_context": _at_context(found),
-        "cautions": [{"kind": kind, "words": words} for kind, words in cautions(found)],
+        "claim": _claim(analysis),
+        "per_user": _per_user(analysis),
+        "verdict": analysis.overall,
+        "verdict_words": verdict_words(analysis),
+        "nearest": None if one is None else reading(one, analysis.claim.tokens_per_second),
+        "longest_context_tokens": {one: longest_context(analysis, one) or None for one in analysis.kv_dtypes},
+        "longest_context_words": length_words(analysis),
+        "capacity": [_capacity(one) for one in analysis.capacity],
+        "shapes": [_shape(analysis, shape) for shape in analysis.shapes],
+        "at_context": _at_context(analysis),
+        "cautions": [{"kind": kind, "words": words} for kind, words in cautions(analysis)],
     }
 
 
 def reading(one: Reading, tokens_per_second: float | None) -> Record:
     """One reading; speeds are None where it does not hold, or its GPU's speed is not known."""
-    way, answer, counts = one.way, one.answer, one.counts
-    rates = {"": one.rate, "_low": one.low, "_high": one.high}
+    way, answer = one.way, one.answer
+    speeds: Record = dict.fromkeys(SPEEDS)
+    if one.counts:
+        rates = dict(zip(RATES, map(_figure, (one.rate, one.low, one.high, one.ceiling)), strict=True))
+        running = {"running_requests": one.running, "waiting_requests": one.waiting}
+        speeds = {name: (answer | running | rates)[name] for name in SPEEDS}
     return {
-        "layout": way.layout.words,
-        "tensor_parallel_size": way.layout.tensor_parallel_size,
-        "data_parallel_size": way.layout.data_parallel_size,
-        "n_replicas": way.layout.n_replicas,
-        "weight_dtype": way.weight_dtype,
-        "kv_cache_dtype": way.kv_cache_dtype,
-        "context_tokens": answer["context_tokens"],
-        "input_tokens": answer["input_tokens"],
-        "output_tokens": answer["output_tokens"],
-        "concurrent_requests": way.n_requests,
-        "holds": one.holds,
-        "reason": None if one.holds else answer["verdict"],
-        "requests_that_fit": one.fit,
-        "running_requests": one.running if counts else None,
-        "waiting_requests": one.waiting if counts else None,
-        **{name: answer[name] if counts else None for name in TIMES},
-        **{f"output_tokens_per_second{end}": _figure(rate) if counts else None for end, rate in rates.items()},
-        "ceiling_tokens_per_second": _figure(one.ceiling) if counts else None,
-        "bound_by": answer["bound_by"] if counts else None,
-        "speed_scope": answer["speed_scope"] if counts else None,
+        **_layout(way), "weight_dtype": way.weight_dtype, "kv_cache_dtype": way.kv_cache_dtype,
+        **{name: answer[name] for name in ("context_tokens", "input_tokens", "output_tokens")},
+        "concurrent_requests": way.n_requests, "holds": one.holds,
+        "reason": None if one.holds else answer["verdict"], "requests_that_fit": one.fit, **speeds,
         "verdict": None if tokens_per_second is None else verdict([one], tokens_per_second),
-    }
+    }  # fmt: skip
 
 
-def _claim(found: Found) -> Record:
-    claim, names = found.claim, found.names
+def _layout(way: Way) -> Record:
+    of = way.layout
+    return {"layout": of.words, "tensor_parallel_size": of.tensor_parallel_size,
+            "data_parallel_size": of.data_parallel_size, "n_replicas": of.n_replicas}  # fmt: skip
+
+
+def _claim(analysis: Analysis) -> Record:
+    claim, names = analysis.claim, analysis.names
     return {
-        "model": names.model.id,
-        "gpu": names.gpu.id,
-        "n_gpus": claim.n_gpus,
-        "stated_tokens_per_second": claim.stated_tokens_per_second,
-        "stated_per": claim.per or "all",
+        "model": names.model.id, "gpu": names.gpu.id, "n_gpus": claim.n_gpus,
+        "stated_tokens_per_second": claim.stated_tokens_per_second, "stated_per": claim.per or "all",
         "tokens_per_second": _figure(claim.tokens_per_second),
         "tokens_per_second_per_gpu": _figure(claim.tokens_per_second / claim.n_gpus),
-        "concurrency": claim.concurrency,
-        "input_tokens": claim.input_tokens,
-        "output_tokens": claim.output_tokens,
-        "weight_dtype": names.weight_dtype,
-        "kv_cache_dtypes": list(found.kv_dtypes),
+        "concurrency": claim.concurrency, "input_tokens": claim.input_tokens, "output_tokens": claim.output_tokens,
+        "weight_dtype": names.weight_dtype, "kv_cache_dtypes": list(analysis.kv_dtypes),
         "tensor_parallel_size": claim.tensor_parallel_size,
-        "gpu_memory_utilization": found.capacity[0].answer["gpu_memory_utilization"],
-        "gpu_memory_utilization_is_raised": found.has_raised_share,
-        "engine": names.engine.engine,
-        "engine_version": names.engine.default_version,
-        "text": claim.text,
-        "read_from_text": claim.read,
-    }
+        "gpu_memory_utilization": analysis.capacity[0].answer["gpu_memory_utilization"],
+        "gpu_memory_utilization_is_raised": analysis.has_raised_share, "engine": names.engine.engine,
+        "engine_version": names.engine.default_version, "text": claim.text, "read_from_text": claim.read,
+    }  # fmt: skip
 
 
-def _per_user(found: Found) -> Record:
-    rate = found.claim.tokens_per_second_of_a_user
+def _per_user(analysis: Analysis) -> Record:
+    rate = analysis.claim.tokens_per_second_of_a_user
     kind, words = pace(rate)
     return {"tokens_per_second": _figure(rate), "seconds_per_token": _figure(1 / rate), "pace": kind, "words": words}
 
 
-def _capacity(found: Found, one: Reading) -> Record:
+def _capacity(one: Reading) -> Record:
     """What a layout holds with the cache in a precision, whatever it is used for."""
-    longest = int(one.answer["max_context_tokens_that_fit"]) if one.runs else 0
+    answer, longest = one.answer, int(one.answer["max_context_tokens_that_fit"]) if one.runs else 0
     return {
-        "layout": one.way.layout.words,
-        "tensor_parallel_size": one.way.layout.tensor_parallel_size,
-        "data_parallel_size": one.way.layout.data_parallel_size,
-        "n_replicas": one.way.layout.n_replicas,
-        "kv_cache_dtype": one.way.kv_cache_dtype,
-        "kv_pool_bytes_per_gpu": one.answer["kv_pool_bytes_per_gpu"],
-        "requests_per_replica": one.answer["concurrent_requests"],
-        "longest_context_tokens": longest,
-        "full_context_tokens": one.answer["context_tokens"],
-        "requests_at_full_context": one.fit,
-        "reason": one.answer["verdict"] if longest == 0 else None,
-    }
-
-
-def _shape(found: Found, shape: tuple[int, int]) -> Record:
-    claimed, considered = found.claim.tokens_per_second, contenders(found.shapes[shape])
-    of_dtypes = ([one for one in considered if one.way.kv_cache_dtype == kv] for kv in found.kv_dtypes)
-    near = (nearest(each, claimed, found.own_dtype) for each in of_dtypes)
-    return {
-        "input_tokens": shape[0],
-        "output_tokens": shape[1],
-        "stated": found.claim.states_lengths,
-        "verdict": found.verdict(shape),
-        "all_fit_in": [one for one in found.kv_dtypes if any(
-            r.fit >= found.claim.concurrency for r in found.shapes[shape] if r.way.kv_cache_dtype == one
-        )],
-        "nearest": [reading(one, claimed) for one in near if one is not None],
-        "readings": [{**reading(one, claimed), "considered": one in considered} for one in found.shapes[shape]],
+        **_layout(one.way), "kv_cache_dtype": one.way.kv_cache_dtype,
+        "kv_pool_bytes_per_gpu": answer["kv_pool_bytes_per_gpu"], "requests_per_replica": answer["concurrent_requests"],
+        "longest_context_tokens": longest, "full_context_tokens": answer["context_tokens"],
+        "requests_at_full_context": one.fit, "reason": answer["verdict"] if longest == 0 else None,
     }  # fmt: skip
 
 
-def _at_context(found: Found) -> Record | None:
-    if not found.yours:
-        return None
-    fastest, by_claim = best(found), scaled(found)
-    shown = by_claim.reading if by_claim else fastest
+def _shape(analysis: Analysis, shape: tuple[int, int]) -> Record:
+    claim, readings = analysis.claim, analysis.shapes[shape]
+    claimed, considered = claim.tokens_per_second, contenders(readings)
+    of_dtypes = ([one for one in considered if one.way.kv_cache_dtype == kv] for kv in analysis.kv_dtypes)
+    near = (nearest(each, claimed, analysis.own_dtype) for each in of_dtypes)
+    fit_in = {one.way.kv_cache_dtype for one in readings if one.fit >= claim.concurrency}
     return {
-        "context_tokens": found.claim.context_tokens,
-        "users": found.claim.users or found.claim.concurrency,
-        "output_tokens_per_second": _figure(shown.rate) if shown else None,
-        "output_tokens_per_second_low": _figure(shown.low) if shown else None,
-        "output_tokens_per_second_high": _figure(shown.high) if shown else None,
-        "words": yours_words(found, fastest, by_claim),
-        "predicted": None if fastest is None else reading(fastest, None),
+        "input_tokens": shape[0], "output_tokens": shape[1], "stated": claim.states_lengths,
+        "verdict": analysis.verdict(shape), "all_fit_in": [kv for kv in analysis.kv_dtypes if kv in fit_in],
+        "nearest": [reading(one, claimed) for one in near if one is not None],
+        "readings": [{**reading(one, claimed), "considered": one in considered} for one in readings],
+    }  # fmt: skip
+
+
+def _at_context(analysis: Analysis) -> Record | None:
+    if not analysis.at_context:
+        return None
+    predicted, by_claim = fastest(analysis), scaled(analysis)
+    best = by_claim.reading if by_claim else predicted
+    rates = map(_figure, (best.rate, best.low, best.high)) if best else (None, None, None)
+    return {
+        "context_tokens": analysis.claim.context_tokens,
+        "users": analysis.claim.users or analysis.claim.concurrency,
+        **dict(zip(RATES[:3], rates, strict=True)),
+        "words": context_words(analysis, predicted, by_claim),
+        "predicted": None if predicted is None else reading(predicted, None),
         "scaled_by_claim": None if by_claim is None else _scaled(by_claim),
-        "readings": [reading(one, None) for one in found.yours],
+        "readings": [reading(one, None) for one in analysis.at_context],
     }
 
 
 def _scaled(one: Scaled) -> Record:
-    return {
-        "factor": _figure(one.factor),
-        "claimed_tokens_per_second": _figure(one.factor * one.basis.rate),
-        "predicted_tokens_per_second": _figure(one.basis.rate),
-        **reading(one.reading, None),
-    }
+    predicted = one.basis.rate
+    rates = {"factor": one.factor, "claimed_tokens_per_second": one.factor * predicted}
+    rates["predicted_tokens_per_second"] = predicted
+    return {name: _figure(value) for name, value in rates.items()} | reading(one.reading, None)
 
 
 def _figure(value: float) -> float | None:

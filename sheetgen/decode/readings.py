@@ -11,12 +11,21 @@ import numpy
 
 from sheetgen.api import record, size_columns
 from sheetgen.catalog.load import Catalog
-from sheetgen.decode.ceiling import SPARSE_FACTOR, ceiling
 from sheetgen.decode.layouts import Layout
 from sheetgen.errors import ScenarioError
+from sheetgen.estimate import PACE, RUNNING, STEP, evaluate
 from sheetgen.verdict import obstacle
 
 Record = dict[str, Any]
+SPARSE_FACTOR = 2  # peaks of 2:4 sparsity are twice the dense ones (NVIDIA's data sheets since the A100)
+_PERFECT = {
+    "weight_bandwidth_efficiency": 1, "expert_bandwidth_efficiency": 1, "kv_bandwidth_efficiency": 1,
+    "decode_compute_efficiency": 1, "expert_decode_factor": 1, "prefill_compute_efficiency": 1,
+    "expert_prefill_factor": 1, "attention_compute_efficiency": 1, "prefill_weight_reads": 0,
+    "seconds_per_layer": 0, "seconds_per_all_reduce": 0, "wait_factor": 0,
+    "base_ttft_seconds": 0, "steps_before_prefill": 0, "speed_factor": 1, "ttft_factor": 1,
+    "interconnect_bytes_per_second": numpy.inf,
+}  # fmt: skip
 LEAST_SHARE = 0.5  # of the fastest layout's rate: nobody publishes, or serves in, a layout that wastes more
 
 
@@ -39,18 +48,14 @@ class Way:
     def inputs(self) -> Record:
         """What is sized: the fullest replica. An anchor scales both times."""
         return {
-            "weight_dtype": self.weight_dtype,
-            "kv_cache_dtype": self.kv_cache_dtype,
+            "weight_dtype": self.weight_dtype, "kv_cache_dtype": self.kv_cache_dtype,
             "tensor_parallel_size": self.layout.tensor_parallel_size,
-            "data_parallel_size": self.layout.data_parallel_size,
-            "context_tokens": self.context_tokens,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
+            "data_parallel_size": self.layout.data_parallel_size, "context_tokens": self.context_tokens,
+            "input_tokens": self.input_tokens, "output_tokens": self.output_tokens,
             "prefix_cache_hit_fraction": self.prefix_cache_hit_fraction,
             "concurrent_requests": self.layout.requests_per_replica(self.n_requests),
-            "speed_factor": self.speed_factor,
-            "ttft_factor": self.speed_factor,
-        }
+            "speed_factor": self.speed_factor, "ttft_factor": self.speed_factor,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,8 @@ class Reading:
     """A way, with the record of one replica as `size` gives it.
 
     runs: the engine runs on the GPU, and the GPU takes both precisions. holds: it runs, and at least one request of
-    the whole length fits. fit: requests at their full length that
-    all GPUs hold at once. rate, low, high, ceiling, sparse_ceiling: output tokens per second of all GPUs; NaN where
+    the whole length fits. fit: requests at their full length that all GPUs hold at once. rate, low, high, ceiling,
+    sparse_ceiling: output tokens per second of all GPUs; NaN where
     the GPU's speed is not known.
     """
 
@@ -91,10 +96,6 @@ class Reading:
     def matches(self, tokens_per_second: float) -> bool:
         """Whether a rate of all GPUs lies in the 80 % band."""
         return self.counts and self.low <= tokens_per_second <= self.high
-
-    def distance(self, tokens_per_second: float) -> float:
-        """How far a rate lies off, up or down, in logarithms."""
-        return abs(math.log(tokens_per_second / self.rate))
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ class Reader:
             holds = runs and in_pool >= 1
             # The fullest replica's rate of each request, for all requests.
             share = way.n_requests / answer["concurrent_requests"]
-            rates = [_number(answer[f"output_tokens_per_second{end}"]) * share for end in ("", "_low", "_high")]
+            ends = (answer[f"output_tokens_per_second{end}"] for end in ("", "_low", "_high"))
+            rates = [math.nan if rate is None else rate * share for rate in ends]
             busy = min(way.n_requests, way.layout.n_replicas)
             fit = in_pool * way.layout.n_replicas if holds else 0
             most = [float(bound[place]) * busy for bound in bounds]
@@ -150,17 +152,35 @@ def contenders(readings: Sequence[Reading]) -> list[Reading]:
 def nearest(readings: Iterable[Reading], tokens_per_second: float, own_dtype: str) -> Reading | None:
     """The reading that needs the least belief: within its band, else below what is possible; then the cache in
     `own_dtype`, then the nearest rate."""
-    return min(
-        readings,
-        key=lambda one: (
-            not one.matches(tokens_per_second),
-            one.ceiling < tokens_per_second,
-            one.way.kv_cache_dtype != own_dtype,
-            one.distance(tokens_per_second),
-        ),
-        default=None,
-    )
+
+    def disbelief(one: Reading) -> tuple[bool, bool, bool, float]:
+        is_above, is_other = one.ceiling < tokens_per_second, one.way.kv_cache_dtype != own_dtype
+        off = abs(math.log(tokens_per_second / one.rate))  # up or down
+        return not one.matches(tokens_per_second), is_above, is_other, off
+
+    return min(readings, key=disbelief, default=None)
 
 
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
+def ceiling(known: Mapping[str, Any], flops_factor: float = 1) -> Any:
+    """Output tokens per second that one replica can reach at most, whatever software runs on it.
+
+    Memory and arithmetic may overlap wholly, so each is tried with the other infinitely fast, and the slower one is
+    the ceiling; links are taken as free. Requests wait for their turn without a gap. All memory beside the weights
+    holds cache. `flops_factor` multiplies the arithmetic peaks.
+
+    In:     every quantity of `estimate.point`, as columns.
+    Errors: none by design, it is a bound; it counts one token a step, so speculative decoding can pass it, and
+            prompts found in a prefix cache can. NaN where neither peak is known.
+    Source: formulas of sizing/steps.py and speed.py; published dense peaks.
+    """
+    room = known["gpu_memory_bytes"] - known["loaded_weights_bytes_per_gpu"]
+    ideal = {**known, **_PERFECT, "kv_budget_bytes_per_gpu": room}
+    peaks = {name: known[name] * flops_factor for name in ("peak_flops", "peak_flops_16_bit")}
+    memory_bound = {**ideal, **dict.fromkeys(peaks, numpy.inf)}
+    compute_bound = {**ideal, **peaks, "memory_bandwidth_bytes_per_second": numpy.inf}
+    return numpy.fmin(_rate(memory_bound), _rate(compute_bound))
+
+
+def _rate(values: Mapping[str, Any]) -> Any:
+    known = evaluate((*STEP, *RUNNING, *PACE), values)
+    return known["max_requests_per_second"] * known["output_tokens"]

@@ -13,6 +13,7 @@ from sheetgen.decode.layouts import Layout, layouts
 from sheetgen.decode.readings import Reader, Reading, Way, contenders, nearest
 from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.scenario.deployment import Resolved
+from sheetgen.scenario.inputs import BY_NAME
 
 Verdict = Literal["consistent", "slower", "unlikely", "impossible", "unknown"]
 Shape = tuple[int, int]
@@ -22,12 +23,12 @@ RAISED_SHARE = 0.95  # gpu_memory_utilization that operators go up to where the 
 
 
 @dataclass(frozen=True)
-class Found:
+class Analysis:
     """A claim with its readings.
 
     capacity: at the model's longest context, one reading for each layout and precision of the cache. shapes: by input
-    and output tokens. yours: at the asker's own context; empty where none was given. has_raised_share: nothing holds at
-    the engine's default gpu_memory_utilization, and RAISED_SHARE was taken.
+    and output tokens. at_context: at the requested context; empty where none was given. has_raised_share: nothing
+    holds at the engine's default gpu_memory_utilization, and RAISED_SHARE was taken.
     """
 
     claim: Claim
@@ -37,7 +38,7 @@ class Found:
     kv_dtypes: tuple[str, ...]
     capacity: list[Reading]
     shapes: dict[Shape, list[Reading]]
-    yours: list[Reading]
+    at_context: list[Reading]
     has_raised_share: bool = False
 
     @property
@@ -74,16 +75,13 @@ class Found:
         each = [(one, kv) for one in self.layouts for kv in self.kv_dtypes]
         return [Way(one, dtype, kv, n_requests, *length) for length in lengths for one, kv in each]
 
-    def variant(self, weight_dtype: str | None = None, prefix_cache_hit_fraction: float = 0.0) -> Found:
+    def variant(self, weight_dtype: str | None = None, prefix_cache_hit_fraction: float = 0.0) -> Analysis:
         """The same shapes with other weights, or with prompts that a prefix cache holds."""
+        dtype = weight_dtype or self.names.weight_dtype
         ways = [
-            replace(
-                one.way,
-                weight_dtype=weight_dtype or one.way.weight_dtype,
-                prefix_cache_hit_fraction=prefix_cache_hit_fraction,
-            )
-            for found in self.shapes.values()
-            for one in found
+            replace(one.way, weight_dtype=dtype, prefix_cache_hit_fraction=prefix_cache_hit_fraction)
+            for readings in self.shapes.values()
+            for one in readings
         ]
         return replace(self, shapes=_by_shape(self.reader.read(ways)))
 
@@ -101,7 +99,7 @@ def verdict(readings: list[Reading], tokens_per_second: float) -> Verdict:
     return "impossible" if tokens_per_second > max(one.ceiling for one in counting) else "unlikely"
 
 
-def find(options: Mapping[str, Any], catalog: Catalog) -> Found:
+def analyse(options: Mapping[str, Any], catalog: Catalog) -> Analysis:
     """Read a claim. Raises ScenarioError or CatalogError with every problem found."""
     problems: list[str] = []
     claim = one = None
@@ -119,22 +117,23 @@ def find(options: Mapping[str, Any], catalog: Catalog) -> Found:
         raise ScenarioError(*dict.fromkeys(problems))
     names = one.points.names[0]
     reader = Reader(claim.inputs, int(one.inputs["max_num_seqs"][0]), catalog)
-    spread = layouts(claim.n_gpus, names.model.experts is not None, claim.tensor_parallel_size)
-    found = Found(claim, names, reader, spread, _kv_dtypes(claim, names), [], {}, [])
+    laid_out = layouts(claim.n_gpus, names.model.experts is not None, claim.tensor_parallel_size)
+    empty = Analysis(claim, names, reader, laid_out, _kv_dtypes(claim, names), [], {}, [])
     n, context = claim.concurrency, claim.context_tokens
     shapes = dict.fromkeys((claim.input_tokens or i, claim.output_tokens or o) for i, o in SHAPES)
-    ways = found.ways(n, *((i + o, i, o) for i, o in shapes))
-    of_shapes = reader.read(ways)
+    ways = empty.ways(n, *((i + o, i, o) for i, o in shapes))
+    of_shapes, is_raised = reader.read(ways), False
     if not any(one.holds for one in of_shapes) and "gpu_memory_utilization" not in claim.inputs:
         raised = replace(reader, inputs={**claim.inputs, "gpu_memory_utilization": RAISED_SHARE})
         again = raised.read(ways)
         if any(one.holds for one in again):
-            reader, of_shapes, found = raised, again, replace(found, reader=raised, has_raised_share=True)
-    capacity = reader.read(found.ways(n, (names.model.max_context_tokens or 1, None, None)))
-    yours: list[Reading] = []
-    if context is not None:
-        yours = reader.read(found.ways(claim.users or n, (context, None, None)))
-    return replace(found, shapes=_by_shape(of_shapes), capacity=capacity, yours=yours)
+            reader, of_shapes, is_raised = raised, again, True
+    capacity = reader.read(empty.ways(n, (names.model.max_context_tokens or 1, None, None)))
+    at_context = reader.read(empty.ways(claim.users or n, (context, None, None))) if context is not None else []
+    return replace(
+        empty, reader=reader, shapes=_by_shape(of_shapes), capacity=capacity, at_context=at_context,
+        has_raised_share=is_raised,
+    )  # fmt: skip
 
 
 def _kv_dtypes(claim: Claim, names: Resolved) -> tuple[str, ...]:
@@ -151,3 +150,42 @@ def _by_shape(readings: list[Reading]) -> dict[Shape, list[Reading]]:
     for one in readings:
         found.setdefault((one.answer["input_tokens"], one.answer["output_tokens"]), []).append(one)
     return found
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A prediction set right by the claim. factor: claimed over predicted at the claim's own shape, in `basis`."""
+
+    factor: float
+    basis: Reading
+    reading: Reading
+
+
+def fastest(analysis: Analysis) -> Reading | None:
+    """The fastest layout at the requested context; with the cache in the stated or the model's own precision where
+    that holds, else in any."""
+    counting = contenders(analysis.at_context)
+    own = [one for one in counting if one.way.kv_cache_dtype == analysis.own_dtype]
+    return max(own or counting, key=lambda one: one.rate, default=None)
+
+
+def scaled(analysis: Analysis) -> Scaled | None:
+    """The prediction at the requested context, scaled by what the claim is over its own prediction: the same layout and
+    precision, both times multiplied alike. None where the claim's lengths were not stated, where it cannot be true,
+    or where no layout holds both.
+
+    Source: one measured point of a configuration takes a third off the error (docs/speed.md); here the claim is it.
+    """
+    claim = analysis.claim
+    if not claim.states_lengths or analysis.overall in ("impossible", "unknown"):
+        return None
+    there = {(one.way.layout, one.way.kv_cache_dtype): one for one in analysis.at_context if one.counts}
+    bases = [one for one in analysis.contenders if (one.way.layout, one.way.kv_cache_dtype) in there]
+    basis = nearest(bases, claim.tokens_per_second, analysis.own_dtype)
+    if basis is None:
+        return None
+    factor, kind = claim.tokens_per_second / basis.rate, BY_NAME["speed_factor"].kind
+    if not kind.low <= 1 / factor <= kind.high:
+        return None
+    way = there[basis.way.layout, basis.way.kv_cache_dtype].way
+    return Scaled(factor, basis, analysis.reader.read([replace(way, speed_factor=1 / factor)])[0])
