@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sheetgen
-from sheetgen.decode.layouts import layouts
+from sheetgen.decode.readings import layouts
 from sheetgen.errors import SheetgenError
 
 CLAIM: dict[str, Any] = {

@@ -2,8 +2,7 @@
 
 text      the claim as people write it -> its numbers
 claim     options and text -> Claim, checked
-layouts   how N GPUs can have been laid out
-readings  each way to have run it, sized and timed by the formulas, all rows at once; what perfect software would reach
+readings  each way to lay out the GPUs and run it, sized and timed by the formulas; what perfect software would reach
 analysis  the claim with all readings, whether it can be true, and what it comes to at the requested context
 words     sentences, and what the numbers suggest that the claim leaves unsaid
 answer    the record

@@ -9,8 +9,7 @@ from typing import Any, Literal
 from sheetgen.api import sized_point
 from sheetgen.catalog.load import Catalog
 from sheetgen.decode.claim import OF_GPUS, Claim, read_claim
-from sheetgen.decode.layouts import Layout, layouts
-from sheetgen.decode.readings import Reader, Reading, Way, contenders, nearest
+from sheetgen.decode.readings import Layout, Reader, Reading, Way, contenders, layouts, nearest
 from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.scenario.deployment import Resolved
 from sheetgen.scenario.inputs import BY_NAME

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sheetgen.decode.layouts import GPUS_OF_A_NODE
+from sheetgen.decode.readings import GPUS_OF_A_NODE
 from sheetgen.decode.text import Heard, hear
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.scenario import parse

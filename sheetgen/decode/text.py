@@ -6,7 +6,7 @@ import functools
 import re
 from dataclasses import dataclass, field
 
-from sheetgen.decode.layouts import GPUS_OF_A_NODE
+from sheetgen.decode.readings import GPUS_OF_A_NODE
 from sheetgen.errors import ScenarioError
 
 LONGEST = 2_000  # characters of a claim

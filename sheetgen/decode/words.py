@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from sheetgen.decode.analysis import Analysis, Scaled, Shape
-from sheetgen.decode.layouts import GPUS_OF_A_NODE
-from sheetgen.decode.readings import Reading, contenders
+from sheetgen.decode.readings import GPUS_OF_A_NODE, Reading, contenders
 from sheetgen.units import DTYPES
 
 # Tokens a second that one user gets. MLPerf Inference v5.1 allows 40 ms a token where users interact (Llama 2 70B

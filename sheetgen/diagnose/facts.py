@@ -87,7 +87,7 @@ class Match:
 
 @dataclass
 class Failure:
-    """One failure: the match that tells it, the frames of its traceback and how far the start had come."""
+    """One failure: the match that shows it, the frames of its traceback and how far the start had come."""
 
     match: Match
     phase: str

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from sheetgen.diagnose.facts import excerpt
 from sheetgen.diagnose.fixes import Fix
-from sheetgen.diagnose.report import Diagnosis, Shortfall
+from sheetgen.diagnose.replay import Replay
+from sheetgen.diagnose.report import Diagnosis, Health, Shortfall
 from sheetgen.diagnose.rules import NOT_AN_OOM, Evidence
 from sheetgen.units import GIB, MIB
 
@@ -17,7 +18,7 @@ ENGINE_NAMES = {
     "lmdeploy": "LMDeploy", "llama.cpp": "llama.cpp",
 }  # fmt: skip
 _WIDTH = 110
-_SHOWN_LINE = 160  # of a line that is not the one that told it
+_SHOWN_LINE = 160  # of a line that is not the one that decided it
 _SHOWN_LINES = 4
 # On a phone a row of the table is a block of its own lines.
 _STYLE = (
@@ -49,21 +50,18 @@ def sections(found: Diagnosis) -> Iterator[Section]:
     engine = ENGINE_NAMES.get(found.engine or "", "no serving engine's line was found")
     version = f" {found.engine_version}" if found.engine_version else ""
     yield "", [f"{engine}{version} · phase: {found.verdict.phase}", *([found.symptom] if found.symptom else [])]
-    whole = _with_figures(found)
-    lines = [
-        f"line {one.line_number:,}: {one.text if one.line_number in whole else excerpt(one.text, most=_SHOWN_LINE)}"
-        for one in _most_telling(found)
-    ]
-    if lines:
-        yield "HOW WE KNOW", lines
+    evidence, in_full = _nearest_evidence(found), _quoted_in_full(found)
+    if evidence:
+        texts = (one.text if one.line_number in in_full else excerpt(one.text, most=_SHOWN_LINE) for one in evidence)
+        yield "HOW WE KNOW", [f"line {one.line_number:,}: {text}" for one, text in zip(evidence, texts, strict=True)]
     if found.short is not None:
         yield "SHORT BY", [_short(found.short)]
     if found.numbers:
         yield "FIGURES IN THE LOG", [", ".join(_figures(found))]
     if found.replayed is not None:
-        yield "REPLAYED", list(_replayed(found))
+        yield "REPLAYED", list(_replayed(found, found.replayed))
     if found.health is not None:
-        yield "THE FIRST LIMIT", list(_health(found))
+        yield "THE FIRST LIMIT", list(_health(found.health))
     if found.fixes:
         yield "CHANGE, IN THIS ORDER", [_fix(number, fix) for number, fix in enumerate(found.fixes, 1)]
     if found.verdict.bill.also:
@@ -105,30 +103,25 @@ def as_html(found: Diagnosis) -> str:
 
 
 def _html_fixes(fixes: tuple[Fix, ...]) -> str:
-    rows = [
-        (fix.flag, fix.direction, "" if fix.value is None else str(fix.value), fix.reason, fix.cost) for fix in fixes
-    ]
-    cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+    rows = ((f.flag, f.direction, "" if f.value is None else str(f.value), f.reason, f.cost) for f in fixes)
+    cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
     head = "".join(f"<th>{word}</th>" for word in ("Flag", "Direction", "Value", "Why", "Costs"))
     return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
 
 
-def _most_telling(found: Diagnosis) -> list[Evidence]:
-    """The line that told it and those next to it, at most four."""
-    lines = list(found.verdict.evidence)
-    failure = found.verdict.failure
-    if failure is not None and len(lines) > _SHOWN_LINES:
-        at = next((i for i, one in enumerate(lines) if one.line_number == failure.match.line_number), 0)
-        first = max(0, min(at - 2, len(lines) - _SHOWN_LINES))
-        lines = lines[first : first + _SHOWN_LINES]
-    return list(lines[:_SHOWN_LINES])
+def _nearest_evidence(found: Diagnosis) -> list[Evidence]:
+    """The line that decided it and those next to it, at most four."""
+    lines, failure = list(found.verdict.evidence), found.verdict.failure
+    at = next((i for i, one in enumerate(lines) if failure and one.line_number == failure.match.line_number), 0)
+    first = max(0, min(at - 2, len(lines) - _SHOWN_LINES))
+    return lines[first : first + _SHOWN_LINES]
 
 
-def _with_figures(found: Diagnosis) -> set[int]:
-    """The lines that are quoted in full: the one that told it, and those that state a figure."""
+def _quoted_in_full(found: Diagnosis) -> set[int]:
+    """The lines that are quoted in full: the one that decided it, and those that state a figure."""
     verdict = found.verdict
-    told = {verdict.failure.match.line_number} if verdict.failure else set()
-    return told | {clue.line_number for clue in verdict.run.clues.values() if clue.figures}
+    decisive = {verdict.failure.match.line_number} if verdict.failure else set()
+    return decisive | {clue.line_number for clue in verdict.run.clues.values() if clue.figures}
 
 
 def _figures(found: Diagnosis) -> Iterator[str]:
@@ -151,34 +144,27 @@ def _short(short: Shortfall) -> str:
     return f"{short.short_by:,} {short.unit}: {short.said}"
 
 
-def _replayed(found: Diagnosis) -> Iterator[str]:
-    assert found.replayed is not None
-    if found.replayed.contradiction:
-        yield found.replayed.contradiction
+def _replayed(found: Diagnosis, replayed: Replay) -> Iterator[str]:
+    if replayed.contradiction:
+        yield replayed.contradiction
     elif found.health is not None and found.health.first_limit:
         yield "Where this differs from the first limit below, that one counts: it is measured."
-    yield f"predicted: {found.replayed.answer['verdict']}"
-    for name, needed, there, short in found.replayed.rows:
-        said = f"{name}: needs {needed / GIB:,.2f} GiB"
-        said += f" of {there / GIB:,.2f} GiB" if there is not None else ""
-        yield said + (f", short by {short / GIB:,.2f} GiB" if short else "")
-    for name, outcome in found.replayed.outcomes.items():
-        yield f"{name}: {outcome}"
+    yield f"predicted: {replayed.answer['verdict']}"
+    for name, needed, there, short in replayed.rows:
+        lacking = f", short by {short / GIB:,.2f} GiB" if short else ""
+        yield f"{name}: needs {needed / GIB:,.2f} GiB of {there / GIB:,.2f} GiB{lacking}"
+    yield from (f"{name}: {outcome}" for name, outcome in replayed.outcomes.items())
 
 
-def _health(found: Diagnosis) -> Iterator[str]:
-    assert found.health is not None
-    yield (
-        f"by the log: {found.health.first_limit}"
-        if found.health.first_limit
-        else "the log states no KV pool, so that its first limit cannot be told"
-    )
-    for name, (predicted, measured) in found.health.compared.items():
-        scale, unit = (GIB, " GiB") if "bytes" in name else (1, "")
-        digits = ",.2f" if unit else ",.0f"
+def _health(health: Health) -> Iterator[str]:
+    limit = f"by the log: {health.first_limit}"
+    yield limit if health.first_limit else "the log states no KV pool, so that its first limit cannot be told"
+    for name, pair in health.compared.items():
         label = name.replace("_bytes_per_gpu", "").replace("_", " ")
-        yield f"{label}: predicted {predicted / scale:{digits}}{unit}, measured {measured / scale:{digits}}{unit}"
-    for reason in found.health.not_compared_because:
+        of_bytes = "bytes" in name
+        predicted, measured = (f"{one / GIB:,.2f} GiB" if of_bytes else f"{one:,.0f}" for one in pair)
+        yield f"{label}: predicted {predicted}, measured {measured}"
+    for reason in health.not_compared_because:
         yield f"no prediction: {reason}"
 
 

@@ -24,7 +24,7 @@ _WORTH = 0.005 * GIB  # what a page shows as 0.01
 TOKENS_AT_ONCE = 1024  # a length is given in whole thousands of 1,024
 _OF_ENGINE = {"nim": "vllm"}  # whose arguments its log prints
 _FROM_FIGURES = ("max_model_len", "max_num_seqs", "gpu_memory_utilization")
-Row = tuple[str, int, int | None, int]  # a bill of one GPU in bytes: name, needed, there, short (0 where it fits)
+Row = tuple[str, int, int, int]  # a bill of one GPU in bytes: name, needed, there, short (0 where it fits)
 OTHER_WEIGHTS = 0.15  # of the weights: beyond it another model, precision or parallelism was replayed
 _BILLS = (
     ("weights", "weights_bytes_per_gpu"),

@@ -203,7 +203,7 @@ def check(asked: Mapping[str, Any], point: Mapping[str, Any], launcher: Launcher
 
 
 def _obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
-    """What the engine cannot be told, or does not take."""
+    """What no flag of the engine says, or what it does not take."""
     names, point, engine = first.names, first.answer, first.names.engine
     if names.gpu.vendor not in engine.vendors:
         yield f"{engine.name} does not run on {names.gpu.name}"

@@ -191,7 +191,7 @@ def lmdeploy(plan: Plan) -> Written:
     flags |= {names["kv_cache_dtype"]: plan.cache_word} | plan.flags("block_size")
     if plan.caches_prefixes:
         flags[names["enable_prefix_caching"]] = True
-    # 4-bit integers are told apart by how they were made.
+    # 4-bit integers are distinguished by how they were made.
     known = known_checkpoint(plan.trial.names.model, plan.value("weight_dtype"))
     is_gptq = "gptq" in (plan.checkpoint.word if plan.checkpoint.is_known else known or "").lower()
     flags |= plan.checkpoint_flags("gptq" if word == "awq" and is_gptq else word for word in plan.checkpoint.words)

@@ -1,10 +1,11 @@
 """Start-up logs of serving engines: what the engine measured, and the prediction beside it.
 
-lines      a file, a pipe or a .gz as clean lines, in bounded memory
-patterns   the texts that engines print, as a table
-read       lines -> StartupLog: engine, version, arguments, figures by rank
-inputs     StartupLog and options -> what is sized, and what the log does not state
-compare    the prediction beside the measured figures
+lines     a file, a pipe or a .gz as clean lines, in bounded memory
+words     arguments read without evaluating them, and the engines' words for our inputs
+patterns  the texts that engines print, as tables
+read      lines -> StartupLog: engine, version, arguments, figures by rank; which rank's figures hold for the engine
+inputs    StartupLog and options -> what is sized, and what the log does not state
+compare   the prediction beside the measured figures
 
 Log text is data: it is never evaluated, never becomes a path, and holds no control characters once read.
 """

@@ -1,4 +1,4 @@
-"""A start-up log -> what the engine is, what it was told, and what it measured, each with its line."""
+"""A start-up log -> what the engine is, what it was given, and what it measured, each with its line."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sheetgen.startup.patterns import Argument, Figure, arguments_of, figures_of
 
 WORDS = tuple(dict.fromkeys(patterns.WORDS))
 ENGINES = ("vllm", "sglang", "tensorrt-llm")
-MOST_RANKS = 1024  # that are told apart
-MOST_OPENING = 10_000  # characters by which two openings of a start are told apart
+MOST_RANKS = 1024  # that are kept apart
+MOST_OPENING = 10_000  # characters by which two openings of a start are kept apart
 MOST_ARGUMENT_TEXT = 50_000_000  # characters that are searched for arguments
 
 
