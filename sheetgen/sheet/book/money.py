@@ -242,12 +242,15 @@ def _place(block: Block, names: Range) -> Ref:
 
 
 WIDTHS = (30, 14, 13, 13, 14, 14, 13, 13, 13, 13, 13, 13, 13, 13)
-UNITS = (("Users", "users", WHOLE), ("$ per user and month", "usd_per_user_per_month", USD_CENTS),
-         ("Million prompt tokens a month", "million_input_tokens_per_month", ONE_DECIMAL),
-         ("Million answer tokens a month", "million_output_tokens_per_month", ONE_DECIMAL),
-         ("$ per million prompt tokens", "usd_per_million_input_tokens", USD_CENTS), ("$ per million answer tokens",
-         "usd_per_million_output_tokens", USD_CENTS), ("$ per million tokens", "usd_per_million_tokens",
-         USD_CENTS))  # fmt: skip
+UNITS = (
+    ("Users", "users", WHOLE),
+    ("$ per user and month", "usd_per_user_per_month", USD_CENTS),
+    ("Million prompt tokens a month", "million_input_tokens_per_month", ONE_DECIMAL),
+    ("Million answer tokens a month", "million_output_tokens_per_month", ONE_DECIMAL),
+    ("$ per million prompt tokens", "usd_per_million_input_tokens", USD_CENTS),
+    ("$ per million answer tokens", "usd_per_million_output_tokens", USD_CENTS),
+    ("$ per million tokens", "usd_per_million_tokens", USD_CENTS),
+)
 
 
 def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) -> Sheet:

@@ -179,8 +179,11 @@ def _weights(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> int:
     models = wiring.tables["models"]
     unit = UNIT_NAMES[solved.question.settings.units]
     _bar(sheet, top, "Weights and KV", models.columns["model"])
-    lines = ((f"Weights BF16, {unit}", "weights_bf16_in_unit", ONE_DECIMAL), (f"Weights FP8, {unit}",
-             "weights_fp8_in_unit", ONE_DECIMAL), ("KV per token, bytes", "kv_bytes_per_token", WHOLE))  # fmt: skip
+    lines = (
+        (f"Weights BF16, {unit}", "weights_bf16_in_unit", ONE_DECIMAL),
+        (f"Weights FP8, {unit}", "weights_fp8_in_unit", ONE_DECIMAL),
+        ("KV per token, bytes", "kv_bytes_per_token", WHOLE),
+    )
     for k, (label, name, display) in enumerate(lines):
         sheet.text(top + 1 + k, 0, label, "label")
         sheet.heights[top + 1 + k] = 17
