@@ -8,25 +8,22 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Sequence
-from typing import Any, NamedTuple
-from xml.sax.saxutils import escape
+from typing import Any
 
-import xlsxwriter
 from xlsxwriter.worksheet import Worksheet
 
 from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
 from sheetgen.sheet.kinds import TABS, TWINS, kind_of
-from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Row, Sheet, column_name, plain
+from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Row, Sheet, column_name
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_brand import put_brand
 from sheetgen.writers.xlsx_fit import fitted
+from sheetgen.writers.xlsx_library import PortableWorksheet, Workbook
 from sheetgen.writers.xlsx_page import put_page
 from sheetgen.writers.xlsx_rules import TINTS, put_filter, put_tints, put_validations
 from sheetgen.writers.xlsx_shared import Shared, shared_rows, shared_runs
 from sheetgen.writers.xlsx_styles import style
-from sheetgen.writers.xlsx_zip import Packing
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
 
@@ -45,100 +42,10 @@ def write_xlsx(book: Book, options: Options | None = None) -> bytes:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        workbook = _Workbook(io.BytesIO(), settings)
+        workbook = Workbook(io.BytesIO(), settings)
         _Writer(workbook, book, options.brand if options else None).write()
         workbook.close()
     return workbook.packing.package
-
-
-class _Workbook(xlsxwriter.Workbook):  # type: ignore[misc]  # the library has no types
-    """A workbook that is packed by ours, and whose properties do not list every defined name: nobody reads them."""
-
-    packing: Packing
-
-    def _get_packager(self) -> Packing:
-        self.packing = Packing()
-        return self.packing
-
-    def _extract_named_ranges(self, defined_names: Any) -> list[str]:
-        return []
-
-
-DIGITS = 12  # of 16: spreadsheets work the formulas out anew, and files are a hundredth smaller
-ALONE = -1  # the number of a formula that no other cell shares
-
-
-class _PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no types
-    """A worksheet for formulas of the Excel 2007 vocabulary, which need no prefixes for newer functions.
-
-    The library searches each formula for some thirty such functions; a test holds ours to the vocabulary.
-    """
-
-    def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
-        return formula.removeprefix("{").removeprefix("=").removesuffix("}")
-
-    def write_one(self, cell: Cell, row: int, column: int, form: Any, shared: Shared | None) -> int:
-        """A number, or a formula with its value, of its own or shared with the cells above or below."""
-        if self._check_dimensions(row, column):
-            return -1
-        if shared is None and cell.formula is not None:
-            shared = Shared(ALONE, cell.formula.text)
-        self.table[row][column] = Formula(form, shared, (cell.value,))
-        return 0
-
-    def write_row_of(self, of: Row, form: Any, shared: Shared | None) -> None:
-        """A row of cells that share a formula."""
-        last = of.left + len(of) - 1
-        if self._check_dimensions(of.row, of.left) or self._check_dimensions(of.row, last):
-            raise PageError(f"{self.get_name()}: row {of.row + 1} is out of a worksheet's bounds")
-        self.table[of.row][of.left] = Formula(form, shared, of.values.tolist())
-
-    def _calculate_spans(self) -> None:
-        """Leave out each row's `spans`, an optional hint to readers."""
-
-    def _write_cell(self, row: int, col: int, cell: Any) -> None:
-        """The library knows no shared formulas, so this class writes them: the text once, then its number."""
-        if not isinstance(cell, Formula):
-            super()._write_cell(row, col, cell)
-            return
-        of, formula, follower = cell.shared, "", ""
-        if of is not None:
-            formula = follower = f'<f t="shared" si="{of.number}"/>'
-        if of is not None and of.text:
-            formula = f'<f t="shared" ref="{of.area}" si="{of.number}">{escape(of.text)}</f>'
-        if of is not None and of.number == ALONE:
-            formula = f"<f>{escape(of.text)}</f>"
-        look = f'{row + 1}" s="{cell.form._get_xf_index()}"'
-        parts = []
-        for column, value in enumerate(cell.values, col):
-            if value is not None:
-                value = plain(value)
-                kind = ' t="str"' if isinstance(value, str) else ""
-                text = escape(value) if kind else digits(value) if of else f"{value:.16G}"
-                parts.append(f'<c r="{column_name(column)}{look}{kind}>{formula}<v>{text}</v></c>')
-            formula = follower
-        self.fh.write("".join(parts))
-
-
-def digits(value: float) -> str:
-    """A formula's cached number: whole numbers in full, others with the digits that a reader could ever use."""
-    return f"{value:.15g}" if value == int(value) else f"{value:.{DIGITS}g}"
-
-
-class Formula(NamedTuple):
-    """Cells side by side in the library's table of cells, under the first one's column.
-
-    The library knows its kinds of cells by their class's name: by this one charts find the value to show.
-    """
-
-    form: Any
-    shared: Shared | None  # none: the values are facts
-    values: Sequence[Any]
-
-    @property
-    def value(self) -> Any:
-        """The first cell's value."""
-        return self.values[0]
 
 
 class _Writer:
@@ -164,7 +71,7 @@ class _Writer:
         for name, value in book.properties.items():
             workbook.set_custom_property(name, value, "text")
         workbook.set_calc_mode("auto")
-        worksheets = [workbook.add_worksheet(sheet.name, worksheet_class=_PortableWorksheet) for sheet in book.sheets]
+        worksheets = [workbook.add_worksheet(sheet.name, worksheet_class=PortableWorksheet) for sheet in book.sheets]
         for sheet, worksheet in zip(book.sheets, worksheets, strict=True):
             self._sheet(sheet, worksheet)
         if self.brand is not None:

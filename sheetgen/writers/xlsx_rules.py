@@ -3,14 +3,51 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from sheetgen.errors import PageError
 from sheetgen.sheet.kinds import CONTROL, kind_of
-from sheetgen.sheet.model import EXCEL_DAY_ZERO, Sheet, Validation
-from sheetgen.writers.xlsx_areas import Area, areas, several
+from sheetgen.sheet.model import EXCEL_DAY_ZERO, Sheet, Validation, column_name
 from sheetgen.writers.xlsx_styles import STATUS
+
+
+class Area(NamedTuple):
+    """A rectangle of cells; rows and columns count from 0."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+    def __str__(self) -> str:
+        first = f"{column_name(self.left)}{self.top + 1}"
+        last = f"{column_name(self.right)}{self.bottom + 1}"
+        return first if first == last else f"{first}:{last}"
+
+
+def areas(cells: Iterable[tuple[int, int]]) -> list[Area]:
+    """The rectangles that cover these cells: runs down a column, side by side where they are of the same rows."""
+    runs: list[Area] = []
+    for row, column in sorted(cells, key=lambda at: (at[1], at[0])):
+        if runs and runs[-1].left == column and runs[-1].bottom == row - 1:
+            runs[-1] = runs[-1]._replace(bottom=row)
+        else:
+            runs.append(Area(row, column, row, column))
+    found: list[Area] = []
+    for run in sorted(runs, key=lambda one: (one.top, one.bottom, one.left)):
+        last = found[-1] if found else None
+        if last and (last.top, last.bottom, last.right) == (run.top, run.bottom, run.left - 1):
+            found[-1] = last._replace(right=run.right)
+        else:
+            found.append(run)
+    return found
+
+
+def several(found: list[Area]) -> dict[str, str]:
+    """The library's option for more than one rectangle."""
+    return {"multi_range": " ".join(map(str, found))} if len(found) > 1 else {}
+
 
 MOST_TITLE, MOST_PROMPT, MOST_ERROR = 32, 255, 225  # characters that Excel allows
 LEAST_HEADS = 3  # of a table that gets a filter

@@ -16,7 +16,7 @@ import xlsxwriter
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.units import TENSOR_PARALLEL_SIZES
-from sheetgen.writers.xlsx_zip import Packing
+from sheetgen.writers.xlsx_library import Packing
 
 AT_MOST = 100  # candidate columns of the workbooks that these sizes are promised for
 DOT = base64.b64decode(  # a picture of one point

@@ -1,0 +1,182 @@
+"""What of XlsxWriter is overridden, all of it here: private methods, so its release is pinned from above in pyproject.
+
+`_get_packager`, `_filename`, `_create_package`: parts are compressed tighter and beside the writing, by a tenth.
+`_extract_named_ranges`: the properties do not list every defined name once more, which nobody reads.
+`_prepare_formula`: formulas are not searched for newer functions, of which a test says that we write none.
+`_write_cell`, `_check_dimensions`, `table`: shared formulas, which the library does not know: a third of the file.
+`_calculate_spans`: each row's `spans`, an optional hint to readers, is left out.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, cast
+from xml.sax.saxutils import escape
+
+import deflate
+import xlsxwriter
+from xlsxwriter.packager import Packager
+from xlsxwriter.worksheet import Worksheet
+
+from sheetgen.errors import PageError
+from sheetgen.sheet.model import Cell, Row, column_name, plain
+from sheetgen.writers.xlsx_shared import Shared
+
+LEVEL = 10  # of libdeflate's 12; the next is a hundredth smaller and takes half as long again
+THREADS = 2
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the day of every part, so that a book gives the same bytes on any day
+
+
+class Packing(Packager):  # type: ignore[misc]  # the library has no types
+    """The library's parts, each compressed on another thread while the next one is written, and zipped here.
+
+    The library asks `_filename` where to write a part when the one before is done, and zips the parts that
+    `_create_package` returns: none. Were a release of it to do otherwise, the tests of the bytes would tell.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.package = b""
+        self._threads = ThreadPoolExecutor(THREADS)
+        self._parts: list[tuple[str, bytes, Future[bytes]]] = []
+
+    def _filename(self, xml_filename: str) -> Any:
+        self._begin()
+        return super()._filename(xml_filename)
+
+    def _create_package(self) -> list[Any]:
+        with self._threads:
+            super()._create_package()
+            self._begin()
+            self.package = _zipped([(name, data, smaller.result()) for name, data, smaller in self._parts])
+        return []
+
+    def _begin(self) -> None:
+        """Compress the parts that are done."""
+        for buffer, name, is_binary in self.filenames[len(self._parts) :]:
+            data = buffer.getvalue() if is_binary else buffer.getvalue().encode()
+            self._parts.append((name, data, self._threads.submit(_smaller, data)))
+
+
+def _smaller(data: bytes) -> bytes:
+    return cast(bytes, deflate.deflate_compress(data, LEVEL))
+
+
+def _zipped(parts: list[tuple[str, bytes, bytes]]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, data, smaller in parts:
+            info = zipfile.ZipInfo(name, EPOCH)
+            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
+            with made.open(info, "w") as part:
+                # zipfile takes no other compressor, but this attribute is where it keeps its own. Were it to ignore
+                # ours, the file would only be larger, and the test of the sizes would tell.
+                part._compressor = _Whole(smaller)  # type: ignore[attr-defined]
+                part.write(data)
+    return out.getvalue()
+
+
+class _Whole:
+    """A compressor of the kind that zipfile calls, for a part that is compressed already."""
+
+    def __init__(self, packed: bytes) -> None:
+        self.packed = packed
+
+    def compress(self, data: bytes) -> bytes:
+        return b""
+
+    def flush(self) -> bytes:
+        return self.packed
+
+
+class Workbook(xlsxwriter.Workbook):  # type: ignore[misc]  # the library has no types
+    """A workbook that is packed by ours, and whose properties do not list every defined name: nobody reads them."""
+
+    packing: Packing
+
+    def _get_packager(self) -> Packing:
+        self.packing = Packing()
+        return self.packing
+
+    def _extract_named_ranges(self, defined_names: Any) -> list[str]:
+        return []
+
+
+DIGITS = 12  # of 16: spreadsheets work the formulas out anew, and files are a hundredth smaller
+ALONE = -1  # the number of a formula that no other cell shares
+
+
+class PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no types
+    """A worksheet for formulas of the Excel 2007 vocabulary, which need no prefixes for newer functions.
+
+    The library searches each formula for some thirty such functions; a test holds ours to the vocabulary.
+    """
+
+    def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
+        return formula.removeprefix("{").removeprefix("=").removesuffix("}")
+
+    def write_one(self, cell: Cell, row: int, column: int, form: Any, shared: Shared | None) -> int:
+        """A number, or a formula with its value, of its own or shared with the cells above or below."""
+        if self._check_dimensions(row, column):
+            return -1
+        if shared is None and cell.formula is not None:
+            shared = Shared(ALONE, cell.formula.text)
+        self.table[row][column] = Formula(form, shared, (cell.value,))
+        return 0
+
+    def write_row_of(self, of: Row, form: Any, shared: Shared | None) -> None:
+        """A row of cells that share a formula."""
+        last = of.left + len(of) - 1
+        if self._check_dimensions(of.row, of.left) or self._check_dimensions(of.row, last):
+            raise PageError(f"{self.get_name()}: row {of.row + 1} is out of a worksheet's bounds")
+        self.table[of.row][of.left] = Formula(form, shared, of.values.tolist())
+
+    def _calculate_spans(self) -> None:
+        """Leave out each row's `spans`, an optional hint to readers."""
+
+    def _write_cell(self, row: int, col: int, cell: Any) -> None:
+        """The library knows no shared formulas, so this class writes them: the text once, then its number."""
+        if not isinstance(cell, Formula):
+            super()._write_cell(row, col, cell)
+            return
+        of, formula, follower = cell.shared, "", ""
+        if of is not None:
+            formula = follower = f'<f t="shared" si="{of.number}"/>'
+        if of is not None and of.text:
+            formula = f'<f t="shared" ref="{of.area}" si="{of.number}">{escape(of.text)}</f>'
+        if of is not None and of.number == ALONE:
+            formula = f"<f>{escape(of.text)}</f>"
+        look = f'{row + 1}" s="{cell.form._get_xf_index()}"'
+        parts = []
+        for column, value in enumerate(cell.values, col):
+            if value is not None:
+                value = plain(value)
+                kind = ' t="str"' if isinstance(value, str) else ""
+                text = escape(value) if kind else digits(value) if of else f"{value:.16G}"
+                parts.append(f'<c r="{column_name(column)}{look}{kind}>{formula}<v>{text}</v></c>')
+            formula = follower
+        self.fh.write("".join(parts))
+
+
+def digits(value: float) -> str:
+    """A formula's cached number: whole numbers in full, others with the digits that a reader could ever use."""
+    return f"{value:.15g}" if value == int(value) else f"{value:.{DIGITS}g}"
+
+
+class Formula(NamedTuple):
+    """Cells side by side in the library's table of cells, under the first one's column.
+
+    The library knows its kinds of cells by their class's name: by this one charts find the value to show.
+    """
+
+    form: Any
+    shared: Shared | None  # none: the values are facts
+    values: Sequence[Any]
+
+    @property
+    def value(self) -> Any:
+        """The first cell's value."""
+        return self.values[0]
