@@ -4,7 +4,6 @@
 `_extract_named_ranges`: the properties do not list every defined name once more, which nobody reads.
 `_prepare_formula`: formulas are not searched for newer functions, of which a test says that we write none.
 `_write_cell`, `_check_dimensions`, `table`: shared formulas, which the library does not know: a third of the file.
-`_calculate_spans`: each row's `spans`, an optional hint to readers, is left out.
 """
 
 from __future__ import annotations
@@ -133,9 +132,6 @@ class PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no 
         if self._check_dimensions(of.row, of.left) or self._check_dimensions(of.row, last):
             raise PageError(f"{self.get_name()}: row {of.row + 1} is out of a worksheet's bounds")
         self.table[of.row][of.left] = Formula(form, shared, of.values.tolist())
-
-    def _calculate_spans(self) -> None:
-        """Leave out each row's `spans`, an optional hint to readers."""
 
     def _write_cell(self, row: int, col: int, cell: Any) -> None:
         """The library knows no shared formulas, so this class writes them: the text once, then its number."""
