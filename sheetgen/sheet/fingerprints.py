@@ -118,10 +118,7 @@ def fingerprints_for(solved: Solution) -> tuple[Fingerprint, ...]:
 
 
 def _fixes(
-    one: guidance.Fingerprint,
-    question: Question,
-    numbers: dict[str, Any],
-    shared: Mapping[str, guidance.EngineFlags],
+    one: guidance.Fingerprint, question: Question, numbers: dict[str, Any], shared: Mapping[str, guidance.EngineFlags]
 ) -> tuple[Fix, ...]:
     """The fixes that this engine has and that are not met already, in the words of the engine."""
     engine = question.engine.engine
