@@ -8,7 +8,7 @@ import numpy
 
 from sheetgen.estimate import evaluate
 from sheetgen.recommend import Columns, Solution, short_tokens
-from sheetgen.sheet.fit import Fit, headline_rows
+from sheetgen.sheet.fit import Fit, headline_rows, largest_where
 from sheetgen.sheet.page import BreakPoint, Breaks, words
 from sheetgen.sheet.wording import plural_does, whole
 from sheetgen.sizing import admission, parallelism
@@ -84,11 +84,5 @@ def _longest(fit: Fit, limit: int) -> int:
     """The longest context that the model allows and at which the hardware still holds the load."""
     n_serving = fit.choice.n_replicas - fit.solved.question.settings.spare_replicas
     needed = -(-int(fit.load("load_requests")) // max(1, n_serving))
-    low, high = fit.solved.question.loads[fit.row].context_tokens, limit
-    while low < high:
-        middle = -(-(low + high) // 2)
-        if held_per_replica(fit, [middle])[0] >= needed:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    shortest = fit.solved.question.loads[fit.row].context_tokens
+    return largest_where(lambda tokens: held_per_replica(fit, [tokens])[0] >= needed, shortest, limit)

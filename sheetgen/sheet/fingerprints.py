@@ -14,7 +14,7 @@ from sheetgen.catalog import guidance
 from sheetgen.estimate import PEAK, evaluate
 from sheetgen.recommend import Solution, short_tokens
 from sheetgen.scenario.question import Question
-from sheetgen.sheet.fit import Fit, headline_rows
+from sheetgen.sheet.fit import Fit, headline_rows, largest_where
 from sheetgen.sheet.page import NONE, FingerprintRow, Source, words
 from sheetgen.sheet.wording import named_size, plural_does
 from sheetgen.sizing import activations, admission
@@ -97,24 +97,16 @@ def fingerprints_for(solved: Solution) -> tuple[Fingerprint, ...]:
     numbers = numbers_of(fit) if fit else {}
     share = question.reference.assumptions.get("gpu_memory_utilization")
     shared = {"gpu_memory_utilization": share.flags} if share else {}
-    known = question.reference.fingerprints
-    said = _sentences(numbers, question, _limits(known, engine)) if fit else {}
-    return tuple(
-        Fingerprint(
-            label=one.label,
-            where=one.where,
-            bill=one.bill,
-            looks_like=one.words(engine).looks_like or "",
-            symptom=one.words(engine).symptom or "",
-            log_lines=tuple(one.log_lines.get(engine, ())),
-            fixes=_fixes(one, question, numbers, shared),
-            leave_alone=one.words(engine).leave_alone or "",
-            said=said.get(one.label, ""),
-            numbers=numbers,
-            sources=tuple(Source(s.text, s.url) for s in one.sources),
-        )
-        for one in known
-    )
+    said = _sentences(numbers, question, _limits(question.reference.fingerprints, engine)) if fit else {}
+    found = []
+    for one in question.reference.fingerprints:
+        own, sources = one.words(engine), tuple(Source(s.text, s.url) for s in one.sources)
+        fixes, lines = _fixes(one, question, numbers, shared), tuple(one.log_lines.get(engine, ()))
+        found.append(Fingerprint(
+            one.label, one.where, one.bill, own.looks_like or "", own.symptom or "", lines, fixes,
+            own.leave_alone or "", said.get(one.label, ""), numbers, sources,
+        ))  # fmt: skip
+    return tuple(found)
 
 
 def _fixes(
@@ -243,16 +235,15 @@ def subject(solved: Solution) -> Fit | None:
 def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     """The raw numbers of the subject: what one GPU of a replica (its fullest stage) has and keeps."""
     question, choice = fit.solved.question, fit.choice
-    cell, model = question.loads[fit.row], question.models[fit.model]
+    load, model = question.loads[fit.row], question.models[fit.model]
     stages, n_layers = choice.pipeline_parallel_size, model.model.n_layers
     part = -(-n_layers // stages) / n_layers
     layers = fit.pool("layer_bytes_per_gpu") * part
-    staged = stages > 1
-    paid = fit.pool("paid_layer_bytes") * part
+    staged, paid = stages > 1, fit.pool("paid_layer_bytes") * part
     pool = fit.pool("layer_budget_bytes") - paid if staged else fit.pool("kv_budget_bytes_per_gpu")
     ends = fit.pool("stage_ends_bytes") / fit.tensor_parallel_size + fit.pool("rope_table_bytes")
     per_replica = -(-int(fit.load("load_requests")) // (choice.n_replicas - question.settings.spare_replicas))
-    longest_allowed = int(model.model.max_context_tokens or cell.context_tokens)
+    longest_allowed = int(model.model.max_context_tokens or load.context_tokens)
     given = {k for one in PEAK for k in one.inputs} - {one.name for one in PEAK}
     batch = {k: fit.pool(k) for k in given}
     smaller = {"max_num_batched_tokens": fewer(batch["max_num_batched_tokens"], FEWER_TOKENS)}
@@ -260,21 +251,13 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
     handed = fit.pool("hand_over_bytes") if staged else 0
     return {
-        "model": model.model.id,
-        "model_name": model.model.name,
-        "instance": fit.candidate.instance,
-        "gpu": fit.candidate.gpu.short_name,
-        "weight_dtype": model.weight_dtype,
+        "model": model.model.id, "model_name": model.model.name, "instance": fit.candidate.instance,
+        "gpu": fit.candidate.gpu.short_name, "weight_dtype": model.weight_dtype,
         "n_gpus_per_replica": fit.gpus_per_replica,
-        "tensor_parallel_size": fit.tensor_parallel_size,
-        "pipeline_parallel_size": stages,
-        "n_replicas": choice.n_replicas,
-        "context_tokens": cell.context_tokens,
-        "input_tokens": cell.input_tokens,
-        "concurrent_requests": cell.concurrent_requests,
-        "requests_per_replica": per_replica,
-        "sequences_held": choice.sequences_per_replica,
-        "next_request": choice.sequences_per_replica + 1,
+        "tensor_parallel_size": fit.tensor_parallel_size, "pipeline_parallel_size": stages,
+        "n_replicas": choice.n_replicas, "context_tokens": load.context_tokens, "input_tokens": load.input_tokens,
+        "concurrent_requests": load.concurrent_requests, "requests_per_replica": per_replica,
+        "sequences_held": choice.sequences_per_replica, "next_request": choice.sequences_per_replica + 1,
         "max_num_seqs": int(batch["max_num_seqs"]),
         "max_num_batched_tokens": int(batch["max_num_batched_tokens"]),
         "gpu_memory_utilization": question.settings.gpu_memory_utilization,
@@ -284,7 +267,9 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         "kv_bytes_per_sequence_per_gpu": fit.load("charge_bytes") * part,
         "kv_bytes_per_sequence_per_gpu_at_limit": _charge(fit, longest_allowed) * part,
         "max_context_tokens": longest_allowed,
-        "longest_tokens_at_load": _longest(fit, per_replica, pool / part, longest_allowed),
+        "longest_tokens_at_load": largest_where(
+            lambda tokens: _charge(fit, tokens) * per_replica <= pool / part, 0, longest_allowed
+        ),
         "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
         "weights_bytes_per_gpu": layers + ends if staged else fit.pool("loaded_weights_bytes_per_gpu"),
         "activation_bytes_per_gpu": fit.pool("activation_bytes_per_gpu") + handed,
@@ -294,25 +279,13 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         "sampler_bytes_at_fewer_sequences": float(activations.sampler_bytes.of(less)),
         "cuda_graph_bytes_per_gpu": question.engine.cuda_graph_gib * GIB,
         "graphs_in_budget": int(question.engine.graphs_in_budget),
-    }
+    }  # fmt: skip
 
 
 def _charge(fit: Fit, tokens: int) -> float:
     """What admission charges a sequence of that many tokens on one rank, without stages."""
     values = {name: fit.load(name) for name in admission.charge_bytes.inputs}
     return float(admission.charge_bytes.of(values | {"charged_tokens": tokens}))
-
-
-def _longest(fit: Fit, requests: int, pool: float, most: int) -> int:
-    """The longest context at which that many requests still fit on a replica."""
-    low, high = 0, most
-    while low < high:
-        middle = -(-(low + high) // 2)
-        if _charge(fit, middle) * requests <= pool:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,14 @@ def headline_rows(solved: Solution) -> tuple[int, ...]:
     """The cells of the headline load, one for each model in its order."""
     load = solved.question.headline
     return tuple(i for i, c in enumerate(solved.question.loads) if (c.workload, c.tier) == load)
+
+
+def largest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The largest number up to `high` at which something still holds that holds at `low`."""
+    while low < high:
+        middle = -(-(low + high) // 2)
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,14 +10,6 @@ from sheetgen.sheet.page import Text
 
 FONTS = {400: "Inter-Regular.otf", 600: "Inter-SemiBold.otf", 700: "Inter-Bold.otf"}  # weight: file
 FAMILY = "Sheetgen Inter"  # a name of our own, so that an Inter of the system is never taken instead
-
-
-def font_url(templates: Path, name: str, embed: bool) -> str:
-    """Where a page finds a font: inside itself (base64), or `asset:<file>`, which the PDF writer answers."""
-    if not embed:
-        return f"asset:{name}"
-    data = base64.b64encode((templates / "fonts" / name).read_bytes()).decode("ascii")
-    return f"data:font/otf;base64,{data}"
 
 
 @cache

@@ -7,7 +7,6 @@ replaced, and a link is drawn only where it is http or https.
 from __future__ import annotations
 
 import datetime
-import re
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
@@ -19,10 +18,10 @@ from sheetgen.errors import PageError
 from sheetgen.sheet.page import Page
 from sheetgen.sheet.tables import MARKS
 from sheetgen.writers.density import DENSITIES, Density
-from sheetgen.writers.fonts import FAMILY, FONTS, drawable_with, font_url, width_em
+from sheetgen.writers.fonts import FAMILY, FONTS, drawable_with, width_em
 from sheetgen.writers.layout import answers_of, column_widths, grid_of, letterhead, oom_shares
 from sheetgen.writers.pictures import pictures_of
-from sheetgen.writers.strict import breakable, strict_environment, style
+from sheetgen.writers.strict import breakable, strict_environment, style, tied
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,13 +36,11 @@ def render_html(
     *,
     templates: Path,
     density: Density = DENSITIES[1],
-    embed_fonts: bool = True,
     extra_height: float = 0.0,
     brand: Brand | None = None,
 ) -> str:
-    """The page as one HTML document.
+    """The page as one HTML document, which asks for its fonts and the logo as `asset:<file>`.
 
-    With `embed_fonts` it stands alone (fonts and logo inside, base64); without, it asks for `asset:<file>`.
     `extra_height` (points) makes the paper taller, to measure how much a page needs.
     """
     from markupsafe import Markup
@@ -62,11 +59,11 @@ def render_html(
         .render(
             page=page,
             css=style(templates, "one_page.css"),
-            faces=[(weight, Markup(font_url(templates, name, embed_fonts))) for weight, name in FONTS.items()],
+            faces=[(weight, Markup(f"asset:{name}")) for weight, name in FONTS.items()],
             family=Markup(FAMILY),
             brand=brand,
             when_width=_when_width(page, fonts),
-            letterhead=letterhead(brand, page.title, content, fonts, embed=embed_fonts) if brand else None,
+            letterhead=letterhead(brand, page.title, content, fonts) if brand else None,
             colors=page_colors(brand.colors if brand else None),
             d=asdict(density),
             answers=answers_of(page, density, content, bold),
@@ -113,11 +110,6 @@ def _day(as_of: str) -> str | None:
         return datetime.date.fromisoformat(as_of).isoformat()
     except ValueError:
         return None
-
-
-def tied(text: str) -> str:
-    """`text` with its arrows and dots kept on the line of the word before them."""
-    return re.sub(r" ([↑↓·])", "\u00a0\\1", text)
 
 
 def _within(text: str, ems: float, font: Path) -> str:

@@ -4,7 +4,6 @@ grid of models, the letterhead. So a number never wraps, and words get all the w
 
 from __future__ import annotations
 
-import base64
 import itertools
 import math
 from collections.abc import Iterable
@@ -239,29 +238,18 @@ _FAR = 14.0  # points between the title and the name
 _KERNED = 1.02  # kerning and rounding
 
 
-def letterhead(brand: Brand, title: str, content: float, fonts: Path, *, embed: bool) -> dict[str, Any]:
+def letterhead(brand: Brand, title: str, content: float, fonts: Path) -> dict[str, Any]:
     """A brand at the head of the page: the logo at the right, the name before it, as low as the title beside them.
 
-    Sizes in points, and where the page finds the logo: inside itself with `embed`, else as `asset:<LOGO>`. `title`
-    stands at the left of the same line, `content` points wide; the name has the width between.
+    Sizes in points. `title` stands at the left of the same line, `content` points wide; the name has the width between.
     """
-    from markupsafe import Markup
-
     logo = None
     left = content - width_em(title, fonts / FONTS[700]) * TITLE_SIZE - _FAR
     if brand.logo is not None:
         width, height = brand.logo.within(*LOGO_BOX)
-        src = embedded(brand.logo.png) if embed else Markup(f"asset:{LOGO}")
-        logo = {"src": src, "width": round(width, 2), "height": round(height, 2)}
+        logo = {"src": f"asset:{LOGO}", "width": round(width, 2), "height": round(height, 2)}
         left -= width + GAP
     left = max(left, content / 4)
     ems = width_em(brand.name, fonts / FONTS[600]) * _KERNED
     size = next(points for points, lines in NAME_SIZES if points * ems <= lines * left or points == NAME_SIZES[-1][0])
     return {"size": size, "width": round(min(size * ems, left), 2), "gap": GAP, "logo": logo}
-
-
-def embedded(png: bytes) -> Any:
-    """A picture inside the page that shows it."""
-    from markupsafe import Markup
-
-    return Markup(f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}")

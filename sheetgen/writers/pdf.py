@@ -6,6 +6,7 @@ takes as long as all the rest, so most pages are laid out once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -84,28 +85,25 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     height left or lacking shows to be hopeless.
     """
     _refuse_endless(page)
-    step = usual(len(page.models), page.paper, sum(len(block.rows) for block in page.matrix))
-    tall = _lay_out(page, templates, DENSITIES[step], brand, tall=True)
-    if tall.fits:
-        for density in reversed(DENSITIES[:step]):
-            if tall.left < _ROOM_FOR_MORE:
+
+    def at(step: int) -> Layout:
+        return _lay_out(page, templates, DENSITIES[step], brand, tall=True)
+
+    def roomier(tall: Layout, steps: Iterable[int]) -> Layout:
+        for step in steps:
+            if tall.left < _ROOM_FOR_MORE or not (found := at(step)).fits:
                 break
-            roomier = _lay_out(page, templates, density, brand, tall=True)
-            if not roomier.fits:
-                break
-            tall = roomier
-    tried = last = len(DENSITIES) - 1
+            tall = found
+        return tall
+
+    step, last = usual(len(page.models), page.paper, sum(len(block.rows) for block in page.matrix)), len(DENSITIES) - 1
+    tall, tried = at(step), -1
     while not tall.fits:
         if step == last:
             raise PageError(_too_much(page, tall))
         tried, step = step, min(step + max(1, round(-tall.left / _POINTS_A_STEP)), last)
-        tall = _lay_out(page, templates, DENSITIES[step], brand, tall=True)
-    while step - 1 > tried and tall.left >= _ROOM_FOR_MORE:
-        step -= 1
-        roomier = _lay_out(page, templates, DENSITIES[step], brand, tall=True)
-        if not roomier.fits:
-            break
-        tall = roomier
+        tall = at(step)
+    tall = roomier(tall, range(step - 1, tried, -1))
     return _filled(page, templates, tall, brand)
 
 
@@ -114,7 +112,7 @@ def _lay_out(
 ) -> Layout:
     """The page at one density; `tall` on paper without end, which tells how much it is too long."""
     weasyprint, extra = imported(), _ENDLESS if tall else 0.0
-    html = render_html(page, templates=templates, density=density, embed_fonts=False, extra_height=extra, brand=brand)
+    html = render_html(page, templates=templates, density=density, extra_height=extra, brand=brand)
     fetcher = assets_only(templates, brand.logo.png if brand and brand.logo else None)
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
     problems = list(fetcher.refused)

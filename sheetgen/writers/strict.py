@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,3 +44,13 @@ def breakable(text: str, after: str = "_") -> Any:
 
     parts = (part for part in re.split(f"([{after}])", text) if part)
     return Markup("").join(escape(part) + Markup("<wbr>") * (part in after) for part in parts)
+
+
+def visible(text: str) -> str:
+    """`text` without what has no shape (controls, turned writing, lone surrogates); any space is a plain one."""
+    return "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c)[0] != "C")
+
+
+def tied(text: str) -> str:
+    """`text` with its arrows and dots kept on the line of the word before them."""
+    return re.sub(r" ([↑↓·])", "\u00a0\\1", text)

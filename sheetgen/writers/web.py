@@ -6,6 +6,7 @@ that comes from a catalog is text: Jinja2 escapes it, and a link is drawn only w
 
 from __future__ import annotations
 
+import base64
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,7 @@ from sheetgen.sheet.page import Page
 from sheetgen.sheet.tables import MARKS
 from sheetgen.writers import svg
 from sheetgen.writers.formats import Options
-from sheetgen.writers.html import tied
-from sheetgen.writers.layout import embedded
-from sheetgen.writers.strict import breakable, strict_environment, style
-from sheetgen.writers.visible import visible
+from sheetgen.writers.strict import breakable, strict_environment, style, tied, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -73,10 +71,13 @@ def _picture(drawn: str) -> Any:
 
 def _logo(brand: Brand) -> dict[str, Any] | None:
     """The logo inside the file, and its size."""
+    from markupsafe import Markup
+
     if brand.logo is None:
         return None
     width, height = brand.logo.within(*LOGO_BOX)
-    return {"src": embedded(brand.logo.png), "width": round(width), "height": round(height)}
+    data = base64.b64encode(brand.logo.png).decode("ascii")
+    return {"src": Markup(f"data:image/png;base64,{data}"), "width": round(width), "height": round(height)}
 
 
 @cache

@@ -136,7 +136,7 @@ def test_words_of_a_brand_are_text(words: str) -> None:
 def test_a_page_alone_carries_its_logo_and_the_pdf_fetches_no_other() -> None:
     brand = named("example")
     assert brand is not None and brand.logo is not None
-    assert 'src="data:image/png;base64,' in render_html(page_of(1), templates=TEMPLATES, brand=brand)
+    assert 'src="asset:logo.png"' in render_html(page_of(1), templates=TEMPLATES, brand=brand)
     fetcher = assets_only(TEMPLATES, brand.logo.png)
     assert fetcher.fetch("asset:logo.png").read() == brand.logo.png
     for without in (assets_only(TEMPLATES), fetcher):

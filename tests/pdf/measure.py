@@ -60,7 +60,7 @@ def _html_of(models: str) -> str:
 
     page = page_of(models)
     density = lay_out(page, templates=TEMPLATES).density
-    html = render_html(page, templates=TEMPLATES, density=density, embed_fonts=False)
+    html = render_html(page, templates=TEMPLATES, density=density)
     return html.replace("asset:", (TEMPLATES / "fonts").resolve().as_uri() + "/")
 
 
