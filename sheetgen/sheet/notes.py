@@ -12,19 +12,9 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario.candidates import Candidate
 from sheetgen.scenario.overridden import BY_READER
 from sheetgen.scenario.question import Question
+from sheetgen.sheet import wording
 from sheetgen.sheet.fit import headline_rows, used_instances
 from sheetgen.sheet.page import NONE, Cell, InstanceRow, Source, Text, words
-from sheetgen.sheet.wording import (
-    instance_name,
-    named_size,
-    plain,
-    plural,
-    price_class,
-    provider_name,
-    share,
-    sizing_rule,
-    whole,
-)  # fmt: skip
 from sheetgen.units import ON_DEMAND, PURCHASES, TWO_DECIMALS, USD_CENTS
 
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
@@ -60,13 +50,13 @@ def price_banner(question: Question, stale_after_days: float) -> str:
     dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
     undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
     settings = question.settings
-    prices = f"{settings.purchase} prices{price_class('', settings.discount_fraction)}"
+    prices = f"{settings.purchase} prices{wording.price_class('', settings.discount_fraction)}"
     parts = [prices + (f", the oldest of {min(dates)[1]}" if dates else "")]
     for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == overrides for source in undated):
             parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {how}")
     if n_old := sum(_is_old(c, question.as_of, stale_after_days) for c in candidates):
-        parts.append(f"{n_old} of {len(candidates)} older than {plain(stale_after_days)} days")
+        parts.append(f"{n_old} of {len(candidates)} older than {wording.plain(stale_after_days)} days")
     return "; ".join(parts)
 
 
@@ -80,7 +70,11 @@ def left_out(question: Question) -> str:
     total = f"{len(question.candidates):,} candidates"
     told = f"{total}; left out: {', '.join(said)}." if said else f"{total}; none left out."
     discount = question.settings.discount_fraction
-    return f"{told} Prices of instances are as listed; what is paid is {share(discount)} less." if discount else told
+    return (
+        f"{told} Prices of instances are as listed; what is paid is {wording.share(discount)} less."
+        if discount
+        else told
+    )
 
 
 def instance_rows(solved: Solution, stale_after_days: float) -> tuple[InstanceRow, ...]:
@@ -96,10 +90,10 @@ def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after
     prices = (one.class_price(purchase) for purchase in price_classes(question))
     return InstanceRow(
         instance=one.instance,
-        name=instance_name(one),
-        provider=provider_name(one.provider),
+        name=wording.instance_name(one),
+        provider=wording.provider_name(one.provider),
         gpus=words("{}× {}", one.gpu_count, one.gpu.short_name),
-        memory=named_size(one.gpu_count * memory.engine_bytes, question.settings.units),
+        memory=wording.named_size(one.gpu_count * memory.engine_bytes, question.settings.units),
         hourly=Cell(one.usd_per_hour, USD_CENTS),
         region=one.region + (", assumed shape" if one.assumed_shape else ""),
         price_date=TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE,
@@ -114,11 +108,11 @@ def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after
 def _used_for(solved: Solution, rows: list[int]) -> Text:
     """One load by its name, or how many."""
     if len(rows) > 1:
-        return plural(len(rows), "load")
+        return wording.plural(len(rows), "load")
     load = solved.question.loads[rows[0]]
     workload = solved.question.workloads[load.workload].name
     model = solved.question.models[load.model].model.name
-    return words("{}, {} {}", model, workload, whole(load.concurrent_requests))
+    return words("{}, {} {}", model, workload, wording.whole(load.concurrent_requests))
 
 
 def price_classes(question: Question) -> dict[str, str]:
@@ -142,7 +136,7 @@ def assumption_lines(question: Question) -> Iterator[str]:
     yield _speed(question)
     less = sorted({-b.low for b in engine.bands if b.figure == "kv_pool"})
     if less:
-        smaller = " to ".join(plain(round(one, 2)) for one in less)
+        smaller = " to ".join(wording.plain(round(one, 2)) for one in less)
         yield (
             f"Surely free: counted with a KV pool {smaller} GiB a GPU smaller: "
             "the low end of the 80% band of prediction errors."
@@ -152,7 +146,7 @@ def assumption_lines(question: Question) -> Iterator[str]:
             sentence = one.sentence.replace("{value}", _value(one, settings))
             price = "list price" if settings.purchase == ON_DEMAND else f"the {settings.purchase} price"
             if settings.discount_fraction or settings.purchase != ON_DEMAND:
-                price = price_class(price, settings.discount_fraction)
+                price = wording.price_class(price, settings.discount_fraction)
                 sentence = sentence.replace("list price, without discounts,", f"{price}, without")
             yield sentence
     kinds = sorted({c.price_kind for c in question.candidates if c.price_kind})
@@ -162,7 +156,7 @@ def assumption_lines(question: Question) -> Iterator[str]:
 
 def _speed(question: Question) -> str:
     """What speed rests on, and whether it takes part in the sizing."""
-    rule = sizing_rule(question)
+    rule = wording.sizing_rule(question)
     return (
         f"{rule[0].upper()}{rule[1:]}; in brackets 80% bands (docs/speed.md); the first token under load is indicative."
     )
@@ -173,10 +167,10 @@ def _constants(engine: Engine) -> str:
     logit, apart, graphs = engine.sampler_bytes_per_logit, engine.non_torch_gib, engine.cuda_graph_gib
     shapes = "Activations from shapes"
     if logit:
-        shapes += f" (sampler: {plain(logit)} B a logit beside the logits)"
-    ends = " to ".join(dict.fromkeys((plain(apart.tp1), plain(apart.tp8))))
+        shapes += f" (sampler: {wording.plain(logit)} B a logit beside the logits)"
+    ends = " to ".join(dict.fromkeys((wording.plain(apart.tp1), wording.plain(apart.tp8))))
     fixed = [f"outside torch {ends} GiB"] if max(apart.tp1, apart.tp8) else []
-    fixed += [f"CUDA graphs {plain(graphs)} GiB"] if graphs else []
+    fixed += [f"CUDA graphs {wording.plain(graphs)} GiB"] if graphs else []
     return f"{shapes}; {', '.join(fixed)} a GPU." if fixed else f"{shapes}."
 
 
@@ -187,7 +181,7 @@ def _value(one: Assumption, settings: object) -> str:
         return " or ".join(filter(None, (", ".join(map(str, value[:-1])), str(value[-1]))))
     if isinstance(value, str):
         return value
-    return share(value) if one.unit.startswith("share") else plain(value)
+    return wording.share(value) if one.unit.startswith("share") else wording.plain(value)
 
 
 def sources(solved: Solution) -> tuple[Source, ...]:
@@ -204,7 +198,7 @@ def sources(solved: Solution) -> tuple[Source, ...]:
         found.append(_source(f"{names}: {place}{revisions}, checked {day}"))
     used = [question.candidates[i] for i in used_instances(solved)]
     prices = dict.fromkeys((c.provider, _price_origin(c.source), c.price_as_of or UNKNOWN_DATE) for c in used)
-    found += [_source(f"{provider_name(who)} prices: {origin}, {day}") for who, origin, day in prices]
+    found += [_source(f"{wording.provider_name(who)} prices: {origin}, {day}") for who, origin, day in prices]
     found.append(_source(f"{question.engine.name}: {question.engine.accounting_source.split(' (')[0]}"))
     found += [Source(text, url) for text, url in _PAPERS]
     return tuple(found)

@@ -32,13 +32,9 @@ MOST_WHEN = 44.0  # em: dates and precisions at the head of the page; longer one
 
 
 def render_html(
-    page: Page,
-    *,
-    templates: Path,
-    density: Density = DENSITIES[1],
-    extra_height: float = 0.0,
+    page: Page, *, templates: Path, density: Density = DENSITIES[1], extra_height: float = 0.0,
     brand: Brand | None = None,
-) -> str:
+) -> str:  # fmt: skip
     """The page as one HTML document, which asks for its fonts and the logo as `asset:<file>`.
 
     `extra_height` (points) makes the paper taller, to measure how much a page needs.

@@ -21,16 +21,7 @@ from sheetgen.writers.formats import Options, uncollected
 from sheetgen.writers.html import PAPERS, render_html
 from sheetgen.writers.layout import LOGO
 from sheetgen.writers.pdf_archive import Archive
-from sheetgen.writers.weasyprint_boxes import (
-    cut_to,
-    height_left,
-    imported,
-    mend_attachments,
-    mend_tables,
-    overflows,
-    put_metadata,
-    share_out,
-)  # fmt: skip
+from sheetgen.writers.weasyprint_boxes import cut_to, finish, height_left, imported, overflows, put_metadata, share_out
 
 _ENDLESS = 4000.0  # points of paper to measure on
 _ROOM_FOR_MORE = 65.0  # points left below which the next roomier density has seldom fitted
@@ -61,9 +52,7 @@ class Layout:
         about = document.metadata
         put_metadata(document, kept.xmp(about.generator.split()[-1]))
         attached = kept.attachments(about.created)
-        return bytes(
-            document.write_pdf(pdf_variant=kept.variant, pdf_tags=True, attachments=attached, finisher=_finish)
-        )
+        return bytes(document.write_pdf(pdf_variant=kept.variant, pdf_tags=True, attachments=attached, finisher=finish))
 
 
 def write_pdf(page: Page, options: Options) -> bytes:
@@ -132,11 +121,6 @@ def _filled(page: Page, templates: Path, tall: Layout, brand: Brand | None) -> L
     problems = [problem for one in pages for problem in overflows(one)]
     filled = replace(tall, problems=problems, left=height_left(pages[0]))
     return filled if filled.fits else _lay_out(page, templates, tall.density, brand)
-
-
-def _finish(document: Any, pdf: Any) -> None:
-    mend_tables(document, pdf)
-    mend_attachments(pdf)
 
 
 def assets_only(templates: Path, logo: bytes | None = None) -> Any:

@@ -305,6 +305,12 @@ def put_metadata(document: Any, xmp: bytes) -> None:
     document.metadata.generate_rdf_metadata = with_ours
 
 
+def finish(document: Any, pdf: Any) -> None:
+    """What is mended just before the file is written."""
+    mend_tables(document, pdf)
+    mend_attachments(pdf)
+
+
 def mend_attachments(pdf: Any) -> None:
     """Call the workbook what it is on every machine, and name it once as a file associated with the document."""
     import pydyf

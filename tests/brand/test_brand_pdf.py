@@ -133,7 +133,7 @@ def test_words_of_a_brand_are_text(words: str) -> None:
     assert set(links_of(pdf)) == set(links_of(drawn(1, "letter", "tall")))
 
 
-def test_a_page_alone_carries_its_logo_and_the_pdf_fetches_no_other() -> None:
+def test_the_page_asks_for_its_logo_and_the_pdf_fetches_no_other() -> None:
     brand = named("example")
     assert brand is not None and brand.logo is not None
     assert 'src="asset:logo.png"' in render_html(page_of(1), templates=TEMPLATES, brand=brand)

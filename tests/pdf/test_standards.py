@@ -138,7 +138,7 @@ ARCHIVE: tuple[tuple[Damage, str], ...] = (
 
 def _damaged(damages: tuple[tuple[Damage, str], ...], archive: Archive, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The same page once for each damage, done to the PDF just before it is written."""
-    whole = pdf_writer._finish
+    whole = pdf_writer.finish
     layout = lay_out(page_of("8b"), templates=TEMPLATES)
     found = []
     for damage, _ in damages:
@@ -147,7 +147,7 @@ def _damaged(damages: tuple[tuple[Damage, str], ...], archive: Archive, monkeypa
             whole(document, pdf)
             damage(pdf)
 
-        monkeypatch.setattr(pdf_writer, "_finish", finish)
+        monkeypatch.setattr(pdf_writer, "finish", finish)
         found.append(layout.pdf(archive))
     monkeypatch.undo()
     return found
