@@ -10,7 +10,6 @@ from sheetgen.cli.output import table
 from sheetgen.errors import shown
 
 if TYPE_CHECKING:
-    from sheetgen.catalog.hardware import Instance
     from sheetgen.catalog.prices import Change, Refresh
     from sheetgen.catalog.prices.change import What
 
@@ -34,37 +33,30 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
         broken = f", {len({f.line for f in one.faults}):,} broken" if one.faults else ""
         yield f"{one.where}: {one.format.title}, {count(one.n_lines, 'line')}{empty}{broken}."
     yield ""
-    told = [one for one in found.changes if one.what in ("changed", "added", "moved")]
-    if told:
-        yield _table(told[:MOST_ROWS])
-        if len(told) > MOST_ROWS:
-            yield f"and {len(told) - MOST_ROWS:,} more; --json has all"
+    shown_changes = [one for one in found.changes if one.what in ("changed", "added", "moved")]
+    if shown_changes:
+        yield _table(shown_changes[:MOST_ROWS])
+        if len(shown_changes) > MOST_ROWS:
+            yield f"and {len(shown_changes) - MOST_ROWS:,} more; --json has all"
         yield ""
-    yield from _counts(found, told)
-    yield from _new(found.new, add_new)
+    yield from _counts(found, shown_changes)
+    if found.new:
+        names = _some([f"{row.id} ({row.gpu_count}x {row.gpu})" for row in found.new])
+        yield f"{count(len(found.new), 'new row')}{' added' if add_new else ', which --add-new adds'}: {names}."
     yield from _left(found)
 
 
 def _table(changes: Iterable[Change]) -> str:
-    return table(
-        ("instance", "purchase", "old $/h", "new $/h", "change", "old date", "new date"),
-        (
-            (
-                one.instance,
-                one.purchase,
-                _usd(one.old_usd),
-                _usd(one.new_usd),
-                _percent(one.share),
-                (one.old_as_of or "–") + (f" {one.old_region}" if one.what == "moved" else ""),
-                one.new_as_of + (f" {one.new_region}" if one.what == "moved" else ""),
-            )
-            for one in changes
-        ),
-        right=(2, 3, 4),
-    )
+    heads = ("instance", "purchase", "old $/h", "new $/h", "change", "old date", "new date")
+    rows = []
+    for one in changes:
+        old, new = (f" {one.old_region}", f" {one.new_region}") if one.what == "moved" else ("", "")
+        prices = _usd(one.old_usd), _usd(one.new_usd), _percent(one.share)
+        rows.append((one.instance, one.purchase, *prices, (one.old_as_of or "–") + old, one.new_as_of + new))
+    return table(heads, rows, right=(2, 3, 4))
 
 
-def _counts(found: Refresh, told: Sequence[Change]) -> Iterator[str]:
+def _counts(found: Refresh, shown_changes: Sequence[Change]) -> Iterator[str]:
     n_of = Counter(one.what for one in found.changes)
     said = [f"{n_of[what]:,} {words}" for what, words in _SAID.items() if n_of[what]]
     yield f"Prices: {', '.join(said) or 'none for a row of the catalogs'}."
@@ -74,7 +66,8 @@ def _counts(found: Refresh, told: Sequence[Change]) -> Iterator[str]:
         already = f" ({known:,} there already)" if known else ""
         names = _some([f"{one.instance} {one.purchase} {_usd(one.new_usd)} of {one.new_as_of}" for one in older])
         yield f"{count(len(older), 'price')} older than the catalog's, which stays; kept as history{already}: {names}."
-    far = [one for one in told if one.what == "changed" and one.old_usd and _is_far(one.new_usd / one.old_usd)]
+    far = [one for one in shown_changes if one.what == "changed" and one.old_usd]
+    far = [one for one in far if not 1 / LARGE <= one.new_usd / (one.old_usd or 1) <= LARGE]
     if far:
         names = _some([f"{one.instance} {one.purchase} {_percent(one.share)}" for one in far])
         yield f"More than {LARGE:g} times dearer or cheaper, so look at the unit and the column: {names}."
@@ -84,16 +77,6 @@ def _counts(found: Refresh, told: Sequence[Change]) -> Iterator[str]:
         yield f"{count(found.n_other_regions, 'line')} of other regions than the catalog's rows."
     if found.not_in_lists:
         yield f"{count(len(found.not_in_lists), 'catalog row')} not in the lists: {_some(found.not_in_lists)}."
-
-
-def _is_far(factor: float) -> bool:
-    return not 1 / LARGE <= factor <= LARGE
-
-
-def _new(new: Sequence[Instance], add_new: bool) -> Iterator[str]:
-    if new:
-        names = _some([f"{row.id} ({row.gpu_count}x {row.gpu})" for row in new])
-        yield f"{count(len(new), 'new row')}{' added' if add_new else ', which --add-new adds'}: {names}."
 
 
 def _left(found: Refresh) -> Iterator[str]:

@@ -26,7 +26,7 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
     `levers` are those of every load where they are known already; else those of the headline are worked out.
     """
     question = solved.question
-    deaths, known = fingerprints_for(solved), question.reference.assumption
+    prints, known = fingerprints_for(solved), question.reference.assumption
     if levers is None:
         levers = levers_of_sheet(solved, headline_rows(solved))
     stale_after = question.overrides.input("stale_after_days", known("stale_after_days"))
@@ -46,11 +46,11 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
         models=model_facts(solved),
         bars=bars(solved),
         breaks=breaks(solved),
-        fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(deaths)),
+        fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
         levers=lever_rows(solved, levers),
         instances=notes.instance_rows(solved, stale_after),
         price_classes=tuple(notes.price_classes(question).values()),
-        subject=next((str(f.numbers.get("model_name", "")) for f in deaths), ""),
+        subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""),
         left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question)),
         sources=notes.sources(solved),

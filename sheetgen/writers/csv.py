@@ -17,17 +17,17 @@ def write_csv(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> bytes:
 
     A row with an error keeps its inputs as they were `typed`.
     """
-    text = _as_told(sized, overrides).to_csv(index=False, lineterminator="\n")
+    text = _as_given(sized, overrides).to_csv(index=False, lineterminator="\n")
     return text.encode(errors="backslashreplace")
 
 
 def records(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> list[dict[str, Any]]:
     """One mapping per row, with None where there is nothing; inputs of a row with an error as `typed`."""
-    out = _as_told(sized, overrides).astype(object)
+    out = _as_given(sized, overrides).astype(object)
     return [{str(k): v for k, v in row.items()} for row in out.where(out.notna(), None).to_dict("records")]
 
 
-def _as_told(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> pandas.DataFrame:
+def _as_given(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> pandas.DataFrame:
     """Whole numbers as integers that may be missing, and the inputs of failed rows as `typed`, blanks as None."""
     out = sized.copy()
     failed = sized["error"].notna()
