@@ -81,14 +81,14 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
 
 def check_name(name: str) -> None:
     """Refuse what would be no file, a hidden one, one that commands take for a flag, or one that cannot be typed."""
-    if not name.isprintable():
-        raise ScenarioError(f"name is {shown(name)!r}. It must not hold control characters.")
-    if not name.strip() or name != name.strip():
-        raise ScenarioError(f"name is {shown(name)!r}. It must not be blank, nor begin or end with a space.")
-    if name in (".", "..") or set(name) & set("/\\"):
-        raise ScenarioError(f"name is {shown(name)!r}. It must be a file's name without a folder.")
-    if name.startswith((".", "-")):
-        raise ScenarioError(f"name is {shown(name)!r}. It must not begin with a dot or a dash.")
+    for is_wrong, rule in (
+        (not name.isprintable(), "not hold control characters"),
+        (not name.strip() or name != name.strip(), "not be blank, nor begin or end with a space"),
+        (name in (".", "..") or set(name) & set("/\\"), "be a file's name without a folder"),
+        (name.startswith((".", "-")), "not begin with a dot or a dash"),
+    ):
+        if is_wrong:
+            raise ScenarioError(f"name is {shown(name)!r}. It must {rule}.")
 
 
 def formats_named(text: Any) -> tuple[str, ...]:
@@ -189,12 +189,10 @@ def document_of(solved: Solution, levers: EveryLever | None = None) -> dict[str,
 def headlines(solved: Solution) -> list[str]:
     """One line per model: its answer at the headline load."""
     from sheetgen.cli.words import headline
+    from sheetgen.sheet.fit import headline_rows
 
     question = solved.question
-    lines = []
-    for row, cell in enumerate(question.loads):
-        if (cell.workload, cell.tier) == question.headline:
-            workload, tier = question.workloads[cell.workload], question.tiers[cell.tier]
-            name = question.models[cell.model].model.name
-            lines.append(f"{name}, {workload.name} at {tier:,} in flight: {headline(solved, row)}")
-    return lines
+    load = f"{question.workloads[question.headline[0]].name} at {question.tiers[question.headline[1]]:,} in flight"
+    models = (question.models[question.loads[row].model].model.name for row in headline_rows(solved))
+    answers = (headline(solved, row) for row in headline_rows(solved))
+    return [f"{model}, {load}: {answer}" for model, answer in zip(models, answers, strict=True)]

@@ -18,12 +18,6 @@ TWINS = {
 }  # fmt: skip
 TABS = {INPUT: ("yellow", "#FACC15"), OUTPUT: ("green", "#16A34A"), WORKINGS: ("grey", "#9CA3AF"),
         CONTROL: ("black", "#1F2937")}  # fmt: skip
-ABOUT = {
-    INPUT: "yellow cells to type into; all else follows",
-    OUTPUT: "answers; a yellow cell on them chooses what is shown",
-    WORKINGS: "how the answers come about; nothing to type there",
-    CONTROL: "checks, sources and changes",
-}
 
 
 def kind_of(name: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.recommend import Solution
 from sheetgen.recommend import money as figures
-from sheetgen.sheet.fit import Fit, headline_rows
+from sheetgen.sheet.fit import Fit
 from sheetgen.sheet.notes import is_stale
 from sheetgen.sheet.page import NONE, Cell, words
 from sheetgen.sheet.wording import dollars, gpus, money, plain, share, whole
@@ -31,11 +31,6 @@ class MoneyFacts:
     )
     capex_is_old: bool = False
     is_quoted: bool = False  # owning is at the reader's own price, not at street prices
-
-
-def money_facts(solved: Solution, stale_after_days: float) -> tuple[MoneyFacts, ...]:
-    """The money of every model at the headline load, in their order."""
-    return tuple(facts_of(solved, row, stale_after_days) for row in headline_rows(solved))
 
 
 def facts_of(solved: Solution, row: int, stale_after_days: float = 180) -> MoneyFacts:
