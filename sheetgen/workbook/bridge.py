@@ -85,7 +85,7 @@ def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
     a, b = found.a, found.b
     if not (a.is_calculated and b.is_calculated):
         return ()
-    again: _Again | None = None
+    again: list[dict[str, float | None]] | str | None = None
     made = []
     for la, lb in headline_loads(a, b, found.pairing):
         if la not in a.answers or lb not in b.answers:
@@ -101,8 +101,8 @@ def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
         elif len(causes) == 1:
             how, steps = "one cause", (Step(causes[0], after - before),)
         else:
-            again = again or _Again(a, b, la[1:], lb[1:], catalog)
-            steps, why = again.steps(lb[0], before, after)
+            again = again or _solved_again(a, b, la[1:], lb[1:], catalog)
+            steps, why = _steps(again, lb[0], before, after)
             how = "solved again" if steps else how
         load = load_words(b, *lb[1:])
         if not same(a.tiers[la[2] - 1], b.tiers[lb[2] - 1]):
@@ -137,36 +137,34 @@ def _causes(found: Comparison, la: LoadKey, lb: LoadKey) -> tuple[str, ...]:
     return tuple(causes)
 
 
-class _Again:
-    """Both sheets solved again, and two that never were: B's prices on A, and B's load too."""
+def _solved_again(
+    a: SheetFacts, b: SheetFacts, at_a: tuple[str, int], at_b: tuple[str, int], catalog: Catalog
+) -> list[dict[str, float | None]] | str:
+    """Dollars a month of A, of two sheets that never were (B's prices on A, and B's load too), and of B; or why not."""
+    cases = (a, a, at_a, a), (b, a, at_a, a), (b, b, at_b, a), (b, b, at_b, b)
+    try:
+        return [_monthly_usd(catalog, prices, load, at, settings) for prices, load, at, settings in cases]
+    except SheetgenError as error:
+        return f"the sheets cannot be solved again: {error.problems[0]}"
 
-    def __init__(
-        self, a: SheetFacts, b: SheetFacts, at_a: tuple[str, int], at_b: tuple[str, int], catalog: Catalog
-    ) -> None:
-        self.points: list[dict[str, float | None]] = []
-        self.why = ""
-        try:
-            for prices, load, at, settings in ((a, a, at_a, a), (b, a, at_a, a), (b, b, at_b, a), (b, b, at_b, b)):
-                self.points.append(_monthly_usd(catalog, prices, load, at, settings))
-        except SheetgenError as error:
-            self.why = f"the sheets cannot be solved again: {error.problems[0]}"
 
-    def steps(self, model: str, before: float, after: float) -> tuple[tuple[Step, ...], str]:
-        """The steps between two figures, or why there are none."""
-        if self.why:
-            return (), self.why
-        points = [point.get(model) for point in self.points]
-        for name, found, stated in (("A", points[0], before), ("B", points[-1], after)):
-            if found is None or abs(found - stated) > _CLOSE * max(abs(found), abs(stated)):
-                gives = "finds nothing that fits" if found is None else f"gives {words.usd(found)}"
-                changed = "a formula was changed in it, or rows were moved, or the catalog"
-                return (), f"{name} solved again {gives}: {changed}"
-        usd = [one for one in points if one is not None]
-        if len(usd) < len(points):
-            return (), "between the two there is a step at which nothing fits"
-        return tuple(
-            Step(cause, y - x) for cause, (x, y) in zip((PRICES, LOAD, SETTINGS), pairwise(usd), strict=True)
-        ), ""
+def _steps(
+    solved: list[dict[str, float | None]] | str, model: str, before: float, after: float
+) -> tuple[tuple[Step, ...], str]:
+    """The steps between two figures, or why there are none."""
+    if isinstance(solved, str):
+        return (), solved
+    points = [point.get(model) for point in solved]
+    for name, found, stated in (("A", points[0], before), ("B", points[-1], after)):
+        if found is None or abs(found - stated) > _CLOSE * max(abs(found), abs(stated)):
+            gives = "finds nothing that fits" if found is None else f"gives {words.usd(found)}"
+            changed = "a formula was changed in it, or rows were moved, or the catalog"
+            return (), f"{name} solved again {gives}: {changed}"
+    usd = [one for one in points if one is not None]
+    if len(usd) < len(points):
+        return (), "between the two there is a step at which nothing fits"
+    changes = (after - before for before, after in pairwise(usd))
+    return tuple(Step(cause, change) for cause, change in zip((PRICES, LOAD, SETTINGS), changes, strict=True)), ""
 
 
 def _monthly_usd(
