@@ -13,11 +13,10 @@ from typing import Any
 from sheetgen.errors import shown
 from sheetgen.scenario.inputs import CHOICES, KV_CACHE, rows_in
 from sheetgen.scenario.override_kinds import ENGINE, SETTINGS, TABLES
-from sheetgen.workbook.cells import BLANK, Cell, Grid, as_shown, read_cells
+from sheetgen.workbook.cells import BLANK, Cell, Grid, as_shown, column_holds, input_holds, read_cells, value_of
 from sheetgen.workbook.outline import Area, Outline, Place, areas, ends_by_sheet, listed, outline
 from sheetgen.workbook.package import WorkbookError, open_package, read_file
 from sheetgen.workbook.snapshot import NOT_A_LOAD, RESULTS, NamedCell, Snapshot, Table
-from sheetgen.workbook.values import column_holds, input_holds, value_of
 
 META = ("schema", "version", "catalog_sha256", "options")
 OF_EACH_WORKLOAD = ("context", "output", "tpot_ms", "ttft_ms")

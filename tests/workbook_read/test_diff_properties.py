@@ -21,11 +21,11 @@ from sheetgen.sheet.model import column_name
 from sheetgen.units import PURCHASES
 from sheetgen.workbook import Snapshot, WorkbookError
 from sheetgen.workbook.bridge import bridges
+from sheetgen.workbook.cells import column_holds, input_holds
 from sheetgen.workbook.compare import compare
 from sheetgen.workbook.open import facts_of_workbook, read_sheet
 from sheetgen.workbook.outline import Place
 from sheetgen.workbook.read import read_workbook
-from sheetgen.workbook.values import column_holds, input_holds
 from sheetgen.writers.json import document, text
 
 N_ROUNDS = 12
