@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sheetgen.catalog.huggingface.attention import Heads, gqa, heads_of, mla
-from sheetgen.catalog.huggingface.family import Family
-from sheetgen.catalog.huggingface.feed_forward import dense, moe, moe_layers, n_shared
+from sheetgen.catalog.huggingface.families import Family
 from sheetgen.catalog.huggingface.fields import Fields
 from sheetgen.catalog.huggingface.layer_kinds import layer_kinds
+from sheetgen.catalog.huggingface.layers import (
+    NOTHING,
+    FeedForward,
+    Heads,
+    Layer,
+    Mixer,
+    Tally,
+    dense,
+    gqa,
+    heads_of,
+    mla,
+    moe,
+    moe_layers,
+    n_shared,
+    whole,
+)
 from sheetgen.catalog.huggingface.recurrent import recurrence
-from sheetgen.catalog.huggingface.tally import NOTHING, FeedForward, Layer, Mixer, Tally, whole
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A Hugging Face config as an entry of the catalog: every part counted, every layer's cache by kind."""
+"""A Hugging Face config as an entry of the catalog, and the entry as YAML: every part counted, every cache by kind."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from sheetgen.catalog.huggingface.decoder import Decoder, plain_decoder
-from sheetgen.catalog.huggingface.draft import eagle3, is_eagle3
 from sheetgen.catalog.huggingface.encoder import largest_item
-from sheetgen.catalog.huggingface.families import FAMILIES, WRAPPERS
-from sheetgen.catalog.huggingface.family import Family
+from sheetgen.catalog.huggingface.families import FAMILIES, WRAPPERS, Family
 from sheetgen.catalog.huggingface.fields import Fields
-from sheetgen.catalog.huggingface.mtp import with_mtp
+from sheetgen.catalog.huggingface.layers import NOTHING
+from sheetgen.catalog.huggingface.own_layers import with_mtp
 from sheetgen.catalog.huggingface.quantization import precision_of
+from sheetgen.catalog.huggingface.read import config_path, read_config
 from sheetgen.catalog.huggingface.rope import max_context, rope_tables
-from sheetgen.catalog.huggingface.special import BUILDERS
-from sheetgen.catalog.huggingface.tally import NOTHING
-from sheetgen.catalog.huggingface.vision import vision_params
+from sheetgen.catalog.huggingface.special import BUILDERS, eagle3, is_eagle3
+from sheetgen.catalog.huggingface.towers import vision_params
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import stem
-from sheetgen.catalog.reader import Document
+from sheetgen.catalog.reader import Document, plain_value
 from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
@@ -194,3 +194,83 @@ def _validated(data: dict[str, Any], where: str) -> Model:
         return validate(Document(where, data, {(): 1}), Model)
     except CatalogError as error:
         raise CatalogError(*(p.replace(f"{where}:1: ", f"{where}: ", 1) for p in error.problems)) from None
+
+
+_CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
+
+
+def import_file(path: str | Path, *, name: str | None = None, model_id: str | None = None) -> tuple[Model, str]:
+    """The entry, and the name of its file for messages. A folder stands for its config.json."""
+    config, where = read_config(path)
+    file = config_path(path)
+    hf_id = _cached_id(file)
+    label = name or (hf_id.split("/")[1] if hf_id else _label_of(file))
+    source = f"config.json of {hf_id}" if hf_id else f"{_printable(file.name)} of {_label_of(file)}"
+    model = import_config(config, name=label, hf_id=hf_id, model_id=model_id, source=source, where=where)
+    return model, where
+
+
+def _label_of(file: Path) -> str:
+    """The folder's name where the file is plainly called config.json, else the file's."""
+    stem = file.stem if file.name.lower() != "config.json" else file.resolve().parent.name
+    return _printable(stem)
+
+
+def _printable(text: str) -> str:
+    """Without what no name may hold: control characters, < and >, and a first character that starts a formula."""
+    kept = "".join(c for c in text if c.isprintable() and c not in "<>").lstrip("=+-@{| ").strip()
+    return kept[:100] or "model"
+
+
+def _cached_id(file: Path) -> str | None:
+    """`org/name` where the file lies in the cache of huggingface_hub."""
+    for part in reversed(file.absolute().parts):
+        if match := _CACHED.fullmatch(part):
+            return f"{match.group(1)}/{match.group(2)}"
+    return None
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/()+-]*")
+
+
+def write_yaml(model: Model) -> str:
+    """Text that `sheetgen check` accepts and that reads back as the same entry. One line a field."""
+    data = model.model_dump(mode="json", exclude_defaults=True)
+    lines: list[str] = []
+    for key in type(model).model_fields:
+        if key in data:
+            lines += _field(key, data[key])
+    return "\n".join(lines) + "\n"
+
+
+def _field(key: str, value: Any) -> list[str]:
+    if isinstance(value, dict) and key == "params":
+        return [f"{key}:", *(f"  {name}: {_scalar(item)}" for name, item in value.items())]
+    if isinstance(value, dict):
+        return [f"{key}: {_flow(value)}"]
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [f"{key}:", *(f"  - {_flow(item)}" for item in value)]
+    if isinstance(value, list) and key == "notes":
+        return [f"{key}:", *(f"  - {_scalar(item)}" for item in value)] if value else []
+    if isinstance(value, list):
+        return [f"{key}: [{', '.join(map(_scalar, value))}]"]
+    return [f"{key}: {_scalar(value)}"]
+
+
+def _flow(value: dict[str, Any]) -> str:
+    return "{" + ", ".join(f"{_scalar(key)}: {_scalar(item)}" for key, item in value.items() if item is not None) + "}"
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    text = str(value)
+    if _PLAIN.fullmatch(text) and isinstance(plain_value(text), str) and text == text.strip():
+        return text
+    if text.isprintable():
+        return "'" + text.replace("'", "''") + "'"
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t") + '"'

@@ -1,11 +1,534 @@
-"""The families that can be counted, by model_type. What is not here is refused by name, never guessed."""
+"""The families that can be counted, by model_type: what their classes share and a config does not say.
+
+That is where biases, norms and gates are. What is not here is refused by name, never guessed. Each row was held
+against the parameter count of the transformers class (tests/data/huggingface_oracle.csv).
+"""
 
 from __future__ import annotations
 
-from sheetgen.catalog.huggingface.dense import DENSE
-from sheetgen.catalog.huggingface.family import Family
-from sheetgen.catalog.huggingface.hybrid import HYBRID, SPECIAL
-from sheetgen.catalog.huggingface.sparse import SPARSE
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+Switch = bool | str  # fixed by the family, or the key that says it
+Rename = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Moe:
+    """How a family's experts are named, and which layers have them."""
+
+    n: str = "num_experts"
+    top_k: str = "num_experts_per_tok"
+    width: str = "moe_intermediate_size"
+    layers: Literal["all", "first_k", "sparse_step", "period", "interleave", "range"] = "all"
+    shared: str | None = None  # the key with the number of shared experts, each as wide as a routed one
+    shared_width: str | None = None  # or the key with the width of the one shared expert
+    shared_gate: bool = False
+    router_bias: bool = False
+    expert_bias: bool = False
+    correction: bool = False  # a parameter, not a buffer, corrects the router's scores
+
+
+@dataclass(frozen=True)
+class Family:
+    """One row of the table of families. The plain row is Llama."""
+
+    attention: Literal["gqa", "mla"] = "gqa"
+    layers: str = "full"  # the rule of layer_kinds for configs without layer_types
+    qkv_bias: Switch = False
+    o_bias: Switch = False
+    q_gate: Literal["", "width", "head"] = ""  # the query is gated: as wide as it, or one number a head
+    qk_norm: Literal["", "head", "width", "each"] = ""  # over a head, over all heads, one for each head
+    qk_norm_if: Switch = True
+    sinks: bool = False
+    norm: Literal["rms", "layer", "none"] = "rms"
+    norm_bias: bool = True  # of layer norms
+    norms: int = 2  # of a layer, beside those of queries and keys
+    gated: bool = True
+    mlp_bias: Switch = False
+    dense_width: str = "intermediate_size"  # the key of it
+    moe: Moe | None = None
+    tied: bool = False  # where tie_word_embeddings is absent
+    lm_head_bias: Switch = False
+    positions: int | None = None  # learned positions: their number beyond the maximum
+    rope: str = "one"  # the rule of rope_tables
+    partial_rotary: float = 1.0  # where the config does not say
+    linear: str = ""  # the recurrence of its linear layers
+    builder: str = ""  # the function of `special` that counts what this table cannot say
+    mtp: Literal["", "each", "joined", "blocks"] = (
+        ""  # how the layers of multi-token prediction are joined to the model
+    )
+    rename: Rename = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    nested: Mapping[str, Any] = field(default_factory=dict)  # defaults of its class, as a text_config leaves them out
+
+
+DEEPSEEK_MOE = Moe(n="n_routed_experts", layers="first_k", shared="n_shared_experts")
+QWEN_MOE = Moe(layers="sparse_step")
+QWEN_SHARED_MOE = replace(QWEN_MOE, shared_width="shared_expert_intermediate_size", shared_gate=True)
+LOCAL_MOE = Moe(n="num_local_experts", width="intermediate_size")
+QWEN_SPARSE = {"decoder_sparse_step": 1}
+
+LLAMA = Family(qkv_bias="attention_bias", o_bias="attention_bias", mlp_bias="mlp_bias")
+QWEN2 = Family(layers="qwen2", qkv_bias=True)
+QWEN3 = Family(layers="qwen2", qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head")
+GRANITE = replace(LLAMA, tied=True)
+MLA = Family(attention="mla", o_bias="attention_bias", rope="mla")
+DEEPSEEK = replace(MLA, moe=DEEPSEEK_MOE, mtp="each")
+GLM = Family(qkv_bias="attention_bias", partial_rotary=0.5)
+
+
+_OLD_GPT = {
+    "hidden_size": "n_embd",
+    "num_hidden_layers": "n_layer",
+    "num_attention_heads": "n_head",
+    "max_position_embeddings": "n_positions",
+    "intermediate_size": "n_inner",
+}
+_LLAMA_NESTED = {
+    "vocab_size": 32000,
+    "hidden_size": 4096,
+    "intermediate_size": 11008,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 2048,
+}
+_MISTRAL_NESTED = {
+    **_LLAMA_NESTED,
+    "intermediate_size": 14336,
+    "num_key_value_heads": 8,
+    "max_position_embeddings": 131072,
+    "sliding_window": 4096,
+}
+_GEMMA = Family(qkv_bias="attention_bias", o_bias="attention_bias", tied=True)
+_GEMMA_DEFAULTS = {"head_dim": 256}
+_GEMMA2 = replace(_GEMMA, layers="alternate", norms=4, defaults={"head_dim": 256, "sliding_window": 4096})
+_GEMMA3 = replace(
+    _GEMMA,
+    layers="pattern",
+    norms=4,
+    qk_norm="head",
+    rope="gemma3",
+    defaults={"head_dim": 256, "sliding_window_pattern": 6, "max_position_embeddings": 131072},
+    nested={"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "sliding_window": 4096},
+)
+_PLAIN_MLP = Family(norm="layer", gated=False)
+_GPT2 = replace(
+    _PLAIN_MLP,
+    qkv_bias=True,
+    o_bias=True,
+    mlp_bias=True,
+    tied=True,
+    positions=0,
+    rope="none",
+    rename=_OLD_GPT,
+    builder="old_gpt",
+)
+_OLMO2 = replace(LLAMA, qk_norm="width", mlp_bias=False)
+_COHERE = Family(qkv_bias="attention_bias", o_bias="attention_bias", norms=1, norm="layer", norm_bias=False, tied=True)
+
+DENSE: dict[str, Family] = {
+    "llama": replace(LLAMA, nested=_LLAMA_NESTED),
+    "mistral": Family(layers="windowed", nested=_MISTRAL_NESTED),
+    "ministral": Family(layers="windowed"),
+    "ministral3": Family(layers="windowed"),
+    "mimo": QWEN2,
+    "qwen2": QWEN2,
+    "qwen3": QWEN3,
+    "qwen2_vl_text": replace(QWEN2, rope="mrope"),
+    "qwen2_5_vl_text": replace(QWEN2, rope="mrope"),
+    "qwen3_vl_text": replace(QWEN3, rope="mrope"),
+    "gemma": replace(_GEMMA, defaults=_GEMMA_DEFAULTS),
+    "gemma2": _GEMMA2,
+    "gemma3_text": _GEMMA3,
+    "phi": Family(
+        qkv_bias=True,
+        o_bias=True,
+        norm="layer",
+        norms=1,
+        gated=False,
+        mlp_bias=True,
+        lm_head_bias=True,
+        partial_rotary=0.5,
+        qk_norm="head",
+        qk_norm_if="qk_layernorm",
+    ),
+    "phi3": Family(layers="windowed"),
+    "granite": GRANITE,
+    "glm": GLM,
+    "glm4": replace(GLM, norms=4),
+    "glm4v_text": replace(GLM, norms=4, rope="mrope", defaults={"attention_bias": True}),
+    "cohere": replace(_COHERE, qk_norm="each", qk_norm_if="use_qk_norm", tied=True),
+    "cohere2": replace(_COHERE, layers="pattern", defaults={"sliding_window_pattern": 4}, tied=True),
+    "olmo": replace(LLAMA, norm="none", mlp_bias=False),
+    "olmo2": _OLMO2,
+    "olmo3": replace(_OLMO2, layers="pattern", rope="olmo3", defaults={"sliding_window_pattern": 4}),
+    "exaone4": Family(layers="pattern", qk_norm="head"),
+    "seed_oss": Family(qkv_bias="attention_bias", o_bias="attention_out_bias", mlp_bias="mlp_bias"),
+    "smollm3": replace(LLAMA, layers="qwen2", tied=True),
+    "ernie4_5": Family(qkv_bias="use_bias", o_bias="use_bias", mlp_bias="use_bias", tied=True),
+    "internlm3": Family(qkv_bias="qkv_bias", o_bias="bias", mlp_bias="bias"),
+    "hunyuan_v1_dense": Family(
+        qkv_bias="attention_bias",
+        o_bias="attention_bias",
+        qk_norm="head",
+        qk_norm_if="use_qk_norm",
+        defaults={"use_qk_norm": True},
+    ),
+    "stablelm": Family(
+        qkv_bias="use_qkv_bias",
+        norm="layer",
+        qk_norm="each",
+        qk_norm_if="qk_layernorm",
+        partial_rotary=0.25,
+        builder="stablelm",
+    ),
+    "starcoder2": Family(
+        layers="windowed",
+        qkv_bias="use_bias",
+        o_bias="use_bias",
+        norm="layer",
+        gated=False,
+        mlp_bias="use_bias",
+        tied=True,
+        defaults={"use_bias": True},
+    ),
+    "nemotron": Family(
+        qkv_bias="attention_bias",
+        o_bias="attention_bias",
+        norm="layer",
+        gated=False,
+        mlp_bias="mlp_bias",
+        partial_rotary=0.5,
+    ),
+    "arcee": replace(LLAMA, gated=False),
+    "apertus": replace(LLAMA, gated=False, qk_norm="head", mlp_bias=False, builder="apertus"),
+    "gpt2": _GPT2,
+    "gpt_bigcode": _GPT2,
+    "gptj": replace(
+        _PLAIN_MLP, mlp_bias=True, norms=1, lm_head_bias=True, rope="gptj", rename=_OLD_GPT, builder="old_gpt"
+    ),
+    "gpt_neox": replace(
+        _PLAIN_MLP,
+        qkv_bias="attention_bias",
+        o_bias="attention_bias",
+        mlp_bias=True,
+        rope="neox",
+        defaults={"attention_bias": True},
+    ),
+    "opt": Family(
+        qkv_bias="enable_bias",
+        o_bias="enable_bias",
+        norm="layer",
+        gated=False,
+        mlp_bias="enable_bias",
+        tied=True,
+        positions=2,
+        rope="none",
+        rename={"intermediate_size": "ffn_dim"},
+        defaults={"enable_bias": True},
+        builder="opt",
+    ),
+    "bloom": replace(
+        _PLAIN_MLP,
+        qkv_bias=True,
+        o_bias=True,
+        mlp_bias=True,
+        tied=True,
+        rope="none",
+        rename={"num_hidden_layers": "n_layer", "num_attention_heads": "n_head", "hidden_size": "n_embed"},
+        builder="bloom",
+    ),
+    "mpt": Family(
+        norm="layer",
+        norm_bias=False,
+        gated=False,
+        tied=True,
+        rope="none",
+        builder="mpt",
+        rename={
+            "hidden_size": "d_model",
+            "num_attention_heads": "n_heads",
+            "num_key_value_heads": "attn_config.kv_n_heads",
+            "num_hidden_layers": "n_layers",
+            "max_position_embeddings": "max_seq_len",
+        },
+    ),
+    "falcon": Family(
+        norm="layer", gated=False, tied=True, builder="falcon", defaults={"max_position_embeddings": 2048}
+    ),
+    "minicpm3": replace(MLA, tied=True),
+    "internlm2": Family(qkv_bias="bias", o_bias="bias"),
+    "exaone": Family(rename={"num_hidden_layers": "num_layers"}),
+    "baichuan": Family(rope="baichuan"),
+    "chatglm": Family(
+        qkv_bias="add_qkv_bias",
+        o_bias="add_bias_linear",
+        mlp_bias="add_bias_linear",
+        partial_rotary=0.5,
+        builder="chatglm",
+        rename={
+            "num_hidden_layers": "num_layers",
+            "intermediate_size": "ffn_hidden_size",
+            "vocab_size": "padded_vocab_size",
+            "max_position_embeddings": "seq_length",
+        },
+    ),
+    "gpt_neo": replace(
+        _PLAIN_MLP,
+        o_bias=True,
+        mlp_bias=True,
+        tied=True,
+        positions=0,
+        rope="none",
+        builder="gpt_neo",
+        rename={"num_hidden_layers": "num_layers", "num_attention_heads": "num_heads"},
+    ),
+}
+
+
+_GRANITE_MOE = replace(GRANITE, moe=LOCAL_MOE)
+_DEEPSEEK_V2 = replace(DEEPSEEK, defaults={"moe_layer_freq": 1})
+_GLM_MOE = replace(
+    GLM,
+    mtp="each",
+    qk_norm="head",
+    qk_norm_if="use_qk_norm",
+    moe=Moe(n="n_routed_experts", layers="first_k", shared="n_shared_experts"),
+)
+
+_HUNYUAN = Family(
+    qkv_bias="attention_bias",
+    o_bias="attention_bias",
+    qk_norm="head",
+    qk_norm_if="use_qk_norm",
+    moe=Moe(top_k="moe_topk", shared_width="shared_width"),
+    builder="hunyuan",
+)
+
+SPARSE: dict[str, Family] = {
+    "mixtral": Family(layers="windowed", moe=LOCAL_MOE),
+    "qwen2_moe": replace(QWEN2, moe=QWEN_SHARED_MOE, defaults=QWEN_SPARSE),
+    "qwen3_moe": replace(QWEN3, moe=QWEN_MOE, defaults=QWEN_SPARSE),
+    "qwen3_vl_moe_text": replace(QWEN3, moe=QWEN_MOE, defaults=QWEN_SPARSE, rope="mrope"),
+    "phimoe": Family(
+        layers="windowed",
+        qkv_bias="attention_bias",
+        o_bias="attention_bias",
+        norm="layer",
+        moe=LOCAL_MOE,
+        lm_head_bias="lm_head_bias",
+    ),
+    "olmoe": Family(
+        qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="width", moe=Moe(width="intermediate_size")
+    ),
+    "granitemoe": _GRANITE_MOE,
+    "granitemoeshared": replace(_GRANITE_MOE, moe=replace(LOCAL_MOE, shared_width="shared_intermediate_size")),
+    "gpt_oss": Family(
+        layers="alternate",
+        qkv_bias="attention_bias",
+        o_bias="attention_bias",
+        sinks=True,
+        moe=replace(LOCAL_MOE, router_bias=True, expert_bias=True),
+        defaults={"attention_bias": True, "head_dim": 64},
+    ),
+    "llama4_text": Family(
+        layers="llama4",
+        qkv_bias="attention_bias",
+        o_bias="attention_bias",
+        moe=replace(LOCAL_MOE, layers="interleave", shared_width="intermediate_size"),
+        dense_width="intermediate_size_mlp",
+        defaults={"attention_chunk_size": 8192},
+    ),
+    "dbrx": Family(
+        norm="layer",
+        norm_bias=False,
+        moe=Moe(),
+        rename={
+            "num_experts": "ffn_config.moe_num_experts",
+            "num_experts_per_tok": "ffn_config.moe_top_k",
+            "moe_intermediate_size": "ffn_config.ffn_hidden_size",
+            "hidden_size": "d_model",
+            "num_attention_heads": "n_heads",
+            "num_key_value_heads": "attn_config.kv_n_heads",
+            "num_hidden_layers": "n_layers",
+            "max_position_embeddings": "max_seq_len",
+        },
+    ),
+    "deepseek_v2": _DEEPSEEK_V2,
+    "deepseek_v3": replace(DEEPSEEK, defaults={"first_k_dense_replace": 3}),
+    "deepseek_v32": replace(DEEPSEEK, defaults={"first_k_dense_replace": 3}),
+    "kimi_k2": DEEPSEEK,
+    "deepseek": Family(
+        qkv_bias="attention_bias",
+        o_bias="attention_bias",
+        moe=Moe(n="n_routed_experts", layers="first_k", shared="n_shared_experts"),
+    ),
+    "dots1": Family(qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head", moe=DEEPSEEK_MOE),
+    "bailing_moe": Family(
+        qkv_bias="use_qkv_bias",
+        o_bias="use_bias",
+        qk_norm="head",
+        qk_norm_if="use_qk_norm",
+        moe=Moe(layers="first_k", shared="num_shared_experts"),
+    ),
+    "glm4_moe_lite": replace(DEEPSEEK, defaults={"first_k_dense_replace": 1}),
+    "glm_moe_dsa": replace(DEEPSEEK, defaults={"first_k_dense_replace": 3}),
+    "mistral4": replace(DEEPSEEK, defaults={"first_k_dense_replace": 0}),
+    "glm4_moe": replace(_GLM_MOE, defaults={"first_k_dense_replace": 1}),
+    "glm4v_moe_text": replace(_GLM_MOE, rope="mrope"),
+    "minimax_m2": Family(qk_norm="width", rope="rotary_dim", moe=LOCAL_MOE),
+    "ernie4_5_moe": Family(
+        qkv_bias="use_bias",
+        o_bias="use_bias",
+        mlp_bias="use_bias",
+        tied=True,
+        moe=Moe(n="moe_num_experts", top_k="moe_k", layers="range", shared="moe_num_shared_experts", correction=True),
+    ),
+    "hy_v3": Family(
+        qkv_bias="attention_bias",
+        o_bias="attention_bias",
+        qk_norm="head",
+        mlp_bias="mlp_bias",
+        moe=Moe(layers="first_k", shared="num_shared_experts"),
+        defaults={"first_k_dense_replace": 1},
+    ),
+    "exaone_moe": Family(
+        layers="pattern",
+        qk_norm="head",
+        moe=Moe(layers="first_k", shared="num_shared_experts"),
+        defaults={"first_k_dense_replace": 1},
+    ),
+    "laguna": Family(
+        layers="required",
+        qkv_bias="attention_bias",
+        o_bias="attention_bias",
+        qk_norm="head",
+        q_gate="head",
+        rope="by_type",
+        moe=Moe(layers="first_k", shared_width="shared_expert_intermediate_size", correction=True),
+        builder="laguna",
+        defaults={"first_k_dense_replace": 1},
+    ),
+    "mimo_v2_flash": Family(
+        layers="mimo", qkv_bias="attention_bias", rope="mimo_v2", moe=Moe(n="n_routed_experts", layers="first_k")
+    ),
+    "hunyuan_v1_moe": replace(_HUNYUAN, defaults={"use_qk_norm": True}),
+    "hunyuan": _HUNYUAN,
+    "solar_open": Family(
+        qkv_bias="attention_bias",
+        moe=replace(DEEPSEEK_MOE, layers="first_k"),
+        qk_norm="head",
+        qk_norm_if="use_qk_norm",
+        defaults={"first_k_dense_replace": 0},
+    ),
+    "muse_glimmer_text": Family(layers="required", q_gate="width", norms=4),
+    "minimax_m3_vl_text": Family(
+        rope="rotary_dim",
+        qk_norm="head",
+        builder="minimax_m3",
+        moe=Moe(n="num_local_experts", layers="first_k", width="intermediate_size", shared="n_shared_experts"),
+        defaults={"first_k_dense_replace": 0},
+    ),
+}
+
+
+_QWEN35 = Family(
+    layers="interval",
+    qkv_bias="attention_bias",
+    o_bias="attention_bias",
+    q_gate="width",
+    qk_norm="head",
+    linear="gated_delta_net",
+    partial_rotary=0.25,
+    mtp="joined",
+)
+_QWEN35_MOE = replace(_QWEN35, moe=QWEN_SHARED_MOE)
+
+_MAMBA = Family(
+    layers="linear",
+    linear="mamba1",
+    norms=1,
+    tied=True,
+    rope="none",
+    builder="attention_free",
+    defaults={"time_step_rank": "auto"},
+)
+_LFM2 = Family(layers="conv", linear="short_conv", qk_norm="head", tied=True, builder="lfm2")
+
+HYBRID: dict[str, Family] = {
+    "qwen3_next": replace(_QWEN35_MOE, defaults=QWEN_SPARSE),
+    "qwen3_5_text": replace(_QWEN35, rope="mrope"),
+    "qwen3_5_moe_text": replace(_QWEN35_MOE, rope="mrope", moe=replace(QWEN_SHARED_MOE, layers="all")),
+    "jamba": Family(
+        layers="jamba", linear="mamba1_norms", rope="none", moe=Moe(width="intermediate_size", layers="period")
+    ),
+    "bamba": Family(
+        layers="bamba",
+        linear="mamba2",
+        qkv_bias="attention_bias",
+        o_bias="attention_bias",
+        mlp_bias="mlp_bias",
+        partial_rotary=0.5,
+    ),
+    "granitemoehybrid": Family(
+        layers="required",
+        linear="mamba2",
+        qkv_bias="attention_bias",
+        o_bias="attention_bias",
+        tied=True,
+        moe=replace(LOCAL_MOE, shared_width="shared_intermediate_size"),
+        rope="granite_hybrid",
+        dense_width="shared_intermediate_size",
+    ),
+    "falcon_h1": Family(
+        linear="mamba2",
+        qkv_bias="attention_bias",
+        o_bias="attention_bias",
+        mlp_bias="mlp_bias",
+        builder="falcon_h1",
+        defaults={"mamba_rms_norm": False},
+    ),
+    "nemotron_h": Family(
+        linear="mamba2",
+        gated=False,
+        mlp_bias="mlp_bias",
+        norms=1,
+        rope="none",
+        builder="nemotron_h",
+        mtp="blocks",
+        moe=Moe(n="n_routed_experts", shared_width="moe_shared_expert_intermediate_size"),
+    ),
+    "minimax": Family(layers="minimax", linear="lightning", moe=LOCAL_MOE, rope="rotary_dim"),
+    "minimax_text_01": Family(layers="minimax", linear="lightning", moe=LOCAL_MOE, rope="rotary_dim"),
+    "minimax_m1": Family(layers="minimax", linear="lightning", moe=LOCAL_MOE, rope="rotary_dim"),
+    "kimi_linear": replace(
+        DEEPSEEK,
+        layers="kimi",
+        linear="kda",
+        rope="none",
+        moe=Moe(layers="first_k", shared="num_shared_experts", top_k="num_experts_per_token"),
+    ),
+    "lfm2": _LFM2,
+    "lfm2_moe": replace(_LFM2, moe=Moe(layers="first_k")),
+    "mamba": _MAMBA,
+    "falcon_mamba": _MAMBA,
+    "mamba2": replace(_MAMBA, linear="mamba2", tied=False),
+}
+
+SPECIAL: dict[str, Family] = {
+    "gemma3n_text": Family(tied=True, qk_norm="head", rope="gemma3", builder="gemma3n"),
+    "gemma4_text": Family(tied=True, qk_norm="head", rope="gemma4", builder="gemma4", defaults={"sliding_window": 512}),
+    "gemma4_unified_text": Family(
+        tied=True, qk_norm="head", rope="gemma4", builder="gemma4", defaults={"sliding_window": 512}
+    ),
+    "deepseek_v4": Family(
+        rope="deepseek_v4", builder="deepseek_v4", moe=Moe(n="n_routed_experts", shared="n_shared_experts")
+    ),
+    "nemotron-nas": replace(LLAMA, builder="nemotron_nas"),
+}
+
 
 FAMILIES: dict[str, Family] = {**DENSE, **SPARSE, **HYBRID, **SPECIAL}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sheetgen.catalog.huggingface.family import Family
+from sheetgen.catalog.huggingface.families import Family
 from sheetgen.catalog.huggingface.fields import Fields
 
 WORDS = {

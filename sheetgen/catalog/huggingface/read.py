@@ -1,8 +1,13 @@
-"""A config.json from disk as plain data. JSON is read and nothing is run: `auto_map` is text like any other."""
+"""A config.json as plain data, from disk or from the Hugging Face hub (`catalog import ORG/NAME` alone).
+
+JSON is read and nothing is run: `auto_map` is text like any other. Of a repository, nothing else is fetched.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +93,32 @@ def _depth(value: Any) -> int:
 
 def _kind(value: Any) -> str:
     return {list: "list", str: "text", bool: "true or false", type(None): "null"}.get(type(value), "number")
+
+
+_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+
+
+def is_hub_id(name: str) -> bool:
+    """`org/name`, where no file or folder has that name."""
+    return bool(_ID.fullmatch(name)) and not name.lower().endswith(".json") and not Path(name).exists()
+
+
+def fetch_config(hf_id: str) -> tuple[dict[str, Any], str]:
+    """The config, and its name for messages. The library's own cache is used, and its own login."""
+    try:
+        hub: Any = importlib.import_module("huggingface_hub")
+    except ImportError:
+        raise CatalogError(
+            f"{shown(hf_id, 200)}: is no file or folder here. To fetch its config.json from Hugging Face, install"
+            " huggingface_hub (pip install huggingface_hub), or download the file and name it."
+        ) from None
+    try:
+        path = hub.hf_hub_download(repo_id=hf_id, filename="config.json")
+    except Exception as error:  # the library raises its own, its HTTP client's and the system's errors
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise CatalogError(
+            f"{shown(hf_id, 200)}: its config.json cannot be fetched ({shown(reason, 150)})."
+            " Download the file, and name it."
+        ) from error
+    config, _ = read_config(path)
+    return config, hf_id

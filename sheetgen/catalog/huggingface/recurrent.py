@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sheetgen.catalog.huggingface.family import Family
+from sheetgen.catalog.huggingface.families import Family
 from sheetgen.catalog.huggingface.fields import Fields
-from sheetgen.catalog.huggingface.tally import Mixer, Shape, linear, plain, whole
+from sheetgen.catalog.huggingface.layers import Mixer, Shape, linear, plain, whole
 
 STATE_DTYPES = {
     "float32": "fp32",

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sheetgen.catalog.huggingface.attention import heads_of
-from sheetgen.catalog.huggingface.decoder import Decoder, around, norms, plain_decoder, plain_layer
-from sheetgen.catalog.huggingface.deepseek_v4 import deepseek_v4
-from sheetgen.catalog.huggingface.family import Family
-from sheetgen.catalog.huggingface.feed_forward import moe_layers
+from sheetgen.catalog.huggingface.decoder import Decoder, around, joined, mixer_of, norms, plain_decoder, plain_layer
+from sheetgen.catalog.huggingface.families import Family
 from sheetgen.catalog.huggingface.fields import Fields
-from sheetgen.catalog.huggingface.gemma import gemma3n, gemma4
-from sheetgen.catalog.huggingface.nemotron import nemotron_h, nemotron_nas
-from sheetgen.catalog.huggingface.recurrent_models import attention_free, falcon_h1, lfm2
-from sheetgen.catalog.huggingface.tally import linear, no_cache, whole
+from sheetgen.catalog.huggingface.layers import (
+    NOTHING,
+    FeedForward,
+    Layer,
+    dense,
+    gqa,
+    heads_of,
+    linear,
+    moe_layers,
+    no_cache,
+    plain,
+    whole,
+)
+from sheetgen.catalog.huggingface.own_layers import deepseek_v4, gemma3n, gemma4, nemotron_h, nemotron_nas
+from sheetgen.catalog.huggingface.recurrent import recurrence
 
 Builder = Callable[[Fields, Family], Decoder]
 
@@ -181,6 +189,65 @@ def minimax_m3(f: Fields, family: Family) -> Decoder:
         layer = plain_layer(f, family, i, "full", sparse[i])
         layers.append(replace(layer, body=layer.body + tally, groups=(*layer.groups, shape)) if picks[i] else layer)
     return around(f, family, tuple(layers))
+
+
+def falcon_h1(f: Fields, family: Family) -> Decoder:
+    """Every layer has attention and Mamba side by side."""
+    bias = f.flag("projectors_bias", False)
+    if bias != f.flag("mamba_proj_bias", False):
+        f.refuse("projectors_bias", "differs from mamba_proj_bias, which is not counted.")
+    layers = []
+    for i in range(f.layers()):
+        attention, mamba = mixer_of(f, family, i, "full"), recurrence(f, family)
+        layer = joined(attention, dense(f, family), norms(f, family, 2))
+        layers.append(replace(layer, body=layer.body + mamba.tally, groups=attention.groups + mamba.groups))
+    return replace(around(f, family, tuple(layers)), parallel_hybrid=True)
+
+
+def lfm2(f: Fields, family: Family) -> Decoder:
+    """The FFN's width is adjusted from the one in the config; the sparse model's is not."""
+    width = f.count(f.first("block_ff_dim", "intermediate_size"))
+    if family.moe is None and f.flag("block_auto_adjust_ff_dim", True):
+        width = int(2 * width / 3)
+        if f.raw("block_ffn_dim_multiplier") is not None:
+            width = int(f.number("block_ffn_dim_multiplier") * width)
+        multiple = f.count("block_multiple_of", 256)
+        width = multiple * -(-width // multiple)
+    data = {**f.data, "intermediate_size": width, "first_k_dense_replace": f.count_or_zero("num_dense_layers")}
+    if f.has("tie_embedding"):
+        data["tie_word_embeddings"] = f.flag("tie_embedding")
+    return plain_decoder(Fields(data, f.where, f.inside, f.defaults, f.rename), family)
+
+
+def attention_free(f: Fields, family: Family) -> Decoder:
+    """Mamba alone: no attention, no FFN. What ranks divide are its heads, or else its channels."""
+    layers = tuple(joined(recurrence(f, family), FeedForward(NOTHING), norms(f, family)) for _ in range(f.layers()))
+    heads = f.count("num_heads", f.count("hidden_size"))
+    return around(f.reading({**f.defaults, "num_attention_heads": heads}, f.rename), family, layers)
+
+
+def is_eagle3(f: Fields) -> bool:
+    """By the class that the config names: `LlamaForCausalLMEagle3` and its kin."""
+    names = f.raw("architectures")
+    return isinstance(names, list) and any("eagle3" in str(name).lower() for name in names)
+
+
+def eagle3(f: Fields, family: Family) -> Decoder:
+    """Everything is of the body: what an engine shares with the target depends on the engine."""
+    if f.layers() != 1:
+        f.refuse("num_hidden_layers", f"is {f.layers()}, but an EAGLE-3 head that can be counted has 1.")
+    hidden, vocab = f.count("hidden_size"), f.count("vocab_size")
+    target = f.count("target_hidden_size", hidden)
+    own = f.count("draft_vocab_size", vocab)
+    heads = heads_of(f)
+    mixer = gqa(f, family, "full", heads)
+    mixer_twice = linear(hidden, heads.n * heads.key + 2 * heads.n_kv * heads.key)  # it reads two states side by side
+    ffn = dense(f, family)
+    body = mixer.tally + mixer_twice + ffn.tally + linear(3 * target, hidden) + whole(4 * hidden)
+    body += plain((vocab + own) * hidden) + whole(own + vocab)  # embedding and output, and the map between vocabularies
+    layer = Layer(body, mixer.groups, dense_width=ffn.dense_width)
+    note = f"draft vocabulary {own:,}; an engine may share the embedding ({vocab * hidden:,}) with the target"
+    return Decoder((layer,), 0, 0, whole(0), heads.n, kind="draft", notes=(note, "the context follows the target"))
 
 
 BUILDERS: dict[str, Builder] = {
