@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from sheetgen.catalog.base import Entry
+from sheetgen.catalog.base import Entry, validate
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.folder import INDEX, Folder, index_text
 from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
@@ -16,20 +16,13 @@ from sheetgen.catalog.model import Model
 from sheetgen.catalog.owning import OWNING, OwningFile, gpu_faults
 from sheetgen.catalog.speed import SPEED, SpeedFile
 from sheetgen.catalog.stacks import STACKS, StackFile
-from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 _SCHEMAS: dict[str, type[Entry]] = {"models": Model, "gpus": Gpu, "instances": InstanceFile, "engines": Engine}
 _FILES: dict[str, type[Entry]] = {
-    "workloads.yaml": WorkloadFile,
-    "tiers.yaml": TierFile,
-    "fingerprints.yaml": FingerprintFile,
-    "assumptions.yaml": AssumptionFile,
-    LEVERS: LeverFile,
-    STACKS: StackFile,
-    SPEED: SpeedFile,
-    OWNING: OwningFile,
-}
+    "workloads.yaml": WorkloadFile, "tiers.yaml": TierFile, "fingerprints.yaml": FingerprintFile,
+    "assumptions.yaml": AssumptionFile, LEVERS: LeverFile, STACKS: StackFile, SPEED: SpeedFile, OWNING: OwningFile,
+}  # fmt: skip
 
 
 def problems_of(catalog: Catalog) -> list[str]:

@@ -9,12 +9,11 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Entry
+from sheetgen.catalog.base import Entry, validate
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import device_names, gpu_names, model_names, table
 from sheetgen.catalog.reader import Document, read_document
-from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, shown
 
 E = TypeVar("E", bound=Entry)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Text
+from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Text, twice
 from sheetgen.catalog.reader import Loc
 from sheetgen.units import PURCHASES
 
@@ -205,11 +205,7 @@ class WorkloadFile(Entry):
     workloads: Annotated[tuple[Workload, ...], Field(strict=False, min_length=1, max_length=3)]
 
     def problems(self) -> Iterator[tuple[Loc, str]]:
-        seen: set[str] = set()
-        for i, one in enumerate(self.workloads):
-            if one.id in seen:
-                yield ("workloads", i, "id"), f"workload {one.id} is given twice. Keep one"
-            seen.add(one.id)
+        yield from twice((one.id for one in self.workloads), lambda i: ("workloads", i, "id"), "workload {}")
 
 
 class Tier(Entry):
@@ -222,8 +218,5 @@ class TierFile(Entry):
     tiers: Annotated[tuple[Tier, ...], Field(strict=False, min_length=1, max_length=4)]
 
     def problems(self) -> Iterator[tuple[Loc, str]]:
-        seen: set[int] = set()
-        for i, one in enumerate(self.tiers):
-            if one.requests in seen:
-                yield ("tiers", i, "requests"), f"a tier of {one.requests:,} requests is given twice. Keep one"
-            seen.add(one.requests)
+        sizes = (one.requests for one in self.tiers)
+        yield from twice(sizes, lambda i: ("tiers", i, "requests"), "a tier of {:,} requests")

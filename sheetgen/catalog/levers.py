@@ -7,10 +7,9 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Text
+from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Text, twice, validate
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.reader import Loc
-from sheetgen.catalog.validate import validate
 
 LEVERS = "levers.yaml"
 Family = Literal["precision", "prefix", "context", "users", "hardware", "model", "offload"]
@@ -61,9 +60,7 @@ class LeverFile(Entry):
 
     def problems(self) -> Iterator[tuple[Loc, str]]:
         ids = [one.id for one in self.levers]
-        for i, one in enumerate(ids):
-            if one in ids[:i]:
-                yield ("levers", i, "id"), f"id {one} is given twice. Keep one"
+        yield from twice(ids, lambda i: ("levers", i, "id"), "id {}")
         missing = [one for one in get_args(LeverId) if one not in ids]
         if missing:
             yield ("levers",), f"levers lacks {', '.join(missing)}"

@@ -13,13 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from sheetgen.catalog.base import Entry
+from sheetgen.catalog.base import Entry, validate
 from sheetgen.catalog.folder import Folder
 from sheetgen.catalog.hardware import Gpu, Instance, InstanceFile, InstanceRow, Tier, TierFile, Workload, WorkloadFile
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import Devices, gpu_key, is_path, stem, without_precision
 from sheetgen.catalog.reader import Document
-from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 
 E = TypeVar("E", bound=Entry)
@@ -184,12 +183,6 @@ class Catalog:
     def read_yaml(self, relative: str) -> Any:
         """The same as plain data: strict YAML, but checked against no schema."""
         return self.read_document(relative).data
-
-    def problems(self) -> list[str]:
-        """Everything that is wrong in any file, one line each."""
-        from sheetgen.catalog.check import problems_of
-
-        return problems_of(self)
 
     def catalog_sha256(self) -> str:
         """One fingerprint of all catalog files: their names and bytes, folder by folder."""

@@ -12,22 +12,13 @@ from sheetgen.catalog.model import Model
 SPARE_WORDS = {"meta", "instruct", "chat", "it", "hf", "base"}  # parts of a name that name no other shape
 
 # The end of a checkpoint's name, and the precision of its weights. First match wins.
-_SUFFIXES = tuple(
-    (re.compile(rf"[-_.]({pattern})$"), dtype)
-    for pattern, dtype in (
-        (r"fp8[-_](dynamic|static|block|kv|tensor)", "fp8"),
-        (r"(quantized\.)?w8a8[-_]fp8", "fp8"),
-        (r"fp8", "fp8"),
-        (r"nvfp4(a16)?([-_](kv|v\d+))?|fp4", "nvfp4"),
-        (r"mxfp4", "mxfp4"),
-        (r"gptq[-_](int8|8bit)|(quantized\.)?(w8a8|w8a16)([-_](int8|g128))?|int8|8bit", "int8"),
-        (r"(quantized\.)?w4a16([-_]g128)?", "int4"),
-        (r"(awq|gptq|autoround)([-_](int4|4bit|g128|w4a16|marlin))*", "int4"),
-        (r"(unsloth[-_])?bnb[-_]4bit|int4([-_](awq|gptq|autoround))?|4bit", "int4"),
-        (r"bf16", "bf16"),
-        (r"fp16", "fp16"),
-    )
-)
+_SUFFIXES = tuple((re.compile(rf"[-_.]({pattern})$"), dtype) for pattern, dtype in (
+    (r"fp8[-_](dynamic|static|block|kv|tensor)", "fp8"), (r"(quantized\.)?w8a8[-_]fp8", "fp8"), (r"fp8", "fp8"),
+    (r"nvfp4(a16)?([-_](kv|v\d+))?|fp4", "nvfp4"), (r"mxfp4", "mxfp4"),
+    (r"gptq[-_](int8|8bit)|(quantized\.)?(w8a8|w8a16)([-_](int8|g128))?|int8|8bit", "int8"),
+    (r"(quantized\.)?w4a16([-_]g128)?", "int4"), (r"(awq|gptq|autoround)([-_](int4|4bit|g128|w4a16|marlin))*", "int4"),
+    (r"(unsloth[-_])?bnb[-_]4bit|int4([-_](awq|gptq|autoround))?|4bit", "int4"), (r"bf16", "bf16"), (r"fp16", "fp16"),
+))  # fmt: skip
 
 
 def stem(name: str) -> str:

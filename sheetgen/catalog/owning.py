@@ -7,11 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Text
+from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Text, validate
 from sheetgen.catalog.hardware import Confidence
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.reader import Document, Loc
-from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean
 from sheetgen.units import OWNING_TERMS
 

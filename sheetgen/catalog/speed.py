@@ -8,11 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Count, Date, Entry, Id, Label, Many, Text
+from sheetgen.catalog.base import Count, Date, Entry, Id, Label, Many, Text, validate
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.reader import Loc
-from sheetgen.catalog.validate import validate
 
 SPEED = "speed.yaml"
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]

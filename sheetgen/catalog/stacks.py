@@ -13,11 +13,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Text
+from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Text, twice, validate
 from sheetgen.catalog.engines import Gib, Share, Version, _version
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.reader import Loc
-from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 STACKS = "stacks.yaml"
@@ -168,9 +167,7 @@ class StackFile(Entry):
 
     def problems(self) -> Iterator[tuple[Loc, str]]:
         engines = [one.engine for one in self.launchers]
-        for i, engine in enumerate(engines):
-            if engine in engines[:i]:
-                yield ("launchers", i, "engine"), f"engine {engine} is given twice. Keep one"
+        yield from twice(engines, lambda i: ("launchers", i, "engine"), "engine {}")
         for i, rule in enumerate(self.rules):
             for engine in (*rule.suits, *((rule.first,) if rule.first else ())):
                 if engine not in engines:

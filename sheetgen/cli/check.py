@@ -51,16 +51,17 @@ def check(paths: tuple[str, ...], write_index: bool, as_json: bool, catalogs: tu
 def _problems(path: str | None, catalogs: tuple[str, ...]) -> list[str]:
     """The problems of all catalogs, or of the one folder or file at `path`."""
     from sheetgen.catalog import Catalog, default_folder
+    from sheetgen.catalog.check import problems_of
 
     if path is None:
-        return Catalog(*catalogs).problems()
+        return problems_of(Catalog(*catalogs))
     target = Path(path)
     folder = _catalog_of(target)
     shipped = folder.resolve() == default_folder().resolve()
     catalog = Catalog(*catalogs) if shipped else Catalog(*catalogs, folder)
     inside = target.resolve().relative_to(folder.resolve()).as_posix()
     prefix = "/".join(("catalogs" if shipped else str(folder).rstrip("/"), *((inside,) if inside != "." else ())))
-    return [p for p in catalog.problems() if p.startswith((prefix + ":", prefix + "/"))]
+    return [p for p in problems_of(catalog) if p.startswith((prefix + ":", prefix + "/"))]
 
 
 def _catalog_of(target: Path) -> Path:

@@ -11,7 +11,7 @@ from sheetgen.errors import shown
 
 if TYPE_CHECKING:
     from sheetgen.catalog.prices import Change, Refresh
-    from sheetgen.catalog.prices.change import What
+    from sheetgen.catalog.prices.rows import What
 
 MOST_ROWS = 40  # of the table of changes; --json has all
 MOST_NAMES = 4  # of one reason

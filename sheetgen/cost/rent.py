@@ -25,15 +25,9 @@ def discounted_usd_per_hour(listed_usd_per_hour: Any, discount_fraction: Any) ->
 
 @formula("Instances")
 def n_instances(
-    shared_replicas: Any,
-    staged_instances: Any,
-    replicas_per_instance: Any,
-    n_heads: Any,
-    full_kv_heads: Any,
-    windowed_kv_heads: Any,
-    larger_tensor_parallel_size: Any,
-    price_usd_per_hour: Any,
-) -> Any:
+    shared_replicas: Any, staged_instances: Any, replicas_per_instance: Any, n_heads: Any, full_kv_heads: Any,
+    windowed_kv_heads: Any, larger_tensor_parallel_size: Any, price_usd_per_hour: Any,
+) -> Any:  # fmt: skip
     """Whole instances for all replicas; none where the instance cannot hold the load or has no price, 0 where it
     holds it but no count meets the targets of speed.
 

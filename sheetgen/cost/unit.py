@@ -22,12 +22,9 @@ def usd_per_user_per_month(monthly_usd: Any, users: Any) -> Any:
 
 @formula("Million answer tokens a month", ONE_DECIMAL)
 def million_output_tokens_per_month(
-    output_tokens_per_second: Any,
-    utilization: Any,
-    hours_per_month: Any,
-    seconds_in_an_hour: Any,
+    output_tokens_per_second: Any, utilization: Any, hours_per_month: Any, seconds_in_an_hour: Any,
     tokens_in_a_million: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Tokens of answers that all replicas write in a month, in millions.
 
     They do this load in `utilization` of the hours that they run, and nothing in the rest.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sheetgen.catalog.signatures import Signature
+from sheetgen.catalog.guidance import Signature
 from sheetgen.errors import shown
 from sheetgen.startup.lines import Line
 

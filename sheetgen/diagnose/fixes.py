@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sheetgen.catalog.guidance import Assumption, FingerprintFile, bare
+from sheetgen.catalog.guidance import Assumption, EngineFlag, FingerprintFile, bare
 from sheetgen.catalog.guidance import Fix as Advice
-from sheetgen.catalog.signatures import EngineFlag
 from sheetgen.diagnose.replay import Replay
 from sheetgen.diagnose.rules import ADDED, ENCODER, MANY, POOL, PREFILL, Verdict
 from sheetgen.diagnose.values import USELESS, Situation, value_of

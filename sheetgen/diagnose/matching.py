@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from sheetgen.catalog.guidance import Signature, compiled
 from sheetgen.catalog.names import Devices
-from sheetgen.catalog.signatures import Signature, compiled
 from sheetgen.diagnose.facts import USAGE_WORDS, Facts, Failure, Match, PlainError, Run, excerpt, sample_of
 from sheetgen.startup.lines import ByShape, Line, without_digits
 from sheetgen.startup.read import WORDS as STARTUP_WORDS

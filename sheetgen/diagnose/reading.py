@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
+from sheetgen.catalog.guidance import Signature
 from sheetgen.catalog.names import Devices
-from sheetgen.catalog.signatures import Signature
 from sheetgen.diagnose import matching
 from sheetgen.diagnose.facts import USAGE_WORDS, Facts
 from sheetgen.errors import ScenarioError, shown

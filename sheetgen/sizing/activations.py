@@ -14,14 +14,9 @@ from sheetgen.formula import formula, largest, ratio, round_down, round_up, wher
 
 @formula("Sampler's peak")
 def sampler_bytes(
-    max_num_seqs: Any,
-    vocab_size: Any,
-    max_num_batched_tokens: Any,
-    hidden_size: Any,
-    other_bytes: Any,
-    sampler_bytes_per_logit: Any,
-    sampler_bytes_per_vocabulary_entry: Any,
-) -> Any:
+    max_num_seqs: Any, vocab_size: Any, max_num_batched_tokens: Any, hidden_size: Any, other_bytes: Any,
+    sampler_bytes_per_logit: Any, sampler_bytes_per_vocabulary_entry: Any,
+) -> Any:  # fmt: skip
     """The sampler on the logits of max_num_seqs requests, in bytes, the batch's hidden states still held.
 
     A logit is kept in the model's 16 bits and, in vLLM 0.17 to 0.21, three times in 32 (the logits, their
@@ -38,15 +33,9 @@ def sampler_bytes(
 
 @formula("Forward peak")
 def forward_bytes(
-    max_num_batched_tokens: Any,
-    hidden_size: Any,
-    intermediate_size: Any,
-    ffn_matrices: Any,
-    other_bytes: Any,
-    activation_copy_bytes: Any,
-    forward_hidden_copies: Any,
-    tensor_parallel_size: Any,
-) -> Any:
+    max_num_batched_tokens: Any, hidden_size: Any, intermediate_size: Any, ffn_matrices: Any, other_bytes: Any,
+    activation_copy_bytes: Any, forward_hidden_copies: Any, tensor_parallel_size: Any,
+) -> Any:  # fmt: skip
     """The batch inside the widest feed-forward layer, in bytes: gate, up and their product, a quantized copy of
     that product where the precision makes one, and some copies of the hidden states.
 
@@ -59,14 +48,9 @@ def forward_bytes(
 
 @formula("Experts' workspace")
 def expert_workspace_bytes(
-    max_num_batched_tokens: Any,
-    hidden_size: Any,
-    experts_per_token: Any,
-    expert_intermediate_size: Any,
-    other_bytes: Any,
-    expert_workspace_share: Any,
-    tensor_parallel_size: Any,
-) -> Any:
+    max_num_batched_tokens: Any, hidden_size: Any, experts_per_token: Any, expert_intermediate_size: Any,
+    other_bytes: Any, expert_workspace_share: Any, tensor_parallel_size: Any,
+) -> Any:  # fmt: skip
     """Two buffers that the fused experts keep: a row per token and chosen expert, each as wide as the hidden
     size or the experts' own width, in bytes. 0 for dense models.
 
@@ -80,12 +64,9 @@ def expert_workspace_bytes(
 
 @formula("Encoder's images")
 def encoder_bytes(
-    max_num_batched_tokens: Any,
-    hidden_size: Any,
-    encoder_item_tokens: Any,
-    encoder_item_elements: Any,
+    max_num_batched_tokens: Any, hidden_size: Any, encoder_item_tokens: Any, encoder_item_elements: Any,
     other_bytes: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Images of the largest size that fill one batch, as input and as encoded tokens, in bytes. They stay in
     memory while the language model is profiled. 0 for models that read text alone.
 

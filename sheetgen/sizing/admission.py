@@ -9,13 +9,9 @@ from sheetgen.formula import formula, largest, ratio, round_up, smallest, where
 
 @formula("Tokens charged per sequence")
 def charged_tokens(
-    context_tokens: Any,
-    max_model_len: Any,
-    input_tokens: Any,
-    average_context_fraction: Any,
-    prefix_cache_hit_fraction: Any,
-    kv_reserved: Any,
-) -> Any:
+    context_tokens: Any, max_model_len: Any, input_tokens: Any, average_context_fraction: Any,
+    prefix_cache_hit_fraction: Any, kv_reserved: Any,
+) -> Any:  # fmt: skip
     """Tokens of cache that one request is charged.
 
     Paged KV: the context times the average share of it that is filled, less the prompt tokens found in the
@@ -29,13 +25,9 @@ def charged_tokens(
 
 @formula("Tokens a windowed layer is charged")
 def windowed_tokens(
-    charged_tokens: Any,
-    window_tokens: Any,
-    window_is_chunked: Any,
-    max_num_batched_tokens: Any,
-    in_flight_batches: Any,
-    hybrid_kv_manager: Any,
-) -> Any:
+    charged_tokens: Any, window_tokens: Any, window_is_chunked: Any, max_num_batched_tokens: Any,
+    in_flight_batches: Any, hybrid_kv_manager: Any,
+) -> Any:  # fmt: skip
     """Tokens that admission charges a windowed layer: the window and the tokens of a batch in flight.
 
     A window saves nothing while max_num_batched_tokens reaches the context, and nothing at all where the
@@ -50,24 +42,11 @@ def windowed_tokens(
 
 @formula("KV blocks per sequence")
 def kv_blocks_per_sequence(
-    charged_tokens: Any,
-    windowed_tokens: Any,
-    window_is_chunked: Any,
-    hybrid_kv_manager: Any,
-    growing_block_tokens: Any,
-    windowed_block_tokens: Any,
-    n_growing_groups: Any,
-    n_windowed_groups: Any,
-    n_state_groups: Any,
-    state_blocks: Any,
-    shares_pages: Any,
-    block_size: Any,
-    shard_kv_bytes_per_token: Any,
-    shard_windowed_bytes_per_token: Any,
-    n_state_layers: Any,
-    shard_state_bytes_per_layer: Any,
-    kv_block_bytes: Any,
-) -> Any:
+    charged_tokens: Any, windowed_tokens: Any, window_is_chunked: Any, hybrid_kv_manager: Any,
+    growing_block_tokens: Any, windowed_block_tokens: Any, n_growing_groups: Any, n_windowed_groups: Any,
+    n_state_groups: Any, state_blocks: Any, shares_pages: Any, block_size: Any, shard_kv_bytes_per_token: Any,
+    shard_windowed_bytes_per_token: Any, n_state_layers: Any, shard_state_bytes_per_layer: Any, kv_block_bytes: Any,
+) -> Any:  # fmt: skip
     """Blocks that admission charges one sequence, over all KV groups.
 
     Growing groups take whole blocks of the context; sliding windows one block more than their tokens;
@@ -93,26 +72,12 @@ def kv_blocks_per_sequence(
 
 @formula("Charge per sequence and rank")
 def charge_bytes(
-    charged_tokens: Any,
-    window_tokens: Any,
-    window_is_chunked: Any,
-    max_num_batched_tokens: Any,
-    in_flight_batches: Any,
-    hybrid_kv_manager: Any,
-    growing_block_tokens: Any,
-    windowed_block_tokens: Any,
-    n_growing_groups: Any,
-    n_windowed_groups: Any,
-    n_state_groups: Any,
-    state_blocks: Any,
-    shares_pages: Any,
-    block_size: Any,
-    shard_kv_bytes_per_token: Any,
-    shard_windowed_bytes_per_token: Any,
-    n_state_layers: Any,
-    shard_state_bytes_per_layer: Any,
-    kv_block_bytes: Any,
-) -> Any:
+    charged_tokens: Any, window_tokens: Any, window_is_chunked: Any, max_num_batched_tokens: Any,
+    in_flight_batches: Any, hybrid_kv_manager: Any, growing_block_tokens: Any, windowed_block_tokens: Any,
+    n_growing_groups: Any, n_windowed_groups: Any, n_state_groups: Any, state_blocks: Any, shares_pages: Any,
+    block_size: Any, shard_kv_bytes_per_token: Any, shard_windowed_bytes_per_token: Any, n_state_layers: Any,
+    shard_state_bytes_per_layer: Any, kv_block_bytes: Any,
+) -> Any:  # fmt: skip
     """What admission charges one sequence on one rank, in bytes, before pipeline stages divide it.
 
     Source: kv_blocks_per_sequence x kv_block_bytes.
@@ -121,24 +86,11 @@ def charge_bytes(
         charged_tokens, window_tokens, window_is_chunked, max_num_batched_tokens, in_flight_batches, hybrid_kv_manager
     )
     blocks = kv_blocks_per_sequence(
-        charged_tokens,
-        windowed,
-        window_is_chunked,
-        hybrid_kv_manager,
-        growing_block_tokens,
-        windowed_block_tokens,
-        n_growing_groups,
-        n_windowed_groups,
-        n_state_groups,
-        state_blocks,
-        shares_pages,
-        block_size,
-        shard_kv_bytes_per_token,
-        shard_windowed_bytes_per_token,
-        n_state_layers,
-        shard_state_bytes_per_layer,
+        charged_tokens, windowed, window_is_chunked, hybrid_kv_manager, growing_block_tokens, windowed_block_tokens,
+        n_growing_groups, n_windowed_groups, n_state_groups, state_blocks, shares_pages, block_size,
+        shard_kv_bytes_per_token, shard_windowed_bytes_per_token, n_state_layers, shard_state_bytes_per_layer,
         kv_block_bytes,
-    )
+    )  # fmt: skip
     return blocks * kv_block_bytes
 
 
@@ -164,15 +116,9 @@ def kv_bytes_per_sequence(unsharded_kv_blocks_per_sequence: Any, unsharded_kv_bl
 
 @formula("Steady KV per sequence")
 def kv_bytes_per_sequence_steady(
-    charged_tokens: Any,
-    kv_bytes_per_token: Any,
-    shard_windowed_bytes_per_token: Any,
-    state_bytes_per_sequence: Any,
-    window_tokens: Any,
-    n_windowed_layers: Any,
-    hybrid_kv_manager: Any,
-    block_size: Any,
-) -> Any:
+    charged_tokens: Any, kv_bytes_per_token: Any, shard_windowed_bytes_per_token: Any, state_bytes_per_sequence: Any,
+    window_tokens: Any, n_windowed_layers: Any, hybrid_kv_manager: Any, block_size: Any,
+) -> Any:  # fmt: skip
     """What a decoding sequence holds, in bytes, before division over ranks: whole blocks of the growing
     layers, the window and one block of the windowed ones, and the state.
 

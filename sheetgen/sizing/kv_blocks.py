@@ -9,13 +9,9 @@ from sheetgen.formula import formula, largest, ratio, round_down, round_up, smal
 
 @formula("Layers in a KV group")
 def group_layers(
-    n_full_layers: Any,
-    n_mla_layers: Any,
-    n_other_layers: Any,
-    n_windowed_layers: Any,
-    n_state_layers: Any,
+    n_full_layers: Any, n_mla_layers: Any, n_other_layers: Any, n_windowed_layers: Any, n_state_layers: Any,
     group_stretch: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """How many layers share one KV block: the smallest kind's count, so that all groups are equal.
 
     Where the kinds differ by less than `group_stretch` (1.25) the larger count is taken: less padding.
@@ -114,19 +110,10 @@ def windowed_block_tokens(growing_layer_bytes: Any, windowed_layer_bytes: Any, b
 
 @formula("KV block")
 def kv_block_bytes(
-    group_layers: Any,
-    growing_block_tokens: Any,
-    growing_layer_bytes: Any,
-    windowed_block_tokens: Any,
-    windowed_layer_bytes: Any,
-    shard_state_bytes_per_layer: Any,
-    shares_pages: Any,
-    hybrid_kv_manager: Any,
-    block_size: Any,
-    shard_kv_bytes_per_token: Any,
-    shard_windowed_bytes_per_token: Any,
-    n_state_layers: Any,
-) -> Any:
+    group_layers: Any, growing_block_tokens: Any, growing_layer_bytes: Any, windowed_block_tokens: Any,
+    windowed_layer_bytes: Any, shard_state_bytes_per_layer: Any, shares_pages: Any, hybrid_kv_manager: Any,
+    block_size: Any, shard_kv_bytes_per_token: Any, shard_windowed_bytes_per_token: Any, n_state_layers: Any,
+) -> Any:  # fmt: skip
     """One block of one KV group, in bytes per rank, all layers of the model on one pipeline stage.
 
     Where each kind of layer has a pool of its own: block_size tokens of all layers that keep every token.

@@ -37,17 +37,10 @@ def windowed_kv_heads_per_gpu(windowed_kv_heads: Any, tensor_parallel_size: Any)
 
 @formula("Growing KV per token and rank")
 def shard_kv_bytes_per_token(
-    n_full_layers: Any,
-    full_kv_heads_per_gpu: Any,
-    full_kv_width: Any,
-    n_mla_layers: Any,
-    mla_width: Any,
-    mla_fp8_entry_bytes: Any,
-    other_elements_per_token: Any,
-    other_bytes_per_token: Any,
-    kv_dtype_bytes: Any,
+    n_full_layers: Any, full_kv_heads_per_gpu: Any, full_kv_width: Any, n_mla_layers: Any, mla_width: Any,
+    mla_fp8_entry_bytes: Any, other_elements_per_token: Any, other_bytes_per_token: Any, kv_dtype_bytes: Any,
     kv_scale_bytes: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """What one more token of context costs one rank, in bytes, in all layers whose cache keeps growing.
 
     Full attention: layers x heads x (key + value width) x bytes, and a scale for keys and one for values
@@ -76,12 +69,9 @@ def draft_bytes_per_token(
 
 @formula("Windowed KV per token and rank")
 def shard_windowed_bytes_per_token(
-    n_windowed_layers: Any,
-    windowed_kv_heads_per_gpu: Any,
-    windowed_kv_width: Any,
-    kv_dtype_bytes: Any,
+    n_windowed_layers: Any, windowed_kv_heads_per_gpu: Any, windowed_kv_width: Any, kv_dtype_bytes: Any,
     kv_scale_bytes: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """What one token inside the window costs one rank, in bytes, in all windowed layers.
 
     Source: reference models.md section 3. Check: gpt-oss-120b in bf16 at TP 1 is 36,864.
@@ -91,12 +81,9 @@ def shard_windowed_bytes_per_token(
 
 @formula("State of one layer and rank")
 def shard_state_bytes_per_layer(
-    n_state_layers: Any,
-    conv_bytes_per_state_layer: Any,
-    state_elements_per_layer: Any,
-    state_element_bytes: Any,
+    n_state_layers: Any, conv_bytes_per_state_layer: Any, state_elements_per_layer: Any, state_element_bytes: Any,
     tensor_parallel_size: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Convolution and recurrent state that one sequence keeps in one recurrent layer, in bytes per rank.
 
     Source: vLLM mamba_utils. Check: Qwen3.6-27B (fp32 state) at TP 1 is 3,207,168.
@@ -107,17 +94,10 @@ def shard_state_bytes_per_layer(
 
 @formula("KV per token")
 def kv_bytes_per_token(
-    n_full_layers: Any,
-    full_kv_heads: Any,
-    full_kv_width: Any,
-    n_mla_layers: Any,
-    mla_width: Any,
-    mla_fp8_entry_bytes: Any,
-    other_elements_per_token: Any,
-    other_bytes_per_token: Any,
-    kv_dtype_bytes: Any,
+    n_full_layers: Any, full_kv_heads: Any, full_kv_width: Any, n_mla_layers: Any, mla_width: Any,
+    mla_fp8_entry_bytes: Any, other_elements_per_token: Any, other_bytes_per_token: Any, kv_dtype_bytes: Any,
     kv_scale_bytes: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Keys and values that one token of context keeps in GPU memory, all growing layers together, in bytes.
 
     Out:    bytes per token beyond every window, before division by tensor_parallel_size.
@@ -125,17 +105,9 @@ def kv_bytes_per_token(
     Check:  Llama 3.1 8B, 70B, 405B in bf16: 131,072, 327,680, 516,096.
     """
     return shard_kv_bytes_per_token(
-        n_full_layers,
-        full_kv_heads,
-        full_kv_width,
-        n_mla_layers,
-        mla_width,
-        mla_fp8_entry_bytes,
-        other_elements_per_token,
-        other_bytes_per_token,
-        kv_dtype_bytes,
-        kv_scale_bytes,
-    )
+        n_full_layers, full_kv_heads, full_kv_width, n_mla_layers, mla_width, mla_fp8_entry_bytes,
+        other_elements_per_token, other_bytes_per_token, kv_dtype_bytes, kv_scale_bytes,
+    )  # fmt: skip
 
 
 @formula("KV per token and GPU")

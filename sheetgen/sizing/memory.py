@@ -40,12 +40,9 @@ def paid(amount_bytes: Any, gpu_memory_utilization: Any, fraction_of_free: Any) 
 
 @formula("Activations and overhead")
 def overhead_bytes_per_gpu(
-    activation_bytes_per_gpu: Any,
-    non_torch_bytes_per_gpu: Any,
-    cuda_graph_bytes_per_gpu: Any,
-    activations_in_budget: Any,
-    graphs_in_budget: Any,
-) -> Any:
+    activation_bytes_per_gpu: Any, non_torch_bytes_per_gpu: Any, cuda_graph_bytes_per_gpu: Any,
+    activations_in_budget: Any, graphs_in_budget: Any,
+) -> Any:  # fmt: skip
     """Memory outside torch, and activations and CUDA graphs where the engine counts them in its budget, in bytes.
 
     Source: vLLM: graphs lie outside the budget up to 0.20; SGLang leaves both to what its share does not take.
@@ -78,12 +75,9 @@ def non_torch_bytes_per_gpu(
 
 @formula("Overhead on a stage")
 def stage_overhead_bytes(
-    overhead_bytes_per_gpu: Any,
-    non_torch_bytes_per_gpu: Any,
-    staged_non_torch_bytes_per_gpu: Any,
-    hand_over_bytes: Any,
-    activations_in_budget: Any,
-) -> Any:
+    overhead_bytes_per_gpu: Any, non_torch_bytes_per_gpu: Any, staged_non_torch_bytes_per_gpu: Any,
+    hand_over_bytes: Any, activations_in_budget: Any,
+) -> Any:  # fmt: skip
     """The same on a pipeline stage, which is handed the batch by the one before, in bytes.
 
     Source: hand_over_bytes; non-torch memory of two PP runs, logged 0.07 GiB.
@@ -94,12 +88,9 @@ def stage_overhead_bytes(
 
 @formula("Left for KV before clipping")
 def kv_budget_bytes_per_gpu(
-    memory_budget_bytes: Any,
-    loaded_weights_bytes_per_gpu: Any,
-    overhead_bytes_per_gpu: Any,
-    gpu_memory_utilization: Any,
-    fraction_of_free: Any,
-) -> Any:
+    memory_budget_bytes: Any, loaded_weights_bytes_per_gpu: Any, overhead_bytes_per_gpu: Any,
+    gpu_memory_utilization: Any, fraction_of_free: Any,
+) -> Any:  # fmt: skip
     """What weights, activations and overhead leave on one GPU, in bytes; negative where they do not fit.
 
     Source: vLLM's accounting, checked on 90 start-up logs (median difference 0.000 GiB).
@@ -147,15 +138,9 @@ def max_concurrency(n_kv_blocks: Any, full_kv_blocks_per_sequence: Any) -> Any:
 
 @formula("KV tokens")
 def kv_tokens(
-    n_kv_blocks: Any,
-    n_kv_groups: Any,
-    growing_block_tokens: Any,
-    max_concurrency: Any,
-    max_model_len: Any,
-    tokens_by_concurrency: Any,
-    shares_pages: Any,
-    block_size: Any,
-) -> Any:
+    n_kv_blocks: Any, n_kv_groups: Any, growing_block_tokens: Any, max_concurrency: Any, max_model_len: Any,
+    tokens_by_concurrency: Any, shares_pages: Any, block_size: Any,
+) -> Any:  # fmt: skip
     """ "GPU KV cache size" as the engine prints it: whole blocks, shared by the KV groups.
 
     Later releases of vLLM print max_concurrency x max_model_len for models with several groups; engines that keep

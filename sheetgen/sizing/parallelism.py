@@ -24,14 +24,9 @@ from sheetgen.units import PERCENT
 
 @formula("Left for layers on a stage")
 def layer_budget_bytes(
-    memory_budget_bytes: Any,
-    stage_overhead_bytes: Any,
-    stage_ends_bytes: Any,
-    rope_table_bytes: Any,
-    tensor_parallel_size: Any,
-    gpu_memory_utilization: Any,
-    fraction_of_free: Any,
-) -> Any:
+    memory_budget_bytes: Any, stage_overhead_bytes: Any, stage_ends_bytes: Any, rope_table_bytes: Any,
+    tensor_parallel_size: Any, gpu_memory_utilization: Any, fraction_of_free: Any,
+) -> Any:  # fmt: skip
     """What one GPU of a pipeline stage has left for layers and their cache, in bytes.
 
     Source: the KV pool's accounting, the layers' weights not yet paid.
@@ -69,14 +64,9 @@ def layers_that_fit(layer_budget_bytes: Any, n_layers: Any, paid_layer_bytes: An
 
 @formula("Pipeline stages")
 def pipeline_stages(
-    runs: Any,
-    within_limit: Any,
-    kv_budget_bytes_per_gpu: Any,
-    charge_bytes: Any,
-    layers_that_fit: Any,
-    n_layers: Any,
+    runs: Any, within_limit: Any, kv_budget_bytes_per_gpu: Any, charge_bytes: Any, layers_that_fit: Any, n_layers: Any,
     max_pipeline_parallel_size: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Pipeline stages that a replica needs to hold the weights and one sequence: 1 where it needs none.
 
     Out:    0 where the GPU cannot run the precision, the context is over the limit, or more stages than
@@ -90,14 +80,9 @@ def pipeline_stages(
 
 @formula("Sequences per replica")
 def sequences(
-    pipeline_stages: Any,
-    kv_budget_bytes_per_gpu: Any,
-    charge_bytes: Any,
-    layer_budget_bytes: Any,
-    paid_layer_bytes: Any,
-    n_layers: Any,
-    max_num_seqs: Any,
-) -> Any:
+    pipeline_stages: Any, kv_budget_bytes_per_gpu: Any, charge_bytes: Any, layer_budget_bytes: Any,
+    paid_layer_bytes: Any, n_layers: Any, max_num_seqs: Any,
+) -> Any:  # fmt: skip
     """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
 
     Source: floor(pool / charge), both on the fullest stage.
@@ -141,28 +126,17 @@ def is_measured(tensor_parallel_size: Any, calibrated_tensor_parallel_size: Any)
 
 @formula("Sequences at the band's low end")
 def sure_sequences(
-    pipeline_stages: Any,
-    kv_budget_bytes_per_gpu: Any,
-    charge_bytes: Any,
-    layer_budget_bytes: Any,
-    paid_layer_bytes: Any,
-    n_layers: Any,
-    max_num_seqs: Any,
-    kv_pool_error_bytes_low: Any,
-) -> Any:
+    pipeline_stages: Any, kv_budget_bytes_per_gpu: Any, charge_bytes: Any, layer_budget_bytes: Any,
+    paid_layer_bytes: Any, n_layers: Any, max_num_seqs: Any, kv_pool_error_bytes_low: Any,
+) -> Any:  # fmt: skip
     """Sequences that one replica still holds where its pool comes out at the low end of the 80 % error band.
 
     Source: sequences, with the pool less what nine of ten predictions of its kind err by at most.
     """
     return sequences(
-        pipeline_stages,
-        kv_budget_bytes_per_gpu + kv_pool_error_bytes_low,
-        charge_bytes,
-        layer_budget_bytes + kv_pool_error_bytes_low,
-        paid_layer_bytes,
-        n_layers,
-        max_num_seqs,
-    )
+        pipeline_stages, kv_budget_bytes_per_gpu + kv_pool_error_bytes_low, charge_bytes,
+        layer_budget_bytes + kv_pool_error_bytes_low, paid_layer_bytes, n_layers, max_num_seqs,
+    )  # fmt: skip
 
 
 @formula("Users")

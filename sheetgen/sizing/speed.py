@@ -20,16 +20,9 @@ def prompts_waited_for(batch_requests: Any, wait_factor: Any) -> Any:
 
 @formula("Time per output token", SECONDS)
 def tpot_seconds(
-    batch_requests: Any,
-    output_tokens: Any,
-    fixed_step_seconds: Any,
-    request_step_seconds: Any,
-    expert_seconds: Any,
-    untouched_fraction: Any,
-    prefill_seconds: Any,
-    wait_factor: Any,
-    speed_factor: Any,
-) -> Any:
+    batch_requests: Any, output_tokens: Any, fixed_step_seconds: Any, request_step_seconds: Any, expert_seconds: Any,
+    untouched_fraction: Any, prefill_seconds: Any, wait_factor: Any, speed_factor: Any,
+) -> Any:  # fmt: skip
     """Seconds between two tokens of one answer (TPOT), the prompts of others among the steps.
 
     While a request is answered, each other one of its batch is prefilled once. Those that it waited for before its
@@ -44,17 +37,10 @@ def tpot_seconds(
 
 @formula("Time to first token, once its turn comes", SECONDS)
 def service_ttft_seconds(
-    batch_requests: Any,
-    fixed_step_seconds: Any,
-    request_step_seconds: Any,
-    expert_seconds: Any,
-    untouched_fraction: Any,
-    prefill_seconds: Any,
-    wait_factor: Any,
-    base_ttft_seconds: Any,
-    steps_before_prefill: Any,
+    batch_requests: Any, fixed_step_seconds: Any, request_step_seconds: Any, expert_seconds: Any,
+    untouched_fraction: Any, prefill_seconds: Any, wait_factor: Any, base_ttft_seconds: Any, steps_before_prefill: Any,
     ttft_factor: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Seconds from a request's turn to its first token: overhead, the running steps, prompts before it, its own.
 
     Source: fitted; indicative under load.
@@ -70,13 +56,9 @@ def service_ttft_seconds(
 
 @formula("Tokens of a running request")
 def filled_tokens(
-    charged_tokens: Any,
-    input_tokens: Any,
-    output_tokens: Any,
-    prefix_cache_hit_fraction: Any,
-    average_answer_share: Any,
-    kv_reserved: Any,
-) -> Any:
+    charged_tokens: Any, input_tokens: Any, output_tokens: Any, prefix_cache_hit_fraction: Any,
+    average_answer_share: Any, kv_reserved: Any,
+) -> Any:  # fmt: skip
     """Tokens of cache that a running request holds on average: its prompt and half of its answer, at most what it is
     charged; all of the charge where the cache is reserved.
 
@@ -88,13 +70,9 @@ def filled_tokens(
 
 @formula("Requests that can run at once")
 def running_capacity(
-    kv_budget_bytes_per_gpu: Any,
-    filled_kv_blocks_per_sequence: Any,
-    kv_block_bytes: Any,
-    stage_fraction: Any,
-    max_num_seqs: Any,
-    data_parallel_size: Any,
-) -> Any:
+    kv_budget_bytes_per_gpu: Any, filled_kv_blocks_per_sequence: Any, kv_block_bytes: Any, stage_fraction: Any,
+    max_num_seqs: Any, data_parallel_size: Any,
+) -> Any:  # fmt: skip
     """Requests that one replica runs at once: what the pool holds at their average length, at most max_num_seqs.
 
     Source: floor(pool / cache of a running request), per rank.
@@ -199,14 +177,9 @@ def at_speed_band(predicted: Any, band_factor: Any) -> Any:
 
 @formula("Share of time in prompts", PERCENT)
 def prefill_fraction(
-    batch_requests: Any,
-    prefill_seconds: Any,
-    output_tokens: Any,
-    fixed_step_seconds: Any,
-    request_step_seconds: Any,
-    expert_seconds: Any,
-    untouched_fraction: Any,
-) -> Any:
+    batch_requests: Any, prefill_seconds: Any, output_tokens: Any, fixed_step_seconds: Any, request_step_seconds: Any,
+    expert_seconds: Any, untouched_fraction: Any,
+) -> Any:  # fmt: skip
     """The share of a busy GPU's time that goes into prompts; the rest goes into answers.
 
     Source: prompts / (prompts + steps), for one answer of every request of the batch.
@@ -218,19 +191,10 @@ def prefill_fraction(
 
 @formula("Bound by", TEXT)
 def bound_by(
-    batch_requests: Any,
-    concurrent_requests: Any,
-    running_requests: Any,
-    output_tokens: Any,
-    dense_seconds: Any,
-    expert_seconds: Any,
-    untouched_fraction: Any,
-    kv_read_seconds: Any,
-    decode_compute_seconds: Any,
-    prefill_seconds: Any,
-    all_reduce_seconds: Any,
-    token_link_seconds: Any,
-) -> Any:
+    batch_requests: Any, concurrent_requests: Any, running_requests: Any, output_tokens: Any, dense_seconds: Any,
+    expert_seconds: Any, untouched_fraction: Any, kv_read_seconds: Any, decode_compute_seconds: Any,
+    prefill_seconds: Any, all_reduce_seconds: Any, token_link_seconds: Any,
+) -> Any:  # fmt: skip
     """What takes the most of the time between two tokens: bandwidth (reading weights), KV reads, compute (arithmetic
     and the prompts of others) or communication; queue where requests wait for memory.
 

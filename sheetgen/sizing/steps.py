@@ -18,14 +18,9 @@ from sheetgen.units import PERCENT, SECONDS, TWO_DECIMALS
 
 @formula("Dense weights read in a step")
 def dense_read_bytes(
-    loaded_weights_bytes: Any,
-    n_params_routed: Any,
-    linear_bytes: Any,
-    n_params_embedding: Any,
-    n_params_lm_head: Any,
-    n_params_per_layer_embedding: Any,
-    other_bytes: Any,
-) -> Any:
+    loaded_weights_bytes: Any, n_params_routed: Any, linear_bytes: Any, n_params_embedding: Any, n_params_lm_head: Any,
+    n_params_per_layer_embedding: Any, other_bytes: Any,
+) -> Any:  # fmt: skip
     """Weights that every step reads whatever its tokens are, in bytes: all but the routed experts and the tables of
     which a step reads a few rows: the embedding, where the output head is a matrix of its own, and embeddings of
     layers.
@@ -68,16 +63,10 @@ def active_expert_params(n_params_routed: Any, expert_miss_fraction: Any) -> Any
 
 @formula("Cache read for one sequence and rank")
 def context_read_bytes(
-    shard_kv_bytes_per_token: Any,
-    shard_windowed_bytes_per_token: Any,
-    window_tokens: Any,
-    shard_state_bytes_per_layer: Any,
-    n_state_layers: Any,
-    input_tokens: Any,
-    output_tokens: Any,
-    average_answer_share: Any,
-    state_passes: Any,
-) -> Any:
+    shard_kv_bytes_per_token: Any, shard_windowed_bytes_per_token: Any, window_tokens: Any,
+    shard_state_bytes_per_layer: Any, n_state_layers: Any, input_tokens: Any, output_tokens: Any,
+    average_answer_share: Any, state_passes: Any,
+) -> Any:  # fmt: skip
     """What one step reads of a sequence's cache on one rank, in bytes, half of its answer written: growing layers
     whole, windows at most their width, states twice (read and written). MLA's latent is not divided over ranks.
 
@@ -105,12 +94,9 @@ def dense_seconds(
 
 @formula("Step: all experts", SECONDS)
 def expert_seconds(
-    expert_read_bytes: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    memory_bandwidth_bytes_per_second: Any,
+    expert_read_bytes: Any, tensor_parallel_size: Any, data_parallel_size: Any, memory_bandwidth_bytes_per_second: Any,
     expert_bandwidth_efficiency: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Seconds in which one GPU reads its share of all routed experts; they divide over data-parallel ranks too.
 
     Source: bytes / (bandwidth x fitted efficiency).
@@ -135,15 +121,9 @@ def _group(n_experts: Any, tensor_parallel_size: Any, data_parallel_size: Any) -
 
 @formula("Step: latency of all-reduces", SECONDS)
 def all_reduce_seconds(
-    n_layers: Any,
-    n_experts: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    seconds_per_all_reduce: Any,
-    nvlink_gpus: Any,
-    all_reduce_growth: Any,
-    all_reduces_per_layer: Any,
-) -> Any:
+    n_layers: Any, n_experts: Any, tensor_parallel_size: Any, data_parallel_size: Any, seconds_per_all_reduce: Any,
+    nvlink_gpus: Any, all_reduce_growth: Any, all_reduces_per_layer: Any,
+) -> Any:  # fmt: skip
     """Seconds of latency of two all-reduces a layer; 0 on one GPU. It grows slowly with the GPUs that take part.
 
     Source: fitted, for 8 GPUs of a node; (GPUs / 8) ^ 0.3 between 2 and 8.
@@ -158,17 +138,10 @@ def all_reduce_seconds(
 
 @formula("One token through the links", SECONDS)
 def token_link_seconds(
-    n_layers: Any,
-    n_experts: Any,
-    hidden_size: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    interconnect_bytes_per_second: Any,
-    link_efficiency: Any,
-    all_reduces_per_layer: Any,
-    activation_element_bytes: Any,
+    n_layers: Any, n_experts: Any, hidden_size: Any, tensor_parallel_size: Any, data_parallel_size: Any,
+    interconnect_bytes_per_second: Any, link_efficiency: Any, all_reduces_per_layer: Any, activation_element_bytes: Any,
     ring_passes: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Seconds that the all-reduces of one token's 16-bit activations keep the links busy; 0 on one GPU.
 
     Source: ring all-reduce: 2 x (n - 1) / n of the bytes, twice a layer, at the fitted share of the link's rate.
@@ -191,14 +164,9 @@ def kv_read_seconds(
 
 @formula("Step: each request's arithmetic", SECONDS)
 def decode_compute_seconds(
-    n_params_active: Any,
-    active_expert_params: Any,
-    tensor_parallel_size: Any,
-    peak_flops: Any,
-    decode_compute_efficiency: Any,
-    expert_decode_factor: Any,
-    operations_per_parameter: Any,
-) -> Any:
+    n_params_active: Any, active_expert_params: Any, tensor_parallel_size: Any, peak_flops: Any,
+    decode_compute_efficiency: Any, expert_decode_factor: Any, operations_per_parameter: Any,
+) -> Any:  # fmt: skip
     """Seconds that each request of the batch adds to a step by its arithmetic, two operations a parameter.
 
     Source: 2 x active parameters / (GPUs x peak x fitted efficiency); experts at a fitted fraction of it.
@@ -242,12 +210,9 @@ def experts_read_seconds(expert_seconds: Any, untouched_fraction: Any) -> Any:
 
 @formula("One step", SECONDS)
 def step_seconds(
-    batch_requests: Any,
-    fixed_step_seconds: Any,
-    request_step_seconds: Any,
-    expert_seconds: Any,
+    batch_requests: Any, fixed_step_seconds: Any, request_step_seconds: Any, expert_seconds: Any,
     untouched_fraction: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Seconds of one decoding step of a batch: one token for each of its requests.
 
     Source: docs/speed.md.
@@ -261,12 +226,9 @@ def step_seconds(
 
 @formula("Attention of a prompt, operations")
 def prompt_attention_flops(
-    input_tokens: Any,
-    prefix_cache_hit_fraction: Any,
-    attention_elements: Any,
-    windowed_attention_elements: Any,
+    input_tokens: Any, prefix_cache_hit_fraction: Any, attention_elements: Any, windowed_attention_elements: Any,
     window_tokens: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Operations of a prompt's causal attention, all layers: each new token looks at all before it, or at its window.
 
     Source: two operations for each pair and element of keys and values, half of the pairs by causality.
@@ -279,25 +241,12 @@ def prompt_attention_flops(
 
 @formula("Prefill of one prompt", SECONDS)
 def prefill_seconds(
-    input_tokens: Any,
-    prefix_cache_hit_fraction: Any,
-    n_params_active: Any,
-    active_expert_params: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    peak_flops: Any,
-    prefill_compute_efficiency: Any,
-    expert_prefill_factor: Any,
-    dense_seconds: Any,
-    expert_seconds: Any,
-    prefill_weight_reads: Any,
-    prompt_attention_flops: Any,
-    peak_flops_16_bit: Any,
-    attention_compute_efficiency: Any,
-    token_link_seconds: Any,
-    layer_overhead_seconds: Any,
-    operations_per_parameter: Any,
-) -> Any:
+    input_tokens: Any, prefix_cache_hit_fraction: Any, n_params_active: Any, active_expert_params: Any,
+    tensor_parallel_size: Any, data_parallel_size: Any, peak_flops: Any, prefill_compute_efficiency: Any,
+    expert_prefill_factor: Any, dense_seconds: Any, expert_seconds: Any, prefill_weight_reads: Any,
+    prompt_attention_flops: Any, peak_flops_16_bit: Any, attention_compute_efficiency: Any, token_link_seconds: Any,
+    layer_overhead_seconds: Any, operations_per_parameter: Any,
+) -> Any:  # fmt: skip
     """Seconds of work that one prompt makes; what the prefix cache holds is not computed again.
 
     Source: arithmetic, attention, all-reduces of every token, one (fitted share of a) reading of all weights.

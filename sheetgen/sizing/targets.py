@@ -19,21 +19,10 @@ def limit_seconds(target_ms: Any, speed_targets: Any, milliseconds_per_second: A
 
 
 def _meets(
-    batch: Any,
-    untouched: Any,
-    tpot_limit_seconds: Any,
-    ttft_limit_seconds: Any,
-    output_tokens: Any,
-    fixed_step_seconds: Any,
-    request_step_seconds: Any,
-    expert_seconds: Any,
-    prefill_seconds: Any,
-    wait_factor: Any,
-    base_ttft_seconds: Any,
-    steps_before_prefill: Any,
-    speed_factor: Any,
-    ttft_factor: Any,
-) -> Any:
+    batch: Any, untouched: Any, tpot_limit_seconds: Any, ttft_limit_seconds: Any, output_tokens: Any,
+    fixed_step_seconds: Any, request_step_seconds: Any, expert_seconds: Any, prefill_seconds: Any, wait_factor: Any,
+    base_ttft_seconds: Any, steps_before_prefill: Any, speed_factor: Any, ttft_factor: Any,
+) -> Any:  # fmt: skip
     """Whether a batch of this many requests, which leaves this share of the experts alone, meets both targets."""
     step = fixed_step_seconds, request_step_seconds, expert_seconds, untouched
     tpot = tpot_seconds(batch, output_tokens, *step, prefill_seconds, wait_factor, speed_factor)
@@ -45,22 +34,10 @@ def _meets(
 
 @formula("Strides within the targets")
 def strides_within_targets(
-    steps: Any,
-    untouched_by_stride: Any,
-    requests_per_stride: Any,
-    tpot_limit_seconds: Any,
-    ttft_limit_seconds: Any,
-    output_tokens: Any,
-    fixed_step_seconds: Any,
-    request_step_seconds: Any,
-    expert_seconds: Any,
-    prefill_seconds: Any,
-    wait_factor: Any,
-    base_ttft_seconds: Any,
-    steps_before_prefill: Any,
-    speed_factor: Any,
-    ttft_factor: Any,
-) -> Any:
+    steps: Any, untouched_by_stride: Any, requests_per_stride: Any, tpot_limit_seconds: Any, ttft_limit_seconds: Any,
+    output_tokens: Any, fixed_step_seconds: Any, request_step_seconds: Any, expert_seconds: Any, prefill_seconds: Any,
+    wait_factor: Any, base_ttft_seconds: Any, steps_before_prefill: Any, speed_factor: Any, ttft_factor: Any,
+) -> Any:  # fmt: skip
     """Of batches of 64, 128, ... 4,096 requests, how many meet both targets: both times only grow with the batch.
 
     In:     steps, the numbers from 1 to 64; untouched_by_stride, the share of experts that each stride leaves alone.
@@ -79,24 +56,11 @@ def strides_within_targets(
 
 @formula("Most requests of a batch within the targets")
 def batch_limit(
-    strides_within_targets: Any,
-    steps: Any,
-    untouched_by_request: Any,
-    expert_miss_fraction: Any,
-    requests_per_stride: Any,
-    tpot_limit_seconds: Any,
-    ttft_limit_seconds: Any,
-    output_tokens: Any,
-    fixed_step_seconds: Any,
-    request_step_seconds: Any,
-    expert_seconds: Any,
-    prefill_seconds: Any,
-    wait_factor: Any,
-    base_ttft_seconds: Any,
-    steps_before_prefill: Any,
-    speed_factor: Any,
-    ttft_factor: Any,
-) -> Any:
+    strides_within_targets: Any, steps: Any, untouched_by_request: Any, expert_miss_fraction: Any,
+    requests_per_stride: Any, tpot_limit_seconds: Any, ttft_limit_seconds: Any, output_tokens: Any,
+    fixed_step_seconds: Any, request_step_seconds: Any, expert_seconds: Any, prefill_seconds: Any, wait_factor: Any,
+    base_ttft_seconds: Any, steps_before_prefill: Any, speed_factor: Any, ttft_factor: Any,
+) -> Any:  # fmt: skip
     """The largest batch that meets both targets: the strides that do, and of the next one every single request.
 
     In:     untouched_by_request, the share of experts that 1 to 64 requests leave alone.

@@ -26,14 +26,9 @@ def weights_bytes(
 
 @formula("Weights as loaded")
 def loaded_weights_bytes(
-    n_params: Any,
-    n_params_quantizable: Any,
-    linear_bytes: Any,
-    other_bytes: Any,
-    weights_bytes: Any,
-    n_params_mtp: Any,
-    ends_bytes: Any,
-) -> Any:
+    n_params: Any, n_params_quantizable: Any, linear_bytes: Any, other_bytes: Any, weights_bytes: Any,
+    n_params_mtp: Any, ends_bytes: Any,
+) -> Any:  # fmt: skip
     """Weights that an engine loads to serve, in bytes: without the layers for multi-token prediction, which a
     checkpoint brings (often with a second embedding and head) and which wait for speculative decoding.
 
@@ -93,16 +88,9 @@ def rope_table_bytes(rope_table_elements: Any, other_bytes: Any) -> Any:
 
 @formula("KV projections copied")
 def copied_kv_weights_bytes(
-    n_full_layers: Any,
-    full_kv_heads: Any,
-    full_kv_width: Any,
-    n_windowed_layers: Any,
-    windowed_kv_heads: Any,
-    windowed_kv_width: Any,
-    hidden_size: Any,
-    linear_bytes: Any,
-    tensor_parallel_size: Any,
-) -> Any:
+    n_full_layers: Any, full_kv_heads: Any, full_kv_width: Any, n_windowed_layers: Any, windowed_kv_heads: Any,
+    windowed_kv_width: Any, hidden_size: Any, linear_bytes: Any, tensor_parallel_size: Any,
+) -> Any:  # fmt: skip
     """What all ranks of a replica together keep twice of the key and value projections, in bytes: they are
     copied with the KV heads once there are more ranks than heads.
 
@@ -123,16 +111,9 @@ def _rounded_off(tensor_bytes: Any, allocation_step_bytes: Any, large_allocation
 
 @formula("Rounding of large tensors")
 def tensor_rounding_bytes(
-    n_layers: Any,
-    hidden_size: Any,
-    intermediate_size: Any,
-    ffn_matrices: Any,
-    experts_per_token: Any,
-    linear_bytes: Any,
-    tensor_parallel_size: Any,
-    allocation_step_bytes: Any,
-    large_allocation_bytes: Any,
-) -> Any:
+    n_layers: Any, hidden_size: Any, intermediate_size: Any, ffn_matrices: Any, experts_per_token: Any,
+    linear_bytes: Any, tensor_parallel_size: Any, allocation_step_bytes: Any, large_allocation_bytes: Any,
+) -> Any:  # fmt: skip
     """What torch's allocator adds to the feed-forward matrices of all dense layers on one rank, in bytes: tensors
     of 10 MiB and more take whole steps of 2 MiB. 0 for models whose layers are experts.
 
@@ -147,16 +128,9 @@ def tensor_rounding_bytes(
 
 @formula("Layers' weights per GPU, unstaged")
 def layer_bytes_per_gpu(
-    loaded_weights_bytes: Any,
-    ends_bytes: Any,
-    n_params_copied: Any,
-    linear_bytes: Any,
-    copied_kv_weights_bytes: Any,
-    mla_absorbed_elements: Any,
-    other_bytes: Any,
-    tensor_rounding_bytes: Any,
-    tensor_parallel_size: Any,
-) -> Any:
+    loaded_weights_bytes: Any, ends_bytes: Any, n_params_copied: Any, linear_bytes: Any, copied_kv_weights_bytes: Any,
+    mla_absorbed_elements: Any, other_bytes: Any, tensor_rounding_bytes: Any, tensor_parallel_size: Any,
+) -> Any:  # fmt: skip
     """Weights of all layers that one tensor-parallel rank keeps without pipeline stages, in bytes.
 
     Matrices are divided; norms, routers and the down-projections of latent attention are on every rank. The
@@ -173,16 +147,9 @@ def layer_bytes_per_gpu(
 
 @formula("Weights per GPU")
 def weights_bytes_per_gpu(
-    layer_bytes_per_gpu: Any,
-    ends_bytes: Any,
-    stage_ends_bytes: Any,
-    rope_table_bytes: Any,
-    expert_fraction: Any,
-    stage_fraction: Any,
-    tensor_parallel_size: Any,
-    pipeline_parallel_size: Any,
-    data_parallel_size: Any,
-) -> Any:
+    layer_bytes_per_gpu: Any, ends_bytes: Any, stage_ends_bytes: Any, rope_table_bytes: Any, expert_fraction: Any,
+    stage_fraction: Any, tensor_parallel_size: Any, pipeline_parallel_size: Any, data_parallel_size: Any,
+) -> Any:  # fmt: skip
     """Weights that the fullest GPU of a replica keeps, in bytes, as the engine loads them.
 
     Tensor parallelism divides every matrix, pipeline parallelism the layers, data parallelism only the

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sheetgen.catalog import Catalog, default_folder
+from sheetgen.catalog.check import problems_of
 from sheetgen.catalog.owning import owning
 from sheetgen.errors import CatalogError
 from sheetgen.units import OWNING_TERMS as TERMS
@@ -56,10 +57,10 @@ def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, old: str, new: str, 
     with pytest.raises(CatalogError, match=r"owning\.yaml:\d+: ") as caught:
         owning(catalog)
     assert words in str(caught.value)
-    assert any(words in problem for problem in catalog.problems())
+    assert any(words in problem for problem in problems_of(catalog))
 
 
 def test_a_file_of_your_own_replaces_the_shipped_one(tmp_path: Path) -> None:
     catalog = overlay(tmp_path, "value: 0.08", "value: 0.2")
     assert next(t.value for t in owning(catalog).terms if t.id == "usd_per_kwh") == 0.2
-    assert catalog.problems() == []
+    assert problems_of(catalog) == []

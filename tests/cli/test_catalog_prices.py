@@ -13,8 +13,9 @@ import pytest
 from click.testing import Result
 
 from sheetgen.catalog import Catalog, default_folder
+from sheetgen.catalog.check import problems_of
 from sheetgen.catalog.prices import fetch
-from sheetgen.catalog.prices.formats import FORMATS
+from sheetgen.catalog.prices.offers import FORMATS
 
 Run = Callable[..., Result]
 LISTS = Path(__file__).parents[1] / "data" / "prices"
@@ -178,7 +179,7 @@ def test_into_catalogs_with_an_index(run: Run, aws: Path, here: Path) -> None:
     old = (default_folder() / "instances" / "aws.yaml").read_text().splitlines()
     new = (here / "catalogs" / "instances" / "aws.yaml").read_text().splitlines()
     assert len(new) == len(old) + 4 and len(set(old) - set(new)) <= 3
-    assert Catalog(base=here / "catalogs").problems() == []
+    assert problems_of(Catalog(base=here / "catalogs")) == []
 
 
 def test_comments_are_not_lost_in_silence(run: Run, aws: Path, here: Path) -> None:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from sheetgen.catalog import Catalog, guidance
-from sheetgen.catalog.signatures import Signature
+from sheetgen.catalog.guidance import Signature
 from sheetgen.diagnose.reading import read
 from sheetgen.diagnose.rules import UNDETERMINED, Verdict
 from sheetgen.diagnose.verdict import verdict_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sheetgen.catalog import Catalog, guidance
-from sheetgen.catalog.signatures import EngineFlag
+from sheetgen.catalog.guidance import EngineFlag
 from sheetgen.diagnose.facts import Run
 from sheetgen.diagnose.fixes import Fix, fixes_for, flag_of, setting_of
 from sheetgen.diagnose.rules import Bill, Verdict

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from corpus import signatures, verdict_on
 
-from sheetgen.catalog.signatures import Signature
+from sheetgen.catalog.guidance import Signature
 from sheetgen.diagnose.facts import Sample, filled_by
 from sheetgen.diagnose.matching import amounts
 from sheetgen.units import GIB, MIB

@@ -10,6 +10,7 @@ import pytest
 from points import POINTS, catalog, launchers, written
 
 from sheetgen.catalog import Catalog, default_folder
+from sheetgen.catalog.check import problems_of
 from sheetgen.catalog.stacks import FACTS, TEXT_FACTS, stacks
 from sheetgen.errors import CatalogError
 from sheetgen.launch.advise import facts_of, shown_facts
@@ -121,7 +122,7 @@ def test_a_broken_file_is_told_with_its_line(old: str, new: str, problem: str, t
 
 def test_check_reads_it(tmp_path: Path) -> None:
     shutil.copy(default_folder() / "stacks.yaml", tmp_path)
-    assert Catalog(tmp_path).problems() == []
+    assert problems_of(Catalog(tmp_path)) == []
 
 
 def test_an_engine_without_a_launcher() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sheetgen.catalog.base import validate
 from sheetgen.catalog.huggingface.decoder import Decoder, plain_decoder
 from sheetgen.catalog.huggingface.encoder import largest_item
 from sheetgen.catalog.huggingface.families import FAMILIES, WRAPPERS, Family
@@ -24,19 +25,13 @@ from sheetgen.catalog.huggingface.towers import vision_params
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import stem
 from sheetgen.catalog.reader import Document, plain_value
-from sheetgen.catalog.validate import validate
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 
 def import_config(
-    config: Mapping[str, Any],
-    *,
-    name: str,
-    hf_id: str | None = None,
-    model_id: str | None = None,
-    source: str | None = None,
-    where: str = "config.json",
-) -> Model:
+    config: Mapping[str, Any], *, name: str, hf_id: str | None = None, model_id: str | None = None,
+    source: str | None = None, where: str = "config.json",
+) -> Model:  # fmt: skip
     """The entry for a config; `where` is its name in messages.
 
     Raises CatalogError with the key and the value of what cannot be read: nothing is guessed.
@@ -54,31 +49,18 @@ def import_config(
     dual = ["rope tables of dual chunk attention are not counted"] if text.raw("dual_chunk_attention_config") else []
     notes = [*decoder.notes, *dual, *precision.notes, *vision_notes, *encoder_notes]
     data: dict[str, Any] = {
-        "id": model_id or _id_of(hf_id or name),
-        "name": name,
-        "hf_id": hf_id,
-        "kind": decoder.kind,
-        "confidence": "sourced",
-        "source": source or f"config.json of {hf_id or name}",
-        "checked_on": _today(),
-        "n_layers": len(decoder.layers),
-        "hidden_size": text.count("hidden_size"),
+        "id": model_id or _id_of(hf_id or name), "name": name, "hf_id": hf_id, "kind": decoder.kind,
+        "confidence": "sourced", "source": source or f"config.json of {hf_id or name}", "checked_on": _today(),
+        "n_layers": len(decoder.layers), "hidden_size": text.count("hidden_size"),
         "intermediate_size": max((layer.dense_width for layer in decoder.layers), default=0) or None,
         "moe_intermediate_size": max((layer.moe_width for layer in decoder.layers), default=0) or None,
-        "n_heads": decoder.n_heads,
-        "vocab_size": text.count("vocab_size"),
-        "max_context_tokens": None if decoder.kind == "draft" else max_context(text),
-        "weight_dtype": precision.weights,
-        "kv_cache_dtype": precision.kv_cache,
-        "parallel_hybrid": decoder.parallel_hybrid,
-        "attention": groups,
-        "params": _params(decoder, vision, precision.left),
-        "experts": _experts(decoder),
-        "gated_ffn": family.gated,
-        "rope_table_elements": rope_tables(text, family, {g["kind"] for g in groups}),
-        "encoder": encoder,
+        "n_heads": decoder.n_heads, "vocab_size": text.count("vocab_size"),
+        "max_context_tokens": None if decoder.kind == "draft" else max_context(text), "weight_dtype": precision.weights,
+        "kv_cache_dtype": precision.kv_cache, "parallel_hybrid": decoder.parallel_hybrid, "attention": groups,
+        "params": _params(decoder, vision, precision.left), "experts": _experts(decoder), "gated_ffn": family.gated,
+        "rope_table_elements": rope_tables(text, family, {g["kind"] for g in groups}), "encoder": encoder,
         "notes": notes,
-    }
+    }  # fmt: skip
     return _validated(data, where)
 
 
@@ -152,18 +134,11 @@ def _params(decoder: Decoder, vision: int, left: frozenset[str]) -> dict[str, in
     if "ffn" in left:
         unquantized += body.total - mixers.total - (body.unquantized - mixers.unquantized)
     return {
-        "total": text + vision,
-        "embedding": decoder.embedding,
-        "body": body.total,
-        "routed_experts": routed,
-        "lm_head": decoder.lm_head,
-        "vision": vision,
-        "per_layer_embedding": decoder.per_layer_embedding,
-        "mtp_extra": decoder.mtp_extra,
-        "copied": body.copied,
-        "unquantized": unquantized,
+        "total": text + vision, "embedding": decoder.embedding, "body": body.total, "routed_experts": routed,
+        "lm_head": decoder.lm_head, "vision": vision, "per_layer_embedding": decoder.per_layer_embedding,
+        "mtp_extra": decoder.mtp_extra, "copied": body.copied, "unquantized": unquantized,
         "active": text - routed + routed * top_k // n,
-    }
+    }  # fmt: skip
 
 
 def _experts(decoder: Decoder) -> dict[str, int] | None:

@@ -16,13 +16,9 @@ class Fields:
     """A mapping of the config with its place in the file, and what its class takes where a key is absent."""
 
     def __init__(
-        self,
-        data: Mapping[str, Any],
-        where: str,
-        inside: str = "",
-        defaults: Mapping[str, Any] | None = None,
+        self, data: Mapping[str, Any], where: str, inside: str = "", defaults: Mapping[str, Any] | None = None,
         rename: Mapping[str, str] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.data = data
         self.where = where
         self.inside = inside

@@ -8,16 +8,10 @@ from sheetgen.catalog.huggingface.families import Family
 from sheetgen.catalog.huggingface.fields import Fields
 
 WORDS = {
-    "full_attention": "full",
-    "sliding_attention": "windowed",
-    "chunked_attention": "chunked",
-    "linear_attention": "linear",
-    "attention": "full",
-    "full": "full",
-    "sliding": "windowed",
-    "mamba": "linear",
+    "full_attention": "full", "sliding_attention": "windowed", "chunked_attention": "chunked",
+    "linear_attention": "linear", "attention": "full", "full": "full", "sliding": "windowed", "mamba": "linear",
     "conv": "linear",
-}
+}  # fmt: skip
 Kinds = list[str]
 
 
@@ -118,19 +112,9 @@ def _conv(f: Fields, n: int) -> Kinds:
 
 
 RULES: dict[str, Callable[[Fields, int], Kinds]] = {
-    "full": lambda f, n: ["full"] * n,
-    "linear": lambda f, n: ["linear"] * n,
-    "windowed": _windowed,
-    "qwen2": _qwen2,
-    "pattern": _pattern,
-    "alternate": lambda f, n: _every(n, 2, "full", "windowed"),
-    "llama4": _llama4,
-    "interval": lambda f, n: _every(n, f.count("full_attention_interval", 4), "full", "linear"),
-    "jamba": _jamba,
-    "bamba": _bamba,
-    "minimax": _minimax,
-    "kimi": _kimi,
-    "mimo": _mimo,
-    "conv": _conv,
-    "required": lambda f, n: f.words("layer_types", WORDS, n),
-}
+    "full": lambda f, n: ["full"] * n, "linear": lambda f, n: ["linear"] * n, "windowed": _windowed, "qwen2": _qwen2,
+    "pattern": _pattern, "alternate": lambda f, n: _every(n, 2, "full", "windowed"), "llama4": _llama4,
+    "interval": lambda f, n: _every(n, f.count("full_attention_interval", 4), "full", "linear"), "jamba": _jamba,
+    "bamba": _bamba, "minimax": _minimax, "kimi": _kimi, "mimo": _mimo, "conv": _conv, "required": lambda f,
+    n: f.words("layer_types", WORDS, n),
+}  # fmt: skip

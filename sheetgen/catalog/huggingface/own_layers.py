@@ -181,12 +181,9 @@ def _attention(f: Fields, ratio: int) -> tuple[Tally, tuple[Shape, ...]]:
         + linear(groups * o_rank, hidden, split="in")
     )
     window: Shape = {
-        "kind": "windowed",
-        "n_kv_heads": 1,
-        "key_width": width,
-        "value_width": 0,
+        "kind": "windowed", "n_kv_heads": 1, "key_width": width, "value_width": 0,
         "window_tokens": f.count("sliding_window"),
-    }
+    }  # fmt: skip
     if ratio == 0:
         return tally, (window,)
     tally += _compressor(hidden, width, ratio)
@@ -207,13 +204,9 @@ def _compressor(hidden: int, width: int, ratio: int) -> Tally:
 
 _LETTERS = {"M": "linear", "*": "full", "-": "mlp", "E": "moe"}
 _PART_WORDS = {
-    "linear_attention": "linear",
-    "mamba": "linear",
-    "full_attention": "full",
-    "attention": "full",
-    "mlp": "mlp",
+    "linear_attention": "linear", "mamba": "linear", "full_attention": "full", "attention": "full", "mlp": "mlp",
     "moe": "moe",
-}
+}  # fmt: skip
 
 
 def nemotron_h(f: Fields, family: Family) -> Decoder:

@@ -8,39 +8,17 @@ from dataclasses import dataclass
 from sheetgen.catalog.huggingface.fields import Fields
 
 _TORCH = {
-    "bfloat16": "bf16",
-    "float16": "fp16",
-    "float32": "fp32",
-    "half": "fp16",
-    "float": "fp32",
-    "torch.bfloat16": "bf16",
-    "torch.float16": "fp16",
-    "torch.float32": "fp32",
-}
+    "bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16", "float": "fp32", "torch.bfloat16": "bf16",
+    "torch.float16": "fp16", "torch.float32": "fp32",
+}  # fmt: skip
 _METHODS = (
-    "fp8",
-    "fbgemm_fp8",
-    "mxfp4",
-    "awq",
-    "gptq",
-    "auto-round",
-    "bitsandbytes",
-    "compressed-tensors",
-    "modelopt",
+    "fp8", "fbgemm_fp8", "mxfp4", "awq", "gptq", "auto-round", "bitsandbytes", "compressed-tensors", "modelopt",
     "modelopt_fp4",
-)
+)  # fmt: skip
 _MODELOPT = {
-    "FP8": "fp8",
-    "FP8_PER_CHANNEL_PER_TOKEN": "fp8",
-    "FP8_PB_WO": "fp8",
-    "NVFP4": "nvfp4",
-    "NVFP4_AWQ": "nvfp4",
-    "W4A16_NVFP4": "nvfp4",
-    "MXFP4": "mxfp4",
-    "W4A16_AWQ": "int4",
-    "W8A8_SQ_PER_CHANNEL": "int8",
-    "MIXED_PRECISION": "",
-}
+    "FP8": "fp8", "FP8_PER_CHANNEL_PER_TOKEN": "fp8", "FP8_PB_WO": "fp8", "NVFP4": "nvfp4", "NVFP4_AWQ": "nvfp4",
+    "W4A16_NVFP4": "nvfp4", "MXFP4": "mxfp4", "W4A16_AWQ": "int4", "W8A8_SQ_PER_CHANNEL": "int8", "MIXED_PRECISION": "",
+}  # fmt: skip
 _KV = {"FP8": "fp8", "fp8": "fp8", "fp8_e4m3": "fp8", "INT8": "int8", "NVFP4": "nvfp4"}
 _MIXED = "One dtype must hold for all linear layers: import the unquantized config, and say --weight-dtype."
 _BITS = {2: "", 3: "", 4: "int4", 8: "int8"}

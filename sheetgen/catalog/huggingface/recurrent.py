@@ -152,14 +152,9 @@ def short_conv(f: Fields, family: Family) -> Mixer:
 
 
 RECURRENCES: dict[str, Callable[[Fields, Family], Mixer]] = {
-    "mamba2": mamba2,
-    "mamba1": mamba1,
-    "mamba1_norms": mamba1,
-    "gated_delta_net": gated_delta_net,
-    "kda": kimi_delta,
-    "lightning": lightning,
-    "short_conv": short_conv,
-}
+    "mamba2": mamba2, "mamba1": mamba1, "mamba1_norms": mamba1, "gated_delta_net": gated_delta_net, "kda": kimi_delta,
+    "lightning": lightning, "short_conv": short_conv,
+}  # fmt: skip
 
 
 def recurrence(f: Fields, family: Family) -> Mixer:

@@ -13,18 +13,10 @@ from sheetgen.catalog.huggingface.own_layers import any_without_compression
 
 # rope_type -> how many positions its table has
 _TYPES = {
-    "default": "max",
-    "mrope": "max",
-    "llama3": "max",
-    "proportional": "max",
-    "ntk": "max",
-    "linear": "times_factor",
-    "dynamic": "dynamic",
-    "yarn": "original_times_factor",
-    "deepseek_yarn": "original_times_factor",
-    "longrope": "both",
+    "default": "max", "mrope": "max", "llama3": "max", "proportional": "max", "ntk": "max", "linear": "times_factor",
+    "dynamic": "dynamic", "yarn": "original_times_factor", "deepseek_yarn": "original_times_factor", "longrope": "both",
     "su": "both",
-}
+}  # fmt: skip
 MROPE_POSITIONS = 4  # a clip's time steps count as positions: vLLM makes the table four times as long
 _BY_TYPE = ("full_attention", "sliding_attention")
 

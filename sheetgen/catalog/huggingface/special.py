@@ -251,24 +251,9 @@ def eagle3(f: Fields, family: Family) -> Decoder:
 
 
 BUILDERS: dict[str, Builder] = {
-    "old_gpt": old_gpt,
-    "opt": opt,
-    "bloom": bloom,
-    "mpt": mpt,
-    "falcon": falcon,
-    "stablelm": stablelm,
-    "apertus": apertus,
-    "chatglm": chatglm,
-    "gpt_neo": gpt_neo,
-    "laguna": laguna,
-    "hunyuan": hunyuan,
-    "falcon_h1": falcon_h1,
-    "lfm2": lfm2,
-    "attention_free": attention_free,
-    "minimax_m3": minimax_m3,
-    "gemma3n": gemma3n,
-    "gemma4": gemma4,
-    "deepseek_v4": deepseek_v4,
-    "nemotron_h": nemotron_h,
+    "old_gpt": old_gpt, "opt": opt, "bloom": bloom, "mpt": mpt, "falcon": falcon, "stablelm": stablelm,
+    "apertus": apertus, "chatglm": chatglm, "gpt_neo": gpt_neo, "laguna": laguna, "hunyuan": hunyuan,
+    "falcon_h1": falcon_h1, "lfm2": lfm2, "attention_free": attention_free, "minimax_m3": minimax_m3,
+    "gemma3n": gemma3n, "gemma4": gemma4, "deepseek_v4": deepseek_v4, "nemotron_h": nemotron_h,
     "nemotron_nas": nemotron_nas,
-}
+}  # fmt: skip

@@ -58,28 +58,11 @@ def pixtral_tower(v: Fields) -> int:
 
 _TOWERS = {"siglip_vision_model": siglip_tower, "clip_vision_model": clip_tower, "pixtral": pixtral_tower}
 _TOWER_DEFAULTS = {
-    "siglip_vision_model": {
-        "hidden_size": 768,
-        "intermediate_size": 3072,
-        "num_hidden_layers": 12,
-        "image_size": 224,
-        "patch_size": 16,
-    },
-    "clip_vision_model": {
-        "hidden_size": 768,
-        "intermediate_size": 3072,
-        "num_hidden_layers": 12,
-        "image_size": 224,
-        "patch_size": 32,
-    },
-    "pixtral": {
-        "hidden_size": 1024,
-        "intermediate_size": 4096,
-        "num_hidden_layers": 24,
-        "image_size": 1024,
-        "patch_size": 16,
-    },
-}
+    "siglip_vision_model": {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "image_size": 224,
+    "patch_size": 16}, "clip_vision_model": {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+    "image_size": 224, "patch_size": 32}, "pixtral": {"hidden_size": 1024, "intermediate_size": 4096,
+    "num_hidden_layers": 24, "image_size": 1024, "patch_size": 16},
+}  # fmt: skip
 
 
 def _named_tower(outer: Fields, default: str) -> tuple[Fields, int]:
@@ -113,18 +96,9 @@ def mistral3(outer: Fields, text: Fields) -> int:
 
 def llama4(outer: Fields, text: Fields) -> int:
     v = vision_part(outer).reading(
-        {
-            "hidden_size": 768,
-            "intermediate_size": 5632,
-            "num_hidden_layers": 34,
-            "image_size": 448,
-            "patch_size": 14,
-            "projector_input_dim": 4096,
-            "projector_output_dim": 4096,
-            "vision_output_dim": 7680,
-        },
-        {},
-    )
+        {"hidden_size": 768, "intermediate_size": 5632, "num_hidden_layers": 34, "image_size": 448, "patch_size": 14,
+        "projector_input_dim": 4096, "projector_output_dim": 4096, "vision_output_dim": 7680}, {},
+    )  # fmt: skip
     width, mlp, n = v.count("hidden_size"), v.count("intermediate_size"), v.count("num_hidden_layers")
     tower = width + patches(v, width, bias=False) + (grid_of(v) ** 2 + 1) * width + 4 * width + blocks(n, width, mlp)
     middle, out = v.count("projector_input_dim"), v.count("projector_output_dim")
@@ -147,18 +121,9 @@ def moonvit(outer: Fields, text: Fields) -> int:
 
 def gemma4(outer: Fields, text: Fields) -> int:
     v = vision_part(outer).reading(
-        {
-            "hidden_size": 768,
-            "intermediate_size": 3072,
-            "num_hidden_layers": 16,
-            "num_attention_heads": 12,
-            "num_key_value_heads": 12,
-            "head_dim": 64,
-            "patch_size": 16,
-            "position_embedding_size": 10240,
-        },
-        {},
-    )
+        {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 16, "num_attention_heads": 12,
+        "num_key_value_heads": 12, "head_dim": 64, "patch_size": 16, "position_embedding_size": 10240}, {},
+    )  # fmt: skip
     width, mlp, head = v.count("hidden_size"), v.count("intermediate_size"), v.count("head_dim")
     heads, kv = v.count("num_attention_heads"), v.count("num_key_value_heads")
     block = 2 * width * head * (heads + kv) + 3 * width * mlp + 2 * head + 4 * width
@@ -168,17 +133,9 @@ def gemma4(outer: Fields, text: Fields) -> int:
 
 def muse(outer: Fields, text: Fields) -> int:
     v = vision_part(outer).reading(
-        {
-            "hidden_size": 1536,
-            "intermediate_size": 8960,
-            "num_hidden_layers": 50,
-            "patch_size": 14,
-            "patch_temporal": 2,
-            "merge_size": 2,
-            "max_position_embeddings": 1024,
-        },
-        {},
-    )
+        {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 50, "patch_size": 14, "patch_temporal": 2,
+        "merge_size": 2, "max_position_embeddings": 1024}, {},
+    )  # fmt: skip
     width, n = v.count("hidden_size"), v.count("num_hidden_layers")
     tower = patches(v, width, bias=False, frames=v.count("patch_temporal")) + 4 * width
     tower += v.count("max_position_embeddings") * width + blocks(n, width, v.count("intermediate_size"))
@@ -212,17 +169,9 @@ def cohere2_vision(outer: Fields, text: Fields) -> int:
 
 def qwen2_vl(outer: Fields, text: Fields) -> int:
     v = vision_part(outer).reading(
-        {
-            "embed_dim": 1280,
-            "depth": 32,
-            "mlp_ratio": 4,
-            "patch_size": 14,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-            "hidden_size": 3584,
-        },
-        {},
-    )
+        {"embed_dim": 1280, "depth": 32, "mlp_ratio": 4, "patch_size": 14, "temporal_patch_size": 2,
+        "spatial_merge_size": 2, "hidden_size": 3584}, {},
+    )  # fmt: skip
     width, merge = v.count("embed_dim"), v.count("spatial_merge_size") ** 2
     mlp = int(width * v.number("mlp_ratio"))
     tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size")) + blocks(v.count("depth"), width, mlp)
@@ -231,17 +180,9 @@ def qwen2_vl(outer: Fields, text: Fields) -> int:
 
 def qwen2_5_vl(outer: Fields, text: Fields) -> int:
     v = vision_part(outer).reading(
-        {
-            "hidden_size": 3584,
-            "intermediate_size": 3420,
-            "depth": 32,
-            "patch_size": 14,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-            "out_hidden_size": 3584,
-        },
-        {},
-    )
+        {"hidden_size": 3584, "intermediate_size": 3420, "depth": 32, "patch_size": 14, "temporal_patch_size": 2,
+        "spatial_merge_size": 2, "out_hidden_size": 3584}, {},
+    )  # fmt: skip
     width, merge = v.count("hidden_size"), v.count("spatial_merge_size") ** 2
     tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size"))
     tower += blocks(v.count("depth"), width, v.count("intermediate_size"), gated=True, norm=1)
@@ -251,18 +192,9 @@ def qwen2_5_vl(outer: Fields, text: Fields) -> int:
 def qwen3_vl(outer: Fields, text: Fields) -> int:
     """As before with learned positions, and one more merger for each layer that is fed deep into the model."""
     v = vision_part(outer).reading(
-        {
-            "hidden_size": 1152,
-            "intermediate_size": 4304,
-            "depth": 27,
-            "patch_size": 16,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-            "out_hidden_size": 3584,
-            "num_position_embeddings": 2304,
-        },
-        {},
-    )
+        {"hidden_size": 1152, "intermediate_size": 4304, "depth": 27, "patch_size": 16, "temporal_patch_size": 2,
+        "spatial_merge_size": 2, "out_hidden_size": 3584, "num_position_embeddings": 2304}, {},
+    )  # fmt: skip
     width, merge, out = v.count("hidden_size"), v.count("spatial_merge_size") ** 2, v.count("out_hidden_size")
     tower = patches(v, width, bias=True, frames=v.count("temporal_patch_size"))
     tower += v.count("num_position_embeddings") * width + blocks(v.count("depth"), width, v.count("intermediate_size"))
@@ -276,16 +208,9 @@ def qwen3_vl(outer: Fields, text: Fields) -> int:
 
 def minimax_m3(outer: Fields, text: Fields) -> int:
     v = vision_part(outer).reading(
-        {
-            "hidden_size": 1280,
-            "intermediate_size": 5120,
-            "num_hidden_layers": 32,
-            "patch_size": 14,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-        },
-        {},
-    )
+        {"hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32, "patch_size": 14,
+        "temporal_patch_size": 2, "spatial_merge_size": 2}, {},
+    )  # fmt: skip
     width, hidden = v.count("hidden_size"), text.count("hidden_size")
     middle = outer.count("projector_hidden_size", hidden)
     tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size")) + 2 * width
@@ -296,18 +221,9 @@ def minimax_m3(outer: Fields, text: Fields) -> int:
 
 def glm4v(outer: Fields, text: Fields) -> int:
     v = vision_part(outer).reading(
-        {
-            "hidden_size": 1536,
-            "intermediate_size": 13696,
-            "out_hidden_size": 4096,
-            "depth": 24,
-            "patch_size": 14,
-            "image_size": 336,
-            "temporal_patch_size": 2,
-            "spatial_merge_size": 2,
-        },
-        {},
-    )
+        {"hidden_size": 1536, "intermediate_size": 13696, "out_hidden_size": 4096, "depth": 24, "patch_size": 14,
+        "image_size": 336, "temporal_patch_size": 2, "spatial_merge_size": 2}, {},
+    )  # fmt: skip
     width, out, mlp = v.count("hidden_size"), v.count("out_hidden_size"), v.count("intermediate_size")
     bias = v.flag("attention_bias", False)
     tower = grid_of(v) ** 2 * width + patches(v, width, bias=True, frames=v.count("temporal_patch_size"))
@@ -330,18 +246,7 @@ def vision_params(outer: Fields, text: Fields, tower: str) -> tuple[int, tuple[s
 
 
 TOWERS: dict[str, Callable[[Fields, Fields], int]] = {
-    "siglip": gemma3,
-    "llava": llava,
-    "pixtral": mistral3,
-    "cohere2": cohere2_vision,
-    "llama4": llama4,
-    "qwen2_vl": qwen2_vl,
-    "qwen2_5_vl": qwen2_5_vl,
-    "qwen3_vl": qwen3_vl,
-    "moonvit": moonvit,
-    "gemma4": gemma4,
-    "muse": muse,
-    "minimax_m3": minimax_m3,
-    "glm4v": glm4v,
-    "intern_vit": intern_vit,
-}
+    "siglip": gemma3, "llava": llava, "pixtral": mistral3, "cohere2": cohere2_vision, "llama4": llama4,
+    "qwen2_vl": qwen2_vl, "qwen2_5_vl": qwen2_5_vl, "qwen3_vl": qwen3_vl, "moonvit": moonvit, "gemma4": gemma4,
+    "muse": muse, "minimax_m3": minimax_m3, "glm4v": glm4v, "intern_vit": intern_vit,
+}  # fmt: skip

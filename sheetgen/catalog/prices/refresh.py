@@ -1,22 +1,23 @@
-"""Price lists against the catalogs: what would change, and the catalog files that hold it."""
+"""The catalogs at the prices of lists: what changes in which row, and the files as they are then."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sheetgen.catalog.base import validate
 from sheetgen.catalog.folder import Folder
-from sheetgen.catalog.hardware import Instance, InstanceFile, InstanceRow
+from sheetgen.catalog.hardware import Instance, InstanceFile, InstancePrice, InstanceRow
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.prices.change import Change, changed_row
 from sheetgen.catalog.prices.match import Reading, Unmatched, match
-from sheetgen.catalog.prices.new_rows import new_rows
 from sheetgen.catalog.prices.offers import Offer, PriceList, read_prices
+from sheetgen.catalog.prices.rows import Change, changed_row, new_rows
 from sheetgen.catalog.prices.table import Fault
-from sheetgen.catalog.prices.write import file_text
+from sheetgen.catalog.reader import MAX_FILE_BYTES, plain_value, read_text
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 MOST_TOLD = 200  # problems of one run; a list of the wrong kind has one a line
@@ -52,12 +53,9 @@ def read_lists(places: Iterable[str]) -> tuple[PriceList, ...]:
 
 
 def refresh(
-    catalog: Catalog,
-    lists: Sequence[PriceList],
-    as_of: str | None = None,
-    region: str | None = None,
+    catalog: Catalog, lists: Sequence[PriceList], as_of: str | None = None, region: str | None = None,
     skip_broken: bool = False,
-) -> Refresh:
+) -> Refresh:  # fmt: skip
     """The rows of `catalog` at the prices of `lists`, read on `as_of` where a line has no day of its own.
 
     Raises CatalogError with every line that is broken, undated or at odds with another, unless such lines are
@@ -89,16 +87,11 @@ def refresh(
     new, left = new_rows(matches.unmatched, catalog.instances(), catalog.gpus(), region, as_of)
     providers = {r.row.provider for r in readings} | {one.provider for one in matches.unmatched}
     return Refresh(
-        lists=tuple(lists),
-        changes=tuple(changes),
-        changed=tuple(changed),
-        new=tuple(new),
-        left=tuple(left),
+        lists=tuple(lists), changes=tuple(changes), changed=tuple(changed), new=tuple(new), left=tuple(left),
         skipped=tuple(faults),
         not_in_lists=tuple(r.id for r in catalog.instances() if r.provider in providers and r.id not in of_row),
-        dropped=tuple(dropped),
-        n_other_regions=matches.n_other_regions,
-    )
+        dropped=tuple(dropped), n_other_regions=matches.n_other_regions,
+    )  # fmt: skip
 
 
 def files(catalog: Catalog, to: Path, rows: Iterable[Instance]) -> dict[Path, str]:
@@ -202,3 +195,82 @@ def _told(dateless: Sequence[str], faults: Sequence[Fault], lists: Sequence[Pric
         if faults:
             told[-1] += " --skip-broken leaves broken lines out."
     return told
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/;@%+-]*")
+
+
+def file_text(provider: str, order: int, rows: Sequence[InstanceRow], where: str) -> str:
+    """Text that reads back as these rows, and that `sheetgen check` accepts; held to it here.
+
+    Raises CatalogError, under the name `where`, for more than a catalog file may hold.
+    """
+    lines = [f"provider: {_scalar(provider)}", f"order: {order}", "instances:" if rows else "instances: []"]
+    for row in rows:
+        lines += _row(row)
+    text = "\n".join(lines) + "\n"
+    if len(text.encode()) > MAX_FILE_BYTES:
+        raise CatalogError(f"{where}: would be larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have.")
+    back = validate(read_text(text, where), InstanceFile)
+    assert [row.model_dump() for row in back.instances] == [_fields(row) for row in rows]
+    return text
+
+
+def _fields(row: InstanceRow) -> dict[str, object]:
+    """What a file says of a row: an `Instance` has its provider besides."""
+    return row.model_dump(include=set(InstanceRow.model_fields))
+
+
+def _row(row: InstanceRow) -> Iterator[str]:
+    start = "  - "
+    for name in InstanceRow.model_fields:
+        value = getattr(row, name)
+        if name == "prices":
+            yield f"{start}prices:" if value else f"{start}prices: []"
+            for price in value:
+                yield from _price(price)
+        elif name == "notes":
+            yield f"{start}notes:" if value else f"{start}notes: []"
+            yield from (f"      - {_scalar(note)}" for note in value)
+        else:
+            yield f"{start}{name}: {_scalar(value)}"
+        start = "    "
+
+
+def _price(price: InstancePrice) -> Iterator[str]:
+    """A line; with a history a block, and under it a line for every earlier price."""
+    fields: dict[str, object] = {"purchase": price.purchase, "usd_per_hour": price.usd_per_hour, "as_of": price.as_of}
+    if price.kind is not None:
+        fields["kind"] = price.kind
+    if not price.history:
+        yield f"      - {_flow(fields)}"
+        return
+    start = "      - "
+    for name, value in fields.items():
+        yield f"{start}{name}: {_quoted_date(name, value)}"
+        start = "        "
+    yield f"{start}history:"
+    for past in price.history:
+        before: dict[str, object] = {"usd_per_hour": past.usd_per_hour, "as_of": past.as_of}
+        yield f"          - {_flow(before | ({'source': past.source} if past.source else {}))}"
+
+
+def _flow(fields: Mapping[str, object]) -> str:
+    return "{" + ", ".join(f"{name}: {_quoted_date(name, value)}" for name, value in fields.items()) + "}"
+
+
+def _quoted_date(name: str, value: object) -> str:
+    return f"'{value}'" if name == "as_of" and value is not None else _scalar(value)
+
+
+def _scalar(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, (int, float)):
+        return repr(value).removesuffix(".0")
+    text = str(value)
+    if _PLAIN.fullmatch(text) and isinstance(plain_value(text), str) and text == text.strip():
+        return text
+    if text.isprintable():
+        return "'" + text.replace("'", "''") + "'"
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t") + '"'
