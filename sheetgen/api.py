@@ -6,6 +6,7 @@ import datetime
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +21,17 @@ from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario import parse
 from sheetgen.scenario.amounts import DEFAULTS, NAMES
-from sheetgen.scenario.deployment import Points, complete
+from sheetgen.scenario.deployment import NamedRows, Points, complete
 from sheetgen.scenario.inputs import INPUTS
 from sheetgen.scenario.question import OPTIONS, ask
 from sheetgen.scenario.workloads import MOST_USERS
-from sheetgen.verdict import judge, pace_words
+from sheetgen.verdict import by_name, judge, pace_words
 
 if TYPE_CHECKING:
     import pandas
 
 Catalogs = str | Path | Sequence[str | Path]
-ROWS_AT_ONCE = 65_536  # of a frame: more take more memory and no less time
+ROWS_AT_ONCE = 16_384  # of a frame: columns of more rows do not fit in a processor's cache
 
 SHORT_SPELLINGS = {"context": "context_tokens", "users": "concurrent_requests"}
 RESULTS = (
@@ -49,6 +50,7 @@ RESULTS = (
     "output_tokens_per_second_low", "output_tokens_per_second_high", "speed_scope", "running_requests",
     "max_requests_per_second", "queue",
 )  # fmt: skip
+_CALIBRATED, _OTHER, _NONE = (numpy.array([one], object) for one in ("calibrated", "other", None))  # bands' scopes
 RESOLVED = ("model_id", "gpu_id")  # what the names of a row stand for
 TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
 NAME_LISTS = ("model", "gpus", "providers", "instances")  # options that may be a list of names
@@ -83,27 +85,32 @@ class Sized:
     anchored: Anchored | None = None
 
 
-def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog) -> Sized:
-    """Size `n_rows` deployments, given as columns by input name. A row that cannot be has its `error`."""
-    points = complete(given, n_rows, catalog)
+def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named: NamedRows | None = None) -> Sized:
+    """Size `n_rows` deployments, given as columns by input name. A row that cannot be has its `error`.
+
+    `named` are the rows of a frame by their names, see `complete`.
+    """
+    points = complete(given, n_rows, catalog, named)
     known = point(points.values) if len(points.good) else {}
     inputs = dict(points.inputs)
     results: dict[str, Any] = {}
-    for name in (*RESOLVED, *RESULTS):
-        results[name] = numpy.full(n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float)
-    results["error"][:] = [None if e is None else " ".join(e.splitlines()) for e in points.errors]
+    found: dict[str, Any] = {}
+    good = points.good if len(points.good) < n_rows else slice(None)
     if len(points.good):
         verdicts = judge(known, points.names)
-        ids = {"model_id": [n.model.id for n in points.names], "gpu_id": [n.gpu.id for n in points.names]}
-        measured = ("calibrated" if flag else "other" for flag in points.values["is_calibrated"])
-        scopes = [s if n.engine.bands else None for s, n in zip(measured, points.names, strict=True)]
-        texts = {**ids, **pace_words(known), "band_scope": scopes}
-        for name, column in {**known, **vars(verdicts), **texts}.items():
-            if name in results:
-                results[name][points.good] = _as_result(name, column)
+        of_name = by_name(points.names)
+        found = {**known, **vars(verdicts), **pace_words(known)}
+        found |= {"model_id": of_name(lambda n: n.model.id), "gpu_id": of_name(lambda n: n.gpu.id)}
+        measured = numpy.where(points.values["is_calibrated"], _CALIBRATED, _OTHER)
+        found["band_scope"] = numpy.where(of_name(lambda n: bool(n.engine.bands)), measured, _NONE)
         for name in ("weight_dtype", "kv_cache_dtype"):  # "auto" has done its work: say what it stood for
             inputs[name] = numpy.array(inputs[name], object)
-            inputs[name][points.good] = [getattr(n, name) for n in points.names]
+            inputs[name][good] = of_name(attrgetter(name))
+    for name in (*RESOLVED, *RESULTS):
+        results[name] = numpy.full(n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float)
+        if name in found:
+            results[name][good] = _as_result(name, found[name])
+    results["error"][:] = [None if e is None else " ".join(e.splitlines()) for e in points.errors]
     return Sized(points, known, inputs, results)
 
 
@@ -225,18 +232,19 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), anchor: Any 
     catalog = _catalog(catalogs)
     if anchor is not None:
         given |= frame_factors(anchor, given, len(frame), catalog)
-    parts = []
+    parts: list[dict[str, Any]] = []
+    named: NamedRows = {}
     for start in range(0, max(1, len(frame)), ROWS_AT_ONCE):
         stop = min(len(frame), start + ROWS_AT_ONCE)
-        sized = size_columns({name: column[start:stop] for name, column in given.items()}, stop - start, catalog)
+        sized = size_columns({name: column[start:stop] for name, column in given.items()}, stop - start, catalog, named)
         parts.append({**sized.inputs, **sized.results})
     columns: dict[Any, Any] = {}
     for name in parts[0]:
         dtype = object if name in NAMES or name in TEXTS else float
         whole = numpy.concatenate([numpy.asarray(part[name], dtype) for part in parts])
-        columns[name] = pandas.Series(whole, index=frame.index, dtype=dtype)
+        columns[name] = pandas.Series(whole, index=frame.index, dtype=dtype, copy=False)
     known = {name: columns.pop(name) if name in columns else frame[name] for name in frame.columns}
-    return pandas.DataFrame({**known, **columns}, index=frame.index)
+    return pandas.DataFrame({**known, **columns}, index=frame.index, copy=False)
 
 
 def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:

@@ -214,15 +214,17 @@ def _longest_context(known: Mapping[str, Any]) -> Any:
     budget = numpy.asarray(known["kv_budget_bytes_per_gpu"], float)
     low = numpy.zeros_like(budget)
     high = numpy.asarray(known["max_context_tokens"], float) + low
-    for _ in range(28):  # 2^28 tokens is beyond every model's context
+    while (low < high).any():
         middle = numpy.ceil((low + high) / 2)
         prompt = numpy.maximum(middle - known["output_tokens"], 0)
         asked = {**known, "context_tokens": middle, "max_model_len": middle, "input_tokens": prompt}
         trial = evaluate((admission.charged_tokens, *CHARGE), asked)
         charge = admission.kv_bytes_per_sequence_per_gpu.of(trial)
         # The engine starts only where one request of the whole length fits, however little is filled on average.
-        alone = evaluate(CHARGE, {**asked, "charged_tokens": numpy.maximum(middle, 1)})
-        whole = admission.kv_bytes_per_sequence_per_gpu.of(alone)
+        length, whole = numpy.maximum(middle, 1), charge
+        if (trial["charged_tokens"] != length).any():
+            alone = evaluate(CHARGE, {**asked, "charged_tokens": length})
+            whole = admission.kv_bytes_per_sequence_per_gpu.of(alone)
         fits = numpy.asarray((charge * known["requests_per_rank"] <= budget) & (whole <= budget))
         low, high = numpy.where(fits, middle, low), numpy.where(fits, high, numpy.maximum(middle - 1, low))
     return low

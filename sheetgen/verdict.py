@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
+from sheetgen.scenario.amounts import NO_TEXT
 from sheetgen.scenario.deployment import SPEED_SCOPES, Resolved
 from sheetgen.units import GIB, MIB
 
@@ -33,9 +34,8 @@ def judge(known: Mapping[str, Any], names: list[Resolved]) -> Verdicts:
     A deployment fits when the GPU runs its precisions, the engine would start (one request of max_model_len
     fits in the pool) and the replica holds all requests, in memory and under max_num_seqs.
     """
-    distinct = {id(one): obstacle(one) for one in {id(one): one for one in names}.values()}
-    obstacles = [distinct[id(one)] for one in names]
-    runs = numpy.array([o is None for o in obstacles], bool)
+    obstacles = by_name(names)(obstacle)
+    runs = numpy.equal(obstacles, NO_TEXT)
     starts = known["max_concurrency"] >= 1
     fits = runs & starts & (known["concurrent_requests"] <= known["sequences_per_replica"])
     n_gpus = known["tensor_parallel_size"] * known["pipeline_parallel_size"] * known["data_parallel_size"]
@@ -54,6 +54,20 @@ def judge(known: Mapping[str, Any], names: list[Resolved]) -> Verdicts:
     return Verdicts(fits, numpy.where(fits, numpy.nan, short), numpy.where(runs, fewest, numpy.nan), text)
 
 
+def by_name(names: Sequence[Resolved]) -> Callable[[Callable[[Resolved], Any]], Any]:
+    """A column of what a function says of each row's names, which asks it once for each that are different."""
+    distinct = {id(one): one for one in names}
+    places = {key: place for place, key in enumerate(distinct)}
+    code = numpy.fromiter(map(places.__getitem__, map(id, names)), int, len(names))
+
+    def column(of: Callable[[Resolved], Any]) -> Any:
+        said = numpy.empty(len(distinct), object)
+        said[:] = [of(one) for one in distinct.values()]
+        return said[code]
+
+    return column
+
+
 def obstacle(names: Resolved) -> str | None:
     """Why these names cannot go together, or None."""
     gpu = names.gpu
@@ -66,82 +80,6 @@ def obstacle(names: Resolved) -> str | None:
     return None
 
 
-def _sentences(said: Mapping[str, Any], names: list[Resolved], fits: Any, obstacles: list[str | None]) -> Any:
-    """One sentence per row: each kind of verdict with the numbers that it needs, all its rows at once."""
-    text = numpy.array([f"does not fit: {o}" if o else None for o in obstacles], object)
-    runs = numpy.array([o is None for o in obstacles], bool)
-    full = said["kv_budget_bytes_per_gpu"] < 0
-    left = runs
-    for rows, words, columns in (
-        (fits & (said["held"] > said["sequences_per_replica"]), _capped, _CAPPED),
-        (fits, _roomy, ("sequences_per_replica", "context_tokens")),
-        (said["short"] == 0, _refused, ("sequences_per_replica", "concurrent_requests", "held")),
-        (full & (said["loaded_weights_bytes_per_gpu"] > said["memory_budget_bytes"]), _heavy, _HEAVY),
-        (full, _crowded, (*_SHORT, "memory_budget_bytes")),
-        (said["shortage_bytes_per_gpu"] == 0, _stuck, (*_SHORT, "max_model_len")),
-        (runs, _narrow, (*_SHORT, "sequences_per_replica", "context_tokens", "concurrent_requests")),
-    ):
-        at = numpy.flatnonzero(left & rows)
-        left = left & ~rows
-        numbers = [numpy.broadcast_to(said[name], len(text))[at].tolist() for name in columns]
-        gpus = [names[i].gpu.short_name for i in at.tolist()]
-        text[at] = _each(words, gpus, *numbers)
-    for i in [i for i, one in enumerate(names) if one.gpu.memory.basis in GUESSED and runs[i]]:
-        gpu = names[i].gpu
-        text[i] += f" The memory of {gpu.short_name} is assumed ({_gib(gpu.memory.engine_bytes)})."
-    return text
-
-
-def _each(words: Callable[..., str], *columns: list[Any]) -> Any:
-    out = numpy.empty(len(columns[0]), object)
-    out[:] = [words(*row) for row in zip(*columns, strict=True)]
-    return out
-
-
-_SHORT = ("short", "n_gpus")
-_CAPPED = ("sequences_per_replica", "context_tokens", "held")
-_HEAVY = (*_SHORT, "memory_budget_bytes", "loaded_weights_bytes_per_gpu")
-
-
-def _capped(gpu: str, room: float, context: float, held: float) -> str:
-    limit = f"which is max_num_seqs; memory would hold {held:,.0f}."
-    return f"fits: room for {_requests(room)} of {context:,.0f} tokens, {limit}"
-
-
-def _roomy(gpu: str, room: float, context: float) -> str:
-    return f"fits: room for {_requests(room)} of {context:,.0f} tokens; request {room + 1:,.0f} does not fit."
-
-
-def _refused(gpu: str, room: float, asked: float, held: float) -> str:
-    advice = "Raise max_num_seqs or add a replica."
-    admits = f"max_num_seqs admits {room:,.0f} of {_requests(asked)}"
-    return f"does not fit: {admits}; memory would hold {held:,.0f}. {advice}"
-
-
-def _heavy(gpu: str, short: float, n_gpus: float, budget: float, weights: float) -> str:
-    need = f"the weights alone need {_gib(weights)} of each GPU, and the engine may use {_gib(budget)}."
-    return f"{_lacking(gpu, short, n_gpus)}; {need}"
-
-
-def _crowded(gpu: str, short: float, n_gpus: float, budget: float) -> str:
-    need = f"weights and overhead need more than the {_gib(budget)} that the engine may use of each GPU."
-    return f"{_lacking(gpu, short, n_gpus)}; {need}"
-
-
-def _stuck(gpu: str, short: float, n_gpus: float, length: float) -> str:
-    why = f"one request of max_model_len ({length:,.0f} tokens) is more than the pool. Lower max_model_len."
-    return f"{_lacking(gpu, short, n_gpus)}; the engine does not start, because {why}"
-
-
-def _narrow(gpu: str, short: float, n_gpus: float, room: float, context: float, asked: float) -> str:
-    room_for = f"room for {_requests(room)} of {context:,.0f} tokens, {asked:,.0f} asked for."
-    return f"{_lacking(gpu, short, n_gpus)}; {room_for}"
-
-
-def _lacking(gpu: str, short: float, n_gpus: float) -> str:
-    return f"does not fit: {_gib(short)} short on {n_gpus:.0f}x {gpu}"
-
-
 def _requests(count: float) -> str:
     return f"{count:,.0f} request{'' if count == 1 else 's'}"
 
@@ -151,26 +89,93 @@ def _gib(count: float) -> str:
     return f"{count / GIB:,.1f} GiB" if count >= GIB / 10 else f"{count / MIB:,.1f} MiB"
 
 
+_whole = "{:,.0f}".format
+_ROOM, _CONTEXT = ("sequences_per_replica", _requests), ("context_tokens", _whole)
+_BUDGET = ("memory_budget_bytes", _gib)
+_LACKS, _LACKING = "does not fit: %s short on %sx %s; ", (("short", _gib), ("n_gpus", "{:.0f}".format), ("gpu", str))
+# Each kind of verdict: its sentence, and the columns whose texts stand in it.
+_CAPPED = "fits: room for %s of %s tokens, which is max_num_seqs; memory would hold %s.", (
+    _ROOM, _CONTEXT, ("held", _whole),
+)  # fmt: skip
+_ROOMY = "fits: room for %s of %s tokens; request %s does not fit.", (
+    _ROOM, _CONTEXT, ("sequences_per_replica", lambda room: _whole(room + 1)),
+)  # fmt: skip
+_REFUSED = (
+    "does not fit: max_num_seqs admits %s of %s; memory would hold %s. Raise max_num_seqs or add a replica.",
+    (("sequences_per_replica", _whole), ("concurrent_requests", _requests), ("held", _whole)),
+)
+_HEAVY = _LACKS + "the weights alone need %s of each GPU, and the engine may use %s.", (
+    *_LACKING, ("loaded_weights_bytes_per_gpu", _gib), _BUDGET,
+)  # fmt: skip
+_CROWDED = (
+    _LACKS + "weights and overhead need more than the %s that the engine may use of each GPU.",
+    (*_LACKING, _BUDGET),
+)
+_STUCK = (
+    _LACKS + "the engine does not start, because one request of max_model_len (%s tokens) is more than the pool."
+    " Lower max_model_len.",
+    (*_LACKING, ("max_model_len", _whole)),
+)
+_NARROW = _LACKS + "room for %s of %s tokens, %s asked for.", (
+    *_LACKING, _ROOM, _CONTEXT, ("concurrent_requests", _whole),
+)  # fmt: skip
+
+
+def _sentences(known: Mapping[str, Any], names: list[Resolved], fits: Any, obstacles: Any) -> Any:
+    """One sentence per row: each kind of verdict with the numbers that it needs, all its rows at once."""
+    runs, of_name = numpy.equal(obstacles, NO_TEXT), by_name(names)
+    text = numpy.where(runs, NO_TEXT, "does not fit: " + numpy.where(runs, "", obstacles))
+    said = {**known, "gpu": of_name(lambda one: one.gpu.short_name)}
+    full = said["kv_budget_bytes_per_gpu"] < 0
+    left = runs
+    for rows, (sentence, columns) in (
+        (fits & (said["held"] > said["sequences_per_replica"]), _CAPPED),
+        (fits, _ROOMY),
+        (said["short"] == 0, _REFUSED),
+        (full & (said["loaded_weights_bytes_per_gpu"] > said["memory_budget_bytes"]), _HEAVY),
+        (full, _CROWDED),
+        (said["shortage_bytes_per_gpu"] == 0, _STUCK),
+        (runs, _NARROW),
+    ):
+        at = numpy.flatnonzero(left & rows)
+        left = left & ~rows
+        texts = [_texts(numpy.broadcast_to(said[name], len(text))[at].tolist(), rule) for name, rule in columns]
+        text[at] = [sentence % row for row in zip(*texts, strict=True)]
+    is_guess = of_name(lambda one: one.gpu.memory.basis in GUESSED).astype(bool) & runs
+    for i in numpy.flatnonzero(is_guess).tolist():
+        gpu = names[i].gpu
+        text[i] += f" The memory of {gpu.short_name} is assumed ({_gib(gpu.memory.engine_bytes)})."
+    return text
+
+
+def _texts(column: list[Any], rule: Callable[[Any], str]) -> Iterable[str]:
+    """The column as text: where its values repeat themselves, each of the different ones is written once."""
+    different = set(column)
+    repeats = 4 * len(different) < len(column)
+    return map({value: rule(value) for value in different}.__getitem__ if repeats else rule, column)
+
+
 def pace_words(known: Mapping[str, Any]) -> dict[str, Any]:
     """What a row's speed is bound by, which runs its bands are from, whether requests queue; and its time to first
     token, which has no end where the queue grows. None where the speed is not known."""
-    tpot, rate = known["tpot_seconds"], known["max_requests_per_second"]
-    asked, running, arriving = (known[n] for n in ("concurrent_requests", "running_requests", "requests_per_second"))
-    grows = known["grows"] == 1
-    queue = [
-        f"the queue grows without bound: {a:,.4g} requests a second arrive, {r:,.4g} can be served"
-        if g
-        else f"{c - b:,.0f} of {_requests(c)} wait for their turn"
-        if b < c
-        else None
-        for a, r, g, c, b in zip(arriving, rate, grows, asked, running, strict=True)
+    running, n_rows = known["running_requests"], len(known["concurrent_requests"])
+    grows, waits = known["grows"] == 1, running < known["concurrent_requests"]
+    queue, some = numpy.full(n_rows, None, object), numpy.flatnonzero(grows | waits)
+    names = ("requests_per_second", "max_requests_per_second", "concurrent_requests", "running_requests")
+    queue[some] = [
+        f"the queue grows without bound: {arriving:,.4g} requests a second arrive, {rate:,.4g} can be served"
+        if endless
+        else f"{count - runs:,.0f} of {_requests(count)} wait for their turn"
+        for endless, arriving, rate, count, runs in zip(
+            grows[some].tolist(), *(known[name][some].tolist() for name in names), strict=True
+        )
     ]
-    bound = [
-        None if t != t else "queue" if g else str(b) for t, g, b in zip(tpot, grows, known["bound_by"], strict=True)
-    ]
-    scopes = [SPEED_SCOPES[int(s)] for s in known["speed_scope"]]
-    endless = {
+    bound = numpy.broadcast_to(known["bound_by"], n_rows).astype(object)
+    bound[grows] = "queue"
+    bound[numpy.isnan(known["tpot_seconds"])] = None
+    scopes = numpy.array(SPEED_SCOPES, object)[numpy.asarray(known["speed_scope"], int)]
+    served = {
         name: numpy.where(grows, numpy.nan, known[name])
         for name in ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high")
     }
-    return {"queue": queue, "bound_by": bound, "speed_scope": scopes, **endless}
+    return {"queue": queue, "bound_by": bound, "speed_scope": scopes, **served}

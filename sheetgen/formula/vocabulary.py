@@ -72,6 +72,8 @@ def round_up(x: Any) -> Any:
         import numpy
 
         near = numpy.round(x)
+        if near.dtype.kind == "f" and (near == x).all():
+            return near
         return numpy.where(abs(x - near) <= 1e-12 * abs(near), near, numpy.ceil(x))
     if x != x:
         return x

@@ -14,6 +14,7 @@ from sheetgen.scenario.inputs import OF_A_POINT
 from sheetgen.sizing.parallelism import heads_divide
 
 Columns = dict[str, Any]
+NO_TEXT: Any = None  # in a column of texts
 
 # Every input of one deployment and its default; None is worked out from the other inputs.
 DEFAULTS: dict[str, Any] = {
@@ -38,7 +39,7 @@ def is_blank(value: Any) -> bool:
         return False
 
 
-def number_column(name: str, given: Any, n_rows: int, errors: list[str | None]) -> Any:
+def number_column(name: str, given: Any, n_rows: int, errors: Any) -> Any:
     """The column as floats, the default where blank; NaN, and reported in `errors`, where it is no number."""
     default = numpy.nan if DEFAULTS[name] is None else float(DEFAULTS[name])
     if given is None:
@@ -52,7 +53,7 @@ def number_column(name: str, given: Any, n_rows: int, errors: list[str | None]) 
     return numpy.array([_number(name, v, i, default, errors) for i, v in enumerate(given)], float)
 
 
-def _number(name: str, value: Any, row: int, default: float, errors: list[str | None]) -> float:
+def _number(name: str, value: Any, row: int, default: float, errors: Any) -> float:
     if is_blank(value):
         return default
     text = str(value).strip()
@@ -66,18 +67,18 @@ def _number(name: str, value: Any, row: int, default: float, errors: list[str | 
     return found
 
 
-def _refuse(name: str, value: Any, row: int, errors: list[str | None]) -> None:
+def _refuse(name: str, value: Any, row: int, errors: Any) -> None:
     hint = " Write a number of tokens, such as 16k or 16384." if name in _TOKENS else ""
     _report(errors, row, f"{name} is {shown(value)!r}, which is not a number.{hint}")
 
 
-def _report(errors: list[str | None], row: int, problem: str) -> None:
+def _report(errors: Any, row: int, problem: str) -> None:
     """Add a line to what is wrong with a row."""
     before = errors[row]
     errors[row] = problem if before is None else f"{before}\n{problem}"
 
 
-def check_bounds(numbers: Columns, errors: list[str | None]) -> None:
+def check_bounds(numbers: Columns, errors: Any) -> None:
     """Report in `errors` which numbers, as given, are out of bounds."""
     for name in NUMBERS:
         kind, column = _KINDS[name], numbers[name]
@@ -102,9 +103,9 @@ def fill(numbers: Columns, columns: Columns) -> None:
     numbers["input_tokens"] = numpy.where(blank(prompt), context - output, prompt)
 
 
-def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], errors: list[str | None]) -> None:
+def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], errors: Any) -> None:
     """Report in `errors` what cannot go together in rows that have no error yet."""
-    sound = numpy.array([e is None for e in errors], bool)
+    sound = numpy.equal(errors, NO_TEXT)
 
     def refuse(bad: Any, reason: Callable[[Any], str]) -> None:
         for i in numpy.flatnonzero(bad & sound):

@@ -6,7 +6,7 @@ completed as columns, so that a million rows take seconds. A row that cannot be 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from sheetgen.scenario import parse
 from sheetgen.scenario.amounts import (
     DEFAULTS,
     NAMES,
+    NO_TEXT,
     NUMBERS,
     OWN,
     Columns,
@@ -212,49 +213,96 @@ class Points:
     """
 
     inputs: dict[str, Any]
-    errors: list[str | None]
+    errors: Any
     good: Any
     values: Columns
     names: list[Resolved]
     reference: Reference
 
 
-def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog) -> Points:
-    """Check and complete `given` (columns by input name; a missing column or a blank takes the default)."""
-    texts = {name: _text_column(given.get(name), n_rows, DEFAULTS[name]) for name in NAMES}
-    codes: dict[tuple[Any, ...], int] = {}
-    code = [codes.setdefault(key, len(codes)) for key in zip(*texts.values(), strict=True)]
-    resolved = [_resolved(dict(zip(NAMES, key, strict=True)), catalog) for key in codes]
-    found = [one for one, _ in resolved]
-    errors = [resolved[c][1] for c in code]
+# By names of a row: what they stand for, else why they cannot, and the numbers that they contribute.
+NamedRows = dict[tuple[Any, ...], tuple[Resolved | None, str | None, Columns | None]]
+# What `check` reads of them.
+CHECKED = ("max_context_tokens", "n_heads", "n_layers", "full_kv_heads", "windowed_kv_heads")
+
+
+def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: NamedRows | None = None) -> Points:
+    """Check and complete `given` (columns by input name; a missing column or a blank takes the default).
+
+    With `known`, rows of one frame by their names, these are looked up once for all parts of the frame, and what is
+    the same in all rows of `values` stands there once.
+    """
+    texts, code, keys = _texts(given, n_rows)
+    is_frame, known = known is not None, {} if known is None else known
+    for key in keys:
+        if key not in known:
+            one, error = _resolved(dict(zip(NAMES, key, strict=True)), catalog)
+            known[key] = one, error, _named_columns(one) if one else None
+    rows = [known[key] for key in keys]
+    found = _objects(one for one, _, _ in rows)
+    errors = _objects(error for _, error, _ in rows)[code]
     numbers = {name: number_column(name, given.get(name), n_rows, errors) for name in NUMBERS}
     check_bounds(numbers, errors)
-    table = [_named_columns(one) if one else None for one in found]
-    some = next((row for row in table if row), None)
+    some = next((columns for _, _, columns in known.values() if columns), None)
     columns: Columns = {}
     if some is not None:
-        filled = [row or some for row in table]
-        columns = {k: numpy.array([row[k] for row in filled], dtype=float)[code] for k in some}
+        table = numpy.array([list((columns or some).values()) for _, _, columns in rows], float)
+        same = [is_frame and bool((row == row[0]).all()) for row in table.T]
+        columns = {k: row[0] if one else row[code] for k, row, one in zip(some, table.T, same, strict=True)}
         fill(numbers, columns)
-        check(numbers, columns, lambda i: found[code[i]].model.id, errors)
-    good = numpy.array([i for i, e in enumerate(errors) if e is None], int)
+        check(numbers, {k: numpy.broadcast_to(v, n_rows) for k, v in columns.items() if k in CHECKED},
+              lambda i: found[code[i]].model.id, errors)  # fmt: skip
+    good = numpy.flatnonzero(numpy.equal(errors, NO_TEXT))
     values: Columns = {}
     if len(good):
-        values = {k: v[good] for k, v in (columns | numbers).items()}
-        _derive(values, numpy.array([kind == "reserved" for kind in texts["kv_allocation"]])[good])
-    names = [one for one in (found[code[i]] for i in good.tolist()) if one is not None]
-    versions = [one.engine.default_version if one else None for one in found]
-    texts["engine_version"] = [versions[c] or t for c, t in zip(code, texts["engine_version"], strict=True)]
-    return Points({name: (texts | numbers)[name] for name in DEFAULTS}, errors, good, values, names, Reference(catalog))
+        values = columns | numbers
+        if len(good) < n_rows:
+            values = {k: v[good] if getattr(v, "ndim", 0) else v for k, v in values.items()}
+        _derive(values, (texts["kv_allocation"] == "reserved")[good])
+    versions = _objects(one.engine.default_version if one else None for one in found)[code]
+    texts["engine_version"] = numpy.where(numpy.equal(versions, NO_TEXT), texts["engine_version"], versions)
+    inputs = {name: (texts | numbers)[name] for name in DEFAULTS}
+    return Points(inputs, errors, good, values, found[code[good]].tolist(), Reference(catalog))
 
 
-def _text_column(given: Any, n_rows: int, default: Any) -> list[Any]:
-    """The column as text, the default where blank; each distinct value is looked at once."""
+def _objects(values: Iterable[Any]) -> Any:
+    listed = list(values)
+    column = numpy.empty(len(listed), object)
+    column[:] = listed
+    return column
+
+
+def _texts(given: Mapping[str, Any], n_rows: int) -> tuple[Columns, Any, list[tuple[Any, ...]]]:
+    """The names of the rows as columns of text; which combination of names each row has, and all combinations."""
+    columns, codes, choices = {}, [], []
+    for name in NAMES:
+        code, distinct = _distinct(given.get(name), n_rows, DEFAULTS[name])
+        columns[name] = _objects(distinct)[code]
+        codes.append(code)
+        choices.append(distinct)
+    sizes = [len(distinct) for distinct in choices]
+    if not n_rows:
+        return columns, numpy.zeros(0, int), []
+    every, first, code = numpy.unique(numpy.ravel_multi_index(codes, sizes), return_index=True, return_inverse=True)
+    order = numpy.argsort(first)  # as they come
+    every, code = every[order], numpy.argsort(order)[code]
+    places = zip(*(at.tolist() for at in numpy.unravel_index(every, sizes)), strict=True)
+    return columns, code, [tuple(of[at] for of, at in zip(choices, row, strict=True)) for row in places]
+
+
+def _distinct(given: Any, n_rows: int, default: Any) -> tuple[Any, list[Any]]:
+    """Which of its different texts a column has in each row, and these: the default where blank."""
     if given is None:
-        return [default] * n_rows
-    column = [v if v.__hash__ else str(v) for v in given]
-    read = {v: default if is_blank(v) else str(v).strip() for v in set(column)}
-    return [read[v] for v in column]
+        return numpy.zeros(n_rows, int), [default]
+    try:
+        values = dict.fromkeys(given)
+    except TypeError:  # what cannot be hashed is read as text
+        given = [v if v.__hash__ else str(v) for v in given]
+        values = dict.fromkeys(given)
+    texts = {v: default if is_blank(v) else str(v).strip() for v in values}
+    places = {text: i for i, text in enumerate(dict.fromkeys(texts.values()))}
+    at = {v: places[text] for v, text in texts.items()}
+    return numpy.fromiter(map(at.__getitem__, given), int, n_rows), list(places) or [default]
 
 
 def _resolved(row: dict[str, Any], catalog: Catalog) -> tuple[Resolved | None, str | None]:
