@@ -12,23 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from sheetgen.calibration import Anchored, anchored, frame_factors
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.estimate import point
 from sheetgen.formula import round_up
-from sheetgen.levers import levers_of_sheet
-from sheetgen.recommend import Solution, solve
 from sheetgen.scenario import parse
 from sheetgen.scenario.amounts import DEFAULTS, NAMES
 from sheetgen.scenario.deployment import NamedRows, Points, complete
 from sheetgen.scenario.inputs import INPUTS
-from sheetgen.scenario.question import OPTIONS, ask
-from sheetgen.scenario.workloads import MOST_USERS
 from sheetgen.verdict import by_name, judge, pace_words
 
 if TYPE_CHECKING:
     import pandas
+
+    from sheetgen.calibration import Anchored
+    from sheetgen.recommend import Solution
 
 Catalogs = str | Path | Sequence[str | Path]
 ROWS_AT_ONCE = 16_384  # of a frame: columns of more rows do not fit in a processor's cache
@@ -176,7 +174,11 @@ def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
     inputs = dict(inputs)
     anchor = inputs.pop("anchor", None)
     given = {name: [value] for name, value in _long_names(inputs).items()}
-    found = None if anchor is None else anchored(anchor, given, 1, catalog)
+    found = None
+    if anchor is not None:
+        from sheetgen.calibration import anchored
+
+        found = anchored(anchor, given, 1, catalog)
     sized = replace(size_columns({**given, **(found.inputs if found else {})}, 1, catalog), anchored=found)
     error = sized.points.errors[0]
     if error is not None:
@@ -231,6 +233,8 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), anchor: Any 
     given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}
     catalog = _catalog(catalogs)
     if anchor is not None:
+        from sheetgen.calibration import frame_factors
+
         given |= frame_factors(anchor, given, len(frame), catalog)
     parts: list[dict[str, Any]] = []
     named: NamedRows = {}
@@ -259,6 +263,8 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
 
 def recommend_record(solved: Solution, options: Mapping[str, Any]) -> dict[str, Any]:
     """The record that `recommend` gives for its solved question."""
+    from sheetgen.levers import levers_of_sheet
+    from sheetgen.scenario.workloads import MOST_USERS
     from sheetgen.writers.json import document
 
     answer = document(solved, fingerprints(solved), levers_of_sheet(solved))
@@ -276,6 +282,9 @@ def fingerprints(solved: Solution) -> list[dict[str, Any]]:
 
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     """The solved question of one load, as `recommend` asks it."""
+    from sheetgen.recommend import solve
+    from sheetgen.scenario.question import OPTIONS, ask
+
     asked = {name: _joined(name, value) for name, value in options.items() if value is not None}
     for name in asked:
         if name not in ONE_LOAD and name not in OPTIONS:

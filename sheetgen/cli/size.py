@@ -62,18 +62,20 @@ def size(
         raise click.UsageError("Missing option '--model'.")
     from sheetgen.api import record, sized_point
     from sheetgen.catalog import Catalog
-    from sheetgen.cli.flags import Extras
 
-    catalog = Catalog(*catalogs)
-    extras = Extras.of(asked, flags, kv_budget, catalog)
-    sized = sized_point(extras.asked, catalog)
+    catalog, extras = Catalog(*catalogs), None
+    if flags is not None or kv_budget is not None:
+        from sheetgen.cli.flags import Extras
+
+        extras = Extras.of(asked, flags, kv_budget, catalog)
+    sized = sized_point(extras.asked if extras else asked, catalog)
     answer = record(sized)
     if as_json:
-        print_json(answer | extras.record(answer))
+        print_json(answer | (extras.record(answer) if extras else {}))
         return
     from sheetgen.cli.bills import bills
 
-    say(bills(sized) + extras.text(answer))
+    say(bills(sized) + (extras.text(answer) if extras else ""))
 
 
 def _refuse_speed(asked: dict[str, Any]) -> None:
