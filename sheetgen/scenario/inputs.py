@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sheetgen.scenario.kinds import AUTO_DTYPE, COUNT, FLAG, LEAST, MOST, SHARE, SHARE_ABOVE_0, TEXT, TOKENS, Kind
 from sheetgen.units import (
@@ -39,8 +39,7 @@ PARALLEL = Kind("whole", 1, 1024)
 PER_GPU_USD, PER_GPU_KW = Kind(low=LEAST, high=10_000_000), Kind(low=LEAST, high=100)
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """How an input is asked for on the command line and in scenario files.
 
     group: options that commands take together. words: of a flag, what is said for 0 and for 1. in_size: other help in
@@ -57,8 +56,7 @@ class Option:
     hint: str = ""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """How an input stands on the Inputs sheet: in its section, in the order of the table, or below another input.
 
     title: of the cell's message, where it is not the label. about: said there after what the cell accepts. repeated:

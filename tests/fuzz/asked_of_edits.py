@@ -11,6 +11,7 @@ from typing import Any
 
 from yellow_cells import Key, Yellow
 
+from sheetgen.scenario.inputs import OF_SETTINGS
 from sheetgen.scenario.kinds import name_part
 from sheetgen.scenario.override_kinds import input_kind
 
@@ -23,6 +24,7 @@ OPTIONS = (
     "installed_multiplier", "system_power_multiplier", "usd_per_kwh", "pue", "colo_usd_per_kw_month",
     "discount_fraction",
 )  # fmt: skip
+NEWER = tuple(one.name for one in OF_SETTINGS if one.row and one.asked_as == one.name and one.name not in OPTIONS)
 # Cells that a sheet built anew would fill otherwise: they are said as they stand, edited or not.
 AS_THEY_STAND = ("whatif_", "case_", "speed_pace", "speed_requests", "output_")
 
@@ -41,7 +43,7 @@ def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) ->
         "headline": _headline(yellow, now),
         "kv_allocation": "reserved" if now["kv_reserved"] else "paged",
         "fx_date": _text(now["fx_date"]),
-        **{name: _text(typed_over[name]) for name in OPTIONS if name in typed_over},
+        **{name: _text(typed_over[name]) for name in (*OPTIONS, *NEWER) if name in typed_over},
     }
     for figure in ("tpot_ms", "ttft_ms"):
         options[figure] = ",".join(f"{w}={_text(now[f'{figure}_{part}'] or 'off')}" for w, part in works.items())

@@ -9,6 +9,7 @@ from typing import Any
 
 from yellow_cells import Spot, Yellow
 
+from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.kinds import MOST, Kind
 from sheetgen.scenario.override_kinds import TABLES, input_kind
 from sheetgen.units import OWNING_TERMS as TERMS
@@ -85,7 +86,7 @@ def _input(rng: random.Random, name: str, spot: Spot, yellow: Yellow, level: str
         return rng.choice(("EUR", "JPY", "CHF"))
     if name == "discount_fraction" and rng.random() < 0.7:
         return rng.choice(DISCOUNTS)
-    kind = _OPTIONS.get(name) or input_kind(name)
+    kind = _OPTIONS.get(name) or (BY_NAME[name].kind if name in BY_NAME else input_kind(name))
     assert kind is not None, f"in_{name}: nobody knows what it takes"
     if name == "whatif_users":
         return rng.choice((1, 3, 32, 200, 5000, 1_000_000, number_for(rng, kind, spot.old, level)))
