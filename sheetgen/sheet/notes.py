@@ -141,14 +141,13 @@ def assumption_lines(question: Question) -> Iterator[str]:
             f"Surely free: counted with a KV pool {smaller} GiB a GPU smaller: "
             "the low end of the 80% band of prediction errors."
         )
+    price = "list price" if settings.purchase == ON_DEMAND else f"the {settings.purchase} price"
+    is_listed = not settings.discount_fraction and settings.purchase == ON_DEMAND
+    lacks = ", without discounts," if is_listed else ", without"
+    price = wording.price_class(price, settings.discount_fraction) + lacks
     for one in known.values():
         if one.sentence:
-            sentence = one.sentence.replace("{value}", _value(one, settings))
-            price = "list price" if settings.purchase == ON_DEMAND else f"the {settings.purchase} price"
-            if settings.discount_fraction or settings.purchase != ON_DEMAND:
-                price = wording.price_class(price, settings.discount_fraction)
-                sentence = sentence.replace("list price, without discounts,", f"{price}, without")
-            yield sentence
+            yield one.sentence.replace("{value}", _value(one, settings)).replace("{price}", price)
     kinds = sorted({c.price_kind for c in question.candidates if c.price_kind})
     if PURCHASES[settings.purchase].committed and kinds:
         yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."
