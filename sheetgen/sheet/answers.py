@@ -42,29 +42,18 @@ def _card(solved: Solution, row: int) -> Card:
     )
     free = Cell(choice.sure_headroom_fraction, PERCENT)
     return Card(
-        model=name,
-        fits=True,
-        rent=rent(choice.n_instances, one),
-        monthly=money(choice.monthly_usd),
+        model=name, fits=True, rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
         hardware=joined(", ", hardware),
-        memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory,
-        users=users,
+        memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory, users=users,
         headroom=words("room for {}, {} surely free", plural(held, "request"), free),
-        token_time=wording.token_time(solved, row),
-        throughput=wording.throughput(solved, row),
-        first_token=wording.first_token(solved, row),
-        sized_by=wording.sized_by(solved, row),
-        per_user=facts.per_user,
-        per_tokens=facts.per_million_tokens,
-        runner_up=_runner_up(solved, row),
-        held=words("room for {}", whole(held)),
-        budget=facts.budget,
-        classes=tuple(facts.classes[purchase] for purchase in price_classes(question)),
-        owned=facts.owned,
-        break_even=facts.break_even,
-        is_quoted=facts.is_quoted,
-    )
+        token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
+        first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row), per_user=facts.per_user,
+        per_tokens=facts.per_million_tokens, runner_up=_runner_up(solved, row),
+        held=words("room for {}", whole(held)), budget=facts.budget,
+        classes=tuple(facts.classes[purchase] for purchase in price_classes(question)), owned=facts.owned,
+        break_even=facts.break_even, is_quoted=facts.is_quoted,
+    )  # fmt: skip
 
 
 def _runner_up(solved: Solution, row: int) -> Text:
@@ -155,17 +144,11 @@ def _bar(solved: Solution, row: int) -> Bar:
     overhead, capacity = (fit.pool(name) * fit.gpus_used for name in ("overhead_bytes_per_gpu", "memory_budget_bytes"))
     held = fit.load("charge_bytes") * fit.tensor_parallel_size * load.concurrent_requests
     return Bar(
-        *of_load,
-        weights_bytes=weights * fit.choice.n_replicas,
-        kv_bytes=held,
-        overhead_bytes=overhead,
-        capacity_bytes=capacity,
-        weights=_times(fit.choice.n_replicas, weights, units),
-        kv=_copies(held, kv, units),
-        overhead=size(overhead, units),
-        limit=size(capacity, units),
+        *of_load, weights_bytes=weights * fit.choice.n_replicas, kv_bytes=held, overhead_bytes=overhead,
+        capacity_bytes=capacity, weights=_times(fit.choice.n_replicas, weights, units), kv=_copies(held, kv, units),
+        overhead=size(overhead, units), limit=size(capacity, units),
         capacity=words("{} on {}", named_size(capacity, units), wording.gpus(fit.gpus_used, fit.candidate)),
-    )
+    )  # fmt: skip
 
 
 def _times(count: int, n_bytes: float, units: str) -> Cell:

@@ -61,16 +61,11 @@ def _breaks(solved: Solution, row: int) -> Breaks:
     else:
         longest_fit = words("{} up to {} tokens each", requests_fit, whole(longest))
     return Breaks(
-        model=model.name,
-        curve=tuple(p for p in curve if p.requests),
-        asked=asked,
-        held=BreakPoint(cell.context_tokens, held),
-        longest=BreakPoint(longest, cell.concurrent_requests),
+        model=model.name, curve=tuple(p for p in curve if p.requests), asked=asked,
+        held=BreakPoint(cell.context_tokens, held), longest=BreakPoint(longest, cell.concurrent_requests),
         next_request=words("request {} {}", whole(held + 1), "waits" if capped else "does not fit"),
-        next_short=whole(held + 1),
-        longest_fit=longest_fit,
-        longest_short=whole(longest),
-    )
+        next_short=whole(held + 1), longest_fit=longest_fit, longest_short=whole(longest),
+    )  # fmt: skip
 
 
 def _contexts(longest: int, loads: list[int]) -> list[int]:

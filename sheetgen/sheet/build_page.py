@@ -32,30 +32,17 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
     stale_after = question.overrides.input("stale_after_days", known("stale_after_days"))
     tight_below = question.overrides.input("tight_below", known("tight_below"))
     return Page(
-        title=TITLE,
-        question=_question(question),
-        precision_line=_precision(question),
-        as_of=question.as_of.isoformat(),
-        price_banner=notes.price_banner(question, stale_after),
-        version=_version(),
-        catalog=question.catalog_sha256[:8],
-        unit=UNIT_NAMES[question.settings.units],
-        paper=question.settings.paper,
-        cards=cards(solved),
-        matrix=matrix(solved, tight_below),
-        models=model_facts(solved),
-        bars=bars(solved),
-        breaks=breaks(solved),
-        fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
-        levers=lever_rows(solved, levers),
-        instances=notes.instance_rows(solved, stale_after),
+        title=TITLE, question=_question(question), precision_line=_precision(question),
+        as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after), version=_version(),
+        catalog=question.catalog_sha256[:8], unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
+        cards=cards(solved), matrix=matrix(solved, tight_below), models=model_facts(solved), bars=bars(solved),
+        breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
+        levers=lever_rows(solved, levers), instances=notes.instance_rows(solved, stale_after),
         price_classes=tuple(notes.price_classes(question).values()),
-        subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""),
-        left_out=notes.left_out(question),
-        assumptions=tuple(notes.assumption_lines(question)),
-        sources=notes.sources(solved),
+        subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""), left_out=notes.left_out(question),
+        assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
         purchase=notes.price_classes(question)[question.settings.purchase],
-    )
+    )  # fmt: skip
 
 
 def _question(question: Question) -> str:

@@ -31,19 +31,14 @@ def _facts(solved: Solution, index: int) -> ModelFacts:
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]
     window = float(kv_cache.shard_windowed_bytes_per_token.of(columns))
     return ModelFacts(
-        name=one.model.name,
-        params=_billions(one.model.params.total),
+        name=one.model.name, params=_billions(one.model.params.total),
         weights_bf16=size(weights_in(one.model, "bf16"), units),
-        weights_fp8=size(weights_in(one.model, "fp8"), units),
-        weights_used=one.weight_dtype,
-        kv_used=one.kv_cache_dtype,
-        kv_per_token=small_size(token, units),
-        full_attention_per_token=small_size(full, units, _TENTHS) if full else NONE,
-        ratio=_ratio(token, full),
-        attention=attention_words(one.model),
-        note=_note(one.model, state, window, units),
+        weights_fp8=size(weights_in(one.model, "fp8"), units), weights_used=one.weight_dtype,
+        kv_used=one.kv_cache_dtype, kv_per_token=small_size(token, units),
+        full_attention_per_token=small_size(full, units, _TENTHS) if full else NONE, ratio=_ratio(token, full),
+        attention=attention_words(one.model), note=_note(one.model, state, window, units),
         origin=ORIGINS[one.model.confidence],
-    )
+    )  # fmt: skip
 
 
 def _billions(count: int) -> Cell:

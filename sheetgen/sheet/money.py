@@ -46,17 +46,12 @@ def facts_of(solved: Solution, row: int, stale_after_days: float = 180) -> Money
     spent = "{} prompt, {} answer per million tokens at {} utilization"
     tokens = (dollars(prompt), dollars(answer), share(question.settings.utilization))
     return MoneyFacts(
-        model=name,
-        classes={one.purchase: dollars(one.monthly_usd) for one in figures.purchase_classes(solved, row)},
+        model=name, classes={one.purchase: dollars(one.monthly_usd) for one in figures.purchase_classes(solved, row)},
         per_year=words("{} a year", money(units["annual_usd"])),
         per_user=words("{} per user", dollars(units["usd_per_user_per_month"])),
-        per_million_tokens=words(spent, *tokens) if answer == answer else NONE,
-        owned=_owned(fit),
-        break_even=_break_even(fit),
-        budget=_budget(solved, row),
-        capex_is_old=not quoted and old,
-        is_quoted=quoted,
-    )
+        per_million_tokens=words(spent, *tokens) if answer == answer else NONE, owned=_owned(fit),
+        break_even=_break_even(fit), budget=_budget(solved, row), capex_is_old=not quoted and old, is_quoted=quoted,
+    )  # fmt: skip
 
 
 def _owned(fit: Fit) -> Cell:

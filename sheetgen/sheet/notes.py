@@ -89,20 +89,17 @@ def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after
     question, memory = solved.question, one.gpu.memory
     prices = (one.class_price(purchase) for purchase in price_classes(question))
     return InstanceRow(
-        instance=one.instance,
-        name=wording.instance_name(one),
-        provider=wording.provider_name(one.provider),
+        instance=one.instance, name=wording.instance_name(one), provider=wording.provider_name(one.provider),
         gpus=words("{}× {}", one.gpu_count, one.gpu.short_name),
         memory=wording.named_size(one.gpu_count * memory.engine_bytes, question.settings.units),
         hourly=Cell(one.usd_per_hour, USD_CENTS),
         region=one.region + (", assumed shape" if one.assumed_shape else ""),
         price_date=TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE,
-        stale=_is_old(one, question.as_of, stale_after_days),
-        used_for=_used_for(solved, rows),
+        stale=_is_old(one, question.as_of, stale_after_days), used_for=_used_for(solved, rows),
         classes=tuple(Cell(price.usd_per_hour, USD_CENTS) if price else NONE for price in prices),
         memory_origin=MEMORY_ORIGINS.get(memory.basis, memory.basis),
         price_origin="assumed" if one.assumed_shape else "published",
-    )
+    )  # fmt: skip
 
 
 def _used_for(solved: Solution, rows: list[int]) -> Text:

@@ -49,35 +49,21 @@ def render_html(
     content = width - 2 * MARGIN_X
     shown = replace(page, instances=page.instances[: density.n_instances], levers=page.levers[: density.n_levers])
     grid = grid_of(page, content, density.text, regular, bold)
-    return (
-        _environment(templates)
-        .get_template("one_page.html.j2")
-        .render(
-            page=page,
-            css=style(templates, "one_page.css"),
-            faces=[(weight, Markup(f"asset:{name}")) for weight, name in FONTS.items()],
-            family=Markup(FAMILY),
-            brand=brand,
-            when_width=_when_width(page, fonts),
-            letterhead=letterhead(brand, page.title, content, fonts) if brand else None,
-            colors=page_colors(brand.colors if brand else None),
-            d=asdict(density),
-            answers=answers_of(page, density, content, bold),
-            grid=grid,
-            name_ems=grid.longest_name(density),
-            widths=column_widths(shown, regular, bold),
-            paper={"width": width, "height": height + extra_height, "x": MARGIN_X, "y": MARGIN_Y},
-            day=_day(page.as_of),
-            marks=MARKS,
-            noted=[m for m in page.models if m.note or not density.run_in],
-            instances=shown.instances,
-            levers=shown.levers,
-            n_instances_more=len(page.instances) - len(shown.instances),
-            sources=[(s.text, s.web_url) for s in page.sources],
-            **pictures_of(page, density, grid, content, drawable_with(regular), regular),
-            oom_shares=oom_shares(page, density.symptoms, content / density.small, regular, bold),
-        )
-    )
+    return _environment(templates).get_template("one_page.html.j2").render(
+        page=page, css=style(templates, "one_page.css"),
+        faces=[(weight, Markup(f"asset:{name}")) for weight, name in FONTS.items()], family=Markup(FAMILY),
+        brand=brand, when_width=_when_width(page, fonts),
+        letterhead=letterhead(brand, page.title, content, fonts) if brand else None,
+        colors=page_colors(brand.colors if brand else None), d=asdict(density),
+        answers=answers_of(page, density, content, bold), grid=grid, name_ems=grid.longest_name(density),
+        widths=column_widths(shown, regular, bold),
+        paper={"width": width, "height": height + extra_height, "x": MARGIN_X, "y": MARGIN_Y}, day=_day(page.as_of),
+        marks=MARKS, noted=[m for m in page.models if m.note or not density.run_in], instances=shown.instances,
+        levers=shown.levers, n_instances_more=len(page.instances) - len(shown.instances),
+        sources=[(s.text, s.web_url) for s in page.sources],
+        **pictures_of(page, density, grid, content, drawable_with(regular), regular),
+        oom_shares=oom_shares(page, density.symptoms, content / density.small, regular, bold),
+    )  # fmt: skip
 
 
 def _when_width(page: Page, fonts: Path) -> float:

@@ -32,23 +32,14 @@ def write_web(page: Page, options: Options) -> bytes:
     """The page as one HTML document, in a company's brand where there is one."""
     templates, brand = options.templates, options.brand
     axes = svg.axes_of(page.breaks, [(block.context_tokens, visible(block.context)) for block in page.matrix])
-    return (
-        _environment(templates)
-        .get_template("page.html.j2")
-        .render(
-            page=page,
-            css=style(templates, "page.css"),
-            colors=page_colors(brand.colors if brand else None),
-            brand=brand,
-            logo=_logo(brand) if brand else None,
-            marks=MARKS,
-            bars=[[_bar(bar) for bar in of_model] for of_model in page.bars],
-            scale=svg.scale(axes, width=SCALE, height=CURVE[1], family=FAMILY),
-            curves=[_curve(b, axes) for b in page.breaks],
-            sources=[(s.text, s.web_url) for s in page.sources],
-        )
-        .encode()
-    )
+    html = _environment(templates).get_template("page.html.j2").render(
+        page=page, css=style(templates, "page.css"), colors=page_colors(brand.colors if brand else None), brand=brand,
+        logo=_logo(brand) if brand else None, marks=MARKS,
+        bars=[[_bar(bar) for bar in of_model] for of_model in page.bars],
+        scale=svg.scale(axes, width=SCALE, height=CURVE[1], family=FAMILY),
+        curves=[_curve(b, axes) for b in page.breaks], sources=[(s.text, s.web_url) for s in page.sources],
+    )  # fmt: skip
+    return html.encode()
 
 
 def _bar(bar: Any) -> dict[str, Any]:
