@@ -195,8 +195,7 @@ def _grown_table(table: Any, pad: float) -> float:
     for group in table.children:
         group.position_y += moved
         before = moved
-        ends: list[tuple[Any, int, float]] = []  # cells of several rows: the last of them, and where it was
-        for n, row in enumerate(group.children):
+        for row in group.children:
             row.translate(0, moved)
             above, below = (pad if grows else 0.0 for grows in _sides(row))
             for cell in row.children:
@@ -204,13 +203,8 @@ def _grown_table(table: Any, pad: float) -> float:
                 cell.padding_bottom += below
                 for inside in cell.children:
                     inside.translate(0, above)
-                if cell.rowspan > 1:
-                    ends.append((cell, n + cell.rowspan - 1, moved + above + below))
             row.height += above + below
             moved += above + below
-            for cell, last, then in ends:
-                if last == n:
-                    cell.padding_bottom += moved - then
         group.height += moved - before
     return moved
 
@@ -224,15 +218,15 @@ class _Cell:
     group: int
     row: int
     column: int
-    n_rows: int
     n_columns: int
 
     def is_head_of(self, other: _Cell) -> bool:
         """As HTML has it: heads of a column stand above, those of a row beside, those of a row group lead the group."""
         if self.scope in ("col", "colgroup"):
-            return self.row < other.row and _meet(self.column, self.n_columns, other.column, other.n_columns)
+            meet = self.column < other.column + other.n_columns and other.column < self.column + self.n_columns
+            return meet and self.row < other.row
         if self.scope == "row":
-            return _meet(self.row, self.n_rows, other.row, other.n_rows)
+            return self.row == other.row
         return self.group == other.group and self.row <= other.row
 
 
@@ -264,10 +258,6 @@ def mend_tables(document: Any, pdf: Any) -> None:
         root["IDTree"] = tree.reference
 
 
-def _meet(start: int, length: int, other: int, other_length: int) -> bool:
-    return start < other + other_length and other < start + length
-
-
 def _tables(box: Any) -> Iterator[Any]:
     if type(box).__name__ in ("TableBox", "InlineTableBox"):
         yield box
@@ -276,21 +266,15 @@ def _tables(box: Any) -> Iterator[Any]:
 
 
 def _cells(table: Any) -> Iterator[_Cell]:
-    """The cells that were tagged as such; a layout made of boxes that only look like a table has none."""
-    taken: set[tuple[int, int]] = set()
-    row = -1
-    for group, part in enumerate(table.children):
-        for line in part.children:
-            row += 1
-            column = 0
-            for box in line.children:
-                while (row, column) in taken:
-                    column += 1
-                taken |= {(row + r, column + c) for r in range(box.rowspan) for c in range(box.colspan)}
-                if box.element is not None and box.element_tag in ("th", "td"):
-                    scope = box.element.get("scope", "") if box.element_tag == "th" else ""
-                    yield _Cell(box.mark, scope, group, row, column, box.rowspan, box.colspan)
-                column += box.colspan
+    """The cells that were tagged as such, each of one row; boxes that only look like a table have none."""
+    lines = [(group, line) for group, part in enumerate(table.children) for line in part.children]
+    for row, (group, line) in enumerate(lines):
+        column = 0
+        for box in line.children:
+            if box.element is not None and box.element_tag in ("th", "td"):
+                scope = box.element.get("scope", "") if box.element_tag == "th" else ""
+                yield _Cell(box.mark, scope, group, row, column, box.colspan)
+            column += box.colspan
 
 
 def put_metadata(document: Any, xmp: bytes) -> None:
