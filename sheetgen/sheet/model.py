@@ -223,9 +223,9 @@ class Sheet:
         missing = [i for i in one.inputs if i not in env]
         if missing:
             raise KeyError(f"{self.name}: formula {one.name!r} reads {missing[0]!r}, which no cell provides")
-        value = plain(one.of({i: number(env[i].value) for i in one.inputs}))
-        text = one.written({i: env[i].expr(self.name) for i in one.inputs})
-        return self.put(row, column, Cell(value, role, display or one.display, formula=text), name, lock)
+        found = worked_out(one, env)
+        cell = Cell(found.value, role, display or one.display, formula=found.expr(self.name))
+        return self.put(row, column, cell, name, lock)
 
     def is_search(self, ref: Ref) -> bool:
         """Whether a cell holds an array formula."""
@@ -243,11 +243,9 @@ class Sheet:
         lock = "column" if found.lock == "column" else "both"
         return self.formula(row, column, found.value, call("IF", read >= 0, found.expr(self.name)), shown, lock=lock)
 
-    def link(self, row: int, column: int, ref: Ref, display: Display, role: str = "link", **more: Any) -> Ref:
-        """Place what another cell holds."""
-        lock = more.pop("lock", "both")
-        cell = Cell(plain(ref.value), role, display, formula=ref.expr(self.name), **more)
-        return self.put(row, column, cell, lock=lock)
+    def link(self, row: int, column: int, what: Ref | Lookup, display: Display, role: str = "link", **more: Any) -> Ref:
+        """Place what another cell holds, or what a look-up gives."""
+        return self.formula(row, column, what.value, what.expr(self.name), display, role, **more)
 
     def formula(
         self, row: int, column: int, value: Any, expr: Expr, display: Display, role: str = "computed", **more: Any
@@ -333,6 +331,12 @@ def index(refs: Range, at: Ref | Lookup, here: str) -> Expr:
         return Expr(text.partition(":")[0])
     row = "1," if first.column != last.column else ""
     return Expr(f"INDEX({text},{row}{at.expr(here).text})")
+
+
+def worked_out(one: Formula, env: Mapping[str, Source]) -> Lookup:
+    """What `one` gives for the cells in `env`, to be read within another formula."""
+    value = plain(one.of({i: number(env[i].value) for i in one.inputs}))
+    return Lookup(value, lambda here: one.written({i: env[i].expr(here) for i in one.inputs}))
 
 
 def lookup(refs: Range, at: Ref | Lookup) -> Lookup:

@@ -80,7 +80,7 @@ def build_candidates(
     head.looked_up("instance", "Instance", of_instance("instance", is_text, "-"), TEXT)
     head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
     head.given("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in offers])
-    head.looked_up("tp", "TP", lambda i: pick(wiring.lists["tp"], head.columns["tp_position"][i], here), PLAIN)
+    head.picked("tp", "TP", wiring.lists["tp"], "tp_position", PLAIN)
     head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
     head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", is_number, 0), PLAIN)
 

@@ -204,14 +204,7 @@ def _precisions(sheet: Sheet, table: Table, wiring: Wiring) -> None:
         ("kv_dtype_bytes", "Bytes, KV element", "kv_dtype"),
         ("kv_scale_bytes", "Bytes, KV scale", "kv_dtype"),
     ):
-        table.looked_up(
-            key,
-            label,
-            lambda i, k=key, w=which: pick(  # type: ignore[misc]
-                wiring.lists[f"dtypes_{k}"], table.columns[f"{w}_row"][i], sheet.name
-            ),
-            FACTOR,
-        )
+        table.picked(key, label, wiring.lists[f"dtypes_{key}"], f"{which}_row", FACTOR)
 
     def checkpoint(i: int) -> tuple[Any, Expr]:
         known = Range(tuple(table.columns[f"checkpoint_{d}"][i] for d in DTYPES), lock="columns")

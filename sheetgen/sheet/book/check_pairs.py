@@ -7,7 +7,7 @@ from typing import Any
 
 from sheetgen.formula import Expr, both, either, formula, is_number, where
 from sheetgen.sheet.book.wiring import Wiring
-from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Sheet, Source, lookup, pick
+from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Sheet, Source, lookup, pick, worked_out
 from sheetgen.sheet.what_if import case_requests
 from sheetgen.sheet.what_if_state import model_lacks, own_instance_state, own_model_state
 from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS, Display
@@ -152,12 +152,8 @@ def own_models(sheet: Sheet, row: int, wiring: Wiring) -> list[Ref]:
     for k, name in enumerate(spare["model"]):
         given = {n: _zero(spare[n][k]) for n in model_lacks.inputs}
         sheet.text(row + 1 + k, 0, f"Row {name.row + 1}", "label")
-        facts = Lookup(
-            model_lacks.of({n: ref.value for n, ref in given.items()}),
-            lambda here, given=given: model_lacks.written({n: ref.expr(here) for n, ref in given.items()}),  # type: ignore[misc]
-        )
-        env: dict[str, Source] = {"model": name, "n_filled": _filled([refs[k] for refs in columns]), "facts": facts,
-                                  "n_named": _named(listed, name)}  # fmt: skip
+        env: dict[str, Source] = {"model": name, "n_filled": _filled([refs[k] for refs in columns]),
+                                  "facts": worked_out(model_lacks, given), "n_named": _named(listed, name)}  # fmt: skip
         found.append(sheet.compute(row + 1 + k, 1, own_model_state, env, display=TEXT))
     return found
 

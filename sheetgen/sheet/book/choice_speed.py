@@ -10,7 +10,7 @@ from sheetgen.estimate import PACE
 from sheetgen.formula import Expr, Formula, both, formula, is_number, join_text, number_where, where, whole_text
 from sheetgen.sheet.book.speed import OF_PROFILE, PARTS, SUMS
 from sheetgen.sheet.book.wiring import Table, Wiring, named
-from sheetgen.sheet.model import Range, Ref, index, lookup, pick
+from sheetgen.sheet.model import Range, Ref, index, lookup
 from sheetgen.sizing import speed, targets
 from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, WHOLE, Display
 
@@ -112,11 +112,7 @@ def add_choice_parts(wiring: Wiring, table: Table) -> None:
 
         table.looked_up(name, name.replace("_", " ").capitalize(), find, _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
-        table.looked_up(
-            name, name.replace("_", " ").capitalize(),
-            lambda i, n=name: pick(latency.range(n), table.columns["pace_row"][i], here),  # type: ignore[misc]
-            _display(name),
-        )  # fmt: skip
+        table.picked(name, name.replace("_", " ").capitalize(), latency.range(name), "pace_row", _display(name))
 
 
 def add_choice_speed(wiring: Wiring, table: Table, *, alone: bool = False) -> None:

@@ -11,7 +11,7 @@ import numpy
 from sheetgen.formula import Expr, Formula
 from sheetgen.sheet.block import RowValues, fill_row, row_values
 from sheetgen.sheet.book.wiring import named
-from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Row, Sheet, Source, number, plain
+from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Row, Sheet, Source, number, pick, plain
 from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE, Display
 
 LABELS = 2  # columns that say what a row is
@@ -65,6 +65,10 @@ class Head:
             value, expr = find(i)
             refs.append(self.sheet.formula(row, LEFT + i, value, expr, display, "computed", lock="row"))
         self.columns[name] = refs
+
+    def picked(self, name: str, label: str, refs: Range, key: str, display: Display) -> None:
+        """The entries of `refs` at the positions that the row `key` holds."""
+        self.looked_up(name, label, lambda i: pick(refs, self.columns[key][i], self.sheet.name), display)
 
     def computed(self, one: Formula, env: Callable[[int], Env], name: str | None = None) -> None:
         """Values that a formula gives."""

@@ -71,7 +71,7 @@ class Block:
 
     def show(self, column: int, what: Lookup, display: Display, role: str = "computed") -> Ref:
         """What stands elsewhere, in this row."""
-        return self.sheet.formula(self.row, column, what.value, what.expr(self.sheet.name), display, role)
+        return self.sheet.link(self.row, column, what, display, role)
 
     def compute(self, column: int, one: Formula, env: Mapping[str, Source], **more: Any) -> Ref:
         """What a formula gives, in this row; read relative to the reader, as rows and columns of a block repeat."""

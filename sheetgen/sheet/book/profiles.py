@@ -14,7 +14,7 @@ from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
 from sheetgen.sheet.book.speed_columns import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.book.words import non_torch_position
-from sheetgen.sheet.model import Lookup, Range, Ref, Row, Sheet, lookup, pick
+from sheetgen.sheet.model import Lookup, Range, Ref, Row, Sheet, lookup
 from sheetgen.sizing import activations, memory, parallelism, steps, weights
 from sheetgen.units import DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
@@ -62,42 +62,30 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     sheet.widths = {0: 30, 1: 26}
     head = Head(sheet, HEAD_ROWS, len(profiles), "profiles", wiring.names)
     sizes = wiring.lists["tp"]
-    here = sheet.name
     positions = [TENSOR_PARALLEL_SIZES.index(size) + 1 for _, size in profiles]
     head.given("gpu_row", "GPU row", [gpu + 1 for gpu, _ in profiles])
-    names = gpus.with_below("gpu_name")
-    head.looked_up("gpu_name", "GPU", lambda i: pick(names, head.columns["gpu_row"][i], here), TEXT)
+    head.picked("gpu_name", "GPU", gpus.with_below("gpu_name"), "gpu_row", TEXT)
     head.given("tp_position", "TP row", positions)
-    head.looked_up("tensor_parallel_size", "TP", lambda i: pick(sizes, head.columns["tp_position"][i], here), PLAIN)
+    head.picked("tensor_parallel_size", "TP", sizes, "tp_position", PLAIN)
     for fact, label in (
         ("gpu_memory_bytes", "Memory, bytes"),
         ("max_num_seqs", "Most sequences"),
         ("max_num_batched_tokens", "Batched tokens"),
     ):
-        head.looked_up(
-            fact,
-            label,
-            lambda i, n=fact: pick(gpus.with_below(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
-            WHOLE,
-        )
+        head.picked(fact, label, gpus.with_below(fact), "gpu_row", WHOLE)
     for fact in ("pool_error_bytes_measured", "pool_error_bytes_elsewhere", "is_older_gpu", *OF_GPU):
         if fact not in OF_PROFILE:  # no row of its own: who reads it looks it up on GPUs
             head.columns[fact] = [lookup(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]  # type: ignore[misc]
     n_sizes = Lookup(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
     head.computed(non_torch_position, lambda i: {"n_tensor_parallel_sizes": n_sizes})
-    head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory", lambda i: pick(wiring.lists["non_torch"],
-                   head.columns["non_torch_position"][i], here), WHOLE)  # fmt: skip
+    head.picked("non_torch_bytes_per_gpu", "Non-torch memory", wiring.lists["non_torch"], "non_torch_position", WHOLE)
     own = head.columns["non_torch_bytes_per_gpu"]
     head.computed(memory.staged_non_torch_bytes_per_gpu, lambda i: {**wiring.inputs, "non_torch_bytes_per_tp": own[i]})
     head.computed(parallelism.pool_error_bytes, lambda i: wiring.inputs, name="kv_pool_error_bytes_low")
     head.computed(memory.memory_budget_bytes, lambda i: wiring.inputs)
     for fact in (*OF_PROFILE, "speed_is_fitted"):
-        head.looked_up(
-            fact,
-            fact.replace("_", " ").capitalize(),
-            lambda i, n=fact: pick(gpus.with_below(n), head.columns["gpu_row"][i], here),  # type: ignore[misc]
-            FACTOR if fact in CONSTANTS else WHOLE,
-        )
+        label = fact.replace("_", " ").capitalize()
+        head.picked(fact, label, gpus.with_below(fact), "gpu_row", FACTOR if fact in CONSTANTS else WHOLE)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 23
     top = head.row + 1

@@ -11,7 +11,7 @@ from sheetgen.sheet.kinds import second_line
 from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, lookup, place_of
 from sheetgen.sheet.page import Page
 from sheetgen.sizing.tokens import short_tokens
-from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
+from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE
 
 LOAD_COLUMNS = 3  # workload, in flight, a narrow blank; then a group of columns per model
 GROUP = (("KV", 9.0), ("Fit", 8.5), ("Recommended", 22.0), ("$ / month", 11.0))
@@ -117,14 +117,14 @@ def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> tuple[int, list
         env = {"n_instances": of("n_instances"), "instance": of("type")}
         sheet.compute(top + 1, left, rent_words, env, role="answer")
         sheet.text(top + 2, left, "$ per month", "label")
-        monthly = _found(sheet, top + 2, left + 2, of("monthly_usd"), USD, "answer_money")
+        monthly = sheet.link(top + 2, left + 2, of("monthly_usd"), USD, "answer_money")
         wiring.headline_usd.append(monthly)
-        _found(sheet, top + 3, left, of("hardware_words"), TEXT)
-        _found(sheet, top + 4, left, of("room_words"), TEXT)
-        _found(sheet, top + 5, left, of("speed_words"), TEXT)
-        _found(sheet, top + 6, left, of("ttft_words"), TEXT)
-        _found(sheet, top + 7, left, of("runner_up_words"), TEXT)
-        _found(sheet, top + 3, left + 3, of("provider"), TEXT, "right_label")
+        sheet.link(top + 3, left, of("hardware_words"), TEXT, "computed")
+        sheet.link(top + 4, left, of("room_words"), TEXT, "computed")
+        sheet.link(top + 5, left, of("speed_words"), TEXT, "computed")
+        sheet.link(top + 6, left, of("ttft_words"), TEXT, "computed")
+        sheet.link(top + 7, left, of("runner_up_words"), TEXT, "computed")
+        sheet.link(top + 3, left + 3, of("provider"), TEXT, "right_label")
     return top + 8, places
 
 
@@ -168,10 +168,6 @@ def _greatest(refs: Range) -> Lookup:
 
 def _row_of(name: Ref, names: Range, value: int) -> Lookup:
     return Lookup(value, lambda here: Expr(f"MATCH({name.expr(here).text},{names.expr(here).text},0)"))
-
-
-def _found(sheet: Sheet, row: int, column: int, what: Lookup, display: Display, role: str = "computed") -> Ref:
-    return sheet.formula(row, column, what.value, what.expr(sheet.name), display, role)
 
 
 def _weights(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> int:
@@ -289,7 +285,7 @@ def _picture(solved: Solution, wiring: Wiring, sheet: Sheet, top: int, positions
         env = {"amount_bytes": models.columns["weights_bytes"][m], "unit_bytes": wiring.inputs["unit_bytes"]}
         refs[0].append(sheet.compute(row, left, in_unit, env))
         kv = lookup(cells.range("kv_in_unit"), at)
-        refs[1].append(_found(sheet, row, left + 1, kv, ONE_DECIMAL))
+        refs[1].append(sheet.link(row, left + 1, kv, ONE_DECIMAL, "computed"))
         refs[2].append(sheet.link(row, left + 2, models.columns["model"][m], TEXT))
     widths = [sheet.widths[left + k] for k in range(len(GROUP))]
     place = (top, _group(len(positions) - 1)) if wide else (top + 2 + len(positions), left)

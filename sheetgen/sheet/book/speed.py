@@ -60,7 +60,7 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
     table.given("workload", "Workload", [workloads[w] for _, w in pairs], TEXT, role="label", width=20)
 
     def look(name: str, label: str, refs: Range, key: str, display: Any = WHOLE, width: float = 14) -> None:
-        table.looked_up(name, label, lambda i: pick(refs, table.columns[key][i], here), display, width=width)
+        table.picked(name, label, refs, key, display, width=width)
 
     table.given("model_row", "Model row", [m + 1 for m, _ in pairs], PLAIN, role="fixed", width=14)
     table.given("workload_row", "Workload row", [w + 1 for _, w in pairs], PLAIN, role="fixed", width=14)

@@ -29,7 +29,7 @@ from sheetgen.sheet.book.what_if_words import (
     users_held,
 )
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
-from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, lookup, number, plain
+from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, lookup, worked_out
 from sheetgen.sheet.what_if import BASE, CASES, LOADS, WhatIf, case_context_tokens, case_requests
 from sheetgen.sizing.tokens import short_tokens
 from sheetgen.units import DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, WHOLE, Display
@@ -209,9 +209,8 @@ class WhatIfPage:
     def _compute(self, k: int, one: Formula, env: Mapping[str, Source], display: Display | None = None) -> Ref:
         return self.sheet.compute(self.row, ANSWER + 1 + k, one, env, display=display)
 
-    def _show(self, k: int, what: Source, display: Display, role: str = "computed") -> Ref:
-        at = (self.row, ANSWER + 1 + k)
-        return self.sheet.formula(*at, what.value, what.expr(self.sheet.name), display, role)
+    def _show(self, k: int, what: Ref, display: Display, role: str = "link") -> Ref:
+        return self.sheet.link(self.row, ANSWER + 1 + k, what, display, role)
 
     def bills(self, sizes: Sequence[Ref], machine: Machine, unit: str, data: Sheet, at: int) -> Chosen:
         """The bills of one GPU at each tensor-parallel size; on the row `at` of the data which size the page is for."""
@@ -249,18 +248,9 @@ class WhatIfPage:
 
         def put(name: str, one: Formula | None) -> Callable[[int], Ref]:
             def cell(k: int) -> Ref:
-                env = {**inputs, **machine.at(k), **bytes_of[k]}
-                bytes_of[k][name] = env[name] if one is None else Lookup(
-                    plain(one.of({i: number(env[i].value) for i in one.inputs})),
-                    lambda here: one.written({i: env[i].expr(here) for i in one.inputs}),
-                )  # fmt: skip
-                amount = {
-                    **inputs,
-                    **machine.at(k),
-                    "amount_bytes": bytes_of[k][name],
-                    "tensor_parallel_size": sizes[k],
-                }
-                return self._compute(k, bill_in_unit, amount, ONE_DECIMAL)
+                env = {**inputs, **machine.at(k), **bytes_of[k], "tensor_parallel_size": sizes[k]}
+                env["amount_bytes"] = bytes_of[k][name] = env[name] if one is None else worked_out(one, env)
+                return self._compute(k, bill_in_unit, env, ONE_DECIMAL)
 
             return cell
 
@@ -297,18 +287,14 @@ class WhatIfPage:
         def line(label: str, what: Ref | Lookup, display: Display, role: str = "link") -> Ref:
             sheet.text(self.row, ANSWER, label, "label")
             self.row += 1
-            return sheet.formula(self.row - 1, ANSWER + 1, what.value, what.expr(sheet.name), display, role)
+            return sheet.link(self.row - 1, ANSWER + 1, what, display, role)
 
         def computed(label: str, one: Formula, env: Mapping[str, Source], role: str = "computed") -> Ref:
             sheet.text(self.row, ANSWER, label, "label")
             self.row += 1
             return sheet.compute(self.row - 1, ANSWER + 1, one, env, role=role)
 
-        words: dict[str, Source] = {**inputs, "tokens": self.picked["context_tokens"]}
-        context = Lookup(
-            short_tokens.of({i: words[i].value for i in short_tokens.inputs}),
-            lambda at: short_tokens.written({i: words[i].expr(at) for i in short_tokens.inputs}),
-        )
+        context = worked_out(short_tokens, {**inputs, "tokens": self.picked["context_tokens"]})
         sequences, needed, runs = found_at(chosen.held), found_at(chosen.needed), machine.runs()
         computed("To rent", hardware_answer, {
             **self.picked, **inputs, "n_instances": rented["n_instances"], "instance": rented["type"],
@@ -350,11 +336,11 @@ class WhatIfPage:
             self.row, ANSWER + 1 + k, cheapest_words,
             {**wiring.inputs, "n_instances": at("n_instances", k), "instance": at("type", k)}, role="rent",
         ))  # fmt: skip
-        self._line("GPUs", lambda k: self._show(k, at("n_gpus", k), PLAIN, "link"))
+        self._line("GPUs", lambda k: self._show(k, at("n_gpus", k), PLAIN))
         monthly = self._line("$ per month", lambda k: self._compute(
             k, case_monthly_usd, {"monthly_usd": at("monthly_usd", k), "price_factor": self.price_factors[k]},
         ))  # fmt: skip
-        self._line("Time per token, ms", lambda k: self._show(k, at("tpot_ms", k), WHOLE, "link"))
+        self._line("Time per token, ms", lambda k: self._show(k, at("tpot_ms", k), WHOLE))
         self.of.names |= {f"rec_case_{case}_monthly_usd": ref for case, ref in zip(CASES, monthly, strict=True)}
         self.sheet.charts.append(
             Chart(
@@ -385,7 +371,7 @@ class WhatIfPage:
                     env = {"monthly_usd": usd, "price_factor": self.price_factors[k]}
                     ends.append(self._compute(k, case_monthly_usd, env))
                 else:
-                    ends.append(self._show(k, usd, USD, "link"))
+                    ends.append(self._show(k, usd, USD))
             swings.append(self._compute(3, swing_usd, {"low_usd": ends[0], "high_usd": ends[2]}))
             self._compute(4, swing_share, {"swing_usd": swings[-1], "base_usd": base})
             self.row += 1

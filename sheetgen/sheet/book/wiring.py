@@ -10,7 +10,7 @@ from sheetgen.formula import Expr, Formula
 from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.kinds import second_line
-from sheetgen.sheet.model import Cell, Range, Ref, Row, Sheet, Source, Validation
+from sheetgen.sheet.model import Cell, Range, Ref, Row, Sheet, Source, Validation, pick
 from sheetgen.units import TEXT, Display
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
@@ -129,6 +129,13 @@ class Table:
             value, expr = find(i)
             refs.append(self.sheet.formula(self.top + 1 + i, column, value, expr, display, lock="column"))
         self.columns[name] = refs
+
+    def picked(
+        self, name: str, label: str, refs: Range, key: str, display: Display, *, note: str = "", width: float = 12
+    ) -> None:
+        """A column of the entries of `refs` at the positions that the column `key` holds."""
+        here = self.sheet.name
+        self.looked_up(name, label, lambda i: pick(refs, self.columns[key][i], here), display, note=note, width=width)
 
     def row(self, i: int) -> dict[str, Ref]:
         """The cells of row `i` by column name."""

@@ -8,7 +8,7 @@ from typing import Any
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import load_words
-from sheetgen.sheet.model import Range, Sheet, pick
+from sheetgen.sheet.model import Range, Sheet
 from sheetgen.sizing import admission, parallelism
 from sheetgen.sizing.tokens import short_tokens
 from sheetgen.units import PLAIN, TEXT, WHOLE
@@ -41,7 +41,7 @@ def build_loads(
                 width=8, note="Row of the model and workload on Contexts.")  # fmt: skip
 
     def look(name: str, label: str, refs: Range, key: str, display: Any = WHOLE, width: float = 14) -> None:
-        table.looked_up(name, label, lambda i: pick(refs, table.columns[key][i], sheet.name), display, width=width)
+        table.picked(name, label, refs, key, display, width=width)
 
     look("model", "Model", models.range("model"), "model_row", TEXT, 24)
     table.given("workload", "Workload", names or [workloads[w] for _, w, _ in loads], TEXT, role="label", width=14)
