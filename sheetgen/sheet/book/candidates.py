@@ -147,13 +147,13 @@ def on_hardware(monthly_usd: Any, instance: Any, gpu: Any, tp: Any, hardware: An
 
 def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list[RowLookup]:
     """By load, what a block of Profiles says of its context at each candidate's profile."""
-    rows = wiring.held[what]
-    block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0].refs[0], rows[-1].refs[-1]))
+    rows = wiring.blocks[what]
+    block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0][0], rows[-1][-1]))
     places = head.columns["profile"]
     at = [int(p.value) - 1 for p in places]
 
     def write(row: Expr, here: str) -> Expr:
         return Expr(f"INDEX({block.expr(here).text},{row.text},{places[0].expr(here).text})")
 
-    values = [numpy.asarray(row.value)[at] for row in rows]
+    values = [numpy.asarray(row.values)[at] for row in rows]
     return [RowLookup(list(values[pace]), write, pace + 1) for pace in latency]

@@ -15,20 +15,18 @@ from sheetgen.sizing import speed, targets
 from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, WHOLE, Display
 
 
-def of_profile(
-    wiring: Wiring, table: Table, name: str, label: str, rows: Sequence[Range], display: Display = WHOLE
-) -> None:
+def of_profile(wiring: Wiring, table: Table, name: str, label: str, display: Display = WHOLE) -> None:
     """What a block of Profiles, a row for each model and workload or each model, holds in the chosen profile's
     column; 0 where nothing was chosen."""
     key = "model_row" if name in wiring.by_model else "pace_row"
-    here = table.sheet.name
-    block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{name}", (rows[0].refs[0], rows[-1].refs[-1]))
+    here, rows = table.sheet.name, wiring.blocks[name]
+    block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{name}", (rows[0][0], rows[-1][-1]))
 
     def find(i: int) -> tuple[Any, Expr]:
         place, pace = table.columns["profile"][i], table.columns[key][i]
         text = f"INDEX({block.expr(here).text},{pace.expr(here).text},{place.expr(here).text})"
         expr = where(is_number(place.expr(here)), Expr(text), 0)
-        return (0 if place.value == "-" else rows[pace.value - 1].refs[place.value - 1].value), expr
+        return (0 if place.value == "-" else rows[pace.value - 1][place.value - 1].value), expr
 
     table.looked_up(name, label, find, display)
 
@@ -98,8 +96,7 @@ def add_choice_parts(wiring: Wiring, table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     here, profiles, latency = table.sheet.name, wiring.tables["profiles"], wiring.tables["paces"]
     for name in PARTS:
-        rows = [Range(row) for row in wiring.blocks[name]]
-        of_profile(wiring, table, name, name.replace("_", " ").capitalize(), rows, _display(name))
+        of_profile(wiring, table, name, name.replace("_", " ").capitalize(), _display(name))
     for one in SUMS:
         table.computed(one, lambda i: {})
     for name in (*OF_PROFILE, "speed_is_fitted"):

@@ -183,7 +183,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     at("hourly_price", "$ per instance and hour", head["price_usd_per_hour"], "-", USD_CENTS)
     at("profile", "Profile", head["profile"], "-", PLAIN)
     for name, label in (("sequences", "Sequences per replica"), ("pipeline_stages", "PP")):
-        of_profile(wiring, table, name, label, wiring.held[name])
+        of_profile(wiring, table, name, label)
     add_choice_parts(wiring, table)
     _numbers_of_choice(table, wiring)
     add_choice_speed(wiring, table, alone=alone)
@@ -270,7 +270,7 @@ def _numbers_of_choice(table: Table, wiring: Wiring) -> None:
 
 
 def _numbers_of_room(table: Table, wiring: Wiring) -> None:
-    of_profile(wiring, table, "sure_sequences", "Sequences at the band's low end", wiring.held["sure_sequences"])
+    of_profile(wiring, table, "sure_sequences", "Sequences at the band's low end")
     inputs = lambda i: wiring.inputs  # noqa: E731
     table.computed(headroom, inputs)
     table.computed(sure_headroom, inputs)

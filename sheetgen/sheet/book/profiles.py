@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sheetgen.estimate import PEAK, SHARD, STEP
 from sheetgen.formula import Expr, Formula
-from sheetgen.recommend import LOAD, TARGETS, Solution
+from sheetgen.recommend import Solution
+from sheetgen.recommend.grid import TABLES
 from sheetgen.sheet.block import RepeatedRow
 from sheetgen.sheet.book.matrix import LEFT, Head, RowLookup, env_of, matrix, with_parts
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
 from sheetgen.sheet.book.speed_columns import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.book.words import non_torch_position
-from sheetgen.sheet.model import Lookup, Range, Ref, Row, Sheet, lookup
-from sheetgen.sizing import activations, memory, parallelism, steps, weights
+from sheetgen.sheet.model import Lookup, Ref, Sheet, lookup
+from sheetgen.sizing import activations, memory, parallelism
 from sheetgen.units import DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 # What a load's own KV bill, before any division, reads of one undivided rank.
@@ -25,12 +25,8 @@ WHOLE_OF = (
 )  # fmt: skip
 SERVED = (parallelism.shared_replicas, parallelism.staged_instances)  # a part of the instances on Candidates
 OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
-OF_WORKLOAD = (
-    "context_tokens", "input_tokens", "output_tokens", "prompt_attention_flops", "tpot_limit_seconds",
-    "ttft_limit_seconds",
-)  # fmt: skip
-OF_TP = (steps.context_read_bytes.name,)  # the same on every GPU
-HELD = tuple(one for one in LOAD if one not in SERVED)
+ALIKE = ("tensor_parallel_size", "tp_position")  # rows of the head that are alike on every GPU
+ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu")  # on Contexts; no sheet has a draft model
 # Worked out within the formulas that read them: sums of a few cells, and a step that nobody looks for.
 NOT_WRITTEN = (
     *SUMS, activations.encoder_bytes, activations.hand_over_bytes, memory.stage_overhead_bytes,
@@ -39,7 +35,7 @@ NOT_WRITTEN = (
 
 
 def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> Sheet:
-    """The sheet; `held` of a wiring has a row per context of what each profile holds.
+    """The sheet; `blocks` of a wiring has a row per model, or per context, of what each profile leaves and holds.
 
     what_if: gets rows of its own below those of the sheet's models, and, at the right, the columns of its GPU.
     """
@@ -88,85 +84,66 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         head.picked(fact, label, gpus.with_below(fact), "gpu_row", FACTOR if fact in CONSTANTS else WHOLE)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 23
-    top = head.row + 1
-    blocks: dict[str, list[Row]] = {}
-
-    def block(one: Formula, called: str | None = None, grids: Mapping[str, Sequence[RowLookup]] | None = None) -> None:
-        nonlocal top
-        env = env_of(one, {**blocks, **(grids or {})}, head.columns, models, wiring.inputs)
-        # A rank's share depends on the tensor-parallel size alone: the first GPU's columns have them all.
-        short = [len(sizes.refs)] * len(widths) if one in SHARD else widths
-        rows = matrix(sheet, top, one, models["model"], short, env)
-        at = head.columns["tp_position"]
-        blocks[called or one.name] = [RepeatedRow(row, at) for row in rows] if one in SHARD else rows  # type: ignore[misc]
-        top += len(widths) + 2
-
-    for one in SHARD:
-        block(one)
-    block(weights.rank_weights_bytes, "loaded_weights_bytes_per_gpu")
-    for one in (with_parts(f, NOT_WRITTEN) for f in PEAK if f not in NOT_WRITTEN):
-        block(one, "activation_bytes_per_gpu" if one.name == activations.profile_peak_bytes.name else None)
-    for one in (memory.overhead_bytes_per_gpu, memory.kv_budget_bytes_per_gpu, parallelism.layer_budget_bytes):
-        block(with_parts(with_parts(one, NOT_WRITTEN), NOT_WRITTEN))  # a stage's overhead holds what it hands over
-    block(parallelism.runs, grids=_runs(wiring, head, models))
-    wiring.tables["whole"] = _whole(wiring, blocks, n_models)
-    of_pace: dict[str, Any] = {k: [v[m] for m in model_of] for k, v in blocks.items()}
-    peaks = _by_precision(wiring, head, "peak_flops", models["weight_dtype_row"])
-    of_pace["peak_flops"] = [peaks[m] for m in model_of]
-    widths_of_pace = [widths[m] for m in model_of]
-    timed: dict[str, Any] = {}
+    wiring.tables["profiles"] = head  # type: ignore[assignment]
+    # By model, what GPUs says at its precisions; by model, or by model and workload, what stands in the blocks below.
+    of_gpu = {
+        f"runs_{what}": _by_precision(wiring, head, what, models[key])
+        for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
+    } | {"peak_flops": _by_precision(wiring, head, "peak_flops", models["weight_dtype_row"])}
+    blocks: dict[str, Any] = {}
     by_model: set[str] = set()
-    for one in (with_parts(f, NOT_WRITTEN) for f in (*STEP, *TARGETS) if f not in NOT_WRITTEN):
-        if one.name == "prompt_attention_flops":  # the same on every profile: it stands on Contexts
+    short: set[str] = set(ALIKE)
+    written: dict[str, str] = {}
+    of_workload = {*contexts, *ranges} - models.keys()
+    n_contexts, top = wiring.tables["paces"].n_rows, head.row + 1
+    for name, quantity in _quantities():
+        if quantity.name in written:  # once, where the grid has it under two names
+            blocks[name] = blocks[written[quantity.name]]
+            by_model.add(name)
             continue
-        if not {*one.inputs} & {*OF_WORKLOAD, *(n for n in timed if n not in by_model)}:
-            known: dict[str, Any] = {**blocks, "peak_flops": peaks, **{n: timed[n] for n in by_model}}
-            env = env_of(one, known, head.columns, models, wiring.inputs)
-            timed[one.name] = matrix(sheet, top, one, models["model"], widths, env)
-            top += len(widths) + 2
-            of_pace[one.name] = [timed[one.name][m] for m in model_of]
-            by_model.add(one.name)
-            continue
-        near = {**of_pace, **{n: v for n, v in timed.items() if n not in by_model}}
-        env = env_of(one, near, head.columns, {**contexts, **ranges}, wiring.inputs)
-        short = [len(sizes.refs)] * len(model_of) if one.name in OF_TP else widths_of_pace
-        rows = matrix(sheet, top, one, contexts["model"], short, env, contexts["workload"])
-        at = head.columns["tp_position"]
-        timed[one.name] = [RepeatedRow(row, at) for row in rows] if one.name in OF_TP else rows
-        top += len(model_of) + 2
-    # What a replica holds is the same for every number of requests, so it stands here once for each context.
-    held: dict[str, Any] = {}
-    n_contexts = wiring.tables["paces"].n_rows
-    of_pace |= {"batch_limit": timed["batch_limit"]}
-    for one in (with_parts(f, NOT_WRITTEN) for f in HELD if f not in NOT_WRITTEN):
-        env = env_of(one, {**of_pace, **held}, head.columns, contexts, wiring.inputs)
-        # What-if, whose rows are the last, shows no room.
-        labels = contexts["model"][: n_contexts if one is parallelism.sure_sequences else None]
-        held[one.name] = matrix(sheet, top, one, labels, widths_of_pace, env, contexts["workload"])
+        one = with_parts(with_parts(quantity, NOT_WRITTEN), NOT_WRITTEN)  # a stage's overhead holds what it hands over
+        known = {n: v for n, v in {**of_gpu, **blocks}.items() if n in one.inputs}
+        of_context = bool({*one.inputs} & {*of_workload, *(known.keys() - by_model - of_gpu.keys())})
+        if of_context:
+            known = {n: [v[m] for m in model_of] if n in by_model or n in of_gpu else v for n, v in known.items()}
+        rows_of = {**contexts, **ranges} if of_context else models
+        labels, columns = rows_of["model"], [widths[m] for m in model_of] if of_context else widths
+        if name == "sure_sequences":  # What-if, whose rows are the last, shows no room
+            labels = labels[:n_contexts]
+        # What depends on the tensor-parallel size alone stands in the first GPU's columns, which have all of them.
+        alike = not {*one.inputs} & ({*head.columns, *known} - short)
+        columns = [len(sizes.refs)] * len(columns) if alike else columns
+        env = env_of(one, known, head.columns, rows_of, wiring.inputs)
+        rows = matrix(sheet, top, one, labels, columns, env, rows_of["workload"] if of_context else None)
+        blocks[name] = [RepeatedRow(row, head.columns["tp_position"]) for row in rows] if alike else rows
+        short |= {name} if alike else set()
+        by_model |= set() if of_context else {name}
+        written[quantity.name] = name
         top += len(labels) + 2
-    held["batch_limit"] = timed["batch_limit"]
+    wiring.tables["whole"] = _whole(wiring, blocks, n_models)
     for of, models_of, contexts_of in zip(
         every, (slice(n_models), slice(n_models, None)), (slice(n_contexts), slice(n_contexts, None)), strict=False
     ):
-        of.tables["profiles"] = head  # type: ignore[assignment]
-        of.by_model = by_model
-        of.of_model = {k: v[models_of] for k, v in blocks.items()}
-        of.blocks = {k: v[models_of if k in by_model else contexts_of] for k, v in timed.items()}
-        of.held = {k: [Range(r) for r in v[contexts_of]] for k, v in held.items()}
+        of.tables["profiles"], of.by_model = head, by_model  # type: ignore[assignment]
+        of.blocks = {k: v[models_of if k in by_model else contexts_of] for k, v in blocks.items()}
     return sheet
+
+
+def _quantities() -> Iterator[tuple[str, Formula]]:
+    """By name, what is written on the sheet, in the order in which the grid has it.
+
+    What a replica holds is the same for every number of requests, so it stands here once for each context.
+    """
+    for table in ("shards", "pools", "steps", "sequences"):
+        for one in TABLES[table][1]:
+            name, quantity = (one.name, one) if isinstance(one, Formula) else one
+            if quantity not in (*NOT_WRITTEN, *SERVED) and name not in ELSEWHERE:
+                yield name, quantity
 
 
 def _together(columns: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
     """The rows of several tables one below the other, of the columns that all of them have."""
     return {name: [ref for of in columns for ref in of[name]] for name in columns[-1] if name in columns[0]}
-
-
-def _runs(wiring: Wiring, head: Head, models: Mapping[str, Sequence[Ref]]) -> dict[str, list[RowLookup]]:
-    """Whether the column's GPU runs the model's precisions: look-ups into the GPUs sheet."""
-    return {
-        f"runs_{what}": _by_precision(wiring, head, what, models[key])
-        for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
-    }
 
 
 def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Ref]) -> list[RowLookup]:

@@ -205,7 +205,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     for f in PACE:
         if f.name in COMPARED:
             table.computed(f, lambda i: {**shared, **parts.row(i)}, width=13)
-    of_block(table, "sequences", "Requests that memory holds", [r.refs for r in wiring.held["sequences"]])
+    of_block(table, "sequences", "Requests that memory holds", blocks["sequences"])
     table.looked_up(
         "limit", "Most requests within the targets",
         lambda i: (parts.columns["batch_limit"][i].value, parts.columns["batch_limit"][i].expr(here)), WHOLE, width=13,

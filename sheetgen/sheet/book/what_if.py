@@ -69,7 +69,7 @@ class Machine:
 
     def at(self, k: int) -> dict[str, Source]:
         """What the workings say of the chosen hardware at its k-th size and the base load."""
-        of_model, load = self.wiring.of_model, self.wiring.tables["cells"].row(BASE)
+        of_model, load = self.wiring.blocks, self.wiring.tables["cells"].row(BASE)
         activation = self.of_sizes(of_model["activation_bytes_per_gpu"][0])[k]
         return {
             "gpu_memory_bytes": self.wiring.tables["gpus"].below["gpu_memory_bytes"],
@@ -95,7 +95,7 @@ class Machine:
 
     def first(self, name: str) -> Range:
         """A row of what a replica holds at the base context, over the sizes of the chosen hardware."""
-        return Range(self.of_sizes(self.wiring.held[name][1].refs))
+        return Range(self.of_sizes(self.wiring.blocks[name][1]))
 
     def of_sizes(self, row: Sequence[Ref]) -> tuple[Ref, ...]:
         """The cells of a row of Profiles that are of the chosen GPU; where all GPUs are alike, those of any."""

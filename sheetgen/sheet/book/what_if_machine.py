@@ -208,7 +208,7 @@ def _hardware_gpus(sheet: Sheet, row: int, page: WhatIfPage, of: Wiring) -> Ref:
 
 def _longest(sheet: Sheet, page: WhatIfPage, chosen: Chosen, machine: Machine) -> Ref:
     """The longest context at which one replica of the chosen size holds all users."""
-    of_model, tables = machine.wiring.of_model, machine.wiring.tables
+    of_model, tables = machine.wiring.blocks, machine.wiring.tables
     env: dict[str, Source] = {
         **machine.inputs,
         **{name: refs[0] for name, refs in tables["models"].columns.items()},

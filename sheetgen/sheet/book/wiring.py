@@ -10,7 +10,7 @@ from sheetgen.formula import Expr, Formula
 from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.kinds import second_line
-from sheetgen.sheet.model import Cell, Range, Ref, Row, Sheet, Source, Validation, pick
+from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation, pick
 from sheetgen.units import TEXT, Display
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
@@ -173,10 +173,8 @@ class Wiring:
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
     pairs: dict[str, list[tuple[str, Ref, Ref]]] = field(default_factory=dict)  # shown on two sheets: what, here, there
-    blocks: dict[str, list[Row]] = field(default_factory=dict)  # speed on Profiles: [model, workload][profile]
+    blocks: dict[str, list[Any]] = field(default_factory=dict)  # on Profiles: [model, workload][profile]
     by_model: set[str] = field(default_factory=set)  # those of `blocks` that are by model alone: [model][profile]
-    of_model: dict[str, list[Row]] = field(default_factory=dict)  # what a model takes and leaves: [model][profile]
-    held: dict[str, list[Range]] = field(default_factory=dict)  # by name, a row per context of what a replica holds
     ranges: dict[str, list[Range]] = field(default_factory=dict)  # by model and workload, what batches are tried with
     monthly: list[Range] = field(default_factory=list)  # by load, the row of Candidates
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
