@@ -24,7 +24,7 @@ HOURS = 730
 UTILIZATION = Fraction(9, 10)
 BLOCK = 16
 # bytes per element: a quantized linear, what quantization leaves alone, one KV element
-BYTES = {
+BYTES: dict[str, tuple[int | Fraction, int, int | None]] = {
     "bf16": (2, 2, 2),
     "fp16": (2, 2, 2),
     "fp8": (1, 2, 1),
@@ -162,7 +162,7 @@ def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architec
     def number(key: str) -> int:
         return 0 if entry.get(key) in (None, "null") else int(entry[key])
 
-    copy = {"fp8": 1, "fp8_e5m2": 1, "int8": 1, "nvfp4": Fraction(9, 16)}.get(dtype, 0)
+    copy = Fraction({"fp8": "1", "fp8_e5m2": "1", "int8": "1", "nvfp4": "9/16"}.get(dtype, "0"))
     matrices = 2 if entry.get("gated_ffn") == "false" else 3
     sampler = seqs * vocab * (other + 12) + vocab * 528 + (batched + seqs) * hidden * other
     wide = Fraction((matrices * other + copy) * number("intermediate_size")) / tp
@@ -171,7 +171,7 @@ def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architec
     if entry.get("experts") not in (None, "null"):
         own = Fraction(number("moe_intermediate_size") or number("intermediate_size"), tp)
         rows = batched * int(entry["experts"]["top_k"])
-        peak += rows * (max(own, hidden) + max(2 * own, hidden)) * other
+        peak += rows * (max(own, Fraction(hidden)) + max(2 * own, Fraction(hidden))) * other
     if entry.get("encoder") not in (None, "null"):
         tokens, elements = (int(entry["encoder"][k]) for k in ("max_item_tokens", "max_item_elements"))
         peak += max(1, batched // tokens) * (tokens * hidden + elements) * other
@@ -241,7 +241,7 @@ def charge(model: str, tp: int, kv_dtype: str, context: int, batched: int) -> Fr
         pages += -(-n_win // size) * (-(-held // win_block) + (0 if chunked else 1))
     if n_state:
         pages += -(-n_state // size)
-    return Fraction(page) * size * pages
+    return Fraction(page) * Fraction(size) * pages
 
 
 @dataclass(frozen=True)
@@ -317,10 +317,10 @@ def plans(
                 continue
             held = min(held, seqs)
             prompt, reply, target = workload(context, asked)
-            part = parts(
+            times = parts(
                 model, offer.gpu, tp, weight_dtype, kv_dtype, prompt, reply, float(weights(model, weight_dtype)), BYTES
             )
-            paced = batch_within(part, target) * stages if targets else held
+            paced = batch_within(times, target) * stages if targets else held
             if paced < 1:
                 slow = True
                 continue

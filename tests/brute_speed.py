@@ -22,8 +22,8 @@ def constants(engine: str, architecture: str) -> dict[str, float]:
     name = file["same_as"].get(engine, engine)
     for cell in file["cells"]:
         if cell["engine"] == name and architecture in cell["architectures"]:
-            return cell["constants"]
-    return file["default"]
+            return dict(cell["constants"])
+    return dict(file["default"])
 
 
 def peak(gpu: Any, dtype: str) -> float:

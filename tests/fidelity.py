@@ -201,7 +201,7 @@ def summary(errors: pandas.Series) -> dict[str, float]:
         "bias": errors.mean(),
         "median": size.median(),
         "mae": size.mean(),
-        "worst": errors.loc[size.idxmax()],
+        "worst": errors.iloc[size.argmax()],
     }
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pandas
 from fidelity import BYTES, FIGURES, TOKENS_WITHIN, Fidelity, bands, summary
 from fidelity_fit import shipped
-from measured_rows import DATA
+from measured_rows import DATA, tuples
 
 from sheetgen.units import GIB
 
@@ -78,6 +78,11 @@ def _gib(value: float) -> str:
     return ("0" if float(text) == 0 else text) + " GiB"
 
 
+def _by(rows: pandas.DataFrame, column: str) -> Iterator[tuple[str, pandas.Series]]:
+    """The errors of the rows that have the same in one column."""
+    return ((str(name), part["relative"]) for name, part in rows.groupby(column))
+
+
 def _summaries(name: str, errors: pandas.Series) -> list[str]:
     s = summary(errors)
     return [
@@ -116,8 +121,8 @@ def _runs(found: Fidelity) -> list[str]:
         "",
     ]
     pools = found.held_out[found.held_out["figure"] == "KV pool"]
-    head = ("Family", "Rows", "Bias", "Median", "Mean", "Worst")
-    return [*out, *_table(head, (_summaries(name, part["relative"]) for name, part in pools.groupby("family")))]
+    families = ("Family", "Rows", "Bias", "Median", "Mean", "Worst")
+    return [*out, *_table(families, (_summaries(*of) for of in _by(pools, "family")))]
 
 
 def _tokens(found: Fidelity) -> list[str]:
@@ -128,7 +133,9 @@ def _tokens(found: Fidelity) -> list[str]:
     for name, part in all_of.groupby("system"):
         s = summary(part["relative"])
         near = (part["relative"].abs() <= TOKENS_WITHIN).sum()
-        rows.append([name, f"{s['n']:.0f}", f"{near}", _percent(s["bias"]), _size(s["median"]), _percent(s["worst"])])
+        rows.append(
+            [str(name), f"{s['n']:.0f}", f"{near}", _percent(s["bias"]), _size(s["median"]), _percent(s["worst"])]
+        )
     why = reasons()
     return [
         "## Tokens from the logged pool",
@@ -143,7 +150,7 @@ def _tokens(found: Fidelity) -> list[str]:
         "",
         "Further off than 1 %:",
         "",
-        *(f"- `{row.id}` ({_percent(row.relative, 1)}): {why.get(row.id, '')}" for row in missed.itertuples()),
+        *(f"- `{row.id}` ({_percent(row.relative, 1)}): {why.get(row.id, '')}" for row in tuples(missed)),
         "",
     ]
 
@@ -159,9 +166,9 @@ def _pools(found: Fidelity) -> list[str]:
         "tests/data/measured/engine_logs_rows.csv. Some constants of other versions come from these logs, so this is",
         "not held out.",
         "",
-        *_table(head, (_summaries(name, part["relative"]) for name, part in lines.groupby("system"))),
+        *_table(head, (_summaries(*of) for of in _by(lines, "system"))),
     ]
-    rows = (_summaries(name.removeprefix("nvidia-"), part["relative"]) for name, part in lines.groupby("gpu_id"))
+    rows = (_summaries(name.removeprefix("nvidia-"), errors) for name, errors in _by(lines, "gpu_id"))
     out += _table(("GPU", *head[1:]), [*rows, _summaries("**all**", lines["relative"])])
     parts = []
     for figure in ("weights", "activations", "non-torch"):
@@ -174,8 +181,7 @@ def _pools(found: Fidelity) -> list[str]:
 def _worst(found: Fidelity) -> list[str]:
     why = reasons()
     rows = [
-        [f"`{row.id}`", _percent(row.relative, 1), _gib(row.error), why.get(row.id, "")]
-        for row in worst(found).itertuples()
+        [f"`{row.id}`", _percent(row.relative, 1), _gib(row.error), why.get(row.id, "")] for row in tuples(worst(found))
     ]
     out = ["## The worst ten pools", "", "Five of the runs, held out, and five of the logs.", ""]
     return [*out, *_table(("Row", "Error", "Error", "Why"), rows)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ STATE_BLOCKS = ((0, 21), 2)
 CONV_TOKENS = 3  # tokens of a convolution's state: its kernel of 4 less one; each drafted token adds one
 ENGINES = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm"}
 PRECISIONS = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
+
+
+def tuples(frame: pandas.DataFrame) -> Iterable[Any]:
+    """A frame's rows, their columns by name; no type knows what a CSV holds."""
+    return frame.itertuples()
 
 
 def h100_rows() -> pandas.DataFrame:

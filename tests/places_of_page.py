@@ -97,8 +97,8 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return _breaks_of(built, row) + (_rented(built, row) if field == "capacity" else Place())
     if part == "breaks":
         row = built.headline(numbers[0])
-        heads = {"context_tokens": ("Context",), "requests": ("In flight",), "longest_short": ("Longest context",)}
-        return _breaks_of(built, row) + book.cells("Workings", row, *heads.get(field, ()))
+        head = {"context_tokens": "Context", "requests": "In flight", "longest_short": "Longest context"}.get(field)
+        return _breaks_of(built, row) + book.cells("Workings", row, *([head] if head else ()))
     if part == "levers":
         lever = built.page.levers[numbers[0]]
         n = next(
@@ -110,20 +110,20 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         heads = {"monthly": "$ per month then", "saving": "Saves, $ per month", "share": "Saves"}
         return book.cells("Levers", n, heads.get(field, "Then rent"))
     if part == "instances":
-        one = built.page.instances[numbers[0]]
-        gpu = next(c.gpu.id for c in question.candidates if c.instance == one.instance)
-        loads = [row for row in book.rows["Workings"] if row.get("Instance") == one.instance]
+        shown = built.page.instances[numbers[0]]
+        gpu = next(c.gpu.id for c in question.candidates if c.instance == shown.instance)
+        loads = [row for row in book.rows["Workings"] if row.get("Instance") == shown.instance]
         n_loads = Place((float(len(loads)),))  # what a reader counts
         memory = next(row["Memory, GiB"] for row in book.rows["GPUs"] if row.get("GPU") == gpu)
-        row = book.where("Instances", Instance=one.instance)
-        count = next(r["GPUs"] for r in book.rows["Instances"] if r.get("Instance") == one.instance)
+        of_it = book.where("Instances", Instance=shown.instance)
+        count = next(r["GPUs"] for r in book.rows["Instances"] if r.get("Instance") == shown.instance)
         whole = Place((memory * count,))  # of all its GPUs
         narrow = {
             "used_for": n_loads if len(loads) > 1 else book.sheet("Sizing sheet"),
             "memory": whole,
             "gpus": Place((float(count),)),
         }
-        return narrow.get(field, row)
+        return narrow.get(field, of_it)
     if part in ("question", "precision_line"):
         row = built.headline(0)
         return book.cells("Workings", row, "In flight", "Context in words") + Place(
@@ -136,7 +136,7 @@ def _memory_alone(built: Built, model: int) -> Place:
     """What memory alone would rent, which no load of the workbook does: that many of a priced instance; the targets."""
     settings, book = built.solved.question.settings, built.book
     targets = tuple(float(r["TPOT target, ms"]) for r in book.rows["Contexts"][4:] if "TPOT target, ms" in r)
-    told = re.search(r"([\d,]+) × (.+?), \$", built.page.cards[model].sized_by)
+    told = re.search(r"([\d,]+) × (.+?), \$", str(built.page.cards[model].sized_by))
     if not told:
         return Place(targets)
     count = float(told[1].replace(",", ""))

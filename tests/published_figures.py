@@ -58,7 +58,7 @@ def kv_per_token(entry: dict[str, Any]) -> float:
 def kv_of_load(entry: dict[str, Any]) -> float:
     """KV bytes of users x context, in blocks of one token: the sources do not round up to blocks."""
     if "layers" in entry:
-        return entry["users"] * entry["context"] * kv_per_token(entry)
+        return float(entry["users"] * entry["context"] * kv_per_token(entry))
     load = {"kv_cache_dtype": entry["kv_dtype"], "context": entry["context"], "users": entry["users"]}
     return float(size(model=entry["model"], block_size=1, **load)["kv_bytes"])
 

@@ -85,12 +85,12 @@ def _profile(attempt: int) -> str:
     return Path(folder).as_uri()
 
 
-def convert(path: Path, workdir: Path, target: str = XLSX, timeout: float = 120) -> Path:
+def convert(path: Path, workdir: Path, target: str = XLSX, timeout: float = 300) -> Path:
     """`path` loaded, recalculated and saved by LibreOffice as `target`; a crash or a hang is retried once."""
     return convert_all([path], workdir, target, timeout)[0]
 
 
-def convert_all(paths: Sequence[Path], workdir: Path, target: str = XLSX, timeout: float = 120) -> list[Path]:
+def convert_all(paths: Sequence[Path], workdir: Path, target: str = XLSX, timeout: float = 300) -> list[Path]:
     """The same for several files in one run of LibreOffice, whose start takes longer than a small workbook."""
     program = soffice()
     assert program, "LibreOffice is required here (SHEETGEN_REQUIRE_LIBREOFFICE=1) and not installed"
@@ -198,7 +198,7 @@ def poison(path: Path, out: Path) -> int:
     return _rewrite(path, out, change)
 
 
-def edit(path: Path, out: Path, changes: Mapping[tuple[str, str] | str, Any]) -> Path:
+def edit(path: Path, out: Path, changes: Mapping[Any, Any]) -> Path:
     """Type values into input cells, named by (sheet, cell) or by defined name; None empties one."""
     named = names(path)
     left = {named[key] if isinstance(key, str) else key: value for key, value in changes.items()}
@@ -305,7 +305,7 @@ def compare(original: Path, recalculated: Path) -> Comparison:
         n_compared += got is not None
         poisoned += got == POISON_TEXT or (isinstance(got, float) and got == POISON_NUMBER)
         if not same(cell.value, got) and not half_percent(cell.sheet, cell.formula, cell.value, got, found):
-            mismatches.append(Mismatch(*cell, got))
+            mismatches.append(Mismatch(cell.sheet, cell.cell, cell.formula, cell.value, got))
     return Comparison(n_formulas, n_compared, mismatches, poisoned)
 
 

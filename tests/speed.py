@@ -16,10 +16,11 @@ import pickle
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy
 import pandas
+from measured_rows import tuples
 from speed_fit import (
     CSV,
     FIGURES,
@@ -41,7 +42,8 @@ from sheetgen.catalog.speed import SPEED, load_speed
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs" / "speed.md"
 CATALOG = ROOT / "catalogs" / SPEED
-GATES = {"TPOT": (14, 40), "TTFT": (28, None), "output tokens/s": (14, None)}  # median, nine of ten; percent
+# Median, nine of ten; percent.
+GATES: dict[str, tuple[float, float | None]] = {"TPOT": (14, 40), "TTFT": (28, None), "output tokens/s": (14, None)}
 BAND = (0.1, 0.9)
 KINDS = ("dense", "moe")
 # What 80 % of the runs that took no part in the fit lie within (tests/speed_public.py; one end where it is enough):
@@ -272,8 +274,9 @@ def report(runs: Runs, results: Results) -> str:
         "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     groups = runs.rows.groupby(["engine", "generation", "model", "weight_dtype"]).indices
-    for (engine, generation, model, dtype), index in groups.items():
-        e = errors(runs, found, index).set_index("figure")
+    for of, index in groups.items():
+        engine, generation, model, dtype = cast(tuple[str, str, str, str], of)
+        e: Any = errors(runs, found, index).set_index("figure")
         lines.append(
             f"| {engine} | {generation} | {model.split('/')[1]} | {dtype} | {len(index)}"
             f" | {e.loc['TPOT', 'median']:.0f} | {e.loc['TPOT', 'bias']:+.0f}"
@@ -285,7 +288,7 @@ def report(runs: Runs, results: Results) -> str:
 def _table(found: pandas.DataFrame, gates: dict[str, tuple[float, float | None]] | None = None) -> list[str]:
     head = "| figure | median | nine of ten below | bias | runs |" + (" wanted |" if gates else "")
     lines = [head, "| --- | ---: | ---: | ---: | ---: |" + (" --- |" if gates else "")]
-    for row in found.itertuples():
+    for row in tuples(found):
         line = f"| {row.figure} | {row.median:.1f} | {row.p90:.1f} | {row.bias:+.1f} | {row.runs:,} |"
         if gates:
             median, p90 = gates[row.figure]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 import pandas
-from measured_rows import DATA
+from measured_rows import DATA, tuples
 from speed_fit import FIGURES
 
 from sheetgen.catalog import Catalog
@@ -162,6 +162,6 @@ def section(catalog: Catalog) -> list[str]:
     out += [
         f"| {b.scope} | {b.kind} | {b.figure} | {b.runs} | {100 * b.inside:.0f} | {b.low:.2f} to {b.high:.2f}"
         f" | {b.wanted_low:.2f} to {b.wanted_high:.2f} |"
-        for b in band_shares(lines).itertuples()
+        for b in tuples(band_shares(lines))
     ]
     return out

@@ -2,10 +2,12 @@
 
 import csv
 import datetime
+import io
+from typing import Any
 
 import pytest
 import xlsxwriter
-from recalculation import CSV_AS_SHOWN, convert, needs_libreoffice
+from recalculation import CSV_AS_SHOWN, convert_all, needs_libreoffice
 
 from sheetgen import units
 from sheetgen.units import DATE, PERCENT, TEXT, Display
@@ -58,21 +60,36 @@ def apart_in_percent(text: str) -> bool:
     return text in PERCENT_TIES or abs(number(text)) > 1e12  # 15 digits of a percent above 1e15: not ours
 
 
-def shown(path, rows: list[list[tuple[object, Display]]]) -> list[list[str]]:
-    """What LibreOffice shows for rows of (value or =formula, display)."""
-    with xlsxwriter.Workbook(path) as book:
-        sheet = book.add_worksheet()
-        formats = {d: book.add_format({"num_format": d.excel}) for d in DISPLAYS.values()}
-        for i, row in enumerate(rows):
-            for j, (value, display) in enumerate(row):
-                sheet.write(i, j, value, formats[display])
-    with convert(path, path.parent, CSV_AS_SHOWN).open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))
+Shown = dict[str, list[list[str]]]
+DAY = datetime.date(2026, 2, 28)
+# By name the cells of a sheet: (value or =formula, display).
+SHEETS: dict[str, list[list[tuple[Any, Display]]]] = {
+    "awkward": [[(f"={x}", d) for d in NUMBERS.values()] for x in AWKWARD],
+    "texts": [[*(("-", d) for d in DISPLAYS.values()), ("0.50 as text", TEXT), (DAY, DATE)]],
+    "ties": [[(f"={x}", PERCENT)] for x in PERCENT_TIES],
+    "half": [[("=12.25", units.ONE_DECIMAL)]],
+}
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    """What LibreOffice shows for each sheet."""
+    folder = tmp_path_factory.mktemp("shown")
+    for name, rows in SHEETS.items():
+        with xlsxwriter.Workbook(folder / f"{name}.xlsx") as book:
+            sheet = book.add_worksheet()
+            formats = {d: book.add_format({"num_format": d.excel}) for d in DISPLAYS.values()}
+            for i, row in enumerate(rows):
+                for j, (value, display) in enumerate(row):
+                    sheet.write(i, j, value, formats[display])
+    files = convert_all([folder / f"{name}.xlsx" for name in SHEETS], folder, CSV_AS_SHOWN)
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    return {name: list(csv.reader(io.StringIO(text))) for name, text in zip(SHEETS, texts, strict=True)}
 
 
 @needs_libreoffice
-def test_numbers_are_shown_as_we_print_them(tmp_path):
-    rows = shown(tmp_path / "d.xlsx", [[(f"={x}", d) for d in NUMBERS.values()] for x in AWKWARD])
+def test_numbers_are_shown_as_we_print_them(shown: Shown) -> None:
+    rows = shown["awkward"]
     wrong = [
         (name, text, f"LibreOffice {cell}", f"Display {display.text(number(text))}")
         for text, row in zip(AWKWARD, rows, strict=True)
@@ -84,34 +101,22 @@ def test_numbers_are_shown_as_we_print_them(tmp_path):
 
 
 @needs_libreoffice
-def test_texts_and_dates_are_shown_as_we_print_them(tmp_path):
-    day = datetime.date(2026, 2, 28)
-    row = [*(("-", d) for d in DISPLAYS.values()), ("0.50 as text", TEXT), (day, DATE)]
-    path = tmp_path / "t.xlsx"
-    with xlsxwriter.Workbook(path) as book:
-        sheet = book.add_worksheet()
-        for j, (value, display) in enumerate(row):
-            style = book.add_format({"num_format": display.excel})
-            write = sheet.write_string if isinstance(value, str) else sheet.write_datetime
-            write(0, j, value, style)
-    with convert(path, tmp_path, CSV_AS_SHOWN).open(encoding="utf-8") as file:
-        assert next(csv.reader(file)) == [display.text(value) for value, display in row]
+def test_texts_and_dates_are_shown_as_we_print_them(shown: Shown) -> None:
+    assert shown["texts"] == [[display.text(value) for value, display in SHEETS["texts"][0]]]
 
 
 @needs_libreoffice
-def test_the_one_known_difference_is_half_a_percent(tmp_path):
-    rows = shown(tmp_path / "p.xlsx", [[(f"={x}", PERCENT)] for x in PERCENT_TIES])
+def test_the_one_known_difference_is_half_a_percent(shown: Shown) -> None:
     ours = [PERCENT.text(number(x)) for x in PERCENT_TIES]
     assert ours == ["29%", "58%", "15%", "101%", "-101%", "29%", "101%"]
-    apart = [int(a[:-1]) - int(row[0][:-1]) for a, row in zip(ours, rows, strict=True)]
+    apart = [int(a[:-1]) - int(row[0][:-1]) for a, row in zip(ours, shown["ties"], strict=True)]
     assert all(abs(x) <= 1 for x in apart)  # a later LibreOffice may well agree
 
 
 @needs_libreoffice
-def test_the_comparison_can_fail(tmp_path):
+def test_the_comparison_can_fail(shown: Shown) -> None:
     """Python's own format rounds half to even, and on the binary value: the referee sees it."""
-    cells = [row[0] for row in shown(tmp_path / "f.xlsx", [[("=12.25", units.ONE_DECIMAL)]])]
-    assert cells == ["12.3"] != [f"{12.25:,.1f}"]
+    assert shown["half"] == [["12.3"]] != [[f"{12.25:,.1f}"]]
 
 
 @pytest.mark.parametrize("nothing", [None, float("nan")])

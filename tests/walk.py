@@ -79,7 +79,7 @@ def picture(walk: list[Step]) -> str:
             _rect(LEFT, y, WIDTH - LEFT - 24, BAR, TRACK),
             _rect(LEFT, y, weights, BAR, WEIGHTS),
             _rect(LEFT + weights, y, kv, BAR, KV),
-            _text(LEFT + weights + 6, y + 16, named_size(step.kv_bytes, "gib"), 12, "#17212b", bold=True),
+            _text(LEFT + weights + 6, y + 16, str(named_size(step.kv_bytes, "gib")), 12, "#17212b", bold=True),
             _text(LEFT, y + BAR + 18, step.words, 13),
             _text(WIDTH - 24, y + BAR + 18, f"{money(step.monthly_usd)} a month", 13, bold=True, end=True),
         ]

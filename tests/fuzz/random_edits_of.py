@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from random_values import ABSURD, BOLD, DISCOUNTS, MILD, UNITS, value_for
 from yellow_cells import MODEL_NAME, Key, Yellow
@@ -15,6 +15,7 @@ from sheetgen.units import DTYPES
 
 Edits = dict[Key, Any]
 LEVELS = (MILD, MILD, MILD, BOLD, BOLD, ABSURD)
+Dealt = TypeVar("Dealt")
 OWN = ("own_instances", "own_models")
 
 
@@ -38,7 +39,7 @@ class Dealer:
         """The next group."""
         return self._next(self.groups, GROUPS)
 
-    def _next(self, left: deque[Any], every: Iterable[Any]) -> Any:
+    def _next(self, left: deque[Dealt], every: Iterable[Dealt]) -> Dealt:
         if not left:
             shuffled = list(every)
             self.rng.shuffle(shuffled)

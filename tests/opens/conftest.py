@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from opened_books import OPTIONS, build
+from opened_books import BOOKS, build
 from package import Package
 from test_hostile import hostile_book  # noqa: F401  # a fixture
-
-BOOKS = (*OPTIONS, "hostile")
 
 
 @pytest.fixture(scope="session")

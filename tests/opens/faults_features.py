@@ -8,6 +8,8 @@ from damage import Fault, both, conditional, put, put_pane, put_table, swap, val
 FAULTS = [
     Fault(features.merged_cells, "an overlap",
           put('<mergeCells><mergeCell ref="A1:B2"/><mergeCell ref="B2:C3"/></mergeCells>')),
+    Fault(features.merged_cells, "a place that is none",
+          put('<mergeCells><mergeCell ref="1A:2B"/></mergeCells>')),
     Fault(features.merged_cells, "one cell", put('<mergeCells><mergeCell ref="A1"/></mergeCells>')),
     Fault(features.data_validations, "a list of 256 characters", put(validation("Z1", f'"{"a," * 128}"'))),
     Fault(features.data_validations, "a list of nothing", put(validation("Z1", "in_nothing"))),

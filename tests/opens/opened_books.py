@@ -9,10 +9,12 @@ import books
 LEAST = {"models": "8b", "workloads": "chat", "tiers": "1", "headline": "chat:1", "instances": "aws/p5.4xlarge"}
 OPTIONS = {
     "least": LEAST,
-    "three models": {"models": books.DEFAULT},
+    "large": {"models": books.DEFAULT},
+    "three models": {"models": books.DEFAULT, "instances": books.INSTANCES},
     "five families": {"models": books.FAMILIES, "instances": books.INSTANCES},
     "letter": {"models": "8b", "paper": "letter", "workloads": "chat,rag"},
 }
+BOOKS = (*OPTIONS, "hostile")  # the large one is for the rules alone: other programs take long to read it
 
 
 def build(built: dict[str, Path], key: str) -> Path:

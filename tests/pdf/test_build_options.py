@@ -8,7 +8,6 @@ from typing import Any
 import pypdf
 import pytest
 from click.testing import CliRunner, Result
-from verapdf import validate
 
 from sheetgen.cli import main
 
@@ -34,13 +33,6 @@ def test_the_workbook_inside_is_the_one_beside(build: Any, options: tuple[str, .
     (one,) = reader.trailer["/Root"]["/AF"]
     assert one.get_object()["/AFRelationship"] == "/Source"
     assert one.get_object()["/EF"]["/F"]["/Subtype"].endswith("spreadsheetml.sheet")
-
-
-def test_a_real_workbook_in_a_pdf_a(build: Any) -> None:
-    assert build(*LEAST, "--format", "pdf", "--pdf-variant", "pdf/a-3a", "--attach").exit_code == 0
-    assert [one.name for one in Path("output").iterdir()] == ["sizing-sheet.pdf"]
-    (report,) = validate("PDFA-3A", Path("output/sizing-sheet.pdf").read_bytes())
-    assert report.failed == [] and report.compliant
 
 
 def test_a_scenario_may_say_it(build: Any) -> None:

@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pypdf
 import pytest
+from click.testing import CliRunner
 from sheets import DEFAULT, EIGHT, FIVE, TEMPLATES, page_of, pdf_of
-from verapdf import FEWEST_CHECKS, PROFILES, validate
+from verapdf import FEWEST_CHECKS, PROFILES, Report, validate
 
+from sheetgen.cli import main
 from sheetgen.writers import pdf as pdf_writer
 from sheetgen.writers.pdf import lay_out
 from sheetgen.writers.pdf_archive import HOLD_A_WORKBOOK, VARIANTS, Archive
 
 WORKBOOK = b"PK, as a workbook begins"
 Damage = Callable[[Any], None]
-
-
-def test_every_page_is_accessible() -> None:
-    sheets = [("8b", "a4"), (DEFAULT, "a4"), (DEFAULT, "letter"), (FIVE, "letter"), (EIGHT, "a4")]
-    for sheet, report in zip(sheets, validate("PDFUA-1", *(pdf_of(*sheet) for sheet in sheets)), strict=True):
-        assert report.failed == [], sheet
-        assert report.compliant and report.checks > FEWEST_CHECKS
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_variant_is_what_it_says(variant: str) -> None:
-    held = WORKBOOK if variant in HOLD_A_WORKBOOK else b""
-    archive = Archive(variant, "sheet.xlsx" if held else "", held, "ab" * 32)
-    pdf = pdf_of(DEFAULT, "a4", archive)
-    assert pypdf.PdfReader(io.BytesIO(pdf)).attachments == ({"sheet.xlsx": [WORKBOOK]} if held else {})
-    for profile in PROFILES[variant]:
-        (report,) = validate(profile, pdf)
-        assert report.failed == [], profile
-        assert report.compliant and report.checks > FEWEST_CHECKS
 
 
 def _elements(pdf: Any, *kinds: str) -> list[Any]:
@@ -136,31 +120,83 @@ ARCHIVE: tuple[tuple[Damage, str], ...] = (
 )
 
 
-def _damaged(damages: tuple[tuple[Damage, str], ...], archive: Archive, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+FAULTS = (("PDFUA-1", ACCESS, Archive()), ("PDFA-3A", ARCHIVE, Archive("pdf/a-3a", "sheet.xlsx", WORKBOOK)))
+SHEETS = (("8b", "a4"), (DEFAULT, "a4"), (DEFAULT, "letter"), (FIVE, "letter"), (EIGHT, "a4"))
+
+
+def _held(variant: str) -> bytes:
+    return WORKBOOK if variant in HOLD_A_WORKBOOK else b""
+
+
+def _of_variant(variant: str) -> bytes:
+    held = _held(variant)
+    return pdf_of(DEFAULT, "a4", Archive(variant, "sheet.xlsx" if held else "", held, "ab" * 32))
+
+
+def _damaged(damages: tuple[tuple[Damage, str], ...], archive: Archive) -> Iterator[tuple[str, bytes]]:
     """The same page once for each damage, done to the PDF just before it is written."""
     whole = pdf_writer.finish
     layout = lay_out(page_of("8b"), templates=TEMPLATES)
-    found = []
     for damage, _ in damages:
 
         def finish(document: Any, pdf: Any, damage: Damage = damage) -> None:
             whole(document, pdf)
             damage(pdf)
 
-        monkeypatch.setattr(pdf_writer, "finish", finish)
-        found.append(layout.pdf(archive))
-    monkeypatch.undo()
-    return found
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pdf_writer, "finish", finish)
+            yield damage.__name__, layout.pdf(archive)
 
 
-@pytest.mark.parametrize(
-    ("profile", "damages", "archive"),
-    [("PDFUA-1", ACCESS, Archive()), ("PDFA-3A", ARCHIVE, Archive("pdf/a-3a", "sheet.xlsx", WORKBOOK))],
-)
+def _built(folder: Path) -> bytes:
+    """A PDF/A with its workbook inside, as the command makes it."""
+    options = ("--models", "8b", "--as-of", "2026-11-20", "--format", "pdf", "--pdf-variant", "pdf/a-3a", "--attach")
+    assert CliRunner().invoke(main, ["build", *options, "--out", str(folder)]).exit_code == 0
+    (file,) = folder.iterdir()
+    assert file.name == "sizing-sheet.pdf"
+    return file.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[object, ...], Report]:
+    """Each file with its profile judged, in one run of Java."""
+    judged: dict[tuple[object, ...], bytes] = {("PDFUA-1", sheet): pdf_of(*sheet) for sheet in SHEETS}
+    for variant in VARIANTS:
+        judged |= {(profile, variant): _of_variant(variant) for profile in PROFILES[variant]}
+    for profile, damages, archive in FAULTS:
+        judged |= {(profile, name): pdf for name, pdf in _damaged(damages, archive)}
+    judged["PDFA-3A", "as built"] = _built(tmp_path_factory.mktemp("built"))
+    found = validate([(str(profile), pdf) for (profile, *_), pdf in judged.items()])
+    return dict(zip(judged, found, strict=True))
+
+
+@pytest.mark.parametrize("sheet", SHEETS, ids=str)
+def test_every_page_is_accessible(sheet: tuple[str, str], reports: dict[tuple[object, ...], Report]) -> None:
+    report = reports["PDFUA-1", sheet]
+    assert report.failed == []
+    assert report.compliant and report.checks > FEWEST_CHECKS
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_variant_is_what_it_says(variant: str, reports: dict[tuple[object, ...], Report]) -> None:
+    held = _held(variant)
+    attached = pypdf.PdfReader(io.BytesIO(_of_variant(variant))).attachments
+    assert attached == ({"sheet.xlsx": [WORKBOOK]} if held else {})
+    for profile in PROFILES[variant]:
+        report = reports[profile, variant]
+        assert report.failed == [], profile
+        assert report.compliant and report.checks > FEWEST_CHECKS
+
+
+def test_a_real_workbook_in_a_pdf_a(reports: dict[tuple[object, ...], Report]) -> None:
+    report = reports["PDFA-3A", "as built"]
+    assert report.failed == [] and report.compliant
+
+
+@pytest.mark.parametrize(("profile", "damages", "archive"), FAULTS, ids=[profile for profile, *_ in FAULTS])
 def test_each_fault_is_found(
-    profile: str, damages: tuple[tuple[Damage, str], ...], archive: Archive, monkeypatch: pytest.MonkeyPatch
+    profile: str, damages: tuple[tuple[Damage, str], ...], archive: Archive, reports: dict[tuple[object, ...], Report]
 ) -> None:
-    reports = validate(profile, *_damaged(damages, archive, monkeypatch))
-    found = {damage.__name__: report.failed_rules() for (damage, _), report in zip(damages, reports, strict=True)}
+    found = {damage.__name__: reports[profile, damage.__name__].failed_rules() for damage, _ in damages}
     missed = {damage.__name__: rule for damage, rule in damages if rule not in found[damage.__name__]}
     assert missed == {}, found

@@ -1,5 +1,5 @@
-// veraPDF on PDF files: java -cp JAR org.mozilla.javascript.tools.shell.Main verapdf.js PROFILE FILE...
-// PROFILE is one of veraPDF's, such as PDFUA-1. Prints a line of JSON per file.
+// veraPDF on PDF files: java -cp JAR org.mozilla.javascript.tools.shell.Main verapdf.js PROFILE FILE [PROFILE FILE]...
+// PROFILE is one of veraPDF's, such as PDFUA-1, for the file after it. Prints a line of JSON per file.
 // The profile is read here: the jar's own reader needs JAXB, which was left out of the jar.
 
 var pdfa = Packages.org.verapdf.pdfa, profiles = pdfa.validation.profiles.Profiles
@@ -65,5 +65,9 @@ function checked(profile, path) {
 
 var javax = Packages.javax
 Packages.org.verapdf.gf.foundry.VeraGreenfieldFoundryProvider.initialise()
-var profile = profileNamed(arguments[0])
-Array.prototype.slice.call(arguments, 1).forEach(function (path) { print(JSON.stringify(checked(profile, path))) })
+var known = {}
+for (var i = 0; i < arguments.length; i += 2) {
+  var name = arguments[i]
+  if (!known[name]) known[name] = profileNamed(name)
+  print(JSON.stringify(checked(known[name], arguments[i + 1])))
+}

@@ -9,6 +9,7 @@ from typing import Any
 
 import books
 import pytest
+from amounts import amount
 from cells_of import TINY, Places, without_picks
 from option_edits import option_edits
 from random_edits import random_edits
@@ -29,7 +30,7 @@ from sheetgen.scenario.overrides import Written
 from sheetgen.scenario.question import ask
 from sheetgen.writers.json import document
 
-N_RANDOM = 8
+N_RANDOM = amount(4, 16)
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def random_edits(rng: random.Random, places: Places) -> Edits:
                     )
                     edits.table(table, key, row, column, value)
     for i, row in enumerate(places.spare("instances")[: rng.choice((0, 0, 1, 3))]):
-        own = {
+        own: dict[str, Any] = {
             "provider": "acme",
             "type": f"box.{i}",
             "instance_gpu": rng.choice(gpus),

@@ -276,4 +276,4 @@ def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution, **mo
 def same(got: Any, want: Any) -> bool:
     if isinstance(want, str) or isinstance(got, str) or got is None:
         return bool(got == want)
-    return abs(got - want) <= 1e-9 * max(abs(got), abs(want), 1e-3)
+    return bool(abs(got - want) <= 1e-9 * max(abs(got), abs(want), 1e-3))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+import books
 import pytest
 from recalculation import convert_all, edit, needs_libreoffice
 from workbook_cells import values
@@ -19,12 +19,14 @@ EDITS: dict[str, dict[Any, Any]] = {
 }
 
 
+OPTIONS = {"models": "8b", "instances": books.INSTANCES, "as_of": books.AS_OF}  # all workloads and tiers
+
+
 @pytest.fixture(scope="module")
-def answers(default_book: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[Any, Any]]:
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[Any, Any]]:
     work = tmp_path_factory.mktemp("emptied")
-    files = [default_book]
-    for i, changes in enumerate(EDITS.values()):
-        files.append(edit(default_book, work / f"edit{i}.xlsx", changes))
+    book, _ = books.build(work, "built", OPTIONS)
+    files = [book, *(edit(book, work / f"edit{i}.xlsx", changes) for i, changes in enumerate(EDITS.values()))]
     done = convert_all(files, work / "out")
     return dict(zip(("as built", *EDITS), (values(f) for f in done), strict=True))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import books
 import pytest
+from amounts import IN_LONG
 from recalculation import convert_all, needs_libreoffice
 
 EIGHT = f"{books.FAMILIES},70b,405b,49b"
@@ -22,14 +23,23 @@ def run(*command: object) -> str:
     return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.parametrize("paper", ("a4", "letter"))
+PRINTED = [
+    ("a4", ("8b", books.FAMILIES)), ("letter", (books.DEFAULT, EIGHT)),
+    pytest.param("a4", (books.DEFAULT, EIGHT), marks=pytest.mark.long),
+    pytest.param("letter", ("8b", books.FAMILIES), marks=pytest.mark.long),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("paper", "sheets"), PRINTED)
 @needs_poppler
 @needs_libreoffice
-def test_the_first_sheet_is_one_page_and_nothing_is_too_wide(paper: str, tmp_path: Path) -> None:
+def test_the_first_sheet_is_one_page_and_nothing_is_too_wide(
+    paper: str, sheets: tuple[str, ...], tmp_path: Path
+) -> None:
     paths = []
-    for models in ("8b", books.DEFAULT, books.FAMILIES, EIGHT):
+    for models in sheets:
         options = {"models": models, "as_of": books.AS_OF, "paper": paper}
-        if paper == "letter" or models != books.DEFAULT:
+        if not (IN_LONG and models == books.DEFAULT):
             options["instances"] = books.INSTANCES  # fewer pages of Candidates
         paths.append(books.build(tmp_path, f"{paper}-{len(models.split(','))}", options)[0])
     for path, pdf in zip(paths, convert_all(paths, tmp_path, "pdf", timeout=300), strict=True):

@@ -22,6 +22,8 @@ from recalculation import (
 )
 from workbook_cells import ErrorValue, formulas
 
+from sheetgen.scenario.question import Question
+
 BOOKS = ("default_book", "families_book")
 CONSTANTS = {"0", "1", "2"}  # the 2 of keys and values, and of nothing else
 
@@ -51,11 +53,11 @@ def test_few_experts_that_all_are_read(tmp_path: Path) -> None:
 
 
 @needs_libreoffice
-def test_libreoffice_finds_one_wrong_sign(default_book: Path, tmp_path: Path) -> None:
+def test_libreoffice_finds_one_wrong_sign(lean_book: tuple[Path, Question], tmp_path: Path) -> None:
     tampered, poisoned = tmp_path / "tampered.xlsx", tmp_path / "poisoned.xlsx"
-    sheet, cell, _, _ = tamper(default_book, tampered)
+    sheet, cell, _, _ = tamper(lean_book[0], tampered)
     poison(tampered, poisoned)
-    result = compare(default_book, recalculate(poisoned, tmp_path))
+    result = compare(lean_book[0], recalculate(poisoned, tmp_path))
     assert (sheet, cell) in {(m.sheet, m.cell) for m in result.mismatches}
 
 
@@ -67,9 +69,9 @@ def test_formualizer_recalculates_every_formula(book: Path, tmp_path: Path) -> N
     assert n_poisoned == result.n_compared == result.n_formulas
 
 
-def test_formualizer_finds_one_wrong_sign(default_book: Path, tmp_path: Path) -> None:
-    sheet, cell, _, _ = tamper(default_book, tmp_path / "tampered.xlsx")
-    result = compare(default_book, recalculate_with_formualizer(tmp_path / "tampered.xlsx", tmp_path / "out.xlsx"))
+def test_formualizer_finds_one_wrong_sign(lean_book: tuple[Path, Question], tmp_path: Path) -> None:
+    sheet, cell, _, _ = tamper(lean_book[0], tmp_path / "tampered.xlsx")
+    result = compare(lean_book[0], recalculate_with_formualizer(tmp_path / "tampered.xlsx", tmp_path / "out.xlsx"))
     assert (sheet, cell) in {(m.sheet, m.cell) for m in result.mismatches}
 
 

@@ -35,7 +35,7 @@ def main(soffice, profile, jobs):  # type: ignore[no-untyped-def]
         for job in json.loads(Path(jobs).read_text()):
             book = desktop.loadComponentFromURL(Path(job["source"]).absolute().as_uri(), "_blank", 0, (hidden,))
             for step in job["steps"]:
-                edit(book, *step)
+                edit(book, *step)  # type: ignore[no-untyped-call]
             if job["calculate"] == "all":
                 book.calculateAll()
             book.storeToURL(Path(job["target"]).absolute().as_uri(), (form,))
@@ -75,4 +75,4 @@ def edit(book, what, name, *rest):  # type: ignore[no-untyped-def]
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:])  # type: ignore[no-untyped-call]

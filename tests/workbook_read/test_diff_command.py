@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
@@ -23,6 +24,7 @@ from sheetgen.workbook.open import read_sheet
 from sheetgen.writers.json import document, text
 
 Edited = Callable[..., Path]
+facts_of = functools.cache(read_sheet)  # of the workbook that all tests here edit
 HERE = "aws/p5.48xlarge"
 
 
@@ -51,7 +53,7 @@ def edited(book: Path, tmp_path: Path) -> Edited:
 
 
 def at(book: Path, table: str, column: str, key: str) -> tuple[str, str]:
-    facts = read_sheet(book)
+    facts = facts_of(book)
     rows = list(facts.offers if table == "instances" else facts.tables[table])
     return area_of(book, f"cat_{table}_{column}")[rows.index(key)]
 
@@ -151,7 +153,7 @@ def test_numbers_that_are_equal_to_a_billionth_are_equal(sheetgen: Any, book: Pa
 
 
 def test_a_spare_row_that_was_filled_is_an_instance_added(sheetgen: Any, book: Path, edited: Edited) -> None:
-    n = len(read_sheet(book).offers)
+    n = len(facts_of(book).offers)
     typed = {"type": "box.1", "provider": "acme", "instance_gpu": "nvidia-h100-sxm5-80gb", "gpu_count": 8,
              "price_usd_per_hour": 3.25}  # fmt: skip
     found = diff(sheetgen, book, edited({area_of(book, f"cat_instances_{c}")[n]: v for c, v in typed.items()}))
@@ -230,7 +232,7 @@ def test_each_cause_has_the_figure_of_a_sheet_in_which_it_alone_was_changed(
     sheetgen: Any, book: Path, edited: Edited
 ) -> None:
     """Prices, then load, then facts: each step against the workbook itself with those cells typed in."""
-    rented = read_sheet(book).answers["llama-3.1-70b", "chat", 2].instance
+    rented = facts_of(book).answers["llama-3.1-70b", "chat", 2].instance
     prices = {at(book, "instances", "price_usd_per_hour", str(rented)): 1.25}
     load = {"in_tier_2": 640, "in_headline_tier": 640, "in_context_chat": 16_000}
     memory = at(book, "gpus", "gpu_memory_bytes", "nvidia-h100-sxm5-80gb")
@@ -386,7 +388,7 @@ def test_a_message_tells_what_counts_first(book: Path, edited: Edited) -> None:
 def test_many_prices_hide_no_setting(book: Path, edited: Edited) -> None:
     from sheetgen.cli.diff_text import SHOWN_IN_MAIL, changes_since
 
-    offers = list(read_sheet(book).offers)
+    offers = list(facts_of(book).offers)
     prices = {at(book, "instances", "price_usd_per_hour", one): 30.0 + i for i, one in enumerate(offers)}
     b = edited({**prices, at(book, "instances", "price_usd_per_hour", HERE): 0.5, "in_kv_cache_dtype": "fp8"})
     found = changes_since(str(book), b.read_bytes(), "b.xlsx", books.catalog())

@@ -11,6 +11,7 @@ from typing import Any
 
 import books
 import pytest
+from amounts import amount
 from packages import TINY
 from recalculation import edit
 
@@ -28,7 +29,7 @@ from sheetgen.workbook.outline import Place
 from sheetgen.workbook.read import read_workbook
 from sheetgen.writers.json import document, text
 
-N_ROUNDS = 12
+N_ROUNDS = amount(6, 24)
 DAY_ZERO = datetime.date(1899, 12, 30)
 OF_LOAD = ("context_chat", "context_long_doc", "output_chat", "output_long_doc", "tier_1", "tier_2")
 LEFT = ("headline_workload", "headline_tier")

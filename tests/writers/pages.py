@@ -63,17 +63,17 @@ def missing(pdf: bytes, page: Page, brief: bool = False) -> list[str]:
 
     In a `brief` one only that of each workload's first load has its KV cache, in a row of its own.
     """
-    page = formatted(page)
-    wanted = [text for card in page.cards for text in (card.monthly, card.rent, card.users)]
-    for block in page.matrix:
+    shown: Any = formatted(page)
+    wanted = [text for card in shown.cards for text in (card.monthly, card.rent, card.users)]
+    for block in shown.matrix:
         for n, row in enumerate(block.rows):
             wanted += [text for c in row.cells for text in (c.monthly, *([c.kv] if not (brief and n) else []))]
-    wanted += [row.tier for block in page.matrix for row in block.rows]
-    wanted += [text for f in page.models for text in (f.weights_bf16, f.weights_fp8, f.kv_per_token)]
-    wanted += [text for b in page.breaks for text in (b.next_short, b.longest_short)]
-    wanted += [figure for f in page.fingerprints for figure in re.findall(r"\d[\d,.]*\d", f.here)]
-    wanted += [page.as_of, page.version]
-    anywhere = [page.left_out, *page.assumptions, page.catalog]
+    wanted += [row.tier for block in shown.matrix for row in block.rows]
+    wanted += [text for f in shown.models for text in (f.weights_bf16, f.weights_fp8, f.kv_per_token)]
+    wanted += [text for b in shown.breaks for text in (b.next_short, b.longest_short)]
+    wanted += [figure for f in shown.fingerprints for figure in re.findall(r"\d[\d,.]*\d", f.here)]
+    wanted += [shown.as_of, shown.version]
+    anywhere = [shown.left_out, *shown.assumptions, shown.catalog]
     first, all_of_it = (text.replace(" ", "") for text in (read(pdf)[0].text, text_of(pdf)))
     lacking = [text for text in wanted if text not in ("–", "") and text.replace(" ", "") not in first]
     return lacking + [text for text in anywhere if text.replace(" ", "") not in all_of_it]
@@ -96,7 +96,8 @@ def fonts_of(pdf: bytes) -> set[str]:
     """The /BaseFont of every font, without the tag of its subset."""
     fonts = {}
     for page in pypdf.PdfReader(io.BytesIO(pdf)).pages:
-        fonts.update(page["/Resources"]["/Font"])
+        resources: Any = page["/Resources"]
+        fonts.update(resources["/Font"])
     return {font.get_object()["/BaseFont"].rpartition("+")[2].lstrip("/") for font in fonts.values()}
 
 
@@ -125,5 +126,6 @@ def alternatives_of(pdf: bytes) -> list[str]:
             if "/K" in node:
                 walk(node["/K"])
 
-    walk(pypdf.PdfReader(io.BytesIO(pdf)).trailer["/Root"]["/StructTreeRoot"])
+    root: Any = pypdf.PdfReader(io.BytesIO(pdf)).trailer["/Root"]
+    walk(root["/StructTreeRoot"])
     return found
