@@ -13,7 +13,7 @@ import click
 from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SHEET, TARGETS, brand_option, common, text_options
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
-from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Options, uncollected
+from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Options, gc_paused
 from sheetgen.writers.pdf_archive import VARIANTS, Archive, variant_named
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def is_yes(answer: Any) -> bool:
     return words == "true"
 
 
-@uncollected()
+@gc_paused()
 def draw(
     solved: Solution, formats: Sequence[str], required: bool, brand: Brand | None = None,
     archive: Archive = Archive(),  # noqa: B008  # it is frozen

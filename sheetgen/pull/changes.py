@@ -22,7 +22,7 @@ from sheetgen.workbook.bridge import row_keys
 from sheetgen.workbook.cells import is_number
 from sheetgen.workbook.outline import Place
 from sheetgen.workbook.read import KEYS, unlike
-from sheetgen.writers.formats import uncollected
+from sheetgen.writers.formats import gc_paused
 
 T = TypeVar("T", Ref, Range)
 HEADLINE = "headline"
@@ -58,7 +58,7 @@ class Built:
         return self.solved.question
 
 
-@uncollected()
+@gc_paused()
 def build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> Built:
     """The sheet of these options, which marks what differs from `baseline`.
 

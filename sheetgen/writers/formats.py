@@ -73,9 +73,9 @@ class Options:
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the collector of garbage: of the million objects of a layout or a workbook none is, and it looks at them
-    again and again, for a quarter of the time."""
+def gc_paused() -> Iterator[None]:
+    """Garbage collection paused: of the million objects of a layout or a workbook none is garbage, and to look at them
+    again and again takes a quarter of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

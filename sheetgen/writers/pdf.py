@@ -17,7 +17,7 @@ from sheetgen.errors import PageError, shown
 from sheetgen.sheet.page import Cell, Page
 from sheetgen.writers.density import DENSITIES, Density, usual
 from sheetgen.writers.fonts import FONTS
-from sheetgen.writers.formats import Options, uncollected
+from sheetgen.writers.formats import Options, gc_paused
 from sheetgen.writers.html import PAPERS, render_html
 from sheetgen.writers.layout import LOGO
 from sheetgen.writers.pdf_archive import Archive
@@ -61,7 +61,7 @@ def write_pdf(page: Page, options: Options) -> bytes:
     Raises PageError where the page cannot hold everything at the smallest print, and MissingLibraryError where Pango
     is not installed.
     """
-    with uncollected():
+    with gc_paused():
         layout, archive = lay_out(page, templates=options.templates, brand=options.brand), options.archive
         workbook = archive.workbook or (options.file("xlsx") if archive.name else b"")
         return layout.pdf(replace(archive, workbook=workbook))
