@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from sheetgen.sheet.model import Cell, Row, Sheet
 from sheetgen.units import Display
-from sheetgen.writers.text_width import longest_word, text_height, text_width
 from sheetgen.writers.xlsx_styles import style
 
 if TYPE_CHECKING:
@@ -21,6 +20,15 @@ MOST_WIDTH = 48  # that a column is given for a text; a longer one is prose, and
 WIDE, SMALL = 12, 10  # a column of that width holds any number as small, in any display
 WIDEST_LETTER = 1.75
 SCIENTIFIC = 6  # characters of 1E+15
+_LETTERS = (  # of Arial, with their width in em; any other is as wide as a digit
+    ("ijl|'", 0.222), (".,:;!/ ft[]I", 0.278), ('()r-"`', 0.355), ("ckszvxyJ", 0.5), ("ABEKPSVXY", 0.667),
+    ("CDHNRUw", 0.722), ("FTZL", 0.611), ("GOQ", 0.778), ("mM", 0.833), ("W@%", 0.944),
+)  # fmt: skip
+_EM = {letter: ems for letters, ems in _LETTERS for letter in letters}
+DIGIT = 0.556  # of an em
+BOLD = 1.08
+PADDING, INDENT = 0.8, 1.3
+LINE = 1.24  # of the font's size
 
 
 def fitted(sheet: Sheet) -> Sheet:
@@ -138,3 +146,36 @@ def _lengths(row: Row) -> numpy.ndarray:
     point = display.decimals + 1 if display.decimals else 0
     lengths: numpy.ndarray = digits + commas + point + len(display.prefix) + (values < 0)
     return lengths
+
+
+def text_width(text: str, look: dict[str, Any]) -> float:
+    """The width that a cell of this look needs for the text on one line."""
+    return _bare(text, look) + PADDING + INDENT * int(look.get("indent", 0))
+
+
+def text_height(text: str, width: float, look: dict[str, Any]) -> float:
+    """The height in points that the text needs, wrapped in a column of this width; words stay whole."""
+    usable = width - PADDING - INDENT * int(look.get("indent", 0))
+    lines = 0
+    for paragraph in text.split("\n"):
+        lines, left = lines + 1, usable
+        for word in paragraph.split():
+            needed = _bare(word, look)
+            if needed > left and left < usable:
+                lines, left = lines + 1, usable
+            left -= needed + _bare(" ", look)
+    return lines * LINE * float(look.get("font_size", 10)) + 2
+
+
+def longest_word(text: str, look: dict[str, Any]) -> float:
+    """The width of the widest word, which a wrapped cell needs at least."""
+    return max((text_width(word, look) for word in text.split()), default=0.0)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _ems(text: str) -> float:
+    return sum(_EM.get(letter, DIGIT) for letter in text)
+
+
+def _bare(text: str, look: dict[str, Any]) -> float:
+    return _ems(text) / DIGIT * float(look.get("font_size", 10)) / 10 * (BOLD if look.get("bold") else 1)
