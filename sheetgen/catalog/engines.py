@@ -353,12 +353,18 @@ NEWEST = (10**6, 0, 0)
 def _version(text: str) -> tuple[int, ...]:
     if build := _BUILD.fullmatch(text):
         return (0, 0, int(build[1]))
-    match = _VERSION.fullmatch(text)
-    if not match and _OWN_BUILD.fullmatch(text):
+    release = release_of(text)
+    if release is None and _OWN_BUILD.fullmatch(text):
         return NEWEST
-    if not match:
+    if release is None:
         raise CatalogError(f"engine version {shown(text)!r} is not a version. Write one like 0.19.0.")
-    return tuple(int(x or 0) for x in match.groups()[:3])
+    return release
+
+
+def release_of(text: str) -> tuple[int, ...] | None:
+    """`0.11.0rc1+cu128` as (0, 11, 0): what follows the number is of the same release. None for no release's number."""
+    match = _VERSION.fullmatch(text)
+    return tuple(int(part or 0) for part in match.groups()[:3]) if match else None
 
 
 @functools.lru_cache(maxsize=1024)  # the rows of a batch name few engines and versions

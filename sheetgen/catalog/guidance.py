@@ -27,6 +27,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Text, twice, validate
+from sheetgen.catalog.engines import release_of
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.reader import Loc
 from sheetgen.errors import CatalogError, did_you_mean, shown
@@ -56,11 +57,6 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(grouped(pattern))
 
 
-def _release(version: str) -> tuple[int, ...]:
-    """`0.11.0rc1+cu128` as (0, 11, 0): what follows the number is of the same release."""
-    return tuple(int(part) for part in re.findall(r"\d{1,6}", re.split(r"[^\d.]", version.strip().lstrip("v"))[0]))
-
-
 def _word(value: str) -> str:
     if len(value.strip()) < 3 or len(value) > 80 or not value.isascii():
         raise ValueError("must be 3 to 80 characters of ASCII: a plain part of the line")
@@ -86,12 +82,12 @@ class EngineFlag(Entry):
 
     def serves(self, version: str | None) -> bool:
         """Whether a release has it. Of an unknown one the newest is taken, but what went without a heir stays."""
-        release = _release(version or "")
-        if not release:
+        release = release_of((version or "").strip())
+        if release is None:
             return self.instead is None
-        return (self.since is None or _release(self.since) <= release) and (
-            self.until is None or release[: self.until.count(".") + 1] <= _release(self.until)
-        )
+        since, until = (release_of(f"{one}.0") if one else None for one in (self.since, self.until))
+        parts = self.until.count(".") + 1 if self.until else 0  # 0.12 has all of 0.12.x
+        return (since is None or since <= release) and (until is None or release[:parts] <= until)
 
 
 class Signature(Entry):
