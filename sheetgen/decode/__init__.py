@@ -1,7 +1,6 @@
 """A vendor's benchmark claim read back: "12,000 tok/s at concurrency 512 on 8x H100".
 
-text      the claim as people write it -> its numbers
-claim     options and text -> Claim, checked
+claim     the claim as people write it, and options -> Claim, checked
 readings  each way to lay out the GPUs and run it, sized and timed by the formulas; what perfect software would reach
 analysis  the claim with all readings, whether it can be true, and what it comes to at the requested context
 words     sentences, and what the numbers suggest that the claim leaves unsaid

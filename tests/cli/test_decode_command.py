@@ -10,7 +10,7 @@ import pytest
 
 import sheetgen
 from sheetgen.catalog import Catalog
-from sheetgen.decode.text import hear
+from sheetgen.decode.claim import statements_of
 
 MODEL = ("decode", "--model", "70b", "--weight-dtype", "fp8")
 ARGUMENTS = (*MODEL, "--gpu", "h100", "--gpus", "8", "--concurrency", "512")
@@ -49,13 +49,13 @@ def test_text(run) -> None:  # type: ignore[no-untyped-def]
 
 def test_the_text_of_a_claim_is_the_same_claim(run) -> None:  # type: ignore[no-untyped-def]
     typed = json.loads(run(*CLAIM, "--json").output)
-    heard = json.loads(run(*TEXT, "12,000 tok/s at concurrency 512 on 8x H100", "--json").output)
-    assert heard["claim"].pop("text") == "12,000 tok/s at concurrency 512 on 8x H100"
-    assert heard["claim"].pop("read_from_text") == {
+    stated = json.loads(run(*TEXT, "12,000 tok/s at concurrency 512 on 8x H100", "--json").output)
+    assert stated["claim"].pop("text") == "12,000 tok/s at concurrency 512 on 8x H100"
+    assert stated["claim"].pop("read_from_text") == {
         "tokens_per_second": "12000", "n_gpus": "8", "gpu": "h100", "concurrency": "512",
     }  # fmt: skip
     assert typed["claim"].pop("text") is None and typed["claim"].pop("read_from_text") == {}
-    assert heard == typed
+    assert stated == typed
 
 
 def test_options_win_over_the_text(run) -> None:  # type: ignore[no-untyped-def]
@@ -106,10 +106,10 @@ HEARD = {
 
 
 @pytest.mark.parametrize("text", HEARD)
-def test_what_is_heard(text: str) -> None:
-    heard = hear(text, GPU_WORDS)
-    assert ", ".join(f"{name} {value}" for name, value in heard.found.items() if "per_gpu" not in name) == HEARD[text]
-    assert not heard.unclear
+def test_what_is_stated(text: str) -> None:
+    stated = statements_of(text, GPU_WORDS)
+    assert ", ".join(f"{name} {value}" for name, value in stated.found.items() if "per_gpu" not in name) == HEARD[text]
+    assert not stated.unclear
 
 
 def test_what_can_be_read_in_two_ways_is_not_guessed() -> None:
@@ -121,7 +121,7 @@ def test_what_can_be_read_in_two_ways_is_not_guessed() -> None:
         ("8x H100 and 4x A100", "n_gpus"),
         ("fp8 or bf16", "weight_dtype"),
     ):
-        assert name in hear(text, GPU_WORDS).unclear and name not in hear(text, GPU_WORDS).found, text
+        assert name in statements_of(text, GPU_WORDS).unclear and name not in statements_of(text, GPU_WORDS).found, text
 
 
 ONE_LINE = {
@@ -169,7 +169,7 @@ def test_all_problems_in_one_run(run) -> None:  # type: ignore[no-untyped-def]
 
 def test_a_text_made_to_be_slow_is_read_at_once() -> None:
     for text in ("1," * 999, "12,000 " * 280, "output " * 280, "1k/" * 600, "8x" * 999, "tok" * 660, "per " * 499):
-        hear(text, GPU_WORDS)
+        statements_of(text, GPU_WORDS)
 
 
 @pytest.mark.parametrize(
