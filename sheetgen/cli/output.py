@@ -22,7 +22,7 @@ def say(text: str, err: bool = False) -> None:
 
 def print_json(value: Any) -> None:
     """The result, and nothing else on stdout."""
-    from sheetgen.writers.json import text
+    from sheetgen.writers.json_text import text
 
     click.echo(text(value), nl=False)
 

@@ -10,9 +10,7 @@ import numpy
 
 from sheetgen.catalog.model import Model
 from sheetgen.estimate import evaluate
-from sheetgen.levers.ask_again import Change
-from sheetgen.levers.facts import Facts
-from sheetgen.levers.plan import Planned
+from sheetgen.levers.plan import Change, Facts, Planned
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.inputs import Settings

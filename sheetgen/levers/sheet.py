@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sheetgen.levers.ask_again import Loads
-from sheetgen.levers.facts import Facts
-from sheetgen.levers.hardware import bigger_gpus, named
+from sheetgen.levers.hardware import bigger_gpus, host_memory, named
 from sheetgen.levers.leaner import leaner_models
 from sheetgen.levers.lever import Lever
-from sheetgen.levers.load import smaller_loads
-from sheetgen.levers.offload import host_memory
-from sheetgen.levers.plan import Planned, work_out
-from sheetgen.levers.precision import one_fp4, precisions
-from sheetgen.levers.steps import next_steps
+from sheetgen.levers.plan import Facts, Loads, Planned, work_out
+from sheetgen.levers.smaller import next_steps, one_fp4, precisions, smaller_loads
 from sheetgen.recommend import Solution
 
 

@@ -5,19 +5,18 @@ Same question, same bytes: keys in a fixed order, numbers as they are, no time b
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sheetgen import cost
 from sheetgen.levers import EveryLever, Lever, Offload
-from sheetgen.levers.best import in_order
+from sheetgen.levers.lever import in_order
 from sheetgen.recommend import Choice, Solution, money, why_not
 from sheetgen.scenario.candidates import DEFAULT_PROVIDERS, Candidate
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.scenario.money import OwnedGpu
 from sheetgen.scenario.question import Question
+from sheetgen.writers.json_text import text as text
 
 if TYPE_CHECKING:
     from sheetgen.sheet.page import Page
@@ -29,14 +28,6 @@ Record = dict[str, Any]
 # Settings that the JSON has elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(one.name for one in asked_in("money")))
 OF_WORKLOAD = ("id", "context_tokens", "input_tokens", "output_tokens", "tpot_target_ms", "ttft_target_ms")
-# What a terminal could obey, or no UTF-8 file can hold: JSON may spell these by their numbers.
-_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
-
-
-def text(value: Any) -> str:
-    """Any record as the JSON text that all commands print: no NaN, no escapes of plain letters."""
-    plain_text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", plain_text) + "\n"
 
 
 def write_json(page: Page, options: Options) -> bytes:

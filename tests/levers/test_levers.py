@@ -10,8 +10,8 @@ from asked import FAMILIES, THREE, alone, answered, catalog, every, load, of_loa
 
 from sheetgen.catalog import guidance
 from sheetgen.levers import Lever, best, levers_of, levers_of_sheet
-from sheetgen.levers import ask_again as asking
-from sheetgen.levers.best import in_order
+from sheetgen.levers import plan as asking
+from sheetgen.levers.lever import in_order
 from sheetgen.recommend import solve, tables
 from sheetgen.sheet.wording import saving
 

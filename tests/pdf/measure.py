@@ -30,7 +30,7 @@ _BUILD = _TIMED.format(
 from pathlib import Path
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.cli.build import archive_asked, draw
-from sheetgen.levers.facts import Facts
+from sheetgen.levers.plan import Facts
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 catalog = Catalog()
