@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, formula, is_number, number_where
+from sheetgen.formula import Quantity, both, formula, is_number, number_where
 from sheetgen.units import USD, WHOLE
 
 
 @formula("Contingency, $", USD)
-def contingency_usd(usd: Any, contingency_fraction: Any) -> Any:
+def contingency_usd(usd: Quantity, contingency_fraction: Quantity) -> Any:
     """What is added for what nobody foresaw, in US dollars: a share of the sum, in a line of its own.
 
     Source: finance's convention; the share is an input.
@@ -18,7 +18,7 @@ def contingency_usd(usd: Any, contingency_fraction: Any) -> Any:
 
 
 @formula("Total, $", USD)
-def total_usd(usd: Any, contingency_usd: Any) -> Any:
+def total_usd(usd: Quantity, contingency_usd: Quantity) -> Any:
     """The sum and its contingency, in US dollars.
 
     Source: definition.
@@ -27,7 +27,7 @@ def total_usd(usd: Any, contingency_usd: Any) -> Any:
 
 
 @formula("Total in the budget's currency", WHOLE)
-def in_currency(usd: Any, fx_rate: Any) -> Any:
+def in_currency(usd: Quantity, fx_rate: Quantity) -> Any:
     """US dollars in the budget's currency, at the rate on Inputs: units of that currency for one dollar.
 
     Source: definition; prices are in dollars, and only totals are converted.

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, formula, is_number, number_where, power, ratio, where
+from sheetgen.formula import Quantity, both, formula, is_number, number_where, power, ratio, where
 from sheetgen.units import PERCENT, TWO_DECIMALS, USD, USD_CENTS
 
 WATTS_IN_A_KILOWATT = 1000
 
 
 @formula("Installed, $ per GPU", USD)
-def installed_usd_per_gpu(capex_usd_per_gpu: Any, is_module_price: Any, installed_multiplier: Any) -> Any:
+def installed_usd_per_gpu(
+    capex_usd_per_gpu: Quantity, is_module_price: Quantity, installed_multiplier: Quantity
+) -> Any:
     """What one GPU costs with its share of the server, in US dollars; none where no price is known.
 
     Source: a module's price x the multiplier on Inputs; the price of a whole system, or your own quote, as it is.
@@ -24,7 +26,9 @@ def installed_usd_per_gpu(capex_usd_per_gpu: Any, is_module_price: Any, installe
 
 
 @formula("kW per GPU", TWO_DECIMALS)
-def kw_per_gpu(stated_kw_per_gpu: Any, rated_watts: Any, system_power_multiplier: Any, watts_in_a_kilowatt: Any) -> Any:
+def kw_per_gpu(
+    stated_kw_per_gpu: Quantity, rated_watts: Quantity, system_power_multiplier: Quantity, watts_in_a_kilowatt: Quantity
+) -> Any:
     """Power of one GPU with its share of the server, in kW: as stated, else from the rated power of the GPU.
 
     Source: SemiAnalysis where stated. Check: DGX B200 draws 14.3 kW with eight GPUs of 1,000 W.
@@ -34,7 +38,7 @@ def kw_per_gpu(stated_kw_per_gpu: Any, rated_watts: Any, system_power_multiplier
 
 
 @formula("kW per GPU at the meter", TWO_DECIMALS)
-def metered_kw_per_gpu(kw_per_gpu: Any, is_it_power: Any, pue: Any) -> Any:
+def metered_kw_per_gpu(kw_per_gpu: Quantity, is_it_power: Quantity, pue: Quantity) -> Any:
     """Power that one GPU draws at the site's meter, with its share of the server, in kW.
 
     Source: what the machine draws x PUE; a figure that has the cooling in it already is taken as it is.
@@ -43,7 +47,7 @@ def metered_kw_per_gpu(kw_per_gpu: Any, is_it_power: Any, pue: Any) -> Any:
 
 
 @formula("Purchase, $", USD)
-def owned_capex_usd(n_gpus: Any, installed_usd_per_gpu: Any) -> Any:
+def owned_capex_usd(n_gpus: Quantity, installed_usd_per_gpu: Quantity) -> Any:
     """What the GPUs of all replicas cost to buy, installed, in US dollars.
 
     Source: definition; GPUs are counted one by one, servers sell several together.
@@ -52,7 +56,9 @@ def owned_capex_usd(n_gpus: Any, installed_usd_per_gpu: Any) -> Any:
 
 
 @formula("Purchase paid in a year", PERCENT)
-def purchase_share_per_year(owned_years: Any, residual_fraction: Any, cost_of_capital_fraction: Any) -> Any:
+def purchase_share_per_year(
+    owned_years: Quantity, residual_fraction: Quantity, cost_of_capital_fraction: Quantity
+) -> Any:
     """The share of the purchase that each year of use bears, less what is left of it at the end.
 
     A straight line where capital costs nothing; else equal yearly payments at the cost of capital.
@@ -66,7 +72,7 @@ def purchase_share_per_year(owned_years: Any, residual_fraction: Any, cost_of_ca
 
 
 @formula("Hardware, $ per month", USD)
-def owned_hardware_usd(owned_capex_usd: Any, purchase_share_per_year: Any, months_in_a_year: Any) -> Any:
+def owned_hardware_usd(owned_capex_usd: Quantity, purchase_share_per_year: Quantity, months_in_a_year: Quantity) -> Any:
     """The purchase spread over its years, in US dollars a month.
 
     Source: definition. Check: 8 GPUs for $315,000 over 5 years are $0.90 per GPU and hour.
@@ -75,7 +81,7 @@ def owned_hardware_usd(owned_capex_usd: Any, purchase_share_per_year: Any, month
 
 
 @formula("Support, $ per month", USD)
-def owned_support_usd(owned_capex_usd: Any, support_fraction: Any, months_in_a_year: Any) -> Any:
+def owned_support_usd(owned_capex_usd: Quantity, support_fraction: Quantity, months_in_a_year: Quantity) -> Any:
     """Support and maintenance: a share of the purchase each year, in US dollars a month.
 
     Source: the share on Inputs; 0 until somebody knows it.
@@ -84,7 +90,9 @@ def owned_support_usd(owned_capex_usd: Any, support_fraction: Any, months_in_a_y
 
 
 @formula("Power, $ per month", USD)
-def owned_energy_usd(n_gpus: Any, metered_kw_per_gpu: Any, usd_per_kwh: Any, hours_in_a_month: Any) -> Any:
+def owned_energy_usd(
+    n_gpus: Quantity, metered_kw_per_gpu: Quantity, usd_per_kwh: Quantity, hours_in_a_month: Quantity
+) -> Any:
     """Electricity of every hour of the month, at full draw, in US dollars.
 
     Source: kW x hours x $ per kWh.
@@ -94,7 +102,7 @@ def owned_energy_usd(n_gpus: Any, metered_kw_per_gpu: Any, usd_per_kwh: Any, hou
 
 
 @formula("Site, $ per month", USD)
-def owned_site_usd(n_gpus: Any, kw_per_gpu: Any, colo_usd_per_kw_month: Any) -> Any:
+def owned_site_usd(n_gpus: Quantity, kw_per_gpu: Quantity, colo_usd_per_kw_month: Quantity) -> Any:
     """Rent of space and cooling by the kW, power not included, in US dollars a month.
 
     Source: CBRE. Check: 1.73 kW at $194.95 is $0.46 per GPU and hour.
@@ -104,7 +112,7 @@ def owned_site_usd(n_gpus: Any, kw_per_gpu: Any, colo_usd_per_kw_month: Any) -> 
 
 @formula("Owned, $ per month", USD)
 def monthly_owned_usd(
-    owned_hardware_usd: Any, owned_support_usd: Any, owned_energy_usd: Any, owned_site_usd: Any
+    owned_hardware_usd: Quantity, owned_support_usd: Quantity, owned_energy_usd: Quantity, owned_site_usd: Quantity
 ) -> Any:
     """What owning costs in a month, in US dollars; none where the purchase price or the power is not known.
 
@@ -115,7 +123,7 @@ def monthly_owned_usd(
 
 
 @formula("Owned, $ per GPU and hour", USD_CENTS)
-def owned_usd_per_gpu_hour(monthly_owned_usd: Any, n_gpus: Any, hours_in_a_month: Any) -> Any:
+def owned_usd_per_gpu_hour(monthly_owned_usd: Quantity, n_gpus: Quantity, hours_in_a_month: Quantity) -> Any:
     """What owning costs per GPU and hour of the month, used or not, in US dollars.
 
     Source: definition.
@@ -124,7 +132,9 @@ def owned_usd_per_gpu_hour(monthly_owned_usd: Any, n_gpus: Any, hours_in_a_month
 
 
 @formula("Break-even utilization", PERCENT)
-def break_even_utilization(monthly_owned_usd: Any, on_demand_hourly_usd: Any, hours_in_a_month: Any) -> Any:
+def break_even_utilization(
+    monthly_owned_usd: Quantity, on_demand_hourly_usd: Quantity, hours_in_a_month: Quantity
+) -> Any:
     """The share of a month's hours above which owning is cheaper than renting on demand; over 100 %: never.
 
     Source: owned $ per month / what the same load costs on demand in all hours of the month.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, formula, is_number, largest, number_where, ratio, round_up, where
+from sheetgen.formula import Quantity, both, formula, is_number, largest, number_where, ratio, round_up, where
 from sheetgen.sizing import parallelism
 from sheetgen.units import USD, USD_CENTS
 
@@ -14,7 +14,7 @@ MONTHS_IN_THREE_YEARS = 36
 
 
 @formula("$ per hour, paid", USD_CENTS)
-def discounted_usd_per_hour(listed_usd_per_hour: Any, discount_fraction: Any) -> Any:
+def discounted_usd_per_hour(listed_usd_per_hour: Quantity, discount_fraction: Quantity) -> Any:
     """What an instance costs an hour under one's own contract, in US dollars: its price less the discount on Inputs.
 
     Source: the price that is listed, or typed, of any purchase class x (1 - discount).
@@ -25,8 +25,9 @@ def discounted_usd_per_hour(listed_usd_per_hour: Any, discount_fraction: Any) ->
 
 @formula("Instances")
 def n_instances(
-    shared_replicas: Any, staged_instances: Any, replicas_per_instance: Any, n_heads: Any, full_kv_heads: Any,
-    windowed_kv_heads: Any, larger_tensor_parallel_size: Any, price_usd_per_hour: Any,
+    shared_replicas: Quantity, staged_instances: Quantity, replicas_per_instance: Quantity, n_heads: Quantity,
+    full_kv_heads: Quantity, windowed_kv_heads: Quantity, larger_tensor_parallel_size: Quantity,
+    price_usd_per_hour: Quantity,
 ) -> Any:  # fmt: skip
     """Whole instances for all replicas; none where the instance cannot hold the load or has no price, 0 where it
     holds it but no count meets the targets of speed.
@@ -44,7 +45,7 @@ def n_instances(
 
 
 @formula("Hours paid for in a month")
-def paid_hours_per_month(hours_per_month: Any, hours_in_a_month: Any, is_committed: Any) -> Any:
+def paid_hours_per_month(hours_per_month: Quantity, hours_in_a_month: Quantity, is_committed: Quantity) -> Any:
     """Hours that a month's bill counts: those run, or all of the month under a commitment (a reserved price).
 
     Source: reserved instances and committed-use discounts are billed whether they run or not.
@@ -54,7 +55,7 @@ def paid_hours_per_month(hours_per_month: Any, hours_in_a_month: Any, is_committ
 
 
 @formula("$ per hour", USD_CENTS)
-def hourly_usd(n_instances: Any, price_usd_per_hour: Any) -> Any:
+def hourly_usd(n_instances: Quantity, price_usd_per_hour: Quantity) -> Any:
     """What all instances cost in an hour, in US dollars; none where there are none, or no price is known.
 
     Source: the provider's price of one instance.
@@ -64,7 +65,7 @@ def hourly_usd(n_instances: Any, price_usd_per_hour: Any) -> Any:
 
 
 @formula("$ per month", USD)
-def monthly_usd(hourly_usd: Any, paid_hours_per_month: Any) -> Any:
+def monthly_usd(hourly_usd: Quantity, paid_hours_per_month: Quantity) -> Any:
     """What all instances cost in a month, in US dollars, for the hours paid; none where there are none.
 
     Source: 730 hours a month (8,760 / 12), as cloud price lists count.
@@ -74,7 +75,7 @@ def monthly_usd(hourly_usd: Any, paid_hours_per_month: Any) -> Any:
 
 
 @formula("$ per year", USD)
-def annual_usd(monthly_usd: Any, months_in_a_year: Any) -> Any:
+def annual_usd(monthly_usd: Quantity, months_in_a_year: Quantity) -> Any:
     """What a year costs at today's price: twelve months, in US dollars.
 
     Source: definition.
@@ -83,7 +84,7 @@ def annual_usd(monthly_usd: Any, months_in_a_year: Any) -> Any:
 
 
 @formula("$ in 3 years", USD)
-def three_year_usd(monthly_usd: Any, months_in_three_years: Any) -> Any:
+def three_year_usd(monthly_usd: Quantity, months_in_three_years: Quantity) -> Any:
     """What three years cost at today's price: 36 months, in US dollars, for a three-year commitment as for others.
 
     Source: definition; nothing is discounted, and no price is foreseen.
@@ -92,7 +93,9 @@ def three_year_usd(monthly_usd: Any, months_in_three_years: Any) -> Any:
 
 
 @formula("Unused commitment, $ per month", USD)
-def commitment_waste_usd(hourly_usd: Any, hours_per_month: Any, hours_in_a_month: Any, is_committed: Any) -> Any:
+def commitment_waste_usd(
+    hourly_usd: Quantity, hours_per_month: Quantity, hours_in_a_month: Quantity, is_committed: Quantity
+) -> Any:
     """The part of a month's bill that pays for hours not run, in US dollars: 0 without a commitment.
 
     Source: hours of the month not run x the committed rate.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, formula, is_number, number_where, ratio
+from sheetgen.formula import Quantity, both, formula, is_number, number_where, ratio
 from sheetgen.units import ONE_DECIMAL, USD_CENTS
 
 SECONDS_IN_AN_HOUR = 3600
@@ -12,7 +12,7 @@ TOKENS_IN_A_MILLION = 10**6
 
 
 @formula("$ per user and month", USD_CENTS)
-def usd_per_user_per_month(monthly_usd: Any, users: Any) -> Any:
+def usd_per_user_per_month(monthly_usd: Quantity, users: Quantity) -> Any:
     """A month's cost over the people served, in US dollars.
 
     Source: users = requests in flight / the share of users active at the peak.
@@ -22,8 +22,8 @@ def usd_per_user_per_month(monthly_usd: Any, users: Any) -> Any:
 
 @formula("Million answer tokens a month", ONE_DECIMAL)
 def million_output_tokens_per_month(
-    output_tokens_per_second: Any, utilization: Any, hours_per_month: Any, seconds_in_an_hour: Any,
-    tokens_in_a_million: Any,
+    output_tokens_per_second: Quantity, utilization: Quantity, hours_per_month: Quantity, seconds_in_an_hour: Quantity,
+    tokens_in_a_million: Quantity,
 ) -> Any:  # fmt: skip
     """Tokens of answers that all replicas write in a month, in millions.
 
@@ -36,7 +36,9 @@ def million_output_tokens_per_month(
 
 
 @formula("Million prompt tokens a month", ONE_DECIMAL)
-def million_input_tokens_per_month(million_output_tokens_per_month: Any, input_tokens: Any, output_tokens: Any) -> Any:
+def million_input_tokens_per_month(
+    million_output_tokens_per_month: Quantity, input_tokens: Quantity, output_tokens: Quantity
+) -> Any:
     """Tokens of prompts that all replicas take in beside those answers, in millions; cached ones too.
 
     Source: each request brings its prompt once and its answer once.
@@ -45,12 +47,14 @@ def million_input_tokens_per_month(million_output_tokens_per_month: Any, input_t
     return number_where(known, million_output_tokens_per_month * ratio(input_tokens, output_tokens))
 
 
-def _per_million(usd: Any, millions: Any, *known: Any) -> Any:
+def _per_million(usd: Quantity, millions: Quantity, *known: Quantity) -> Any:
     return number_where(both(*known, is_number(millions), millions > 0), ratio(usd, millions))
 
 
 @formula("$ per million prompt tokens", USD_CENTS)
-def usd_per_million_input_tokens(monthly_usd: Any, prefill_fraction: Any, million_input_tokens_per_month: Any) -> Any:
+def usd_per_million_input_tokens(
+    monthly_usd: Quantity, prefill_fraction: Quantity, million_input_tokens_per_month: Quantity
+) -> Any:
     """The part of the bill that pays for reading prompts, over the prompts' tokens of a month, in US dollars.
 
     Source: the bill is split by GPU time: the share of it that prefill takes.
@@ -60,7 +64,9 @@ def usd_per_million_input_tokens(monthly_usd: Any, prefill_fraction: Any, millio
 
 
 @formula("$ per million answer tokens", USD_CENTS)
-def usd_per_million_output_tokens(monthly_usd: Any, prefill_fraction: Any, million_output_tokens_per_month: Any) -> Any:
+def usd_per_million_output_tokens(
+    monthly_usd: Quantity, prefill_fraction: Quantity, million_output_tokens_per_month: Quantity
+) -> Any:
     """The rest of the bill, over the answers' tokens of a month, in US dollars.
 
     Source: the bill is split by GPU time: what prefill does not take, writing the answers takes.
@@ -71,7 +77,7 @@ def usd_per_million_output_tokens(monthly_usd: Any, prefill_fraction: Any, milli
 
 @formula("$ per million tokens", USD_CENTS)
 def usd_per_million_tokens(
-    monthly_usd: Any, million_input_tokens_per_month: Any, million_output_tokens_per_month: Any
+    monthly_usd: Quantity, million_input_tokens_per_month: Quantity, million_output_tokens_per_month: Quantity
 ) -> Any:
     """The whole bill over all tokens of a month, prompts and answers together, in US dollars.
 

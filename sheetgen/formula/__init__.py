@@ -7,7 +7,7 @@ and stay inside the Excel 2007 vocabulary.
 """
 
 from sheetgen.formula.documented import Formula, formula
-from sheetgen.formula.expr import Expr, literal
+from sheetgen.formula.expr import Expr, Quantity, literal
 from sheetgen.formula.ranges import cheapest, count_steps, first_where, greatest_where, least_above_zero, least_where
 from sheetgen.formula.vocabulary import (
     both,
@@ -33,7 +33,7 @@ from sheetgen.formula.vocabulary import (
 )
 
 __all__ = [
-    "Expr", "Formula", "both", "cheapest", "count_steps", "either", "fading", "first_where", "formula",
+    "Expr", "Formula", "Quantity", "both", "cheapest", "count_steps", "either", "fading", "first_where", "formula",
     "greatest_where", "is_number", "is_text", "join_text", "largest", "least_above_zero", "least_where", "literal",
     "number_or_none", "number_where", "percent_text", "power", "ratio", "remainder", "round_down", "round_nearest",
     "round_up", "same_money", "smallest", "where", "whole_text",

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy.typing
 
 COMPARE, JOIN, ADD, MULTIPLY, SIGN, ATOM = range(6)
 
@@ -72,6 +75,10 @@ class Expr:
 
     def __ge__(self, other: Any) -> Expr:
         return _infix(self, ">=", other, COMPARE)
+
+
+# What a formula reads and gives: a number, a column of them, or a reference that is written out.
+Quantity: TypeAlias = "float | numpy.typing.NDArray[Any] | Expr"
 
 
 def literal(value: Any) -> Expr:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import formula, largest, ratio, round_down, round_up, where
+from sheetgen.formula import Quantity, formula, largest, ratio, round_down, round_up, where
 
 
 @formula("Sampler's peak")
 def sampler_bytes(
-    max_num_seqs: Any, vocab_size: Any, max_num_batched_tokens: Any, hidden_size: Any, other_bytes: Any,
-    sampler_bytes_per_logit: Any, sampler_bytes_per_vocabulary_entry: Any,
+    max_num_seqs: Quantity, vocab_size: Quantity, max_num_batched_tokens: Quantity, hidden_size: Quantity,
+    other_bytes: Quantity, sampler_bytes_per_logit: Quantity, sampler_bytes_per_vocabulary_entry: Quantity,
 ) -> Any:  # fmt: skip
     """The sampler on the logits of max_num_seqs requests, in bytes, the batch's hidden states still held.
 
@@ -33,8 +33,9 @@ def sampler_bytes(
 
 @formula("Forward peak")
 def forward_bytes(
-    max_num_batched_tokens: Any, hidden_size: Any, intermediate_size: Any, ffn_matrices: Any, other_bytes: Any,
-    activation_copy_bytes: Any, forward_hidden_copies: Any, tensor_parallel_size: Any,
+    max_num_batched_tokens: Quantity, hidden_size: Quantity, intermediate_size: Quantity, ffn_matrices: Quantity,
+    other_bytes: Quantity, activation_copy_bytes: Quantity, forward_hidden_copies: Quantity,
+    tensor_parallel_size: Quantity,
 ) -> Any:  # fmt: skip
     """The batch inside the widest feed-forward layer, in bytes: gate, up and their product, a quantized copy of
     that product where the precision makes one, and some copies of the hidden states.
@@ -48,8 +49,9 @@ def forward_bytes(
 
 @formula("Experts' workspace")
 def expert_workspace_bytes(
-    max_num_batched_tokens: Any, hidden_size: Any, experts_per_token: Any, expert_intermediate_size: Any,
-    other_bytes: Any, expert_workspace_share: Any, tensor_parallel_size: Any,
+    max_num_batched_tokens: Quantity, hidden_size: Quantity, experts_per_token: Quantity,
+    expert_intermediate_size: Quantity, other_bytes: Quantity, expert_workspace_share: Quantity,
+    tensor_parallel_size: Quantity,
 ) -> Any:  # fmt: skip
     """Two buffers that the fused experts keep: a row per token and chosen expert, each as wide as the hidden
     size or the experts' own width, in bytes. 0 for dense models.
@@ -64,8 +66,8 @@ def expert_workspace_bytes(
 
 @formula("Encoder's images")
 def encoder_bytes(
-    max_num_batched_tokens: Any, hidden_size: Any, encoder_item_tokens: Any, encoder_item_elements: Any,
-    other_bytes: Any,
+    max_num_batched_tokens: Quantity, hidden_size: Quantity, encoder_item_tokens: Quantity,
+    encoder_item_elements: Quantity, other_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """Images of the largest size that fill one batch, as input and as encoded tokens, in bytes. They stay in
     memory while the language model is profiled. 0 for models that read text alone.
@@ -79,8 +81,9 @@ def encoder_bytes(
 
 @formula("Profile peak")
 def profile_peak_bytes(
-    sampler_bytes: Any, forward_bytes: Any, expert_workspace_bytes: Any, encoder_bytes: Any, matmul_workspace_bytes: Any
-) -> Any:
+    sampler_bytes: Quantity, forward_bytes: Quantity, expert_workspace_bytes: Quantity, encoder_bytes: Quantity,
+    matmul_workspace_bytes: Quantity,
+) -> Any:  # fmt: skip
     """The peak of the engine's profile run on one GPU, in bytes, without pipeline stages.
 
     It does not depend on the context. Where the sampler is the peak it does not depend on TP either.
@@ -92,7 +95,7 @@ def profile_peak_bytes(
 
 
 @formula("Hand-over between stages")
-def hand_over_bytes(max_num_batched_tokens: Any, hidden_size: Any, other_bytes: Any) -> Any:
+def hand_over_bytes(max_num_batched_tokens: Quantity, hidden_size: Quantity, other_bytes: Quantity) -> Any:
     """Buffers for the hidden states and the residual that a pipeline stage is handed, in bytes.
 
     Source: vLLM make_empty_intermediate_tensors. Check: Llama 3.1 8B, 8,192 tokens: 0.13 GiB.
@@ -101,7 +104,9 @@ def hand_over_bytes(max_num_batched_tokens: Any, hidden_size: Any, other_bytes: 
 
 
 @formula("Activations per GPU")
-def activation_bytes_per_gpu(profile_peak_bytes: Any, hand_over_bytes: Any, pipeline_parallel_size: Any) -> Any:
+def activation_bytes_per_gpu(
+    profile_peak_bytes: Quantity, hand_over_bytes: Quantity, pipeline_parallel_size: Quantity
+) -> Any:
     """The peak of the profile run on the GPU with the least left, in bytes: the pipeline stage with the output
     head samples too, and is handed the batch by the stage before.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import formula, largest, ratio, round_up, smallest, where
+from sheetgen.formula import Quantity, formula, largest, ratio, round_up, smallest, where
 
 
 @formula("Tokens charged per sequence")
 def charged_tokens(
-    context_tokens: Any, max_model_len: Any, input_tokens: Any, average_context_fraction: Any,
-    prefix_cache_hit_fraction: Any, kv_reserved: Any,
+    context_tokens: Quantity, max_model_len: Quantity, input_tokens: Quantity, average_context_fraction: Quantity,
+    prefix_cache_hit_fraction: Quantity, kv_reserved: Quantity,
 ) -> Any:  # fmt: skip
     """Tokens of cache that one request is charged.
 
@@ -25,8 +25,8 @@ def charged_tokens(
 
 @formula("Tokens a windowed layer is charged")
 def windowed_tokens(
-    charged_tokens: Any, window_tokens: Any, window_is_chunked: Any, max_num_batched_tokens: Any,
-    in_flight_batches: Any, hybrid_kv_manager: Any,
+    charged_tokens: Quantity, window_tokens: Quantity, window_is_chunked: Quantity, max_num_batched_tokens: Quantity,
+    in_flight_batches: Quantity, hybrid_kv_manager: Quantity,
 ) -> Any:  # fmt: skip
     """Tokens that admission charges a windowed layer: the window and the tokens of a batch in flight.
 
@@ -42,10 +42,11 @@ def windowed_tokens(
 
 @formula("KV blocks per sequence")
 def kv_blocks_per_sequence(
-    charged_tokens: Any, windowed_tokens: Any, window_is_chunked: Any, hybrid_kv_manager: Any,
-    growing_block_tokens: Any, windowed_block_tokens: Any, n_growing_groups: Any, n_windowed_groups: Any,
-    n_state_groups: Any, state_blocks: Any, shares_pages: Any, block_size: Any, shard_kv_bytes_per_token: Any,
-    shard_windowed_bytes_per_token: Any, n_state_layers: Any, shard_state_bytes_per_layer: Any, kv_block_bytes: Any,
+    charged_tokens: Quantity, windowed_tokens: Quantity, window_is_chunked: Quantity, hybrid_kv_manager: Quantity,
+    growing_block_tokens: Quantity, windowed_block_tokens: Quantity, n_growing_groups: Quantity,
+    n_windowed_groups: Quantity, n_state_groups: Quantity, state_blocks: Quantity, shares_pages: Quantity,
+    block_size: Quantity, shard_kv_bytes_per_token: Quantity, shard_windowed_bytes_per_token: Quantity,
+    n_state_layers: Quantity, shard_state_bytes_per_layer: Quantity, kv_block_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """Blocks that admission charges one sequence, over all KV groups.
 
@@ -72,11 +73,12 @@ def kv_blocks_per_sequence(
 
 @formula("Charge per sequence and rank")
 def charge_bytes(
-    charged_tokens: Any, window_tokens: Any, window_is_chunked: Any, max_num_batched_tokens: Any,
-    in_flight_batches: Any, hybrid_kv_manager: Any, growing_block_tokens: Any, windowed_block_tokens: Any,
-    n_growing_groups: Any, n_windowed_groups: Any, n_state_groups: Any, state_blocks: Any, shares_pages: Any,
-    block_size: Any, shard_kv_bytes_per_token: Any, shard_windowed_bytes_per_token: Any, n_state_layers: Any,
-    shard_state_bytes_per_layer: Any, kv_block_bytes: Any,
+    charged_tokens: Quantity, window_tokens: Quantity, window_is_chunked: Quantity, max_num_batched_tokens: Quantity,
+    in_flight_batches: Quantity, hybrid_kv_manager: Quantity, growing_block_tokens: Quantity,
+    windowed_block_tokens: Quantity, n_growing_groups: Quantity, n_windowed_groups: Quantity, n_state_groups: Quantity,
+    state_blocks: Quantity, shares_pages: Quantity, block_size: Quantity, shard_kv_bytes_per_token: Quantity,
+    shard_windowed_bytes_per_token: Quantity, n_state_layers: Quantity, shard_state_bytes_per_layer: Quantity,
+    kv_block_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """What admission charges one sequence on one rank, in bytes, before pipeline stages divide it.
 
@@ -95,7 +97,9 @@ def charge_bytes(
 
 
 @formula("KV per sequence and GPU")
-def kv_bytes_per_sequence_per_gpu(kv_blocks_per_sequence: Any, kv_block_bytes: Any, stage_fraction: Any) -> Any:
+def kv_bytes_per_sequence_per_gpu(
+    kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity, stage_fraction: Quantity
+) -> Any:
     """What admission charges one sequence on the fullest GPU, in bytes.
 
     Source: blocks x bytes per block x the share of layers on a pipeline stage.
@@ -104,7 +108,7 @@ def kv_bytes_per_sequence_per_gpu(kv_blocks_per_sequence: Any, kv_block_bytes: A
 
 
 @formula("KV per sequence")
-def kv_bytes_per_sequence(unsharded_kv_blocks_per_sequence: Any, unsharded_kv_block_bytes: Any) -> Any:
+def kv_bytes_per_sequence(unsharded_kv_blocks_per_sequence: Quantity, unsharded_kv_block_bytes: Quantity) -> Any:
     """The engine's admission charge for one sequence, in bytes, before any division over GPUs.
 
     It holds whole blocks, windows with the tokens in flight, padding layers and state blocks.
@@ -116,8 +120,9 @@ def kv_bytes_per_sequence(unsharded_kv_blocks_per_sequence: Any, unsharded_kv_bl
 
 @formula("Steady KV per sequence")
 def kv_bytes_per_sequence_steady(
-    charged_tokens: Any, kv_bytes_per_token: Any, shard_windowed_bytes_per_token: Any, state_bytes_per_sequence: Any,
-    window_tokens: Any, n_windowed_layers: Any, hybrid_kv_manager: Any, block_size: Any,
+    charged_tokens: Quantity, kv_bytes_per_token: Quantity, shard_windowed_bytes_per_token: Quantity,
+    state_bytes_per_sequence: Quantity, window_tokens: Quantity, n_windowed_layers: Quantity,
+    hybrid_kv_manager: Quantity, block_size: Quantity,
 ) -> Any:  # fmt: skip
     """What a decoding sequence holds, in bytes, before division over ranks: whole blocks of the growing
     layers, the window and one block of the windowed ones, and the state.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import formula, largest, ratio, round_down, round_up, smallest, where
+from sheetgen.formula import Quantity, formula, largest, ratio, round_down, round_up, smallest, where
 
 
 @formula("Layers in a KV group")
 def group_layers(
-    n_full_layers: Any, n_mla_layers: Any, n_other_layers: Any, n_windowed_layers: Any, n_state_layers: Any,
-    group_stretch: Any,
+    n_full_layers: Quantity, n_mla_layers: Quantity, n_other_layers: Quantity, n_windowed_layers: Quantity,
+    n_state_layers: Quantity, group_stretch: Quantity,
 ) -> Any:  # fmt: skip
     """How many layers share one KV block: the smallest kind's count, so that all groups are equal.
 
@@ -29,7 +29,9 @@ def group_layers(
 
 
 @formula("Groups of growing layers")
-def n_growing_groups(group_layers: Any, n_full_layers: Any, n_mla_layers: Any, n_other_layers: Any) -> Any:
+def n_growing_groups(
+    group_layers: Quantity, n_full_layers: Quantity, n_mla_layers: Quantity, n_other_layers: Quantity
+) -> Any:
     """KV groups of layers whose cache grows, rounded up to whole groups (the engine adds padding layers).
 
     Source: vLLM hybrid KV cache manager.
@@ -38,7 +40,7 @@ def n_growing_groups(group_layers: Any, n_full_layers: Any, n_mla_layers: Any, n
 
 
 @formula("Groups of windowed layers")
-def n_windowed_groups(group_layers: Any, n_windowed_layers: Any) -> Any:
+def n_windowed_groups(group_layers: Quantity, n_windowed_layers: Quantity) -> Any:
     """KV groups of windowed layers, rounded up to whole groups (the engine adds padding layers).
 
     Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B is 6 (52 layers stored as 60).
@@ -47,7 +49,7 @@ def n_windowed_groups(group_layers: Any, n_windowed_layers: Any) -> Any:
 
 
 @formula("Groups of recurrent layers")
-def n_state_groups(group_layers: Any, n_state_layers: Any) -> Any:
+def n_state_groups(group_layers: Quantity, n_state_layers: Quantity) -> Any:
     """KV groups of recurrent layers, rounded up to whole groups.
 
     Source: vLLM hybrid KV cache manager. Check: Qwen3.6-27B is 3 (48 layers in groups of 16).
@@ -56,7 +58,7 @@ def n_state_groups(group_layers: Any, n_state_layers: Any) -> Any:
 
 
 @formula("KV groups")
-def n_kv_groups(n_growing_groups: Any, n_windowed_groups: Any, n_state_groups: Any) -> Any:
+def n_kv_groups(n_growing_groups: Quantity, n_windowed_groups: Quantity, n_state_groups: Quantity) -> Any:
     """All KV groups of the model.
 
     Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B is 7.
@@ -66,7 +68,7 @@ def n_kv_groups(n_growing_groups: Any, n_windowed_groups: Any, n_state_groups: A
 
 @formula("Growing KV of one layer, token and rank")
 def growing_layer_bytes(
-    shard_kv_bytes_per_token: Any, n_full_layers: Any, n_mla_layers: Any, n_other_layers: Any
+    shard_kv_bytes_per_token: Quantity, n_full_layers: Quantity, n_mla_layers: Quantity, n_other_layers: Quantity
 ) -> Any:
     """Growing cache of one layer, in bytes per token and rank, on average over those layers.
 
@@ -76,7 +78,7 @@ def growing_layer_bytes(
 
 
 @formula("Windowed KV of one layer, token and rank")
-def windowed_layer_bytes(shard_windowed_bytes_per_token: Any, n_windowed_layers: Any) -> Any:
+def windowed_layer_bytes(shard_windowed_bytes_per_token: Quantity, n_windowed_layers: Quantity) -> Any:
     """Windowed cache of one layer, in bytes per token and rank.
 
     Source: definition.
@@ -86,8 +88,9 @@ def windowed_layer_bytes(shard_windowed_bytes_per_token: Any, n_windowed_layers:
 
 @formula("Tokens in a block of growing layers")
 def growing_block_tokens(
-    growing_layer_bytes: Any, windowed_layer_bytes: Any, shard_state_bytes_per_layer: Any, block_size: Any
-) -> Any:
+    growing_layer_bytes: Quantity, windowed_layer_bytes: Quantity, shard_state_bytes_per_layer: Quantity,
+    block_size: Quantity,
+) -> Any:  # fmt: skip
     """Tokens that one block of a growing layer holds, after all kinds were given one page size.
 
     The block grows until it is as large as a windowed layer's, or as one layer's state.
@@ -100,7 +103,7 @@ def growing_block_tokens(
 
 
 @formula("Tokens in a block of windowed layers")
-def windowed_block_tokens(growing_layer_bytes: Any, windowed_layer_bytes: Any, block_size: Any) -> Any:
+def windowed_block_tokens(growing_layer_bytes: Quantity, windowed_layer_bytes: Quantity, block_size: Quantity) -> Any:
     """Tokens that one block of a windowed layer holds, after all kinds were given one page size.
 
     Source: vLLM hybrid KV cache manager.
@@ -110,9 +113,10 @@ def windowed_block_tokens(growing_layer_bytes: Any, windowed_layer_bytes: Any, b
 
 @formula("KV block")
 def kv_block_bytes(
-    group_layers: Any, growing_block_tokens: Any, growing_layer_bytes: Any, windowed_block_tokens: Any,
-    windowed_layer_bytes: Any, shard_state_bytes_per_layer: Any, shares_pages: Any, hybrid_kv_manager: Any,
-    block_size: Any, shard_kv_bytes_per_token: Any, shard_windowed_bytes_per_token: Any, n_state_layers: Any,
+    group_layers: Quantity, growing_block_tokens: Quantity, growing_layer_bytes: Quantity,
+    windowed_block_tokens: Quantity, windowed_layer_bytes: Quantity, shard_state_bytes_per_layer: Quantity,
+    shares_pages: Quantity, hybrid_kv_manager: Quantity, block_size: Quantity, shard_kv_bytes_per_token: Quantity,
+    shard_windowed_bytes_per_token: Quantity, n_state_layers: Quantity,
 ) -> Any:  # fmt: skip
     """One block of one KV group, in bytes per rank, all layers of the model on one pipeline stage.
 

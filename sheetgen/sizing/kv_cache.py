@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, formula, largest, round_up, where
+from sheetgen.formula import Quantity, both, formula, largest, round_up, where
 
 
-def _heads_of_a_rank(kv_heads: Any, tensor_parallel_size: Any) -> Any:
+def _heads_of_a_rank(kv_heads: Quantity, tensor_parallel_size: Quantity) -> Any:
     """KV heads split over the ranks until each has one; then they are copied."""
     return where(kv_heads > 0, largest(1, round_up(kv_heads / tensor_parallel_size)), 0)
 
 
 @formula("Full-attention KV heads per GPU")
-def full_kv_heads_per_gpu(full_kv_heads: Any, tensor_parallel_size: Any) -> Any:
+def full_kv_heads_per_gpu(full_kv_heads: Quantity, tensor_parallel_size: Quantity) -> Any:
     """KV heads of full-attention layers that one rank keeps: they split, then they are copied.
 
     Source: vLLM get_num_kv_heads: max(1, heads / TP). Check: 8 heads at TP 16 is 1, not one half.
@@ -27,7 +27,7 @@ def full_kv_heads_per_gpu(full_kv_heads: Any, tensor_parallel_size: Any) -> Any:
 
 
 @formula("Windowed KV heads per GPU")
-def windowed_kv_heads_per_gpu(windowed_kv_heads: Any, tensor_parallel_size: Any) -> Any:
+def windowed_kv_heads_per_gpu(windowed_kv_heads: Quantity, tensor_parallel_size: Quantity) -> Any:
     """KV heads of windowed layers that one rank keeps: they split, then they are copied.
 
     Source: vLLM get_num_kv_heads, applied per group of layers.
@@ -37,9 +37,9 @@ def windowed_kv_heads_per_gpu(windowed_kv_heads: Any, tensor_parallel_size: Any)
 
 @formula("Growing KV per token and rank")
 def shard_kv_bytes_per_token(
-    n_full_layers: Any, full_kv_heads_per_gpu: Any, full_kv_width: Any, n_mla_layers: Any, mla_width: Any,
-    mla_fp8_entry_bytes: Any, other_elements_per_token: Any, other_bytes_per_token: Any, kv_dtype_bytes: Any,
-    kv_scale_bytes: Any,
+    n_full_layers: Quantity, full_kv_heads_per_gpu: Quantity, full_kv_width: Quantity, n_mla_layers: Quantity,
+    mla_width: Quantity, mla_fp8_entry_bytes: Quantity, other_elements_per_token: Quantity,
+    other_bytes_per_token: Quantity, kv_dtype_bytes: Quantity, kv_scale_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """What one more token of context costs one rank, in bytes, in all layers whose cache keeps growing.
 
@@ -57,7 +57,7 @@ def shard_kv_bytes_per_token(
 
 @formula("Draft's KV per token and rank")
 def draft_bytes_per_token(
-    draft_layers: Any, draft_kv_heads: Any, draft_head_bytes: Any, tensor_parallel_size: Any
+    draft_layers: Quantity, draft_kv_heads: Quantity, draft_head_bytes: Quantity, tensor_parallel_size: Quantity
 ) -> Any:
     """What a speculative-decoding draft adds to each token of context, in bytes per rank: it keeps a full
     cache of its own and follows the target's tensor parallelism.
@@ -69,8 +69,8 @@ def draft_bytes_per_token(
 
 @formula("Windowed KV per token and rank")
 def shard_windowed_bytes_per_token(
-    n_windowed_layers: Any, windowed_kv_heads_per_gpu: Any, windowed_kv_width: Any, kv_dtype_bytes: Any,
-    kv_scale_bytes: Any,
+    n_windowed_layers: Quantity, windowed_kv_heads_per_gpu: Quantity, windowed_kv_width: Quantity,
+    kv_dtype_bytes: Quantity, kv_scale_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """What one token inside the window costs one rank, in bytes, in all windowed layers.
 
@@ -81,8 +81,8 @@ def shard_windowed_bytes_per_token(
 
 @formula("State of one layer and rank")
 def shard_state_bytes_per_layer(
-    n_state_layers: Any, conv_bytes_per_state_layer: Any, state_elements_per_layer: Any, state_element_bytes: Any,
-    tensor_parallel_size: Any,
+    n_state_layers: Quantity, conv_bytes_per_state_layer: Quantity, state_elements_per_layer: Quantity,
+    state_element_bytes: Quantity, tensor_parallel_size: Quantity,
 ) -> Any:  # fmt: skip
     """Convolution and recurrent state that one sequence keeps in one recurrent layer, in bytes per rank.
 
@@ -94,9 +94,9 @@ def shard_state_bytes_per_layer(
 
 @formula("KV per token")
 def kv_bytes_per_token(
-    n_full_layers: Any, full_kv_heads: Any, full_kv_width: Any, n_mla_layers: Any, mla_width: Any,
-    mla_fp8_entry_bytes: Any, other_elements_per_token: Any, other_bytes_per_token: Any, kv_dtype_bytes: Any,
-    kv_scale_bytes: Any,
+    n_full_layers: Quantity, full_kv_heads: Quantity, full_kv_width: Quantity, n_mla_layers: Quantity,
+    mla_width: Quantity, mla_fp8_entry_bytes: Quantity, other_elements_per_token: Quantity,
+    other_bytes_per_token: Quantity, kv_dtype_bytes: Quantity, kv_scale_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """Keys and values that one token of context keeps in GPU memory, all growing layers together, in bytes.
 
@@ -111,7 +111,7 @@ def kv_bytes_per_token(
 
 
 @formula("KV per token and GPU")
-def kv_bytes_per_token_per_gpu(shard_kv_bytes_per_token: Any, stage_fraction: Any) -> Any:
+def kv_bytes_per_token_per_gpu(shard_kv_bytes_per_token: Quantity, stage_fraction: Quantity) -> Any:
     """What one more token of context costs the fullest GPU, in bytes, beyond every window.
 
     Source: KV heads split over TP and then replicate; MLA is replicated; layers divide over PP.
@@ -121,8 +121,9 @@ def kv_bytes_per_token_per_gpu(shard_kv_bytes_per_token: Any, stage_fraction: An
 
 @formula("State per sequence")
 def state_bytes_per_sequence(
-    n_state_layers: Any, conv_bytes_per_state_layer: Any, state_elements_per_layer: Any, state_element_bytes: Any
-) -> Any:
+    n_state_layers: Quantity, conv_bytes_per_state_layer: Quantity, state_elements_per_layer: Quantity,
+    state_element_bytes: Quantity,
+) -> Any:  # fmt: skip
     """Fixed state of one sequence in all recurrent layers, in bytes, before division over ranks.
 
     Source: reference models.md section 3. Check: Qwen3.6-27B is 153,944,064 with its fp32 state.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sheetgen.formula import formula, largest, ratio, round_down, smallest, where
+from sheetgen.formula import Quantity, formula, largest, ratio, round_down, smallest, where
 from sheetgen.units import TENSOR_PARALLEL_SIZES, TWO_DECIMALS
 
 
 @formula("Memory the engine may use")
-def memory_budget_bytes(gpu_memory_bytes: Any, context_bytes: Any, gpu_memory_utilization: Any) -> Any:
+def memory_budget_bytes(gpu_memory_bytes: Quantity, context_bytes: Quantity, gpu_memory_utilization: Quantity) -> Any:
     """What the engine may take of one GPU, in bytes: a share of the memory it sees, not of the marketed one,
     less what was gone before where the engine counts from the free memory (SGLang).
 
@@ -32,7 +32,7 @@ def non_torch_bytes_at(known: Mapping[str, Any], tensor_parallel_size: Any) -> A
     return numpy.select([size < t for t in TENSOR_PARALLEL_SIZES[1:]], figures[:-1], figures[-1])
 
 
-def paid(amount_bytes: Any, gpu_memory_utilization: Any, fraction_of_free: Any) -> Any:
+def paid(amount_bytes: Quantity, gpu_memory_utilization: Quantity, fraction_of_free: Quantity) -> Any:
     """What a bill takes from the budget: all of it, or where the budget is a share of what is free after the
     bill (TensorRT-LLM) that share of it."""
     return amount_bytes * where(fraction_of_free == 1, gpu_memory_utilization, 1)
@@ -40,8 +40,8 @@ def paid(amount_bytes: Any, gpu_memory_utilization: Any, fraction_of_free: Any) 
 
 @formula("Activations and overhead")
 def overhead_bytes_per_gpu(
-    activation_bytes_per_gpu: Any, non_torch_bytes_per_gpu: Any, cuda_graph_bytes_per_gpu: Any,
-    activations_in_budget: Any, graphs_in_budget: Any,
+    activation_bytes_per_gpu: Quantity, non_torch_bytes_per_gpu: Quantity, cuda_graph_bytes_per_gpu: Quantity,
+    activations_in_budget: Quantity, graphs_in_budget: Quantity,
 ) -> Any:  # fmt: skip
     """Memory outside torch, and activations and CUDA graphs where the engine counts them in its budget, in bytes.
 
@@ -53,7 +53,7 @@ def overhead_bytes_per_gpu(
 
 @formula("Non-torch on a stage")
 def staged_non_torch_bytes_per_gpu(
-    non_torch_bytes_per_tp: Any, staged_non_torch_bytes_tp1: Any, tensor_parallel_size: Any
+    non_torch_bytes_per_tp: Quantity, staged_non_torch_bytes_tp1: Quantity, tensor_parallel_size: Quantity
 ) -> Any:
     """Memory outside torch of a pipeline stage, in bytes: less than without stages at TP 1, the same beyond.
 
@@ -64,7 +64,7 @@ def staged_non_torch_bytes_per_gpu(
 
 @formula("Non-torch per GPU")
 def non_torch_bytes_per_gpu(
-    non_torch_bytes_per_tp: Any, staged_non_torch_bytes_per_gpu: Any, pipeline_parallel_size: Any
+    non_torch_bytes_per_tp: Quantity, staged_non_torch_bytes_per_gpu: Quantity, pipeline_parallel_size: Quantity
 ) -> Any:
     """Memory outside torch, in bytes per GPU: NCCL's and the custom all-reduce's buffers, CUDA's own.
 
@@ -75,8 +75,8 @@ def non_torch_bytes_per_gpu(
 
 @formula("Overhead on a stage")
 def stage_overhead_bytes(
-    overhead_bytes_per_gpu: Any, non_torch_bytes_per_gpu: Any, staged_non_torch_bytes_per_gpu: Any,
-    hand_over_bytes: Any, activations_in_budget: Any,
+    overhead_bytes_per_gpu: Quantity, non_torch_bytes_per_gpu: Quantity, staged_non_torch_bytes_per_gpu: Quantity,
+    hand_over_bytes: Quantity, activations_in_budget: Quantity,
 ) -> Any:  # fmt: skip
     """The same on a pipeline stage, which is handed the batch by the one before, in bytes.
 
@@ -88,8 +88,8 @@ def stage_overhead_bytes(
 
 @formula("Left for KV before clipping")
 def kv_budget_bytes_per_gpu(
-    memory_budget_bytes: Any, loaded_weights_bytes_per_gpu: Any, overhead_bytes_per_gpu: Any,
-    gpu_memory_utilization: Any, fraction_of_free: Any,
+    memory_budget_bytes: Quantity, loaded_weights_bytes_per_gpu: Quantity, overhead_bytes_per_gpu: Quantity,
+    gpu_memory_utilization: Quantity, fraction_of_free: Quantity,
 ) -> Any:  # fmt: skip
     """What weights, activations and overhead leave on one GPU, in bytes; negative where they do not fit.
 
@@ -100,7 +100,7 @@ def kv_budget_bytes_per_gpu(
 
 
 @formula("KV pool per GPU")
-def kv_pool_bytes_per_gpu(kv_budget_bytes_per_gpu: Any) -> Any:
+def kv_pool_bytes_per_gpu(kv_budget_bytes_per_gpu: Quantity) -> Any:
     """The KV cache pool of one GPU, in bytes; 0 where the weights leave nothing.
 
     Source: "Available KV cache memory" of the engine's log.
@@ -109,7 +109,7 @@ def kv_pool_bytes_per_gpu(kv_budget_bytes_per_gpu: Any) -> Any:
 
 
 @formula("At one end of the band")
-def at_band_end(predicted_bytes: Any, error_bytes: Any) -> Any:
+def at_band_end(predicted_bytes: Quantity, error_bytes: Quantity) -> Any:
     """A bill or a pool of one GPU, in bytes, where its prediction errs as such predictions did at one end of
     their 80 % band.
 
@@ -119,7 +119,7 @@ def at_band_end(predicted_bytes: Any, error_bytes: Any) -> Any:
 
 
 @formula("KV blocks in the pool")
-def n_kv_blocks(kv_pool_bytes_per_gpu: Any, kv_block_bytes: Any, stage_fraction: Any) -> Any:
+def n_kv_blocks(kv_pool_bytes_per_gpu: Quantity, kv_block_bytes: Quantity, stage_fraction: Quantity) -> Any:
     """Whole KV blocks in the pool of one GPU, all groups together.
 
     Source: vLLM: pool / bytes of a block.
@@ -128,7 +128,7 @@ def n_kv_blocks(kv_pool_bytes_per_gpu: Any, kv_block_bytes: Any, stage_fraction:
 
 
 @formula("Max concurrency", TWO_DECIMALS)
-def max_concurrency(n_kv_blocks: Any, full_kv_blocks_per_sequence: Any) -> Any:
+def max_concurrency(n_kv_blocks: Quantity, full_kv_blocks_per_sequence: Quantity) -> Any:
     """Requests of max_model_len tokens that the pool of one engine holds, as its log prints it.
 
     Source: "Maximum concurrency for N tokens per request". Check: Gemma 3 27B on H100 at 0.95, 8k: 4.46.
@@ -138,8 +138,8 @@ def max_concurrency(n_kv_blocks: Any, full_kv_blocks_per_sequence: Any) -> Any:
 
 @formula("KV tokens")
 def kv_tokens(
-    n_kv_blocks: Any, n_kv_groups: Any, growing_block_tokens: Any, max_concurrency: Any, max_model_len: Any,
-    tokens_by_concurrency: Any, shares_pages: Any, block_size: Any,
+    n_kv_blocks: Quantity, n_kv_groups: Quantity, growing_block_tokens: Quantity, max_concurrency: Quantity,
+    max_model_len: Quantity, tokens_by_concurrency: Quantity, shares_pages: Quantity, block_size: Quantity,
 ) -> Any:  # fmt: skip
     """ "GPU KV cache size" as the engine prints it: whole blocks, shared by the KV groups.
 
@@ -155,7 +155,7 @@ def kv_tokens(
 
 
 @formula("Sequences the pool holds")
-def sequences_in_pool(kv_budget_bytes_per_gpu: Any, kv_bytes_per_sequence_per_gpu: Any) -> Any:
+def sequences_in_pool(kv_budget_bytes_per_gpu: Quantity, kv_bytes_per_sequence_per_gpu: Quantity) -> Any:
     """Sequences at their admission charge that the pool of one GPU holds; 0 where the weights do not fit.
 
     Source: floor(pool / charge).
@@ -164,7 +164,7 @@ def sequences_in_pool(kv_budget_bytes_per_gpu: Any, kv_bytes_per_sequence_per_gp
 
 
 @formula("Sequences per replica")
-def sequences_per_replica(sequences_in_pool: Any, max_num_seqs: Any, data_parallel_size: Any) -> Any:
+def sequences_per_replica(sequences_in_pool: Quantity, max_num_seqs: Quantity, data_parallel_size: Quantity) -> Any:
     """Requests that one replica holds in flight: what the pool holds, at most max_num_seqs, per rank.
 
     Source: INTERFACE: min(floor(kv_pool / charge), max_num_seqs).
@@ -173,7 +173,7 @@ def sequences_per_replica(sequences_in_pool: Any, max_num_seqs: Any, data_parall
 
 
 @formula("KV for all requests")
-def kv_bytes(concurrent_requests: Any, kv_bytes_per_sequence: Any) -> Any:
+def kv_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence: Quantity) -> Any:
     """The KV bill of all requests in flight, in bytes, at the admission charge, before any replication.
 
     Source: requests x charge. Check: Llama 3.1 70B in bf16, 32 x 4,000 tokens: 41.9 GB.
@@ -183,7 +183,7 @@ def kv_bytes(concurrent_requests: Any, kv_bytes_per_sequence: Any) -> Any:
 
 @formula("Short by, per GPU")
 def shortage_bytes_per_gpu(
-    kv_budget_bytes_per_gpu: Any, kv_bytes_per_sequence_per_gpu: Any, requests_per_rank: Any
+    kv_budget_bytes_per_gpu: Quantity, kv_bytes_per_sequence_per_gpu: Quantity, requests_per_rank: Quantity
 ) -> Any:
     """Bytes that the fullest GPU lacks for these requests; 0 where they fit.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sheetgen.formula import (
+    Quantity,
     both,
     either,
     formula,
@@ -24,8 +25,9 @@ from sheetgen.units import PERCENT
 
 @formula("Left for layers on a stage")
 def layer_budget_bytes(
-    memory_budget_bytes: Any, stage_overhead_bytes: Any, stage_ends_bytes: Any, rope_table_bytes: Any,
-    tensor_parallel_size: Any, gpu_memory_utilization: Any, fraction_of_free: Any,
+    memory_budget_bytes: Quantity, stage_overhead_bytes: Quantity, stage_ends_bytes: Quantity,
+    rope_table_bytes: Quantity, tensor_parallel_size: Quantity, gpu_memory_utilization: Quantity,
+    fraction_of_free: Quantity,
 ) -> Any:  # fmt: skip
     """What one GPU of a pipeline stage has left for layers and their cache, in bytes.
 
@@ -36,7 +38,9 @@ def layer_budget_bytes(
 
 
 @formula("Layers' share of the budget")
-def paid_layer_bytes(layer_bytes_per_gpu: Any, gpu_memory_utilization: Any, fraction_of_free: Any) -> Any:
+def paid_layer_bytes(
+    layer_bytes_per_gpu: Quantity, gpu_memory_utilization: Quantity, fraction_of_free: Quantity
+) -> Any:
     """What the weights of all layers take from one rank's budget, in bytes.
 
     Source: the KV pool's accounting.
@@ -45,7 +49,7 @@ def paid_layer_bytes(layer_bytes_per_gpu: Any, gpu_memory_utilization: Any, frac
 
 
 @formula("Within the model's limit")
-def within_limit(context_tokens: Any, max_context_tokens: Any) -> Any:
+def within_limit(context_tokens: Quantity, max_context_tokens: Quantity) -> Any:
     """1 where the model accepts this context, else 0.
 
     Source: the model's config (max_position_embeddings).
@@ -54,7 +58,9 @@ def within_limit(context_tokens: Any, max_context_tokens: Any) -> Any:
 
 
 @formula("Layers that fit on a stage")
-def layers_that_fit(layer_budget_bytes: Any, n_layers: Any, paid_layer_bytes: Any, charge_bytes: Any) -> Any:
+def layers_that_fit(
+    layer_budget_bytes: Quantity, n_layers: Quantity, paid_layer_bytes: Quantity, charge_bytes: Quantity
+) -> Any:
     """Whole layers, their weights and the cache of one sequence, that one GPU of a stage holds.
 
     Source: vLLM pipeline parallelism: a stage keeps the weights and the cache of its own layers.
@@ -64,8 +70,8 @@ def layers_that_fit(layer_budget_bytes: Any, n_layers: Any, paid_layer_bytes: An
 
 @formula("Pipeline stages")
 def pipeline_stages(
-    runs: Any, within_limit: Any, kv_budget_bytes_per_gpu: Any, charge_bytes: Any, layers_that_fit: Any, n_layers: Any,
-    max_pipeline_parallel_size: Any,
+    runs: Quantity, within_limit: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity,
+    layers_that_fit: Quantity, n_layers: Quantity, max_pipeline_parallel_size: Quantity,
 ) -> Any:  # fmt: skip
     """Pipeline stages that a replica needs to hold the weights and one sequence: 1 where it needs none.
 
@@ -80,8 +86,8 @@ def pipeline_stages(
 
 @formula("Sequences per replica")
 def sequences(
-    pipeline_stages: Any, kv_budget_bytes_per_gpu: Any, charge_bytes: Any, layer_budget_bytes: Any,
-    paid_layer_bytes: Any, n_layers: Any, max_num_seqs: Any,
+    pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, layer_budget_bytes: Quantity,
+    paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity,
 ) -> Any:  # fmt: skip
     """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
 
@@ -95,8 +101,9 @@ def sequences(
 
 
 def fullest_stage(
-    pipeline_stages: Any, kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any
-) -> tuple[Any, Any]:
+    pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, layer_budget_bytes: Quantity,
+    paid_layer_bytes: Quantity, n_layers: Quantity,
+) -> tuple[Quantity, Quantity]:  # fmt: skip
     """The pool of the stage with the most layers, in bytes, and how many layers these are."""
     layers = round_up(ratio(n_layers, pipeline_stages, 0))
     staged = layer_budget_bytes - paid_layer_bytes * layers / n_layers
@@ -105,11 +112,9 @@ def fullest_stage(
 
 @formula("Pool's error, low end")
 def pool_error_bytes(
-    pool_error_bytes_measured: Any,
-    pool_error_bytes_elsewhere: Any,
-    tensor_parallel_size: Any,
-    calibrated_tensor_parallel_size: Any,
-) -> Any:
+    pool_error_bytes_measured: Quantity, pool_error_bytes_elsewhere: Quantity, tensor_parallel_size: Quantity,
+    calibrated_tensor_parallel_size: Quantity,
+) -> Any:  # fmt: skip
     """Bytes by which the KV pool may be smaller: by the runs on this GPU up to the largest tensor-parallel size
     that was measured, by all other logs beyond.
 
@@ -119,15 +124,15 @@ def pool_error_bytes(
     return where(measured, pool_error_bytes_measured, pool_error_bytes_elsewhere)
 
 
-def is_measured(tensor_parallel_size: Any, calibrated_tensor_parallel_size: Any) -> Any:
+def is_measured(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size: Quantity) -> Any:
     """Whether runs of this tensor-parallel size are among those that the constants were set on."""
     return tensor_parallel_size <= calibrated_tensor_parallel_size
 
 
 @formula("Sequences at the band's low end")
 def sure_sequences(
-    pipeline_stages: Any, kv_budget_bytes_per_gpu: Any, charge_bytes: Any, layer_budget_bytes: Any,
-    paid_layer_bytes: Any, n_layers: Any, max_num_seqs: Any, kv_pool_error_bytes_low: Any,
+    pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, layer_budget_bytes: Quantity,
+    paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity, kv_pool_error_bytes_low: Quantity,
 ) -> Any:  # fmt: skip
     """Sequences that one replica still holds where its pool comes out at the low end of the 80 % error band.
 
@@ -140,7 +145,7 @@ def sure_sequences(
 
 
 @formula("Users")
-def users(concurrent_requests: Any, active_fraction: Any) -> Any:
+def users(concurrent_requests: Quantity, active_fraction: Quantity) -> Any:
     """People that these requests in flight stand for: requests / the share of users active at the peak.
 
     Source: definition; with the default of 1 every user counts as in flight.
@@ -149,7 +154,7 @@ def users(concurrent_requests: Any, active_fraction: Any) -> Any:
 
 
 @formula("Load")
-def load_requests(concurrent_requests: Any, extra_headroom_fraction: Any) -> Any:
+def load_requests(concurrent_requests: Quantity, extra_headroom_fraction: Quantity) -> Any:
     """Requests in flight to plan for: those at peak, and the extra headroom asked for.
 
     Source: definition; the default headroom is 0.
@@ -159,8 +164,9 @@ def load_requests(concurrent_requests: Any, extra_headroom_fraction: Any) -> Any
 
 @formula("Runs")
 def runs(
-    n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any, tensor_parallel_size: Any, runs_weights: Any, runs_kv: Any
-) -> Any:
+    n_heads: Quantity, full_kv_heads: Quantity, windowed_kv_heads: Quantity, tensor_parallel_size: Quantity,
+    runs_weights: Quantity, runs_kv: Quantity,
+) -> Any:  # fmt: skip
     """1 where the GPU runs both precisions and the heads divide over the ranks, else 0.
 
     KV heads divide over the ranks, or the ranks over them: engines refuse 10 KV heads at TP 4.
@@ -171,7 +177,9 @@ def runs(
     return where(both(divides == 1, runs_weights == 1, runs_kv == 1), 1, 0)
 
 
-def heads_divide(n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any, tensor_parallel_size: Any) -> Any:
+def heads_divide(
+    n_heads: Quantity, full_kv_heads: Quantity, windowed_kv_heads: Quantity, tensor_parallel_size: Quantity
+) -> Any:
     """1 where a rank gets whole query heads, and whole KV heads or whole ranks one of them; else 0."""
     size = largest(1, tensor_parallel_size)
     every = [remainder(n_heads, size) == 0]
@@ -182,7 +190,10 @@ def heads_divide(n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any, tenso
 
 
 @formula("Replicas")
-def n_replicas(load_requests: Any, sequences: Any, batch_limit: Any, pipeline_stages: Any, spare_replicas: Any) -> Any:
+def n_replicas(
+    load_requests: Quantity, sequences: Quantity, batch_limit: Quantity, pipeline_stages: Quantity,
+    spare_replicas: Quantity,
+) -> Any:  # fmt: skip
     """Replicas that hold the load and serve it within the targets of speed, and the spare ones asked for (N+1).
 
     Source: ceil(load / sequences per replica), by memory or by speed, whichever asks for more.
@@ -193,8 +204,9 @@ def n_replicas(load_requests: Any, sequences: Any, batch_limit: Any, pipeline_st
 
 @formula("Replicas that share instances")
 def shared_replicas(
-    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any
-) -> Any:
+    pipeline_stages: Quantity, sequences: Quantity, batch_limit: Quantity, load_requests: Quantity,
+    spare_replicas: Quantity,
+) -> Any:  # fmt: skip
     """Replicas without pipeline stages that serve the load; none where a replica needs stages or holds nothing.
 
     Out:    0 where memory holds it but a lone request misses a target of speed: no count would meet it.
@@ -208,8 +220,9 @@ def shared_replicas(
 
 @formula("Instances of staged replicas")
 def staged_instances(
-    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any
-) -> Any:
+    pipeline_stages: Quantity, sequences: Quantity, batch_limit: Quantity, load_requests: Quantity,
+    spare_replicas: Quantity,
+) -> Any:  # fmt: skip
     """Whole instances of replicas with pipeline stages: one a stage; none where a replica needs no stages.
 
     Out:    0 where a lone request misses a target of speed, as in shared_replicas.
@@ -222,7 +235,7 @@ def staged_instances(
 
 
 @formula("Replicas per instance")
-def replicas_per_instance(gpu_count: Any, tensor_parallel_size: Any) -> Any:
+def replicas_per_instance(gpu_count: Quantity, tensor_parallel_size: Quantity) -> Any:
     """Replicas of this TP that one instance carries.
 
     Source: floor(GPUs / TP); a replica without pipeline stages never spans instances.
@@ -231,7 +244,9 @@ def replicas_per_instance(gpu_count: Any, tensor_parallel_size: Any) -> Any:
 
 
 @formula("Next larger TP")
-def larger_tensor_parallel_size(tensor_parallel_size: Any, gpu_count: Any, max_tensor_parallel_size: Any) -> Any:
+def larger_tensor_parallel_size(
+    tensor_parallel_size: Quantity, gpu_count: Quantity, max_tensor_parallel_size: Quantity
+) -> Any:
     """Twice this TP where the instance could still carry it, else 0.
 
     Source: INTERFACE: TP is 1, 2, 4 or 8, at most the instance's GPUs.
@@ -242,7 +257,7 @@ def larger_tensor_parallel_size(tensor_parallel_size: Any, gpu_count: Any, max_t
 
 @formula("May span instances")
 def may_span_instances(
-    n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any, larger_tensor_parallel_size: Any
+    n_heads: Quantity, full_kv_heads: Quantity, windowed_kv_heads: Quantity, larger_tensor_parallel_size: Quantity
 ) -> Any:
     """True at the largest TP that instance and heads allow: only there may stages take whole instances.
 
@@ -253,7 +268,7 @@ def may_span_instances(
 
 
 @formula("Headroom", PERCENT)
-def headroom_fraction(load_requests: Any, sequences: Any, n_replicas: Any) -> Any:
+def headroom_fraction(load_requests: Quantity, sequences: Quantity, n_replicas: Quantity) -> Any:
     """The share of the requests that the replicas could hold which the load leaves free.
 
     Source: 1 - load / (replicas x sequences per replica).
@@ -262,7 +277,7 @@ def headroom_fraction(load_requests: Any, sequences: Any, n_replicas: Any) -> An
 
 
 @formula("Sure headroom", PERCENT)
-def sure_headroom_fraction(load_requests: Any, sure_sequences: Any, n_replicas: Any) -> Any:
+def sure_headroom_fraction(load_requests: Quantity, sure_sequences: Quantity, n_replicas: Quantity) -> Any:
     """The same where every KV pool comes out at the low end of its 80 % error band; 0 where the load is above
     what the replicas then hold. A fit is called tight by it.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, formula, largest, ratio, round_down, round_up, smallest, where
+from sheetgen.formula import Quantity, both, formula, largest, ratio, round_down, round_up, smallest, where
 from sheetgen.sizing.steps import experts_read_seconds, step_seconds
 from sheetgen.units import PERCENT, SECONDS, TEXT, TWO_DECIMALS
 
 
 @formula("Prompts waited for", TWO_DECIMALS)
-def prompts_waited_for(batch_requests: Any, wait_factor: Any) -> Any:
+def prompts_waited_for(batch_requests: Quantity, wait_factor: Quantity) -> Any:
     """Prompts of other requests that a new one waits for before its first token, on average.
 
     Source: fitted, a share of the others; powers of their number fit no better.
@@ -20,8 +20,9 @@ def prompts_waited_for(batch_requests: Any, wait_factor: Any) -> Any:
 
 @formula("Time per output token", SECONDS)
 def tpot_seconds(
-    batch_requests: Any, output_tokens: Any, fixed_step_seconds: Any, request_step_seconds: Any, expert_seconds: Any,
-    untouched_fraction: Any, prefill_seconds: Any, wait_factor: Any, speed_factor: Any,
+    batch_requests: Quantity, output_tokens: Quantity, fixed_step_seconds: Quantity, request_step_seconds: Quantity,
+    expert_seconds: Quantity, untouched_fraction: Quantity, prefill_seconds: Quantity, wait_factor: Quantity,
+    speed_factor: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds between two tokens of one answer (TPOT), the prompts of others among the steps.
 
@@ -37,9 +38,9 @@ def tpot_seconds(
 
 @formula("Time to first token, once its turn comes", SECONDS)
 def service_ttft_seconds(
-    batch_requests: Any, fixed_step_seconds: Any, request_step_seconds: Any, expert_seconds: Any,
-    untouched_fraction: Any, prefill_seconds: Any, wait_factor: Any, base_ttft_seconds: Any, steps_before_prefill: Any,
-    ttft_factor: Any,
+    batch_requests: Quantity, fixed_step_seconds: Quantity, request_step_seconds: Quantity, expert_seconds: Quantity,
+    untouched_fraction: Quantity, prefill_seconds: Quantity, wait_factor: Quantity, base_ttft_seconds: Quantity,
+    steps_before_prefill: Quantity, ttft_factor: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds from a request's turn to its first token: overhead, the running steps, prompts before it, its own.
 
@@ -56,8 +57,8 @@ def service_ttft_seconds(
 
 @formula("Tokens of a running request")
 def filled_tokens(
-    charged_tokens: Any, input_tokens: Any, output_tokens: Any, prefix_cache_hit_fraction: Any,
-    average_answer_share: Any, kv_reserved: Any,
+    charged_tokens: Quantity, input_tokens: Quantity, output_tokens: Quantity, prefix_cache_hit_fraction: Quantity,
+    average_answer_share: Quantity, kv_reserved: Quantity,
 ) -> Any:  # fmt: skip
     """Tokens of cache that a running request holds on average: its prompt and half of its answer, at most what it is
     charged; all of the charge where the cache is reserved.
@@ -70,8 +71,8 @@ def filled_tokens(
 
 @formula("Requests that can run at once")
 def running_capacity(
-    kv_budget_bytes_per_gpu: Any, filled_kv_blocks_per_sequence: Any, kv_block_bytes: Any, stage_fraction: Any,
-    max_num_seqs: Any, data_parallel_size: Any,
+    kv_budget_bytes_per_gpu: Quantity, filled_kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity,
+    stage_fraction: Quantity, max_num_seqs: Quantity, data_parallel_size: Quantity,
 ) -> Any:  # fmt: skip
     """Requests that one replica runs at once: what the pool holds at their average length, at most max_num_seqs.
 
@@ -83,7 +84,7 @@ def running_capacity(
 
 
 @formula("Requests running")
-def running_requests(concurrent_requests: Any, running_capacity: Any) -> Any:
+def running_requests(concurrent_requests: Quantity, running_capacity: Quantity) -> Any:
     """Requests of the replica that are being answered; the others wait. Where memory holds none at all, the speed is
     that of a GPU with more memory: all run.
 
@@ -93,7 +94,7 @@ def running_requests(concurrent_requests: Any, running_capacity: Any) -> Any:
 
 
 @formula("Requests of one batch", TWO_DECIMALS)
-def batch_requests(running_requests: Any, data_parallel_size: Any, pipeline_parallel_size: Any) -> Any:
+def batch_requests(running_requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Any:
     """Requests that take their steps together: data-parallel ranks and pipeline stages each have a batch of their own.
 
     Source: vLLM runs one batch a rank, and one a stage.
@@ -101,15 +102,16 @@ def batch_requests(running_requests: Any, data_parallel_size: Any, pipeline_para
     return largest(1, running_requests / (data_parallel_size * pipeline_parallel_size))
 
 
-def _turn(service_ttft_seconds: Any, output_tokens: Any, tpot_seconds: Any) -> Any:
+def _turn(service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity) -> Any:
     """Seconds from a request's turn to its last token."""
     return service_ttft_seconds + largest(0, output_tokens - 1) * tpot_seconds
 
 
 @formula("Waiting for a turn", SECONDS)
 def queue_seconds(
-    concurrent_requests: Any, running_requests: Any, service_ttft_seconds: Any, output_tokens: Any, tpot_seconds: Any
-) -> Any:
+    concurrent_requests: Quantity, running_requests: Quantity, service_ttft_seconds: Quantity, output_tokens: Quantity,
+    tpot_seconds: Quantity,
+) -> Any:  # fmt: skip
     """Seconds that a request waits until the pool has room; 0 where all in flight run.
 
     Source: Little's law: those that wait, over the rate at which the running ones finish.
@@ -119,7 +121,7 @@ def queue_seconds(
 
 
 @formula("Time to first token", SECONDS)
-def ttft_seconds(service_ttft_seconds: Any, queue_seconds: Any) -> Any:
+def ttft_seconds(service_ttft_seconds: Quantity, queue_seconds: Quantity) -> Any:
     """Seconds from sending a request to its first token (TTFT), waiting for a turn included. Under load indicative.
 
     Source: the sum of its parts.
@@ -128,7 +130,9 @@ def ttft_seconds(service_ttft_seconds: Any, queue_seconds: Any) -> Any:
 
 
 @formula("Output tokens per second", TWO_DECIMALS)
-def output_tokens_per_second(concurrent_requests: Any, output_tokens: Any, ttft_seconds: Any, tpot_seconds: Any) -> Any:
+def output_tokens_per_second(
+    concurrent_requests: Quantity, output_tokens: Quantity, ttft_seconds: Quantity, tpot_seconds: Quantity
+) -> Any:
     """Tokens that all requests of the replica together get in a second; prompts are not counted.
 
     Source: requests x output tokens / (TTFT + (output tokens - 1) x TPOT).
@@ -139,7 +143,7 @@ def output_tokens_per_second(concurrent_requests: Any, output_tokens: Any, ttft_
 
 @formula("Most requests per second", TWO_DECIMALS)
 def max_requests_per_second(
-    running_requests: Any, service_ttft_seconds: Any, output_tokens: Any, tpot_seconds: Any
+    running_requests: Quantity, service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity
 ) -> Any:
     """Requests that these running ones finish in a second: where more arrive, the queue grows without bound.
 
@@ -149,7 +153,7 @@ def max_requests_per_second(
 
 
 @formula("Requests running when the pool is full")
-def full_house(running_requests: Any, running_capacity: Any) -> Any:
+def full_house(running_requests: Quantity, running_capacity: Quantity) -> Any:
     """Requests that run where more are always waiting: as many as the pool holds.
 
     Source: running_capacity; without room for one, as many as asked for.
@@ -158,7 +162,7 @@ def full_house(running_requests: Any, running_capacity: Any) -> Any:
 
 
 @formula("Queue grows")
-def grows(requests_per_second: Any, max_requests_per_second: Any) -> Any:
+def grows(requests_per_second: Quantity, max_requests_per_second: Quantity) -> Any:
     """1 where requests arrive at least as fast as a full pool finishes them: their queue grows without bound.
 
     Source: queueing theory; a stable queue needs arrivals below what is served.
@@ -167,7 +171,7 @@ def grows(requests_per_second: Any, max_requests_per_second: Any) -> Any:
 
 
 @formula("At one end of the band")
-def at_speed_band(predicted: Any, band_factor: Any) -> Any:
+def at_speed_band(predicted: Quantity, band_factor: Quantity) -> Any:
     """A time or a rate at one end of its 80 % band, in its own unit.
 
     Source: catalogs/speed.yaml, bands; docs/speed.md.
@@ -177,8 +181,8 @@ def at_speed_band(predicted: Any, band_factor: Any) -> Any:
 
 @formula("Share of time in prompts", PERCENT)
 def prefill_fraction(
-    batch_requests: Any, prefill_seconds: Any, output_tokens: Any, fixed_step_seconds: Any, request_step_seconds: Any,
-    expert_seconds: Any, untouched_fraction: Any,
+    batch_requests: Quantity, prefill_seconds: Quantity, output_tokens: Quantity, fixed_step_seconds: Quantity,
+    request_step_seconds: Quantity, expert_seconds: Quantity, untouched_fraction: Quantity,
 ) -> Any:  # fmt: skip
     """The share of a busy GPU's time that goes into prompts; the rest goes into answers.
 
@@ -191,9 +195,10 @@ def prefill_fraction(
 
 @formula("Bound by", TEXT)
 def bound_by(
-    batch_requests: Any, concurrent_requests: Any, running_requests: Any, output_tokens: Any, dense_seconds: Any,
-    expert_seconds: Any, untouched_fraction: Any, kv_read_seconds: Any, decode_compute_seconds: Any,
-    prefill_seconds: Any, all_reduce_seconds: Any, token_link_seconds: Any,
+    batch_requests: Quantity, concurrent_requests: Quantity, running_requests: Quantity, output_tokens: Quantity,
+    dense_seconds: Quantity, expert_seconds: Quantity, untouched_fraction: Quantity, kv_read_seconds: Quantity,
+    decode_compute_seconds: Quantity, prefill_seconds: Quantity, all_reduce_seconds: Quantity,
+    token_link_seconds: Quantity,
 ) -> Any:  # fmt: skip
     """What takes the most of the time between two tokens: bandwidth (reading weights), KV reads, compute (arithmetic
     and the prompts of others) or communication; queue where requests wait for memory.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import fading, formula, largest, power, ratio, smallest, where
+from sheetgen.formula import Quantity, fading, formula, largest, power, ratio, smallest, where
 from sheetgen.units import PERCENT, SECONDS, TWO_DECIMALS
 
 # What a model makes a step read and compute ---------------------------------------------------------
@@ -18,8 +18,8 @@ from sheetgen.units import PERCENT, SECONDS, TWO_DECIMALS
 
 @formula("Dense weights read in a step")
 def dense_read_bytes(
-    loaded_weights_bytes: Any, n_params_routed: Any, linear_bytes: Any, n_params_embedding: Any, n_params_lm_head: Any,
-    n_params_per_layer_embedding: Any, other_bytes: Any,
+    loaded_weights_bytes: Quantity, n_params_routed: Quantity, linear_bytes: Quantity, n_params_embedding: Quantity,
+    n_params_lm_head: Quantity, n_params_per_layer_embedding: Quantity, other_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """Weights that every step reads whatever its tokens are, in bytes: all but the routed experts and the tables of
     which a step reads a few rows: the embedding, where the output head is a matrix of its own, and embeddings of
@@ -32,7 +32,7 @@ def dense_read_bytes(
 
 
 @formula("Routed experts' weights")
-def expert_read_bytes(n_params_routed: Any, linear_bytes: Any) -> Any:
+def expert_read_bytes(n_params_routed: Quantity, linear_bytes: Quantity) -> Any:
     """All routed experts, in bytes: what a step reads of them grows with the number of its tokens.
 
     Source: model architecture.
@@ -41,7 +41,7 @@ def expert_read_bytes(n_params_routed: Any, linear_bytes: Any) -> Any:
 
 
 @formula("Chance that a token leaves an expert alone", TWO_DECIMALS)
-def expert_miss_fraction(n_experts: Any, experts_per_token: Any) -> Any:
+def expert_miss_fraction(n_experts: Quantity, experts_per_token: Quantity) -> Any:
     """The chance that one token is not routed to one expert: 1 - top_k / experts; 1 for a dense model.
 
     Source: uniform routing; fits of skewed routing come out uniform.
@@ -50,7 +50,7 @@ def expert_miss_fraction(n_experts: Any, experts_per_token: Any) -> Any:
 
 
 @formula("Active parameters in experts")
-def active_expert_params(n_params_routed: Any, expert_miss_fraction: Any) -> Any:
+def active_expert_params(n_params_routed: Quantity, expert_miss_fraction: Quantity) -> Any:
     """Parameters of the routed experts that one token uses.
 
     Source: model architecture.
@@ -63,9 +63,9 @@ def active_expert_params(n_params_routed: Any, expert_miss_fraction: Any) -> Any
 
 @formula("Cache read for one sequence and rank")
 def context_read_bytes(
-    shard_kv_bytes_per_token: Any, shard_windowed_bytes_per_token: Any, window_tokens: Any,
-    shard_state_bytes_per_layer: Any, n_state_layers: Any, input_tokens: Any, output_tokens: Any,
-    average_answer_share: Any, state_passes: Any,
+    shard_kv_bytes_per_token: Quantity, shard_windowed_bytes_per_token: Quantity, window_tokens: Quantity,
+    shard_state_bytes_per_layer: Quantity, n_state_layers: Quantity, input_tokens: Quantity, output_tokens: Quantity,
+    average_answer_share: Quantity, state_passes: Quantity,
 ) -> Any:  # fmt: skip
     """What one step reads of a sequence's cache on one rank, in bytes, half of its answer written: growing layers
     whole, windows at most their width, states twice (read and written). MLA's latent is not divided over ranks.
@@ -80,11 +80,9 @@ def context_read_bytes(
 
 @formula("Step: dense weights", SECONDS)
 def dense_seconds(
-    dense_read_bytes: Any,
-    tensor_parallel_size: Any,
-    memory_bandwidth_bytes_per_second: Any,
-    weight_bandwidth_efficiency: Any,
-) -> Any:
+    dense_read_bytes: Quantity, tensor_parallel_size: Quantity, memory_bandwidth_bytes_per_second: Quantity,
+    weight_bandwidth_efficiency: Quantity,
+) -> Any:  # fmt: skip
     """Seconds in which one rank reads its share of the dense weights.
 
     Source: bytes / (bandwidth x fitted efficiency).
@@ -94,8 +92,8 @@ def dense_seconds(
 
 @formula("Step: all experts", SECONDS)
 def expert_seconds(
-    expert_read_bytes: Any, tensor_parallel_size: Any, data_parallel_size: Any, memory_bandwidth_bytes_per_second: Any,
-    expert_bandwidth_efficiency: Any,
+    expert_read_bytes: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
+    memory_bandwidth_bytes_per_second: Quantity, expert_bandwidth_efficiency: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds in which one GPU reads its share of all routed experts; they divide over data-parallel ranks too.
 
@@ -106,7 +104,7 @@ def expert_seconds(
 
 
 @formula("Step: overhead of layers", SECONDS)
-def layer_overhead_seconds(n_layers: Any, seconds_per_layer: Any) -> Any:
+def layer_overhead_seconds(n_layers: Quantity, seconds_per_layer: Quantity) -> Any:
     """Seconds that launching and finishing the kernels of all layers takes, whatever the batch.
 
     Source: fitted.
@@ -114,15 +112,16 @@ def layer_overhead_seconds(n_layers: Any, seconds_per_layer: Any) -> Any:
     return n_layers * seconds_per_layer
 
 
-def _group(n_experts: Any, tensor_parallel_size: Any, data_parallel_size: Any) -> Any:
+def _group(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity) -> Any:
     """GPUs that exchange activations: data-parallel ranks do only where they share experts."""
     return tensor_parallel_size * where(n_experts > 0, data_parallel_size, 1)
 
 
 @formula("Step: latency of all-reduces", SECONDS)
 def all_reduce_seconds(
-    n_layers: Any, n_experts: Any, tensor_parallel_size: Any, data_parallel_size: Any, seconds_per_all_reduce: Any,
-    nvlink_gpus: Any, all_reduce_growth: Any, all_reduces_per_layer: Any,
+    n_layers: Quantity, n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
+    seconds_per_all_reduce: Quantity, nvlink_gpus: Quantity, all_reduce_growth: Quantity,
+    all_reduces_per_layer: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds of latency of two all-reduces a layer; 0 on one GPU. It grows slowly with the GPUs that take part.
 
@@ -138,9 +137,9 @@ def all_reduce_seconds(
 
 @formula("One token through the links", SECONDS)
 def token_link_seconds(
-    n_layers: Any, n_experts: Any, hidden_size: Any, tensor_parallel_size: Any, data_parallel_size: Any,
-    interconnect_bytes_per_second: Any, link_efficiency: Any, all_reduces_per_layer: Any, activation_element_bytes: Any,
-    ring_passes: Any,
+    n_layers: Quantity, n_experts: Quantity, hidden_size: Quantity, tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity, interconnect_bytes_per_second: Quantity, link_efficiency: Quantity,
+    all_reduces_per_layer: Quantity, activation_element_bytes: Quantity, ring_passes: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds that the all-reduces of one token's 16-bit activations keep the links busy; 0 on one GPU.
 
@@ -153,7 +152,7 @@ def token_link_seconds(
 
 @formula("Step: each request's cache", SECONDS)
 def kv_read_seconds(
-    context_read_bytes: Any, memory_bandwidth_bytes_per_second: Any, kv_bandwidth_efficiency: Any
+    context_read_bytes: Quantity, memory_bandwidth_bytes_per_second: Quantity, kv_bandwidth_efficiency: Quantity
 ) -> Any:
     """Seconds that each request of the batch adds to a step by reading its cache.
 
@@ -164,8 +163,8 @@ def kv_read_seconds(
 
 @formula("Step: each request's arithmetic", SECONDS)
 def decode_compute_seconds(
-    n_params_active: Any, active_expert_params: Any, tensor_parallel_size: Any, peak_flops: Any,
-    decode_compute_efficiency: Any, expert_decode_factor: Any, operations_per_parameter: Any,
+    n_params_active: Quantity, active_expert_params: Quantity, tensor_parallel_size: Quantity, peak_flops: Quantity,
+    decode_compute_efficiency: Quantity, expert_decode_factor: Quantity, operations_per_parameter: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds that each request of the batch adds to a step by its arithmetic, two operations a parameter.
 
@@ -177,7 +176,7 @@ def decode_compute_seconds(
 
 
 @formula("Step: what does not grow with the batch", SECONDS)
-def fixed_step_seconds(dense_seconds: Any, layer_overhead_seconds: Any, all_reduce_seconds: Any) -> Any:
+def fixed_step_seconds(dense_seconds: Quantity, layer_overhead_seconds: Quantity, all_reduce_seconds: Quantity) -> Any:
     """Seconds of a step however few requests it serves, the experts aside.
 
     Source: the sum of its parts, not the largest: that halves the errors of the worst tenth.
@@ -186,7 +185,9 @@ def fixed_step_seconds(dense_seconds: Any, layer_overhead_seconds: Any, all_redu
 
 
 @formula("Step: what each request adds", SECONDS)
-def request_step_seconds(kv_read_seconds: Any, decode_compute_seconds: Any, token_link_seconds: Any) -> Any:
+def request_step_seconds(
+    kv_read_seconds: Quantity, decode_compute_seconds: Quantity, token_link_seconds: Quantity
+) -> Any:
     """Seconds that each request of the batch adds to a step.
 
     Source: the sum of its parts.
@@ -195,7 +196,7 @@ def request_step_seconds(kv_read_seconds: Any, decode_compute_seconds: Any, toke
 
 
 @formula("Experts that a step leaves alone", PERCENT)
-def untouched_fraction(batch_requests: Any, expert_miss_fraction: Any, data_parallel_size: Any) -> Any:
+def untouched_fraction(batch_requests: Quantity, expert_miss_fraction: Quantity, data_parallel_size: Quantity) -> Any:
     """The share of the experts that no token of a step is routed to; 1 for a dense model, which has none.
 
     Source: expected distinct experts, 1 - (1 - k/E) ^ tokens; data-parallel ranks share the experts.
@@ -203,15 +204,15 @@ def untouched_fraction(batch_requests: Any, expert_miss_fraction: Any, data_para
     return fading(expert_miss_fraction, batch_requests * data_parallel_size)
 
 
-def experts_read_seconds(expert_seconds: Any, untouched_fraction: Any) -> Any:
+def experts_read_seconds(expert_seconds: Quantity, untouched_fraction: Quantity) -> Any:
     """Seconds of a step that go into reading the experts that at least one of its tokens is routed to."""
     return expert_seconds * (1 - untouched_fraction)
 
 
 @formula("One step", SECONDS)
 def step_seconds(
-    batch_requests: Any, fixed_step_seconds: Any, request_step_seconds: Any, expert_seconds: Any,
-    untouched_fraction: Any,
+    batch_requests: Quantity, fixed_step_seconds: Quantity, request_step_seconds: Quantity, expert_seconds: Quantity,
+    untouched_fraction: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds of one decoding step of a batch: one token for each of its requests.
 
@@ -226,8 +227,8 @@ def step_seconds(
 
 @formula("Attention of a prompt, operations")
 def prompt_attention_flops(
-    input_tokens: Any, prefix_cache_hit_fraction: Any, attention_elements: Any, windowed_attention_elements: Any,
-    window_tokens: Any,
+    input_tokens: Quantity, prefix_cache_hit_fraction: Quantity, attention_elements: Quantity,
+    windowed_attention_elements: Quantity, window_tokens: Quantity,
 ) -> Any:  # fmt: skip
     """Operations of a prompt's causal attention, all layers: each new token looks at all before it, or at its window.
 
@@ -241,11 +242,12 @@ def prompt_attention_flops(
 
 @formula("Prefill of one prompt", SECONDS)
 def prefill_seconds(
-    input_tokens: Any, prefix_cache_hit_fraction: Any, n_params_active: Any, active_expert_params: Any,
-    tensor_parallel_size: Any, data_parallel_size: Any, peak_flops: Any, prefill_compute_efficiency: Any,
-    expert_prefill_factor: Any, dense_seconds: Any, expert_seconds: Any, prefill_weight_reads: Any,
-    prompt_attention_flops: Any, peak_flops_16_bit: Any, attention_compute_efficiency: Any, token_link_seconds: Any,
-    layer_overhead_seconds: Any, operations_per_parameter: Any,
+    input_tokens: Quantity, prefix_cache_hit_fraction: Quantity, n_params_active: Quantity,
+    active_expert_params: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity, peak_flops: Quantity,
+    prefill_compute_efficiency: Quantity, expert_prefill_factor: Quantity, dense_seconds: Quantity,
+    expert_seconds: Quantity, prefill_weight_reads: Quantity, prompt_attention_flops: Quantity,
+    peak_flops_16_bit: Quantity, attention_compute_efficiency: Quantity, token_link_seconds: Quantity,
+    layer_overhead_seconds: Quantity, operations_per_parameter: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds of work that one prompt makes; what the prefix cache holds is not computed again.
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, count_steps, fading, formula, largest, ratio, round_up, smallest, where
+from sheetgen.formula import Quantity, both, count_steps, fading, formula, largest, ratio, round_up, smallest, where
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds
 from sheetgen.units import SECONDS, TEXT
 
 
 @formula("Target in force", SECONDS)
-def limit_seconds(target_ms: Any, speed_targets: Any, milliseconds_per_second: Any, no_limit_seconds: Any) -> Any:
+def limit_seconds(
+    target_ms: Quantity, speed_targets: Quantity, milliseconds_per_second: Quantity, no_limit_seconds: Quantity
+) -> Any:
     """The time that a token may take, in seconds; very long where no target is set or targets are off.
 
     Source: INTERFACE: TPOT drives the count by default, TTFT only where it is asked for.
@@ -19,9 +21,10 @@ def limit_seconds(target_ms: Any, speed_targets: Any, milliseconds_per_second: A
 
 
 def _meets(
-    batch: Any, untouched: Any, tpot_limit_seconds: Any, ttft_limit_seconds: Any, output_tokens: Any,
-    fixed_step_seconds: Any, request_step_seconds: Any, expert_seconds: Any, prefill_seconds: Any, wait_factor: Any,
-    base_ttft_seconds: Any, steps_before_prefill: Any, speed_factor: Any, ttft_factor: Any,
+    batch: Quantity, untouched: Quantity, tpot_limit_seconds: Quantity, ttft_limit_seconds: Quantity,
+    output_tokens: Quantity, fixed_step_seconds: Quantity, request_step_seconds: Quantity, expert_seconds: Quantity,
+    prefill_seconds: Quantity, wait_factor: Quantity, base_ttft_seconds: Quantity, steps_before_prefill: Quantity,
+    speed_factor: Quantity, ttft_factor: Quantity,
 ) -> Any:  # fmt: skip
     """Whether a batch of this many requests, which leaves this share of the experts alone, meets both targets."""
     step = fixed_step_seconds, request_step_seconds, expert_seconds, untouched
@@ -34,9 +37,10 @@ def _meets(
 
 @formula("Strides within the targets")
 def strides_within_targets(
-    steps: Any, untouched_by_stride: Any, requests_per_stride: Any, tpot_limit_seconds: Any, ttft_limit_seconds: Any,
-    output_tokens: Any, fixed_step_seconds: Any, request_step_seconds: Any, expert_seconds: Any, prefill_seconds: Any,
-    wait_factor: Any, base_ttft_seconds: Any, steps_before_prefill: Any, speed_factor: Any, ttft_factor: Any,
+    steps: Quantity, untouched_by_stride: Quantity, requests_per_stride: Quantity, tpot_limit_seconds: Quantity,
+    ttft_limit_seconds: Quantity, output_tokens: Quantity, fixed_step_seconds: Quantity, request_step_seconds: Quantity,
+    expert_seconds: Quantity, prefill_seconds: Quantity, wait_factor: Quantity, base_ttft_seconds: Quantity,
+    steps_before_prefill: Quantity, speed_factor: Quantity, ttft_factor: Quantity,
 ) -> Any:  # fmt: skip
     """Of batches of 64, 128, ... 4,096 requests, how many meet both targets: both times only grow with the batch.
 
@@ -56,10 +60,11 @@ def strides_within_targets(
 
 @formula("Most requests of a batch within the targets")
 def batch_limit(
-    strides_within_targets: Any, steps: Any, untouched_by_request: Any, expert_miss_fraction: Any,
-    requests_per_stride: Any, tpot_limit_seconds: Any, ttft_limit_seconds: Any, output_tokens: Any,
-    fixed_step_seconds: Any, request_step_seconds: Any, expert_seconds: Any, prefill_seconds: Any, wait_factor: Any,
-    base_ttft_seconds: Any, steps_before_prefill: Any, speed_factor: Any, ttft_factor: Any,
+    strides_within_targets: Quantity, steps: Quantity, untouched_by_request: Quantity, expert_miss_fraction: Quantity,
+    requests_per_stride: Quantity, tpot_limit_seconds: Quantity, ttft_limit_seconds: Quantity, output_tokens: Quantity,
+    fixed_step_seconds: Quantity, request_step_seconds: Quantity, expert_seconds: Quantity, prefill_seconds: Quantity,
+    wait_factor: Quantity, base_ttft_seconds: Quantity, steps_before_prefill: Quantity, speed_factor: Quantity,
+    ttft_factor: Quantity,
 ) -> Any:  # fmt: skip
     """The largest batch that meets both targets: the strides that do, and of the next one every single request.
 
@@ -80,13 +85,13 @@ def batch_limit(
     )  # fmt: skip
 
 
-def paced_sequences(sequences: Any, batch_limit: Any, pipeline_stages: Any) -> Any:
+def paced_sequences(sequences: Quantity, batch_limit: Quantity, pipeline_stages: Quantity) -> Any:
     """Sequences that one replica may serve: what memory holds, at most one batch within the targets a stage."""
     return smallest(sequences, batch_limit * pipeline_stages)
 
 
 @formula("Requests of one replica")
-def requests_per_replica(load_requests: Any, n_replicas: Any, spare_replicas: Any) -> Any:
+def requests_per_replica(load_requests: Quantity, n_replicas: Quantity, spare_replicas: Quantity) -> Any:
     """Requests in flight on the fullest of the replicas that serve; spare ones wait.
 
     Source: ceil(load / serving replicas).
@@ -95,7 +100,7 @@ def requests_per_replica(load_requests: Any, n_replicas: Any, spare_replicas: An
 
 
 @formula("Sized by", TEXT)
-def sized_by(load_requests: Any, sequences: Any, paced_requests: Any) -> Any:
+def sized_by(load_requests: Quantity, sequences: Quantity, paced_requests: Quantity) -> Any:
     """What asked for the replicas: speed where its targets need more of them than memory does, else memory.
 
     Source: n_replicas.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, formula, largest, ratio, round_up, smallest, where
+from sheetgen.formula import Quantity, both, formula, largest, ratio, round_up, smallest, where
 from sheetgen.sizing.kv_cache import full_kv_heads_per_gpu, windowed_kv_heads_per_gpu
 from sheetgen.units import TWO_DECIMALS
 
 
 @formula("Weights")
 def weights_bytes(
-    n_params: Any, n_params_quantizable: Any, linear_bytes: Any, other_bytes: Any, checkpoint_bytes: Any
-) -> Any:
+    n_params: Quantity, n_params_quantizable: Quantity, linear_bytes: Quantity, other_bytes: Quantity,
+    checkpoint_bytes: Quantity,
+) -> Any:  # fmt: skip
     """All weights of one copy of the model, in bytes. A known checkpoint's size beats the formula.
 
     In:     parameters [count]; bytes per element of quantized linears and of the rest; a checkpoint's
@@ -26,8 +27,8 @@ def weights_bytes(
 
 @formula("Weights as loaded")
 def loaded_weights_bytes(
-    n_params: Any, n_params_quantizable: Any, linear_bytes: Any, other_bytes: Any, weights_bytes: Any,
-    n_params_mtp: Any, ends_bytes: Any,
+    n_params: Quantity, n_params_quantizable: Quantity, linear_bytes: Quantity, other_bytes: Quantity,
+    weights_bytes: Quantity, n_params_mtp: Quantity, ends_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """Weights that an engine loads to serve, in bytes: without the layers for multi-token prediction, which a
     checkpoint brings (often with a second embedding and head) and which wait for speculative decoding.
@@ -41,7 +42,7 @@ def loaded_weights_bytes(
 
 
 @formula("Embedding and output head")
-def ends_bytes(n_params_embedding: Any, n_params_lm_head: Any, other_bytes: Any) -> Any:
+def ends_bytes(n_params_embedding: Quantity, n_params_lm_head: Quantity, other_bytes: Quantity) -> Any:
     """The token embedding and the output head (lm_head) together, in bytes.
 
     Source: model architecture; a tied head counts once.
@@ -50,7 +51,7 @@ def ends_bytes(n_params_embedding: Any, n_params_lm_head: Any, other_bytes: Any)
 
 
 @formula("Head on the heaviest stage")
-def stage_ends_bytes(n_params_embedding: Any, n_params_lm_head: Any, other_bytes: Any) -> Any:
+def stage_ends_bytes(n_params_embedding: Quantity, n_params_lm_head: Quantity, other_bytes: Quantity) -> Any:
     """What the heaviest pipeline stage keeps of embedding and head, in bytes: the larger of the two.
 
     Source: vLLM puts the embedding on the first stage and the head on the last one.
@@ -59,7 +60,9 @@ def stage_ends_bytes(n_params_embedding: Any, n_params_lm_head: Any, other_bytes
 
 
 @formula("Share of routed experts", TWO_DECIMALS)
-def expert_fraction(n_params_routed: Any, linear_bytes: Any, loaded_weights_bytes: Any, ends_bytes: Any) -> Any:
+def expert_fraction(
+    n_params_routed: Quantity, linear_bytes: Quantity, loaded_weights_bytes: Quantity, ends_bytes: Quantity
+) -> Any:
     """Routed experts as a share of the bytes in the layers. They are divided over data-parallel ranks.
 
     Source: vLLM data-parallel attention: attention is copied to each rank, experts are not.
@@ -68,7 +71,7 @@ def expert_fraction(n_params_routed: Any, linear_bytes: Any, loaded_weights_byte
 
 
 @formula("Share of layers on a stage", TWO_DECIMALS)
-def stage_fraction(n_layers: Any, pipeline_parallel_size: Any) -> Any:
+def stage_fraction(n_layers: Quantity, pipeline_parallel_size: Quantity) -> Any:
     """The share of the layers on the fullest pipeline stage.
 
     Out:    1 without pipeline parallelism; layers do not split, so 126 layers on 4 stages give 32/126.
@@ -78,7 +81,7 @@ def stage_fraction(n_layers: Any, pipeline_parallel_size: Any) -> Any:
 
 
 @formula("Rotary tables")
-def rope_table_bytes(rope_table_elements: Any, other_bytes: Any) -> Any:
+def rope_table_bytes(rope_table_elements: Quantity, other_bytes: Quantity) -> Any:
     """Sine and cosine tables of the rotary embedding, one row per position, in bytes on every GPU.
 
     Source: vLLM rotary_embedding. Check: Llama 3.1 8B is 32 MiB; Llama 4 Scout, with 10 M positions, 2.5 GiB.
@@ -88,8 +91,9 @@ def rope_table_bytes(rope_table_elements: Any, other_bytes: Any) -> Any:
 
 @formula("KV projections copied")
 def copied_kv_weights_bytes(
-    n_full_layers: Any, full_kv_heads: Any, full_kv_width: Any, n_windowed_layers: Any, windowed_kv_heads: Any,
-    windowed_kv_width: Any, hidden_size: Any, linear_bytes: Any, tensor_parallel_size: Any,
+    n_full_layers: Quantity, full_kv_heads: Quantity, full_kv_width: Quantity, n_windowed_layers: Quantity,
+    windowed_kv_heads: Quantity, windowed_kv_width: Quantity, hidden_size: Quantity, linear_bytes: Quantity,
+    tensor_parallel_size: Quantity,
 ) -> Any:  # fmt: skip
     """What all ranks of a replica together keep twice of the key and value projections, in bytes: they are
     copied with the KV heads once there are more ranks than heads.
@@ -102,7 +106,7 @@ def copied_kv_weights_bytes(
     return rows * hidden_size * linear_bytes
 
 
-def _rounded_off(tensor_bytes: Any, allocation_step_bytes: Any, large_allocation_bytes: Any) -> Any:
+def _rounded_off(tensor_bytes: Quantity, allocation_step_bytes: Quantity, large_allocation_bytes: Quantity) -> Any:
     """What the allocator adds to one tensor: a large one takes whole steps, and a rest of more than half a step
     is given to another tensor."""
     rest = round_up(ratio(tensor_bytes, allocation_step_bytes)) * allocation_step_bytes - tensor_bytes
@@ -111,8 +115,9 @@ def _rounded_off(tensor_bytes: Any, allocation_step_bytes: Any, large_allocation
 
 @formula("Rounding of large tensors")
 def tensor_rounding_bytes(
-    n_layers: Any, hidden_size: Any, intermediate_size: Any, ffn_matrices: Any, experts_per_token: Any,
-    linear_bytes: Any, tensor_parallel_size: Any, allocation_step_bytes: Any, large_allocation_bytes: Any,
+    n_layers: Quantity, hidden_size: Quantity, intermediate_size: Quantity, ffn_matrices: Quantity,
+    experts_per_token: Quantity, linear_bytes: Quantity, tensor_parallel_size: Quantity,
+    allocation_step_bytes: Quantity, large_allocation_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """What torch's allocator adds to the feed-forward matrices of all dense layers on one rank, in bytes: tensors
     of 10 MiB and more take whole steps of 2 MiB. 0 for models whose layers are experts.
@@ -128,8 +133,9 @@ def tensor_rounding_bytes(
 
 @formula("Layers' weights per GPU, unstaged")
 def layer_bytes_per_gpu(
-    loaded_weights_bytes: Any, ends_bytes: Any, n_params_copied: Any, linear_bytes: Any, copied_kv_weights_bytes: Any,
-    mla_absorbed_elements: Any, other_bytes: Any, tensor_rounding_bytes: Any, tensor_parallel_size: Any,
+    loaded_weights_bytes: Quantity, ends_bytes: Quantity, n_params_copied: Quantity, linear_bytes: Quantity,
+    copied_kv_weights_bytes: Quantity, mla_absorbed_elements: Quantity, other_bytes: Quantity,
+    tensor_rounding_bytes: Quantity, tensor_parallel_size: Quantity,
 ) -> Any:  # fmt: skip
     """Weights of all layers that one tensor-parallel rank keeps without pipeline stages, in bytes.
 
@@ -147,8 +153,9 @@ def layer_bytes_per_gpu(
 
 @formula("Weights per GPU")
 def weights_bytes_per_gpu(
-    layer_bytes_per_gpu: Any, ends_bytes: Any, stage_ends_bytes: Any, rope_table_bytes: Any, expert_fraction: Any,
-    stage_fraction: Any, tensor_parallel_size: Any, pipeline_parallel_size: Any, data_parallel_size: Any,
+    layer_bytes_per_gpu: Quantity, ends_bytes: Quantity, stage_ends_bytes: Quantity, rope_table_bytes: Quantity,
+    expert_fraction: Quantity, stage_fraction: Quantity, tensor_parallel_size: Quantity,
+    pipeline_parallel_size: Quantity, data_parallel_size: Quantity,
 ) -> Any:  # fmt: skip
     """Weights that the fullest GPU of a replica keeps, in bytes, as the engine loads them.
 
@@ -163,7 +170,7 @@ def weights_bytes_per_gpu(
 
 
 @formula("Weights loaded per GPU")
-def loaded_weights_bytes_per_gpu(weights_bytes_per_gpu: Any, draft_weights_bytes_per_gpu: Any) -> Any:
+def loaded_weights_bytes_per_gpu(weights_bytes_per_gpu: Quantity, draft_weights_bytes_per_gpu: Quantity) -> Any:
     """The model's and the draft model's weights on the fullest GPU, in bytes.
 
     Source: a speculative-decoding draft brings its own weights.
@@ -173,7 +180,7 @@ def loaded_weights_bytes_per_gpu(weights_bytes_per_gpu: Any, draft_weights_bytes
 
 @formula("Weights per rank")
 def rank_weights_bytes(
-    layer_bytes_per_gpu: Any, ends_bytes: Any, rope_table_bytes: Any, tensor_parallel_size: Any
+    layer_bytes_per_gpu: Quantity, ends_bytes: Quantity, rope_table_bytes: Quantity, tensor_parallel_size: Quantity
 ) -> Any:
     """Weights that one tensor-parallel rank keeps without pipeline stages, in bytes.
 
