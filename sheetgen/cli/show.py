@@ -14,6 +14,8 @@ from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
+Entry = tuple[str, str, dict[str, Any]]  # kind, file and fields
+
 
 @click.command()
 @click.argument("name", metavar="ID")
@@ -38,7 +40,7 @@ def show(name: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> No
         say(line)
 
 
-def find(name: str, catalog: Catalog) -> tuple[str, str, dict[str, Any]]:
+def find(name: str, catalog: Catalog) -> Entry:
     """The kind of entry that `name` means, its file, and its fields.
 
     Raises CatalogError where it is ambiguous or in no catalog.
@@ -53,10 +55,7 @@ def find(name: str, catalog: Catalog) -> tuple[str, str, dict[str, Any]]:
     raise CatalogError(f"{shown(name)!r} is in no catalog.{near} {listed}")
 
 
-Found = tuple[str, str, dict[str, Any]]
-
-
-def _model(name: str, catalog: Catalog) -> Found:
+def _model(name: str, catalog: Catalog) -> Entry:
     from sheetgen.scenario.deployment import model_columns
     from sheetgen.sizing.kv_cache import kv_bytes_per_token, state_bytes_per_sequence
 
@@ -70,18 +69,18 @@ def _model(name: str, catalog: Catalog) -> Found:
     return "model", where, {**found.model_dump(mode="json"), "derived": derived}
 
 
-def _gpu(name: str, catalog: Catalog) -> Found:
+def _gpu(name: str, catalog: Catalog) -> Entry:
     found = catalog.gpu(name)
     return "gpu", catalog.read_document(f"gpus/{found.id}.yaml").where, found.model_dump(mode="json")
 
 
-def _instance(name: str, catalog: Catalog) -> Found:
+def _instance(name: str, catalog: Catalog) -> Entry:
     found = catalog.instance(name)
     where = catalog.read_document(f"instances/{found.provider}.yaml").where
     return "instance", where, {"id": found.id, **found.model_dump(mode="json")}
 
 
-def _workload(name: str, catalog: Catalog) -> Found:
+def _workload(name: str, catalog: Catalog) -> Entry:
     known = {w.id: w for w in catalog.workloads()}
     found = known.get(name.strip().lower())
     if found is None:
@@ -89,7 +88,7 @@ def _workload(name: str, catalog: Catalog) -> Found:
     return "workload", catalog.read_document("workloads.yaml").where, found.model_dump(mode="json")
 
 
-def _engine(name: str, catalog: Catalog) -> Found:
+def _engine(name: str, catalog: Catalog) -> Entry:
     from sheetgen.catalog.engines import load_engine
 
     key = name.strip().lower()
