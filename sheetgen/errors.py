@@ -15,7 +15,6 @@ The command line prints `problems`, one a line, and exits 1. Anything else is a 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -66,6 +65,8 @@ class Problems(list[str]):
 
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:
     """` Did you mean X?` for the nearest of `allowed`, or nothing where none is near."""
+    import difflib
+
     near = difflib.get_close_matches(word.lower(), list(allowed), n=1, cutoff=0.6)
     return f" Did you mean {near[0]}?" if near else ""
 

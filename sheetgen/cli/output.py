@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -43,6 +42,8 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
 
     Raises ScenarioError with the path and the reason where a target cannot be written.
     """
+    import tempfile
+
     written: dict[Path, Path] = {}
     target = Path()
     try:
