@@ -15,110 +15,55 @@ from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 # What a model and its precisions determine, whatever it runs on.
 MODEL: tuple[Formula, ...] = (
-    weights.weights_bytes,
-    weights.ends_bytes,
-    weights.loaded_weights_bytes,
-    weights.stage_ends_bytes,
-    weights.expert_fraction,
-    weights.rope_table_bytes,
-    kv_cache.kv_bytes_per_token,
-    kv_cache.state_bytes_per_sequence,
-    kv_blocks.group_layers,
-    kv_blocks.n_growing_groups,
-    kv_blocks.n_windowed_groups,
-    kv_blocks.n_state_groups,
+    weights.weights_bytes, weights.ends_bytes, weights.loaded_weights_bytes, weights.stage_ends_bytes,
+    weights.expert_fraction, weights.rope_table_bytes, kv_cache.kv_bytes_per_token, kv_cache.state_bytes_per_sequence,
+    kv_blocks.group_layers, kv_blocks.n_growing_groups, kv_blocks.n_windowed_groups, kv_blocks.n_state_groups,
     kv_blocks.n_kv_groups,
-)
+)  # fmt: skip
 # What one tensor-parallel rank keeps of it.
 SHARD: tuple[Formula, ...] = (
-    kv_cache.full_kv_heads_per_gpu,
-    kv_cache.windowed_kv_heads_per_gpu,
-    kv_cache.shard_kv_bytes_per_token,
-    kv_cache.shard_windowed_bytes_per_token,
-    kv_cache.shard_state_bytes_per_layer,
-    kv_blocks.growing_layer_bytes,
-    kv_blocks.windowed_layer_bytes,
-    kv_blocks.growing_block_tokens,
-    kv_blocks.windowed_block_tokens,
-    kv_blocks.kv_block_bytes,
-    weights.copied_kv_weights_bytes,
-    weights.tensor_rounding_bytes,
-    weights.layer_bytes_per_gpu,
-    parallelism.paid_layer_bytes,
-)
+    kv_cache.full_kv_heads_per_gpu, kv_cache.windowed_kv_heads_per_gpu, kv_cache.shard_kv_bytes_per_token,
+    kv_cache.shard_windowed_bytes_per_token, kv_cache.shard_state_bytes_per_layer, kv_blocks.growing_layer_bytes,
+    kv_blocks.windowed_layer_bytes, kv_blocks.growing_block_tokens, kv_blocks.windowed_block_tokens,
+    kv_blocks.kv_block_bytes, weights.copied_kv_weights_bytes, weights.tensor_rounding_bytes,
+    weights.layer_bytes_per_gpu, parallelism.paid_layer_bytes,
+)  # fmt: skip
 # What admission charges one sequence on that rank.
 CHARGE: tuple[Formula, ...] = (admission.windowed_tokens, admission.kv_blocks_per_sequence)
 # The peak of the engine's profile run on one GPU.
 PEAK: tuple[Formula, ...] = (
-    activations.sampler_bytes,
-    activations.forward_bytes,
-    activations.expert_workspace_bytes,
-    activations.encoder_bytes,
-    activations.profile_peak_bytes,
-    activations.hand_over_bytes,
-)
+    activations.sampler_bytes, activations.forward_bytes, activations.expert_workspace_bytes,
+    activations.encoder_bytes, activations.profile_peak_bytes, activations.hand_over_bytes,
+)  # fmt: skip
 # What a GPU and the engine leave for the cache.
 POOL: tuple[Formula, ...] = (
-    weights.stage_fraction,
-    weights.weights_bytes_per_gpu,
-    weights.loaded_weights_bytes_per_gpu,
-    *PEAK,
-    activations.activation_bytes_per_gpu,
-    memory.staged_non_torch_bytes_per_gpu,
-    memory.non_torch_bytes_per_gpu,
-    memory.overhead_bytes_per_gpu,
-    memory.memory_budget_bytes,
-    memory.kv_budget_bytes_per_gpu,
-    memory.kv_pool_bytes_per_gpu,
-    memory.n_kv_blocks,
-)
+    weights.stage_fraction, weights.weights_bytes_per_gpu, weights.loaded_weights_bytes_per_gpu, *PEAK,
+    activations.activation_bytes_per_gpu, memory.staged_non_torch_bytes_per_gpu, memory.non_torch_bytes_per_gpu,
+    memory.overhead_bytes_per_gpu, memory.memory_budget_bytes, memory.kv_budget_bytes_per_gpu,
+    memory.kv_pool_bytes_per_gpu, memory.n_kv_blocks,
+)  # fmt: skip
 # What that means for the requests asked for.
 FIT: tuple[Formula, ...] = (
-    kv_cache.kv_bytes_per_token_per_gpu,
-    admission.kv_bytes_per_sequence,
-    admission.kv_bytes_per_sequence_per_gpu,
-    memory.max_concurrency,
-    memory.kv_tokens,
-    memory.sequences_in_pool,
-    memory.sequences_per_replica,
-    memory.kv_bytes,
+    kv_cache.kv_bytes_per_token_per_gpu, admission.kv_bytes_per_sequence, admission.kv_bytes_per_sequence_per_gpu,
+    memory.max_concurrency, memory.kv_tokens, memory.sequences_in_pool, memory.sequences_per_replica, memory.kv_bytes,
     memory.shortage_bytes_per_gpu,
-)
+)  # fmt: skip
 # What a model makes a step and a prompt do, whatever GPU it runs on.
 WORK: tuple[Formula, ...] = (
-    steps.dense_read_bytes,
-    steps.expert_read_bytes,
-    steps.expert_miss_fraction,
-    steps.active_expert_params,
-)
+    steps.dense_read_bytes, steps.expert_read_bytes, steps.expert_miss_fraction, steps.active_expert_params,
+)  # fmt: skip
 # How long the parts of a step and a prompt take on a GPU, for a workload.
 STEP: tuple[Formula, ...] = (
-    steps.context_read_bytes,
-    steps.dense_seconds,
-    steps.expert_seconds,
-    steps.layer_overhead_seconds,
-    steps.all_reduce_seconds,
-    steps.token_link_seconds,
-    steps.kv_read_seconds,
-    steps.decode_compute_seconds,
-    steps.fixed_step_seconds,
-    steps.request_step_seconds,
-    steps.prompt_attention_flops,
-    steps.prefill_seconds,
-)
+    steps.context_read_bytes, steps.dense_seconds, steps.expert_seconds, steps.layer_overhead_seconds,
+    steps.all_reduce_seconds, steps.token_link_seconds, steps.kv_read_seconds, steps.decode_compute_seconds,
+    steps.fixed_step_seconds, steps.request_step_seconds, steps.prompt_attention_flops, steps.prefill_seconds,
+)  # fmt: skip
 # What a user sees of a batch.
 PACE: tuple[Formula, ...] = (
-    speed.batch_requests,
-    steps.untouched_fraction,
-    speed.tpot_seconds,
-    speed.service_ttft_seconds,
-    speed.queue_seconds,
-    speed.ttft_seconds,
-    speed.output_tokens_per_second,
-    speed.max_requests_per_second,
-    speed.prefill_fraction,
-    speed.bound_by,
-)
+    speed.batch_requests, steps.untouched_fraction, speed.tpot_seconds, speed.service_ttft_seconds,
+    speed.queue_seconds, speed.ttft_seconds, speed.output_tokens_per_second, speed.max_requests_per_second,
+    speed.prefill_fraction, speed.bound_by,
+)  # fmt: skip
 RUNNING: tuple[Formula, ...] = (speed.filled_tokens, speed.running_capacity, speed.running_requests)
 SPEED: tuple[Formula, ...] = (*WORK, *STEP, *RUNNING, *PACE)
 POINT: tuple[Formula, ...] = (admission.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)

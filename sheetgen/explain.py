@@ -46,13 +46,10 @@ READ_AGAIN = {
 WHOLE = ("kv_bytes_per_token", "state_bytes_per_sequence", "kv_bytes_per_sequence_steady")
 # Results that no formula gives: the catalogs and the engine do.
 GIVEN = (
-    "n_params",
-    "n_params_active",
-    "gpu_memory_bytes",
-    "cuda_graph_bytes_per_gpu",
-)
-# Results that sentences of `given` tell how they follow.
-TOLD = ("output_tokens_per_second_per_gpu", "speed_scope", "queue")
+    "n_params", "n_params_active", "gpu_memory_bytes", "cuda_graph_bytes_per_gpu",
+)  # fmt: skip
+# Results of which a sentence of `provenance` says how they follow.
+DESCRIBED = ("output_tokens_per_second_per_gpu", "speed_scope", "queue")
 TEXTS = ("speed_scope", "queue")
 _PACE_NAMES = frozenset(f.name for f in estimate.PACE)
 # What has no end where requests arrive faster than they are served.
@@ -180,13 +177,7 @@ class Derivation:
         value, added = self.value(name, reading), provenance.ADDED_BY_DRAFT[name]
         about = f"the model's own {self.origins.before(name):,} and the draft model's {added}"
         return Step(
-            name,
-            name.replace("_", " "),
-            value,
-            unit_of(name),
-            "computed",
-            about,
-            inputs=[self.step(added, reading)],
+            name, name.replace("_", " "), value, unit_of(name), "computed", about, inputs=[self.step(added, reading)]
         )
 
 
@@ -198,7 +189,7 @@ def _again(formulas: Iterable[Formula], known: Mapping[str, Any], **other: Any) 
 def find(name: str, also: Iterable[str] = ()) -> str:
     """The quantity called `name`. Raises ScenarioError with the nearest one."""
     key = name.strip().lower().replace("-", "_")
-    known = (*QUANTITIES, *READ_AGAIN, *provenance.SEARCHED, *SPEED_BANDS, *GIVEN, *TOLD, *also)
+    known = (*QUANTITIES, *READ_AGAIN, *provenance.SEARCHED, *SPEED_BANDS, *GIVEN, *DESCRIBED, *also)
     if key not in known:
         raise ScenarioError(
             f"quantity {shown(name)!r} is not known.{did_you_mean(key, known)} `sheetgen explain` lists all."
@@ -249,9 +240,9 @@ def spaced(text: str) -> str:
 def quantities() -> list[tuple[str, str, str]]:
     """Name, label and summary of everything that can be explained, in the order in which it comes about."""
     rows = [(f.name, f.label, f.summary) for f in QUANTITIES.values()]
-    told = [(name, about) for name, (about, _) in provenance.SEARCHED.items()]
+    others = [(name, about) for name, (about, _) in provenance.SEARCHED.items()]
     ends = ((name, name.rsplit("_", 1)[1], of) for name, (of, _) in SPEED_BANDS.items())
-    told += [(name, f"The {end} end of the 80 % band of {of}.") for name, end, of in ends]
-    about_told = ((name, provenance.DERIVED[name][0]) for name in TOLD)
-    told += [(name, f"{about[0].upper()}{about[1:]}.") for name, about in about_told]
-    return rows + [(name, name.replace("_", " "), about) for name, about in told]
+    others += [(name, f"The {end} end of the 80 % band of {of}.") for name, end, of in ends]
+    described = ((name, provenance.DERIVED[name][0]) for name in DESCRIBED)
+    others += [(name, f"{about[0].upper()}{about[1:]}.") for name, about in described]
+    return rows + [(name, name.replace("_", " "), about) for name, about in others]

@@ -20,7 +20,7 @@ FORMULAS: dict[str, Formula] = QUANTITIES | {
     for f in vars(module).values()
     if isinstance(f, Formula)
 }
-# What can be asked of a recommendation, in the order in which it comes about.
+# What can be explained of a recommendation, in the order in which it comes about.
 CHOICE_QUANTITIES = (
     "load_requests", "charge_bytes", "pipeline_stages", "sequences", "n_replicas", "replicas_per_instance",
     "n_instances", "paid_hours_per_month", "hourly_usd", "monthly_usd", "annual_usd", "three_year_usd",

@@ -243,7 +243,7 @@ class Origins:
         if name in SEARCHED:
             return Origin("search", *SEARCHED[name])
         if name in DEFAULTS:
-            return self._asked(name)
+            return self._of_input(name)
         if name in DERIVED:
             about, inputs = DERIVED[name]
             if name == "non_torch_bytes_per_tp":
@@ -270,7 +270,7 @@ class Origins:
             return self._draft()
         return speed_origin(name, self.names, self.scope, self.reference) or self._model(name)
 
-    def _asked(self, name: str) -> Origin:
+    def _of_input(self, name: str) -> Origin:
         if self.anchored is not None and (found := anchored_origin(name, self.anchored)):
             return found
         if self.overrides.get(name) is not None:
@@ -284,10 +284,10 @@ class Origins:
         return Origin("default", f"{self._engine_file()}, the engine's own", source=source)
 
     def _precision(self, name: str) -> Origin:
-        asked, what = _PRECISION[name]
-        dtype = getattr(self.names, asked)
-        overrides = str(self.overrides.get(asked) or "auto")
-        why = f"{asked} {dtype}" if overrides != "auto" else f"{asked} {dtype}, the checkpoint's own"
+        option, what = _PRECISION[name]
+        dtype = getattr(self.names, option)
+        overrides = str(self.overrides.get(option) or "auto")
+        why = f"{option} {dtype}" if overrides != "auto" else f"{option} {dtype}, the checkpoint's own"
         return Origin("given" if overrides != "auto" else "default", f"{what} in {DTYPES[dtype].about} ({why})")
 
     def _checkpoint(self) -> Origin:

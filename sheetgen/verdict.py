@@ -44,12 +44,7 @@ def judge(known: Mapping[str, Any], names: list[Resolved]) -> Verdicts:
     short = numpy.ceil(n_gpus * numpy.maximum(known["shortage_bytes_per_gpu"], to_start))
     held = known["shortage_bytes_per_gpu"] == 0
     fewest = numpy.where(held, numpy.fmin(known["min_gpus"], n_gpus), known["min_gpus"])
-    said = {
-        **known,
-        "n_gpus": n_gpus,
-        "short": short,
-        "held": known["data_parallel_size"] * known["sequences_in_pool"],
-    }
+    said = {**known, "n_gpus": n_gpus, "short": short, "held": known["data_parallel_size"] * known["sequences_in_pool"]}
     text = _sentences(said, names, fits, obstacles)
     return Verdicts(fits, numpy.where(fits, numpy.nan, short), numpy.where(runs, fewest, numpy.nan), text)
 

@@ -12,15 +12,11 @@ from sheetgen.units import GIB
 KIB = 1024
 
 PER_GPU = (
-    ("memory that the engine sees", "gpu_memory_bytes"),
-    ("the engine may use", "memory_budget_bytes"),
-    ("weights", "weights_bytes_per_gpu"),
-    ("draft model's weights", "draft_weights_bytes_per_gpu"),
-    ("activations", "activation_bytes_per_gpu"),
-    ("non-torch (NCCL, CUDA)", "non_torch_bytes_per_gpu"),
-    ("CUDA graphs", "cuda_graph_bytes_per_gpu"),
-    ("left for the KV pool", "kv_pool_bytes_per_gpu"),
-)
+    ("memory that the engine sees", "gpu_memory_bytes"), ("the engine may use", "memory_budget_bytes"),
+    ("weights", "weights_bytes_per_gpu"), ("draft model's weights", "draft_weights_bytes_per_gpu"),
+    ("activations", "activation_bytes_per_gpu"), ("non-torch (NCCL, CUDA)", "non_torch_bytes_per_gpu"),
+    ("CUDA graphs", "cuda_graph_bytes_per_gpu"), ("left for the KV pool", "kv_pool_bytes_per_gpu"),
+)  # fmt: skip
 BAND_WORDS = {
     "calibrated": "Four of five models measured on this GPU, engine version and up to this TP lay within such bands,\n"
     "each predicted by constants that were set without it (docs/fidelity.md).",
@@ -29,13 +25,10 @@ BAND_WORDS = {
 }
 NO_BAND = "No error band: too few measured runs of this engine were seen (docs/fidelity.md)."
 WHOLE = (
-    ("weights", "weights_bytes"),
-    ("KV per token", "kv_bytes_per_token"),
-    ("state per sequence", "state_bytes_per_sequence"),
-    ("KV per request, as admitted", "kv_bytes_per_sequence"),
-    ("KV per request, while decoding", "kv_bytes_per_sequence_steady"),
-    ("KV of all requests", "kv_bytes"),
-)
+    ("weights", "weights_bytes"), ("KV per token", "kv_bytes_per_token"),
+    ("state per sequence", "state_bytes_per_sequence"), ("KV per request, as admitted", "kv_bytes_per_sequence"),
+    ("KV per request, while decoding", "kv_bytes_per_sequence_steady"), ("KV of all requests", "kv_bytes"),
+)  # fmt: skip
 
 
 def bills(sized: Sized) -> str:
@@ -115,10 +108,7 @@ def _limits(answer: dict[str, Any]) -> str:
         ("KV cache size that the engine prints", f"{answer['kv_tokens']:,} tokens"),
         (f"maximum concurrency at {answer['max_model_len']:,} tokens", f"{answer['max_concurrency']:,.2f}"),
         (f"longest context for {_requests(answer)}", f"{answer['max_context_tokens_that_fit']:,} tokens"),
-        (
-            "fewest of these GPUs that hold it",
-            "none" if answer["min_gpus"] is None else f"{answer['min_gpus']:,}",
-        ),
+        ("fewest of these GPUs that hold it", "none" if answer["min_gpus"] is None else f"{answer['min_gpus']:,}"),
     ]
     return table(rows[0], rows[1:])
 

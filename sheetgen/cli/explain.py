@@ -114,9 +114,9 @@ def _record(step: Step, seen: set[tuple[str, str]], elsewhere: frozenset[str]) -
 def _elsewhere(name: str) -> frozenset[str]:
     """What a derivation does not go into: under speed, how the memory's quantities came about."""
     from sheetgen import estimate
-    from sheetgen.explain import READ_AGAIN, SPEED, SPEED_BANDS, TOLD
+    from sheetgen.explain import DESCRIBED, READ_AGAIN, SPEED, SPEED_BANDS
 
-    of_speed = name in (*(f.name for f in SPEED), *SPEED_BANDS, *TOLD)
+    of_speed = name in (*(f.name for f in SPEED), *SPEED_BANDS, *DESCRIBED)
     return frozenset((*(f.name for f in estimate.POINT), *READ_AGAIN)) if of_speed else frozenset()
 
 

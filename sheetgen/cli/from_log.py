@@ -33,9 +33,9 @@ def comparison(compared: Compared) -> str:
     head = ("EACH GPU", "predicted", "measured", "difference", "")
     rows = [_row(compared, name) for name in QUANTITIES if compared.predicted or name in compared.measured.figures]
     lines.append(table(head, rows, right=(1, 2, 3, 4)))
-    for title, told in (("NOT IN THE LOG", compared.not_stated), ("NOTES", compared.notes)):
-        if told:
-            lines += ["", title, *(f"  {one}" for one in told)]
+    for title, lines_of in (("NOT IN THE LOG", compared.not_stated), ("NOTES", compared.notes)):
+        if lines_of:
+            lines += ["", title, *(f"  {one}" for one in lines_of)]
     return "\n".join(lines)
 
 

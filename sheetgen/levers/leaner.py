@@ -22,12 +22,9 @@ KNOWN_WELL = ("sourced", "partly_derived")  # entries whose shape was read
 NO_CHAT = "embedding"  # part of the ids of models that answer nothing
 # What a decoding request keeps, whole (TP 1): its growing layers, its windows, its states.
 KEPT = (
-    kv_cache.windowed_kv_heads_per_gpu,
-    kv_cache.kv_bytes_per_token,
-    kv_cache.shard_windowed_bytes_per_token,
-    kv_cache.state_bytes_per_sequence,
-    admission.kv_bytes_per_sequence_steady,
-)
+    kv_cache.windowed_kv_heads_per_gpu, kv_cache.kv_bytes_per_token, kv_cache.shard_windowed_bytes_per_token,
+    kv_cache.state_bytes_per_sequence, admission.kv_bytes_per_sequence_steady,
+)  # fmt: skip
 
 
 def leaner_models(solved: Solution, rows: Sequence[int], facts: Facts) -> Iterator[Planned]:

@@ -38,7 +38,7 @@ class Change:
 
 
 class Loads:
-    """The loads of a sheet, and every changed one that was asked for: the tables it was worked out in, and its row.
+    """The loads of a sheet, and every changed one that was requested: the tables it was worked out in, and its row.
 
     Other requests in flight and bigger GPUs change nothing but the last columns of these tables: see `cheapest`.
     """
@@ -194,8 +194,8 @@ class Planned:
 
 def work_out(loads: Loads, planned: Sequence[Planned], facts: Facts) -> list[Lever]:
     """Every planned lever with its answer, solved together."""
-    asked = [one.change for one in planned if one.change is not None]
-    answers = iter(loads.ask(asked))
+    changes = [one.change for one in planned if one.change is not None]
+    answers = iter(loads.ask(changes))
     return [finished(loads.solved, one, None if one.change is None else next(answers), facts) for one in planned]
 
 

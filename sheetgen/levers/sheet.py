@@ -20,8 +20,8 @@ def levers_of(solved: Solution, row: int) -> tuple[Lever, ...]:
 def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tuple[tuple[Lever, ...], ...]:
     """The same for every load, or for `rows` alone; nothing for the others, and for a load over its model's limit."""
     question = solved.question
-    asked = range(len(question.loads)) if rows is None else rows
-    open_rows = [row for row in asked if not question.loads[row].over_limit]
+    requested = range(len(question.loads)) if rows is None else rows
+    open_rows = [row for row in requested if not question.loads[row].over_limit]
     if not open_rows:
         return ((),) * len(question.loads)
     facts = Facts.of(question)

@@ -22,7 +22,7 @@ KV, WEIGHTS = "KV cache", "weights"
 
 
 def precisions(solved: Solution, row: int, facts: Facts) -> Iterator[Planned]:
-    """The levers of a load that lower a precision; both FP4 formats are asked for, and `one_fp4` keeps the better."""
+    """The levers of a load that lower a precision; both FP4 formats are tried, and `one_fp4` keeps the better."""
     question = solved.question
     model = question.models[question.loads[row].model]
     kv = _why_not_kv(solved, model, FP8, facts)
@@ -76,7 +76,7 @@ def one_fp4(first: Lever, second: Lever) -> Lever:
     return second if second.after.monthly_usd < first.after.monthly_usd else first
 
 
-LEAST_CONTEXT = 2  # tokens: one asked, one answered
+LEAST_CONTEXT = 2  # tokens: one of the prompt, one of the answer
 
 
 def smaller_loads(solved: Solution, row: int, facts: Facts) -> Iterator[Planned]:
@@ -156,7 +156,7 @@ CONTEXT_STEPS = 128  # a context is sought in steps of this part of it, in whole
 
 
 def next_steps(loads: Loads, rows: Sequence[int]) -> Iterator[Planned]:
-    """Both levers of each load, found by halving: all loads are asked for together in each round."""
+    """Both levers of each load, found by halving: all loads are worked out together in each round."""
     searches = [search for row in rows for search in (_Context(loads.solved, row), _Requests(loads.solved, row))]
     first = [one for one in searches if one.high > 1]
     loads.work_out([one.change(n) for one in first for n in (1, (1 + one.high) // 2)])  # two rounds in one
