@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BlockColumn(Sequence[Ref]):
-    """A column through the rows of a block, made when asked for."""
+    """A column through the rows of a block, made when it is read."""
 
     rows: Sequence[Sequence[Ref]]
     column: int

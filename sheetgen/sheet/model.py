@@ -158,7 +158,7 @@ def _sheet_prefix(sheet: str, here: str) -> str:
 
 @dataclass(frozen=True)
 class Row(Sequence[Ref]):
-    """A row of a block: its cells as references, made when asked for."""
+    """A row of a block: its cells as references, made when they are read."""
 
     sheet: str
     row: int

@@ -244,9 +244,9 @@ def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[She
 
 
 def options_words(options: Mapping[str, Any]) -> str:
-    """The options of a build in words; what was typed over is told cell by cell below."""
-    told = (f"{name.replace('_', ' ')} {options[name]}" for name in sorted(options) if name != "typed")
-    return "; ".join(told) + ("; values typed over" if options.get("typed") else "")
+    """The options of a build in words; what was typed over is stated cell by cell below."""
+    words = (f"{name.replace('_', ' ')} {options[name]}" for name in sorted(options) if name != "typed")
+    return "; ".join(words) + ("; values typed over" if options.get("typed") else "")
 
 
 def options_text(options: Mapping[str, Any]) -> str:

@@ -61,7 +61,7 @@ class Machine:
     wiring: Wiring
     hardware_gpus: Ref
     first_profile: int  # of the chosen GPU, among the columns of Profiles
-    rented: Mapping[str, Ref]  # the load on the chosen hardware, as a row of Workings tells of a load
+    rented: Mapping[str, Ref]  # the load on the chosen hardware, with the columns of Workings
 
     @property
     def inputs(self) -> Mapping[str, Source]:

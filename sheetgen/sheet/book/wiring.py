@@ -168,7 +168,7 @@ class Wiring:
     inputs_cells: dict[tuple[int, int], Cell] = field(default_factory=dict)  # the cells of the Inputs sheet
     inputs_sheet: Sheet | None = None
     input_states: list[Ref] = field(default_factory=list)  # on that sheet
-    baseline: Mapping[str, Any] | None = None  # by defined name, where not the values of this build; none: not told
+    baseline: Mapping[str, Any] | None = None  # by defined name, where not the values of this build; none: not compared
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
