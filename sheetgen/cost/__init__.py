@@ -3,7 +3,6 @@
 Everything here is in US dollars and unrounded; a contingency and another currency come last (`budget`).
 """
 
-from sheetgen.cost.budget import contingency_usd, in_currency, total_usd
 from sheetgen.cost.owned import (
     WATTS_IN_A_KILOWATT,
     break_even_utilization,
@@ -23,20 +22,21 @@ from sheetgen.cost.rent import (
     HOURS_IN_A_MONTH,
     MONTHS_IN_A_YEAR,
     MONTHS_IN_THREE_YEARS,
+    SECONDS_IN_AN_HOUR,
+    TOKENS_IN_A_MILLION,
     annual_usd,
     commitment_waste_usd,
+    contingency_usd,
     discounted_usd_per_hour,
     hourly_usd,
+    in_currency,
+    million_input_tokens_per_month,
+    million_output_tokens_per_month,
     monthly_usd,
     n_instances,
     paid_hours_per_month,
     three_year_usd,
-)
-from sheetgen.cost.unit import (
-    SECONDS_IN_AN_HOUR,
-    TOKENS_IN_A_MILLION,
-    million_input_tokens_per_month,
-    million_output_tokens_per_month,
+    total_usd,
     usd_per_million_input_tokens,
     usd_per_million_output_tokens,
     usd_per_million_tokens,

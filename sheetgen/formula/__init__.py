@@ -8,15 +8,20 @@ and stay inside the Excel 2007 vocabulary.
 
 from sheetgen.formula.documented import Formula, formula
 from sheetgen.formula.expr import Expr, Quantity, literal
-from sheetgen.formula.ranges import cheapest, count_steps, first_where, greatest_where, least_above_zero, least_where
 from sheetgen.formula.vocabulary import (
     both,
+    cheapest,
+    count_steps,
     either,
     fading,
+    first_where,
+    greatest_where,
     is_number,
     is_text,
     join_text,
     largest,
+    least_above_zero,
+    least_where,
     number_or_none,
     number_where,
     percent_text,
