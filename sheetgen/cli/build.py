@@ -58,7 +58,7 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     if not folder.strip():
         raise ScenarioError("out is blank. Name a folder, or leave it out.")
     brand = brand_of(asked.pop("brand", None))
-    archive = archive_asked(asked.pop("pdf_variant", None), asked.pop("attach", None), formats or DEFAULT_FORMATS, name)
+    archive = archive_of(asked.pop("pdf_variant", None), asked.pop("attach", None), formats or DEFAULT_FORMATS, name)
     from sheetgen.catalog import Catalog
     from sheetgen.recommend import solve
     from sheetgen.scenario.question import ask
@@ -104,7 +104,7 @@ def formats_named(text: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def archive_asked(variant: str | None, attach: Any, formats: Sequence[str], name: str) -> Archive:
+def archive_of(variant: str | None, attach: Any, formats: Sequence[str], name: str) -> Archive:
     """What the PDF is to be, and to hold. Raises ScenarioError where that cannot be."""
     attached = attach is not None and is_yes(attach)
     for option, is_asked in (("pdf_variant", variant is not None), ("attach", attached)):

@@ -68,13 +68,10 @@ def left_out(question: Question) -> str:
     if others:
         said.append(f"{others:,} for other reasons")
     total = f"{len(question.candidates):,} candidates"
-    told = f"{total}; left out: {', '.join(said)}." if said else f"{total}; none left out."
-    discount = question.settings.discount_fraction
-    return (
-        f"{told} Prices of instances are as listed; what is paid is {wording.share(discount)} less."
-        if discount
-        else told
-    )
+    sentence = f"{total}; left out: {', '.join(said)}." if said else f"{total}; none left out."
+    if discount := question.settings.discount_fraction:
+        sentence += f" Prices of instances are as listed; what is paid is {wording.share(discount)} less."
+    return sentence
 
 
 def instance_rows(solved: Solution, stale_after_days: float) -> tuple[InstanceRow, ...]:

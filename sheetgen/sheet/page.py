@@ -207,7 +207,7 @@ class BreakPoint:
 class Breaks:
     """Where the recommended hardware of one model breaks: by more requests, and by longer ones.
 
-    Memory alone is asked; `curve` is empty where nothing holds the load.
+    By memory alone; `curve` is empty where nothing holds the load.
     """
 
     model: str

@@ -1,4 +1,4 @@
-"""The answer as JSON: what was asked, the candidates, every cell with its choice and the reasons against others.
+"""The answer as JSON: what was requested, the candidates, every cell with its choice and the reasons against others.
 
 Same question, same bytes: keys in a fixed order, numbers as they are, no time but `as_of`.
 """

@@ -1,6 +1,6 @@
-"""Every load as a line of CSV: what was asked, what to rent for it, its memory, money and speed.
+"""Every load as a line of CSV: what was requested, what to rent for it, its memory, money and speed.
 
-Names, units and values are those of the JSON's `cells`. docs/formats.md tells what each column is.
+Names, units and values are those of the JSON's `cells`. docs/formats.md says what each column is.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
 def _lay_out(
     page: Page, templates: Path, density: Density, brand: Brand | None = None, *, tall: bool = False
 ) -> Layout:
-    """The page at one density; `tall` on paper without end, which tells how much it is too long."""
+    """The page at one density; `tall` on paper without end, which shows how much it is too long."""
     weasyprint, extra = imported(), _ENDLESS if tall else 0.0
     html = render_html(page, templates=templates, density=density, extra_height=extra, brand=brand)
     fetcher = assets_only(templates, brand.logo.png if brand and brand.logo else None)

@@ -12,7 +12,7 @@ from typing import Any
 
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 
-ACCESSIBLE = "pdf/ua-1"  # the variant where none is asked for
+ACCESSIBLE = "pdf/ua-1"  # the variant where none is named
 VARIANTS = (ACCESSIBLE, "pdf/a-2a", "pdf/a-2u", "pdf/a-3a", "pdf/a-3u")  # WeasyPrint's names, of those we validate
 HOLD_A_WORKBOOK = (ACCESSIBLE, "pdf/a-3a", "pdf/a-3u")  # a PDF/A-2 holds no file but a PDF/A
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -60,7 +60,7 @@ class Archive:
 
 
 def variant_named(name: str | None, *, attach: bool) -> str:
-    """The variant asked for, by WeasyPrint's name in any case. Raises ScenarioError."""
+    """The variant requested, by WeasyPrint's name in any case. Raises ScenarioError."""
     if name is None:
         return ACCESSIBLE
     found = name.strip().lower()

@@ -102,7 +102,7 @@ class Axes:
 
 
 def axes_of(breaks: Sequence[Breaks], loads: Sequence[tuple[int, str]]) -> Axes:
-    """Axes that hold every curve and every load asked."""
+    """Axes that hold every curve and every load requested."""
     points = [p for b in breaks for p in (*b.curve, b.asked)]
     contexts = [p.context_tokens for p in points] + [tokens for tokens, _ in loads]
     most = max(10.0, *(p.requests for p in points))
@@ -132,7 +132,7 @@ def scale(axes: Axes, *, width: float, height: float, family: str) -> Any:
 
 
 def curve(b: Breaks, axes: Axes, title: str, *, width: float, height: float, family: str) -> Any:
-    """What the hardware holds below its edge, the load asked (a diamond) and where it breaks (rings)."""
+    """What the hardware holds below its edge, the load requested (a diamond) and where it breaks (rings)."""
     bottom = axes.y(1, height)
     drawn = [line(0, axes.y(n, height), width, axes.y(n, height), RULE) for n in decades(axes)]
     drawn += [line(axes.x(c, width), _TOP, axes.x(c, width), bottom, RULE) for c, _ in axes.marked]
@@ -159,7 +159,7 @@ def _ring(x: float, y: float) -> str:
 
 
 def _contexts(axes: Axes, asked: int, width: float, height: float, family: str) -> list[str]:
-    """The contexts of the loads below the plot: that of the load asked, and those that have room beside it."""
+    """The contexts of the loads below the plot: that of the load requested, and those that have room beside it."""
     shown: list[str] = []
     taken: list[tuple[float, float]] = []
     for tokens, words in sorted(axes.marked, key=lambda mark: mark[0] != asked):

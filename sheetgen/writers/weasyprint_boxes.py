@@ -41,7 +41,7 @@ def imported() -> Any:
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # it prints a page of advice before it raises
             try:
-                with _no_compiler_asked():
+                with _no_compiler_run():
                     import weasyprint
             except OSError:
                 import weasyprint
@@ -52,8 +52,8 @@ def imported() -> Any:
 
 
 @contextlib.contextmanager
-def _no_compiler_asked() -> Iterator[None]:
-    """Linux: a library is asked for by its file's name alone.
+def _no_compiler_run() -> Iterator[None]:
+    """Linux: a library is looked for by its file's name alone.
 
     WeasyPrint tries four names of each, and behind every wrong one Python runs a C compiler, a linker and ldconfig to
     find what might be meant: 50 processes, a third of the time that the import takes.

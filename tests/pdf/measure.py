@@ -29,7 +29,7 @@ _BUILD = _TIMED.format(
     before="""
 from pathlib import Path
 from sheetgen.catalog import Catalog, guidance
-from sheetgen.cli.build import archive_asked, draw
+from sheetgen.cli.build import archive_of, draw
 from sheetgen.levers.plan import Facts
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
@@ -41,7 +41,7 @@ Facts.of(question)
 guidance.fingerprints(catalog)
 """,
     timed="""
-files, _ = draw(solve(ask(catalog, asked)), ["pdf"], required=True, archive=archive_asked(None, None, "", ""))
+files, _ = draw(solve(ask(catalog, asked)), ["pdf"], required=True, archive=archive_of(None, None, "", ""))
 Path(sys.argv[2]).write_bytes(files["pdf"])
 """,
 )

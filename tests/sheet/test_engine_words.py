@@ -14,7 +14,7 @@ from sheetgen.api import size
 from sheetgen.catalog import guidance
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.fingerprints import Fingerprint, fingerprints_for, subject
-from sheetgen.sheet.page import NONE
+from sheetgen.sheet.page import NONE, formatted
 from sheetgen.sheet.wording import named_size
 
 OTHERS = ("sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp")
@@ -248,6 +248,7 @@ def test_a_request_that_waits_is_told_by_the_engines_limit() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_row_has_something_to_change(engine: str) -> None:
     for models, options in ((MODELS, {}), ("qwen3.8-2.4t-a95b", {"gpus": "l4"})):
-        rows = [f.on_page(named=i == 0) for i, f in enumerate(deaths(engine, models, **options).values())]
+        prints = deaths(engine, models, **options).values()
+        rows = formatted(tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)))
         assert len(rows) == 7 and all(row.change != NONE and row.looks_like for row in rows)
         assert all(len(row.here) <= 80 and len(row.change) <= 60 for row in rows)
