@@ -106,7 +106,8 @@ def runner_up_position(second: Any, gpu: Any, provider: Any, monthly: Any, gpus:
 
     Source: INTERFACE (the runner-up).
     """
-    return first_where(same_money(monthly, second), _other(gpus, gpu, providers, provider))
+    # 0 is the month of a candidate that is too slow, and none of them comes second.
+    return first_where(same_money(monthly, second), monthly > 0, _other(gpus, gpu, providers, provider))
 
 
 def _numbers(row: Any) -> Any:
