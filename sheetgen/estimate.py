@@ -10,22 +10,22 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sheetgen.formula import Formula
-from sheetgen.sizing import activations, admission, kv_blocks, kv_cache, memory, parallelism, speed, steps, weights
+from sheetgen.sizing import activations, admission, kv_cache, memory, parallelism, speed, steps, weights
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 # What a model and its precisions determine, whatever it runs on.
 MODEL: tuple[Formula, ...] = (
     weights.weights_bytes, weights.ends_bytes, weights.loaded_weights_bytes, weights.stage_ends_bytes,
     weights.expert_fraction, weights.rope_table_bytes, kv_cache.kv_bytes_per_token, kv_cache.state_bytes_per_sequence,
-    kv_blocks.group_layers, kv_blocks.n_growing_groups, kv_blocks.n_windowed_groups, kv_blocks.n_state_groups,
-    kv_blocks.n_kv_groups,
+    kv_cache.group_layers, kv_cache.n_growing_groups, kv_cache.n_windowed_groups, kv_cache.n_state_groups,
+    kv_cache.n_kv_groups,
 )  # fmt: skip
 # What one tensor-parallel rank keeps of it.
 SHARD: tuple[Formula, ...] = (
     kv_cache.full_kv_heads_per_gpu, kv_cache.windowed_kv_heads_per_gpu, kv_cache.shard_kv_bytes_per_token,
-    kv_cache.shard_windowed_bytes_per_token, kv_cache.shard_state_bytes_per_layer, kv_blocks.growing_layer_bytes,
-    kv_blocks.windowed_layer_bytes, kv_blocks.growing_block_tokens, kv_blocks.windowed_block_tokens,
-    kv_blocks.kv_block_bytes, weights.copied_kv_weights_bytes, weights.tensor_rounding_bytes,
+    kv_cache.shard_windowed_bytes_per_token, kv_cache.shard_state_bytes_per_layer, kv_cache.growing_layer_bytes,
+    kv_cache.windowed_layer_bytes, kv_cache.growing_block_tokens, kv_cache.windowed_block_tokens,
+    kv_cache.kv_block_bytes, weights.copied_kv_weights_bytes, weights.tensor_rounding_bytes,
     weights.layer_bytes_per_gpu, parallelism.paid_layer_bytes,
 )  # fmt: skip
 # What admission charges one sequence on that rank.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import Quantity, formula, largest, ratio, round_up, smallest, where
+from sheetgen.formula import Quantity, formula, join_text, largest, ratio, remainder, round_up, smallest, where
+from sheetgen.units import TEXT
+
+TOKENS_PER_K = 1024
 
 
 @formula("Tokens charged per sequence")
@@ -133,3 +136,12 @@ def kv_bytes_per_sequence_steady(
     window = where(hybrid_kv_manager == 1, round_up(window_tokens / block_size) * block_size + block_size, whole)
     windowed = where(n_windowed_layers > 0, smallest(whole, window), 0)
     return whole * kv_bytes_per_token + windowed * shard_windowed_bytes_per_token + state_bytes_per_sequence
+
+
+@formula("Short form of a token count", TEXT)
+def short_tokens(tokens: Quantity, tokens_per_k: Quantity) -> Any:
+    """131,072 as 128k; a number that is no multiple of 1,024 as it is.
+
+    Source: 1k is 1,024 tokens.
+    """
+    return where(remainder(tokens, tokens_per_k) == 0, join_text(tokens / tokens_per_k, "k"), join_text(tokens))

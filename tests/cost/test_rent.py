@@ -20,8 +20,8 @@ def test_p5_48xlarge_by_hand() -> None:
     month = cost.monthly_usd(hour, 730)
     assert hour == 55.04
     assert month == pytest.approx(40_179.20)
-    assert cost.annual_usd(month, cost.MONTHS_IN_A_YEAR) == pytest.approx(482_150.40)
-    assert cost.three_year_usd(month, cost.MONTHS_IN_THREE_YEARS) == pytest.approx(1_446_451.20)
+    assert cost.annual_usd(month, cost.CONSTANTS["months_in_a_year"]) == pytest.approx(482_150.40)
+    assert cost.three_year_usd(month, cost.CONSTANTS["months_in_three_years"]) == pytest.approx(1_446_451.20)
     assert cost.monthly_usd(cost.hourly_usd(3, 55.04), 730) == pytest.approx(3 * 40_179.20)
     assert cost.monthly_usd(cost.hourly_usd(3, 55.04), 730) == pytest.approx(3 * 40_179.20)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sheetgen import cost
 
-SECONDS, MILLION = cost.SECONDS_IN_AN_HOUR, cost.TOKENS_IN_A_MILLION
+SECONDS, MILLION = cost.CONSTANTS["seconds_in_an_hour"], cost.CONSTANTS["tokens_in_a_million"]
 LOADS = {
     "usd": st.floats(10, 1e6), "speed": st.floats(1, 1e5), "prefill": st.floats(0, 1),
     "tokens": st.tuples(st.integers(1, 130_000), st.integers(1, 8_000)), "utilization": st.floats(0.01, 0.5),

@@ -37,7 +37,7 @@ from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.kinds import legend
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation
 from sheetgen.sheet.notes import day_of
-from sheetgen.sizing.tokens import TOKENS_PER_K
+from sheetgen.sizing.admission import TOKENS_PER_K
 from sheetgen.units import (
     DTYPE_ALIASES,
     DTYPES,

@@ -10,7 +10,7 @@ from sheetgen.sheet.book.words import cell_position, headline_words, in_unit, re
 from sheetgen.sheet.kinds import second_line
 from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, lookup, place_of
 from sheetgen.sheet.page import Page
-from sheetgen.sizing.tokens import short_tokens
+from sheetgen.sizing.admission import short_tokens
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE
 
 LOAD_COLUMNS = 3  # workload, in flight, a narrow blank; then a group of columns per model

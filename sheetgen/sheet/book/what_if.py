@@ -31,7 +31,7 @@ from sheetgen.sheet.book.what_if_words import (
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
 from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, lookup, worked_out
 from sheetgen.sheet.what_if import BASE, CASES, LOADS, WhatIf, case_context_tokens, case_requests
-from sheetgen.sizing.tokens import short_tokens
+from sheetgen.sizing.admission import short_tokens
 from sheetgen.units import DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, WHOLE, Display
 
 CHOICE, ANSWER, LAST = 1, 4, 10  # the columns of the choices and of the answer, and the last one

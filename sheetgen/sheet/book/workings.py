@@ -10,7 +10,7 @@ from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import load_words
 from sheetgen.sheet.model import Range, Sheet
 from sheetgen.sizing import admission, parallelism
-from sheetgen.sizing.tokens import short_tokens
+from sheetgen.sizing.admission import short_tokens
 from sheetgen.units import PLAIN, TEXT, WHOLE
 
 _OF_MODEL = ("max_context_tokens", "n_heads", "full_kv_heads", "windowed_kv_heads")
