@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SHEET, TARGETS, brand_option, common, text_options
+from sheetgen.cli.options import (
+    ENGINE,
+    MARKET,
+    MONEY,
+    PRECISION,
+    SHEET,
+    TARGETS,
+    brand_option,
+    command,
+    common,
+    text_options,
+)
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Options, gc_paused
@@ -25,7 +36,7 @@ if TYPE_CHECKING:
 FILES = {"out": "output", "name": "sizing-sheet"}
 
 
-@click.command()
+@command()
 @text_options(*SHEET, *PRECISION, *TARGETS, *MARKET, *MONEY, *ENGINE)
 @click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
 @click.option(

@@ -6,21 +6,20 @@ from typing import Any
 
 import click
 
-from sheetgen.cli.options import ENGINE, PRECISION, common, text_options
+from sheetgen.cli.options import OF_ENGINE, command, common, text_options
 from sheetgen.cli.output import print_json, say
 
 LENGTHS = (
     ("input_tokens", "TOKENS", "Tokens of the claim's prompts. Default: not stated, the usual lengths are tried."),
     ("output_tokens", "TOKENS", "Tokens of its answers. Default: not stated."),
 )
-OF_ENGINE = tuple(one for one in ENGINE if one[0] in ("engine", "engine_version", "gpu_memory_utilization"))
 PRECISIONS = (
-    PRECISION[0],
+    ("weight_dtype",),
     ("kv_cache_dtype", "DTYPE", "Precision of the KV cache. Default: not stated, bf16 and fp8 are tried."),
 )
 
 
-@click.command()
+@command()
 @click.option(
     "--model", metavar="NAME", required=True, help="Model by catalog id, alias, Hugging Face id, or a config.json."
 )

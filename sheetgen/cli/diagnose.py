@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from sheetgen.cli.options import ENGINE, PRECISION, common, text_options
+from sheetgen.cli.options import OF_ENGINE, PRECISION, command, common, text_options
 from sheetgen.cli.output import print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
 
-OF_ENGINE = tuple(one for one in ENGINE if one[0] in ("engine", "engine_version", "gpu_memory_utilization"))
 ASKED = (
     ("gpu", "NAME", "GPU by id or alias, where the log does not say it."),
     *PRECISION,
@@ -22,7 +21,7 @@ ASKED = (
 )
 
 
-@click.command()
+@command()
 @click.argument("log", metavar="LOG")
 @click.option("--model", metavar="NAME", help="Model by catalog id, alias, Hugging Face id, or path of a config.json.")
 @text_options(*ASKED)

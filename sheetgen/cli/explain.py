@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import DEPLOYMENT, MARKET, common, load_options, text_options
+from sheetgen.cli.options import DEPLOYMENT, MARKET, command, common, load_options, rows_of, text_options
 from sheetgen.cli.output import number_text, print_json, say
 from sheetgen.errors import ScenarioError
 
@@ -16,14 +16,11 @@ if TYPE_CHECKING:
     from sheetgen.explain import Step
 
 
-OF_A_CHOICE = tuple(row for row in MARKET if row[0] != "gpus")
-
-
-@click.command()
+@command()
 @click.argument("quantity", required=False)
 @click.option("--model", metavar="NAME", help="Model by catalog id, alias, Hugging Face id, or path of a config.json.")
 @load_options
-@text_options(*DEPLOYMENT, *OF_A_CHOICE)
+@text_options(*DEPLOYMENT, *MARKET, without="gpus")
 @common
 def explain(
     quantity: str | None, model: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool, **inputs: Any
@@ -63,7 +60,10 @@ def _of_point(name: str, options: dict[str, Any], catalogs: tuple[str, ...]) -> 
     from sheetgen.catalog import Catalog
     from sheetgen.explain import Derivation
 
-    _refuse([n for n, *_ in OF_A_CHOICE if n in options], f"{name} is of one deployment and does not depend on")
+    _refuse(
+        [n for n, *_ in rows_of(*MARKET) if n in options and n != "gpus"],
+        f"{name} is of one deployment and does not depend on",
+    )
     return Derivation(sized_point(options, Catalog(*catalogs)), options).step(name)
 
 

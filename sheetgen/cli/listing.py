@@ -10,7 +10,6 @@ import click
 
 from sheetgen.cli.options import common
 from sheetgen.cli.output import note, print_json, say, table
-from sheetgen.units import ON_DEMAND
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
@@ -22,6 +21,13 @@ Value = Callable[[Any], Any]
 def _same(*names: str) -> dict[str, Value]:
     """Columns that have the name of a field of the entry."""
     return {name: attrgetter(name) for name in names}
+
+
+def _listed(instance: Any) -> Any:
+    """The price of an hour that is not agreed on before."""
+    from sheetgen.units import ON_DEMAND
+
+    return instance.price(ON_DEMAND)
 
 
 def _engines(catalog: Catalog) -> list[Any]:
@@ -47,9 +53,9 @@ _LISTS: dict[str, tuple[Callable[[Catalog], Iterable[Any]], dict[str, Value]]] =
     }),
     "instances": (lambda catalog: catalog.instances(), {
         **_same("id", "gpu", "gpu_count", "unit", "region"),
-        "on_demand_usd_per_hour": lambda i: price.usd_per_hour if (price := i.price(ON_DEMAND)) else None,
-        "price_as_of": lambda i: price.as_of if (price := i.price(ON_DEMAND)) else None,
-        "other_prices": lambda i: [p.purchase for p in i.prices if p.purchase != ON_DEMAND],
+        "on_demand_usd_per_hour": lambda i: price.usd_per_hour if (price := _listed(i)) else None,
+        "price_as_of": lambda i: price.as_of if (price := _listed(i)) else None,
+        "other_prices": lambda i: [p.purchase for p in i.prices if p != _listed(i)],
     }),
     "workloads": (
         lambda catalog: catalog.workloads(),

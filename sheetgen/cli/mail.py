@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from sheetgen.cli.build import FILES, brand_of, check_name, draw
-from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SHEET, TARGETS, brand_option, common, text_options
+from sheetgen.cli.options import (
+    ENGINE,
+    MARKET,
+    MONEY,
+    PRECISION,
+    SHEET,
+    TARGETS,
+    brand_option,
+    command,
+    common,
+    text_options,
+)
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.writers.formats import templates_folder
@@ -38,7 +49,7 @@ class Sheet(NamedTuple):
     brand: str | None
 
 
-@click.command()
+@command()
 @click.argument("workbook", metavar="[SHEET.xlsx]", required=False)
 @click.option("--to", multiple=True, required=True, metavar="ADDRESSES", help="Who gets it; repeatable, or by commas.")
 @click.option("--cc", multiple=True, metavar="ADDRESSES", help="Who gets a copy.")

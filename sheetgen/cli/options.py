@@ -2,51 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import click
 
-from sheetgen.scenario.inputs import asked_in
-
 F = TypeVar("F", bound=Callable[..., Any])
+Row = tuple[str, str, str]  # long name, metavar, help
 
-Rows = tuple[tuple[str, str, str], ...]  # long name, metavar, help
+# Groups of options, as the table of inputs calls them; every command that takes one takes it with the same words.
+PRECISION, ENGINE, SPLIT, MONEY, SHEET = (("precision",), ("engine",), ("split",), ("money",), ("sheet",))
+MARKET = ("market", "headroom", "billing")
+TARGETS = ("targets", "factors")
+PACE = ("pace", "factors")
+DEPLOYMENT = ("gpu", *PRECISION, "parallel", *ENGINE, "limits", *SPLIT, "caches", *PACE)
+OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of ENGINE are taken
+SHORT = {"context_tokens": "--context", "concurrent_requests": "--users"}
 
 
-def _rows(*groups: str, in_size: bool = False) -> Rows:
-    """The options of these groups; every command that takes one of them takes it with the same words."""
+class Command(click.Command):
+    """A command that makes its shared options when they are first read: the list of all commands needs none."""
+
+    _made: list[Any]
+
+    @property
+    def params(self) -> list[click.Parameter]:
+        """Its parameters, in the order of its help."""
+        self._made = [one for many in self._made for one in ([many] if isinstance(many, click.Parameter) else many())]
+        return self._made
+
+    @params.setter
+    def params(self, params: list[Any]) -> None:
+        self._made = params
+
+
+command = functools.partial(click.command, cls=Command)
+
+
+def rows_of(*groups: str, in_size: bool = False) -> list[Row]:
+    """The options of these groups, by the table of inputs; in `size` some have other help."""
+    from sheetgen.scenario.inputs import asked_in
+
     found = [(one.asked_as, one.option) for one in asked_in(*groups) if one.option]
-    return tuple((name, o.metavar, (in_size and o.in_size) or o.help) for name, o in found)
+    return [(name, o.metavar, (in_size and o.in_size) or o.help) for name, o in found]
 
 
-PRECISION, ENGINE, SPLIT, MONEY, SHEET = map(_rows, ("precision", "engine", "split", "money", "sheet"))
-MARKET = _rows("market", "headroom", "billing")
-TARGETS = _rows("targets", "factors")
-PACE = _rows("pace", "factors", in_size=True)
-DEPLOYMENT = (
-    *_rows("gpu"), *PRECISION, *_rows("parallel"), *ENGINE, *_rows("limits"), *SPLIT, *_rows("caches"), *PACE,
-)  # fmt: skip
+def _row(name: str, *words: str) -> Row:
+    """An option by its name, with the table's words where none are given."""
+    if words:
+        return name, *words  # type: ignore[return-value]
+    from sheetgen.scenario.inputs import BY_OPTION
+
+    option = BY_OPTION[name].option
+    assert option is not None
+    return name, option.metavar, option.help
 
 
-def text_options(*rows: tuple[str, str, str]) -> Callable[[F], F]:
-    """`--long-name METAVAR` for each row."""
+def _later(function: F, make: Callable[[], Iterable[click.Option]]) -> F:
+    """`function` with options that its Command makes by `make`."""
+    known = getattr(function, "__click_params__", [])
+    function.__click_params__ = [*known, make]  # type: ignore[attr-defined]
+    return function
 
-    def wrap(function: F) -> F:
-        for name, metavar, about in reversed(rows):
-            flag = "--" + name.replace("_", "-")
-            function = click.option(flag, name, metavar=metavar, help=about)(function)
-        return function
 
-    return wrap
+def _option(name: str, metavar: str, about: str, *short: str) -> click.Option:
+    return click.Option([f"--{name.replace('_', '-')}", *short, name], metavar=metavar, help=about)
+
+
+def text_options(*parts: str | Row | tuple[str], without: str = "") -> Callable[[F], F]:
+    """`--long-name METAVAR` for each option of a group, for one of the table by its name alone, or for a row."""
+
+    def make() -> Iterator[click.Option]:
+        in_size = "pace" in parts
+        for part in parts:
+            rows = (
+                rows_of(part, in_size=in_size) if isinstance(part, str) else [part if len(part) == 3 else _row(*part)]
+            )
+            yield from (_option(*row) for row in rows if row[0] != without)
+
+    return lambda function: _later(function, make)
 
 
 def load_options(function: F) -> F:
     """The load of one point: context and requests, each with its short spelling."""
-    short = {"context_tokens": "--context", "concurrent_requests": "--users"}
-    for name, metavar, about in reversed(_rows("load")):
-        function = click.option(f"--{name.replace('_', '-')}", short[name], name, metavar=metavar, help=about)(function)
-    return function
+    return _later(function, lambda: [_option(*row, SHORT[row[0]]) for row in rows_of("load")])
 
 
 def brand_option(function: F) -> F:

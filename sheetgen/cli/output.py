@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,8 @@ def print_json(value: Any) -> None:
 
 def number_text(value: float) -> str:
     """All digits of a whole number, 12 of another, and never an exponent."""
+    from decimal import Decimal
+
     return f"{value:,}" if isinstance(value, int) else f"{Decimal(f'{value:.12g}'):,f}"
 
 

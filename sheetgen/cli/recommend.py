@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SPLIT, TARGETS, common, text_options
+from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SPLIT, TARGETS, command, common, text_options
 from sheetgen.cli.output import print_json, say, table
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SHOWN = 8  # reasons against others; --all shows every one
 
 
-@click.command()
+@command()
 @click.option(
     "--model",
     metavar="NAME",

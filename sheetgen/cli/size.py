@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from sheetgen.cli.options import DEPLOYMENT, PACE, common, load_options, text_options
+from sheetgen.cli.options import DEPLOYMENT, PACE, command, common, load_options, rows_of, text_options
 from sheetgen.cli.output import print_json, say
 
 
-@click.command()
+@command()
 @click.option("--model", metavar="NAME", help="Model by catalog id, alias, Hugging Face id, or path of a config.json.")
 @load_options
 @text_options(*DEPLOYMENT)
@@ -80,6 +80,6 @@ def size(
 
 def _refuse_speed(asked: dict[str, Any]) -> None:
     """Inputs of speed alone would be accepted and ignored: a start-up log is compared in memory."""
-    given = [f"--{name.replace('_', '-')}" for name, *_ in PACE if asked.get(name) is not None]
+    given = [f"--{name.replace('_', '-')}" for name, *_ in rows_of(*PACE) if asked.get(name) is not None]
     if given:
         raise click.UsageError(f"{', '.join(given)} does not go with --from-log, which compares memory.")

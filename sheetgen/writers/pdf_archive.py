@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from sheetgen.errors import ScenarioError, did_you_mean, shown
@@ -47,6 +46,8 @@ class Archive:
     def xmp(self, version: str) -> bytes:
         """What is added to the metadata: sheetgen's version, the catalogs' hash; in a PDF/A also that it is a PDF/UA,
         and what the added names mean."""
+        from html import escape
+
         in_pdf_a = self.variant != ACCESSIBLE
         ours = {"Version": version} | ({"CatalogSHA256": self.catalog_sha256} if self.catalog_sha256 else {})
         fields = "".join(f"<sheetgen:{name}>{escape(value)}</sheetgen:{name}>" for name, value in ours.items())
