@@ -20,7 +20,7 @@ from sheetgen.catalog.reader import Loc
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 STACKS = "stacks.yaml"
-# What a rule may ask of a point, and name in its sentence; sheetgen/launch/advise.py works each out.
+# What a rule may ask of a point, and name in its sentence; sheetgen/launch/flags.py works each out.
 FACTS = (
     "vendor", "gpu", "data_center", "gpu_memory_gib", "n_gpus", "tensor_parallel_size", "data_parallel_size",
     "context_tokens", "input_tokens", "concurrent_requests", "prefix_cache_hit_fraction", "prefix_tokens",

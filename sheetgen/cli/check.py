@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from sheetgen.cli.catalog import count
 from sheetgen.cli.options import common
 from sheetgen.cli.output import print_json, say
-from sheetgen.cli.price_report import count
 from sheetgen.errors import CatalogError, shown
 
 PARTS = ("models", "gpus", "instances", "engines")

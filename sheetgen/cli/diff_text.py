@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from sheetgen.errors import escaped
-from sheetgen.mail.letter import Changes, Money
+from sheetgen.mail.message import Changes, Money
 from sheetgen.workbook.bridge import ASIDE, LOAD, NO_EFFECT, PRICES, SETTINGS, Bridge, bridges
 from sheetgen.workbook.compare import SECTIONS, Change, Comparison, compare
 from sheetgen.workbook.open import facts_of_workbook, read_sheet

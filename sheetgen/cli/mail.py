@@ -124,8 +124,7 @@ def _message(
     catalogs: tuple[str, ...], options: dict[str, Any],
 ) -> tuple[Mail, Path]:  # fmt: skip
     """The message, and the place of its draft."""
-    from sheetgen.mail.letter import Letter, bodies
-    from sheetgen.mail.message import Mail
+    from sheetgen.mail.message import Letter, Mail, bodies
     from sheetgen.sheet.build_page import build_page
 
     folder, name = options.pop("out"), options.pop("name")

@@ -11,7 +11,7 @@ from sheetgen.api import Sized, record, sized_point
 from sheetgen.catalog.load import Catalog
 from sheetgen.diagnose.rules import ADDED, LONG, MANY, POOL, PREFILL, SAMPLER, WEIGHTS, WORKSPACE, Verdict
 from sheetgen.errors import ScenarioError, SheetgenError
-from sheetgen.startup.inputs import inputs_of
+from sheetgen.startup.compare import inputs_of, keep_within_limit
 from sheetgen.startup.patterns import Figure
 from sheetgen.startup.read import Measured, StartupLog, measure
 from sheetgen.startup.words import RENAMED
@@ -27,11 +27,9 @@ _FROM_FIGURES = ("max_model_len", "max_num_seqs", "gpu_memory_utilization")
 Row = tuple[str, int, int, int]  # a bill of one GPU in bytes: name, needed, there, short (0 where it fits)
 OTHER_WEIGHTS = 0.15  # of the weights: beyond it another model, precision or parallelism was replayed
 _BILLS = (
-    ("weights", "weights_bytes_per_gpu"),
-    ("activations", "activation_bytes_per_gpu"),
-    ("non-torch (NCCL, CUDA)", "non_torch_bytes_per_gpu"),
-    ("CUDA graphs", "cuda_graph_bytes_per_gpu"),
-)
+    ("weights", "weights_bytes_per_gpu"), ("activations", "activation_bytes_per_gpu"),
+    ("non-torch (NCCL, CUDA)", "non_torch_bytes_per_gpu"), ("CUDA graphs", "cuda_graph_bytes_per_gpu"),
+)  # fmt: skip
 _ROW_OF = {WEIGHTS: "weights", POOL: "KV pool", WORKSPACE: "CUDA graphs", SAMPLER: "sampler", PREFILL: "activations"}
 CONTRADICTS = (
     "Our prediction says {what}; the engine {did}, so the GPU, TP or a setting differs, or something else held memory."
@@ -89,15 +87,9 @@ def _inputs(
         if name in figures and name not in given and figures[name] > 0:
             value = figures[name]
             sized.inputs[name] = int(value) if value == int(value) else value
-    length, limit = (
-        sized.inputs.get("max_model_len"),
-        catalog.resolve_model(sized.inputs["model"])[0].max_context_tokens,
-    )
-    if length and limit and length > limit and "max_model_len" not in given:
-        over = f"max_model_len is {length:,.0f} in the log, over the model's {limit:,}, which was replayed."
-        sized.notes.append(over)
-        length = sized.inputs["max_model_len"] = limit
-    if length and not {"context", "context_tokens"} & given.keys():
+    if "max_model_len" not in given:
+        keep_within_limit(sized, catalog, "replayed")
+    if (length := sized.inputs.get("max_model_len")) and not {"context", "context_tokens"} & given.keys():
         sized.inputs["context_tokens"] = length
     return sized.inputs, (*sized.not_stated, *sized.notes)
 

@@ -61,17 +61,11 @@ class Verdict:
 
 # What the deepest frame says; `None` says nothing by itself.
 _OF_STAGE = {
-    "sampler": Bill(SAMPLER, 0.87),
-    "logprobs": Bill(SAMPLER, 0.85, also=(PREFILL,)),
-    "encoder": Bill(ENCODER, 0.85),
-    "lora": Bill(ADDED, 0.82, "lora"),
-    "draft": Bill(ADDED, 0.8, "draft"),
-    "graphs": Bill(WORKSPACE, 0.88),
-    "weights": Bill(WEIGHTS, 0.88),
-    "pinned": Bill(HOST, 0.85),
-    "cache": Bill(WORKSPACE, 0.5, also=(SHARED, POOL)),
+    "sampler": Bill(SAMPLER, 0.87), "logprobs": Bill(SAMPLER, 0.85, also=(PREFILL,)), "encoder": Bill(ENCODER, 0.85),
+    "lora": Bill(ADDED, 0.82, "lora"), "draft": Bill(ADDED, 0.8, "draft"), "graphs": Bill(WORKSPACE, 0.88),
+    "weights": Bill(WEIGHTS, 0.88), "pinned": Bill(HOST, 0.85), "cache": Bill(WORKSPACE, 0.5, also=(SHARED, POOL)),
     "slots": Bill(MANY, 0.6, "pool", (LONG,)),
-}
+}  # fmt: skip
 # Frames below which others say more: a run of the model, and whether the engine starts or serves.
 WIDE = ("profile", "forward", "compile", "serving", "starting")
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from sheetgen.errors import shown
 from sheetgen.mail import MailError
-from sheetgen.mail.letter import clean
+from sheetgen.mail.message import clean
 from sheetgen.mail.server import Server
 
 _CLOSED = "closed the connection before the message was over"

@@ -5,6 +5,6 @@ our names is read, cells are found by defined names and never by address, and ea
 """
 
 from sheetgen.workbook.package import WorkbookError
-from sheetgen.workbook.snapshot import NamedCell, Snapshot, Table
+from sheetgen.workbook.read import NamedCell, Snapshot, Table
 
 __all__ = ["NamedCell", "Snapshot", "Table", "WorkbookError"]

@@ -20,18 +20,9 @@ from sheetgen.scenario.override_kinds import BANDS, ENGINE, TABLES
 from sheetgen.scenario.override_kinds import SETTINGS as SETTING_KINDS
 from sheetgen.scenario.question import Question, ask
 from sheetgen.units import DTYPES
+from sheetgen.workbook import sheet_facts as facts
 from sheetgen.workbook import words
 from sheetgen.workbook.compare import Comparison, headline_loads
-from sheetgen.workbook.sheet_facts import (
-    ASKED,
-    OF_MARKET,
-    OF_PRICES,
-    LoadKey,
-    SheetFacts,
-    load_words,
-    model_name,
-    same,
-)  # fmt: skip
 
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
 NO_EFFECT = {
@@ -43,7 +34,7 @@ ASIDE = ("whatif_", "case_", "log_")  # inputs of pages beside the loads
 ASKED_BY_CELLS = tuple(
     one for one in OF_SETTINGS
     if one.row and one.option and one.option.group in ("precision", "engine", "headroom", "billing", "factors")
-    and one.name not in (*OF_PRICES, "active_fraction")
+    and one.name not in (*facts.OF_PRICES, "active_fraction")
 )  # fmt: skip
 _CLOSE = 1e-6  # of a figure: what a file keeps of a sum of floats
 
@@ -96,7 +87,7 @@ def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
         how, why = "not separated", ""
         if before is None or after is None:
             why = "nothing fits on one of the sheets"
-        elif same(before, after) and not causes:
+        elif facts.same(before, after) and not causes:
             how = "unchanged"
         elif len(causes) == 1:
             how, steps = "one cause", (Step(causes[0], after - before),)
@@ -104,27 +95,27 @@ def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
             again = again or _solved_again(a, b, la[1:], lb[1:], catalog)
             steps, why = _steps(again, lb[0], before, after)
             how = "solved again" if steps else how
-        load = load_words(b, *lb[1:])
-        if not same(a.tiers[la[2] - 1], b.tiers[lb[2] - 1]):
-            load = f"{load_words(a, *la[1:])} -> {b.tiers[lb[2] - 1]:,}"
-        made.append(Bridge(lb[0], model_name(lb[0], a, b), load, before, after, steps, causes, how, why))
+        load = facts.load_words(b, *lb[1:])
+        if not facts.same(a.tiers[la[2] - 1], b.tiers[lb[2] - 1]):
+            load = f"{facts.load_words(a, *la[1:])} -> {b.tiers[lb[2] - 1]:,}"
+        made.append(Bridge(lb[0], facts.model_name(lb[0], a, b), load, before, after, steps, causes, how, why))
     return tuple(made)
 
 
-def _causes(found: Comparison, la: LoadKey, lb: LoadKey) -> tuple[str, ...]:
+def _causes(found: Comparison, la: facts.LoadKey, lb: facts.LoadKey) -> tuple[str, ...]:
     """What changed that can move this model's cost at this load."""
     a, b, sections = found.a, found.b, found.sections
     wa, wb = a.workloads[la[1]], b.workloads[lb[1]]
     causes = []
     offers = [c for c in sections["prices"] if c.more.get("what") != "date"]
     in_use = [c for c in offers if c.more.get("purchase", b.purchase) == b.purchase]
-    if in_use or any(c.name in OF_PRICES for c in sections["inputs"]):
+    if in_use or any(c.name in facts.OF_PRICES for c in sections["inputs"]):
         causes.append(PRICES)
     lengths = ((wa.context_tokens, wb.context_tokens), (wa.output_tokens, wb.output_tokens))
-    if not all(same(*pair) for pair in (*lengths, (a.tiers[la[2] - 1], b.tiers[lb[2] - 1]))):
+    if not all(facts.same(*pair) for pair in (*lengths, (a.tiers[la[2] - 1], b.tiers[lb[2] - 1]))):
         causes.append(LOAD)
     others = {f"{figure}_{w}" for figure in ("tpot_ms", "ttft_ms") for w in b.workloads if w != lb[1]}
-    apart = {*NO_EFFECT, *OF_PRICES, *others}
+    apart = {*NO_EFFECT, *facts.OF_PRICES, *others}
     settings = [c for c in sections["inputs"] if c.name not in apart and not c.name.startswith(ASIDE)]
     models = [c for c in sections["models"] if c.more.get("row") == lb[0]]
     if settings or models or sections["gpus"] or sections["precisions"]:
@@ -138,7 +129,7 @@ def _causes(found: Comparison, la: LoadKey, lb: LoadKey) -> tuple[str, ...]:
 
 
 def _solved_again(
-    a: SheetFacts, b: SheetFacts, at_a: tuple[str, int], at_b: tuple[str, int], catalog: Catalog
+    a: facts.SheetFacts, b: facts.SheetFacts, at_a: tuple[str, int], at_b: tuple[str, int], catalog: Catalog
 ) -> list[dict[str, float | None]] | str:
     """Dollars a month of A, of two sheets that never were (B's prices on A, and B's load too), and of B; or why not."""
     cases = (a, a, at_a, a), (b, a, at_a, a), (b, b, at_b, a), (b, b, at_b, b)
@@ -168,7 +159,7 @@ def _steps(
 
 
 def _monthly_usd(
-    catalog: Catalog, prices: SheetFacts, load: SheetFacts, at: tuple[str, int], settings: SheetFacts
+    catalog: Catalog, prices: facts.SheetFacts, load: facts.SheetFacts, at: tuple[str, int], settings: facts.SheetFacts
 ) -> dict[str, float | None]:
     """Dollars a month of each model at one load: a workload's key and a tier of `load`. None where nothing fits.
 
@@ -184,21 +175,21 @@ def _monthly_usd(
 
 
 def _options(
-    catalog: Catalog, prices: SheetFacts, load: SheetFacts, at: tuple[str, int], settings: SheetFacts
+    catalog: Catalog, prices: facts.SheetFacts, load: facts.SheetFacts, at: tuple[str, int], settings: facts.SheetFacts
 ) -> Iterator[tuple[str, Any]]:
     workload, tier = at
-    facts, requests = load.workloads[workload], load.tiers[tier - 1]
+    one, requests = load.workloads[workload], load.tiers[tier - 1]
     yield "models", ",".join(load.models)
-    if workload == ASKED:
-        yield "context_tokens", facts.context_tokens
-        yield "output_tokens", facts.output_tokens
+    if workload == facts.ASKED:
+        yield "context_tokens", one.context_tokens
+        yield "output_tokens", one.output_tokens
         yield "users", requests
     else:
         ids = {name_part(w.id): w.id for w in catalog.workloads()}
         yield "workloads", ids.get(workload, workload)
-        yield "contexts", f"{ids.get(workload, workload)}={facts.context_tokens}"
+        yield "contexts", f"{ids.get(workload, workload)}={one.context_tokens}"
         yield "tiers", str(requests)
-    for name in OF_MARKET:
+    for name in facts.OF_MARKET:
         if prices.options.get(name):
             yield name, prices.options[name]
     if (discount := prices.settings.get("discount_fraction")) and discount.value is not None:
@@ -207,9 +198,9 @@ def _options(
         if settings.options.get(name):
             yield name, settings.options[name]
     given = {name: one.value for name, one in settings.settings.items() if one.value is not None}
-    for one in ASKED_BY_CELLS:
-        if one.name in given:
-            yield one.asked_as, one.words[bool(given[one.name])] if one.words else given[one.name]
+    for cell in ASKED_BY_CELLS:
+        if cell.name in given:
+            yield cell.asked_as, cell.words[bool(given[cell.name])] if cell.words else given[cell.name]
     for figure in ("tpot_ms", "ttft_ms"):
         side = settings if f"{figure}_{workload}" in settings.settings else load
         if (target := side.settings.get(f"{figure}_{workload}")) is not None:
@@ -219,13 +210,13 @@ def _options(
 
 
 def _overrides(
-    base: Question, prices: SheetFacts, load: SheetFacts, workload: str, settings: SheetFacts
+    base: Question, prices: facts.SheetFacts, load: facts.SheetFacts, workload: str, settings: facts.SheetFacts
 ) -> dict[str, Any]:
     """All cells of a sheet as overrides: what the catalog says now is of no account."""
     names = (*ENGINE, *SETTING_KINDS, *BANDS)
     inputs = {n: settings.settings[n].value for n in names if n in settings.settings}
     answer = load.workloads[workload].output_tokens
-    if workload != ASKED and answer is not None:
+    if workload != facts.ASKED and answer is not None:
         inputs[f"output_{workload}"] = answer
     tables: dict[str, dict[str, Mapping[str, Any]]] = {name: {} for name in row_keys(base)}
     for name, key in ((name, key) for name, keys in row_keys(base).items() for key in keys):
@@ -241,7 +232,7 @@ def row_keys(question: Question) -> dict[str, list[str]]:
     return {"models": models, "gpus": gpus, "precisions": list(DTYPES)}
 
 
-def _instances(base: Question, prices: SheetFacts) -> dict[str, Any]:
+def _instances(base: Question, prices: facts.SheetFacts) -> dict[str, Any]:
     """The instances of the sheet and no others, at its prices."""
     listed: dict[str, Any] = {}
     for one in base.candidates:

@@ -7,18 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sheetgen.workbook.sheet_facts import (
-    MORE_OF_ANSWER,
-    Answer,
-    LoadKey,
-    Offer,
-    Pairing,
-    SheetFacts,
-    load_words,
-    model_name,
-    pair,
-    same,
-)  # fmt: skip
+from sheetgen.workbook import sheet_facts as facts
 from sheetgen.workbook.words import (
     ARROW,
     answer_change,
@@ -33,16 +22,10 @@ from sheetgen.workbook.words import (
 )  # fmt: skip
 
 SECTIONS = {
-    "recommendation": "Recommendation at the headline",
-    "load": "Load",
-    "inputs": "Inputs",
-    "prices": "Prices",
-    "models": "Models",
-    "gpus": "GPUs",
-    "precisions": "Precisions",
-    "results": "Results of every load",
+    "recommendation": "Recommendation at the headline", "load": "Load", "inputs": "Inputs", "prices": "Prices",
+    "models": "Models", "gpus": "GPUs", "precisions": "Precisions", "results": "Results of every load",
     "what_if": "What-if and its cases",
-}
+}  # fmt: skip
 TABLES = {"models": "facts of models", "gpus": "facts of GPUs", "precisions": "precisions"}
 OF_ENGINE = "n_params"  # columns whose heads are the ends of one phrase: parameters active, in layers ...
 
@@ -79,9 +62,9 @@ def _plain(value: Any) -> Any:
 class Comparison:
     """All that changed, by section, and what one of the files does not say."""
 
-    a: SheetFacts
-    b: SheetFacts
-    pairing: Pairing
+    a: facts.SheetFacts
+    b: facts.SheetFacts
+    pairing: facts.Pairing
     sections: Mapping[str, tuple[Change, ...]]
     not_compared: tuple[str, ...]
 
@@ -91,9 +74,9 @@ class Comparison:
         return not any(self.sections.values())
 
 
-def compare(a: SheetFacts, b: SheetFacts) -> Comparison:
+def compare(a: facts.SheetFacts, b: facts.SheetFacts) -> Comparison:
     """What changed from sheet `a` to sheet `b`."""
-    pairing = pair(a, b)
+    pairing = facts.pair(a, b)
     a, b = _named_as(a, b, dict(pairing.workloads)), _named_as(b, a, {y: x for x, y in pairing.workloads})
     found: dict[str, Iterable[Change]] = {
         "recommendation": _answer_changes(a, b, headline_loads(a, b, pairing)),
@@ -107,7 +90,7 @@ def compare(a: SheetFacts, b: SheetFacts) -> Comparison:
     return Comparison(a, b, pairing, {s: tuple(found[s]) for s in SECTIONS}, tuple(_not_compared(a, b, pairing)))
 
 
-def _named_as(one: SheetFacts, other: SheetFacts, workloads: Mapping[str, str]) -> SheetFacts:
+def _named_as(one: facts.SheetFacts, other: facts.SheetFacts, workloads: Mapping[str, str]) -> facts.SheetFacts:
     """`one` in the words of `other`, where that is a workbook and `one` is JSON, which has ids alone."""
     if one.kind == other.kind or one.kind == "workbook":
         return one
@@ -118,7 +101,7 @@ def _named_as(one: SheetFacts, other: SheetFacts, workloads: Mapping[str, str]) 
     return replace(one, workloads=named, models={m: other.models.get(m, m) for m in one.models})
 
 
-def _not_compared(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[str]:
+def _not_compared(a: facts.SheetFacts, b: facts.SheetFacts, pairing: facts.Pairing) -> Iterator[str]:
     for table, what in TABLES.items():
         columns = [{c for row in x.tables.get(table, {}).values() for c in row} for x in (a, b)]
         if any(columns) and not columns[0] & columns[1]:
@@ -136,12 +119,12 @@ def _changed(
     name: str, label: str, before: Any, after: Any, unit: str = "", more: Mapping[str, Any] | None = None
 ) -> Iterator[Change]:
     """A value that both have, where it differs."""
-    if not same(before, after):
+    if not facts.same(before, after):
         figures = {**(more or {}), "change_fraction": change_fraction(before, after)}
         yield Change(name, label, from_to(before, after, unit=unit), before, after, figures)
 
 
-def _load_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Change]:
+def _load_changes(a: facts.SheetFacts, b: facts.SheetFacts, pairing: facts.Pairing) -> Iterator[Change]:
     """Models, workloads and tiers: what the hardware has to hold."""
     for change in _lists("model", a.models, b.models, {**a.models, **b.models}):
         answer = b.answers.get((change.after, *b.headline)) if change.after and b.headline else None
@@ -163,7 +146,7 @@ def _load_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Ch
             values = {"before": requests} if side is a else {"after": requests}
             yield Change(f"tier_{i}", f"in flight, tier {i}", f"{shown_value(requests)} {word}", **values)
     if a.headline and b.headline and pairing.in_a(*b.headline) != a.headline:
-        before_load, after_load = load_words(a, *a.headline), load_words(b, *b.headline)
+        before_load, after_load = facts.load_words(a, *a.headline), facts.load_words(b, *b.headline)
         yield Change("headline", "headline", f"{before_load}{ARROW}{after_load}", before_load, after_load)
 
 
@@ -174,7 +157,7 @@ def _lists(what: str, before: Collection[str], after: Collection[str], names: Ma
         yield Change(f"{what}_{key}", f"{what} {names.get(key, key)}", "added", after=key)
 
 
-def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Change]:
+def _input_changes(a: facts.SheetFacts, b: facts.SheetFacts, pairing: facts.Pairing) -> Iterator[Change]:
     """Inputs that both have; one that only one has is reported where both files are of one kind."""
     alone = {f"{figure}_{w}" for figure in ("tpot_ms", "ttft_ms") for w in (*a.workloads, *b.workloads)
              if (w, w) not in pairing.workloads}  # fmt: skip
@@ -184,7 +167,7 @@ def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[C
         if name in alone:
             continue
         if before and after:
-            if not same(before.value, after.value) and not (mixed and before.built_with):
+            if not facts.same(before.value, after.value) and not (mixed and before.built_with):
                 label = (after.label if b.kind == "workbook" else before.label) or name
                 more = {"change_fraction": change_fraction(before.value, after.value)}
                 yield Change(name, label, setting_change(before, after), before.value, after.value, more)
@@ -194,7 +177,7 @@ def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[C
                          before and before.value, after and after.value)  # fmt: skip
 
 
-def _table_changes(a: SheetFacts, b: SheetFacts, table: str) -> Iterator[Change]:
+def _table_changes(a: facts.SheetFacts, b: facts.SheetFacts, table: str) -> Iterator[Change]:
     """Cells of rows and columns that both have, and rows that one has."""
     rows_a, rows_b = a.tables.get(table, {}), b.tables.get(table, {})
     if not rows_a or not rows_b:
@@ -220,7 +203,7 @@ def _head(column: str, head: str) -> str:
     return f"parameters {head}" if column.startswith(OF_ENGINE) and head[0].islower() else head
 
 
-def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
+def _price_changes(a: facts.SheetFacts, b: facts.SheetFacts) -> Iterator[Change]:
     """Instances and their prices, those of the purchase class in use first; JSON has that class alone."""
     compared = a.classes & b.classes if "JSON" in (a.kind, b.kind) else a.classes | b.classes
     for key in dict.fromkeys((*b.offers, *a.offers)):
@@ -228,7 +211,7 @@ def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
         if before and after:
             pairs = ("gpu", "GPU", before.gpu, after.gpu), ("gpu_count", "GPUs", before.gpu_count, after.gpu_count)
             for what, label, old, new in pairs:
-                if not same(old, new):
+                if not facts.same(old, new):
                     yield Change(f"{key}.{what}", f"{key}, {label}", from_to(old, new), old, new, {"instance": key})
             for purchase in sorted(compared, key=lambda p: (p != b.purchase, p)):
                 yield from _price(key, before, after, purchase, b.purchase)
@@ -236,7 +219,7 @@ def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
             yield _instance(key, one, b.purchase if after else a.purchase, "added" if after else "removed")
 
 
-def _instance(key: str, offer: Offer, purchase: str, word: str) -> Change:
+def _instance(key: str, offer: facts.Offer, purchase: str, word: str) -> Change:
     """An instance that one sheet alone has."""
     price = offer.prices.get(purchase)
     money = f", ${price.usd_per_hour:,.2f} an hour" if price else ""
@@ -249,14 +232,14 @@ def _one_side(value: Any, word: str) -> tuple[Any, Any]:
     return (None, value) if word == "added" else (value, None)
 
 
-def _price(key: str, before: Offer, after: Offer, purchase: str, usual: str) -> Iterator[Change]:
+def _price(key: str, before: facts.Offer, after: facts.Offer, purchase: str, usual: str) -> Iterator[Change]:
     old, new = before.prices.get(purchase), after.prices.get(purchase)
     name, label = f"{key}.{purchase}", key if purchase == usual else f"{key}, {purchase}"
     figures: dict[str, Any] = {"instance": key, "purchase": purchase}
     if old and new:
         a, b = old.usd_per_hour, new.usd_per_hour
-        if not same(a, b) or old.date != new.date:
-            figures |= {"what": "date" if same(a, b) else "price", "change_fraction": change_fraction(a, b),
+        if not facts.same(a, b) or old.date != new.date:
+            figures |= {"what": "date" if facts.same(a, b) else "price", "change_fraction": change_fraction(a, b),
                         "before_date": old.date, "after_date": new.date}  # fmt: skip
             yield Change(name, label, price_change(old, new), a, b, figures)
     elif one := new or old:
@@ -265,34 +248,38 @@ def _price(key: str, before: Offer, after: Offer, purchase: str, usual: str) -> 
         yield Change(name, label, words, *_one_side(one.usd_per_hour, word), {**figures, "what": word})
 
 
-def _answers_differ(before: Answer, after: Answer) -> bool:
-    plain = all(same(getattr(before, n), getattr(after, n)) for n in ("instance", "n_instances", "monthly_usd"))
-    alike = all(same(v, after.more[k]) for k, v in before.more.items() if k in after.more)
+def _answers_differ(before: facts.Answer, after: facts.Answer) -> bool:
+    plain = all(facts.same(getattr(before, n), getattr(after, n)) for n in ("instance", "n_instances", "monthly_usd"))
+    alike = all(facts.same(v, after.more[k]) for k, v in before.more.items() if k in after.more)
     return not (plain and alike and (before.instance is not None or before.verdict == after.verdict))
 
 
-def _answer(a: SheetFacts, b: SheetFacts, la: LoadKey, lb: LoadKey) -> Change:
+def _answer(a: facts.SheetFacts, b: facts.SheetFacts, la: facts.LoadKey, lb: facts.LoadKey) -> Change:
     before, after = a.answers[la], b.answers[lb]
-    load = load_words(b, *lb[1:])
+    load = facts.load_words(b, *lb[1:])
     requests = a.tiers[la[2] - 1], b.tiers[lb[2] - 1]
-    if not same(*requests):
+    if not facts.same(*requests):
         load = f"{b.workloads[lb[1]].name} at {shown_value(requests[0])}{ARROW}{shown_value(requests[1])}"
-    moved = {k: [v, after.more[k]] for k, v in before.more.items() if k in after.more and not same(v, after.more[k])}
-    also = [f"{MORE_OF_ANSWER.get(k, k)} {ARROW.join(map(shown_value, v))}" for k, v in moved.items()]
+    moved = {
+        k: [v, after.more[k]] for k, v in before.more.items() if k in after.more and not facts.same(v, after.more[k])
+    }
+    also = [f"{facts.MORE_OF_ANSWER.get(k, k)} {ARROW.join(map(shown_value, v))}" for k, v in moved.items()]
     words = answer_change(before, after) + (f"; {', '.join(also)}" if also else "")
     usd = before.monthly_usd, after.monthly_usd
     figures = {"model": lb[0], "workload": lb[1], "tier": list(requests), "also": moved,
                "change_usd": None if usd[0] is None or usd[1] is None else usd[1] - usd[0]}  # fmt: skip
-    label = f"{model_name(lb[0], a, b)}, {load}"
+    label = f"{facts.model_name(lb[0], a, b)}, {load}"
     return Change(f"{lb[0]}.{lb[1]}.{lb[2]}", label, words, _record(before), _record(after), figures)
 
 
-def _record(answer: Answer) -> dict[str, Any]:
+def _record(answer: facts.Answer) -> dict[str, Any]:
     return {"instance": answer.instance, "n_instances": answer.n_instances, "monthly_usd": answer.monthly_usd,
             "words": hardware(answer)}  # fmt: skip
 
 
-def headline_loads(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> list[tuple[LoadKey, LoadKey]]:
+def headline_loads(
+    a: facts.SheetFacts, b: facts.SheetFacts, pairing: facts.Pairing
+) -> list[tuple[facts.LoadKey, facts.LoadKey]]:
     """The load at the top of B's sheet, per model, and the same load on A."""
     headline = b.headline
     if headline is None and a.headline is not None:  # B's tier was changed under its headline
@@ -302,21 +289,23 @@ def headline_loads(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> list[tuple
     return [((m, *before), (m, *headline)) for m in pairing.models] if headline and before else []
 
 
-def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Sequence[tuple[LoadKey, LoadKey]]) -> Iterator[Change]:
+def _answer_changes(
+    a: facts.SheetFacts, b: facts.SheetFacts, loads: Sequence[tuple[facts.LoadKey, facts.LoadKey]]
+) -> Iterator[Change]:
     """The loads of both sheets that are answered otherwise."""
     if a.is_calculated and b.is_calculated:
         both = ((la, lb) for la, lb in loads if la in a.answers and lb in b.answers)
         yield from (_answer(a, b, la, lb) for la, lb in both if _answers_differ(a.answers[la], b.answers[lb]))
 
 
-def _other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
+def _other_result_changes(a: facts.SheetFacts, b: facts.SheetFacts) -> Iterator[Change]:
     """The results beside those of loads: of What-if and its cases."""
     if not (a.is_calculated and b.is_calculated):
         return
     labels = [one.label for one in b.other_results.values()]
     for name, after in b.other_results.items():
         before = a.other_results.get(name)
-        if before is not None and not same(before.value, after.value):
+        if before is not None and not facts.same(before.value, after.value):
             before, after = (replace(v, value="none") if v.value == "-" else v for v in (before, after))
             plain = name.replace("_", " ")
             label = f"{after.label} ({plain})" if labels.count(after.label) > 1 else after.label or plain

@@ -12,18 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sheetgen.errors import shown
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.kinds import name_part
+from sheetgen.workbook import sheet_facts as facts
 from sheetgen.workbook.package import MB, WorkbookError
-from sheetgen.workbook.sheet_facts import (
-    BUILT_WITH,
-    HELD_BEFORE,
-    Answer,
-    LoadKey,
-    Offer,
-    Price,
-    Setting,
-    SheetFacts,
-    WorkloadFacts,
-)
 
 MOST_JSON_BYTES = 10 * MB
 SCHEMA_VERSION = 1
@@ -53,7 +43,7 @@ class _Inputs(BaseModel):
     headline: str
     catalog_sha256: str
     purchase: str
-    discount_fraction: float = Field(HELD_BEFORE["discount_fraction"], ge=0, lt=1)
+    discount_fraction: float = Field(facts.HELD_BEFORE["discount_fraction"], ge=0, lt=1)
     money: dict[str, float | str | None]
     owning: dict[str, float | dict[str, float]]
 
@@ -95,7 +85,7 @@ class _Document(BaseModel):
     cells: list[_Cell]
 
 
-def facts_of_json(data: bytes, path: str, where: str) -> SheetFacts:
+def facts_of_json(data: bytes, path: str, where: str) -> facts.SheetFacts:
     """What such a file says. Raises WorkbookError where it is none."""
     document = _read(data, where)
     inputs = document.inputs
@@ -105,11 +95,11 @@ def facts_of_json(data: bytes, path: str, where: str) -> SheetFacts:
     headline = None
     if workload in keys and tier.isdecimal() and int(tier) in inputs.tiers:
         headline = keys[workload], inputs.tiers.index(int(tier)) + 1
-    return SheetFacts(
+    return facts.SheetFacts(
         path, "JSON", "", inputs.catalog_sha256, _day(document.as_of), {m: m for m in inputs.models},
-        {keys[w.id]: WorkloadFacts(w.id, w.context_tokens, w.output_tokens) for w in inputs.workloads},
+        {keys[w.id]: facts.WorkloadFacts(w.id, w.context_tokens, w.output_tokens) for w in inputs.workloads},
         tuple(inputs.tiers), headline, dict(_settings(document)), {"models": models}, {}, {"models": FACTS},
-        {c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(_listed(c, inputs), _day(c.price_as_of))})
+        {c.instance: facts.Offer(c.gpu, c.gpu_count, {c.purchase: facts.Price(_listed(c, inputs), _day(c.price_as_of))})
          for c in document.candidates},
         inputs.purchase, dict(_answers(document, keys)), {}, dict(_options(inputs)),
     )  # fmt: skip
@@ -171,7 +161,7 @@ def _listed(candidate: _Candidate, inputs: _Inputs) -> float:
     return float(f"{candidate.hourly_usd / (1 - inputs.discount_fraction):.12g}")
 
 
-def _settings(document: _Document) -> Iterator[tuple[str, Setting]]:
+def _settings(document: _Document) -> Iterator[tuple[str, facts.Setting]]:
     """Every input under the name that it has in a workbook."""
     inputs = document.inputs
     extra = dict(inputs.model_extra or {}) | {"purchase": inputs.purchase}
@@ -186,33 +176,33 @@ def _settings(document: _Document) -> Iterator[tuple[str, Setting]]:
         if name == "fx_date":
             value = _day(str(value))
         yield name, _setting(name, value)
-    yield "as_of", Setting(_day(document.as_of), "as of", "date")
+    yield "as_of", facts.Setting(_day(document.as_of), "as of", "date")
     for w in inputs.workloads:
         for figure in ("tpot", "ttft"):
             name = f"{figure}_ms_{name_part(w.id)}"
             yield name, _setting(name, getattr(w, f"{figure}_target_ms"))
 
 
-def _setting(name: str, value: Any) -> Setting:
+def _setting(name: str, value: Any) -> facts.Setting:
     row = BY_NAME[name].row if name in BY_NAME else None
     percent = row is not None and row.display.percent
     shown_as = "text" if isinstance(value, str) else "percent" if percent else "number"
-    return Setting(value, name.replace("_", " "), shown_as, built_with=name in BUILT_WITH)
+    return facts.Setting(value, name.replace("_", " "), shown_as, built_with=name in facts.BUILT_WITH)
 
 
-def _answers(document: _Document, keys: Mapping[str, str]) -> Iterator[tuple[LoadKey, Answer]]:
+def _answers(document: _Document, keys: Mapping[str, str]) -> Iterator[tuple[facts.LoadKey, facts.Answer]]:
     tiers = document.inputs.tiers
     for c in document.cells:
         if c.workload in keys and c.tier in tiers:
             load = (c.model, keys[c.workload], tiers.index(c.tier) + 1)
             more = {name: getattr(c, name) for name in MORE}
-            yield load, Answer(c.instance, c.n_instances, c.monthly_usd, c.verdict, more)
+            yield load, facts.Answer(c.instance, c.n_instances, c.monthly_usd, c.verdict, more)
 
 
 def _options(inputs: _Inputs) -> Iterator[tuple[str, Any]]:
     """The options of `build` that no setting of a workbook has."""
     extra = inputs.model_extra or {}
-    for name in BUILT_WITH:
+    for name in facts.BUILT_WITH:
         value = inputs.purchase if name == "purchase" else extra.get(name)
         if value:
             yield name, ",".join(map(str, value)) if isinstance(value, list) else value

@@ -12,8 +12,7 @@ import yaml
 from sheetgen.api import record, sized_point
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.stacks import stacks
-from sheetgen.launch.advise import Advice
-from sheetgen.launch.flags import Flags, flags_for
+from sheetgen.launch.flags import Advice, Flags, flags_for
 
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "lmdeploy")
 POINTS: dict[str, dict[str, Any]] = {

@@ -13,8 +13,7 @@ from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.check import problems_of
 from sheetgen.catalog.stacks import FACTS, TEXT_FACTS, stacks
 from sheetgen.errors import CatalogError
-from sheetgen.launch.advise import facts_of, shown_facts
-from sheetgen.launch.flags import advice_record
+from sheetgen.launch.flags import advice_record, facts_of, shown_facts
 
 TEXT = (default_folder() / "stacks.yaml").read_text(encoding="utf-8")
 

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from sheetgen.brand import Brand
 from sheetgen.catalog import Catalog
 from sheetgen.mail import MailError
-from sheetgen.mail.letter import Changes, Letter, Money, bodies
-from sheetgen.mail.message import Mail, envelope
+from sheetgen.mail.message import Changes, Letter, Mail, Money, bodies, envelope
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page

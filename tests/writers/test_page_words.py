@@ -12,7 +12,7 @@ from page_sample import page_of
 from pages import TEMPLATES, markdown_of, outside, read, text_of, web_of
 
 from sheetgen.catalog import Catalog
-from sheetgen.mail.letter import Letter, bodies
+from sheetgen.mail.message import Letter, bodies
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet import wording
