@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sheetgen import cost
 from sheetgen.levers import EveryLever, Lever, Offload
-from sheetgen.levers.lever import in_order
+from sheetgen.levers.lever import Rented, in_order
 from sheetgen.recommend import Choice, Solution, money, why_not
 from sheetgen.scenario.candidates import DEFAULT_PROVIDERS, Candidate
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
@@ -39,14 +39,11 @@ def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = (), l
     """The whole answer as plain values; what does not apply is None. `levers` are those of each cell."""
     question = solved.question
     return {
-        "schema_version": SCHEMA_VERSION,
-        "as_of": question.as_of.isoformat(),
-        "inputs": inputs(question),
+        "schema_version": SCHEMA_VERSION, "as_of": question.as_of.isoformat(), "inputs": inputs(question),
         "candidates": [_candidate(c, question.settings.discount_fraction) for c in question.candidates],
         "cells": [_cell(solved, row) | _levers(levers[row] if levers else ()) for row in range(len(question.loads))],
-        "fingerprints": [plain(f) for f in fingerprints],
-        "sources": sources(question),
-    }
+        "fingerprints": [plain(f) for f in fingerprints], "sources": sources(question),
+    }  # fmt: skip
 
 
 def plain(value: Any) -> Any:
@@ -68,32 +65,26 @@ def inputs(question: Question) -> Record:
         "models": [m.model.id for m in question.models],
         "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
         "tiers": list(question.tiers),
-        "engine": question.engine.engine,
-        "engine_version": question.engine.default_version,
+        "engine": question.engine.engine, "engine_version": question.engine.default_version,
         **{k: v for k, v in vars(settings).items() if k not in NESTED},
         "kv_allocation": BY_OPTION["kv_allocation"].words[settings.kv_reserved],
         "hybrid_kv_manager": bool(settings.hybrid_kv_manager),
         "providers": list(filters.providers or (() if filters.instances else DEFAULT_PROVIDERS)),
-        "gpus": list(filters.gpus),
-        "instances": list(filters.instances),
-        "region": filters.region or None,
+        "gpus": list(filters.gpus), "instances": list(filters.instances), "region": filters.region or None,
         **_money_inputs(question),
         "headline": f"{question.workloads[workload].id}:{question.tiers[tier]}",
         "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
-        "catalog_sha256": question.catalog_sha256,
-        "typed": question.overrides.data() or None,
-    }
+        "catalog_sha256": question.catalog_sha256, "typed": question.overrides.data() or None,
+    }  # fmt: skip
 
 
 def _candidate(one: Candidate, discount_fraction: float) -> Record:
     """An instance at what is paid for it."""
     return {
-        **_fields(one, "instance", "provider"),
-        "gpu": one.gpu.id,
-        **_fields(one, "gpu_count", "purchase"),
+        **_fields(one, "instance", "provider"), "gpu": one.gpu.id, **_fields(one, "gpu_count", "purchase"),
         "hourly_usd": cost.discounted_usd_per_hour(one.usd_per_hour, discount_fraction),
         **_fields(one, "price_as_of", "region", "assumed_shape"),
-    }
+    }  # fmt: skip
 
 
 def _cell(solved: Solution, row: int) -> Record:
@@ -101,21 +92,14 @@ def _cell(solved: Solution, row: int) -> Record:
     load, choice = question.loads[row], solved.choices[row]
     model = question.models[load.model]
     return {
-        "model": model.model.id,
-        "workload": question.workloads[load.workload].id,
-        "tier": question.tiers[load.tier],
-        **_fields(load, "context_tokens", "concurrent_requests"),
-        **_fields(model, "weight_dtype", "kv_cache_dtype"),
+        "model": model.model.id, "workload": question.workloads[load.workload].id, "tier": question.tiers[load.tier],
+        **_fields(load, "context_tokens", "concurrent_requests"), **_fields(model, "weight_dtype", "kv_cache_dtype"),
         "weights_bytes": int(solved.models["weights_bytes"][load.model]),
-        "kv_bytes": int(solved.cells["kv_bytes"][row]),
-        "verdict": choice.verdict,
-        **_chosen(solved, choice),
-        **_speed(choice),
-        "without_targets": _without_targets(solved, choice),
-        **_money(solved, row),
-        "runner_up": _runner_up(solved, choice, row),
+        "kv_bytes": int(solved.cells["kv_bytes"][row]), "verdict": choice.verdict,
+        **_chosen(solved, choice), **_speed(choice), "without_targets": _without_targets(solved, choice),
+        **_money(solved, row), "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],
-    }
+    }  # fmt: skip
 
 
 def _without_targets(solved: Solution, choice: Choice) -> Record | None:
@@ -165,37 +149,25 @@ CHOSEN = (
 def _runner_up(solved: Solution, choice: Choice, row: int) -> Record | None:
     if choice.runner_up is None:
         return None
-    candidate, costs = solved.candidate(choice.runner_up), solved.costs
-    at = (row, choice.runner_up)
+    candidate, costs, at = solved.candidate(choice.runner_up), solved.costs, (row, choice.runner_up)
     size = solved.tensor_parallel_size(choice.runner_up)
     stages, replicas = int(costs["pipeline_stages"][at]), int(costs["n_replicas"][at])
     return {
-        **_fields(candidate, "instance", "provider"),
-        "gpu": candidate.gpu.id,
-        "tensor_parallel_size": size,
-        "pipeline_parallel_size": stages,
-        "n_replicas": replicas,
-        "n_gpus": replicas * size * stages,
-        "n_instances": int(costs["n_instances"][at]),
-        "hourly_usd": float(costs["hourly_usd"][at]),
+        **_fields(candidate, "instance", "provider"), "gpu": candidate.gpu.id, "tensor_parallel_size": size,
+        "pipeline_parallel_size": stages, "n_replicas": replicas, "n_gpus": replicas * size * stages,
+        "n_instances": int(costs["n_instances"][at]), "hourly_usd": float(costs["hourly_usd"][at]),
         "monthly_usd": choice.runner_up_monthly_usd,
-    }
+    }  # fmt: skip
 
 
 def _money_inputs(question: Question) -> Record:
     """The inputs about money, and the terms of owning, the defaults used among them."""
-    settings = question.settings
+    settings, owning = question.settings, question.owning
     of_money = (one.name for one in OF_SETTINGS if one in asked_in("money"))
     names = dict.fromkeys(("currency", "fx_rate", "fx_date", *of_money))
-    return {
-        "money": {name: getattr(settings, name) for name in names}
-        | {"fx_date": settings.fx_date or question.as_of.isoformat()},
-        "owning": {
-            **question.owning.values,
-            "capex_usd_per_gpu": dict(question.owning.capex_usd_per_gpu),
-            "kw_per_gpu": dict(question.owning.kw_per_gpu),
-        },
-    }
+    day = {"fx_date": settings.fx_date or question.as_of.isoformat()}
+    by_gpu = {name: dict(getattr(owning, name)) for name in ("capex_usd_per_gpu", "kw_per_gpu")}
+    return {"money": _fields(settings, *names) | day, "owning": {**owning.values, **by_gpu}}
 
 
 def _money(solved: Solution, row: int) -> Record:
@@ -204,9 +176,8 @@ def _money(solved: Solution, row: int) -> Record:
         **{k: v for k, v in _all_known(money.unit_costs(solved, row)).items() if not k.startswith("million_")},
         "purchase_classes": [_all_known(vars(one)) for one in money.purchase_classes(solved, row)],
         "providers": [_provider(solved, one) for one in money.providers(solved, row)],
-        "owned": _owned(solved, row),
-        "budget": _budget(solved, row),
-    }
+        "owned": _owned(solved, row), "budget": _budget(solved, row),
+    }  # fmt: skip
 
 
 def _known(value: Any) -> Any:
@@ -219,35 +190,26 @@ def _all_known(values: Mapping[str, Any]) -> Record:
 
 
 def _provider(solved: Solution, one: money.ProviderCost) -> Record:
-    candidate = None if one.offer is None else solved.candidate(one.offer)
-    return {
-        "provider": one.provider,
-        "instance": candidate.instance if candidate else None,
-        "gpu": candidate.gpu.id if candidate else None,
-        "tensor_parallel_size": None if one.offer is None else solved.tensor_parallel_size(one.offer),
-        "n_instances": one.n_instances if candidate else None,
-        "hourly_usd": _known(one.hourly_usd),
-        "monthly_usd": _known(one.monthly_usd),
-    }
+    rented: Record = dict.fromkeys(("instance", "gpu", "tensor_parallel_size", "n_instances"))
+    if one.offer is not None:
+        candidate, size = solved.candidate(one.offer), solved.tensor_parallel_size(one.offer)
+        rented = dict(zip(rented, (candidate.instance, candidate.gpu.id, size, one.n_instances), strict=True))
+    usd = {name: _known(getattr(one, name)) for name in ("hourly_usd", "monthly_usd")}
+    return {"provider": one.provider, **rented, **usd}
 
 
 def _owned(solved: Solution, row: int) -> Record | None:
     """Owning the recommended GPUs at the low, base and high price; None where nothing is recommended."""
-    ends = money.owned(solved, row)
-    offer = solved.choices[row].offer
+    ends, offer = money.owned(solved, row), solved.choices[row].offer
     if ends is None or offer is None:
         return None
     gpu = solved.candidate(offer).gpu.id
     known = solved.question.owning.gpus.get(gpu, OwnedGpu())
     return {
-        "gpu": gpu,
-        "n_gpus": money.n_gpus(solved, row),
-        "capex_as_of": known.capex_as_of,
-        "capex_source": _known(known.capex_source),
-        "kw_source": known.kw_source,
-        "confidence": _known(known.confidence),
-        **{end: _all_known(figures) for end, figures in ends.items()},
-    }
+        "gpu": gpu, "n_gpus": money.n_gpus(solved, row), "capex_as_of": known.capex_as_of,
+        "capex_source": _known(known.capex_source), "kw_source": known.kw_source,
+        "confidence": _known(known.confidence), **{end: _all_known(figures) for end, figures in ends.items()},
+    }  # fmt: skip
 
 
 def _budget(solved: Solution, row: int) -> Record | None:
@@ -256,10 +218,8 @@ def _budget(solved: Solution, row: int) -> Record | None:
     if found is None:
         return None
     keys = ("usd", "contingency_usd", "total")
-    return {
-        "currency": solved.question.settings.currency,
-        **{period: dict(zip(keys, sums, strict=True)) for period, sums in vars(found).items()},
-    }
+    sums = {period: dict(zip(keys, amounts, strict=True)) for period, amounts in vars(found).items()}
+    return {"currency": solved.question.settings.currency, **sums}
 
 
 def _levers(levers: Sequence[Lever]) -> Record:
@@ -267,21 +227,15 @@ def _levers(levers: Sequence[Lever]) -> Record:
 
     saved_usd is None where nothing holds the load without the change.
     """
-    priced = [(one, one.after) for one in in_order(levers)]
+    host_memory = next((_offload(one.offload, one.note) for one in levers if one.offload), None)
+    return {"levers": [_lever(one, one.after) for one in in_order(levers) if one.after], "host_memory": host_memory}
+
+
+def _lever(one: Lever, after: Rented) -> Record:
     return {
-        "levers": [
-            {
-                "lever": one.id,
-                **_fields(one, "words", "changed"),
-                "instance": after.candidate.instance,
-                **_fields(after, "n_instances", "n_gpus", "monthly_usd"),
-                **_fields(one, "saved_usd", "saved_fraction", "note"),
-            }
-            for one, after in priced
-            if after is not None
-        ],
-        "host_memory": next((_offload(one.offload, one.note) for one in levers if one.offload), None),
-    }
+        "lever": one.id, **_fields(one, "words", "changed"), "instance": after.candidate.instance,
+        **_fields(after, "n_instances", "n_gpus", "monthly_usd"), **_fields(one, "saved_usd", "saved_fraction", "note"),
+    }  # fmt: skip
 
 
 def _offload(found: Offload, note: str) -> Record:
