@@ -5,7 +5,7 @@ from __future__ import annotations
 from sheetgen.cli.output import table
 from sheetgen.levers import Lever, best, levers_of
 from sheetgen.recommend import Solution
-from sheetgen.sheet.money import facts_of, month_as_budgeted
+from sheetgen.sheet.money import class_costs, facts_of, month_as_budgeted
 from sheetgen.sheet.wording import first_token, price_class, saving, sized_by, throughput, token_time
 from sheetgen.units import GIB
 
@@ -79,8 +79,9 @@ def money_lines(solved: Solution, row: int) -> list[str]:
     if solved.choices[row].offer is None:
         return []
     facts = facts_of(solved, row)
-    priced = [f"{name} {usd}" for name, usd in facts.classes.items() if usd]
-    unpriced = [name for name, usd in facts.classes.items() if not usd]
+    classes = class_costs(solved, row)
+    priced = [f"{name} {usd}" for name, usd in classes.items() if usd]
+    unpriced = [name for name, usd in classes.items() if not usd]
     lines = [f"a month: {', '.join(priced)}" + (f"; no price for {', '.join(unpriced)}" if unpriced else "")]
     tokens = f"; {facts.per_million_tokens}" if facts.per_million_tokens else ""
     lines.append(f"{facts.per_year}; {facts.per_user} and month{tokens}")
@@ -113,9 +114,5 @@ def _lever(lever: Lever) -> tuple[str, ...]:
     if after is None:
         return ()
     saves = saving(lever)
-    return (
-        f"  {lever.words}",
-        f"{after.n_instances:,}x {after.candidate.instance}",
-        f"${after.monthly_usd:,.0f} a month",
-        f"saves {saves}" if (lever.saved_usd or 0) > 0 else saves,
-    )
+    rented = f"{after.n_instances:,}x {after.candidate.instance}", f"${after.monthly_usd:,.0f} a month"
+    return f"  {lever.words}", *rented, f"saves {saves}" if (lever.saved_usd or 0) > 0 else saves

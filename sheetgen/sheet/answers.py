@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 
+from sheetgen.catalog.hardware import Workload
 from sheetgen.levers import EveryLever, Lever, best
 from sheetgen.recommend import TOO_SLOW, Solution, short_tokens
 from sheetgen.sheet import wording
 from sheetgen.sheet.fit import Fit, at, headline_rows
-from sheetgen.sheet.money import facts_of
+from sheetgen.sheet.money import class_costs, facts_of
 from sheetgen.sheet.notes import price_classes
 from sheetgen.sheet.page import NONE, Bar, Card, Cell, LeverRow, MatrixBlock, MatrixCell, MatrixRow, Text, joined, words
 from sheetgen.sheet.wording import money, named_size, plural, rent, rented_gpus, size, whole
@@ -30,29 +31,26 @@ def _card(solved: Solution, row: int) -> Card:
     memory = words("{} weights + {} KV cache", *(named_size(bytes_, units) for bytes_ in bills))
     fit = Fit.of(solved, row)
     if fit is None:
-        return Card(name, False, choice.verdict, NONE, "–", _why_nothing(solved, row), memory, users)
+        return Card(model=name, fits=False, rent=choice.verdict, monthly=NONE, provider="–",
+                    hardware=_why_nothing(solved, row), memory=memory, users=users)  # fmt: skip
     one, stages, idle = fit.candidate, choice.pipeline_parallel_size, fit.gpus_rented - fit.gpus_used
-    held, facts = choice.n_replicas * choice.sequences_per_replica, facts_of(solved, row)
+    held, classes = choice.n_replicas * choice.sequences_per_replica, class_costs(solved, row)
     hardware = (
-        rented_gpus(choice.n_instances, one),
-        f"TP {fit.tensor_parallel_size}",
-        *([f"PP {stages}"] if stages > 1 else []),
-        plural(choice.n_replicas, "replica"),
+        rented_gpus(choice.n_instances, one), f"TP {fit.tensor_parallel_size}",
+        *([f"PP {stages}"] if stages > 1 else []), plural(choice.n_replicas, "replica"),
         *([words("{} idle", plural(idle, "GPU"))] if idle else []),
-    )
+    )  # fmt: skip
     free = Cell(choice.sure_headroom_fraction, PERCENT)
     return Card(
-        model=name, fits=True, rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
+        **vars(facts_of(solved, row)), fits=True, rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
         hardware=joined(", ", hardware),
         memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory, users=users,
         headroom=words("room for {}, {} surely free", plural(held, "request"), free),
         token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
-        first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row), per_user=facts.per_user,
-        per_tokens=facts.per_million_tokens, runner_up=_runner_up(solved, row),
-        held=words("room for {}", whole(held)), budget=facts.budget,
-        classes=tuple(facts.classes[purchase] for purchase in price_classes(question)), owned=facts.owned,
-        break_even=facts.break_even, is_quoted=facts.is_quoted,
+        first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
+        runner_up=_runner_up(solved, row), held=words("room for {}", whole(held)),
+        classes=tuple(classes[purchase] for purchase in price_classes(question)),
     )  # fmt: skip
 
 
@@ -84,23 +82,17 @@ def _why_nothing(solved: Solution, row: int) -> Text:
 def matrix(solved: Solution, tight_below: float) -> tuple[MatrixBlock, ...]:
     question = solved.question
     rows = {(c.workload, c.tier, c.model): i for i, c in enumerate(question.loads)}
-    return tuple(
-        MatrixBlock(
-            workload=workload.name,
-            context=short_tokens(workload.context_tokens),
-            split=words("{} in + {} out", whole(workload.input_tokens), whole(workload.output_tokens)),
-            rows=tuple(
-                MatrixRow(
-                    tier=whole(requests),
-                    headline=(w, t) == question.headline,
-                    cells=tuple(_cell(solved, rows[w, t, m], tight_below) for m in range(len(question.models))),
-                )
-                for t, requests in enumerate(question.tiers)
-            ),
-            context_tokens=workload.context_tokens,
-        )
-        for w, workload in enumerate(question.workloads)
-    )
+
+    def row(w: int, t: int, requests: int) -> MatrixRow:
+        cells = tuple(_cell(solved, rows[w, t, m], tight_below) for m in range(len(question.models)))
+        return MatrixRow(whole(requests), (w, t) == question.headline, cells)
+
+    def block(w: int, of: Workload) -> MatrixBlock:
+        split = words("{} in + {} out", whole(of.input_tokens), whole(of.output_tokens))
+        tiers = tuple(row(w, t, requests) for t, requests in enumerate(question.tiers))
+        return MatrixBlock(of.name, short_tokens(of.context_tokens), split, tiers, of.context_tokens)
+
+    return tuple(block(w, workload) for w, workload in enumerate(question.workloads))
 
 
 def _cell(solved: Solution, row: int, tight_below: float) -> MatrixCell:

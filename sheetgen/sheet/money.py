@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.recommend import Solution
 from sheetgen.recommend import money as figures
 from sheetgen.sheet.fit import Fit
 from sheetgen.sheet.notes import is_stale
-from sheetgen.sheet.page import NONE, Cell, words
+from sheetgen.sheet.page import NONE, Cell, MoneyFacts, words
 from sheetgen.sheet.wording import dollars, gpus, money, plain, share, whole
 from sheetgen.units import PERCENT
-
-
-@dataclass(frozen=True)
-class MoneyFacts:
-    """One model's money at one load; `NONE` where something is not known."""
-
-    model: str
-    classes: Mapping[str, Cell]  # a month, by purchase class in their order
-    per_year: Cell = NONE  # "$480,872 a year"
-    per_user: Cell = NONE  # "$1,252 per user"
-    per_million_tokens: Cell = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
-    owned: Cell = NONE  # "16× A100 80GB SXM: $6,549 to $9,424": owned instead, a month
-    break_even: Cell = NONE  # "cheaper than renting on demand above 20% of the hours (16% to 24%)"; see Card.owning
-    budget: Cell = (
-        NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it says nothing new
-    )
-    capex_is_old: bool = False
-    is_quoted: bool = False  # owning is at the reader's own price, not at street prices
 
 
 def facts_of(solved: Solution, row: int, stale_after_days: float = 180) -> MoneyFacts:
@@ -38,7 +17,7 @@ def facts_of(solved: Solution, row: int, stale_after_days: float = 180) -> Money
     question = solved.question
     name, fit = question.models[question.loads[row].model].model.name, Fit.of(solved, row)
     if fit is None:
-        return MoneyFacts(name, {})
+        return MoneyFacts(model=name)
     units, known = figures.unit_costs(solved, row), question.owning.gpus.get(fit.candidate.gpu.id)
     quoted = known is None or known.capex_usd is None or known.capex_as_of is None
     old = known is not None and is_stale(known.capex_as_of, question.as_of, stale_after_days)
@@ -46,12 +25,16 @@ def facts_of(solved: Solution, row: int, stale_after_days: float = 180) -> Money
     spent = "{} prompt, {} answer per million tokens at {} utilization"
     tokens = (dollars(prompt), dollars(answer), share(question.settings.utilization))
     return MoneyFacts(
-        model=name, classes={one.purchase: dollars(one.monthly_usd) for one in figures.purchase_classes(solved, row)},
-        per_year=words("{} a year", money(units["annual_usd"])),
+        model=name, per_year=words("{} a year", money(units["annual_usd"])),
         per_user=words("{} per user", dollars(units["usd_per_user_per_month"])),
         per_million_tokens=words(spent, *tokens) if answer == answer else NONE, owned=_owned(fit),
         break_even=_break_even(fit), budget=_budget(solved, row), capex_is_old=not quoted and old, is_quoted=quoted,
     )  # fmt: skip
+
+
+def class_costs(solved: Solution, row: int) -> dict[str, Cell]:
+    """What a month costs in each purchase class; nothing where nothing holds the load."""
+    return {one.purchase: dollars(one.monthly_usd) for one in figures.purchase_classes(solved, row)}
 
 
 def _owned(fit: Fit) -> Cell:

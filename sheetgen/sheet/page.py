@@ -75,11 +75,25 @@ class Table(NamedTuple):
     level: int = 2  # of the title
 
 
-@dataclass(frozen=True)
-class Card:
-    """The answer for one model at the headline load."""
+@dataclass(frozen=True, kw_only=True)
+class MoneyFacts:
+    """One model's money at one load; `NONE` where something is not known."""
 
     model: str  # "Llama 3.1 70B"
+    per_year: Text = NONE  # "$480,872 a year"
+    per_user: Text = NONE  # "$159 per user"
+    per_million_tokens: Text = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
+    owned: Text = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
+    break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see Card.owning
+    budget: Cell = NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it is nothing new
+    capex_is_old: bool = False
+    is_quoted: bool = False  # owning is at the reader's own price, not at street prices
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card(MoneyFacts):
+    """The answer for one model at the headline load."""
+
     fits: bool
     rent: Text  # "2 × p5.48xlarge", or "nothing fits"
     monthly: Text  # "$80,358"
@@ -92,15 +106,9 @@ class Card:
     throughput: Text = NONE  # "640 tokens/s (550–810)"
     first_token: Text = NONE  # "first token 1.9 s (0.9 s–3.2 s)"
     sized_by: Text = NONE  # "sized by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073"
-    per_user: Text = NONE  # "$159 per user"
-    per_tokens: Text = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
     runner_up: Text = NONE  # "then 8× H200 on Azure: $92,000 (+12%)"
     held: Text = NONE  # "room for 54"
-    budget: Cell = NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency": its three parts; see `terms`
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
-    owned: Text = NONE  # "8× H100 SXM: $8,640 to $11,720"
-    break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see `owning`
-    is_quoted: bool = False  # owned at the reader's own price
 
     @property
     def speed(self) -> Text:
@@ -109,7 +117,7 @@ class Card:
     @property
     def unit_money(self) -> Text:
         user = [words("{} and month", self.per_user)] if self.per_user else []
-        return joined(", ", [*user, *([self.per_tokens] if self.per_tokens else [])])
+        return joined(", ", [*user, *([self.per_million_tokens] if self.per_million_tokens else [])])
 
     @property
     def owning(self) -> Text:

@@ -8,8 +8,8 @@ from solved_pages import catalog
 
 from sheetgen.recommend import Solution, money, solve
 from sheetgen.scenario.question import ask
-from sheetgen.sheet.money import MoneyFacts, facts_of
-from sheetgen.sheet.page import NONE
+from sheetgen.sheet.money import class_costs, facts_of
+from sheetgen.sheet.page import NONE, MoneyFacts
 
 P5 = {"models": "70b", "workloads": "rag", "tiers": "32", "instances": "aws/p5.48xlarge", "as_of": "2026-11-20"}
 
@@ -25,7 +25,7 @@ def facts(**options: Any) -> MoneyFacts:
 def test_a_model_by_hand() -> None:
     one = facts()
     assert one.model == "Llama 3.1 70B"
-    assert one.classes == {
+    assert class_costs(solved(), 0) == {
         "on-demand": "$40,179", "reserved-1yr": NONE, "reserved-3yr": "$17,357", "spot": NONE, "capacity-block": NONE,
     }  # fmt: skip
     assert one.per_year == "$482,150 a year" and one.per_user == "$1,256 per user"
@@ -69,5 +69,10 @@ def test_renting_that_always_pays() -> None:
 
 def test_nothing_is_said_where_nothing_fits() -> None:
     one = facts(models="405b", instances="aws/g6e.xlarge")
-    assert one.classes == {} and {one.owned, one.break_even, one.per_user, one.per_million_tokens} == {NONE}
+    assert class_costs(solved(models="405b", instances="aws/g6e.xlarge"), 0) == {} and {
+        one.owned,
+        one.break_even,
+        one.per_user,
+        one.per_million_tokens,
+    } == {NONE}
     assert facts(instances="azure/Standard_NC80adis_H100_v5", workloads="chat", tiers="1").owned == NONE

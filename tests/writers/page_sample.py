@@ -237,7 +237,7 @@ def _card(model: SampleModel) -> Card:
         headroom="room for 41 requests, 22% free",
         first_token="first token 3.4 s (1.6 s–6.0 s)",
         sized_by="sized by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073",
-        per_tokens="$0.80 prompt, $17.23 answer per million tokens at 70% utilization",
+        per_million_tokens="$0.80 prompt, $17.23 answer per million tokens at 70% utilization",
         runner_up=f"then 8× H200 on Azure: ${count * row[5] * 730 * 1.12:,.0f} (+12%)",
         users="32",
         held="room for 41",
