@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sheetgen.units import WHOLE, Display
 
 if TYPE_CHECKING:
     import numpy.typing
 
 COMPARE, JOIN, ADD, MULTIPLY, SIGN, ATOM = range(6)
+
+
+def _operator(sign: str, binding: int) -> Callable[[Expr, Any], Expr]:
+    return lambda left, right: _infix(left, sign, right, binding)
+
+
+def _reflected(sign: str, binding: int) -> Callable[[Expr, Any], Expr]:
+    return lambda right, left: _infix(left, sign, right, binding)
 
 
 class Expr:
@@ -31,50 +45,17 @@ class Expr:
     def __repr__(self) -> str:
         return f"Expr({self.text!r})"
 
-    def __add__(self, other: Any) -> Expr:
-        return _infix(self, "+", other, ADD)
-
-    def __radd__(self, other: Any) -> Expr:
-        return _infix(other, "+", self, ADD)
-
-    def __sub__(self, other: Any) -> Expr:
-        return _infix(self, "-", other, ADD)
-
-    def __rsub__(self, other: Any) -> Expr:
-        return _infix(other, "-", self, ADD)
-
-    def __mul__(self, other: Any) -> Expr:
-        return _infix(self, "*", other, MULTIPLY)
-
-    def __rmul__(self, other: Any) -> Expr:
-        return _infix(other, "*", self, MULTIPLY)
-
-    def __truediv__(self, other: Any) -> Expr:
-        return _infix(self, "/", other, MULTIPLY)
-
-    def __rtruediv__(self, other: Any) -> Expr:
-        return _infix(other, "/", self, MULTIPLY)
-
     def __neg__(self) -> Expr:
         return Expr("-" + inside(self, SIGN), SIGN, self.array)
 
-    def __eq__(self, other: Any) -> Expr:  # type: ignore[override]
-        return _infix(self, "=", other, COMPARE)
-
-    def __ne__(self, other: Any) -> Expr:  # type: ignore[override]
-        return _infix(self, "<>", other, COMPARE)
-
-    def __lt__(self, other: Any) -> Expr:
-        return _infix(self, "<", other, COMPARE)
-
-    def __le__(self, other: Any) -> Expr:
-        return _infix(self, "<=", other, COMPARE)
-
-    def __gt__(self, other: Any) -> Expr:
-        return _infix(self, ">", other, COMPARE)
-
-    def __ge__(self, other: Any) -> Expr:
-        return _infix(self, ">=", other, COMPARE)
+    __add__, __radd__ = _operator("+", ADD), _reflected("+", ADD)
+    __sub__, __rsub__ = _operator("-", ADD), _reflected("-", ADD)
+    __mul__, __rmul__ = _operator("*", MULTIPLY), _reflected("*", MULTIPLY)
+    __truediv__, __rtruediv__ = _operator("/", MULTIPLY), _reflected("/", MULTIPLY)
+    __eq__ = _operator("=", COMPARE)  # type: ignore[assignment]
+    __ne__ = _operator("<>", COMPARE)  # type: ignore[assignment]
+    __lt__, __le__ = _operator("<", COMPARE), _operator("<=", COMPARE)
+    __gt__, __ge__ = _operator(">", COMPARE), _operator(">=", COMPARE)
 
 
 # What a formula reads and gives: a number, a column of them, or a reference that is written out.
@@ -119,3 +100,62 @@ def is_written(values: Iterable[Any]) -> bool:
 
 def is_array(values: Iterable[Any]) -> bool:
     return any(hasattr(v, "__array__") for v in values)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A documented sizing quantity: a function, and what a reader needs to know of its result."""
+
+    name: str
+    label: str
+    display: Display
+    inputs: tuple[str, ...]
+    function: Callable[..., Any]
+    documented: Callable[..., Any] | None = None  # whose docstring holds, where the function is made of another
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def of(self, values: Mapping[str, Any]) -> Any:
+        """This formula read with `values`, which hold its inputs by name (numbers, columns or `Expr`)."""
+        missing = [name for name in self.inputs if name not in values]
+        if missing:
+            raise KeyError(f"formula {self.name!r} reads {missing[0]!r}, which nothing provides")
+        return self.function(*(values[name] for name in self.inputs))
+
+    @functools.cached_property
+    def _template(self) -> Expr:
+        """The Excel text with each input's name in braces: the same for every cell, so written once."""
+        text: Expr = self.function(*(Expr(f"{{{name}}}") for name in self.inputs))
+        return text
+
+    def written(self, texts: Mapping[str, Expr]) -> Expr:
+        """The Excel text with `texts` put in for the inputs."""
+        inside = {name: e.text if e.binding == ATOM else f"({e.text})" for name, e in texts.items()}
+        return Expr(self._template.text.format_map(inside), self._template.binding, self._template.array)
+
+    @property
+    def documentation(self) -> str:
+        """The docstring, for header notes and `explain`."""
+        return textwrap.dedent(inspect.getdoc(self.documented or self.function) or "").strip()
+
+    @property
+    def summary(self) -> str:
+        """The docstring's first sentence."""
+        return self.documentation.split("\n\n")[0].replace("\n", " ")
+
+    @property
+    def source(self) -> str:
+        """What the docstring names as its source."""
+        lines = self.documentation.replace("\n    ", " ").splitlines()
+        return next((x.removeprefix("Source:").strip() for x in lines if x.startswith("Source:")), "")
+
+
+def formula(label: str, display: Display = WHOLE) -> Callable[[Callable[..., Any]], Formula]:
+    """Make a function a `Formula`: its name is the column's name, its parameters' names are its inputs."""
+
+    def wrap(function: Callable[..., Any]) -> Formula:
+        inputs = tuple(inspect.signature(function).parameters)
+        return Formula(function.__name__, label, display, inputs, function)
+
+    return wrap
