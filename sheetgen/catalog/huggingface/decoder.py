@@ -9,10 +9,8 @@ from sheetgen.catalog.huggingface.fields import Fields
 from sheetgen.catalog.huggingface.layer_kinds import layer_kinds
 from sheetgen.catalog.huggingface.layers import (
     NOTHING,
-    FeedForward,
     Heads,
     Layer,
-    Mixer,
     Tally,
     dense,
     gqa,
@@ -52,11 +50,11 @@ def plain_decoder(f: Fields, family: Family) -> Decoder:
 
 
 def plain_layer(f: Fields, family: Family, i: int, kind: str, sparse: bool) -> Layer:
-    mixer = mixer_of(f, family, i, kind)
+    mixer = layer_mixer(f, family, i, kind)
     return joined(mixer, moe(f, family, i) if sparse else dense(f, family), norms(f, family, family.norms))
 
 
-def mixer_of(f: Fields, family: Family, i: int, kind: str) -> Mixer:
+def layer_mixer(f: Fields, family: Family, i: int, kind: str) -> Layer:
     if kind == "linear":
         return recurrence(f, family)
     if family.attention == "mla":
@@ -73,18 +71,13 @@ def layer_heads(f: Fields, i: int, kind: str) -> Heads:
     if f.has("num_attention_heads_per_layer"):
         return replace(heads, n=f.whole_numbers("num_attention_heads_per_layer", f.layers())[i])
     if kind == "windowed" and f.has("swa_num_key_value_heads"):
-        return Heads(
-            f.count("swa_num_attention_heads", heads.n),
-            f.count("swa_num_key_value_heads"),
-            f.count("swa_head_dim", heads.key),
-            f.count("swa_v_head_dim", heads.value),
-        )
+        n, n_kv = f.count("swa_num_attention_heads", heads.n), f.count("swa_num_key_value_heads")
+        return Heads(n, n_kv, f.count("swa_head_dim", heads.key), f.count("swa_v_head_dim", heads.value))
     return heads
 
 
-def joined(mixer: Mixer, ffn: FeedForward, norm: Tally) -> Layer:
-    body = mixer.tally + ffn.tally + norm
-    return Layer(body, mixer.groups, mixer.tally, ffn.routed, ffn.dense_width, ffn.moe_width)
+def joined(mixer: Layer, ffn: Layer, norm: Tally) -> Layer:
+    return replace(ffn, body=mixer.body + ffn.body + norm, groups=mixer.groups, mixer=mixer.mixer)
 
 
 def norms(f: Fields, family: Family, n: int = 1) -> Tally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +25,7 @@ from sheetgen.catalog.huggingface.special import BUILDERS, eagle3, is_eagle3
 from sheetgen.catalog.huggingface.towers import vision_params
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import stem
-from sheetgen.catalog.reader import Document, plain_value
+from sheetgen.catalog.reader import Document, scalar
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 
@@ -156,12 +157,8 @@ def _id_of(name: str) -> str:
 
 def _today() -> str:
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = (
-        datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
-        if epoch.isdigit()
-        else datetime.datetime.now(datetime.UTC)
-    )
-    return moment.date().isoformat()
+    moment = float(epoch) if epoch.isdigit() else time.time()
+    return datetime.datetime.fromtimestamp(moment, datetime.UTC).date().isoformat()
 
 
 def _validated(data: dict[str, Any], where: str) -> Model:
@@ -205,9 +202,6 @@ def _cached_id(file: Path) -> str | None:
     return None
 
 
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._/()+-]*")
-
-
 def write_yaml(model: Model) -> str:
     """Text that `sheetgen check` accepts and that reads back as the same entry. One line a field."""
     data = model.model_dump(mode="json", exclude_defaults=True)
@@ -220,32 +214,17 @@ def write_yaml(model: Model) -> str:
 
 def _field(key: str, value: Any) -> list[str]:
     if isinstance(value, dict) and key == "params":
-        return [f"{key}:", *(f"  {name}: {_scalar(item)}" for name, item in value.items())]
+        return [f"{key}:", *(f"  {name}: {scalar(item)}" for name, item in value.items())]
     if isinstance(value, dict):
         return [f"{key}: {_flow(value)}"]
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return [f"{key}:", *(f"  - {_flow(item)}" for item in value)]
     if isinstance(value, list) and key == "notes":
-        return [f"{key}:", *(f"  - {_scalar(item)}" for item in value)] if value else []
+        return [f"{key}:", *(f"  - {scalar(item)}" for item in value)] if value else []
     if isinstance(value, list):
-        return [f"{key}: [{', '.join(map(_scalar, value))}]"]
-    return [f"{key}: {_scalar(value)}"]
+        return [f"{key}: [{', '.join(map(scalar, value))}]"]
+    return [f"{key}: {scalar(value)}"]
 
 
 def _flow(value: dict[str, Any]) -> str:
-    return "{" + ", ".join(f"{_scalar(key)}: {_scalar(item)}" for key, item in value.items() if item is not None) + "}"
-
-
-def _scalar(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    text = str(value)
-    if _PLAIN.fullmatch(text) and isinstance(plain_value(text), str) and text == text.strip():
-        return text
-    if text.isprintable():
-        return "'" + text.replace("'", "''") + "'"
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t") + '"'
+    return "{" + ", ".join(f"{scalar(key)}: {scalar(item)}" for key, item in value.items() if item is not None) + "}"

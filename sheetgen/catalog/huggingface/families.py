@@ -56,9 +56,7 @@ class Family:
     partial_rotary: float = 1.0  # where the config does not say
     linear: str = ""  # the recurrence of its linear layers
     builder: str = ""  # the function of `special` that counts what this table cannot say
-    mtp: Literal["", "each", "joined", "blocks"] = (
-        ""  # how the layers of multi-token prediction are joined to the model
-    )
+    mtp: Literal["", "each", "joined", "blocks"] = ""  # how layers of multi-token prediction are joined to the model
     rename: Rename = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     nested: Mapping[str, Any] = field(default_factory=dict)  # defaults of its class, as a text_config leaves them out
@@ -115,8 +113,7 @@ DENSE: dict[str, Family] = {
     "mimo": QWEN2,
     "qwen2": QWEN2,
     "qwen3": QWEN3,
-    "qwen2_vl_text": replace(QWEN2, rope="mrope"),
-    "qwen2_5_vl_text": replace(QWEN2, rope="mrope"),
+    **dict.fromkeys(("qwen2_vl_text", "qwen2_5_vl_text"), replace(QWEN2, rope="mrope")),
     "qwen3_vl_text": replace(QWEN3, rope="mrope"),
     "gemma": replace(_GEMMA, defaults=_GEMMA_DEFAULTS),
     "gemma2": _GEMMA2,
@@ -180,11 +177,7 @@ DENSE: dict[str, Family] = {
 
 _GRANITE_MOE = replace(GRANITE, moe=LOCAL_MOE)
 _DEEPSEEK_V2 = replace(DEEPSEEK, defaults={"moe_layer_freq": 1})
-_GLM_MOE = replace(
-    GLM, mtp="each", qk_norm="head", qk_norm_if="use_qk_norm", moe=Moe(n="n_routed_experts", layers="first_k",
-    shared="n_shared_experts"),
-)  # fmt: skip
-
+_GLM_MOE = replace(GLM, mtp="each", qk_norm="head", qk_norm_if="use_qk_norm", moe=DEEPSEEK_MOE)
 _HUNYUAN = Family(
     qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head", qk_norm_if="use_qk_norm",
     moe=Moe(top_k="moe_topk", shared_width="shared_width"), builder="hunyuan",
@@ -211,11 +204,9 @@ SPARSE: dict[str, Family] = {
         "hidden_size": "d_model", "num_attention_heads": "n_heads", "num_key_value_heads": "attn_config.kv_n_heads",
         "num_hidden_layers": "n_layers", "max_position_embeddings": "max_seq_len"}),
     "deepseek_v2": _DEEPSEEK_V2,
-    "deepseek_v3": replace(DEEPSEEK, defaults={"first_k_dense_replace": 3}),
-    "deepseek_v32": replace(DEEPSEEK, defaults={"first_k_dense_replace": 3}),
+    **dict.fromkeys(("deepseek_v3", "deepseek_v32"), replace(DEEPSEEK, defaults={"first_k_dense_replace": 3})),
     "kimi_k2": DEEPSEEK,
-    "deepseek": Family(qkv_bias="attention_bias", o_bias="attention_bias",
-        moe=Moe(n="n_routed_experts", layers="first_k", shared="n_shared_experts")),
+    "deepseek": Family(qkv_bias="attention_bias", o_bias="attention_bias", moe=DEEPSEEK_MOE),
     "dots1": Family(qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head", moe=DEEPSEEK_MOE),
     "bailing_moe": Family(qkv_bias="use_qkv_bias", o_bias="use_bias", qk_norm="head", qk_norm_if="use_qk_norm",
         moe=Moe(layers="first_k", shared="num_shared_experts")),
@@ -274,9 +265,8 @@ HYBRID: dict[str, Family] = {
         builder="falcon_h1", defaults={"mamba_rms_norm": False}),
     "nemotron_h": Family(linear="mamba2", gated=False, mlp_bias="mlp_bias", norms=1, rope="none", builder="nemotron_h",
         mtp="blocks", moe=Moe(n="n_routed_experts", shared_width="moe_shared_expert_intermediate_size")),
-    "minimax": Family(layers="minimax", linear="lightning", moe=LOCAL_MOE, rope="rotary_dim"),
-    "minimax_text_01": Family(layers="minimax", linear="lightning", moe=LOCAL_MOE, rope="rotary_dim"),
-    "minimax_m1": Family(layers="minimax", linear="lightning", moe=LOCAL_MOE, rope="rotary_dim"),
+    **dict.fromkeys(("minimax", "minimax_text_01", "minimax_m1"),
+        Family(layers="minimax", linear="lightning", moe=LOCAL_MOE, rope="rotary_dim")),
     "kimi_linear": replace(DEEPSEEK, layers="kimi", linear="kda", rope="none",
         moe=Moe(layers="first_k", shared="num_shared_experts", top_k="num_experts_per_token")),
     "lfm2": _LFM2,
@@ -286,43 +276,26 @@ HYBRID: dict[str, Family] = {
     "mamba2": replace(_MAMBA, linear="mamba2", tied=False),
 }  # fmt: skip
 
+_GEMMA4 = Family(tied=True, qk_norm="head", rope="gemma4", builder="gemma4", defaults={"sliding_window": 512})
 SPECIAL: dict[str, Family] = {
     "gemma3n_text": Family(tied=True, qk_norm="head", rope="gemma3", builder="gemma3n"),
-    "gemma4_text": Family(tied=True, qk_norm="head", rope="gemma4", builder="gemma4", defaults={"sliding_window": 512}),
-    "gemma4_unified_text": Family(
-        tied=True, qk_norm="head", rope="gemma4", builder="gemma4", defaults={"sliding_window": 512}
-    ),
-    "deepseek_v4": Family(
-        rope="deepseek_v4", builder="deepseek_v4", moe=Moe(n="n_routed_experts", shared="n_shared_experts")
-    ),
+    "gemma4_text": _GEMMA4,
+    "gemma4_unified_text": _GEMMA4,
+    "deepseek_v4": Family(rope="deepseek_v4", builder="deepseek_v4", moe=replace(DEEPSEEK_MOE, layers="all")),
     "nemotron-nas": replace(LLAMA, builder="nemotron_nas"),
 }
-
 
 FAMILIES: dict[str, Family] = {**DENSE, **SPARSE, **HYBRID, **SPECIAL}
 
 # A model_type that wraps a text_config: the key of that, and the tower beside it ("" where it is not counted).
-WRAPPERS: dict[str, tuple[str, str]] = {
-    "gemma3": ("text_config", "siglip"),
-    "gemma3n": ("text_config", "gemma3n"),
-    "gemma4": ("text_config", "gemma4"),
-    "gemma4_unified": ("text_config", "gemma4"),
-    "cohere2_vision": ("text_config", "cohere2"),
-    "llama4": ("text_config", "llama4"),
-    "llava": ("text_config", "llava"),
-    "llava_next": ("text_config", "llava"),
-    "mistral3": ("text_config", "pixtral"),
-    "qwen2_vl": ("text_config", "qwen2_vl"),
-    "qwen2_5_vl": ("text_config", "qwen2_5_vl"),
-    "qwen3_vl": ("text_config", "qwen3_vl"),
-    "qwen3_vl_moe": ("text_config", "qwen3_vl"),
-    "qwen3_5": ("text_config", "qwen3_vl"),
-    "qwen3_5_moe": ("text_config", "qwen3_vl"),
-    "kimi_k25": ("text_config", "moonvit"),
-    "muse_glimmer": ("text_config", "muse"),
-    "minimax_m3_vl": ("text_config", "minimax_m3"),
-    "glm4v": ("text_config", "glm4v"),
-    "glm4v_moe": ("text_config", "glm4v"),
-    "internvl_chat": ("llm_config", "intern_vit"),
-    "kimi_vl": ("text_config", "moonvit"),
-}
+WRAPPERS: dict[str, tuple[str, str]] = {"internvl_chat": ("llm_config", "intern_vit")} | {
+    model_type: ("text_config", tower)
+    for tower, model_types in {
+        "siglip": ("gemma3",), "gemma3n": ("gemma3n",), "gemma4": ("gemma4", "gemma4_unified"),
+        "cohere2": ("cohere2_vision",), "llama4": ("llama4",), "llava": ("llava", "llava_next"),
+        "pixtral": ("mistral3",), "qwen2_vl": ("qwen2_vl",), "qwen2_5_vl": ("qwen2_5_vl",),
+        "qwen3_vl": ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"), "moonvit": ("kimi_k25", "kimi_vl"),
+        "muse": ("muse_glimmer",), "minimax_m3": ("minimax_m3_vl",), "glm4v": ("glm4v", "glm4v_moe"),
+    }.items()
+    for model_type in model_types
+}  # fmt: skip

@@ -19,15 +19,15 @@ class Fields:
         self, data: Mapping[str, Any], where: str, inside: str = "", defaults: Mapping[str, Any] | None = None,
         rename: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        self.data = data
-        self.where = where
-        self.inside = inside
-        self.defaults = defaults or {}
-        self.rename = rename or {}
+        self.data, self.where, self.inside = data, where, inside
+        self.defaults, self.rename = defaults or {}, rename or {}
 
     def reading(self, defaults: Mapping[str, Any], rename: Mapping[str, str]) -> Fields:
         """The same fields as a family reads them: its defaults, and its own names for common things."""
         return Fields(self.data, self.where, self.inside, defaults, rename)
+
+    def with_data(self, data: Mapping[str, Any]) -> Fields:
+        return Fields(data, self.where, self.inside, self.defaults, self.rename)
 
     def raw(self, key: str) -> Any:
         """The value as the file has it, else as the model's class has it; None where neither says anything."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sheetgen.catalog.huggingface.families import Family, Moe
@@ -50,30 +50,25 @@ Shape = dict[str, Any]  # an attention group of the catalog without its number o
 
 @dataclass(frozen=True)
 class Layer:
-    """One decoder layer: its parameters (of them the mixer's), its routed experts apart, and what it caches."""
+    """A decoder layer or a part of one: its parameters, its routed experts apart, and what it caches.
+
+    `mixer` are those of the body that move information between tokens: attention or a recurrence.
+    """
 
     body: Tally
-    groups: tuple[Shape, ...]
+    groups: tuple[Shape, ...] = ()
     mixer: Tally = NOTHING
     routed: int = 0
     dense_width: int = 0
     moe_width: int = 0
 
 
-@dataclass(frozen=True)
-class Mixer:
-    """What moves information between tokens: attention or a recurrence."""
-
-    tally: Tally
-    groups: tuple[Shape, ...]
+def mixer_of(tally: Tally, *groups: Shape) -> Layer:
+    return Layer(tally, groups, mixer=tally)
 
 
-@dataclass(frozen=True)
-class FeedForward:
-    tally: Tally
-    routed: int = 0
-    dense_width: int = 0
-    moe_width: int = 0
+def plus(part: Layer, tally: Tally) -> Layer:
+    return replace(part, body=part.body + tally)
 
 
 def no_cache(reason: str) -> Shape:
@@ -109,7 +104,7 @@ def head_dim(f: Fields, n_heads: int) -> int:
     return hidden // n_heads
 
 
-def gqa(f: Fields, family: Family, kind: str, heads: Heads, sinks: bool | None = None) -> Mixer:
+def gqa(f: Fields, family: Family, kind: str, heads: Heads, sinks: bool | None = None) -> Layer:
     """Query, key, value and output matrices, with the biases, norms and gates of the family."""
     hidden = f.count("hidden_size")
     qkv_bias, o_bias = f.flag(family.qkv_bias, False), f.flag(family.o_bias, False)
@@ -123,16 +118,12 @@ def gqa(f: Fields, family: Family, kind: str, heads: Heads, sinks: bool | None =
     if family.q_gate:
         tally += linear(hidden, q_width if family.q_gate == "width" else heads.n, qkv_bias)
     if family.qk_norm and f.flag(family.qk_norm_if, False):
-        tally += qk_norms(family, heads)
+        # One over all heads, or one for each, has as many elements.
+        of_a_head = 4 if family.norm == "layer" and family.norm_bias else 2
+        tally += whole((of_a_head if family.qk_norm == "head" else heads.n + heads.n_kv) * heads.key)
     if family.sinks if sinks is None else sinks:
         tally += plain(heads.n)
-    return Mixer(tally, (kv_shape(f, kind, heads),))
-
-
-def qk_norms(family: Family, heads: Heads) -> Tally:
-    if family.qk_norm == "head":
-        return whole((4 if family.norm == "layer" and family.norm_bias else 2) * heads.key)
-    return whole((heads.n + heads.n_kv) * heads.key)  # one over all heads, or one for each: as many elements
+    return mixer_of(tally, kv_shape(f, kind, heads))
 
 
 def kv_shape(f: Fields, kind: str, heads: Heads) -> Shape:
@@ -147,7 +138,7 @@ def kv_shape(f: Fields, kind: str, heads: Heads) -> Shape:
     return {"kind": kind, **shape, "window_tokens": tokens}
 
 
-def mla(f: Fields, family: Family, layer: int = 0) -> Mixer:
+def mla(f: Fields, family: Family, layer: int = 0) -> Layer:
     """Latent attention: down-projections that every rank keeps whole, up-projections by head."""
     hidden, heads = f.count("hidden_size"), f.count("num_attention_heads")
     bias = f.flag(family.o_bias, False)
@@ -168,21 +159,16 @@ def mla(f: Fields, family: Family, layer: int = 0) -> Mixer:
     )
     shape: Shape = {"kind": "mla", "latent_width": latent + rope, "absorbed_elements": latent * heads * (nope + value)}
     if not f.has("index_head_dim"):
-        return Mixer(tally, (shape,))
+        return mixer_of(tally, shape)
     if latent + rope == 576:
         shape["fp8_entry_bytes"] = DSA_ENTRY_BYTES
     if not has_indexer(f, layer):
-        return Mixer(tally, (shape,))
-    indexer, index_keys = dsa_indexer(f, f.count("q_lora_rank"))
-    return Mixer(tally + indexer, (shape, index_keys))
-
-
-def dsa_indexer(f: Fields, rank: int) -> tuple[Tally, Shape]:
-    """DeepSeek's sparse attention picks tokens by a small attention of its own, whole on every rank."""
-    hidden, n, width = f.count("hidden_size"), f.count("index_n_heads"), f.count("index_head_dim")
-    tally = linear(rank, n * width, split="none") + linear(hidden, width, split="none")
+        return mixer_of(tally, shape)
+    # DeepSeek's sparse attention picks tokens by a small attention of its own, whole on every rank.
+    n, width = f.count("index_n_heads"), f.count("index_head_dim")
+    tally += linear(f.count("q_lora_rank"), n * width, split="none") + linear(hidden, width, split="none")
     tally += whole(2 * width) + whole(hidden * n)  # a layer norm of the key, and the heads' weights
-    return tally, {"kind": "indexer", "width": width, "entry_bytes": width + INDEX_SCALE_BYTES}
+    return mixer_of(tally, shape, {"kind": "indexer", "width": width, "entry_bytes": width + INDEX_SCALE_BYTES})
 
 
 def has_indexer(f: Fields, layer: int) -> bool:
@@ -208,13 +194,13 @@ def matrices(hidden: int, width: int, gated: bool, bias: bool = False) -> Tally:
     return (up * 2 if gated else up) + linear(width, hidden, bias, split="in")
 
 
-def dense(f: Fields, family: Family) -> FeedForward:
+def dense(f: Fields, family: Family) -> Layer:
     width = f.count(family.dense_width)
     tally = matrices(f.count("hidden_size"), width, family.gated, f.flag(family.mlp_bias, False))
-    return FeedForward(tally, dense_width=width)
+    return Layer(tally, dense_width=width)
 
 
-def moe(f: Fields, family: Family, layer: int = 0) -> FeedForward:
+def moe(f: Fields, family: Family, layer: int = 0) -> Layer:
     """Router and shared experts are of the body; routed experts are counted apart."""
     rule = family.moe
     assert rule is not None
@@ -225,7 +211,7 @@ def moe(f: Fields, family: Family, layer: int = 0) -> FeedForward:
         if rule.shared_gate:
             tally += whole(hidden)
     one = matrices(hidden, width, family.gated, rule.expert_bias)
-    return FeedForward(tally, routed=n * one.total, moe_width=width)
+    return Layer(tally, routed=n * one.total, moe_width=width)
 
 
 def shared_width(f: Fields, rule: Moe, width: int) -> int:
@@ -247,7 +233,10 @@ def moe_layers(f: Fields, rule: Moe, n: int) -> list[bool]:
     if not f.has(rule.n) or f.count_or_zero(rule.n) == 0:
         return [False] * n
     if rule.layers == "first_k":
-        return _first_k(f, n)
+        if isinstance(f.raw("moe_layer_freq"), (list, tuple)):
+            return [bool(x) for x in f.whole_numbers("moe_layer_freq", n)]
+        step, first = f.count("moe_layer_freq", 1), f.count("first_k_dense_replace", least=0)
+        return [i >= first and i % step == 0 for i in range(n)]
     if rule.layers == "sparse_step":
         only = set(f.whole_numbers("mlp_only_layers")) if f.data.get("mlp_only_layers") is not None else set()
         step = f.count("decoder_sparse_step", 1)
@@ -267,12 +256,3 @@ def moe_layers(f: Fields, rule: Moe, n: int) -> list[bool]:
         end = n - 1 if end == -1 else end
         return [(i + 1) % step == 0 and start <= i <= end for i in range(n)]
     return [True] * n
-
-
-def _first_k(f: Fields, n: int) -> list[bool]:
-    freq = f.raw("moe_layer_freq")
-    if isinstance(freq, (list, tuple)):
-        return [bool(x) for x in f.whole_numbers("moe_layer_freq", n)]
-    step = f.count("moe_layer_freq", 1)
-    first = f.count("first_k_dense_replace", least=0)
-    return [i >= first and i % step == 0 for i in range(n)]

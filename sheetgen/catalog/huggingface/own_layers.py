@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sheetgen.catalog.huggingface.decoder import Decoder, around, norms, plain_layer
+from sheetgen.catalog.huggingface.decoder import Decoder, around, joined, norms, plain_layer
 from sheetgen.catalog.huggingface.families import Family
 from sheetgen.catalog.huggingface.fields import MAX_LAYERS, Fields
 from sheetgen.catalog.huggingface.layer_kinds import WORDS
@@ -27,6 +27,7 @@ from sheetgen.catalog.huggingface.layers import (
     moe,
     no_cache,
     plain,
+    plus,
     whole,
 )
 from sheetgen.catalog.huggingface.recurrent import recurrence
@@ -59,7 +60,9 @@ def gemma4(f: Fields, family: Family) -> Decoder:
     global_kv = f.count("num_global_key_value_heads", local.n_kv) if k_is_v else local.n_kv
     width = f.count("global_head_dim", 512)
     full = Heads(local.n, global_kv, width, width)
-    experts = _Experts(f, family) if f.flag("enable_moe_block", False) else None
+    experts = (f.count("num_experts"), f.count("top_k_experts"), 0) if f.flag("enable_moe_block", False) else None
+    moe_width = f.count("moe_intermediate_size") if experts else 0
+    n_experts = experts[0] if experts else 0
     layers = []
     for i, kind in enumerate(kinds):
         ffn_width = f.count("intermediate_size")
@@ -68,26 +71,13 @@ def gemma4(f: Fields, family: Family) -> Decoder:
         ffn = matrices(hidden, ffn_width, True)
         if f.count_or_zero("hidden_size_per_layer_input"):
             ffn += _per_layer(f)
-        if experts:
-            ffn += experts.around
+        if experts:  # beside the dense part, with norms of their own
+            ffn += whole(n_experts * hidden + hidden + n_experts + 3 * hidden)
         heads = full if kind == "full" else local
         layer = _layer(f, family, kind, heads, i < shared_from, ffn, ffn_width, no_v=k_is_v and kind == "full")
-        layers.append(replace(layer, routed=experts.routed, moe_width=experts.width) if experts else layer)
-    decoder = around(f, family, tuple(layers))
-    if experts:
-        decoder = replace(decoder, experts=(experts.n, experts.top_k, 0))
-    return _with_per_layer(f, decoder, NOTHING)
-
-
-class _Experts:
-    """Experts beside the dense part, with norms of their own."""
-
-    def __init__(self, f: Fields, family: Family) -> None:
-        hidden = f.count("hidden_size")
-        self.n, self.top_k = f.count("num_experts"), f.count("top_k_experts")
-        self.width = f.count("moe_intermediate_size")
-        self.routed = self.n * matrices(hidden, self.width, True).total
-        self.around = whole(self.n * hidden + hidden + self.n + 3 * hidden)
+        routed = n_experts * matrices(hidden, moe_width, True).total
+        layers.append(replace(layer, routed=routed, moe_width=moe_width))
+    return _with_per_layer(f, replace(around(f, family, tuple(layers)), experts=experts), NOTHING)
 
 
 def _kinds(f: Fields, n: int, period: int) -> list[str]:
@@ -142,8 +132,7 @@ def deepseek_v4(f: Fields, family: Family) -> Decoder:
     for ratio in set(ratios := _ratios(f)):
         attention, shapes = _attention(f, ratio)
         ffn = moe(f, family)
-        body = attention + ffn.tally + mixing + norms(f, family, 2)
-        made[ratio] = Layer(body, shapes, attention, ffn.routed, moe_width=ffn.moe_width)
+        made[ratio] = joined(Layer(attention, shapes, attention), ffn, mixing + norms(f, family, 2))
     decoder = around(f, family, tuple(made[ratio] for ratio in ratios))
     head = whole(streams * (streams * hidden + 1) + 1)
     return replace(decoder, rest=decoder.rest + head)
@@ -172,14 +161,9 @@ def _attention(f: Fields, ratio: int) -> tuple[Tally, tuple[Shape, ...]]:
     rank, groups, o_rank = f.count("q_lora_rank"), f.count("o_groups"), f.count("o_lora_rank")
     if heads * width % groups:
         f.refuse("o_groups", f"{groups} does not divide the {heads * width:,} outputs of attention.")
-    tally = (
-        plain(heads)
-        + linear(hidden, rank + width, split="none")
-        + whole(rank + width)
-        + linear(rank, heads * width)
-        + linear(heads * width // groups, groups * o_rank)
-        + linear(groups * o_rank, hidden, split="in")
-    )
+    tally = plain(heads) + linear(hidden, rank + width, split="none") + whole(rank + width)
+    tally += linear(rank, heads * width) + linear(heads * width // groups, groups * o_rank)
+    tally += linear(groups * o_rank, hidden, split="in")
     window: Shape = {
         "kind": "windowed", "n_kv_heads": 1, "key_width": width, "value_width": 0,
         "window_tokens": f.count("sliding_window"),
@@ -213,22 +197,17 @@ def nemotron_h(f: Fields, family: Family) -> Decoder:
     """A layer is one thing: Mamba 2, attention, an FFN, or experts."""
     kinds = _parts(f)
     made = {kind: hybrid_layer(f, family, kind) for kind in set(kinds)}
-    layers = tuple(made[kind] for kind in kinds)
-    return around(f, family, layers)
+    return around(f, family, tuple(made[kind] for kind in kinds))
 
 
 def hybrid_layer(f: Fields, family: Family, kind: str) -> Layer:
-    norm = norms(f, family)
-    if kind == "linear":
-        mixer = recurrence(f, family)
-        return Layer(mixer.tally + norm, mixer.groups, mixer.tally)
-    if kind == "full":
-        mixer = gqa(f, family, "full", heads_of(f))
-        return Layer(mixer.tally + norm, mixer.groups, mixer.tally)
+    if kind == "moe":
+        return _expert_layer(f, family)
     if kind == "mlp":
-        ffn = dense(f, family)
-        return Layer(ffn.tally + norm, (no_cache("mlp"),), dense_width=ffn.dense_width)
-    return _expert_layer(f, family)
+        part = replace(dense(f, family), groups=(no_cache("mlp"),))
+    else:
+        part = recurrence(f, family) if kind == "linear" else gqa(f, family, "full", heads_of(f))
+    return plus(part, norms(f, family))
 
 
 def _expert_layer(f: Fields, family: Family) -> Layer:
@@ -290,8 +269,8 @@ def _block(f: Fields, family: Family, block: Fields) -> Layer:
             attention.refuse("n_heads_in_group", f"{group} does not divide the {heads} heads.")
         each = f.count("head_dim", hidden // heads)
         mixer = gqa(f, family, "full", Heads(heads, heads // group, each, each))
-        tally += mixer.tally + norms(f, family)
-        attends, groups = mixer.tally, mixer.groups
+        tally += mixer.body + norms(f, family)
+        attends, groups = mixer.mixer, mixer.groups
     if not ffn.flag("no_op", False):
         width = _ffn_width(f, ffn)
         tally += matrices(hidden, width, family.gated, f.flag("mlp_bias", False)) + norms(f, family)
@@ -327,8 +306,5 @@ def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
     kind = "full" if family.linear or family.attention == "gqa" else "mla"
     layer = plain_layer(f, family, len(decoder.layers) - 1, kind, sparse)
     joining = 2 * hidden * hidden + 3 * norms(f, family).total  # norms of both inputs and of the output
-    if family.mtp == "each":
-        extra = n * (layer.body.total + layer.routed + joining)
-    else:  # one joining matrix before all layers
-        extra = n * (layer.body.total + layer.routed) + joining
+    extra = n * (layer.body.total + layer.routed) + joining * (n if family.mtp == "each" else 1)
     return replace(decoder, mtp_extra=extra, notes=(*decoder.notes, _NOTE))

@@ -9,17 +9,12 @@ from collections.abc import Callable
 
 from sheetgen.catalog.huggingface.families import Family
 from sheetgen.catalog.huggingface.fields import Fields
-from sheetgen.catalog.huggingface.layers import Mixer, Shape, linear, plain, whole
+from sheetgen.catalog.huggingface.layers import Layer, Shape, linear, mixer_of, plain, whole
 
 STATE_DTYPES = {
-    "float32": "fp32",
-    "fp32": "fp32",
-    "bfloat16": "bf16",
-    "bf16": "bf16",
-    "float16": "fp16",
-    "fp16": "fp16",
+    "float32": "fp32", "fp32": "fp32", "bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16",
     "auto": "",
-}
+}  # fmt: skip
 
 
 def state_dtype(f: Fields) -> str:
@@ -38,7 +33,7 @@ def state(conv: int, elements: int, dtype: str) -> Shape:
     return {"kind": "recurrent", "conv_elements": conv, "state_elements": elements, "state_dtype": dtype}
 
 
-def mamba2(f: Fields, family: Family) -> Mixer:
+def mamba2(f: Fields, family: Family) -> Layer:
     hidden = f.count("hidden_size")
     heads = f.count(f.first("mamba_n_heads", "mamba_num_heads", "n_mamba_heads", "num_heads"))
     width = f.count(f.first("mamba_d_head", "mamba_head_dim", "mamba_headdim", "head_dim"))
@@ -57,7 +52,7 @@ def mamba2(f: Fields, family: Family) -> Mixer:
     )
     if f.flag("mamba_rms_norm", True):
         tally += plain(inner)  # this norm is split like the heads
-    return Mixer(tally, (state(conv * (kernel - 1), inner * d_state, state_dtype(f)),))
+    return mixer_of(tally, state(conv * (kernel - 1), inner * d_state, state_dtype(f)))
 
 
 def _inner_agrees(f: Fields, inner: int) -> None:
@@ -69,12 +64,11 @@ def _inner_agrees(f: Fields, inner: int) -> None:
     else:
         return
     if said != inner:
-        f.refuse(
-            f.first("mamba_d_ssm", "mamba_expand"), f"gives {said:,} Mamba channels, but its heads have {inner:,}."
-        )
+        key = f.first("mamba_d_ssm", "mamba_expand")
+        f.refuse(key, f"gives {said:,} Mamba channels, but its heads have {inner:,}.")
 
 
-def mamba1(f: Fields, family: Family) -> Mixer:
+def mamba1(f: Fields, family: Family) -> Layer:
     hidden = f.count("hidden_size")
     d_state = f.count(f.first("mamba_d_state", "state_size"))
     kernel = f.count(f.first("mamba_d_conv", "conv_kernel"))
@@ -95,10 +89,10 @@ def mamba1(f: Fields, family: Family) -> Mixer:
     )
     if family.linear == "mamba1_norms":
         tally += whole(rank + 2 * d_state)
-    return Mixer(tally, (state(inner * (kernel - 1), inner * d_state, state_dtype(f)),))
+    return mixer_of(tally, state(inner * (kernel - 1), inner * d_state, state_dtype(f)))
 
 
-def gated_delta_net(f: Fields, family: Family) -> Mixer:
+def gated_delta_net(f: Fields, family: Family) -> Layer:
     hidden, kernel = f.count("hidden_size"), f.count("linear_conv_kernel_dim")
     k_heads, v_heads = f.count("linear_num_key_heads"), f.count("linear_num_value_heads")
     k_width, v_width = f.count("linear_key_head_dim"), f.count("linear_value_head_dim")
@@ -110,10 +104,10 @@ def gated_delta_net(f: Fields, family: Family) -> Mixer:
         + whole(v_width)
         + linear(values, hidden, split="in")
     )
-    return Mixer(tally, (state(conv * (kernel - 1), v_heads * v_width * k_width, state_dtype(f)),))
+    return mixer_of(tally, state(conv * (kernel - 1), v_heads * v_width * k_width, state_dtype(f)))
 
 
-def kimi_delta(f: Fields, family: Family) -> Mixer:
+def kimi_delta(f: Fields, family: Family) -> Layer:
     """Kimi delta attention. Its state is 32-bit in every engine."""
     if f.has("linear_attn_config"):
         part = f.part("linear_attn_config")
@@ -132,30 +126,30 @@ def kimi_delta(f: Fields, family: Family) -> Mixer:
         + whole(width)
         + linear(inner, hidden, split="in")
     )
-    return Mixer(tally, (state(3 * inner * (kernel - 1), heads * width * width, "fp32"),))
+    return mixer_of(tally, state(3 * inner * (kernel - 1), heads * width * width, "fp32"))
 
 
-def lightning(f: Fields, family: Family) -> Mixer:
+def lightning(f: Fields, family: Family) -> Layer:
     hidden, heads = f.count("hidden_size"), f.count("num_attention_heads")
     width = f.count("head_dim", hidden // heads)
     inner = heads * width
     tally = linear(hidden, 3 * inner) + plain(inner) + linear(hidden, inner) + linear(inner, hidden, split="in")
-    return Mixer(tally, (state(0, heads * width * width, state_dtype(f)),))
+    return mixer_of(tally, state(0, heads * width * width, state_dtype(f)))
 
 
-def short_conv(f: Fields, family: Family) -> Mixer:
+def short_conv(f: Fields, family: Family) -> Layer:
     """A gated convolution. Its columns are all its state, given here as state elements."""
     hidden, kernel, bias = f.count("hidden_size"), f.count("conv_L_cache", least=2), f.flag("conv_bias", False)
     tally = linear(hidden, 3 * hidden, bias) + plain(hidden * kernel + hidden * bias)
     tally += linear(hidden, hidden, bias, split="in")
-    return Mixer(tally, (state(0, hidden * (kernel - 1), sixteen_bit(f)),))
+    return mixer_of(tally, state(0, hidden * (kernel - 1), sixteen_bit(f)))
 
 
-RECURRENCES: dict[str, Callable[[Fields, Family], Mixer]] = {
+RECURRENCES: dict[str, Callable[[Fields, Family], Layer]] = {
     "mamba2": mamba2, "mamba1": mamba1, "mamba1_norms": mamba1, "gated_delta_net": gated_delta_net, "kda": kimi_delta,
     "lightning": lightning, "short_conv": short_conv,
 }  # fmt: skip
 
 
-def recurrence(f: Fields, family: Family) -> Mixer:
+def recurrence(f: Fields, family: Family) -> Layer:
     return RECURRENCES[family.linear](f, family)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sheetgen.catalog.huggingface.decoder import Decoder, around, joined, mixer_of, norms, plain_decoder, plain_layer
+from sheetgen.catalog.huggingface.decoder import Decoder, around, joined, layer_mixer, norms, plain_decoder, plain_layer
 from sheetgen.catalog.huggingface.families import Family
 from sheetgen.catalog.huggingface.fields import Fields
 from sheetgen.catalog.huggingface.layers import (
-    NOTHING,
-    FeedForward,
     Layer,
     dense,
     gqa,
@@ -19,6 +17,7 @@ from sheetgen.catalog.huggingface.layers import (
     moe_layers,
     no_cache,
     plain,
+    plus,
     whole,
 )
 from sheetgen.catalog.huggingface.own_layers import deepseek_v4, gemma3n, gemma4, nemotron_h, nemotron_nas
@@ -39,7 +38,7 @@ def _with_four_times(f: Fields, n_kv: int | None = None) -> Fields:
         data["intermediate_size"] = 4 * f.count("hidden_size")
     if n_kv is not None:
         data["num_key_value_heads"] = n_kv
-    return Fields(data, f.where, f.inside, f.defaults, f.rename)
+    return f.with_data(data)
 
 
 def opt(f: Fields, family: Family) -> Decoder:
@@ -103,7 +102,7 @@ def apertus(f: Fields, family: Family) -> Decoder:
 def chatglm(f: Fields, family: Family) -> Decoder:
     n_kv = f.count("multi_query_group_num") if f.flag("multi_query_attention", False) else None
     data = {**f.data, "num_key_value_heads": n_kv, "head_dim": f.count("kv_channels")}
-    return plain_decoder(Fields(data, f.where, f.inside, f.defaults, f.rename), family)
+    return plain_decoder(f.with_data(data), family)
 
 
 def gpt_neo(f: Fields, family: Family) -> Decoder:
@@ -117,7 +116,7 @@ def gpt_neo(f: Fields, family: Family) -> Decoder:
         kinds += [words[word] for word in item[0]] * item[1]
     f = _with_four_times(f)
     data = {**f.data, "layer_types": kinds, "sliding_window": f.count("window_size")}
-    return plain_decoder(Fields(data, f.where, f.inside, f.defaults, f.rename), family)
+    return plain_decoder(f.with_data(data), family)
 
 
 def laguna(f: Fields, family: Family) -> Decoder:
@@ -141,25 +140,20 @@ def hunyuan(f: Fields, family: Family) -> Decoder:
             if len(values) != 1:
                 f.refuse(key, "differs between layers, and one number must hold for all.")
             data[key] = values.pop()
-    f = Fields(data, f.where, f.inside, f.defaults, f.rename)
+    f = f.with_data(data)
     width = f.count("moe_intermediate_size", f.count("intermediate_size"))
     data["moe_intermediate_size"] = width
     data["shared_width"] = f.count_or_zero("num_shared_expert", 1) * f.count("intermediate_size")
     if not f.flag("use_mixed_mlp_moe", True):
         data["shared_width"] = 0
-    f = Fields(data, f.where, f.inside, f.defaults, f.rename)
+    f = f.with_data(data)
     decoder = plain_decoder(f, family)
     if not f.flag("use_cla", False):
         return decoder
-    return _shared_in_groups(f, family, decoder, f.count("cla_share_factor"))
-
-
-def _shared_in_groups(f: Fields, family: Family, decoder: Decoder, factor: int) -> Decoder:
-    """Only the first of every `factor` layers has keys and values."""
-    heads = heads_of(f)
+    factor, heads = f.count("cla_share_factor"), heads_of(f)  # only the first of so many layers has keys and values
     of_kv = linear(f.count("hidden_size"), heads.n_kv * (heads.key + heads.value), f.flag(family.qkv_bias, False))
     layers = tuple(
-        layer if i % factor == 0 else replace(layer, body=layer.body + of_kv * -1, groups=(no_cache("shared_kv"),))
+        layer if i % factor == 0 else replace(plus(layer, of_kv * -1), groups=(no_cache("shared_kv"),))
         for i, layer in enumerate(decoder.layers)
     )
     return replace(decoder, layers=layers)
@@ -198,9 +192,9 @@ def falcon_h1(f: Fields, family: Family) -> Decoder:
         f.refuse("projectors_bias", "differs from mamba_proj_bias, which is not counted.")
     layers = []
     for i in range(f.layers()):
-        attention, mamba = mixer_of(f, family, i, "full"), recurrence(f, family)
+        attention, mamba = layer_mixer(f, family, i, "full"), recurrence(f, family)
         layer = joined(attention, dense(f, family), norms(f, family, 2))
-        layers.append(replace(layer, body=layer.body + mamba.tally, groups=attention.groups + mamba.groups))
+        layers.append(replace(layer, body=layer.body + mamba.body, groups=attention.groups + mamba.groups))
     return replace(around(f, family, tuple(layers)), parallel_hybrid=True)
 
 
@@ -216,12 +210,12 @@ def lfm2(f: Fields, family: Family) -> Decoder:
     data = {**f.data, "intermediate_size": width, "first_k_dense_replace": f.count_or_zero("num_dense_layers")}
     if f.has("tie_embedding"):
         data["tie_word_embeddings"] = f.flag("tie_embedding")
-    return plain_decoder(Fields(data, f.where, f.inside, f.defaults, f.rename), family)
+    return plain_decoder(f.with_data(data), family)
 
 
 def attention_free(f: Fields, family: Family) -> Decoder:
     """Mamba alone: no attention, no FFN. What ranks divide are its heads, or else its channels."""
-    layers = tuple(joined(recurrence(f, family), FeedForward(NOTHING), norms(f, family)) for _ in range(f.layers()))
+    layers = tuple(plus(recurrence(f, family), norms(f, family)) for _ in range(f.layers()))
     heads = f.count("num_heads", f.count("hidden_size"))
     return around(f.reading({**f.defaults, "num_attention_heads": heads}, f.rename), family, layers)
 
@@ -243,7 +237,7 @@ def eagle3(f: Fields, family: Family) -> Decoder:
     mixer = gqa(f, family, "full", heads)
     mixer_twice = linear(hidden, heads.n * heads.key + 2 * heads.n_kv * heads.key)  # it reads two states side by side
     ffn = dense(f, family)
-    body = mixer.tally + mixer_twice + ffn.tally + linear(3 * target, hidden) + whole(4 * hidden)
+    body = mixer.body + mixer_twice + ffn.body + linear(3 * target, hidden) + whole(4 * hidden)
     body += plain((vocab + own) * hidden) + whole(own + vocab)  # embedding and output, and the map between vocabularies
     layer = Layer(body, mixer.groups, dense_width=ffn.dense_width)
     note = f"draft vocabulary {own:,}; an engine may share the embedding ({vocab * hidden:,}) with the target"

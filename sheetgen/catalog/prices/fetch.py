@@ -20,14 +20,10 @@ FETCH_SECONDS = 120  # how long a whole list may take
 _CHUNK = 2**16
 _SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*)://")
 _HANDLERS = (  # what urllib opens by itself, less file:, ftp: and data:
-    urllib.request.ProxyHandler,
-    urllib.request.HTTPHandler,
-    urllib.request.HTTPSHandler,
-    urllib.request.HTTPDefaultErrorHandler,
-    urllib.request.HTTPRedirectHandler,
-    urllib.request.HTTPErrorProcessor,
+    urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler,
+    urllib.request.HTTPDefaultErrorHandler, urllib.request.HTTPRedirectHandler, urllib.request.HTTPErrorProcessor,
     urllib.request.UnknownHandler,
-)
+)  # fmt: skip
 _STARTS = (  # the first bytes of what people take for CSV
     (b"\x1f\x8b", "is compressed (gzip). Unpack it first"),
     (b"PK\x03\x04", "is a zip archive or an Excel workbook. Save the sheet as CSV"),

@@ -6,18 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from sheetgen.catalog.prices import table as cells
 from sheetgen.catalog.prices.fetch import read_list
-from sheetgen.catalog.prices.table import (
-    Fault,
-    Line,
-    Table,
-    amount_in,
-    day_in,
-    name_in,
-    price_in,
-    read_table,
-    yes_or_no,
-)
+from sheetgen.catalog.prices.table import Fault, Line, Table, read_table
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 # Google's lists state a committed price for a month, made from the hour by this number.
@@ -65,40 +56,26 @@ AWS = Format(
     "local_nvme_gb": ("local_nvme_gb", 1), "network_gbps": ("network_mbps", 1000)},
 )  # fmt: skip
 AZURE = Format(
-    title="Azure on demand",
-    provider="azure",
-    name="instance_type",
-    required=("region", "instance_type", "on_demand_usd_hr"),
-    optional=(),
+    title="Azure on demand", provider="azure", name="instance_type",
+    required=("region", "instance_type", "on_demand_usd_hr"), optional=(),
     prices=(PriceColumn("on-demand", "on_demand_usd_hr"),),
     type_starts="Standard_",  # an AWS list that lost columns would look like one of Azure
-)
+)  # fmt: skip
+_CUD = HOURS_OF_A_LISTED_MONTH, "resource CUD (month/730)"
 GCP = Format(
-    title="GCP accelerators",
-    provider="gcp",
-    name="machine_type",
+    title="GCP accelerators", provider="gcp", name="machine_type", optional=("month_usd", "month_spot_usd"),
     required=("region", "machine_type", "on_demand_usd_hr", "spot_usd_hr", "month_1y_cud_usd", "month_3y_cud_usd"),
-    optional=("month_usd", "month_spot_usd"),
-    prices=(
-        PriceColumn("on-demand", "on_demand_usd_hr"),
-        PriceColumn("reserved-1yr", "month_1y_cud_usd", HOURS_OF_A_LISTED_MONTH, "resource CUD (month/730)"),
-        PriceColumn("reserved-3yr", "month_3y_cud_usd", HOURS_OF_A_LISTED_MONTH, "resource CUD (month/730)"),
-        PriceColumn("spot", "spot_usd_hr"),
-    ),
+    prices=(PriceColumn("on-demand", "on_demand_usd_hr"), PriceColumn("reserved-1yr", "month_1y_cud_usd", *_CUD),
+        PriceColumn("reserved-3yr", "month_3y_cud_usd", *_CUD), PriceColumn("spot", "spot_usd_hr")),
     decimals=4,  # as the catalog's rows: sums of parts have more digits than any invoice
-)
+)  # fmt: skip
 NEOCLOUD = Format(
-    title="neocloud offerings",
-    provider=None,
-    name="gpu_model",
+    title="neocloud offerings", provider=None, name="gpu_model", region=None, date="collected_at", gpu="gpu_model",
     required=("provider_id", "gpu_model", "vram_gb", "interconnect", "tier", "is_spot", "price_usd_hour"),
     optional=("gpu_brand", "vcpu", "ram_gb", "source_url", "collected_at", "notes"),
     prices=(PriceColumn("on-demand", "price_usd_hour"), PriceColumn("spot", "price_usd_hour")),  # by is_spot
-    region=None,
-    date="collected_at",
-    gpu="gpu_model",
     amounts={"gpu_memory_gb": ("vram_gb", 1), "vcpu": ("vcpu", 1), "ram_gib": ("ram_gb", 1)},
-)
+)  # fmt: skip
 FORMATS = (AWS, AZURE, GCP, NEOCLOUD)
 
 
@@ -203,15 +180,11 @@ def read_prices(place: str) -> PriceList:
         except _Broken as broken:
             faults += [Fault(table.where, line.number, what) for what in broken.args]
     clashes = list(_clashes(known, offers))
-    told = {fault.line for fault, _ in clashes} | {other for _, other in clashes}
-    return PriceList(
-        where=table.where,
-        format=known,
-        offers=tuple(offer for line, offer in offers if offer.prices and line.number not in told),
-        n_lines=len(table.lines) + len(table.faults),
-        n_without_price=sum(not offer.prices for _, offer in offers),
-        faults=tuple(sorted([*faults, *(fault for fault, _ in clashes)], key=lambda fault: fault.line)),
-    )
+    clashing = {fault.line for fault, _ in clashes} | {other for _, other in clashes}
+    kept = tuple(offer for line, offer in offers if offer.prices and line.number not in clashing)
+    all_faults = tuple(sorted([*faults, *(fault for fault, _ in clashes)], key=lambda fault: fault.line))
+    n_without_price = sum(not offer.prices for _, offer in offers)
+    return PriceList(table.where, known, kept, len(table.lines) + len(table.faults), n_without_price, all_faults)
 
 
 class _Broken(Exception):
@@ -238,30 +211,30 @@ def _offer(table: Table, known: Format, line: Line) -> Offer:
     row = _Cells(line)
     columns = known.prices
     if known is NEOCLOUD:  # one column of prices, and another that says of which class
-        spot = row.read(yes_or_no, "is_spot")
+        spot = row.read(cells.yes_or_no, "is_spot")
         columns = tuple(one for one in columns if (one.purchase == "spot") == spot)
     prices: dict[str, float] = {}
     for one in columns:
-        hourly = row.read(price_in, one.column, one.hours)
+        hourly = row.read(cells.price_in, one.column, one.hours)
         if hourly is not None:
             prices[one.purchase] = hourly if known.decimals is None else round(hourly, known.decimals)
-    name = row.read(name_in, known.name) or ""
+    name = row.read(cells.name_in, known.name) or ""
     if not name.startswith(known.type_starts) and not row.wrong:
         row.wrong.append(f"{known.name} is {shown(name)!r}. Every type of {known.title} begins {known.type_starts}.")
-    amounts = {field: row.read(amount_in, *how) for field, how in known.amounts.items()}
+    amounts = {field: row.read(cells.amount_in, *how) for field, how in known.amounts.items()}
     offer = Offer(
-        where=table.where,
-        line=line.number,
-        cited=table.cited,
-        provider=known.provider or row.read(name_in, "provider_id") or "",
-        name=name,
-        prices=prices,
-        region=row.read(name_in, known.region, not prices),  # a type without a price may have no region
-        as_of=row.read(day_in, known.date),
-        tier=(row.read(name_in, "tier", True) if known is NEOCLOUD else "") or "",
+        table.where,
+        line.number,
+        table.cited,
+        known.provider or row.read(cells.name_in, "provider_id") or "",
+        name,
+        prices,
+        region=row.read(cells.name_in, known.region, not prices),  # a type without a price may have no region
+        as_of=row.read(cells.day_in, known.date),
+        tier=(row.read(cells.name_in, "tier", True) if known is NEOCLOUD else "") or "",
         per_gpu=known is NEOCLOUD,
-        gpu=row.read(name_in, known.gpu, True),
-        interconnect=(row.read(name_in, "interconnect", True) if known is NEOCLOUD else "") or "",
+        gpu=row.read(cells.name_in, known.gpu, True),
+        interconnect=(row.read(cells.name_in, "interconnect", True) if known is NEOCLOUD else "") or "",
         kinds={one.purchase: one.kind for one in columns if one.kind},
         **amounts,
     )

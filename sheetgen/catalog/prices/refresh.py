@@ -17,7 +17,7 @@ from sheetgen.catalog.prices.match import Reading, Unmatched, match
 from sheetgen.catalog.prices.offers import Offer, PriceList, read_prices
 from sheetgen.catalog.prices.rows import Change, changed_row, new_rows
 from sheetgen.catalog.prices.table import Fault
-from sheetgen.catalog.reader import MAX_FILE_BYTES, plain_value, read_text
+from sheetgen.catalog.reader import MAX_FILE_BYTES, read_text, scalar
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 MOST_TOLD = 200  # problems of one run; a list of the wrong kind has one a line
@@ -264,13 +264,5 @@ def _quoted_date(name: str, value: object) -> str:
 
 
 def _scalar(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, (int, float)):
-        return repr(value).removesuffix(".0")
-    text = str(value)
-    if _PLAIN.fullmatch(text) and isinstance(plain_value(text), str) and text == text.strip():
-        return text
-    if text.isprintable():
-        return "'" + text.replace("'", "''") + "'"
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t") + '"'
+    text = scalar(value, _PLAIN)
+    return text.removesuffix(".0") if isinstance(value, float) else text
