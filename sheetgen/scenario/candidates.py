@@ -94,8 +94,7 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selection:
             continue
         if filters.region and filters.region.lower() not in (row.region or "").lower():
             continue
-        found = list(_offers(row, gpu, engine, filters, explicit=bool(gpus or named), left_out=left_out))
-        kept += found
+        kept += _offers(row, gpu, engine, filters, explicit=bool(gpus or named), left_out=left_out)
     if not named:
         kept = _cheapest(kept, left_out)
     if not kept:
@@ -133,24 +132,15 @@ def _offers(
     if reason is not None or price is None:
         left_out[str(reason)] += 1
         return
-    shapes = (int(row.gpu_count),) if row.unit == "instance" else TENSOR_PARALLEL_SIZES
-    for shape in shapes:
-        assumed = row.unit != "instance"
+    assumed = row.unit != "instance"
+    for shape in TENSOR_PARALLEL_SIZES if assumed else (int(row.gpu_count),):
         times = shape if assumed else 1
         yield Candidate(
-            instance=f"{row.id} x{shape}" if assumed else row.id,
-            provider=row.provider,
-            gpu=gpu,
-            gpu_count=shape,
-            purchase=filters.purchase,
-            usd_per_hour=price.usd_per_hour * times,
-            price_as_of=price.as_of,
-            region=row.region or "",
-            source=row.source,
-            price_kind=price.kind or "",
-            assumed_shape=assumed,
+            instance=f"{row.id} x{shape}" if assumed else row.id, provider=row.provider, gpu=gpu, gpu_count=shape,
+            purchase=filters.purchase, usd_per_hour=price.usd_per_hour * times, price_as_of=price.as_of,
+            region=row.region or "", source=row.source, price_kind=price.kind or "", assumed_shape=assumed,
             prices=tuple(ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "") for p in row.prices),
-        )
+        )  # fmt: skip
 
 
 def _refusal(row: Instance, gpu: Gpu, engine: Engine, wide: bool, explicit: bool) -> str | None:
@@ -175,11 +165,9 @@ def _refusal(row: Instance, gpu: Gpu, engine: Engine, wide: bool, explicit: bool
 def _cheapest(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:
     """Per provider, GPU and count the cheapest, the first one where prices are equal."""
     best: dict[tuple[str, str, int], Candidate] = {}
-    for one in kept:
-        key = (one.provider, one.gpu.id, one.gpu_count)
-        if key not in best or one.usd_per_hour < best[key].usd_per_hour:
-            best[key] = one
-    chosen = [one for one in kept if best[(one.provider, one.gpu.id, one.gpu_count)] is one]
+    for one in sorted(kept, key=lambda one: one.usd_per_hour):
+        best.setdefault((one.provider, one.gpu.id, one.gpu_count), one)
+    chosen = [one for one in kept if best[one.provider, one.gpu.id, one.gpu_count] is one]
     if len(chosen) < len(kept):
         left_out["dearer than another with the same GPUs from the same provider"] += len(kept) - len(chosen)
     return chosen

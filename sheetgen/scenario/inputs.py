@@ -312,10 +312,10 @@ INPUTS: tuple[Input, ...] = (
           Option("billing", "DATE", "Day from which the age of prices counts. Default today (UTC), or "
                  "SOURCE_DATE_EPOCH."),
           Row(CHOICES, "Sheet's date", "", DATE, "Ages of prices count from this date.")),
-    Input("stale_after_days", Kind("whole", 1, 10_000), 180, None,
+    Input("stale_after_days", Kind("whole", 1, 10_000), None, None,  # the catalogs' assumptions have both defaults
           Row(CHOICES, "Days until a price is old", "days", WHOLE, "Older prices are marked.", repeated=True),
           shown=True),
-    Input("tight_below", SHARE, 0.10, None,
+    Input("tight_below", SHARE, None, None,
           Row(CHOICES, "Fit is tight below", "", PERCENT, "Headroom under which a fit is called tight.",
               repeated=True),
           shown=True),
@@ -368,7 +368,6 @@ OF_A_POINT = tuple({**BY_NAME, **BY_OPTION}[name] for name in (
     "output_tokens", "prefix_cache_hit_fraction", "draft_model", "average_context_fraction", "kv_allocation",
     "hybrid_kv_manager", "enable_prefix_caching", "requests_per_second", "speed_factor", "ttft_factor",
 ))  # fmt: skip
-SHEET_GROUP = "sheet"  # of options that say what a sheet is of
 OPTION_GROUPS = ("market", "engine", "precision", "headroom", "billing", "targets", "factors", "money")
 
 

@@ -65,9 +65,7 @@ def owning_of(catalog: Catalog, options: Mapping[str, Any], gpus: tuple[Gpu, ...
     known = {one.gpu: one for one in file.gpus}
     owned = {
         gpu.id: _as_quoted(
-            _owned(gpu, known.get(gpu.id)),
-            quotes.get(gpu.id, quotes.get(ALL_GPUS)),
-            powers.get(gpu.id, powers.get(ALL_GPUS)),
+            _owned(gpu, known.get(gpu.id)), *(of.get(gpu.id, of.get(ALL_GPUS)) for of in (quotes, powers))
         )
         for gpu in gpus
     }
@@ -99,12 +97,9 @@ def _owned(gpu: Gpu, known: KnownGpu | None) -> OwnedGpu:
     owned = OwnedGpu(rated_watts=gpu.tdp_watts, confidence=known.confidence if known else "")
     if capex is not None:
         owned = replace(
-            owned,
-            capex_usd=(capex.low, capex.base, capex.high),
-            capex_as_of=capex.as_of,
-            capex_source=capex.source,
+            owned, capex_usd=(capex.low, capex.base, capex.high), capex_as_of=capex.as_of, capex_source=capex.source,
             is_module_price=int(capex.price_of == "module"),
-        )
+        )  # fmt: skip
     if power is not None:
         is_it_power = int(power.kw_of == "it")
         owned = replace(owned, stated_kw_per_gpu=power.kw, is_it_power=is_it_power, kw_source=power.source)

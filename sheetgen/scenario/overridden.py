@@ -47,16 +47,12 @@ def overridden_model(model: Model, row: Row) -> Model:
         return model
     shape = model.shape()
     params = {field: int(row[c]) for c, field in (("n_params", "total"), ("n_params_active", "active")) if c in row}
-    return OverriddenModel.model_construct(
-        **{
-            **dict(model),
-            **{name: row[name] for name in _FIELDS if name in row},
-            "params": model.params.model_copy(update=params),
-            "attention": tuple(_group(one, row) for one in model.attention),
-            "columns": {name: row.get(name, value) for name, value in shape.items()},
-            "checkpoint_sizes": {d: row.get(f"checkpoint_{d}", model.checkpoint_bytes(d)) or 0 for d in DTYPES},
-        }
-    )
+    fields: dict[str, Any] = dict(model) | {name: row[name] for name in _FIELDS if name in row}
+    fields |= {"params": model.params.model_copy(update=params)}
+    fields |= {"attention": tuple(_group(one, row) for one in model.attention)}
+    columns = {name: row.get(name, value) for name, value in shape.items()}
+    sizes = {d: row.get(f"checkpoint_{d}", model.checkpoint_bytes(d)) or 0 for d in DTYPES}
+    return OverriddenModel.model_construct(**fields, columns=columns, checkpoint_sizes=sizes)
 
 
 def _group(group: Any, row: Row) -> Any:
@@ -104,11 +100,6 @@ def overridden_settings(settings: Settings, overrides: Overrides) -> Settings:
     return replace(settings, **{name: overrides.inputs[name] for name in SETTINGS if name in overrides.inputs})
 
 
-def overridden_engine(engine: Engine, overrides: Overrides) -> Engine:
-    """`engine` with the constants of its accounting."""
-    return engine.with_columns(overrides.inputs)
-
-
 def overridden_owning(owning: Owning, overrides: Overrides) -> Owning:
     """`owning` with what was typed of GPUs; an end of the price that is blank or 0 is not known."""
     gpus = {key: _owned(one, overrides.gpus.get(key, {})) for key, one in owning.gpus.items()}
@@ -154,18 +145,11 @@ def _candidate(one: Candidate, row: Row, gpus: Mapping[str, Gpu]) -> Iterator[Ca
         return
     listed = price == one.usd_per_hour  # its source is of the list's price; the date is the one beside the price
     yield replace(
-        one,
-        instance=f"{provider}/{kind}",
-        provider=provider,
-        gpu=gpu,
-        gpu_count=count,
-        usd_per_hour=price,
-        price_as_of=_iso(row.get("price_date", one.price_as_of)),
-        region=row.get("region", one.region) or "",
+        one, instance=f"{provider}/{kind}", provider=provider, gpu=gpu, gpu_count=count, usd_per_hour=price,
+        price_as_of=_iso(row.get("price_date", one.price_as_of)), region=row.get("region", one.region) or "",
         source=row.get("source", one.source if listed else "") or BY_READER,
-        price_kind=row.get("terms", one.price_kind) or "",
-        prices=tuple(_prices(one, row)),
-    )
+        price_kind=row.get("terms", one.price_kind) or "", prices=tuple(_prices(one, row)),
+    )  # fmt: skip
 
 
 def _named(name: str | None, gpus: Mapping[str, Gpu]) -> Gpu | None:

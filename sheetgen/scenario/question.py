@@ -159,12 +159,10 @@ def _overridden(question: Question, overrides: Overrides, at: Callable[[Loc], st
     if not overrides:
         return question
     known = {
-        "inputs": input_names(question.workloads),
-        "models": (m.model.id for m in question.models),
-        "gpus": (g.id for g in question.gpus),
-        "instances": (c.instance for c in question.candidates),
+        "inputs": input_names(question.workloads), "models": (m.model.id for m in question.models),
+        "gpus": (g.id for g in question.gpus), "instances": (c.instance for c in question.candidates),
         "precisions": DTYPES,
-    }
+    }  # fmt: skip
     problems = list(unknown_keys(overrides, known, at))
     overrides = overrides.spelled((g.id for g in question.gpus), (c.instance for c in question.candidates))
     gpus = {g.id: overridden.overridden_gpu(g, overrides.gpus.get(g.id, {})) for g in question.gpus}
@@ -177,15 +175,11 @@ def _overridden(question: Question, overrides: Overrides, at: Callable[[Loc], st
         question,
         models=tuple(_overridden_model(m, question.settings, overrides) for m in question.models),
         workloads=tuple(overridden.overridden_workload(w, overrides) for w in question.workloads),
-        engine=overridden.overridden_engine(question.engine, overrides),
-        gpus=tuple(gpus.values()),
-        candidates=candidates,
-        settings=overridden.overridden_settings(question.settings, overrides),
+        engine=question.engine.with_columns(overrides.inputs), gpus=tuple(gpus.values()),
+        candidates=candidates, settings=overridden.overridden_settings(question.settings, overrides),
         owning=overridden.overridden_owning(question.owning, overrides),
-        options={**question.options, "typed": overrides.data()},
-        overrides=overrides,
-        listed=question.candidates,
-    )
+        options={**question.options, "typed": overrides.data()}, overrides=overrides, listed=question.candidates,
+    )  # fmt: skip
 
 
 def _overridden_model(one: SheetModel, settings: Settings, overrides: Overrides) -> SheetModel:

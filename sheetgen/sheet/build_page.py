@@ -26,11 +26,12 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
     `levers` are those of every load where they are known already; else those of the headline are worked out.
     """
     question = solved.question
-    prints, known = fingerprints_for(solved), question.reference.assumption
+    prints = fingerprints_for(solved)
     if levers is None:
         levers = levers_of_sheet(solved, headline_rows(solved))
-    stale_after = question.overrides.input("stale_after_days", known("stale_after_days"))
-    tight_below = question.overrides.input("tight_below", known("tight_below"))
+    stale_after, tight_below = (
+        question.overrides.input(name, question.reference.assumption(name)) for name in notes.MARKED_BY
+    )
     return Page(
         title=TITLE, question=_question(question), precision_line=_precision(question),
         as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after), version=_version(),
@@ -56,15 +57,11 @@ def _precision(question: Question) -> str:
     weights = "/".join(dict.fromkeys(m.weight_dtype for m in question.models))
     kv = "/".join(dict.fromkeys(m.kv_cache_dtype for m in question.models))
     active = settings.active_fraction
-    return " · ".join(
-        (
-            f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
-            f"KV cache {kv}",
-            f"{engine.name} {engine.default_version}",
-            sizing_rule(question),
-            "every user counted as in flight" if active == 1 else f"{share(active)} of the users in flight",
-        )
-    )
+    return " · ".join((
+        f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
+        f"KV cache {kv}", f"{engine.name} {engine.default_version}", sizing_rule(question),
+        "every user counted as in flight" if active == 1 else f"{share(active)} of the users in flight",
+    ))  # fmt: skip
 
 
 def _version() -> str:

@@ -12,7 +12,7 @@ from sheetgen.sheet.wording import dollars, gpus, money, plain, share, whole
 from sheetgen.units import PERCENT
 
 
-def facts_of(solved: Solution, row: int, stale_after_days: float = 180) -> MoneyFacts:
+def facts_of(solved: Solution, row: int) -> MoneyFacts:
     """The money of one load; nothing where nothing holds it."""
     question = solved.question
     name, fit = question.models[question.loads[row].model].model.name, Fit.of(solved, row)
@@ -20,6 +20,7 @@ def facts_of(solved: Solution, row: int, stale_after_days: float = 180) -> Money
         return MoneyFacts(model=name)
     units, known = figures.unit_costs(solved, row), question.owning.gpus.get(fit.candidate.gpu.id)
     quoted = known is None or known.capex_usd is None or known.capex_as_of is None
+    stale_after_days = question.reference.assumption("stale_after_days")
     old = known is not None and is_stale(known.capex_as_of, question.as_of, stale_after_days)
     prompt, answer = (units[f"usd_per_million_{kind}_tokens"] for kind in ("input", "output"))
     spent = "{} prompt, {} answer per million tokens at {} utilization"

@@ -25,11 +25,7 @@ MONEY = (
     "annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens",
     "usd_per_million_output_tokens", "usd_per_million_tokens",
 )  # fmt: skip
-RUNNER_UP = {
-    "runner_up_instance": "instance",
-    "runner_up_n_instances": "n_instances",
-    "runner_up_monthly_usd": "monthly_usd",
-}
+RUNNER_UP = {f"runner_up_{key}": key for key in ("instance", "n_instances", "monthly_usd")}
 COLUMNS = (*ASKED, *ANSWER, *SPEED, *MONEY, *RUNNER_UP)
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # how a spreadsheet knows a formula in a text
 

@@ -93,19 +93,15 @@ def _schema(uri: str, prefix: str, about: str, fields: tuple[tuple[str, str, str
     )
 
 
+_FIELDS = (
+    ("Version", "Text", "Version of sheetgen that drew the sheet"),
+    ("CatalogSHA256", "Text", "Hash of the catalogs that its figures rest on"),
+)
 _SCHEMAS = (
     '<rdf:Description rdf:about="" xmlns:pdfaExtension="http://www.aiim.org/pdfa/ns/extension/"'
     ' xmlns:pdfaSchema="http://www.aiim.org/pdfa/ns/schema#"'
     ' xmlns:pdfaProperty="http://www.aiim.org/pdfa/ns/property#"><pdfaExtension:schemas><rdf:Bag>'
     + _schema(_UA, "pdfuaid", "PDF/UA identification", (("part", "Integer", "Part of ISO 14289"),))
-    + _schema(
-        NAMESPACE,
-        "sheetgen",
-        "sheetgen",
-        (
-            ("Version", "Text", "Version of sheetgen that drew the sheet"),
-            ("CatalogSHA256", "Text", "Hash of the catalogs that its figures rest on"),
-        ),
-    )
+    + _schema(NAMESPACE, "sheetgen", "sheetgen", _FIELDS)
     + "</rdf:Bag></pdfaExtension:schemas></rdf:Description>"
 )

@@ -10,7 +10,6 @@ from typing import Any
 
 from sheetgen import cost
 from sheetgen.catalog.engines import CONSTANTS
-from sheetgen.catalog.speed import SpeedFile
 from sheetgen.formula import Expr, Formula, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.choose import BAND_SCOPES
@@ -36,7 +35,7 @@ from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.kinds import legend
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation
-from sheetgen.sheet.notes import day_of
+from sheetgen.sheet.notes import MARKED_BY, day_of
 from sheetgen.sizing.admission import TOKENS_PER_K
 from sheetgen.units import (
     DTYPE_ALIASES,
@@ -74,12 +73,10 @@ class InputsSheet:
     def __init__(self, solved: Solution, wiring: Wiring) -> None:
         self.solved, self.wiring = solved, wiring
         self.sheet = titled(
-            "Inputs",
-            "Inputs",
-            "Change any yellow cell; memory, fit, hardware and price follow. "
+            "Inputs", "Inputs", "Change any yellow cell; memory, fit, hardware and price follow. "
             f"Blue on yellow: input. Black: formula. Green: taken from another sheet. {legend()}",
             freeze=(HEAD_ROWS, 2),
-        )
+        )  # fmt: skip
         self.sheet.widths = dict(WIDTHS)
         self.row = HEAD_ROWS
         self.states: list[Ref] = []
@@ -141,9 +138,8 @@ class InputsSheet:
         sheet, row, here = self.sheet, ref.row, self.sheet.name
         built = (self.wiring.baseline or {}).get(name, ref.value)
         one = state_formula(check, bool(check and check.kind and check.kind.blank))
-        env = {
-            n: beside(here, row, c) for n, c in (("value", VALUE), ("built", BUILT), ("least", LEAST), ("most", MOST))
-        }
+        columns = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST}
+        env = {name: beside(here, row, column) for name, column in columns.items()}
         if check is not None and has_bounds(check):
             for column, bound in zip((LEAST, MOST), check.bounds, strict=True):
                 sheet.put(row, column, Cell(bound, "fixed", bound_display(check, display)))
@@ -226,8 +222,9 @@ def _questions(page: InputsSheet) -> None:
 def _choices(page: InputsSheet) -> None:
     question = page.solved.question
     page.section(CHOICES)
+    shown = {"as_of": question.as_of, **{name: question.reference.assumption(name) for name in MARKED_BY}}
     for one in rows_in(CHOICES):
-        page.place(one, getattr(question.settings, one.name, question.as_of if one.name == "as_of" else one.default))
+        page.place(one, shown[one.name] if one.name in shown else getattr(question.settings, one.name))
         if one.name == "weight_dtype":
             _lengths(page)
 
@@ -318,16 +315,10 @@ def _engine(page: InputsSheet) -> None:
     page.fixed("tokens_per_k", "Tokens in 1k", TOKENS_PER_K, WHOLE, "tokens", "16k is 16,384.")
 
 
-def _speed_file(solved: Solution) -> SpeedFile:
-    """The constants that the sheet was solved with."""
-    if solved.question.speed is None:
-        raise ValueError("a question without constants of speed")
-    return solved.question.speed
-
-
 def _speed(page: InputsSheet) -> None:
     """What all GPUs share, the error bands, and the row of batches that is tried."""
-    known = _speed_file(page.solved)
+    known = page.solved.question.speed
+    assert known is not None
     page.section("Speed: what all GPUs share")
     for row in (
         ("nvlink_gpus", "GPUs of a node", known.nvlink_gpus, PLAIN, "GPUs", known.all_reduce_source),
@@ -347,39 +338,38 @@ def _speed(page: InputsSheet) -> None:
     heads = [f"{figure} {end}" for figure in SPEED_FIGURES for end in ("low", "high")]
     page.sheet.text(page.row, 0, known.bands_source, "remark")
     page.row += 1
-    columns: dict[str, list[Any]] = {}
+    columns: dict[str, tuple[Any, ...]] = {}
     bands = {(s, k): speed_band_columns(known, s, k == "moe") for s in BAND_SCOPES for k in ARCHITECTURES}
     for head, name in zip(heads, next(iter(bands.values())), strict=True):
-        for (scope, kind), values in bands.items():
-            words = f"{head}, {kind}, {scope}".replace("_", " ")
-            ref = page.put(f"{name}_{scope}_{kind}", words, values[name], FACTOR, "", _SCOPES[scope])
-            columns.setdefault(name, []).append(ref)
-    page.wiring.lists |= {name: Range(tuple(refs)) for name, refs in columns.items()}
+        columns[name] = tuple(
+            page.put(f"{name}_{scope}_{kind}", f"{head}, {kind}, {scope}".replace("_", " "), values[name], FACTOR, "",
+                     _SCOPES[scope])
+            for (scope, kind), values in bands.items()
+        )  # fmt: skip
+    page.wiring.lists |= {name: Range(refs) for name, refs in columns.items()}
 
 
 def _precisions(page: InputsSheet) -> None:
-    tables = (
-        ("Precisions of weights: bytes for each element", ("linear_bytes", "other_bytes"),
-         ("quantized", "other"), [(d.linear_bytes, d.other_bytes) for d in DTYPES.values()]),
+    tables = (  # a title, and by the name of each column its head
+        ("Precisions of weights: bytes for each element", {"linear_bytes": "quantized", "other_bytes": "other"}),
         ("Precisions of weights: bytes for each element of the copy that a quantized layer makes of its input",
-         ("activation_copy_bytes",), ("copy",), [(d.activation_copy_bytes,) for d in DTYPES.values()]),
+         {"activation_copy_bytes": "copy"}),
         ("Precisions of the KV cache: bytes for each element, and for a scale per token and head",
-         ("kv_dtype_bytes", "kv_scale_bytes"), ("element", "scale"),
-         [(d.kv_bytes, d.kv_scale_bytes) for d in DTYPES.values()]),
+         {"kv_dtype_bytes": "element", "kv_scale_bytes": "scale"}),
     )  # fmt: skip
-    for title, keys, heads, rows in tables:
+    for title, heads in tables:
         page.section(title, {NOTE: "what"})
-        for column, head in enumerate(("precision", *heads)):
+        for column, head in enumerate(("precision", *heads.values())):
             page.sheet.text(page.row, column, head, "head")
-        columns: dict[str, list[Ref]] = {k: [] for k in ("dtype", *keys)}
-        for d, values in zip(DTYPES.values(), rows, strict=True):
+        columns: dict[str, list[Ref]] = {k: [] for k in ("dtype", *heads)}
+        for d in DTYPES.values():
             page.row += 1
             columns["dtype"].append(page.sheet.put(page.row, LABEL, Cell(d.name, "label", TEXT)))
-            for k, (key, value) in enumerate(zip(keys, values, strict=True)):
-                value = page.solved.question.overrides.value("precisions", d.name, key, value)
-                accepted = accepts(TABLES["precisions"][key], f"Bytes, {heads[k]}")
-                cell = Cell(value, "input", FACTOR, validation=accepted)
-                columns[key].append(page.sheet.put(page.row, 1 + k, cell))
+            for column, (key, head) in enumerate(heads.items(), 1):
+                known = getattr(d, {"kv_dtype_bytes": "kv_bytes"}.get(key, key))
+                value = page.solved.question.overrides.value("precisions", d.name, key, known)
+                accepted = accepts(TABLES["precisions"][key], f"Bytes, {head}")
+                columns[key].append(page.sheet.put(page.row, column, Cell(value, "input", FACTOR, validation=accepted)))
             page.sheet.text(page.row, NOTE, d.about, "remark")
         page.row += 1
         page.wiring.lists |= {f"dtypes_{k}": Range(tuple(v)) for k, v in columns.items()}
