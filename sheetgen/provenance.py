@@ -9,6 +9,7 @@ from typing import Any
 
 from sheetgen.calibration import Anchored
 from sheetgen.catalog import Gpu
+from sheetgen.catalog.engines import CONSTANTS
 from sheetgen.catalog.speed import SPEED, SpeedConstants
 from sheetgen.scenario.amounts import DEFAULTS
 from sheetgen.scenario.deployment import ASSUMED_FLOPS_PER_BYTE, SPEED_DEFINITIONS, Resolved
@@ -198,25 +199,7 @@ _PRECISION = {
     "kv_dtype_bytes": ("kv_cache_dtype", "bytes of an element"),
     "kv_scale_bytes": ("kv_cache_dtype", "bytes of a scale per token and head"),
 }
-_ENGINE = {  # what an engine's file says, and the field that names its source
-    "sampler_bytes_per_logit": "activation_source",
-    "sampler_bytes_per_vocabulary_entry": "activation_source",
-    "forward_hidden_copies": "activation_source",
-    "expert_workspace_share": "activation_source",
-    "matmul_workspace_bytes": "activation_source",
-    "allocation_step_bytes": "activation_source",
-    "large_allocation_bytes": "activation_source",
-    "activations_in_budget": "budget_source",
-    "context_bytes": "budget_source",
-    "fraction_of_free": "budget_source",
-    "cuda_graph_bytes_per_gpu": "cuda_graph_source",
-    "group_stretch": "accounting_source",
-    "state_blocks": "accounting_source",
-    "shares_pages": "accounting_source",
-    "in_flight_batches": "accounting_source",
-    "graphs_in_budget": "accounting_source",
-    "tokens_by_concurrency": "accounting_source",
-}
+_ENGINE = {one.column: one.source for one in CONSTANTS}  # the field of the engine's file that names its source
 _FITTED = ("activation_source", "cuda_graph_source")  # measured on some machines, assumed on others
 
 

@@ -30,9 +30,8 @@ _COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 
 def _color(value: Any) -> str:
     if not isinstance(value, str) or not _COLOR.fullmatch(value):
-        raise ValueError(
-            'is no colour: write # and six hex digits in quotes, such as "#0B5FFF" (without quotes # begins a comment)'
-        )
+        example = 'such as "#0B5FFF" (without quotes # begins a comment)'
+        raise ValueError(f"is no colour: write # and six hex digits in quotes, {example}")
     return value.upper()
 
 
@@ -100,9 +99,8 @@ def _parts(color: str) -> tuple[int, int, int]:
 
 
 def _luminance(color: str) -> float:
-    red, green, blue = (
-        p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in (x / 255 for x in _parts(color))
-    )
+    parts = (x / 255 for x in _parts(color))
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 

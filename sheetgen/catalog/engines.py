@@ -91,15 +91,11 @@ class Calibrated(Entry):
 
 
 _SOURCES = {  # of the fields that a version may change, where the engine says where they are from
-    "batch_defaults": "batch_defaults_source",
-    "sampler_bytes_per_logit": "activation_source",
-    "non_torch_gib": "non_torch_source",
-    "older_non_torch_gib": "non_torch_source",
-    "cuda_graph_gib": "cuda_graph_source",
-    "graphs_in_budget": "accounting_source",
-    "state_blocks": "accounting_source",
-    "in_flight_batches": "accounting_source",
-}
+    "batch_defaults": "batch_defaults_source", "sampler_bytes_per_logit": "activation_source",
+    "non_torch_gib": "non_torch_source", "older_non_torch_gib": "non_torch_source",
+    "cuda_graph_gib": "cuda_graph_source", "graphs_in_budget": "accounting_source",
+    "state_blocks": "accounting_source", "in_flight_batches": "accounting_source",
+}  # fmt: skip
 
 
 class VersionChange(Entry):
@@ -253,12 +249,6 @@ class Engine(Entry):
     def is_older(self, architecture: str) -> bool:
         """Whether a GPU is of the architectures that have their own memory outside torch."""
         return self.older_non_torch_gib is not None and architecture.startswith(tuple(self.older_gpus))
-
-    def non_torch_at(self, tensor_parallel_size: int, older: bool = False) -> float:
-        """Non-torch memory per GPU, in GiB, at the nearest measured TP at or below this one."""
-        known = self.older_non_torch_gib if older and self.older_non_torch_gib else self.non_torch_gib
-        size = tensor_parallel_size
-        return known.tp1 if size < 2 else known.tp2 if size < 4 else known.tp4 if size < 8 else known.tp8
 
 
 @dataclass(frozen=True)

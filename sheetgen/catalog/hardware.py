@@ -87,10 +87,8 @@ class Gpu(Entry):
     def problems(self) -> Iterator[tuple[Loc, str]]:
         marketed = self.memory.marketed_gb
         if not 0.8 * marketed * 1e9 <= self.memory.engine_bytes <= marketed * 2**30:
-            yield (
-                ("memory", "engine_bytes"),
-                f"engine_bytes {self.memory.engine_bytes:,} is not what a {marketed:g} GB GPU can have",
-            )
+            what = f"engine_bytes {self.memory.engine_bytes:,} is not what a {marketed:g} GB GPU can have"
+            yield ("memory", "engine_bytes"), what
 
 
 class PastPrice(Entry):

@@ -82,10 +82,10 @@ class Catalog:
         dtype = next((c.weight_dtype for c in model.checkpoints if (c.hf_id or "").lower() == key), None)
         if key in (model.id, (model.hf_id or "").lower()):
             dtype = None
-        asked = (key, stem(key))
+        names = (key, stem(key))
         context = next((n for other, n in model.max_context_of.items() if other.lower() == key), None)
         if context is None and key != model.id and key not in model.aliases:
-            context = next((n for other, n in model.max_context_of.items() if stem(other) in asked), None)
+            context = next((n for other, n in model.max_context_of.items() if stem(other) in names), None)
         return (model.model_copy(update={"max_context_tokens": context}) if context else model), dtype
 
     def models(self) -> tuple[Model, ...]:

@@ -253,6 +253,7 @@ MLA_KEY_AND_VALUE = 320  # of a head, where the up-projections are not known: De
 def _shape_of(model: Model) -> dict[str, float]:
     """Groups of one kind have one shape (the schema sees to it): layers add up, the rest is theirs."""
     p = model.params
+    expert_width = model.moe_intermediate_size or model.intermediate_size or 0
     out: dict[str, float] = dict.fromkeys(_ATTENTION, 0)
     for g in model.attention:
         if g.kind == "full":
@@ -286,29 +287,17 @@ def _shape_of(model: Model) -> dict[str, float]:
             out["state_elements_per_layer"] = g.state_elements
             out["state_element_bytes"] = int(DTYPES[g.state_dtype].other_bytes)
     return {
-        "n_layers": model.n_layers,
-        "n_heads": model.n_heads,
-        "hidden_size": model.hidden_size,
-        "vocab_size": model.vocab_size,
-        "intermediate_size": model.intermediate_size or 0,
+        "n_layers": model.n_layers, "n_heads": model.n_heads, "hidden_size": model.hidden_size,
+        "vocab_size": model.vocab_size, "intermediate_size": model.intermediate_size or 0,
         "ffn_matrices": 3 if model.gated_ffn else 2,
         "n_experts": model.experts.n if model.experts else 0,
         "experts_per_token": model.experts.top_k if model.experts else 0,
-        "expert_intermediate_size": (model.moe_intermediate_size or model.intermediate_size or 0)
-        if model.experts
-        else 0,
+        "expert_intermediate_size": expert_width if model.experts else 0,
         "encoder_item_tokens": model.encoder.max_item_tokens if model.encoder else 0,
         "encoder_item_elements": model.encoder.max_item_elements if model.encoder else 0,
-        "rope_table_elements": model.rope_table_elements,
-        "max_context_tokens": model.max_context_tokens or 0,
-        **out,
-        "n_params": p.total,
-        "n_params_active": p.active,
-        "n_params_quantizable": p.body + p.routed_experts - p.unquantized,
-        "n_params_copied": p.copied,
-        "n_params_mtp": p.mtp_extra,
-        "n_params_routed": p.routed_experts,
-        "n_params_embedding": p.embedding,
-        "n_params_lm_head": p.lm_head,
-        "n_params_per_layer_embedding": p.per_layer_embedding,
-    }
+        "rope_table_elements": model.rope_table_elements, "max_context_tokens": model.max_context_tokens or 0, **out,
+        "n_params": p.total, "n_params_active": p.active,
+        "n_params_quantizable": p.body + p.routed_experts - p.unquantized, "n_params_copied": p.copied,
+        "n_params_mtp": p.mtp_extra, "n_params_routed": p.routed_experts, "n_params_embedding": p.embedding,
+        "n_params_lm_head": p.lm_head, "n_params_per_layer_embedding": p.per_layer_embedding,
+    }  # fmt: skip

@@ -79,12 +79,9 @@ class OwningFile(Entry):
         seen: set[str] = set()
         for i, term in enumerate(self.terms):
             if term.id not in OWNING_TERMS:
-                yield (
-                    ("terms", i, "id"),
-                    f"id {term.id} is no term of owning.{did_you_mean(term.id, OWNING_TERMS)}".rstrip("."),
-                )
-            elif not OWNING_TERMS[term.id][0] <= term.value <= OWNING_TERMS[term.id][1]:
-                low, high = OWNING_TERMS[term.id]
+                near = did_you_mean(term.id, OWNING_TERMS)
+                yield ("terms", i, "id"), f"id {term.id} is no term of owning.{near}".rstrip(".")
+            elif not (low := OWNING_TERMS[term.id][0]) <= term.value <= (high := OWNING_TERMS[term.id][1]):
                 yield ("terms", i, "value"), f"{term.id} is {term.value:g}, but must be from {low:,g} to {high:,g}"
             if term.id in seen:
                 yield ("terms", i, "id"), f"id {term.id} is given twice. Keep one"

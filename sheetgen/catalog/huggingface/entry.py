@@ -13,7 +13,6 @@ from typing import Any
 
 from sheetgen.catalog.base import validate
 from sheetgen.catalog.huggingface.decoder import Decoder, plain_decoder
-from sheetgen.catalog.huggingface.encoder import largest_item
 from sheetgen.catalog.huggingface.families import FAMILIES, WRAPPERS, Family
 from sheetgen.catalog.huggingface.fields import Fields
 from sheetgen.catalog.huggingface.layers import NOTHING
@@ -22,7 +21,7 @@ from sheetgen.catalog.huggingface.quantization import precision_of
 from sheetgen.catalog.huggingface.read import config_path, read_config
 from sheetgen.catalog.huggingface.rope import max_context, rope_tables
 from sheetgen.catalog.huggingface.special import BUILDERS, eagle3, is_eagle3
-from sheetgen.catalog.huggingface.towers import vision_params
+from sheetgen.catalog.huggingface.towers import largest_item, vision_params
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import stem
 from sheetgen.catalog.reader import Document, scalar
@@ -48,6 +47,7 @@ def import_config(
     encoder, encoder_notes = largest_item(outer, tower)
     groups = _groups(decoder)
     dual = ["rope tables of dual chunk attention are not counted"] if text.raw("dual_chunk_attention_config") else []
+    experts = decoder.experts and dict(zip(("n", "top_k", "shared"), decoder.experts, strict=True))
     notes = [*decoder.notes, *dual, *precision.notes, *vision_notes, *encoder_notes]
     data: dict[str, Any] = {
         "id": model_id or _id_of(hf_id or name), "name": name, "hf_id": hf_id, "kind": decoder.kind,
@@ -58,7 +58,7 @@ def import_config(
         "n_heads": decoder.n_heads, "vocab_size": text.count("vocab_size"),
         "max_context_tokens": None if decoder.kind == "draft" else max_context(text), "weight_dtype": precision.weights,
         "kv_cache_dtype": precision.kv_cache, "parallel_hybrid": decoder.parallel_hybrid, "attention": groups,
-        "params": _params(decoder, vision, precision.left), "experts": _experts(decoder), "gated_ffn": family.gated,
+        "params": _params(decoder, vision, precision.left), "experts": experts, "gated_ffn": family.gated,
         "rope_table_elements": rope_tables(text, family, {g["kind"] for g in groups}), "encoder": encoder,
         "notes": notes,
     }  # fmt: skip
@@ -69,7 +69,8 @@ def _language_model(outer: Fields) -> tuple[Fields, Family, str]:
     """The part of the config that shapes the language model, its family, and the tower beside it."""
     model_type = outer.text("model_type")
     if model_type not in WRAPPERS:
-        return _reading(outer, model_type), _family(outer, model_type), ""
+        family = _family(outer, model_type)
+        return outer.reading(family.defaults, family.rename), family, ""
     key, tower = WRAPPERS[model_type]
     if outer.raw(key) is None and outer.has("hidden_size"):  # older configs keep the language model outside
         text, text_type = outer, f"{model_type}_text"
@@ -79,16 +80,11 @@ def _language_model(outer: Fields) -> tuple[Fields, Family, str]:
         if text_type not in FAMILIES and f"{model_type}_text" in FAMILIES and text_type == model_type:
             text_type = f"{model_type}_text"
     family = _family(text, text_type)
-    merged = Fields(_with_outer(outer, text), outer.where, text.inside)
-    return merged.reading({**family.nested, **family.defaults}, family.rename), family, tower
-
-
-def _with_outer(outer: Fields, text: Fields) -> dict[str, Any]:
-    """A wrapper says for its language model whether the embedding is tied, where that does not say it."""
     data = dict(text.data)
-    if text is not outer and data.get("tie_word_embeddings") is None and "tie_word_embeddings" in outer.data:
-        data["tie_word_embeddings"] = outer.data["tie_word_embeddings"]
-    return data
+    if data.get("tie_word_embeddings") is None and "tie_word_embeddings" in outer.data:
+        data["tie_word_embeddings"] = outer.data["tie_word_embeddings"]  # the wrapper says it for its language model
+    defaults = {**family.nested, **family.defaults}
+    return Fields(data, outer.where, text.inside, defaults, family.rename), family, tower
 
 
 def _family(f: Fields, model_type: str) -> Family:
@@ -97,14 +93,8 @@ def _family(f: Fields, model_type: str) -> Family:
     known = sorted({*FAMILIES, *WRAPPERS})
     why = ", and its own code (auto_map) is not run" if f.raw("auto_map") else ""
     near = did_you_mean(model_type, known)
-    f.refuse(
-        "model_type", f"is {shown(model_type)!r}, which sheetgen cannot count{why}.{near} It counts {', '.join(known)}."
-    )
-
-
-def _reading(f: Fields, model_type: str) -> Fields:
-    family = _family(f, model_type)
-    return f.reading(family.defaults, family.rename)
+    what = f"is {shown(model_type)!r}, which sheetgen cannot count{why}.{near} It counts {', '.join(known)}."
+    f.refuse("model_type", what)
 
 
 def _decoder(f: Fields, family: Family) -> Decoder:
@@ -116,10 +106,7 @@ def _decoder(f: Fields, family: Family) -> Decoder:
 
 def _groups(decoder: Decoder) -> list[dict[str, Any]]:
     """Equal layers together, in the order in which each kind first comes."""
-    counted: Counter[tuple[tuple[str, Any], ...]] = Counter()
-    for layer in decoder.layers:
-        for shape in layer.groups:
-            counted[tuple(shape.items())] += 1
+    counted = Counter(tuple(shape.items()) for layer in decoder.layers for shape in layer.groups)
     return [{**dict(shape), "n_layers": n} for shape, n in counted.items()]
 
 
@@ -140,13 +127,6 @@ def _params(decoder: Decoder, vision: int, left: frozenset[str]) -> dict[str, in
         "mtp_extra": decoder.mtp_extra, "copied": body.copied, "unquantized": unquantized,
         "active": text - routed + routed * top_k // n,
     }  # fmt: skip
-
-
-def _experts(decoder: Decoder) -> dict[str, int] | None:
-    if decoder.experts is None:
-        return None
-    n, top_k, shared = decoder.experts
-    return {"n": n, "top_k": top_k, "shared": shared}
 
 
 def _id_of(name: str) -> str:

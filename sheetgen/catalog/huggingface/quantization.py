@@ -21,7 +21,7 @@ _MODELOPT = {
 }  # fmt: skip
 _KV = {"FP8": "fp8", "fp8": "fp8", "fp8_e4m3": "fp8", "INT8": "int8", "NVFP4": "nvfp4"}
 _MIXED = "One dtype must hold for all linear layers: import the unquantized config, and say --weight-dtype."
-_BITS = {2: "", 3: "", 4: "int4", 8: "int8"}
+_BITS = {4: "int4", 8: "int8"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Precision:
 
 def precision_of(outer: Fields, text: Fields) -> Precision:
     """FP8 weights alone never make an FP8 cache."""
-    stored = _named_dtype(outer, text)
+    named = _named(outer, text)
+    stored = named[0].one_of(named[1], _TORCH) if named else "bf16"
     base = "bf16" if stored == "fp32" else stored
     for fields in (outer, text):
         for key in ("quantization_config", "compression_config"):
@@ -47,7 +48,7 @@ def precision_of(outer: Fields, text: Fields) -> Precision:
                 if text.raw("expert_dtype") == "fp4":
                     notes += ("experts are fp4 inside an otherwise fp8 checkpoint: their size here is too large",)
                 return Precision(_weights(part), _kv_cache(part) or base, left, notes)
-    notes = () if _named(outer, text) else ("the config names no dtype: taken to be bf16",)
+    notes = () if named else ("the config names no dtype: taken to be bf16",)
     notes += ("a float32 checkpoint: engines load it in 16 bits unless told otherwise",) if stored == "fp32" else ()
     return Precision(base, base, notes=notes)
 
@@ -81,11 +82,6 @@ def _named(outer: Fields, text: Fields) -> tuple[Fields, str] | None:
     return None
 
 
-def _named_dtype(outer: Fields, text: Fields) -> str:
-    found = _named(outer, text)
-    return found[0].one_of(found[1], _TORCH) if found else "bf16"
-
-
 def _weights(q: Fields) -> str:
     is_old_modelopt = q.has("quant_algo") and not q.has("quant_method")
     method = "modelopt" if is_old_modelopt else q.one_of("quant_method", {m: m for m in _METHODS})
@@ -93,18 +89,13 @@ def _weights(q: Fields) -> str:
         return "fp8_e5m2" if q.raw("fmt") == "e5m2" else "fp8"
     if method == "mxfp4":
         return "mxfp4"
-    if method == "bitsandbytes":
-        return _bitsandbytes(q)
-    if method == "compressed-tensors":
-        return _compressed_tensors(q)
-    if method in ("modelopt", "modelopt_fp4"):
-        return _modelopt(q)
-    return _bits(q, "bits" if method != "awq" else q.first("bits", "w_bit"))
-
-
-def _bits(q: Fields, key: str) -> str:
+    own = {"bitsandbytes": _bitsandbytes, "compressed-tensors": _compressed_tensors, "modelopt": _modelopt,
+           "modelopt_fp4": _modelopt}  # fmt: skip
+    if method in own:
+        return own[method](q)
+    key = "bits" if method != "awq" else q.first("bits", "w_bit")
     bits = q.count(key)
-    if not _BITS.get(bits):
+    if bits not in _BITS:
         q.refuse(key, f"is {bits}, but must be 4 or 8.")
     return _BITS[bits]
 

@@ -6,6 +6,7 @@ The Qwen line and its like take images of any size and merge neighbouring patche
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from sheetgen.catalog.huggingface.fields import Fields
 
@@ -23,19 +24,12 @@ def matrix(n_in: int, n_out: int, bias: bool = True) -> int:
 
 def grid_of(v: Fields) -> int:
     """Patches along one side."""
-    size, patch = v.count("image_size"), v.count("patch_size")
-    return size // patch
+    return v.count("image_size") // v.count("patch_size")
 
 
 def patches(v: Fields, width: int, bias: bool, frames: int = 1) -> int:
-    return (
-        v.count(v.first("num_channels", "in_channels", "in_chans"), 3) * frames * v.count("patch_size") ** 2 * (width)
-        + width * bias
-    )
-
-
-def vision_part(outer: Fields) -> Fields:
-    return outer.part("vision_config")
+    channels = v.count(v.first("num_channels", "in_channels", "in_chans"), 3)
+    return channels * frames * v.count("patch_size") ** 2 * width + width * bias
 
 
 def siglip_tower(v: Fields) -> int:
@@ -56,20 +50,25 @@ def pixtral_tower(v: Fields) -> int:
     return patches(v, width, bias=False) + width + blocks(n, width, mlp, gated=True, bias=False, norm=1)
 
 
-_TOWERS = {"siglip_vision_model": siglip_tower, "clip_vision_model": clip_tower, "pixtral": pixtral_tower}
-_TOWER_DEFAULTS = {
-    "siglip_vision_model": {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "image_size": 224,
-    "patch_size": 16}, "clip_vision_model": {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
-    "image_size": 224, "patch_size": 32}, "pixtral": {"hidden_size": 1024, "intermediate_size": 4096,
-    "num_hidden_layers": 24, "image_size": 1024, "patch_size": 16},
+_VIT = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "image_size": 224, "patch_size": 16}
+_PIXTRAL = {
+    "hidden_size": 1024,
+    "intermediate_size": 4096,
+    "num_hidden_layers": 24,
+    "image_size": 1024,
+    "patch_size": 16,
+}
+_TOWERS = {
+    "siglip_vision_model": (siglip_tower, _VIT), "clip_vision_model": (clip_tower, {**_VIT, "patch_size": 32}),
+    "pixtral": (pixtral_tower, _PIXTRAL),
 }  # fmt: skip
 
 
 def _named_tower(outer: Fields, default: str) -> tuple[Fields, int]:
-    v = vision_part(outer)
-    name = v.one_of("model_type", {key: key for key in _TOWERS}, default)
-    v = v.reading(_TOWER_DEFAULTS[name], {})
-    return v, _TOWERS[name](v)
+    v = outer.part("vision_config")
+    count, defaults = _TOWERS[v.one_of("model_type", {key: key for key in _TOWERS}, default)]
+    v = v.reading(defaults, {})
+    return v, count(v)
 
 
 def gemma3(outer: Fields, text: Fields) -> int:
@@ -95,10 +94,9 @@ def mistral3(outer: Fields, text: Fields) -> int:
 
 
 def llama4(outer: Fields, text: Fields) -> int:
-    v = vision_part(outer).reading(
-        {"hidden_size": 768, "intermediate_size": 5632, "num_hidden_layers": 34, "image_size": 448, "patch_size": 14,
-        "projector_input_dim": 4096, "projector_output_dim": 4096, "vision_output_dim": 7680}, {},
-    )  # fmt: skip
+    v = outer.part("vision_config", {"hidden_size": 768, "intermediate_size": 5632, "num_hidden_layers": 34,
+        "image_size": 448, "patch_size": 14, "projector_input_dim": 4096, "projector_output_dim": 4096,
+        "vision_output_dim": 7680})  # fmt: skip
     width, mlp, n = v.count("hidden_size"), v.count("intermediate_size"), v.count("num_hidden_layers")
     tower = width + patches(v, width, bias=False) + (grid_of(v) ** 2 + 1) * width + 4 * width + blocks(n, width, mlp)
     middle, out = v.count("projector_input_dim"), v.count("projector_output_dim")
@@ -107,23 +105,20 @@ def llama4(outer: Fields, text: Fields) -> int:
 
 
 def moonvit(outer: Fields, text: Fields) -> int:
-    v = vision_part(outer).reading({"patch_size": 14}, {})
+    v = outer.part("vision_config", {"patch_size": 14})
     width = v.count(v.first("vt_hidden_size", "hidden_size"))
     mlp = v.count(v.first("vt_intermediate_size", "intermediate_size"))
     n = v.count(v.first("vt_num_hidden_layers", "num_hidden_layers"))
-    positions = v.count(v.first("init_pos_emb_height", "pos_emb_height"), 64) * v.count(
-        v.first("init_pos_emb_width", "pos_emb_width"), 64
-    )
+    rows, columns = (v.count(v.first(f"init_pos_emb_{side}", f"pos_emb_{side}"), 64) for side in ("height", "width"))
     merged = 4 * width
-    tower = patches(v, width, bias=True) + positions * width + blocks(n, width, mlp) + 2 * width
+    tower = patches(v, width, bias=True) + rows * columns * width + blocks(n, width, mlp) + 2 * width
     return tower + 2 * width + matrix(merged, merged) + matrix(merged, text.count("hidden_size"))
 
 
 def gemma4(outer: Fields, text: Fields) -> int:
-    v = vision_part(outer).reading(
-        {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 16, "num_attention_heads": 12,
-        "num_key_value_heads": 12, "head_dim": 64, "patch_size": 16, "position_embedding_size": 10240}, {},
-    )  # fmt: skip
+    v = outer.part("vision_config", {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 16,
+        "num_attention_heads": 12, "num_key_value_heads": 12, "head_dim": 64, "patch_size": 16,
+        "position_embedding_size": 10240})  # fmt: skip
     width, mlp, head = v.count("hidden_size"), v.count("intermediate_size"), v.count("head_dim")
     heads, kv = v.count("num_attention_heads"), v.count("num_key_value_heads")
     block = 2 * width * head * (heads + kv) + 3 * width * mlp + 2 * head + 4 * width
@@ -132,10 +127,8 @@ def gemma4(outer: Fields, text: Fields) -> int:
 
 
 def muse(outer: Fields, text: Fields) -> int:
-    v = vision_part(outer).reading(
-        {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 50, "patch_size": 14, "patch_temporal": 2,
-        "merge_size": 2, "max_position_embeddings": 1024}, {},
-    )  # fmt: skip
+    v = outer.part("vision_config", {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 50,
+        "patch_size": 14, "patch_temporal": 2, "merge_size": 2, "max_position_embeddings": 1024})  # fmt: skip
     width, n = v.count("hidden_size"), v.count("num_hidden_layers")
     tower = patches(v, width, bias=False, frames=v.count("patch_temporal")) + 4 * width
     tower += v.count("max_position_embeddings") * width + blocks(n, width, v.count("intermediate_size"))
@@ -144,7 +137,7 @@ def muse(outer: Fields, text: Fields) -> int:
 
 
 def intern_vit(outer: Fields, text: Fields) -> int:
-    v = vision_part(outer)
+    v = outer.part("vision_config")
     width, mlp, n = v.count("hidden_size"), v.count("intermediate_size"), v.count("num_hidden_layers")
     grid = outer.count("force_image_size", v.count("image_size")) // v.count("patch_size")
     block = blocks(1, width, mlp) + 2 * width  # two scales of the residuals
@@ -168,10 +161,8 @@ def cohere2_vision(outer: Fields, text: Fields) -> int:
 
 
 def qwen2_vl(outer: Fields, text: Fields) -> int:
-    v = vision_part(outer).reading(
-        {"embed_dim": 1280, "depth": 32, "mlp_ratio": 4, "patch_size": 14, "temporal_patch_size": 2,
-        "spatial_merge_size": 2, "hidden_size": 3584}, {},
-    )  # fmt: skip
+    v = outer.part("vision_config", {"embed_dim": 1280, "depth": 32, "mlp_ratio": 4, "patch_size": 14,
+        "temporal_patch_size": 2, "spatial_merge_size": 2, "hidden_size": 3584})  # fmt: skip
     width, merge = v.count("embed_dim"), v.count("spatial_merge_size") ** 2
     mlp = int(width * v.number("mlp_ratio"))
     tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size")) + blocks(v.count("depth"), width, mlp)
@@ -179,10 +170,8 @@ def qwen2_vl(outer: Fields, text: Fields) -> int:
 
 
 def qwen2_5_vl(outer: Fields, text: Fields) -> int:
-    v = vision_part(outer).reading(
-        {"hidden_size": 3584, "intermediate_size": 3420, "depth": 32, "patch_size": 14, "temporal_patch_size": 2,
-        "spatial_merge_size": 2, "out_hidden_size": 3584}, {},
-    )  # fmt: skip
+    v = outer.part("vision_config", {"hidden_size": 3584, "intermediate_size": 3420, "depth": 32, "patch_size": 14,
+        "temporal_patch_size": 2, "spatial_merge_size": 2, "out_hidden_size": 3584})  # fmt: skip
     width, merge = v.count("hidden_size"), v.count("spatial_merge_size") ** 2
     tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size"))
     tower += blocks(v.count("depth"), width, v.count("intermediate_size"), gated=True, norm=1)
@@ -191,10 +180,9 @@ def qwen2_5_vl(outer: Fields, text: Fields) -> int:
 
 def qwen3_vl(outer: Fields, text: Fields) -> int:
     """As before with learned positions, and one more merger for each layer that is fed deep into the model."""
-    v = vision_part(outer).reading(
-        {"hidden_size": 1152, "intermediate_size": 4304, "depth": 27, "patch_size": 16, "temporal_patch_size": 2,
-        "spatial_merge_size": 2, "out_hidden_size": 3584, "num_position_embeddings": 2304}, {},
-    )  # fmt: skip
+    v = outer.part("vision_config", {"hidden_size": 1152, "intermediate_size": 4304, "depth": 27, "patch_size": 16,
+        "temporal_patch_size": 2, "spatial_merge_size": 2, "out_hidden_size": 3584,
+        "num_position_embeddings": 2304})  # fmt: skip
     width, merge, out = v.count("hidden_size"), v.count("spatial_merge_size") ** 2, v.count("out_hidden_size")
     tower = patches(v, width, bias=True, frames=v.count("temporal_patch_size"))
     tower += v.count("num_position_embeddings") * width + blocks(v.count("depth"), width, v.count("intermediate_size"))
@@ -207,10 +195,8 @@ def qwen3_vl(outer: Fields, text: Fields) -> int:
 
 
 def minimax_m3(outer: Fields, text: Fields) -> int:
-    v = vision_part(outer).reading(
-        {"hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32, "patch_size": 14,
-        "temporal_patch_size": 2, "spatial_merge_size": 2}, {},
-    )  # fmt: skip
+    v = outer.part("vision_config", {"hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32,
+        "patch_size": 14, "temporal_patch_size": 2, "spatial_merge_size": 2})  # fmt: skip
     width, hidden = v.count("hidden_size"), text.count("hidden_size")
     middle = outer.count("projector_hidden_size", hidden)
     tower = patches(v, width, bias=False, frames=v.count("temporal_patch_size")) + 2 * width
@@ -220,10 +206,9 @@ def minimax_m3(outer: Fields, text: Fields) -> int:
 
 
 def glm4v(outer: Fields, text: Fields) -> int:
-    v = vision_part(outer).reading(
-        {"hidden_size": 1536, "intermediate_size": 13696, "out_hidden_size": 4096, "depth": 24, "patch_size": 14,
-        "image_size": 336, "temporal_patch_size": 2, "spatial_merge_size": 2}, {},
-    )  # fmt: skip
+    v = outer.part("vision_config", {"hidden_size": 1536, "intermediate_size": 13696, "out_hidden_size": 4096,
+        "depth": 24, "patch_size": 14, "image_size": 336, "temporal_patch_size": 2,
+        "spatial_merge_size": 2})  # fmt: skip
     width, out, mlp = v.count("hidden_size"), v.count("out_hidden_size"), v.count("intermediate_size")
     bias = v.flag("attention_bias", False)
     tower = grid_of(v) ** 2 * width + patches(v, width, bias=True, frames=v.count("temporal_patch_size"))
@@ -249,4 +234,91 @@ TOWERS: dict[str, Callable[[Fields, Fields], int]] = {
     "siglip": gemma3, "llava": llava, "pixtral": mistral3, "cohere2": cohere2_vision, "llama4": llama4,
     "qwen2_vl": qwen2_vl, "qwen2_5_vl": qwen2_5_vl, "qwen3_vl": qwen3_vl, "moonvit": moonvit, "gemma4": gemma4,
     "muse": muse, "minimax_m3": minimax_m3, "glm4v": glm4v, "intern_vit": intern_vit,
+}  # fmt: skip
+
+
+# The largest image that the engine's profile run feeds, where config.json determines it. Often it does not: the limit
+# is in preprocessor_config.json, which is not read. Then there is a note instead.
+
+Item = dict[str, Any]
+_NO_ENCODER = "the largest image is not in config.json: no encoder is entered"
+
+
+def largest_item(outer: Fields, tower: str) -> tuple[Item | None, tuple[str, ...]]:
+    """Its language tokens and pixel elements, or why they are not known."""
+    if not tower or not outer.raw("vision_config"):
+        return None, ()
+    found = ITEMS[tower](outer) if tower in ITEMS else None
+    return (found, ()) if found else (None, (_NO_ENCODER,))
+
+
+def _item(tokens: int, elements: int, source: str) -> Item:
+    return {"max_item_tokens": tokens, "max_item_elements": elements, "source": source}
+
+
+def _one_image(side: int) -> int:
+    return 3 * side * side
+
+
+def _gemma3_image(outer: Fields) -> Item:
+    side = outer.part("vision_config").count("image_size", 224)
+    tokens = outer.count("mm_tokens_per_image", 256)
+    return _item(tokens, _one_image(side), f"config.json: mm_tokens_per_image, one image of {side} x {side}")
+
+
+def _pixtral_image(outer: Fields) -> Item:
+    """One token for every merged patch; the breaks between rows are text."""
+    v = outer.part("vision_config")
+    side = v.count("image_size", 1024)
+    patch = v.count("patch_size", 16) * outer.count("spatial_merge_size", 1)
+    grid = -(-side // patch)
+    return _item(grid * grid, _one_image(side), f"config.json: image_size {side} in patches of {patch}")
+
+
+def _llava_image(outer: Fields) -> Item:
+    """LLaVA-NeXT cuts an image into tiles beside a small whole; the best fit of its grids is the largest."""
+    v = outer.part("vision_config")
+    if v.raw("model_type") == "pixtral":
+        return _pixtral_image(outer)
+    side = v.count("image_size", 224)
+    grid = side // v.count("patch_size", 32)
+    is_full = outer.raw("vision_feature_select_strategy") == "full"
+    base = grid * grid + int(is_full and v.raw("model_type") != "siglip_vision_model")
+    if outer.raw("image_grid_pinpoints") is None:
+        return _item(base, _one_image(side), f"config.json: image_size {side}")
+    best = (0, 0)
+    for i, point in enumerate(outer.items("image_grid_pinpoints")):
+        ok = isinstance(point, list) and len(point) == 2 and all(isinstance(x, int) and x >= side for x in point)
+        if not ok:
+            outer.refuse(f"image_grid_pinpoints[{i}]", "must be a height and a width of whole tiles.")
+        rows, columns = point[0] // side, point[1] // side
+        tokens = grid * rows * (grid * columns + 1) + base  # one more at the end of every row
+        best = max(best, (tokens, rows * columns + 1))
+    return _item(best[0], best[1] * _one_image(side), "config.json: the largest of image_grid_pinpoints")
+
+
+def _gemma4_image(outer: Fields) -> Item | None:
+    if not outer.has("vision_soft_tokens_per_image"):
+        return None
+    v = outer.part("vision_config")
+    tokens = outer.count("vision_soft_tokens_per_image")
+    side = v.count("pooling_kernel_size", 3) * v.count("patch_size", 16)
+    return _item(tokens, tokens * _one_image(side), "config.json: vision_soft_tokens_per_image")
+
+
+def _intern_vit_image(outer: Fields) -> Item | None:
+    """Tiles, and a small whole beside them where there is more than one."""
+    if not outer.has("max_dynamic_patch"):
+        return None
+    v = outer.part("vision_config")
+    tiles = outer.count("max_dynamic_patch")
+    tiles += int(tiles > 1 and outer.flag("use_thumbnail", True))
+    side = outer.count("force_image_size", v.count("image_size"))
+    each = int((side // v.count("patch_size")) ** 2 * outer.number("downsample_ratio", 0.5) ** 2)
+    return _item(tiles * each, tiles * _one_image(side), f"config.json: {tiles} tiles of {side} x {side}")
+
+
+ITEMS: dict[str, Callable[[Fields], Item | None]] = {
+    "siglip": _gemma3_image, "pixtral": _pixtral_image, "llava": _llava_image, "gemma4": _gemma4_image,
+    "intern_vit": _intern_vit_image,
 }  # fmt: skip

@@ -51,8 +51,8 @@ def could_be(found: GpuWords, gpu: Gpu) -> bool:
     """Whether nothing that `found` states of form and memory speaks against `gpu`."""
     own = words(gpu.id).forms | words(gpu.form_factor).forms
     for group in _FORMS:
-        asked, has = found.forms & group, own & group
-        if asked and has and not asked & has:
+        stated, has = found.forms & group, own & group
+        if stated and has and not stated & has:
             return False
     if not found.memory_gb:
         return True
@@ -171,10 +171,10 @@ def _row(
 
     Only rows that are priced by the GPU take a price by the GPU: a whole machine costs more than its parts.
     """
-    asked = words(offer.name, offer.interconnect, offer.gpu_memory_gb)
+    stated = words(offer.name, offer.interconnect, offer.gpu_memory_gb)
     named = words(offer.name)
     single = [row for row in rows if row.unit == "per_gpu" and row.gpu_count == 1 and row.offer != "average"]
-    fits = [row for row in single if _same_name(named, asked, words(row.type)) and could_be(asked, gpus[row.gpu])]
+    fits = [row for row in single if _same_name(named, stated, words(row.type)) and could_be(stated, gpus[row.gpu])]
     by_name = bool(fits)
     if not fits:
         if not could:
@@ -191,9 +191,9 @@ def _row(
     return None, False, NO_ROW
 
 
-def _same_name(named: GpuWords, asked: GpuWords, row: GpuWords) -> bool:
+def _same_name(named: GpuWords, stated: GpuWords, row: GpuWords) -> bool:
     """Whether a row is called what the offer is; a row that names no memory takes that of its GPU."""
-    return (row.core, row.forms) == (named.core, named.forms) and row.memory_gb in (None, asked.memory_gb)
+    return (row.core, row.forms) == (named.core, named.forms) and row.memory_gb in (None, stated.memory_gb)
 
 
 def _one_price(claim: list[tuple[bool, Reading]]) -> tuple[list[Reading], list[Unmatched]]:

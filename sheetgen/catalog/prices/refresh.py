@@ -20,7 +20,7 @@ from sheetgen.catalog.prices.table import Fault
 from sheetgen.catalog.reader import MAX_FILE_BYTES, read_text, scalar
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
-MOST_TOLD = 200  # problems of one run; a list of the wrong kind has one a line
+MOST_REPORTED = 200  # problems of one run; a list of the wrong kind has one a line
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def refresh(
     readings, at_odds = _agreeing(matches.readings, as_of)
     faults += undated + at_odds
     if dateless or (faults and not skip_broken):
-        raise CatalogError(*_told(dateless, faults, lists))
+        raise CatalogError(*_problems(dateless, faults, lists))
     of_row: dict[str, list[tuple[Reading, str]]] = defaultdict(list)
     for reading in readings:
         of_row[reading.row.id].append((reading, _day(reading.offer, as_of)))
@@ -150,14 +150,11 @@ def _dated(lists: Iterable[PriceList], as_of: str | None) -> tuple[list[Offer], 
     for one in lists:
         undated = [offer for offer in one.offers if not (offer.as_of or as_of)]
         if undated and len(undated) == len(one.offers):
-            dateless.append(
-                f"{one.where}: says no date. Give the day when its prices were read, such as --as-of 2026-11-20."
-            )
+            example = "such as --as-of 2026-11-20"
+            dateless.append(f"{one.where}: says no date. Give the day when its prices were read, {example}.")
             continue
-        faults += [
-            Fault(one.where, offer.line, f"{one.format.date} is empty. Write the day, or give one by --as-of.")
-            for offer in undated
-        ]
+        what = f"{one.format.date} is empty. Write the day, or give one by --as-of."
+        faults += [Fault(one.where, offer.line, what) for offer in undated]
         offers += [offer for offer in one.offers if offer.as_of or as_of]
     return offers, faults, dateless
 
@@ -183,18 +180,18 @@ def _agreeing(readings: Iterable[Reading], as_of: str | None) -> tuple[list[Read
     return [r for r in kept if (r.row.id, r.purchase, _day(r.offer, as_of)) not in at_odds], faults
 
 
-def _told(dateless: Sequence[str], faults: Sequence[Fault], lists: Sequence[PriceList]) -> list[str]:
+def _problems(dateless: Sequence[str], faults: Sequence[Fault], lists: Sequence[PriceList]) -> list[str]:
     """Every problem in the order of the lists, and how many there are."""
     order = {one.where: i for i, one in enumerate(lists)}
     ordered = sorted(faults, key=lambda fault: (order[fault.where], fault.line))
-    told = [*dateless, *(str(fault) for fault in ordered[:MOST_TOLD])]
+    problems = [*dateless, *(str(fault) for fault in ordered[:MOST_REPORTED])]
     n_problems = len(dateless) + len(ordered)
     if n_problems > 1:
-        more = f"{len(ordered) - MOST_TOLD:,} more are not shown. " if len(ordered) > MOST_TOLD else ""
-        told.append(f"{more}{n_problems:,} problems. Nothing was written.")
+        more = f"{len(ordered) - MOST_REPORTED:,} more are not shown. " if len(ordered) > MOST_REPORTED else ""
+        problems.append(f"{more}{n_problems:,} problems. Nothing was written.")
         if faults:
-            told[-1] += " --skip-broken leaves broken lines out."
-    return told
+            problems[-1] += " --skip-broken leaves broken lines out."
+    return problems
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/;@%+-]*")

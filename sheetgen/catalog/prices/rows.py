@@ -37,9 +37,9 @@ def with_list(source: str, name: str, purchase: str) -> str:
         if purchase in classes:
             classes.remove(purchase)
     lists.setdefault(name, []).append(purchase)
-    told = {one: f"price list {one} ({', '.join(classes)})" for one, classes in lists.items() if classes}
-    first = [text for one, text in told.items() if "on-demand" in lists[one]]
-    last = [text for one, text in told.items() if "on-demand" not in lists[one]]
+    cited = {one: f"price list {one} ({', '.join(classes)})" for one, classes in lists.items() if classes}
+    first = [text for one, text in cited.items() if "on-demand" in lists[one]]
+    last = [text for one, text in cited.items() if "on-demand" not in lists[one]]
     return "; ".join(filter(None, [*first, rest, *last]))
 
 
@@ -154,7 +154,7 @@ def _with_past(old: InstancePrice, reading: Reading, day: str) -> InstancePrice:
 
 
 def _past(history: tuple[PastPrice, ...], price: PastPrice) -> tuple[PastPrice, ...]:
-    """`history` with one more price at its place, the newest first; one that it has already is not told twice."""
+    """`history` with one more price at its place, the newest first; one that it has already is not entered twice."""
     if any((p.usd_per_hour, p.as_of) == (price.usd_per_hour, price.as_of) for p in history):
         return history
     return tuple(sorted([price, *history], key=lambda p: first_day(p.as_of), reverse=True))[:MOST_HISTORY]
@@ -221,9 +221,8 @@ def _of_type(one: Unmatched, known: dict[frozenset[str], list[Gpu]], as_of: str 
     if len(could) != 1:
         named = " or ".join(gpu.id for gpu in could)
         return f"new, but its GPU could be {named}" if could else "new, with a GPU that is in no catalog"
-    return _row(
-        one.provider, offer.name, could[0], [offer], as_of, unit="instance", gpu_count=count, region=offer.region or ""
-    )
+    shape = {"unit": "instance", "gpu_count": count, "region": offer.region or ""}
+    return _row(one.provider, offer.name, could[0], [offer], as_of, **shape)
 
 
 def _of_gpu(several: list[Unmatched], types: set[tuple[str, str]], as_of: str | None) -> Instance | str:
@@ -249,12 +248,8 @@ def _row(provider: str, name: str, gpu: Gpu, offers: Sequence[Offer], as_of: str
     source = ""
     for offer in sorted(offers, key=lambda o: o.as_of or as_of or ""):
         for purchase, usd in offer.prices.items():
-            prices[purchase] = {
-                "purchase": purchase,
-                "usd_per_hour": usd,
-                "as_of": offer.as_of or as_of,
-                "kind": offer.kinds.get(purchase),
-            }
+            day, kind = offer.as_of or as_of, offer.kinds.get(purchase)
+            prices[purchase] = {"purchase": purchase, "usd_per_hour": usd, "as_of": day, "kind": kind}
             source = with_list(source, offer.cited, purchase)
     sizes = {}
     for size in ("vcpu", "ram_gib", "local_nvme_gb", "network_gbps"):
