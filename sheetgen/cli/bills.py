@@ -32,15 +32,13 @@ def _rows(answer: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     asked, running = answer["concurrent_requests"], answer["running_requests"]
     arriving, most = answer["requests_per_second"], answer["max_requests_per_second"]
     return [
-        ("  time per output token", *_times(tpot), ""),
-        _ttft(answer),
+        ("  time per output token", *_times(tpot), ""), _ttft(answer),
         ("  output tokens/s, the replica", *_figures(rates), ""),
         ("  output tokens/s, each GPU", *_figures([rate / n_gpus for rate in rates]), ""),
         ("  tokens/s of one user", *_figures([1 / tpot[0], 1 / tpot[2], 1 / tpot[1]]), ""),
-        ("  bound by", answer["bound_by"], "", ""),
-        ("  requests running", f"{running:,} of {asked:,}", "", ""),
+        ("  bound by", answer["bound_by"], "", ""), ("  requests running", f"{running:,} of {asked:,}", "", ""),
         ("  most requests/s", _rate(most), f"{_rate(arriving)} arrive" if arriving else "", ""),
-    ]
+    ]  # fmt: skip
 
 
 def _ttft(answer: Mapping[str, Any]) -> tuple[str, str, str, str]:
@@ -119,21 +117,16 @@ def _beyond(answer: Mapping[str, Any], known: Mapping[str, Any], names: Resolved
         yield f"No rate of the links between GPUs of {names.gpu.name} is published: a slow one is assumed."
     if names.draft is not None:
         yield "What a draft model gains and costs in time is not counted."
-    unmeasured = [
-        what
-        for what, there in (
-            ("pipeline stages", answer["pipeline_parallel_size"] > 1),
-            (f"more than {known['nvlink_gpus']:.0f} GPUs", n_linked > known["nvlink_gpus"]),
-            ("prefix-cache hits", answer["prefix_cache_hit_fraction"] > 0),
-        )
-        if there
-    ]
-    if unmeasured:
+    beyond = {
+        "pipeline stages": answer["pipeline_parallel_size"] > 1,
+        f"more than {known['nvlink_gpus']:.0f} GPUs": n_linked > known["nvlink_gpus"],
+        "prefix-cache hits": answer["prefix_cache_hit_fraction"] > 0,
+    }
+    if unmeasured := [what for what, is_there in beyond.items() if is_there]:
         yield f"Beyond what was measured: no run had {' or '.join(unmeasured)}."
 
 
 KIB = 1024
-
 PER_GPU = (
     ("memory that the engine sees", "gpu_memory_bytes"), ("the engine may use", "memory_budget_bytes"),
     ("weights", "weights_bytes_per_gpu"), ("draft model's weights", "draft_weights_bytes_per_gpu"),
@@ -165,16 +158,13 @@ def bills(sized: Sized) -> str:
         if short == "TP" or answer[f"{long}_parallel_size"] > 1
     ]
     n_gpus = answer["tensor_parallel_size"] * answer["pipeline_parallel_size"] * answer["data_parallel_size"]
+    shape = f"{n_gpus}x {names.gpu.name} ({', '.join(parallel)})"
+    lengths = f"{answer['input_tokens']:,} in + {answer['output_tokens']:,} out"
     head = [
-        f"{names.model.name} on {n_gpus}x {names.gpu.name} ({', '.join(parallel)}), "
-        f"{names.engine.name} {answer['engine_version']}",
-        f"weights {names.weight_dtype}, KV cache {names.kv_cache_dtype}; "
-        f"{answer['concurrent_requests']:,} in flight at {answer['context_tokens']:,} tokens "
-        f"({answer['input_tokens']:,} in + {answer['output_tokens']:,} out)",
-        "",
-        answer["verdict"],
-        "",
-    ]
+        f"{names.model.name} on {shape}, {names.engine.name} {answer['engine_version']}",
+        f"weights {names.weight_dtype}, KV cache {names.kv_cache_dtype}; {answer['concurrent_requests']:,} in flight at"
+        f" {answer['context_tokens']:,} tokens ({lengths})", "", answer["verdict"], "",
+    ]  # fmt: skip
     inside = bool(numbers["graphs_in_budget"])
     scope = answer["band_scope"]
     rows: list[tuple[str, ...]] = [("EACH GPU", "GiB", "bytes", "80 % band, GiB" if scope else "")]
@@ -192,16 +182,12 @@ def bills(sized: Sized) -> str:
         if name != "state_bytes_per_sequence" or numbers[name]
     ]
     bands = f"\n{BAND_WORDS[scope] if scope else NO_BAND}\n"
-    memory = table(*_split(rows), right=(1, 2)) + "\n" + bands + "\n" + _limits(answer)
+    memory = table(rows[0], rows[1:], right=(1, 2)) + "\n" + bands + "\n" + _limits(answer)
     return "\n".join(head) + "\n" + memory + "\n\n" + pace(sized, answer)
 
 
 def _numbers(answer: dict[str, Any]) -> dict[str, float]:
     return {k: v for k, v in answer.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
-
-
-def _split(rows: list[tuple[str, ...]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    return rows[0], rows[1:]
 
 
 def _remark(name: str, numbers: dict[str, float], inside: bool) -> str:

@@ -301,16 +301,10 @@ def _json(found: Refresh, add_new: bool, written: list[str]) -> dict[str, Any]:
     return {
         "lists": [{key: attrgetter(name)(one) for key, name in _OF_LIST.items()} for one in found.lists],
         "changes": [{key: getattr(one, name) for key, name in _OF_CHANGE.items()} for one in changes],
-        "n_unchanged": len(found.changes) - len(changes),
-        "dropped": list(found.dropped),
-        "n_other_regions": found.n_other_regions,
-        "not_in_lists": list(found.not_in_lists),
+        "n_unchanged": len(found.changes) - len(changes), "dropped": list(found.dropped),
+        "n_other_regions": found.n_other_regions, "not_in_lists": list(found.not_in_lists),
         "new": [{"id": row.id, "added": add_new, **row.model_dump(mode="json")} for row in found.new],
-        "not_matched": [
-            {"provider": one.provider or one.offer.provider, "name": one.offer.name, "at": one.offer.at,
-             "reason": one.why}
-            for one in found.left
-        ],
-        "skipped": [str(fault) for fault in found.skipped],
-        "written": written,
+        "not_matched": [{"provider": one.provider or one.offer.provider, "name": one.offer.name, "at": one.offer.at,
+                         "reason": one.why} for one in found.left],
+        "skipped": [str(fault) for fault in found.skipped], "written": written,
     }  # fmt: skip

@@ -80,22 +80,15 @@ def diff(
 
 def _document(found: Comparison, bridge: tuple[Bridge, ...]) -> dict[str, Any]:
     return {
-        "schema_version": DIFF_SCHEMA,
-        "a": _side(found.a),
-        "b": _side(found.b),
-        "equal": found.is_equal,
+        "schema_version": DIFF_SCHEMA, "a": _side(found.a), "b": _side(found.b), "equal": found.is_equal,
         **{name: [change.data() for change in changes] for name, changes in found.sections.items()},
-        "bridge": [one.data() for one in bridge],
-        "not_compared": list(found.not_compared),
+        "bridge": [one.data() for one in bridge], "not_compared": list(found.not_compared),
         "notes": [f"{side.path}: {note}" for side in (found.a, found.b) for note in side.notes],
-    }
+    }  # fmt: skip
 
 
 def _side(side: SheetFacts) -> dict[str, Any]:
     return {
-        "file": side.path,
-        "kind": side.kind,
-        "as_of": side.as_of.isoformat() if side.as_of else None,
-        "version": side.version or None,
-        "catalog_sha256": side.catalog_sha256,
-    }
+        "file": side.path, "kind": side.kind, "as_of": side.as_of.isoformat() if side.as_of else None,
+        "version": side.version or None, "catalog_sha256": side.catalog_sha256,
+    }  # fmt: skip

@@ -106,14 +106,10 @@ def _money_table(bridge: Sequence[Bridge]) -> str:
     """Dollars a month at the headline: before, what each cause did, after."""
     others = tuple(dict.fromkeys(s.cause for one in bridge for s in one.steps if s.cause not in CAUSES))
     heads = ("Model, load", "Before", *(c.capitalize() for c in (*CAUSES, *others)), "After")
+    steps = [_steps(one, (*CAUSES, *others)) for one in bridge]
     rows = [
-        (
-            _arrows(f"{one.name}, {one.load}"),
-            _usd(one.before_usd),
-            *_steps(one, (*CAUSES, *others)),
-            _usd(one.after_usd),
-        )
-        for one in bridge
+        (_arrows(f"{one.name}, {one.load}"), _usd(one.before_usd), *did, _usd(one.after_usd))
+        for one, did in zip(bridge, steps, strict=True)
     ]
     return table(heads, rows, right=range(1, len(heads)))
 

@@ -252,12 +252,7 @@ def _report(message: Mail, status: str, words: str, as_json: bool, quiet: bool, 
             say(words)
         return
     print_json({
-        "schema_version": MAIL_SCHEMA,
-        "status": status,
-        "from": str(envelope.sender) if envelope.sender else None,
-        "to": list(map(str, envelope.to)),
-        "cc": list(map(str, envelope.cc)),
-        "subject": message.subject,
-        "attachments": {name: len(data) for name, data in message.attachments.items()},
-        **more,
+        "schema_version": MAIL_SCHEMA, "status": status, "from": str(envelope.sender) if envelope.sender else None,
+        "to": list(map(str, envelope.to)), "cc": list(map(str, envelope.cc)), "subject": message.subject,
+        "attachments": {name: len(data) for name, data in message.attachments.items()}, **more,
     })  # fmt: skip

@@ -16,12 +16,8 @@ SHOWN = 8  # reasons against others; --all shows every one
 
 
 @command()
-@click.option(
-    "--model",
-    metavar="NAME",
-    required=True,
-    help="Model by catalog id, alias, Hugging Face id, or path of a config.json.",
-)
+@click.option("--model", metavar="NAME", required=True,
+              help="Model by catalog id, alias, Hugging Face id, or path of a config.json.")  # fmt: skip
 @click.option("--context-tokens", "--context", "context_tokens", metavar="TOKENS", help="16k, or 16384. Default 4096.")
 @click.option("--users", metavar="NUMBER", help="People to serve, any number. Default 1.")
 @text_options(*SPLIT, *PRECISION, *TARGETS, *MARKET, *MONEY, *ENGINE)
@@ -55,13 +51,9 @@ def _answer(solved: Solution, limit: int | None) -> str:
     cell, model = question.loads[0], question.models[0]
     lines = [
         f"{model.model.name}, {cell.concurrent_requests:,} in flight at {cell.context_tokens:,} tokens "
-        f"(weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})",
-        "",
-        headline(solved, 0, with_budget=False),
-        *memory_line(solved, 0),
-        *money_lines(solved, 0),
-        "",
-    ]
+        f"(weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})", "",
+        headline(solved, 0, with_budget=False), *memory_line(solved, 0), *money_lines(solved, 0), "",
+    ]  # fmt: skip
     if changes := lever_lines(solved, 0):
         lines += ["WHAT ONE CHANGE BUYS", *changes, ""]
     reasons = why_not(solved, 0)

@@ -35,19 +35,14 @@ def decoded(options: Mapping[str, Any], catalog: Catalog) -> Record:
     analysis = analyse(options, catalog)
     one = analysis.nearest
     return {
-        "schema_version": SCHEMA_VERSION,
-        "claim": _claim(analysis),
-        "per_user": _per_user(analysis),
-        "verdict": analysis.overall,
-        "verdict_words": verdict_words(analysis),
+        "schema_version": SCHEMA_VERSION, "claim": _claim(analysis), "per_user": _per_user(analysis),
+        "verdict": analysis.overall, "verdict_words": verdict_words(analysis),
         "nearest": None if one is None else reading(one, analysis.claim.tokens_per_second),
         "longest_context_tokens": {one: longest_context(analysis, one) or None for one in analysis.kv_dtypes},
-        "longest_context_words": length_words(analysis),
-        "capacity": [_capacity(one) for one in analysis.capacity],
-        "shapes": [_shape(analysis, shape) for shape in analysis.shapes],
-        "at_context": _at_context(analysis),
+        "longest_context_words": length_words(analysis), "capacity": [_capacity(one) for one in analysis.capacity],
+        "shapes": [_shape(analysis, shape) for shape in analysis.shapes], "at_context": _at_context(analysis),
         "cautions": [{"kind": kind, "words": words} for kind, words in cautions(analysis)],
-    }
+    }  # fmt: skip
 
 
 def reading(one: Reading, tokens_per_second: float | None) -> Record:
@@ -127,14 +122,12 @@ def _at_context(analysis: Analysis) -> Record | None:
     best = by_claim.reading if by_claim else predicted
     rates = map(_figure, (best.rate, best.low, best.high)) if best else (None, None, None)
     return {
-        "context_tokens": analysis.claim.context_tokens,
-        "users": analysis.claim.users or analysis.claim.concurrency,
-        **dict(zip(RATES[:3], rates, strict=True)),
-        "words": context_words(analysis, predicted, by_claim),
+        "context_tokens": analysis.claim.context_tokens, "users": analysis.claim.users or analysis.claim.concurrency,
+        **dict(zip(RATES[:3], rates, strict=True)), "words": context_words(analysis, predicted, by_claim),
         "predicted": None if predicted is None else reading(predicted, None),
         "scaled_by_claim": None if by_claim is None else _scaled(by_claim),
         "readings": [reading(one, None) for one in analysis.at_context],
-    }
+    }  # fmt: skip
 
 
 def _scaled(one: Scaled) -> Record:

@@ -21,11 +21,9 @@ OPTIONS = (
     "tensor_parallel_size", "context_tokens", "users",
 )  # fmt: skip
 NEEDED = {
-    "tokens_per_second": ("tokens per second", "12,000 tok/s"),
-    "concurrency": ("concurrency", "at concurrency 512"),
-    "n_gpus": ("number of GPUs", "on 8x H100"),
-    "gpu": ("kind of GPU", "on 8x H100"),
-}
+    "tokens_per_second": ("tokens per second", "12,000 tok/s"), "concurrency": ("concurrency", "at concurrency 512"),
+    "n_gpus": ("number of GPUs", "on 8x H100"), "gpu": ("kind of GPU", "on 8x H100"),
+}  # fmt: skip
 LONGEST = 2_000  # characters of a claim
 _DIGITS = r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+"
 _RATE_NUMBER = rf"(?<![\w.,\-])(-?(?:{_DIGITS})(?:\.[0-9]+)?)"
@@ -56,17 +54,11 @@ _AFTER = (
     re.compile(rf"{_LENGTH}[\s-]*(?:tokens?\s+)?(?:output|answer|completion|out\b)", re.I),
 )
 _CONCURRENCY = (
-    re.compile(
-        r"(?:\b(?:concurrency|concurrent\s+(?:requests|users)|batch(?:[\s-]*size)?|bs|users|in[\s-]flight)|@)"
-        rf"{_OF}{_WHOLE}",
-        re.I,
-    ),
-    re.compile(
-        rf"{_WHOLE}[\s-]*(?:concurrent\s+(?:requests?|users?|sessions?|streams?|sequences?)|users?|concurrency"
-        r"|(?:requests?\s+)?in[\s-]flight|parallel\s+requests?)\b",
-        re.I,
-    ),
-)
+    re.compile(r"(?:\b(?:concurrency|concurrent\s+(?:requests|users)|batch(?:[\s-]*size)?|bs|users|in[\s-]flight)|@)"
+               rf"{_OF}{_WHOLE}", re.I),
+    re.compile(rf"{_WHOLE}[\s-]*(?:concurrent\s+(?:requests?|users?|sessions?|streams?|sequences?)|users?|concurrency"
+               r"|(?:requests?\s+)?in[\s-]flight|parallel\s+requests?)\b", re.I),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -205,12 +197,10 @@ def _of_gpus(words: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
         rf"(?:\s*(?:/|per|each|an?)\s*(?P<per>gpu|accelerator|card|chip|{name}|user|request|stream|node|server)s?\b)?"
     )
     patterns = {
-        "rate": rate,
-        "board": rf"(?:(?<![\w.,\-])([0-9]+)\s*[x×*]?\s*)?{_MAKER}\b(?:DGX|HGX)[\s-]+({name})s?\b",
+        "rate": rate, "board": rf"(?:(?<![\w.,\-])([0-9]+)\s*[x×*]?\s*)?{_MAKER}\b(?:DGX|HGX)[\s-]+({name})s?\b",
         "count_of": rf"{_WHOLE}\s+{_MAKER}({name}|gpu|accelerator)s?\b",
-        "one": rf"\b(single|one|an?)\s+{_MAKER}({name}|gpu)\b",
-        "bare": rf"\b({name})s?\b",
-    }
+        "one": rf"\b(single|one|an?)\s+{_MAKER}({name}|gpu)\b", "bare": rf"\b({name})s?\b",
+    }  # fmt: skip
     return {kind: re.compile(pattern, re.I) for kind, pattern in patterns.items()}
 
 

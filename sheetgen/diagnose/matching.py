@@ -115,12 +115,11 @@ class Matcher:
     def _traits_of(self, text: str) -> Traits:
         return Traits(
             tuple(k for k, part, by_shape in self._known if part in text and (not by_shape or _found(text, k))),
-            opens_run=any(word in text for word in _STARTS),
-            is_traceback=TRACEBACK in text,
+            opens_run=any(word in text for word in _STARTS), is_traceback=TRACEBACK in text,
             is_error=any(word in text for word in ERROR_WORDS[:3]),
             is_statistics=any(word in text for word in USAGE_WORDS),
             is_of_startup=any(word in text for word in self._startup_words),
-        )
+        )  # fmt: skip
 
 
 def _is_by_shape(signature: Signature) -> bool:

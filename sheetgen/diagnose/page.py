@@ -10,7 +10,7 @@ from sheetgen.diagnose.facts import excerpt
 from sheetgen.diagnose.fixes import Fix
 from sheetgen.diagnose.replay import Replay
 from sheetgen.diagnose.report import Diagnosis, Health, Shortfall
-from sheetgen.diagnose.rules import NOT_AN_OOM, Evidence
+from sheetgen.diagnose.rules import HEALTHY, NOT_AN_OOM, UNDETERMINED, Evidence
 from sheetgen.units import GIB, MIB
 
 ENGINE_NAMES = {
@@ -27,6 +27,10 @@ _STYLE = (
     "@media(max-width:40em){th{display:none}td{display:block;padding:0}tr{display:block;padding:.5em 0}"
     "td:first-child{font-weight:bold;white-space:normal}}"
 )
+_SAID = {
+    HEALTHY: "Healthy: started, or runs, without a failure",
+    NOT_AN_OOM: "Not out of memory: it failed for another reason",
+}
 Section = tuple[str, list[str]]
 
 
@@ -34,15 +38,11 @@ def headline(found: Diagnosis) -> str:
     """The verdict in one line."""
     bill = found.verdict.bill
     sure = f"{bill.label}, confidence {100 * bill.confidence:.0f} %"
-    if bill.label == "undetermined":
+    if bill.label == UNDETERMINED:
         return "Undetermined: the log does not say which memory bill overran, if any did."
-    if bill.label == "healthy":
-        if bill.confidence < 0.5:
-            return f"Nothing failed in this log, but it ends before the server is ready ({sure})."
-        return f"Healthy: started, or runs, without a failure ({sure})."
-    if bill.label == "not_an_oom":
-        return f"Not out of memory: it failed for another reason ({sure})."
-    return f"{found.bill} ({sure})"
+    is_cut = bill.label == HEALTHY and bill.confidence < 0.5
+    said = "Nothing failed in this log, but it ends before the server is ready" if is_cut else _SAID.get(bill.label)
+    return f"{said} ({sure})." if said else f"{found.bill} ({sure})"
 
 
 def sections(found: Diagnosis) -> Iterator[Section]:

@@ -71,22 +71,15 @@ def facts_of(trial: Trial) -> Facts:
     """Every fact of a sized point, under the names that `catalog.stacks.FACTS` lists."""
     point, known, names = trial.answer, trial.known, trial.names
     return {name: known[name] for name in _AS_SIZED} | {
-        "vendor": names.gpu.vendor,
-        "gpu": names.gpu.short_name,
-        "data_center": int(names.gpu.data_center),
-        "gpu_memory_gib": known["gpu_memory_bytes"] / GIB,
-        "n_gpus": trial.n_gpus,
-        "tensor_parallel_size": point["tensor_parallel_size"],
-        "data_parallel_size": point["data_parallel_size"],
+        "vendor": names.gpu.vendor, "gpu": names.gpu.short_name, "data_center": int(names.gpu.data_center),
+        "gpu_memory_gib": known["gpu_memory_bytes"] / GIB, "n_gpus": trial.n_gpus,
+        "tensor_parallel_size": point["tensor_parallel_size"], "data_parallel_size": point["data_parallel_size"],
         "prefix_tokens": known["prefix_cache_hit_fraction"] * known["input_tokens"],
         "context_beyond_window": max(0, known["context_tokens"] - known["window_tokens"]),
-        "windows_freed": point["hybrid_kv_manager"],
-        "state_mib_per_sequence": known["state_bytes_per_sequence"] / MIB,
-        "is_moe": int(known["n_params_routed"] > 0),
-        "has_draft": int(names.draft is not None),
-        "weight_dtype": names.weight_dtype,
-        "kv_cache_dtype": names.kv_cache_dtype,
-    }
+        "windows_freed": point["hybrid_kv_manager"], "state_mib_per_sequence": known["state_bytes_per_sequence"] / MIB,
+        "is_moe": int(known["n_params_routed"] > 0), "has_draft": int(names.draft is not None),
+        "weight_dtype": names.weight_dtype, "kv_cache_dtype": names.kv_cache_dtype,
+    }  # fmt: skip
 
 
 def shown_facts(facts: Mapping[str, float | str]) -> dict[str, str]:

@@ -98,11 +98,9 @@ class Letter:
             "answer": "; ".join(_answer(c) for c in cards[:MOST_NAMED]) + more,
             "models": ", ".join(c.model for c in cards[:MOST_NAMED]) + more,
             "rent": "; ".join(str(c.rent) for c in cards[:MOST_NAMED]) + more,
-            "monthly": "; ".join(str(c.monthly) for c in cards[:MOST_NAMED]) + more,
-            "question": self.page.question,
-            "as_of": self.page.as_of,
-            "name": self.name,
-        }
+            "monthly": "; ".join(str(c.monthly) for c in cards[:MOST_NAMED]) + more, "question": self.page.question,
+            "as_of": self.page.as_of, "name": self.name,
+        }  # fmt: skip
 
 
 def _answer(card: Card) -> str:

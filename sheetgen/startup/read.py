@@ -201,10 +201,8 @@ def _rank_notes(pools: Mapping[str, Figure], known: Mapping[str, Mapping[str, Fi
 
 def _derive(known: dict[str, dict[str, Figure]]) -> None:
     """What versions state only together: non-torch in the consumed memory, the activation in torch's peak."""
-    for whole, target in (
-        ("consumed_bytes_per_gpu", "non_torch_bytes_per_gpu"),
-        ("peak_torch_bytes_per_gpu", "activation_bytes_per_gpu"),
-    ):
+    for whole, target in (("consumed", "non_torch"), ("peak_torch", "activation")):
+        whole, target = f"{whole}_bytes_per_gpu", f"{target}_bytes_per_gpu"
         for rank, figure in known.get(whole, {}).items():
             weights = known.get("weights_bytes_per_gpu", {})
             loaded = weights.get(rank) or next(iter(weights.values()), None)

@@ -10,31 +10,33 @@ import re
 import shlex
 from collections.abc import Iterator
 
-# argument of the engine -> input; numbers only, zero and negative ones say "the default"
-RENAMED = {
+# By engine: input -> the engine's arguments for it; numbers only, zero and negative ones say "the default".
+_ARGUMENTS = {
     "vllm": {
-        "tensor_parallel_size": "tensor_parallel_size", "tp": "tensor_parallel_size",
-        "pipeline_parallel_size": "pipeline_parallel_size", "pp": "pipeline_parallel_size",
-        "data_parallel_size": "data_parallel_size", "dp": "data_parallel_size",
-        "gpu_memory_utilization": "gpu_memory_utilization", "max_seq_len": "max_model_len",
-        "max_model_len": "max_model_len", "max_num_seqs": "max_num_seqs",
+        "tensor_parallel_size": "tensor_parallel_size tp", "pipeline_parallel_size": "pipeline_parallel_size pp",
+        "data_parallel_size": "data_parallel_size dp", "gpu_memory_utilization": "gpu_memory_utilization",
+        "max_model_len": "max_seq_len max_model_len", "max_num_seqs": "max_num_seqs",
         "max_num_batched_tokens": "max_num_batched_tokens", "block_size": "block_size",
     },
     "sglang": {
-        "tp": "tensor_parallel_size", "tensor_parallel_size": "tensor_parallel_size", "tp_size": "tensor_parallel_size",
-        "pp_size": "pipeline_parallel_size", "dp_size": "data_parallel_size", "ep_size": "expert_parallel_size",
-        "mem_fraction_static": "gpu_memory_utilization", "context_length": "max_model_len",
-        "max_running_requests": "max_num_seqs", "chunked_prefill_size": "max_num_batched_tokens",
-        "page_size": "block_size",
+        "tensor_parallel_size": "tp tensor_parallel_size tp_size", "pipeline_parallel_size": "pp_size",
+        "data_parallel_size": "dp_size", "expert_parallel_size": "ep_size",
+        "gpu_memory_utilization": "mem_fraction_static", "max_model_len": "context_length",
+        "max_num_seqs": "max_running_requests", "max_num_batched_tokens": "chunked_prefill_size",
+        "block_size": "page_size",
     },
     "tensorrt-llm": {
-        "tp_size": "tensor_parallel_size", "tensor_parallel_size": "tensor_parallel_size",
-        "pp_size": "pipeline_parallel_size", "pipeline_parallel_size": "pipeline_parallel_size",
-        "ep_size": "expert_parallel_size", "kv_cache_free_gpu_memory_fraction": "gpu_memory_utilization",
-        "free_gpu_memory_fraction": "gpu_memory_utilization", "max_seq_len": "max_model_len",
-        "max_batch_size": "max_num_seqs", "max_num_tokens": "max_num_batched_tokens", "tokens_per_block": "block_size",
+        "tensor_parallel_size": "tp_size tensor_parallel_size",
+        "pipeline_parallel_size": "pp_size pipeline_parallel_size", "expert_parallel_size": "ep_size",
+        "gpu_memory_utilization": "kv_cache_free_gpu_memory_fraction free_gpu_memory_fraction",
+        "max_model_len": "max_seq_len", "max_num_seqs": "max_batch_size", "max_num_batched_tokens": "max_num_tokens",
+        "block_size": "tokens_per_block",
     },
 }  # fmt: skip
+RENAMED = {
+    engine: {theirs: ours for ours, names in of.items() for theirs in names.split()}
+    for engine, of in _ARGUMENTS.items()
+}
 QUANTIZATIONS = {
     "fp8": "fp8", "fbgemm_fp8": "fp8", "w8a8_fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8",
     "awq": "int4", "awq_marlin": "int4", "gptq": "int4", "gptq_marlin": "int4", "auto-round": "int4",
@@ -50,10 +52,8 @@ Value = str | int | float | bool | None
 
 _KEY = re.compile(r"\s*(?:'([\w.-]{1,80})'|\"([\w.-]{1,80})\"|([A-Za-z_][\w.-]{0,80}))\s*[:=](?!=)")
 _WORDS: dict[str, Value] = {"None": None, "null": None, "True": True, "true": True, "False": False, "false": False}
-_INT, _FLOAT = (
-    re.compile(r"[+-]?\d{1,18}"),
-    re.compile(r"[+-]?(?:\d{1,18}\.\d{0,18}|\.\d{1,18}|\d{1,18})(?:[eE][+-]?\d{1,2})?"),
-)
+_INT = re.compile(r"[+-]?\d{1,18}")
+_FLOAT = re.compile(r"[+-]?(?:\d{1,18}\.\d{0,18}|\.\d{1,18}|\d{1,18})(?:[eE][+-]?\d{1,2})?")
 _HUMAN = {"k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 1024**2, "G": 1024**3}
 MOST_PAIRS = 2000
 LONGEST_COMMAND = 20_000

@@ -79,14 +79,11 @@ def compare(a: facts.SheetFacts, b: facts.SheetFacts) -> Comparison:
     pairing = facts.pair(a, b)
     a, b = _named_as(a, b, dict(pairing.workloads)), _named_as(b, a, {y: x for x, y in pairing.workloads})
     found: dict[str, Iterable[Change]] = {
-        "recommendation": _answer_changes(a, b, headline_loads(a, b, pairing)),
-        "load": _load_changes(a, b, pairing),
-        "inputs": _input_changes(a, b, pairing),
-        "prices": _price_changes(a, b),
-        **{table: _table_changes(a, b, table) for table in TABLES},
-        "results": _answer_changes(a, b, pairing.loads()),
+        "recommendation": _answer_changes(a, b, headline_loads(a, b, pairing)), "load": _load_changes(a, b, pairing),
+        "inputs": _input_changes(a, b, pairing), "prices": _price_changes(a, b),
+        **{table: _table_changes(a, b, table) for table in TABLES}, "results": _answer_changes(a, b, pairing.loads()),
         "what_if": _other_result_changes(a, b),
-    }
+    }  # fmt: skip
     return Comparison(a, b, pairing, {s: tuple(found[s]) for s in SECTIONS}, tuple(_not_compared(a, b, pairing)))
 
 

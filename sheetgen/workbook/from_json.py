@@ -119,17 +119,14 @@ def _read(data: bytes, where: str) -> _Document:
     if version != SCHEMA_VERSION:
         newer = isinstance(version, int) and version > SCHEMA_VERSION
         what = "Update sheetgen." if newer else "Write it anew."
-        raise WorkbookError(
-            f"{where}: schema_version is {shown(version)!r}; this sheetgen reads {SCHEMA_VERSION}. {what}"
-        )
+        this = f"this sheetgen reads {SCHEMA_VERSION}"
+        raise WorkbookError(f"{where}: schema_version is {shown(version)!r}; {this}. {what}")
     try:
         return _Document.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
-        at = ".".join(map(str, first["loc"]))
-        raise WorkbookError(
-            f"{where}: {shown(at)}: {shown(first['msg'])}. Write it anew with `sheetgen build`."
-        ) from error
+        what = f"{shown('.'.join(map(str, first['loc'])))}: {shown(first['msg'])}"
+        raise WorkbookError(f"{where}: {what}. Write it anew with `sheetgen build`.") from error
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -22,10 +22,9 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _RESULTS_ASIDE = {
     "whatif_hardware_monthly_usd": "$ per month on the hardware chosen",
     "whatif_hardware_gpus": "GPUs for all users on the hardware chosen",
-    "whatif_monthly_usd": "$ per month of the cheapest hardware",
-    "whatif_instance": "cheapest hardware",
+    "whatif_monthly_usd": "$ per month of the cheapest hardware", "whatif_instance": "cheapest hardware",
     "whatif_n_instances": "how many of the cheapest hardware",
-}
+}  # fmt: skip
 _OF_CASES = {
     "users": "users, times",
     "context": "context, times",

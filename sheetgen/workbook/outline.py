@@ -101,16 +101,13 @@ def outline(package: zipfile.ZipFile, where: str) -> Outline:
         _check_rows(package, part, name, where)
     properties = root.find(f"{{{MAIN}}}workbookPr")
     of_kind = {kind: target for kind, target in targets.values() if target in members}
+    custom = tree(_CUSTOM).iter(_PROPERTY) if _CUSTOM in members else ()
+    is_1904 = properties is not None and properties.get("date1904", "0") in ("1", "true")
     return Outline(
-        sheets,
-        tuple(_names(root, [name for name, _ in order])),
-        {one.get("name", ""): "".join(one.itertext()).strip() for one in tree(_CUSTOM).iter(_PROPERTY)}
-        if _CUSTOM in members
-        else {},
-        properties is not None and properties.get("date1904", "0") in ("1", "true"),
-        of_kind.get("sharedStrings"),
-        of_kind.get("styles"),
-    )
+        sheets, tuple(_names(root, [name for name, _ in order])),
+        {one.get("name", ""): "".join(one.itertext()).strip() for one in custom}, is_1904,
+        of_kind.get("sharedStrings"), of_kind.get("styles"),
+    )  # fmt: skip
 
 
 def _relations(tree: Callable[[str], ElementTree.Element], part: str) -> dict[str, tuple[str, str]]:
