@@ -114,42 +114,26 @@ def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], er
     limit, size = columns["max_context_tokens"], numbers["tensor_parallel_size"]
     context, length = numbers["context_tokens"], numbers["max_model_len"]
 
-    refuse(
-        context > limit,
-        lambda i: (
-            f"context_tokens is {context[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows."
-            f" Use {limit[i]:.0f} or less."
-        ),
-    )
-    refuse(
-        (length > limit) & (context <= limit),
-        lambda i: f"max_model_len is {length[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows.",
-    )
-    refuse(
-        length < context, lambda i: f"max_model_len is {length[i]:,.0f}, below the context of {context[i]:,.0f} tokens."
-    )
+    # fmt: off
+    refuse(context > limit, lambda i:
+           f"context_tokens is {context[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows."
+           f" Use {limit[i]:.0f} or less.")
+    refuse((length > limit) & (context <= limit), lambda i:
+           f"max_model_len is {length[i]:,.0f}, over the {limit[i]:,.0f} that {model_id(i)} allows.")
+    refuse(length < context, lambda i:
+           f"max_model_len is {length[i]:,.0f}, below the context of {context[i]:,.0f} tokens.")
     prompt, answer = numbers["input_tokens"], numbers["output_tokens"]
-    refuse(
-        (prompt < 0) | (answer < 0) | (prompt + answer > context),
-        lambda i: f"input_tokens and output_tokens do not fit in the context of {context[i]:,.0f} tokens.",
-    )
+    refuse((prompt < 0) | (answer < 0) | (prompt + answer > context), lambda i:
+           f"input_tokens and output_tokens do not fit in the context of {context[i]:,.0f} tokens.")
     heads, layers = columns["n_heads"], columns["n_layers"]
-    refuse(
-        numpy.mod(heads, numpy.maximum(size, 1)) > 0,
-        lambda i: (
-            f"tensor_parallel_size is {size[i]:.0f}, which does not divide the {heads[i]:.0f} heads of {model_id(i)}."
-        ),
-    )
+    uneven = numpy.mod(heads, numpy.maximum(size, 1)) > 0
+    refuse(uneven, lambda i:
+           f"tensor_parallel_size is {size[i]:.0f}, which does not divide the {heads[i]:.0f} heads of {model_id(i)}.")
     kv = columns["full_kv_heads"], columns["windowed_kv_heads"]
-    refuse(
-        (numpy.mod(heads, numpy.maximum(size, 1)) == 0) & (heads_divide(heads, *kv, size) == 0),
-        lambda i: (
-            f"tensor_parallel_size is {size[i]:.0f}, over which the KV heads of {model_id(i)}"
-            f" ({' and '.join(f'{k[i]:.0f}' for k in kv if k[i])}) cannot be shared: engines refuse it."
-        ),
-    )
+    refuse(~uneven & (heads_divide(heads, *kv, size) == 0), lambda i:
+           f"tensor_parallel_size is {size[i]:.0f}, over which the KV heads of {model_id(i)}"
+           f" ({' and '.join(f'{k[i]:.0f}' for k in kv if k[i])}) cannot be shared: engines refuse it.")
     stages = numbers["pipeline_parallel_size"]
-    refuse(
-        stages > layers,
-        lambda i: f"pipeline_parallel_size is {stages[i]:.0f}, more than the {layers[i]:.0f} layers of {model_id(i)}.",
-    )
+    refuse(stages > layers, lambda i:
+           f"pipeline_parallel_size is {stages[i]:.0f}, more than the {layers[i]:.0f} layers of {model_id(i)}.")
+    # fmt: on

@@ -18,20 +18,8 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.speed import Figure, Scope, SpeedFile, load_speed
 from sheetgen.errors import Problems, ScenarioError, SheetgenError
-from sheetgen.scenario import parse
-from sheetgen.scenario.amounts import (
-    DEFAULTS,
-    NAMES,
-    NO_TEXT,
-    NUMBERS,
-    OWN,
-    Columns,
-    check,
-    check_bounds,
-    fill,
-    is_blank,
-    number_column,
-)
+from sheetgen.scenario import amounts, parse
+from sheetgen.scenario.amounts import DEFAULTS, NAMES, NO_TEXT, NUMBERS, OWN, Columns
 from sheetgen.scenario.reference import Reference
 from sheetgen.scenario.settings import engine_defaults
 from sheetgen.sizing.memory import non_torch_bytes_at
@@ -101,13 +89,10 @@ def model_columns(model: Model, weight_dtype: str, kv_cache_dtype: str) -> Colum
     weight, kv = DTYPES[weight_dtype], DTYPES[kv_cache_dtype]
     return {
         **model.shape(),
-        "checkpoint_bytes": model.checkpoint_bytes(weight_dtype),
-        "linear_bytes": weight.linear_bytes,
-        "other_bytes": weight.other_bytes,
-        "activation_copy_bytes": weight.activation_copy_bytes,
-        "kv_dtype_bytes": kv.kv_bytes,
-        "kv_scale_bytes": kv.kv_scale_bytes,
-    }
+        "checkpoint_bytes": model.checkpoint_bytes(weight_dtype), "linear_bytes": weight.linear_bytes,
+        "other_bytes": weight.other_bytes, "activation_copy_bytes": weight.activation_copy_bytes,
+        "kv_dtype_bytes": kv.kv_bytes, "kv_scale_bytes": kv.kv_scale_bytes,
+    }  # fmt: skip
 
 
 # For the few GPUs without published peaks (RTX PRO 4500, Trainium): the least ratio of arithmetic to bandwidth among
@@ -132,15 +117,12 @@ def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str)
     peak, link = gpu.peak_flops_for(weight_dtype), gpu.interconnect_bytes_per_second
     assumed = ASSUMED_FLOPS_PER_BYTE * gpu.memory_bandwidth_bytes_per_second
     return {
-        **speed.constants(engine.engine, gpu).model_dump(),
-        "nvlink_gpus": speed.nvlink_gpus,
-        "all_reduce_growth": speed.all_reduce_growth,
-        **SPEED_DEFINITIONS,
+        **speed.constants(engine.engine, gpu).model_dump(), "nvlink_gpus": speed.nvlink_gpus,
+        "all_reduce_growth": speed.all_reduce_growth, **SPEED_DEFINITIONS,
         "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
         "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
-        "peak_flops": peak or assumed,
-        "peak_flops_16_bit": gpu.peak_flops_for("bf16") or assumed,
-    }
+        "peak_flops": peak or assumed, "peak_flops_16_bit": gpu.peak_flops_for("bf16") or assumed,
+    }  # fmt: skip
 
 
 BAND_FIGURES = ("weights", "activation", "non_torch", "kv_pool")
@@ -194,13 +176,11 @@ def draft_columns(draft: Model | None, kv_cache_dtype: str) -> Columns:
     """The numbers that a speculative-decoding draft contributes: its own weights, its own KV per token."""
     shape = draft.shape() if draft else {}
     kv = DTYPES[kv_cache_dtype]
-    head = shape.get("full_kv_width", 0) * kv.kv_bytes + 2 * kv.kv_scale_bytes
     return {
-        "draft_layers": shape.get("n_full_layers", 0),
-        "draft_kv_heads": shape.get("full_kv_heads", 0),
-        "draft_head_bytes": head,
+        "draft_layers": shape.get("n_full_layers", 0), "draft_kv_heads": shape.get("full_kv_heads", 0),
+        "draft_head_bytes": shape.get("full_kv_width", 0) * kv.kv_bytes + 2 * kv.kv_scale_bytes,
         "draft_weights_bytes": (draft.checkpoint_bytes(draft.weight_dtype) or 2 * shape["n_params"]) if draft else 0,
-    }
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -241,16 +221,16 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
     rows = [known[key] for key in keys]
     found = _objects(one for one, _, _ in rows)
     errors = _objects(error for _, error, _ in rows)[code]
-    numbers = {name: number_column(name, given.get(name), n_rows, errors) for name in NUMBERS}
-    check_bounds(numbers, errors)
+    numbers = {name: amounts.number_column(name, given.get(name), n_rows, errors) for name in NUMBERS}
+    amounts.check_bounds(numbers, errors)
     some = next((columns for _, _, columns in known.values() if columns), None)
     columns: Columns = {}
     if some is not None:
         table = numpy.array([list((columns or some).values()) for _, _, columns in rows], float)
         same = [is_frame and bool((row == row[0]).all()) for row in table.T]
         columns = {k: row[0] if one else row[code] for k, row, one in zip(some, table.T, same, strict=True)}
-        fill(numbers, columns)
-        check(numbers, {k: numpy.broadcast_to(v, n_rows) for k, v in columns.items() if k in CHECKED},
+        amounts.fill(numbers, columns)
+        amounts.check(numbers, {k: numpy.broadcast_to(v, n_rows) for k, v in columns.items() if k in CHECKED},
               lambda i: found[code[i]].model.id, errors)  # fmt: skip
     good = numpy.flatnonzero(numpy.equal(errors, NO_TEXT))
     values: Columns = {}
@@ -299,7 +279,7 @@ def _distinct(given: Any, n_rows: int, default: Any) -> tuple[Any, list[Any]]:
     except TypeError:  # what cannot be hashed is read as text
         given = [v if v.__hash__ else str(v) for v in given]
         values = dict.fromkeys(given)
-    texts = {v: default if is_blank(v) else str(v).strip() for v in values}
+    texts = {v: default if amounts.is_blank(v) else str(v).strip() for v in values}
     places = {text: i for i, text in enumerate(dict.fromkeys(texts.values()))}
     at = {v: places[text] for v, text in texts.items()}
     return numpy.fromiter(map(at.__getitem__, given), int, n_rows), list(places) or [default]
@@ -322,16 +302,12 @@ def _named_columns(names: Resolved) -> Columns:
         "gpu_memory_utilization": names.engine.utilization_on(*gpu),
     }
     return {
-        **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype),
-        **names.engine.columns(),
-        **_bands(names),
-        **draft_columns(names.draft, names.kv_cache_dtype),
-        **speed_columns(names.speed, names.engine, names.gpu, names.weight_dtype),
-        **_speed_bands(names),
-        "gpu_memory_bytes": memory,
-        "is_older_gpu": int(names.engine.is_older(names.gpu.architecture)),
+        **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype), **names.engine.columns(),
+        **_bands(names), **draft_columns(names.draft, names.kv_cache_dtype),
+        **speed_columns(names.speed, names.engine, names.gpu, names.weight_dtype), **_speed_bands(names),
+        "gpu_memory_bytes": memory, "is_older_gpu": int(names.engine.is_older(names.gpu.architecture)),
         **{OWN + name: value for name, value in own.items()},
-    }
+    }  # fmt: skip
 
 
 def _derive(values: Columns, reserved: Any) -> None:
@@ -350,9 +326,8 @@ def _derive(values: Columns, reserved: Any) -> None:
     fitted = (values["speed_is_fitted"] == 1) & (values["pipeline_parallel_size"] == 1)
     fitted &= size * values["data_parallel_size"] <= values["nvlink_gpus"]
     # A measured point says nothing of the figure that it does not give.
-    scopes = {
-        factor: numpy.select([values[factor] != 1, fitted], [2, 0], 1) for factor in ("speed_factor", "ttft_factor")
-    }
+    factors = "speed_factor", "ttft_factor"
+    scopes = {factor: numpy.select([values[factor] != 1, fitted], [2, 0], 1) for factor in factors}
     values["speed_scope"] = scopes["speed_factor"]
     for name in [n.removesuffix("_anchored") for n in values if n.endswith("_anchored")]:
         scope = scopes["ttft_factor" if name.startswith("ttft") else "speed_factor"]

@@ -25,7 +25,6 @@ from sheetgen.scenario.settings import settings_of
 from sheetgen.scenario.workloads import (
     headline_of,
     one_workload,
-    over_limit,
     requests_in_flight,
     too_long_answers,
     with_targets,
@@ -146,7 +145,10 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     if all(c.over_limit for c in loads):
         longest = max(m.model.max_context_tokens or 0 for m in question.models)
         if one_load:
-            raise over_limit(loads[0].context_tokens, longest, models[0].model.id)
+            asked, name = loads[0].context_tokens, models[0].model.id
+            raise ScenarioError(
+                f"context_tokens is {asked:,}, over the {longest:,} that {name} allows. Use {longest} or less."
+            )
         raise ScenarioError(f"every context is over what the models allow (the longest is {longest:,} tokens).")
     return replace(question, loads=loads)
 

@@ -51,8 +51,7 @@ def _with_contexts(chosen: tuple[Workload, ...], stated: tuple[str, ...]) -> Ite
             raise ScenarioError(f"contexts names {workload} twice. Keep one.")
         wanted[workload] = parse.tokens(length, f"context of {workload}")
     for w in chosen:
-        context = wanted.get(w.id, w.context_tokens)
-        yield sized(w, context, w.output_tokens)
+        yield sized(w, wanted.get(w.id, w.context_tokens), w.output_tokens)
 
 
 class _WithContext(Workload):
@@ -133,13 +132,6 @@ def requests_in_flight(options: Mapping[str, Any], active_fraction: float) -> tu
     return (int(round_up(people * active_fraction)),)
 
 
-def over_limit(context_tokens: int, limit: int, model_id: str) -> ScenarioError:
-    """What to raise where the one context is more than the model allows."""
-    return ScenarioError(
-        f"context_tokens is {context_tokens:,}, over the {limit:,} that {model_id} allows. Use {limit} or less."
-    )
-
-
 def with_targets(
     workloads: Sequence[Workload], known: Sequence[Workload], options: Mapping[str, Any]
 ) -> tuple[Workload, ...]:
@@ -154,12 +146,11 @@ def with_targets(
 
 def _targets(workload: Workload, known: Sequence[Workload], stated: Mapping[str, Any]) -> dict[str, float | None]:
     like = _like(workload, known)
-    found = {}
-    for option, field in TARGETS.items():
-        own = stated[option]
-        default = getattr(like, field) if like else None
-        found[field] = own.get(workload.id, own.get("", default))
-    return found
+    defaults = {field: getattr(like, field) if like else None for field in TARGETS.values()}
+    return {
+        field: stated[option].get(workload.id, stated[option].get("", defaults[field]))
+        for option, field in TARGETS.items()
+    }
 
 
 def _like(workload: Workload, known: Sequence[Workload]) -> Workload | None:

@@ -53,19 +53,16 @@ def stacked_bar(bar: Bar, lead: str, *, width: float, height: float) -> Any:
 
 
 def rect(x: float, y: float, width: float, height: float, colour: str) -> str:
-    """A filled box."""
     return f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" fill="{colour}"/>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 0.5, dash: str = "") -> str:
-    """A straight line."""
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
     at = f'x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}"'
     return f'<line {at} stroke="{colour}" stroke-width="{width:g}"{dashed}/>'
 
 
 def label(x: float, y: float, text: str, anchor: str, size: float, colour: str, family: str) -> str:
-    """A figure at an axis."""
     at = f'x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}"'
     return f'<text {at} font-family="{escape(family)}" font-size="{size:g}" fill="{colour}">{escape(text)}</text>'
 

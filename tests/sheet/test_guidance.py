@@ -8,13 +8,15 @@ import pytest
 from solved_pages import catalog
 
 from sheetgen.catalog import Catalog, guidance
+from sheetgen.catalog.engines import load_engine
 from sheetgen.errors import CatalogError
 from sheetgen.scenario import candidates, question
+from sheetgen.scenario.settings import settings_of
 from sheetgen.units import GIB, TENSOR_PARALLEL_SIZES
 
 
 def test_settings_and_assumptions_are_equal() -> None:
-    known, settings = guidance.assumptions(catalog()), question.Settings()
+    known, settings = guidance.assumptions(catalog()), settings_of({}, load_engine(catalog(), "vllm"))
     same = [name for name in known if hasattr(settings, name)]
     assert {
         "active_fraction", "average_context_fraction", "prefix_cache_hit_fraction", "extra_headroom_fraction",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sheetgen import cost
+from sheetgen import cost, units
 from sheetgen.catalog.engines import CONSTANTS
 from sheetgen.formula import Expr, Formula, join_text, where
 from sheetgen.recommend import Solution
@@ -20,35 +20,15 @@ from sheetgen.scenario.kinds import TOKENS, Kind, name_part
 from sheetgen.scenario.override_kinds import OUTPUT, TABLES, input_kind
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
 from sheetgen.sheet.accepts import AND_AUTO, MOST_TITLE, PRECISIONS, accepts
-from sheetgen.sheet.book.input_state import (
-    AS_BUILT,
-    CHANGED,
-    OUT_OF_RANGE,
-    beside,
-    bound_display,
-    has_bounds,
-    place_in_list,
-    state_formula,
-    state_now,
-)
+from sheetgen.sheet.book import input_state
+from sheetgen.sheet.book.input_state import AS_BUILT, CHANGED, OUT_OF_RANGE
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.kinds import legend
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation
 from sheetgen.sheet.notes import MARKED_BY, day_of
 from sheetgen.sizing.admission import TOKENS_PER_K
-from sheetgen.units import (
-    DTYPE_ALIASES,
-    DTYPES,
-    FACTOR,
-    PLAIN,
-    TENSOR_PARALLEL_SIZES,
-    TEXT,
-    UNIT_BYTES,
-    UNIT_NAMES,
-    WHOLE,
-    Display,
-)
+from sheetgen.units import DTYPE_ALIASES, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
 
 LABEL, VALUE, UNIT, LEAST, MOST, BUILT, STATE, NOTE, NTH = range(9)
 WIDTHS = {LABEL: 44, VALUE: 16, UNIT: 12, LEAST: 11, MOST: 11, BUILT: 15, STATE: 12, NOTE: 76, NTH: 4}
@@ -137,17 +117,17 @@ class InputsSheet:
         """Beside an input its bounds, its value as built, and what became of it."""
         sheet, row, here = self.sheet, ref.row, self.sheet.name
         built = (self.wiring.baseline or {}).get(name, ref.value)
-        one = state_formula(check, bool(check and check.kind and check.kind.blank))
+        one = input_state.state_formula(check, bool(check and check.kind and check.kind.blank))
         columns = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST}
-        env = {name: beside(here, row, column) for name, column in columns.items()}
-        if check is not None and has_bounds(check):
+        env = {name: input_state.beside(here, row, column) for name, column in columns.items()}
+        if check is not None and input_state.has_bounds(check):
             for column, bound in zip((LEAST, MOST), check.bounds, strict=True):
-                sheet.put(row, column, Cell(bound, "fixed", bound_display(check, display)))
+                sheet.put(row, column, Cell(bound, "fixed", input_state.bound_display(check, display)))
         elif check is not None and check.source is not None:
-            env["place"] = place_in_list(env["value"], check)
+            env["place"] = input_state.place_in_list(env["value"], check)
         if built is not None:
             sheet.put(row, BUILT, Cell(built, "fixed", display))
-        state = state_now(one, ref.value, built, check)
+        state = input_state.state_now(one, ref.value, built, check)
         self.states.append(sheet.formula(row, STATE, state, one.written(env), TEXT, "state"))
 
 
@@ -182,7 +162,7 @@ def _watch(page: InputsSheet) -> None:
     top = Ref(sheet.name, first, STATE, None).expr(sheet.name).text
     n_apart = 0
     for state in page.states:
-        own = beside(sheet.name, state.row, STATE)
+        own = input_state.beside(sheet.name, state.row, STATE)
         counted = "+".join(f'COUNTIFS({top}:{own.text},"{word}")' for word in (CHANGED, OUT_OF_RANGE))
         n_apart += state.value != AS_BUILT
         nth = n_apart if state.value != AS_BUILT else 0
@@ -310,7 +290,7 @@ def _engine(page: InputsSheet) -> None:
         for i, size in enumerate(TENSOR_PARALLEL_SIZES, 1)
     ))  # fmt: skip
     unit = page.solved.question.settings.units
-    page.fixed("unit_bytes", f"Bytes in a {UNIT_NAMES[unit]}", UNIT_BYTES[unit], WHOLE, "bytes",
+    page.fixed("unit_bytes", f"Bytes in a {units.UNIT_NAMES[unit]}", units.UNIT_BYTES[unit], WHOLE, "bytes",
                "The page shows amounts in this unit.")  # fmt: skip
     page.fixed("tokens_per_k", "Tokens in 1k", TOKENS_PER_K, WHOLE, "tokens", "16k is 16,384.")
 
