@@ -87,7 +87,8 @@ def _set_right(answer: Mapping[str, Any], found: Anchored | None) -> Iterator[st
     if found is None:
         yield f"Set right by the factors given: {factors}."
     else:
-        measured, predicted = (_times([one] * 3)[0] for one in (found.anchor.tpot_seconds, _first(found)))
+        first = float(found.predicted_tpot_seconds[0])
+        measured, predicted = (_times([one] * 3)[0] for one in (found.anchor.tpot_seconds, first))
         yield f"Set right by one measured point: {found.anchor.words},"
         yield f"TPOT {measured} measured, {predicted} predicted: {factors}."
         if waiting := found.waiting_requests[0]:
@@ -95,10 +96,6 @@ def _set_right(answer: Mapping[str, Any], found: Anchored | None) -> Iterator[st
     yield f"Bands: of runs set right by one point of their configuration ({DOCS})."
     if answer["ttft_factor"] == 1:
         yield "No time to first token was measured: its band may be wider."
-
-
-def _first(found: Anchored) -> float:
-    return float(found.predicted_tpot_seconds[0])
 
 
 def _beyond(answer: Mapping[str, Any], known: Mapping[str, Any], names: Resolved) -> Iterator[str]:
@@ -151,7 +148,8 @@ def bills(sized: Sized) -> str:
     """The text of `sheetgen size` for the one deployment of `sized`."""
     answer = record(sized)
     names = sized.points.names[0]
-    numbers = {**{k: v[0] for k, v in sized.known.items() if getattr(v, "ndim", 0)}, **_numbers(answer)}
+    known = {k: v[0] for k, v in sized.known.items() if getattr(v, "ndim", 0)}
+    numbers = {**known, **{k: v for k, v in answer.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}}
     parallel = [
         f"{short} {answer[f'{long}_parallel_size']}"
         for short, long in (("TP", "tensor"), ("PP", "pipeline"), ("DP", "data"))
@@ -184,10 +182,6 @@ def bills(sized: Sized) -> str:
     bands = f"\n{BAND_WORDS[scope] if scope else NO_BAND}\n"
     memory = table(rows[0], rows[1:], right=(1, 2)) + "\n" + bands + "\n" + _limits(answer)
     return "\n".join(head) + "\n" + memory + "\n\n" + pace(sized, answer)
-
-
-def _numbers(answer: dict[str, Any]) -> dict[str, float]:
-    return {k: v for k, v in answer.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
 
 
 def _remark(name: str, numbers: dict[str, float], inside: bool) -> str:

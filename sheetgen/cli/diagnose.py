@@ -52,10 +52,8 @@ def diagnose(
     from sheetgen.diagnose.report import diagnose as diagnosed
 
     if html_file is not None and _is_same_file(log, html_file):
-        problem = (
-            f"--html {shown(html_file, 200)}: is the log itself, which would be overwritten. Choose another place."
-        )
-        raise ScenarioError(problem)
+        what = "is the log itself, which would be overwritten. Choose another place."
+        raise ScenarioError(f"--html {shown(html_file, 200)}: {what}")
     found = diagnosed(log, options, Catalog(*catalogs))
     if html_file is not None:
         write_files({Path(html_file): as_html(found).encode()}, "Choose another place with --html.")

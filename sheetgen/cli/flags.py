@@ -102,11 +102,7 @@ def _held(one: Flags) -> list[str]:
     answer = printed.answer
     each = " on each data-parallel rank" if answer["data_parallel_size"] > 1 else ""
     return [
-        f"These flags hold {answer['max_num_seqs']:,} sequence{_s(answer['max_num_seqs'])}{each}: KV pool "
-        f"{answer['kv_pool_bytes_per_gpu'] / GIB:,.2f} GiB on each GPU, {answer['kv_tokens']:,} tokens, "
+        f"These flags hold {answer['max_num_seqs']:,} sequence{'' if answer['max_num_seqs'] == 1 else 's'}{each}: "
+        f"KV pool {answer['kv_pool_bytes_per_gpu'] / GIB:,.2f} GiB on each GPU, {answer['kv_tokens']:,} tokens, "
         f"{answer['max_concurrency']:,.2f} sequences of {answer['max_model_len']:,} tokens."
     ]
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"

@@ -125,9 +125,8 @@ def read_claim(options: Mapping[str, Any], gpu_words: tuple[str, ...]) -> Claim:
     concurrency = number("concurrency", parse.whole, 1, MOST_REQUESTS)
     n_gpus = number("n_gpus", parse.whole, 1, MOST_GPUS)
     size = number("tensor_parallel_size", parse.whole, 1, MOST_GPUS)
-    prompt, answer, context = (
-        number(name, parse.tokens) for name in ("input_tokens", "output_tokens", "context_tokens")
-    )
+    lengths = ("input_tokens", "output_tokens", "context_tokens")
+    prompt, answer, context = (number(name, parse.tokens) for name in lengths)
     users = number("users", parse.whole, 1, MOST_REQUESTS)
     if users is not None and context is None and "context_tokens" not in said:
         problems.append("users is given without context_tokens. Say what a request of yours is long, such as 16k.")

@@ -54,10 +54,8 @@ def verdict_words(analysis: Analysis) -> str:
         times, band = claimed / highest.rate, _band(analysis, highest)
         return f"unlikely as stated: {rate} is {times:,.1f} times the prediction, above every {band}."
     best = max(counting, key=lambda one: one.ceiling)
-    return (
-        f"not possible as stated: {rate} is above {rounded(best.ceiling)}, what perfect software would reach"
-        f" ({_run(analysis, best)}; one token a step, no prompt cached)."
-    )
+    rest = f"({_run(analysis, best)}; one token a step, no prompt cached)."
+    return f"not possible as stated: {rate} is above {rounded(best.ceiling)}, what perfect software would reach {rest}"
 
 
 def _band(analysis: Analysis, one: Reading) -> str:

@@ -108,7 +108,6 @@ class PlainError:
     line_number: int
     text: str
     phase: str
-    in_traceback: bool
 
 
 @dataclass

@@ -218,8 +218,7 @@ def _plain_error(run: Run, line: Line) -> None:
         return
     found = _ERROR.search(line.text)
     if found and not _CONSEQUENCE.search(found[0]):
-        kept = PlainError(line.number, excerpt(found[0]), run.phase_of(line.rank), run.n_tracebacks > 0)
-        run.errors.append(kept)
+        run.errors.append(PlainError(line.number, excerpt(found[0]), run.phase_of(line.rank)))
 
 
 def amounts(text: str) -> dict[str, float]:

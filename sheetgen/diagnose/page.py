@@ -27,10 +27,8 @@ _STYLE = (
     "@media(max-width:40em){th{display:none}td{display:block;padding:0}tr{display:block;padding:.5em 0}"
     "td:first-child{font-weight:bold;white-space:normal}}"
 )
-_SAID = {
-    HEALTHY: "Healthy: started, or runs, without a failure",
-    NOT_AN_OOM: "Not out of memory: it failed for another reason",
-}
+_HEALTHY, _ANOTHER = "Healthy: started, or runs, without a failure", "Not out of memory: it failed for another reason"
+_SAID = {HEALTHY: _HEALTHY, NOT_AN_OOM: _ANOTHER}
 Section = tuple[str, list[str]]
 
 

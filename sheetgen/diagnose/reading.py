@@ -100,9 +100,8 @@ class _CheckedStream:
             return
         if 0.8 * len(head) / 2 <= max(head[::2].count(0), head[1::2].count(0)) and len(head) > 3:
             order = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
-            raise ScenarioError(
-                f"{self._called}: is UTF-16 without its mark. Convert it: iconv -f utf-16{order} -t utf-8."
-            )
+            cure = f"Convert it: iconv -f utf-16{order} -t utf-8."
+            raise ScenarioError(f"{self._called}: is UTF-16 without its mark. {cure}")
         odd = sum(head.count(bytes([code])) for code in range(32) if code not in b"\t\n\v\f\r\x1b\x08")
         if odd > _BINARY_SHARE * len(head):
             raise ScenarioError(f"{self._called}: is no text but binary data. Give the engine's log, plain or as .gz.")

@@ -107,9 +107,8 @@ def _recovered(run: Run) -> tuple[str, ...]:
 def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill]:
     """What outranks the rest: a trap, the engine's message, an allocation failure, a weak message, a refusal."""
     failures = [f for f in run.lasting_failures if not _is_quoted(f, run)]
-    of_kind = {
-        kind: [f for f in failures if f.match.signature.kind == kind] for kind in ("trap", "typed", "oom", "weak")
-    }
+    kinds = ("trap", "typed", "oom", "weak")
+    of_kind = {kind: [f for f in failures if f.match.signature.kind == kind] for kind in kinds}
     refused = [f for f in of_kind["typed"] if f.match.signature.lasting]
     deadly = [f for f in of_kind["typed"] if not f.match.signature.lasting]
     best: Failure | None = None
@@ -290,9 +289,8 @@ def without_failure(run: Run, facts: Facts) -> Verdict:
         evidence = (Evidence(error.line_number, error.text), *marks)
         if _OF_CAPACITY.search(f"{error.text} {frames}"):
             bill = _of_frames(run) if frames else Bill(rules.UNDETERMINED, 0.2)
-            return Verdict(
-                replace(bill, missing=(rules.FRAMES_MISSING, rules.PHASE_MISSING)), run, None, phase, evidence
-            )
+            bill = replace(bill, missing=(rules.FRAMES_MISSING, rules.PHASE_MISSING))
+            return Verdict(bill, run, None, phase, evidence)
         return Verdict(Bill(rules.NOT_AN_OOM, 0.6), run, None, phase, evidence)
     if run.seen("died-serving") or run.seen("failed-start"):
         return Verdict(Bill(rules.UNDETERMINED, 0.2, missing=(ERROR_MISSING,)), run, None, phase, marks)

@@ -221,10 +221,8 @@ def _obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
         if "data_parallel_size" not in launcher.flags:
             yield f"{engine.name} shares no experts over data-parallel ranks"
         elif launcher.engine == "tensorrt-llm" and size > 1:  # whose attention ranks are its tensor-parallel ones
-            yield (
-                f"{engine.name} shares experts over data-parallel ranks of one GPU each alone"
-                f" (tensor_parallel_size {size})"
-            )
+            rest = f"(tensor_parallel_size {size})"
+            yield f"{engine.name} shares experts over data-parallel ranks of one GPU each alone {rest}"
 
 
 def _cache_obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:

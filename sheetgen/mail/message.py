@@ -67,9 +67,8 @@ class Letter:
         """The subject line; every {field} of the template filled in. Raises MailError for one that is not known."""
         template = SUBJECT if template is None else template
         if not template.isprintable():
-            raise MailError(
-                f"subject is {shown(template)!r}. It must not hold line breaks or control characters: one line."
-            )
+            must = "It must not hold line breaks or control characters: one line."
+            raise MailError(f"subject is {shown(template)!r}. {must}")
         fields = self.fields()
         try:
             parts = list(string.Formatter().parse(template))
@@ -124,10 +123,7 @@ def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple
 
 
 _POLICY = SMTP.clone(cte_type="7bit", max_line_length=78)  # any server takes it, with or without 8BITMIME
-_KINDS = {
-    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ".pdf": "application/pdf",
-}
+_KINDS = {".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".pdf": "application/pdf"}
 _ENCODED = "=?"  # begins an encoded word: the library decodes `=?utf-8?q?=0ABcc:...?=` into a header of its own
 LONGEST, LONGEST_NAME = 254, 64  # characters of an address and of what stands before its @, RFC 5321
 _ONE = re.compile(r'"(?P<quoted>(?:[^"\\]|\\.)*)"\s*<(?P<a>[^<>]*)>|(?P<plain>[^<>"]*)<(?P<b>[^<>]*)>|(?P<c>[^<>"]*)')

@@ -14,7 +14,6 @@ from sheetgen.errors import shown
 from sheetgen.mail import MailError
 
 USER, PASSWORD = "SHEETGEN_SMTP_USER", "SHEETGEN_SMTP_PASSWORD"
-SECURITY = ("starttls", "tls", "none")
 PORTS = {"starttls": 587, "tls": 465, "none": 25}
 _HOST = re.compile(r"(?P<host>\w(?:[\w.-]*\w)?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.ASCII)
 

@@ -151,10 +151,8 @@ def headline(built: Built, found: Snapshot) -> tuple[int, int]:
     tiers = [found.inputs.get(f"tier_{i}") for i, _ in enumerate(question.tiers, 1)]
     workload, tier = (found.inputs.get(name) for name in NOT_COMPARED)
     at = str(workload).lower()
-    return (
-        works.index(at) if at in works else question.headline[0],
-        tiers.index(tier) if tier in tiers else question.headline[1],
-    )
+    row, column = question.headline
+    return works.index(at) if at in works else row, tiers.index(tier) if tier in tiers else column
 
 
 def _load(built: Built, workload: int, tier: int) -> str:

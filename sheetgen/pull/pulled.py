@@ -252,9 +252,8 @@ def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) ->
     if models is not None:
         options["models"] = models
     elif files := [one for one in parse.words(options.get("models")) if is_path(one)]:
-        raise ScenarioError(
-            f"{where}: was built from the file {shown(files[0])}. Name its models with --models, in the same order."
-        )
+        cure = "Name its models with --models, in the same order."
+        raise ScenarioError(f"{where}: was built from the file {shown(files[0])}. {cure}")
     if "instances" in options:  # some may have left the catalog since; their rows are carried as the reader's own
         options["instances"] = ",".join(one for one in parse.words(options["instances"]) if _known(catalog, one))
     works = {w.id: f"context_{name_part(w.id)}" for w in catalog.workloads()}

@@ -35,10 +35,8 @@ def lines(pulled: Pulled) -> Iterator[str]:
     """For a person: what was changed, whether formulas were, whether the workbook agrees."""
     found, today = pulled.found, pulled.before.question
     if pulled.other_catalog:
-        yield (
-            f"built with the catalog {found.catalog_sha256[:8]}, today's is {today.catalog_sha256[:8]}: "
-            f"what the workbook says was taken, {_count(len(pulled.changed), 'value')} of it otherwise than today's"
-        )
+        rest = f"what the workbook says was taken, {_count(len(pulled.changed), 'value')} of it otherwise than today's"
+        yield f"built with the catalog {found.catalog_sha256[:8]}, today's is {today.catalog_sha256[:8]}: {rest}"
     elif not pulled.changed:
         yield "nothing was changed since the workbook was built"
     else:

@@ -61,9 +61,8 @@ def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], c
         model = _model(stated, catalog, sized, problems)
         if model is not None and "max_model_len" not in sized.inputs:
             sized.inputs["max_model_len"] = model.max_context_tokens
-            sized.not_stated.append(
-                f"max_model_len is not in the log; the model's {model.max_context_tokens:,} was taken."
-            )
+            limit = f"{model.max_context_tokens:,}"
+            sized.not_stated.append(f"max_model_len is not in the log; the model's {limit} was taken.")
     _dtypes(stated, sized)
     if "gpu" not in given:
         _gpu(log, measured, catalog, sized, problems)

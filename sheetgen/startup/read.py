@@ -221,13 +221,10 @@ def _sglang_pool(known: dict[str, dict[str, Figure]], notes: list[str]) -> None:
         known.setdefault("kv_pool_bytes_per_gpu", {})[rank] = pool
     if "kv_tokens" not in known and "pool_tokens" in known:
         known["kv_tokens"] = known["pool_tokens"]
-    states = [f.value for part in ("conv_state", "ssm_state") for f in _first(known, f"{part}_bytes_per_gpu")]
+    parts = (known.get(f"{part}_state_bytes_per_gpu", {}) for part in ("conv", "ssm"))
+    states = [next(iter(ranks.values())).value for ranks in parts if ranks]
     if states:
         notes.append(f"the states of recurrent layers have {sum(states) / 2**30:.2f} GiB beside the KV pool.")
-
-
-def _first(known: Mapping[str, Mapping[str, Figure]], name: str) -> list[Figure]:
-    return list(known.get(name, {}).values())[:1]
 
 
 def _tokens_of_blocks(figures: dict[str, Figure], log: StartupLog, notes: list[str]) -> None:

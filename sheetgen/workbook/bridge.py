@@ -168,10 +168,9 @@ def _monthly_usd(
     options = dict(_options(catalog, prices, load, at, settings))
     base = ask(catalog, options)
     solved = solve(ask(catalog, {**options, "typed": _overrides(base, prices, load, at[0], settings)}))
-    return {
-        solved.question.models[one.model].model.id: None if choice.offer is None else choice.monthly_usd
-        for one, choice in zip(solved.question.loads, solved.choices, strict=True)
-    }
+    ids = (solved.question.models[one.model].model.id for one in solved.question.loads)
+    usd = (None if choice.offer is None else choice.monthly_usd for choice in solved.choices)
+    return dict(zip(ids, usd, strict=True))
 
 
 def _options(

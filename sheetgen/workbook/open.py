@@ -25,12 +25,8 @@ _RESULTS_ASIDE = {
     "whatif_monthly_usd": "$ per month of the cheapest hardware", "whatif_instance": "cheapest hardware",
     "whatif_n_instances": "how many of the cheapest hardware",
 }  # fmt: skip
-_OF_CASES = {
-    "users": "users, times",
-    "context": "context, times",
-    "price": "prices, times",
-    "monthly_usd": "$ per month",
-}
+_TIMES = {"users": "users, times", "context": "context, times", "price": "prices, times"}
+_OF_CASES = _TIMES | {"monthly_usd": "$ per month"}
 _ASIDE = _RESULTS_ASIDE | {  # inputs are case_users_low, results case_low_monthly_usd
     name: f"{case} case, {label}"
     for case in ("low", "base", "high")
@@ -67,11 +63,10 @@ def facts_of_workbook(snapshot: Snapshot) -> facts.SheetFacts:
     """What a workbook says, in the form in which sheets are compared."""
     inputs = snapshot.inputs
     keys = [n.removeprefix("context_") for n in inputs if n.startswith("context_") and n != NOT_A_LOAD]
+    names = {key: snapshot.cells[f"in_context_{key}"].label for key in keys}
     workloads = {
-        key: facts.WorkloadFacts(
-            snapshot.cells[f"in_context_{key}"].label, inputs[f"context_{key}"], inputs.get(f"output_{key}")
-        )
-        for key in keys
+        key: facts.WorkloadFacts(name, inputs[f"context_{key}"], inputs.get(f"output_{key}"))
+        for key, name in names.items()
     }
     numbers = itertools.takewhile(lambda n: f"tier_{n}" in inputs, itertools.count(1))
     tiers = tuple(inputs[f"tier_{n}"] for n in numbers)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import math
-import re
 import stat
 import zipfile
 from collections import Counter
@@ -151,9 +150,7 @@ def _kind(package: zipfile.ZipFile, where: str) -> Iterator[str]:
         yield f"is a binary workbook (.xlsb). {SAVE_AS}"
     if CONTENT_TYPES not in names or not any(n.startswith("xl/") for n in names):
         yield "is an archive, but no workbook. Give the .xlsx that sheetgen built."
-    elif "xl/vbaProject.bin" in names or re.search(
-        rb"macroEnabled", read_member(package, CONTENT_TYPES, where), re.IGNORECASE
-    ):
+    elif "xl/vbaProject.bin" in names or b"macroenabled" in read_member(package, CONTENT_TYPES, where).lower():
         yield f"holds macros (.xlsm). {SAVE_AS}"
 
 
@@ -191,9 +188,8 @@ class Checked:
         except Refusal as refusal:
             raise WorkbookError(f"{where}: its part {shown(part)} {refusal}") from None
         except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: an unknown encoding
-            raise WorkbookError(
-                f"{where}: its part {shown(part)} is not well-formed XML ({shown(error)}). {SAVE_ANEW}"
-            ) from error
+            what = f"its part {shown(part)} is not well-formed XML ({shown(error)})"
+            raise WorkbookError(f"{where}: {what}. {SAVE_ANEW}") from error
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self.elements += 1

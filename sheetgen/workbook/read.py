@@ -155,9 +155,8 @@ def read_every_cell(path: Path | str) -> dict[str, Grid]:
 def _check_origin(book: Outline, where: str) -> None:
     named = any(one.name.lower() == "meta_schema" for one in book.names)
     if not named and "sheetgen.schema" not in book.properties:
-        raise WorkbookError(
-            f"{where}: was not made by sheetgen, or lost its names. Give a workbook of `sheetgen build`."
-        )
+        cure = "Give a workbook of `sheetgen build`."
+        raise WorkbookError(f"{where}: was not made by sheetgen, or lost its names. {cure}")
 
 
 def _check_schema(schema: Any, book: Outline, where: str) -> None:
