@@ -183,12 +183,9 @@ def usd_per_million_tokens(
     Source: definition. Check: prompts and answers at their own rates add up to the bill.
     """
     millions = million_input_tokens_per_month + million_output_tokens_per_month
-    known = (
-        is_number(monthly_usd),
-        is_number(million_input_tokens_per_month),
-        is_number(million_output_tokens_per_month),
-    )
-    return number_where(both(*known, million_output_tokens_per_month > 0), ratio(monthly_usd, millions))
+    per_month = monthly_usd, million_input_tokens_per_month, million_output_tokens_per_month
+    known = both(*map(is_number, per_month), million_output_tokens_per_month > 0)
+    return number_where(known, ratio(monthly_usd, millions))
 
 
 @formula("Contingency, $", USD)

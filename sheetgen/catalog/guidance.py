@@ -260,7 +260,7 @@ class AssumptionFile(Entry):
 
 @functools.lru_cache(maxsize=8)  # a tenth of a second each time; several parts of a page ask
 def fingerprint_file(catalog: Catalog) -> FingerprintFile:
-    """All of fingerprints.yaml: what the page says, and what a log is told by."""
+    """All of fingerprints.yaml: what the page says, and what a log is known by."""
     return validate(catalog.read_document("fingerprints.yaml"), FingerprintFile)
 
 

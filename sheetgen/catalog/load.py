@@ -34,7 +34,7 @@ def default_folder() -> Path:
 
 
 class Catalog:
-    """Models, GPUs, instances, workloads and tiers; every entry is read when it is asked for."""
+    """Models, GPUs, instances, workloads and tiers; every entry is read when it is needed."""
 
     def __init__(self, *extra: str | Path, base: str | Path | None = None) -> None:
         root = Path(base) if base is not None else default_folder()

@@ -108,7 +108,7 @@ def table(entries: Iterable[tuple[str, Iterable[tuple[str, bool]]]]) -> tuple[di
     """Name to id for all entries, and the names that two entries call their own.
 
     An own name beats one that only follows; a name that follows from several leads to all of them, with
-    spaces between, so that the reader can be told the candidates.
+    spaces between, so that a message can name the candidates.
     """
     own: dict[str, str] = {}
     follows: dict[str, list[str]] = {}

@@ -120,9 +120,7 @@ def round_down(x: Any) -> Any:
 
 def round_nearest(x: Any) -> Any:
     """The whole number nearest to `x` (x >= 0)."""
-    if isinstance(x, Expr):
-        return call("ROUND", x, 0)
-    return round_down(x + 0.5)
+    return call("ROUND", x, 0) if isinstance(x, Expr) else round_down(x + 0.5)
 
 
 def number_or_none(x: Any) -> Any:
@@ -174,9 +172,7 @@ def is_text(x: Any) -> Any:
 
 def number_where(condition: Any, value: Any) -> Any:
     """`value` where `condition` holds, else none: NaN in Python, "-" in Excel."""
-    if is_written((condition, value)):
-        return call("IF", condition, value, "-")
-    return where(condition, value, math.nan)
+    return where(condition, value, "-" if is_written((condition, value)) else math.nan)
 
 
 def join_text(*parts: Any) -> Any:
@@ -196,16 +192,12 @@ def _as_text(x: Any) -> str:
 
 def percent_text(x: Any) -> Any:
     """A share as text in whole percent (TEXT with a format that every locale reads alike)."""
-    if isinstance(x, Expr):
-        return call("TEXT", x, "0%")
-    return PERCENT.text(x)
+    return call("TEXT", x, "0%") if isinstance(x, Expr) else PERCENT.text(x)
 
 
 def whole_text(x: Any) -> Any:
     """A number as text, rounded to a whole one (TEXT with a format that every locale reads alike)."""
-    if isinstance(x, Expr):
-        return call("TEXT", x, "0")
-    return PLAIN.text(x)
+    return call("TEXT", x, "0") if isinstance(x, Expr) else PLAIN.text(x)
 
 
 def fading(share: Any, times: Any) -> Any:
@@ -246,14 +238,6 @@ def _least(holds: Any, values: Any, otherwise: Any) -> Any:
 
     least = numpy.where(holds, values, numpy.inf).min(axis=-1)
     return choose(numpy.isinf(least), otherwise, least)[()]
-
-
-def _cell_by_cell(conditions: Iterable[Any]) -> list[str]:
-    texts = [literal(c).text for c in conditions]
-    for text in texts:
-        if text.startswith(("AND(", "OR(")):
-            raise TypeError(f"{text!r} answers once for a whole row: give its conditions one by one")
-    return texts
 
 
 def least_where(values: Any, *conditions: Any, otherwise: Any = 0) -> Any:
@@ -323,6 +307,9 @@ def count_steps(holds: Callable[..., Any], *rows: Any) -> Any:
 
 def _product(conditions: Iterable[Any]) -> Expr:
     """Conditions multiplied, cell by cell; a leading 1 makes numbers of truth values, as MATCH needs them."""
-    texts = _cell_by_cell(conditions)
+    texts = [literal(c).text for c in conditions]
+    for text in texts:
+        if text.startswith(("AND(", "OR(")):
+            raise TypeError(f"{text!r} answers once for a whole row: give its conditions one by one")
     one_text = texts[0] if len(texts) == 1 else "*".join(t if t == "1" else f"({t})" for t in texts)
     return Expr(one_text, MULTIPLY)

@@ -213,9 +213,8 @@ def shared_replicas(
     Source: n_replicas.
     """
     count = n_replicas(load_requests, sequences, batch_limit, pipeline_stages, spare_replicas)
-    return number_where(
-        both(pipeline_stages == 1, sequences >= 1, load_requests >= 1), where(batch_limit >= 1, count, 0)
-    )
+    known = both(pipeline_stages == 1, sequences >= 1, load_requests >= 1)
+    return number_where(known, where(batch_limit >= 1, count, 0))
 
 
 @formula("Instances of staged replicas")
@@ -229,9 +228,8 @@ def staged_instances(
     Source: n_replicas x pipeline_stages.
     """
     count = n_replicas(load_requests, sequences, batch_limit, pipeline_stages, spare_replicas) * pipeline_stages
-    return number_where(
-        both(pipeline_stages > 1, sequences >= 1, load_requests >= 1), where(batch_limit >= 1, count, 0)
-    )
+    known = both(pipeline_stages > 1, sequences >= 1, load_requests >= 1)
+    return number_where(known, where(batch_limit >= 1, count, 0))
 
 
 @formula("Replicas per instance")

@@ -1,4 +1,4 @@
-"""From times asked for to requests: how many one batch may hold so that TPOT and TTFT stay within their targets."""
+"""From target times to requests: how many one batch may hold so that TPOT and TTFT stay within their targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of a config, asked for by name and kind; what is not there or not so is named, never guessed."""
+"""The fields of a config, read by name and kind; what is not there or not so is named, never guessed."""
 
 from __future__ import annotations
 
@@ -53,8 +53,13 @@ class Fields:
 
     def number(self, key: str, default: Any = _NEEDED, least: float = 0, most: float = MAX_COUNT) -> float:
         value = self._given(key, default)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
-            self.refuse(key, f"is {shown(value)!r}, but must be a number.")
+        is_other = not isinstance(value, (int, float)) or value != value
+        number: float = self._within(key, value, is_other, "a number", least, most)
+        return number
+
+    def _within(self, key: str, value: Any, is_other: bool, kind: str, least: float, most: float) -> Any:
+        if isinstance(value, bool) or is_other:
+            self.refuse(key, f"is {shown(value)!r}, but must be {kind}.")
         if not least <= value <= most:
             self.refuse(key, f"is {shown(value)}, but must be from {least:,} to {most:,}.")
         return value
@@ -63,11 +68,7 @@ class Fields:
         value = self._given(key, default)
         if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_COUNT:
             value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int):
-            self.refuse(key, f"is {shown(value)!r}, but must be a whole number.")
-        if not least <= value <= most:
-            self.refuse(key, f"is {shown(value)}, but must be from {least:,} to {most:,}.")
-        return value
+        return int(self._within(key, value, not isinstance(value, int), "a whole number", least, most))
 
     def count_or_zero(self, key: str, default: int = 0) -> int:
         return self.count(key, default, least=0)
@@ -79,16 +80,10 @@ class Fields:
         """A switch; a family that has it fixed says True or False instead of a key."""
         if isinstance(key, bool):
             return key
-        value = self._given(key, default)
-        if not isinstance(value, bool):
-            self.refuse(key, f"is {shown(value)!r}, but must be true or false.")
-        return value
+        return bool(self._of_kind(key, default, bool, "true or false"))
 
     def text(self, key: str, default: Any = _NEEDED) -> str:
-        value = self._given(key, default)
-        if not isinstance(value, str):
-            self.refuse(key, f"is {shown(value)!r}, but must be text.")
-        return value
+        return str(self._of_kind(key, default, str, "text"))
 
     def one_of(self, key: str, allowed: Mapping[str, str], default: Any = _NEEDED) -> str:
         """What a word of a known set stands for."""
@@ -99,9 +94,7 @@ class Fields:
         return allowed[value]
 
     def part(self, key: str, defaults: Mapping[str, Any] | None = None) -> Fields:
-        value = self._given(key, _NEEDED if defaults is None else {})
-        if not isinstance(value, Mapping):
-            self.refuse(key, f"is {shown(value)!r}, but must be a mapping of fields.")
+        value = self._of_kind(key, _NEEDED if defaults is None else {}, Mapping, "a mapping of fields")
         return Fields(value, self.where, f"{self.inside}{key}.", defaults)
 
     def parts(self, key: str, length: int) -> list[Fields]:
@@ -113,9 +106,7 @@ class Fields:
         return [Fields(item, self.where, f"{self.inside}{key}[{i}].") for i, item in enumerate(items)]
 
     def items(self, key: str, length: int | None = None) -> list[Any]:
-        value = self._given(key, _NEEDED)
-        if not isinstance(value, (list, tuple)):
-            self.refuse(key, f"is {shown(value)!r}, but must be a list.")
+        value = self._of_kind(key, _NEEDED, (list, tuple), "a list")
         if length is not None and len(value) != length:
             self.refuse(key, f"has {len(value):,} items, but the model has {length:,} layers.")
         return list(value)
@@ -137,10 +128,14 @@ class Fields:
             out.append(allowed[item])
         return out
 
+    def _of_kind(self, key: str, default: Any, kind: Any, called: str) -> Any:
+        value = self._given(key, default)
+        if not isinstance(value, kind):
+            self.refuse(key, f"is {shown(value)!r}, but must be {called}.")
+        return value
+
     def _given(self, key: str, default: Any) -> Any:
-        value = self.raw(key)
-        if value is None:
-            value = default
+        value = default if (found := self.raw(key)) is None else found
         if value is _NEEDED:
             near = did_you_mean(key, [str(k) for k in self.data if k != key][:500])
             self.refuse(key, f"is missing, and the model cannot be counted without it.{near}")

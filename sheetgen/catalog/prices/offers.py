@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sheetgen.catalog.prices import table as cells
-from sheetgen.catalog.prices.fetch import read_list
-from sheetgen.catalog.prices.table import Fault, Line, Table, read_table
+from sheetgen.catalog.prices.table import Fault, Line, Table, read_list, read_table
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 # Google's lists state a committed price for a month, made from the hour by this number.

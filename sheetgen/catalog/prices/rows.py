@@ -226,7 +226,7 @@ def _of_type(one: Unmatched, known: dict[frozenset[str], list[Gpu]], as_of: str 
 
 
 def _of_gpu(several: list[Unmatched], types: set[tuple[str, str]], as_of: str | None) -> Instance | str:
-    """A GPU by the hour, or why it cannot be told which of the provider's offers is meant."""
+    """A GPU by the hour, or why it is not clear which of the provider's offers is meant."""
     gpu, provider = several[0].gpu, several[0].provider
     assert gpu is not None
     offers = [one.offer for one in several]
