@@ -59,7 +59,6 @@ class Logo:
 
 
 def read_logo(path: Path) -> Logo:
-    """The picture in a file."""
     if not path.is_file():
         raise ValueError("is not a file")  # a pipe would be waited for without end
     try:

@@ -53,7 +53,6 @@ def grouped(pattern: str) -> str:
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The regular expression of a match."""
     return re.compile(grouped(pattern))
 
 
@@ -108,7 +107,6 @@ class Signature(Entry):
 
     @property
     def says_label(self) -> bool:
-        """Whether `says` is a label."""
         return self.kind in ("typed", "weak", "trap")
 
 

@@ -53,16 +53,16 @@ class Catalog:
     def resolve_model(self, name: str) -> tuple[Model, str | None]:
         """The model that `name` means, and the weight dtype if the name says one."""
         low = name.strip().lower()
-        if low not in self._names("models") and is_path(name):
+        if low not in self._names["models"] and is_path(name):
             return self._import(name), None
         for key in dict.fromkeys((low, stem(low))):
-            if found := self._names("models").get(key):
+            if found := self._names["models"].get(key):
                 return self._named(name, low, found)
         if shorter := without_precision(low):
             for key in dict.fromkeys((shorter[0], stem(shorter[0]))):
-                if found := self._names("models").get(key):
+                if found := self._names["models"].get(key):
                     return self._named(name, shorter[0], found)[0], shorter[1]
-        raise self._unknown("model", name, low, self._names("models"))
+        raise self._unknown("model", name, low, self._names["models"])
 
     def has_model(self, model_id: str) -> bool:
         return model_id in self.ids("models")
@@ -94,9 +94,9 @@ class Catalog:
     # GPUs
 
     def gpu(self, name: str) -> Gpu:
-        found = self._names("gpus").get(gpu_key(name))
+        found = self._names["gpus"].get(gpu_key(name))
         if found is None:
-            raise self._unknown("gpu", name, gpu_key(name), self._names("gpus"))
+            raise self._unknown("gpu", name, gpu_key(name), self._names["gpus"])
         if " " in found:
             raise CatalogError(f"gpu {shown(name)!r} could be {' or '.join(found.split())}. Say which.")
         return self.entry("gpus", found, Gpu)
@@ -111,7 +111,7 @@ class Catalog:
 
     def gpu_words(self) -> tuple[str, ...]:
         """GPUs in one word of letters and a number, as sentences name them: h100, l40s."""
-        return tuple(name for name in self._names("gpus") if re.fullmatch(r"[a-z]+[0-9]+[a-z]?", name))
+        return tuple(name for name in self._names["gpus"] if re.fullmatch(r"[a-z]+[0-9]+[a-z]?", name))
 
     # Instances
 
@@ -128,7 +128,7 @@ class Catalog:
                 if faults:
                     raise CatalogError(*faults)
                 rows.update({(provider, row.type): row for row in file.instances})
-        names = self._names("gpus")
+        names = self._names["gpus"]
         out = [
             Instance.model_construct(**{**dict(row), "gpu": names[row.gpu], "provider": provider})
             for (provider, _), row in rows.items()
@@ -137,7 +137,7 @@ class Catalog:
 
     def gpu_faults(self, folder: Folder, relative: str, file: InstanceFile) -> Iterable[str]:
         """Rows whose GPU is in no catalog."""
-        names = self._names("gpus")
+        names = self._names["gpus"]
         document = None
         for i, row in enumerate(file.instances):
             if " " in names.get(row.gpu, " "):
@@ -197,11 +197,8 @@ class Catalog:
 
     # Inner parts
 
-    def _names(self, part: Literal["models", "gpus"]) -> dict[str, str]:
-        return self._all_names[part]
-
     @cached_property
-    def _all_names(self) -> dict[str, dict[str, str]]:
+    def _names(self) -> dict[Literal["models", "gpus"], dict[str, str]]:
         models: dict[str, str] = {}
         gpus: dict[str, str] = {}
         for folder in self.folders:

@@ -67,12 +67,15 @@ def read_document(path: Path, where: str | None = None) -> Document:
         raise CatalogError(f"{name}: cannot be read ({error.strerror or error}).") from error
     if len(raw) > MAX_FILE_BYTES:
         raise CatalogError(f"{name}: is larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have.")
+    return read_text(decoded(raw, name), name)
+
+
+def decoded(raw: bytes, name: str) -> str:
     try:
-        text = raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise CatalogError(f"{name}:{line}: is not UTF-8 text. Save it as UTF-8.") from error
-    return read_text(text, name)
 
 
 def read_text(text: str, where: str) -> Document:

@@ -100,7 +100,6 @@ class SpeedFile(Entry):
         return next((c for c in self.cells if c.engine == name and gpu.architecture in c.architectures), None)
 
     def constants(self, engine: str, gpu: Gpu) -> SpeedConstants:
-        """The constants for an engine on a GPU."""
         cell = self.cell(engine, gpu)
         return cell.constants if cell else self.default
 
@@ -110,7 +109,6 @@ class SpeedFile(Entry):
         return "fitted" if cell and cell.engine == engine and gpu.id in cell.measured_gpus else "other"
 
     def band(self, figure: Figure, scope: Scope, is_moe: bool) -> SpeedBand:
-        """The band of a figure."""
         kind = "moe" if is_moe else "dense"
         return next(b for b in self.bands if (b.figure, b.scope, b.kind) == (figure, scope, kind))
 

@@ -56,7 +56,7 @@ def choose(condition: Any, then: Any, otherwise: Any) -> Any:
     return numpy.where(condition, then, otherwise)
 
 
-def _fold(name: str, numpy_name: str, plain: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+def _fold(name: str, numpy_name: str, plain: Callable[..., Any], *values: Any) -> Any:
     if is_written(values):
         return call(name, *values)
     if is_array(values):
@@ -66,24 +66,10 @@ def _fold(name: str, numpy_name: str, plain: Callable[..., Any], values: tuple[A
     return plain(values)
 
 
-def smallest(*values: Any) -> Any:
-    """The least of several numbers."""
-    return _fold("MIN", "minimum", min, values)
-
-
-def largest(*values: Any) -> Any:
-    """The greatest of several numbers."""
-    return _fold("MAX", "maximum", max, values)
-
-
-def both(*conditions: Any) -> Any:
-    """True where all hold."""
-    return _fold("AND", "logical_and", all, conditions)
-
-
-def either(*conditions: Any) -> Any:
-    """True where at least one holds."""
-    return _fold("OR", "logical_or", any, conditions)
+smallest = functools.partial(_fold, "MIN", "minimum", min)
+largest = functools.partial(_fold, "MAX", "maximum", max)
+both = functools.partial(_fold, "AND", "logical_and", all)  # true where all hold
+either = functools.partial(_fold, "OR", "logical_or", any)  # true where at least one holds
 
 
 def round_up(x: Any) -> Any:

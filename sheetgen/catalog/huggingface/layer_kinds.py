@@ -43,10 +43,6 @@ def _every(n: int, period: int, last: str, others: str, offset: int | None = Non
     return [last if i % period == at else others for i in range(n)]
 
 
-def _windowed(f: Fields, n: int) -> Kinds:
-    return ["windowed" if f.has("sliding_window") else "full"] * n
-
-
 def _qwen2(f: Fields, n: int) -> Kinds:
     """Windowed from max_window_layers on, and only if use_sliding_window says so."""
     if not f.has("sliding_window") or not f.flag("use_sliding_window", False):
@@ -102,19 +98,19 @@ def _kimi(f: Fields, n: int) -> Kinds:
     return ["full" if i in full else "linear" for i in range(1, n + 1)]
 
 
-def _mimo(f: Fields, n: int) -> Kinds:
-    return ["windowed" if kind else "full" for kind in f.whole_numbers("hybrid_layer_pattern", n)]
-
-
 def _conv(f: Fields, n: int) -> Kinds:
     full = set(f.whole_numbers("full_attn_idxs"))
     return ["full" if i in full else "linear" for i in range(n)]
 
 
 RULES: dict[str, Callable[[Fields, int], Kinds]] = {
-    "full": lambda f, n: ["full"] * n, "linear": lambda f, n: ["linear"] * n, "windowed": _windowed, "qwen2": _qwen2,
-    "pattern": _pattern, "alternate": lambda f, n: _every(n, 2, "full", "windowed"), "llama4": _llama4,
-    "interval": lambda f, n: _every(n, f.count("full_attention_interval", 4), "full", "linear"), "jamba": _jamba,
-    "bamba": _bamba, "minimax": _minimax, "kimi": _kimi, "mimo": _mimo, "conv": _conv, "required": lambda f,
-    n: f.words("layer_types", WORDS, n),
+    "full": lambda f, n: ["full"] * n,
+    "linear": lambda f, n: ["linear"] * n,
+    "windowed": lambda f, n: ["windowed" if f.has("sliding_window") else "full"] * n,
+    "alternate": lambda f, n: _every(n, 2, "full", "windowed"),
+    "interval": lambda f, n: _every(n, f.count("full_attention_interval", 4), "full", "linear"),
+    "mimo": lambda f, n: ["windowed" if kind else "full" for kind in f.whole_numbers("hybrid_layer_pattern", n)],
+    "required": lambda f, n: f.words("layer_types", WORDS, n),
+    "qwen2": _qwen2, "pattern": _pattern, "llama4": _llama4, "jamba": _jamba, "bamba": _bamba, "minimax": _minimax,
+    "kimi": _kimi, "conv": _conv,
 }  # fmt: skip

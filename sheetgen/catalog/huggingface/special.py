@@ -140,13 +140,10 @@ def hunyuan(f: Fields, family: Family) -> Decoder:
             if len(values) != 1:
                 f.refuse(key, "differs between layers, and one number must hold for all.")
             data[key] = values.pop()
-    f = f.with_data(data)
-    width = f.count("moe_intermediate_size", f.count("intermediate_size"))
-    data["moe_intermediate_size"] = width
-    data["shared_width"] = f.count_or_zero("num_shared_expert", 1) * f.count("intermediate_size")
-    if not f.flag("use_mixed_mlp_moe", True):
-        data["shared_width"] = 0
-    f = f.with_data(data)
+    f = f.with_data(data)  # which sees what is added to them now
+    data["moe_intermediate_size"] = f.count("moe_intermediate_size", f.count("intermediate_size"))
+    shared = f.count_or_zero("num_shared_expert", 1) * f.count("intermediate_size")
+    data["shared_width"] = shared if f.flag("use_mixed_mlp_moe", True) else 0
     decoder = plain_decoder(f, family)
     if not f.flag("use_cla", False):
         return decoder

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sheetgen.catalog.reader import decoded
 from sheetgen.errors import CatalogError, shown
 
 MAX_BYTES = 32 * 2**20
@@ -130,11 +131,7 @@ def _text(raw: bytes, name: str) -> str:
     for start, what in _STARTS:
         if raw.lstrip().startswith(start):
             raise CatalogError(f"{name}: {what}.")
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise CatalogError(f"{name}:{line}: is not UTF-8 text. Save it as UTF-8.") from error
+    text = decoded(raw, name)
     if not text.strip():
         raise CatalogError(f"{name}: is empty.")
     if "\0" in text:
