@@ -15,29 +15,29 @@ from sheetgen.units import GIB
 
 @dataclass(frozen=True)
 class Extras:
-    """What --flags and --kv-budget add to one point; `asked` are its inputs, completed from the settings."""
+    """What --flags and --kv-budget add to one point; `requested` are its inputs, completed from the settings."""
 
     catalog: Catalog
-    asked: dict[str, Any]
+    requested: dict[str, Any]
     engines: tuple[str, ...]
     settings: Settings | None
 
     @classmethod
-    def of(cls, asked: Mapping[str, Any], flags: str | None, kv_budget: str | None, catalog: Catalog) -> Extras:
+    def of(cls, requested: Mapping[str, Any], flags: str | None, kv_budget: str | None, catalog: Catalog) -> Extras:
         """Raises ScenarioError for an engine or a setting that is unknown, or a file that cannot be read."""
         engines = () if flags is None else engines_asked(flags, catalog)
         if kv_budget is None:
-            return cls(catalog, dict(asked), engines, None)
-        settings, inputs = inputs_of(kv_budget, asked, catalog)
+            return cls(catalog, dict(requested), engines, None)
+        settings, inputs = inputs_of(kv_budget, requested, catalog)
         return cls(catalog, inputs, engines, settings)
 
     def record(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The keys that they add to the point's record."""
         found: dict[str, Any] = {}
         if self.settings is not None:
-            found["kv_budget"] = budget_record(budget(self.settings, self.asked, point, self.catalog))
+            found["kv_budget"] = budget_record(budget(self.settings, self.requested, point, self.catalog))
         if self.engines:
-            flags, advice = flags_for(self.engines, self.asked, point, self.catalog)
+            flags, advice = flags_for(self.engines, self.requested, point, self.catalog)
             found |= {"flags": flags_record(flags), "stack": advice_record(advice)}
         return found
 
@@ -45,9 +45,9 @@ class Extras:
         """The same below the bills."""
         text = ""
         if self.settings is not None:
-            text += "\n" + budget_text(budget(self.settings, self.asked, point, self.catalog))
+            text += "\n" + budget_text(budget(self.settings, self.requested, point, self.catalog))
         if self.engines:
-            text += "\n" + flags_text(*flags_for(self.engines, self.asked, point, self.catalog))
+            text += "\n" + flags_text(*flags_for(self.engines, self.requested, point, self.catalog))
         return text
 
 

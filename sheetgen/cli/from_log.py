@@ -13,12 +13,12 @@ from sheetgen.units import GIB
 ENGINE_NAMES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM"}
 
 
-def run_from_log(name: str, asked: Mapping[str, Any], as_json: bool, catalogs: Sequence[str]) -> None:
+def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalogs: Sequence[str]) -> None:
     """Read the log called `name` (`-`: stdin) and print it beside its prediction."""
     from sheetgen.catalog import Catalog
 
     catalog = Catalog(*catalogs)
-    compared = compare(read_log(name, catalog.devices), asked, catalog)
+    compared = compare(read_log(name, catalog.devices), requested, catalog)
     if as_json:
         print_json(compared_record(compared))
     else:

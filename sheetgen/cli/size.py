@@ -45,19 +45,19 @@ def size(
       sheetgen size --model 8b --gpu l40s --context 8k --users 16 --flags vllm
       sheetgen size --model 8b --gpu spark --kv-budget max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8
     """
-    asked = {"model": model, **inputs}
+    requested = {"model": model, **inputs}
     if (flags is not None or kv_budget is not None) and (from_log is not None or batch is not None):
         raise click.UsageError("--flags and --kv-budget do not go with --from-log or --batch.")
     if from_log is not None:
         if batch is not None or out is not None:
             raise click.UsageError("--from-log does not go with --batch or --out.")
-        _refuse_speed(asked)
+        _refuse_speed(requested)
         from sheetgen.cli.from_log import run_from_log
 
-        run_from_log(from_log, asked, as_json, catalogs)
+        run_from_log(from_log, requested, as_json, catalogs)
         return
     if batch is not None:
-        run_batch(Path(batch), Path(out) if out else None, asked, as_json, catalogs, quiet)
+        run_batch(Path(batch), Path(out) if out else None, requested, as_json, catalogs, quiet)
         return
     if out is not None:
         raise click.UsageError("--out goes with --batch.")
@@ -70,8 +70,8 @@ def size(
     if flags is not None or kv_budget is not None:
         from sheetgen.cli.flags import Extras
 
-        extras = Extras.of(asked, flags, kv_budget, catalog)
-    sized = sized_point(extras.asked if extras else asked, catalog)
+        extras = Extras.of(requested, flags, kv_budget, catalog)
+    sized = sized_point(extras.requested if extras else requested, catalog)
     answer = record(sized)
     if as_json:
         print_json(answer | (extras.record(answer) if extras else {}))
@@ -81,17 +81,17 @@ def size(
     say(bills(sized) + (extras.text(answer) if extras else ""))
 
 
-def _refuse_speed(asked: dict[str, Any]) -> None:
+def _refuse_speed(requested: dict[str, Any]) -> None:
     """Inputs of speed alone would be accepted and ignored: a start-up log is compared in memory."""
-    given = [f"--{name.replace('_', '-')}" for name, *_ in rows_of(*PACE) if asked.get(name) is not None]
+    given = [f"--{name.replace('_', '-')}" for name, *_ in rows_of(*PACE) if requested.get(name) is not None]
     if given:
         raise click.UsageError(f"{', '.join(given)} does not go with --from-log, which compares memory.")
 
 
 def run_batch(
-    source: Path, target: Path | None, asked: Mapping[str, Any], as_json: bool, catalogs: Sequence[str], quiet: bool
+    source: Path, target: Path | None, requested: Mapping[str, Any], as_json: bool, catalogs: Sequence[str], quiet: bool
 ) -> None:  # fmt: skip
-    """Size every row of `source`; `asked` stands in for columns that it lacks, and its anchor is of all rows."""
+    """Size every row of `source`; `requested` stands in for columns that it lacks, and its anchor is of all rows."""
     from sheetgen.api import RESOLVED, RESULTS, SHORT_SPELLINGS, size_frame
     from sheetgen.scenario.amounts import DEFAULTS
     from sheetgen.writers.csv import records, write_csv
@@ -99,8 +99,8 @@ def run_batch(
     if target is not None and target.exists() and source.exists() and target.samefile(source):
         raise ScenarioError(f"{shown(target)}: is the input. Name another file with --out.")
     frame, too_long = _read(source, (*DEFAULTS, *SHORT_SPELLINGS))
-    anchor = asked.get("anchor")
-    for name, value in asked.items():
+    anchor = requested.get("anchor")
+    for name, value in requested.items():
         if value is not None and name != "anchor" and name not in frame:
             frame[name] = str(value)
     if "model" not in frame:

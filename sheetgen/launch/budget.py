@@ -32,13 +32,13 @@ class KvBudget:
     verdict: str
 
 
-def inputs_of(text: str, asked: Mapping[str, Any], catalog: Catalog) -> tuple[Settings, dict[str, Any]]:
+def inputs_of(text: str, requested: Mapping[str, Any], catalog: Catalog) -> tuple[Settings, dict[str, Any]]:
     """The settings, and the inputs of the point that they and the typed options describe; typed ones win.
 
     Context and requests are the limits where they were not typed. Raises ScenarioError or CatalogError.
     """
     settings = read_settings(text, stacks(catalog))
-    typed = {name: value for name, value in asked.items() if value is not None}
+    typed = {name: value for name, value in requested.items() if value is not None}
     given = {"engine": settings.engine, **settings.inputs, **typed}
     settings.notes += [
         f"{name} {typed[name]} was typed, and wins over {value}"
@@ -108,8 +108,8 @@ def _verdict(trial: Trial, needed: float, held: int, holds: bool, limit: int | N
     each = f"{pool:,.2f} GiB are left on it beside {weights:,.2f} GiB of weights"
     if holds:
         return f"holds: {needed / GIB:,.2f} GiB of each GPU, and {each}; {held:,} full sequences of {length} fit."
-    asked = f"{needed / GIB:,.2f} GiB of each GPU are asked for"
-    return f"does not hold: {asked}, and {each}; {held:,} full sequences of {length} fit."
+    requested = f"{needed / GIB:,.2f} GiB of each GPU are asked for"
+    return f"does not hold: {requested}, and {each}; {held:,} full sequences of {length} fit."
 
 
 def budget_record(one: KvBudget) -> dict[str, Any]:

@@ -104,14 +104,14 @@ class Trial:
         return self.runs and starts and self.known["sequences_in_pool"] >= self.known["max_num_seqs"]
 
 
-def inputs_for(engine: str, asked: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
+def inputs_for(engine: str, requested: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
     """The typed inputs of a point as they hold for `engine`: a version is its own engine's; a share, a block size or a
     KV manager that was typed with --engine is that engine's, and without it everyone's."""
     own = engine == point["engine"]
-    long = {SHORT_SPELLINGS.get(name, name): value for name, value in asked.items()}
+    long = {SHORT_SPELLINGS.get(name, name): value for name, value in requested.items()}
     given = {name: value for name, value in long.items() if value is not None and name in DEFAULTS}
     for name in ENGINES_OWN:
-        if not own and (name == "engine_version" or asked.get("engine") is not None):
+        if not own and (name == "engine_version" or requested.get("engine") is not None):
             given.pop(name, None)
     return {**given, "engine": engine}
 
@@ -160,10 +160,10 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Checked:
-    """asked: the point with every request admitted at once. printed: the point that the flags describe, None where
+    """requested: the point with every request admitted at once. printed: the point that the flags describe, None where
     nothing that they could say would start. obstacles: why the engine cannot take the point at all."""
 
-    asked: Trial
+    requested: Trial
     printed: Trial | None
     obstacles: tuple[str, ...] = ()
     remedies: tuple[Remedy, ...] = ()
@@ -171,18 +171,18 @@ class Checked:
 
     @property
     def fits(self) -> bool:
-        return self.asked.fits and not self.obstacles
+        return self.requested.fits and not self.obstacles
 
     @property
     def verdict(self) -> str:
         if self.obstacles:
             return f"does not run: {'; '.join(self.obstacles)}."
-        return self.asked.verdict
+        return self.requested.verdict
 
 
-def check(asked: Mapping[str, Any], point: Mapping[str, Any], launcher: Launcher, catalog: Catalog) -> Checked:
-    """`asked` holds the inputs as typed, `point` the record of the same point as `sheetgen size` sized it."""
-    given = inputs_for(launcher.engine, asked, point)
+def check(requested: Mapping[str, Any], point: Mapping[str, Any], launcher: Launcher, catalog: Catalog) -> Checked:
+    """`requested` holds the inputs as typed, `point` the record of the same point as `sheetgen size` sized it."""
+    given = inputs_for(launcher.engine, requested, point)
     ranks = point["data_parallel_size"]
     wanted = math.ceil(point["concurrent_requests"] / ranks)
     given.setdefault("max_num_seqs", wanted)

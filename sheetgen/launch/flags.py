@@ -38,7 +38,7 @@ def advise(checked: Mapping[str, Checked], stacks: StackFile) -> Advice:
     checked: every launcher's check of the same point. Of a rule's stacks its first is named where that can serve at
     all, else one that holds all requests, else the one that holds most; about as many stay in the rule's order.
     """
-    facts = facts_of(next(iter(checked.values())).asked)
+    facts = facts_of(next(iter(checked.values())).requested)
     held = {
         engine: int(one.printed.known["sequences_in_pool"] * one.printed.known["data_parallel_size"])
         for engine, one in checked.items()
@@ -58,8 +58,8 @@ def advise(checked: Mapping[str, Checked], stacks: StackFile) -> Advice:
 
 def _line(able: list[str], sentence: str, held: Mapping[str, int], checked: Mapping[str, Checked]) -> str:
     first, *others = able
-    point = checked[first].asked.answer
-    name = {engine: checked[engine].asked.names.engine.name for engine in able}
+    point = checked[first].requested.answer
+    name = {engine: checked[engine].requested.names.engine.name for engine in able}
     all_of = "" if checked[first].fits else f" of the {point['concurrent_requests']:,} asked for"
     pool = f"its pool holds {held[first]:,} requests of {point['context_tokens']:,} tokens{all_of}"
     others.sort(key=lambda engine: -held[engine])
@@ -114,7 +114,7 @@ class Flags:
 
     @property
     def name(self) -> str:
-        engine = self.checked.asked.names.engine
+        engine = self.checked.requested.names.engine
         return f"{engine.name} {engine.default_version}"
 
     def text(self, of: Written) -> str:
@@ -152,30 +152,30 @@ def engines_asked(text: str, catalog: Catalog) -> tuple[str, ...]:
 
 
 def flags_for(
-    engines: tuple[str, ...], asked: Mapping[str, Any], point: Mapping[str, Any], catalog: Catalog
+    engines: tuple[str, ...], requested: Mapping[str, Any], point: Mapping[str, Any], catalog: Catalog
 ) -> tuple[dict[str, Flags], Advice]:
     """Flags by engine, and the stack that suits.
 
-    asked: the inputs as they were typed; point: their record as `sheetgen size` gives it. Every launcher is checked,
+    requested: the inputs as typed; point: their record as `sheetgen size` gives it. Every launcher is checked,
     since the advice compares them.
     """
     file = stacks(catalog)
     launchers = {one.engine: one for one in file.launchers if one.engine in WRITERS}
-    checked = {engine: check(asked, point, one, catalog) for engine, one in launchers.items()}
-    found = {e: _flags(launchers[e], checked[e], asked, point, catalog, file) for e in engines}
+    checked = {engine: check(requested, point, one, catalog) for engine, one in launchers.items()}
+    found = {e: _flags(launchers[e], checked[e], requested, point, catalog, file) for e in engines}
     return found, advise(checked, file)
 
 
 def _flags(
-    launcher: Launcher, checked: Checked, asked: Mapping[str, Any], point: Mapping[str, Any], catalog: Catalog,
+    launcher: Launcher, checked: Checked, requested: Mapping[str, Any], point: Mapping[str, Any], catalog: Catalog,
     file: StackFile,
 ) -> Flags:  # fmt: skip
-    trial = checked.asked if checked.printed is None else checked.printed
-    model = checkpoint_for(str(asked["model"]), trial.names, launcher, catalog, checked.loads_unquantized)
-    notes = [*_not_carried(asked, point, trial, launcher), *_lowered(checked), *model.notes]
+    trial = checked.requested if checked.printed is None else checked.printed
+    model = checkpoint_for(str(requested["model"]), trial.names, launcher, catalog, checked.loads_unquantized)
+    notes = [*_not_carried(requested, point, trial, launcher), *_lowered(checked), *model.notes]
     written = None
     if checked.printed is not None:
-        draft = _draft(asked, trial, launcher, catalog)
+        draft = _draft(requested, trial, launcher, catalog)
         plan = Plan(checked.printed, launcher, model, draft, file.speculative_tokens)
         written = WRITERS[launcher.engine](plan)
         notes += [*(draft.notes if draft else ()), *written.notes, *_reservations(checked.printed)]
@@ -188,11 +188,11 @@ def _flags(
     return Flags(launcher, checked, model, written, tuple(dict.fromkeys(notes)))
 
 
-def _draft(asked: Mapping[str, Any], trial: Trial, launcher: Launcher, catalog: Catalog) -> Checkpoint | None:
+def _draft(requested: Mapping[str, Any], trial: Trial, launcher: Launcher, catalog: Catalog) -> Checkpoint | None:
     draft = trial.names.draft
     if draft is None:
         return None
-    typed = str(asked["draft_model"])
+    typed = str(requested["draft_model"])
     if draft.hf_id is None and "/" not in typed:
         blank = f"CHECKPOINT-OF-{draft.id}".upper()
         why = f"the draft {draft.id} has no id here: put one in place of {blank}"
@@ -201,19 +201,21 @@ def _draft(asked: Mapping[str, Any], trial: Trial, launcher: Launcher, catalog: 
     return checkpoint_for(typed, as_target, launcher, catalog)
 
 
-def _not_carried(asked: Mapping[str, Any], point: Mapping[str, Any], trial: Trial, launcher: Launcher) -> list[str]:
+def _not_carried(requested: Mapping[str, Any], point: Mapping[str, Any], trial: Trial, launcher: Launcher) -> list[str]:
     """Words typed for another engine that this one's flags do not take over."""
-    if launcher.engine == point["engine"] or asked.get("engine") is None:
+    if launcher.engine == point["engine"] or requested.get("engine") is None:
         return []
-    typed = [name for name in ENGINES_OWN if asked.get(name) is not None and name != "engine_version"]
-    return [f"{name} {asked[name]} was typed for {point['engine']}; here it is {trial.answer[name]}" for name in typed]
+    typed = [name for name in ENGINES_OWN if requested.get(name) is not None and name != "engine_version"]
+    return [
+        f"{name} {requested[name]} was typed for {point['engine']}; here it is {trial.answer[name]}" for name in typed
+    ]
 
 
 def _lowered(checked: Checked) -> list[str]:
     """A limit that was typed higher than what the pool holds at full length."""
-    if checked.printed is None or not checked.asked.fits:
+    if checked.printed is None or not checked.requested.fits:
         return []
-    typed, held = (int(one.known["max_num_seqs"]) for one in (checked.asked, checked.printed))
+    typed, held = (int(one.known["max_num_seqs"]) for one in (checked.requested, checked.printed))
     return [f"max_num_seqs {typed:,} was typed; the pool holds {held:,} at full length"] if held < typed else []
 
 
@@ -266,7 +268,7 @@ def _checked(one: Flags) -> dict[str, Any]:
     checked, printed = one.checked, one.checked.printed
     answer = printed.answer if printed else None
     known = printed.known if printed else {}
-    engine = checked.asked.names.engine
+    engine = checked.requested.names.engine
     return {
         "engine": engine.engine, "engine_version": engine.default_version,
         "fits": checked.fits, "verdict": checked.verdict, "holds": printed is not None,

@@ -31,7 +31,7 @@ def test_every_rule_and_launcher_has_its_source_and_names_engines_that_are_sized
 
 def test_facts_are_those_that_rules_may_name() -> None:
     flags, _ = written(("vllm",), **POINTS["8b"])
-    facts = facts_of(flags["vllm"].checked.asked)
+    facts = facts_of(flags["vllm"].checked.requested)
     assert tuple(sorted(facts)) == tuple(sorted(FACTS)) and set(shown_facts(facts)) == set(FACTS)
     assert {name for name, value in facts.items() if isinstance(value, str)} == set(TEXT_FACTS)
 
