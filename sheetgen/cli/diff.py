@@ -20,11 +20,8 @@ DIFF_SCHEMA = 1
 @click.command()
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@click.option(
-    "--block",
-    type=click.Choice(["md"]),
-    help="A short block to paste: what changed since A, with a money bridge per model.",
-)
+@click.option("--block", type=click.Choice(["md"]),
+              help="A short block to paste: what changed since A, with a money bridge per model.")  # fmt: skip
 @click.option("--all", "show_all", is_flag=True, help="Every change, not the first ones of each section.")
 @click.option("--exit-code", is_flag=True, help="Exit 1 where something changed, as git diff does.")
 @common

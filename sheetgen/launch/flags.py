@@ -206,9 +206,8 @@ def _not_carried(requested: Mapping[str, Any], point: Mapping[str, Any], trial: 
     if launcher.engine == point["engine"] or requested.get("engine") is None:
         return []
     typed = [name for name in ENGINES_OWN if requested.get(name) is not None and name != "engine_version"]
-    return [
-        f"{name} {requested[name]} was typed for {point['engine']}; here it is {trial.answer[name]}" for name in typed
-    ]
+    other = f"was typed for {point['engine']}"
+    return [f"{name} {requested[name]} {other}; here it is {trial.answer[name]}" for name in typed]
 
 
 def _lowered(checked: Checked) -> list[str]:
