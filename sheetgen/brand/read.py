@@ -53,7 +53,7 @@ def read_brand(path: Path | str) -> Brand:
     return Brand(entry.name, entry.footer or "", entry.colors, logo)
 
 
-def _room(text: str) -> int:
+def _footer_length(text: str) -> int:
     """Characters that a text takes in a print footer of Excel: UTF-16, an ampersand four for its codes."""
     return len(text.encode("utf-16-le")) // 2 + 3 * text.count("&")
 
@@ -61,8 +61,10 @@ def _room(text: str) -> int:
 def _line(most: int, what: str) -> AfterValidator:
     def check(value: str) -> str:
         line = " ".join(value.split())
-        if _room(line) > most:
-            raise ValueError(f"takes {_room(line)} characters (an & counts as 4); {what} may take {most}. Shorten it")
+        if _footer_length(line) > most:
+            raise ValueError(
+                f"takes {_footer_length(line)} characters (an & counts as 4); {what} may take {most}. Shorten it"
+            )
         return line
 
     return AfterValidator(check)

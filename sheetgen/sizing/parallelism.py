@@ -198,8 +198,8 @@ def n_replicas(
 
     Source: ceil(load / sequences per replica), by memory or by speed, whichever asks for more.
     """
-    served = paced_sequences(sequences, batch_limit, pipeline_stages)
-    return round_up(ratio(load_requests, served)) + spare_replicas
+    per_replica = paced_sequences(sequences, batch_limit, pipeline_stages)
+    return round_up(ratio(load_requests, per_replica)) + spare_replicas
 
 
 @formula("Replicas that share instances")

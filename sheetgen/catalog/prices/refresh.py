@@ -108,8 +108,9 @@ def files(catalog: Catalog, to: Path, rows: Iterable[Instance]) -> dict[Path, st
         relative = f"instances/{provider}.yaml"
         present = folder.entry(relative, InstanceFile) if folder.has(relative) else None
         merged = [left.pop(row.type.lower(), row) for row in (present.instances if present else ())]
-        order = present.order if present else _order(catalog, relative)
-        text = file_text(provider, order, [*merged, *left.values()], f"{folder.shown_as}/{relative}")
+        # Else the provider's place in the catalogs, which the first folder decides.
+        known = present or next(f.entry(relative, InstanceFile) for f in catalog.folders if f.has(relative))
+        text = file_text(provider, known.order, [*merged, *left.values()], f"{folder.shown_as}/{relative}")
         out[to / relative] = (_comment(to / relative) if present else "") + text
     return out
 
@@ -118,11 +119,6 @@ def _comment(path: Path) -> str:
     """The comment at the top of a file, which its rows do not hold; others are lost when it is written anew."""
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     return "".join(line + "\n" for line in itertools.takewhile(lambda line: line.startswith("#"), lines))
-
-
-def _order(catalog: Catalog, relative: str) -> int:
-    """The provider's place in the catalogs, which the first folder decides."""
-    return next(f.entry(relative, InstanceFile).order for f in catalog.folders if f.has(relative))
 
 
 def _known_region(region: str, lists: Iterable[PriceList]) -> str:
