@@ -30,11 +30,9 @@ def held_per_replica(fit: Fit, contexts: Sequence[int]) -> list[int]:
     tokens = numpy.array(contexts, float)
     output = fit.load("context_tokens") - fit.load("input_tokens")
     values |= {
-        "context_tokens": tokens,
-        "max_model_len": tokens,
-        "input_tokens": numpy.maximum(tokens - output, 0),
+        "context_tokens": tokens, "max_model_len": tokens, "input_tokens": numpy.maximum(tokens - output, 0),
         "pipeline_stages": float(fit.choice.pipeline_parallel_size),
-    }
+    }  # fmt: skip
     return [int(n) for n in numpy.broadcast_to(evaluate(HOLDS, values)["sequences"], tokens.shape)]
 
 

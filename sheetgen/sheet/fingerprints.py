@@ -91,9 +91,8 @@ class Fingerprint:
 
 def fingerprints_for(solved: Solution) -> tuple[Fingerprint, ...]:
     """Every fingerprint of the catalogs, for the engine and with the numbers of this sheet."""
-    question = solved.question
+    question, fit = solved.question, subject(solved)
     engine = question.engine.engine
-    fit = subject(solved)
     numbers = numbers_of(fit) if fit else {}
     share = question.reference.assumptions.get("gpu_memory_utilization")
     shared = {"gpu_memory_utilization": share.flags} if share else {}
@@ -209,14 +208,11 @@ def _sentences(n: dict[str, Any], question: Question, limits: Mapping[str, str])
         sampler = f"{n['max_num_seqs']:,} requests take {sizes['sampler_bytes']} a GPU, "
         sampler += f"{step:,} take {sizes['sampler_bytes_at_fewer_sequences']}"
     said = {
-        "long_completion": growing,
-        "concurrency_spike": spike,
-        "prefill_long_prompt": prefill,
-        "startup_weights_do_not_fit": weights,
-        "startup_kv_pool_too_small": pool,
+        "long_completion": growing, "concurrency_spike": spike, "prefill_long_prompt": prefill,
+        "startup_weights_do_not_fit": weights, "startup_kv_pool_too_small": pool,
         "startup_workspace_or_cuda_graph": graphs if n["cuda_graph_bytes_per_gpu"] else "",
         "sampler_logits_peak": sampler,
-    }
+    }  # fmt: skip
     return {label: text for label, text in said.items() if text}
 
 
@@ -250,32 +246,27 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     sampler = batch | {"max_num_batched_tokens": 0}
     less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
     handed = fit.pool("hand_over_bytes") if staged else 0
+    longest = largest_where(lambda tokens: _charge(fit, tokens) * per_replica <= pool / part, 0, longest_allowed)
     return {
         "model": model.model.id, "model_name": model.model.name, "instance": fit.candidate.instance,
         "gpu": fit.candidate.gpu.short_name, "weight_dtype": model.weight_dtype,
-        "n_gpus_per_replica": fit.gpus_per_replica,
-        "tensor_parallel_size": fit.tensor_parallel_size, "pipeline_parallel_size": stages,
-        "n_replicas": choice.n_replicas, "context_tokens": load.context_tokens, "input_tokens": load.input_tokens,
-        "concurrent_requests": load.concurrent_requests, "requests_per_replica": per_replica,
-        "sequences_held": choice.sequences_per_replica, "next_request": choice.sequences_per_replica + 1,
-        "max_num_seqs": int(batch["max_num_seqs"]),
-        "max_num_batched_tokens": int(batch["max_num_batched_tokens"]),
+        "n_gpus_per_replica": fit.gpus_per_replica, "tensor_parallel_size": fit.tensor_parallel_size,
+        "pipeline_parallel_size": stages, "n_replicas": choice.n_replicas, "context_tokens": load.context_tokens,
+        "input_tokens": load.input_tokens, "concurrent_requests": load.concurrent_requests,
+        "requests_per_replica": per_replica, "sequences_held": choice.sequences_per_replica,
+        "next_request": choice.sequences_per_replica + 1,
+        **{limit: int(batch[limit]) for limit in ("max_num_seqs", "max_num_batched_tokens")},
         "gpu_memory_utilization": question.settings.gpu_memory_utilization,
         "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
-        "memory_budget_bytes": fit.pool("memory_budget_bytes"),
-        "kv_pool_bytes_per_gpu": pool,
+        "memory_budget_bytes": fit.pool("memory_budget_bytes"), "kv_pool_bytes_per_gpu": pool,
         "kv_bytes_per_sequence_per_gpu": fit.load("charge_bytes") * part,
         "kv_bytes_per_sequence_per_gpu_at_limit": _charge(fit, longest_allowed) * part,
-        "max_context_tokens": longest_allowed,
-        "longest_tokens_at_load": largest_where(
-            lambda tokens: _charge(fit, tokens) * per_replica <= pool / part, 0, longest_allowed
-        ),
+        "max_context_tokens": longest_allowed, "longest_tokens_at_load": longest,
         "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
         "weights_bytes_per_gpu": layers + ends if staged else fit.pool("loaded_weights_bytes_per_gpu"),
         "activation_bytes_per_gpu": fit.pool("activation_bytes_per_gpu") + handed,
         "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, batch | smaller)["profile_peak_bytes"]),
-        "vocab_size": model.model.vocab_size,
-        "sampler_bytes": float(activations.sampler_bytes.of(sampler)),
+        "vocab_size": model.model.vocab_size, "sampler_bytes": float(activations.sampler_bytes.of(sampler)),
         "sampler_bytes_at_fewer_sequences": float(activations.sampler_bytes.of(less)),
         "cuda_graph_bytes_per_gpu": question.engine.cuda_graph_gib * GIB,
         "graphs_in_budget": int(question.engine.graphs_in_budget),

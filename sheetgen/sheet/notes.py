@@ -50,8 +50,7 @@ def price_banner(question: Question, stale_after_days: float) -> str:
     candidates = question.candidates
     dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
     undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
-    settings = question.settings
-    prices = f"{settings.purchase} prices{wording.price_class('', settings.discount_fraction)}"
+    prices = f"{question.settings.purchase} prices{wording.price_class('', question.settings.discount_fraction)}"
     parts = [prices + (f", the oldest of {min(dates)[1]}" if dates else "")]
     for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == overrides for source in undated):
@@ -65,8 +64,7 @@ def left_out(question: Question) -> str:
     """How many instances took part, and why the rest did not: the commonest reasons."""
     reasons = sorted(question.left_out, key=lambda pair: -pair[1])
     said = [f"{count:,} {why}" for why, count in reasons[:_SHOWN_REASONS]]
-    others = sum(count for _, count in reasons[_SHOWN_REASONS:])
-    if others:
+    if others := sum(count for _, count in reasons[_SHOWN_REASONS:]):
         said.append(f"{others:,} for other reasons")
     total = f"{len(question.candidates):,} candidates"
     sentence = f"{total}; left out: {', '.join(said)}." if said else f"{total}; none left out."
@@ -128,9 +126,11 @@ def assumption_lines(question: Question) -> Iterator[str]:
     yield f"{engine.name} {engine.default_version}, {used}, KV cache {cache}, default batch limits."
     yield _constants(engine)
     yield "GPU memory is what the engine sees."
-    yield _speed(question)
-    less = sorted({-b.low for b in engine.bands if b.figure == "kv_pool"})
-    if less:
+    rule = wording.sizing_rule(question)
+    yield (
+        f"{rule[0].upper()}{rule[1:]}; in brackets 80% bands (docs/speed.md); the first token under load is indicative."
+    )
+    if less := sorted({-b.low for b in engine.bands if b.figure == "kv_pool"}):
         smaller = " to ".join(wording.plain(round(one, 2)) for one in less)
         yield (
             f"Surely free: counted with a KV pool {smaller} GiB a GPU smaller: "
@@ -146,14 +146,6 @@ def assumption_lines(question: Question) -> Iterator[str]:
     kinds = sorted({c.price_kind for c in question.candidates if c.price_kind})
     if PURCHASES[settings.purchase].committed and kinds:
         yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."
-
-
-def _speed(question: Question) -> str:
-    """What speed rests on, and whether it takes part in the sizing."""
-    rule = wording.sizing_rule(question)
-    return (
-        f"{rule[0].upper()}{rule[1:]}; in brackets 80% bands (docs/speed.md); the first token under load is indicative."
-    )
 
 
 def _constants(engine: Engine) -> str:

@@ -29,16 +29,11 @@ def drawable_with(font: Path) -> Callable[[str], str]:
     def drawable(text: str) -> str:
         if known.issuperset(text):
             return text
-        plain = []
-        for char in text:
-            if char in known:
-                plain.append(char)
-            elif char.isspace():
-                plain.append(" ")
-            else:
-                simple = "".join(c for c in unicodedata.normalize("NFKD", char) if c in known)
-                plain.append(simple or "?")
-        return "".join(plain)
+        return "".join(char if char in known else plain(char) for char in text)
+
+    def plain(char: str) -> str:
+        simple = "".join(c for c in unicodedata.normalize("NFKD", char) if c in known)
+        return " " if char.isspace() else simple or "?"
 
     return drawable
 

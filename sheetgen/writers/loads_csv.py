@@ -13,9 +13,7 @@ from sheetgen.sheet.page import Page
 from sheetgen.writers.formats import Options
 from sheetgen.writers.json import SPEED
 
-ASKED = (
-    "model", "workload", "tier", "context_tokens", "concurrent_requests", "weight_dtype", "kv_cache_dtype",
-)  # fmt: skip
+ASKED = "model", "workload", "tier", "context_tokens", "concurrent_requests", "weight_dtype", "kv_cache_dtype"
 ANSWER = (
     "verdict", "instance", "gpu", "purchase", "n_instances", "n_gpus", "tensor_parallel_size",
     "pipeline_parallel_size", "n_replicas", "sequences_per_replica", "hourly_usd", "monthly_usd", "weights_bytes",
@@ -44,6 +42,4 @@ def write_loads(page: Page, options: Options) -> bytes:
 
 def _field(value: Any) -> Any:
     """A value as it is; a text that a spreadsheet would run gets an apostrophe before it."""
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return value
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -176,7 +176,5 @@ def _texts(value: Any, name: str) -> list[tuple[str, str]]:
         return [(name, str(value))]
     if isinstance(value, tuple):
         return [found for n, item in enumerate(value) for found in _texts(item, f"{name}[{n}]")]
-    if is_dataclass(value):
-        inside = [(one.name, getattr(value, one.name)) for one in fields(value)]
-        return [found for key, item in inside for found in _texts(item, f"{name}.{key}".lstrip("."))]
-    return []
+    inside = [(one.name, getattr(value, one.name)) for one in fields(value)] if is_dataclass(value) else []
+    return [found for key, item in inside for found in _texts(item, f"{name}.{key}".lstrip("."))]

@@ -175,18 +175,15 @@ def _n_pads(box: Any) -> int:
 
 def _grown(box: Any, pad: float) -> float:
     """How much higher `box` is, in pixels, with `pad` more in each row of its tables."""
-    if pad <= 0:
-        return 0.0
-    if _is_table(box):
+    growth = 0.0
+    if pad > 0 and _is_table(box):
         growth = _grown_table(box, pad)
-    elif type(box).__name__ == "BlockBox" and box.is_in_normal_flow():
-        growth = 0.0
+    elif pad > 0 and type(box).__name__ == "BlockBox" and box.is_in_normal_flow():
         for child in box.children:
             child.translate(0, growth)
             growth += _grown(child, pad)
-    else:
-        return 0.0
-    box.height += growth
+    if growth:
+        box.height += growth
     return growth
 
 
