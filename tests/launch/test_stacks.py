@@ -116,7 +116,7 @@ def test_a_broken_file_is_told_with_its_line(old: str, new: str, problem: str, t
     with pytest.raises(CatalogError) as raised:
         stacks(broken)
     assert any(problem in line and "stacks.yaml:" in line for line in raised.value.problems), raised.value.problems
-    assert any(problem in line for line in broken.problems())
+    assert any(problem in line for line in problems_of(broken))
 
 
 def test_check_reads_it(tmp_path: Path) -> None:
