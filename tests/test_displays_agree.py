@@ -94,7 +94,7 @@ def test_numbers_are_shown_as_we_print_them(shown: Shown) -> None:
         (name, text, f"LibreOffice {cell}", f"Display {display.text(number(text))}")
         for text, row in zip(AWKWARD, rows, strict=True)
         for (name, display), cell in zip(NUMBERS.items(), row, strict=True)
-        if display.text(number(text)) != cell and not (display is PERCENT and apart_in_percent(text))
+        if display.text(number(text)) != cell and not (display.percent and apart_in_percent(text))
     ]
     assert not wrong
     assert len(rows) * len(NUMBERS) == sum(len(row) for row in rows)
