@@ -73,7 +73,8 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         place = load_cells(built, row) + book.row("Models", numbers[0])
         if field == "runner_up":  # other hardware
             place += book.sheet("Candidates", "Contexts", "Instances", "GPUs")
-        return place + (book.sheet("Inputs", "Money") if rest[-1] in ("per_tokens", "budget") else Place())
+        of_money = field in ("per_year", "per_million_tokens", "budget")
+        return place + (book.sheet("Inputs", "Money") if of_money else Place())
     if part == "matrix":
         w, t, m = (*numbers, 0, 0)[:3]
         if "cells" in rest:

@@ -81,8 +81,10 @@ class OwningFile(Entry):
             if term.id not in OWNING_TERMS:
                 near = did_you_mean(term.id, OWNING_TERMS)
                 yield ("terms", i, "id"), f"id {term.id} is no term of owning.{near}".rstrip(".")
-            elif not (low := OWNING_TERMS[term.id][0]) <= term.value <= (high := OWNING_TERMS[term.id][1]):
-                yield ("terms", i, "value"), f"{term.id} is {term.value:g}, but must be from {low:,g} to {high:,g}"
+            else:
+                low, high = OWNING_TERMS[term.id]
+                if not low <= term.value <= high:
+                    yield ("terms", i, "value"), f"{term.id} is {term.value:g}, but must be from {low:,g} to {high:,g}"
             if term.id in seen:
                 yield ("terms", i, "id"), f"id {term.id} is given twice. Keep one"
             seen.add(term.id)
