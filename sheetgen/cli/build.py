@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import (
-    ENGINE,
-    MARKET,
-    MONEY,
-    PRECISION,
-    SHEET,
-    TARGETS,
-    brand_option,
-    command,
-    common,
-    text_options,
-)
+from sheetgen.cli.options import ANSWER, brand_option, command, common, text_options
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Options, gc_paused
@@ -37,7 +26,7 @@ FILES = {"out": "output", "name": "sizing-sheet"}
 
 
 @command()
-@text_options(*SHEET, *PRECISION, *TARGETS, *MARKET, *MONEY, *ENGINE)
+@text_options("sheet", *ANSWER)
 @click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
 @click.option(
     "--pdf-variant", metavar="NAME", help=f"Standard of the PDF: {', '.join(VARIANTS)}. Default {VARIANTS[0]}."

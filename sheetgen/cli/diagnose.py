@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from sheetgen.cli.options import OF_ENGINE, PRECISION, command, common, text_options
+from sheetgen.cli.options import OF_ENGINE, command, common, text_options
 from sheetgen.cli.output import print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
 
 ASKED = (
-    ("gpu", "NAME", "GPU by id or alias, where the log does not say it."), *PRECISION, *OF_ENGINE,
+    ("gpu", "NAME", "GPU by id or alias, where the log does not say it."), "precision", *OF_ENGINE,
     ("tensor_parallel_size", "NUMBER", "GPUs of one replica, where the log does not say it."),
     ("max_model_len", "TOKENS", "Longest request that the engine admits, where the log does not say it."),
     ("max_num_seqs", "NUMBER", "Most requests in one batch, where the log does not say it."),

@@ -60,10 +60,8 @@ def _of_point(name: str, options: dict[str, Any], catalogs: tuple[str, ...]) -> 
     from sheetgen.catalog import Catalog
     from sheetgen.explain import Derivation
 
-    _refuse(
-        [n for n, *_ in rows_of(*MARKET) if n in options and n != "gpus"],
-        f"{name} is of one deployment and does not depend on",
-    )
+    of_a_choice = [n for n, *_ in rows_of(*MARKET) if n in options]
+    _refuse(of_a_choice, f"{name} is of one deployment and does not depend on")
     return Derivation(sized_point(options, Catalog(*catalogs)), options).step(name)
 
 

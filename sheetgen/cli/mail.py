@@ -10,18 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from sheetgen.cli.build import FILES, brand_of, check_name, draw
-from sheetgen.cli.options import (
-    ENGINE,
-    MARKET,
-    MONEY,
-    PRECISION,
-    SHEET,
-    TARGETS,
-    brand_option,
-    command,
-    common,
-    text_options,
-)
+from sheetgen.cli.options import ANSWER, brand_option, command, common, text_options
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.writers.formats import templates_folder
@@ -69,7 +58,7 @@ class Sheet(NamedTuple):
 @click.option("--attempts", type=click.IntRange(1, 20), default=4, help="Tries while it fails for a time. Default 4.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=30.0, help="Seconds to wait. Default 30.")
 @click.option("--dry-run", is_flag=True, help="Show the message; write nothing, connect to nothing.")
-@text_options(*SHEET, *PRECISION, *TARGETS, *MARKET, *MONEY, *ENGINE)
+@text_options("sheet", *ANSWER)
 @click.option("--out", metavar="DIR", help="Folder for the draft. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files. Default sizing-sheet, or the workbook's own.")
 @click.option("--scenario", metavar="FILE.yaml", help="The options of the sheet in a file; flags win.")

@@ -12,12 +12,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 Row = tuple[str, str, str]  # long name, metavar, help
 
 # Groups of options, as the table of inputs calls them; every command that takes one takes it with the same words.
-PRECISION, ENGINE, SPLIT, MONEY, SHEET = (("precision",), ("engine",), ("split",), ("money",), ("sheet",))
 MARKET = ("market", "headroom", "billing")
-TARGETS = ("targets", "factors")
 PACE = ("pace", "factors")
-DEPLOYMENT = ("gpu", *PRECISION, "parallel", *ENGINE, "limits", *SPLIT, "caches", *PACE)
-OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of ENGINE are taken
+DEPLOYMENT = ("gpu", "precision", "parallel", "engine", "limits", "split", "caches", *PACE)
+ANSWER = ("precision", "targets", "factors", *MARKET, "money", "engine")  # of what is recommended
+OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of the engine's are taken
 SHORT = {"context_tokens": "--context", "concurrent_requests": "--users"}
 
 
@@ -76,9 +75,7 @@ def text_options(*parts: str | Row | tuple[str], without: str = "") -> Callable[
     def make() -> Iterator[click.Option]:
         in_size = "pace" in parts
         for part in parts:
-            rows = (
-                rows_of(part, in_size=in_size) if isinstance(part, str) else [part if len(part) == 3 else _row(*part)]
-            )
+            rows = rows_of(part, in_size=in_size) if isinstance(part, str) else [_row(*part)]
             yield from (_option(*row) for row in rows if row[0] != without)
 
     return lambda function: _later(function, make)

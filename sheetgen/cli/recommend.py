@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import ENGINE, MARKET, MONEY, PRECISION, SPLIT, TARGETS, command, common, text_options
+from sheetgen.cli.options import ANSWER, command, common, text_options
 from sheetgen.cli.output import print_json, say, table
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ SHOWN = 8  # reasons against others; --all shows every one
               help="Model by catalog id, alias, Hugging Face id, or path of a config.json.")  # fmt: skip
 @click.option("--context-tokens", "--context", "context_tokens", metavar="TOKENS", help="16k, or 16384. Default 4096.")
 @click.option("--users", metavar="NUMBER", help="People to serve, any number. Default 1.")
-@text_options(*SPLIT, *PRECISION, *TARGETS, *MARKET, *MONEY, *ENGINE)
+@text_options("split", *ANSWER)
 @click.option("--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight.")
 @common
 def recommend(as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: bool, **options: Any) -> None:
