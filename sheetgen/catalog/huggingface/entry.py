@@ -12,15 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.catalog.base import validate
-from sheetgen.catalog.huggingface.decoder import Decoder, plain_decoder
+from sheetgen.catalog.huggingface.config import Fields, config_path, read_config
 from sheetgen.catalog.huggingface.families import FAMILIES, WRAPPERS, Family
-from sheetgen.catalog.huggingface.fields import Fields
-from sheetgen.catalog.huggingface.layers import NOTHING
-from sheetgen.catalog.huggingface.own_layers import with_mtp
+from sheetgen.catalog.huggingface.layers import NOTHING, Decoder, plain_decoder
 from sheetgen.catalog.huggingface.quantization import precision_of
-from sheetgen.catalog.huggingface.read import config_path, read_config
 from sheetgen.catalog.huggingface.rope import max_context, rope_tables
-from sheetgen.catalog.huggingface.special import BUILDERS, eagle3, is_eagle3
+from sheetgen.catalog.huggingface.special import BUILDERS, eagle3, is_eagle3, with_mtp
 from sheetgen.catalog.huggingface.towers import largest_item, vision_params
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import stem

@@ -1,13 +1,121 @@
-"""What a layer is made of: counted parameters, attention with what it caches, and the feed-forward part."""
+"""The layers of a model: which kind each is, its counted parameters, and what it caches.
+
+Recurrent layers keep a fixed state per sequence; convolutions keep kernel - 1 columns, as engines do. Source of the
+shapes: vLLM v1, mamba_utils.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from sheetgen.catalog.huggingface.config import Fields
 from sheetgen.catalog.huggingface.families import Family, Moe
-from sheetgen.catalog.huggingface.fields import Fields
-from sheetgen.catalog.huggingface.layer_kinds import window
+
+WORDS = {
+    "full_attention": "full", "sliding_attention": "windowed", "chunked_attention": "chunked",
+    "linear_attention": "linear", "attention": "full", "full": "full", "sliding": "windowed", "mamba": "linear",
+    "conv": "linear",
+}  # fmt: skip
+Kinds = list[str]
+
+
+def layer_kinds(f: Fields, family: Family) -> Kinds:
+    """One word a layer. A list in the config holds; else the rule of the family's class."""
+    n = f.layers()
+    kinds = None
+    for key in ("layer_types", "layers_block_type"):
+        if f.data.get(key) is not None:
+            kinds = f.words(key, WORDS, n)
+            break
+    if kinds is None:
+        kinds = RULES[family.layers](f, n)
+    if "linear" in kinds and not family.linear:
+        f.refuse("layer_types", f"has linear layers, which a {f.raw('model_type')} is not known to have.")
+    if f.has("use_sliding_window") and not f.flag("use_sliding_window"):
+        kinds = ["full" if kind == "windowed" else kind for kind in kinds]
+    return kinds
+
+
+def window(f: Fields, kind: str) -> int:
+    """Tokens that a windowed or chunked layer keeps."""
+    key = "attention_chunk_size" if kind == "chunked" else f.first("sliding_window", "sliding_window_size")
+    return f.count(key)
+
+
+def _every(n: int, period: int, last: str, others: str, offset: int | None = None) -> Kinds:
+    at = period - 1 if offset is None else offset
+    return [last if i % period == at else others for i in range(n)]
+
+
+def _qwen2(f: Fields, n: int) -> Kinds:
+    """Windowed from max_window_layers on, and only if use_sliding_window says so."""
+    if not f.has("sliding_window") or not f.flag("use_sliding_window", False):
+        return ["full"] * n
+    first = f.count_or_zero("max_window_layers", 28)
+    return ["windowed" if i >= first else "full" for i in range(n)]
+
+
+def _pattern(f: Fields, n: int) -> Kinds:
+    """Every so many layers one is full. Some configs write the pattern as letters: LLLG."""
+    if not f.has("sliding_window"):
+        return ["full"] * n
+    key = f.first("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
+    if isinstance(f.raw(key), str):
+        letters = f.text(key)
+        if not letters or set(letters) - set("LG"):
+            f.refuse(key, f"is {letters[:20]!r}, but must be a number or letters L (local) and G (global).")
+        kinds = ["windowed" if letters[i % len(letters)] == "L" else "full" for i in range(n)]
+        return [*kinds[:-1], "full"]
+    return _every(n, f.count(key), "full", "windowed")
+
+
+def _llama4(f: Fields, n: int) -> Kinds:
+    """Chunked where positions are rotated."""
+    if f.raw("no_rope_layers"):
+        return ["chunked" if rotated else "full" for rotated in f.whole_numbers("no_rope_layers", n)]
+    return _every(n, f.count("no_rope_layer_interval", 4), "full", "chunked")
+
+
+def _jamba(f: Fields, n: int) -> Kinds:
+    period = f.count("attn_layer_period")
+    return _every(n, period, "full", "linear", f.count_or_zero("attn_layer_offset") % period)
+
+
+def _full_at(key: str, f: Fields, n: int) -> Kinds:
+    full = f.whole_numbers(key)
+    return ["full" if i in full else "linear" for i in range(n)]
+
+
+def _minimax(f: Fields, n: int) -> Kinds:
+    if f.has("attn_type_list"):
+        return ["full" if kind else "linear" for kind in f.whole_numbers("attn_type_list", n)]
+    return f.words("layer_types", WORDS, n)
+
+
+def _kimi(f: Fields, n: int) -> Kinds:
+    """Layers are listed by number, from 1."""
+    part = f.part("linear_attn_config")
+    full, linear = set(part.whole_numbers("full_attn_layers")), set(part.whole_numbers("kda_layers"))
+    for i in range(1, n + 1):
+        if (i in full) == (i in linear):
+            part.refuse("full_attn_layers", f"and kda_layers do not say what layer {i} is.")
+    return ["full" if i in full else "linear" for i in range(1, n + 1)]
+
+
+RULES: dict[str, Callable[[Fields, int], Kinds]] = {
+    "full": lambda f, n: ["full"] * n,
+    "linear": lambda f, n: ["linear"] * n,
+    "windowed": lambda f, n: ["windowed" if f.has("sliding_window") else "full"] * n,
+    "alternate": lambda f, n: _every(n, 2, "full", "windowed"),
+    "interval": lambda f, n: _every(n, f.count("full_attention_interval", 4), "full", "linear"),
+    "mimo": lambda f, n: ["windowed" if kind else "full" for kind in f.whole_numbers("hybrid_layer_pattern", n)],
+    "required": lambda f, n: f.words("layer_types", WORDS, n),
+    "bamba": lambda f, n: ["linear"] * n if f.raw(at := "attn_layer_indices") is None else _full_at(at, f, n),
+    "conv": lambda f, n: _full_at("full_attn_idxs", f, n),
+    "qwen2": _qwen2, "pattern": _pattern, "llama4": _llama4, "jamba": _jamba, "minimax": _minimax, "kimi": _kimi,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -256,3 +364,228 @@ def moe_layers(f: Fields, rule: Moe, n: int) -> list[bool]:
         end = n - 1 if end == -1 else end
         return [(i + 1) % step == 0 and start <= i <= end for i in range(n)]
     return [True] * n
+
+
+STATE_DTYPES = {
+    "float32": "fp32", "fp32": "fp32", "bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16",
+    "auto": "",
+}  # fmt: skip
+
+
+def state_dtype(f: Fields) -> str:
+    """The precision that the config pins; else the model's 16-bit type, as the engine's `auto` takes it."""
+    for key in ("mamba_ssm_cache_dtype", "mamba_ssm_dtype"):
+        if f.has(key):
+            return f.one_of(key, STATE_DTYPES) or sixteen_bit(f)
+    return sixteen_bit(f)
+
+
+def sixteen_bit(f: Fields) -> str:
+    return "fp16" if f.raw("torch_dtype") == "float16" or f.raw("dtype") == "float16" else "bf16"
+
+
+def state(conv: int, elements: int, dtype: str) -> Shape:
+    return {"kind": "recurrent", "conv_elements": conv, "state_elements": elements, "state_dtype": dtype}
+
+
+def mamba2(f: Fields, family: Family) -> Layer:
+    hidden = f.count("hidden_size")
+    heads = f.count(f.first("mamba_n_heads", "mamba_num_heads", "n_mamba_heads", "num_heads"))
+    width = f.count(f.first("mamba_d_head", "mamba_head_dim", "mamba_headdim", "head_dim"))
+    d_state = f.count(f.first("mamba_d_state", "ssm_state_size", "state_size"))
+    groups = f.count(f.first("mamba_n_groups", "mamba_ngroups", "n_groups"))
+    kernel = f.count(f.first("mamba_d_conv", "conv_kernel"))
+    inner = heads * width
+    _inner_agrees(f, inner)
+    conv = inner + 2 * groups * d_state
+    proj_bias = f.flag(f.first("use_bias", "mamba_proj_bias", "add_bias_linear"), False)
+    conv_bias = f.flag(f.first("mamba_conv_bias", "use_conv_bias"), True)
+    tally = (
+        linear(hidden, inner + conv + heads, proj_bias)
+        + plain(conv * kernel + conv * conv_bias + 3 * heads)
+        + linear(inner, hidden, proj_bias, split="in")
+    )
+    if f.flag("mamba_rms_norm", True):
+        tally += plain(inner)  # this norm is split like the heads
+    return mixer_of(tally, state(conv * (kernel - 1), inner * d_state, state_dtype(f)))
+
+
+def _inner_agrees(f: Fields, inner: int) -> None:
+    """The heads must fill the width that the config gives as well, where it does."""
+    if f.has("mamba_d_ssm"):
+        said = f.count("mamba_d_ssm")
+    elif f.has("mamba_expand"):
+        said = int(f.number("mamba_expand") * f.count("hidden_size"))
+    else:
+        return
+    if said != inner:
+        key = f.first("mamba_d_ssm", "mamba_expand")
+        f.refuse(key, f"gives {said:,} Mamba channels, but its heads have {inner:,}.")
+
+
+def mamba1(f: Fields, family: Family) -> Layer:
+    hidden = f.count("hidden_size")
+    d_state = f.count(f.first("mamba_d_state", "state_size"))
+    kernel = f.count(f.first("mamba_d_conv", "conv_kernel"))
+    if family.builder == "attention_free" and f.has("intermediate_size"):
+        inner = f.count("intermediate_size")
+    else:
+        inner = int(f.number(f.first("mamba_expand", "expand")) * hidden)
+    key = f.first("time_step_rank", "mamba_dt_rank")
+    rank = -(-hidden // 16) if f.raw(key) == "auto" else f.count(key)
+    proj_bias = f.flag(f.first("mamba_proj_bias", "use_bias"), False)
+    conv_bias = f.flag(f.first("mamba_conv_bias", "use_conv_bias"), True)
+    tally = (
+        linear(hidden, 2 * inner, proj_bias)
+        + plain(inner * kernel + inner * conv_bias + inner * d_state + inner)
+        + linear(inner, rank + 2 * d_state, split="in")
+        + linear(rank, inner, bias=True)
+        + linear(inner, hidden, proj_bias, split="in")
+    )
+    if family.linear == "mamba1_norms":
+        tally += whole(rank + 2 * d_state)
+    return mixer_of(tally, state(inner * (kernel - 1), inner * d_state, state_dtype(f)))
+
+
+def gated_delta_net(f: Fields, family: Family) -> Layer:
+    hidden, kernel = f.count("hidden_size"), f.count("linear_conv_kernel_dim")
+    k_heads, v_heads = f.count("linear_num_key_heads"), f.count("linear_num_value_heads")
+    k_width, v_width = f.count("linear_key_head_dim"), f.count("linear_value_head_dim")
+    keys, values = k_heads * k_width, v_heads * v_width
+    conv = 2 * keys + values
+    tally = (
+        linear(hidden, conv + values)
+        + plain(2 * hidden * v_heads + conv * kernel + 2 * v_heads)
+        + whole(v_width)
+        + linear(values, hidden, split="in")
+    )
+    return mixer_of(tally, state(conv * (kernel - 1), v_heads * v_width * k_width, state_dtype(f)))
+
+
+def kimi_delta(f: Fields, family: Family) -> Layer:
+    """Kimi delta attention. Its state is 32-bit in every engine."""
+    if f.has("linear_attn_config"):
+        part = f.part("linear_attn_config")
+        heads, width = part.count("num_heads"), part.count("head_dim")
+        kernel = part.count("short_conv_kernel_size")
+    else:
+        heads, width = f.count("linear_num_heads"), f.count("linear_head_dim")
+        kernel = f.count("linear_conv_kernel_dim")
+    hidden, inner = f.count("hidden_size"), heads * width
+    tally = (
+        linear(hidden, 3 * inner)
+        + plain(3 * inner * kernel + inner + heads)
+        + linear(hidden, 2 * width, split="none")
+        + linear(width, 2 * inner)
+        + linear(hidden, heads)
+        + whole(width)
+        + linear(inner, hidden, split="in")
+    )
+    return mixer_of(tally, state(3 * inner * (kernel - 1), heads * width * width, "fp32"))
+
+
+def lightning(f: Fields, family: Family) -> Layer:
+    hidden, heads = f.count("hidden_size"), f.count("num_attention_heads")
+    width = f.count("head_dim", hidden // heads)
+    inner = heads * width
+    tally = linear(hidden, 3 * inner) + plain(inner) + linear(hidden, inner) + linear(inner, hidden, split="in")
+    return mixer_of(tally, state(0, heads * width * width, state_dtype(f)))
+
+
+def short_conv(f: Fields, family: Family) -> Layer:
+    """A gated convolution. Its columns are all its state, given here as state elements."""
+    hidden, kernel, bias = f.count("hidden_size"), f.count("conv_L_cache", least=2), f.flag("conv_bias", False)
+    tally = linear(hidden, 3 * hidden, bias) + plain(hidden * kernel + hidden * bias)
+    tally += linear(hidden, hidden, bias, split="in")
+    return mixer_of(tally, state(0, hidden * (kernel - 1), sixteen_bit(f)))
+
+
+RECURRENCES: dict[str, Callable[[Fields, Family], Layer]] = {
+    "mamba2": mamba2, "mamba1": mamba1, "mamba1_norms": mamba1, "gated_delta_net": gated_delta_net, "kda": kimi_delta,
+    "lightning": lightning, "short_conv": short_conv,
+}  # fmt: skip
+
+
+def recurrence(f: Fields, family: Family) -> Layer:
+    return RECURRENCES[family.linear](f, family)
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """`rest` is of the body but of no layer: the last norm, learned positions."""
+
+    layers: tuple[Layer, ...]
+    embedding: int
+    lm_head: int
+    rest: Tally
+    n_heads: int
+    experts: tuple[int, int, int] | None = None  # all, chosen, shared
+    per_layer_embedding: int = 0
+    parallel_hybrid: bool = False
+    mtp_extra: int = 0
+    kind: str = "model"
+    notes: tuple[str, ...] = ()
+
+
+def plain_decoder(f: Fields, family: Family) -> Decoder:
+    """All that the table can say, layer by layer."""
+    kinds = layer_kinds(f, family)
+    sparse = moe_layers(f, family.moe, len(kinds)) if family.moe else [False] * len(kinds)
+    layers = tuple(plain_layer(f, family, i, kind, sparse[i]) for i, kind in enumerate(kinds))
+    return around(f, family, layers)
+
+
+def plain_layer(f: Fields, family: Family, i: int, kind: str, sparse: bool) -> Layer:
+    mixer = layer_mixer(f, family, i, kind)
+    return joined(mixer, moe(f, family, i) if sparse else dense(f, family), norms(f, family, family.norms))
+
+
+def layer_mixer(f: Fields, family: Family, i: int, kind: str) -> Layer:
+    if kind == "linear":
+        return recurrence(f, family)
+    if family.attention == "mla":
+        return mla(f, family, i)
+    sinks = None
+    if f.has("add_swa_attention_sink_bias"):
+        sinks = f.flag("add_swa_attention_sink_bias" if kind == "windowed" else "add_full_attention_sink_bias", False)
+    return gqa(f, family, kind, layer_heads(f, i, kind), sinks)
+
+
+def layer_heads(f: Fields, i: int, kind: str) -> Heads:
+    """Heads of one layer, where a config gives windowed layers or single layers others."""
+    heads = heads_of(f)
+    if f.has("num_attention_heads_per_layer"):
+        return replace(heads, n=f.whole_numbers("num_attention_heads_per_layer", f.layers())[i])
+    if kind == "windowed" and f.has("swa_num_key_value_heads"):
+        n, n_kv = f.count("swa_num_attention_heads", heads.n), f.count("swa_num_key_value_heads")
+        return Heads(n, n_kv, f.count("swa_head_dim", heads.key), f.count("swa_v_head_dim", heads.value))
+    return heads
+
+
+def joined(mixer: Layer, ffn: Layer, norm: Tally) -> Layer:
+    return replace(ffn, body=mixer.body + ffn.body + norm, groups=mixer.groups, mixer=mixer.mixer)
+
+
+def norms(f: Fields, family: Family, n: int = 1) -> Tally:
+    if family.norm == "none":
+        return NOTHING
+    elements = 2 if family.norm == "layer" and family.norm_bias else 1
+    return whole(n * elements * f.count("hidden_size"))
+
+
+def around(f: Fields, family: Family, layers: tuple[Layer, ...]) -> Decoder:
+    """Embedding, last norm and output matrix around the layers."""
+    vocab, hidden = f.count("vocab_size"), f.count("hidden_size")
+    tied = f.flag("tie_word_embeddings", family.tied)
+    rest = norms(f, family)
+    if family.positions is not None:
+        rest += whole((f.count("max_position_embeddings") + family.positions) * hidden)
+    experts = None
+    if family.moe and any(layer.routed for layer in layers):
+        rule = family.moe
+        n, top_k = f.count(rule.n), f.count(rule.top_k)
+        if top_k > n:
+            f.refuse(rule.top_k, f"is {top_k}, more than the {n} experts.")
+        experts = (n, top_k, n_shared(f, rule))
+    lm_head = 0 if tied else vocab * hidden + vocab * f.flag(family.lm_head_bias, False)
+    return Decoder(layers, vocab * hidden, lm_head, rest, f.count("num_attention_heads"), experts)

@@ -6,10 +6,10 @@ whatever max_model_len is. Source: vLLM model_executor/layers/rotary_embedding (
 
 from __future__ import annotations
 
+from sheetgen.catalog.huggingface.config import Fields
 from sheetgen.catalog.huggingface.families import Family
-from sheetgen.catalog.huggingface.fields import Fields
 from sheetgen.catalog.huggingface.layers import heads_of
-from sheetgen.catalog.huggingface.own_layers import any_without_compression
+from sheetgen.catalog.huggingface.special import any_without_compression
 
 # rope_type -> how many positions its table has
 _TYPES = {

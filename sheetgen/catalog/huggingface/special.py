@@ -1,27 +1,322 @@
-"""Families that the table cannot say whole: each builds on the plain decoder."""
+"""Families that the table cannot say whole, each built on the plain decoder, and multi-token prediction.
+
+The layers of multi-token prediction are outside the total, loaded by an engine that speculates with them. Their
+embedding and output matrix are the model's own (checkpoints may hold a second copy), so they are not counted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from sheetgen.catalog.huggingface.decoder import Decoder, around, joined, layer_mixer, norms, plain_decoder, plain_layer
+from sheetgen.catalog.huggingface.config import MAX_LAYERS, Fields
 from sheetgen.catalog.huggingface.families import Family
-from sheetgen.catalog.huggingface.fields import Fields
 from sheetgen.catalog.huggingface.layers import (
+    NOTHING,
+    WORDS,
+    Decoder,
+    Heads,
     Layer,
+    Shape,
+    Tally,
+    around,
     dense,
     gqa,
     heads_of,
+    joined,
+    kv_shape,
+    layer_mixer,
     linear,
+    matrices,
+    moe,
     moe_layers,
     no_cache,
+    norms,
     plain,
+    plain_decoder,
+    plain_layer,
     plus,
+    recurrence,
     whole,
 )
-from sheetgen.catalog.huggingface.own_layers import deepseek_v4, gemma3n, gemma4, nemotron_h, nemotron_nas
-from sheetgen.catalog.huggingface.recurrent import recurrence
+
+
+def gemma3n(f: Fields, family: Family) -> Decoder:
+    n, hidden = f.layers(), f.count("hidden_size")
+    kinds = _kinds(f, n, 5)
+    widths = _widths(f, n)
+    inputs, rank = f.count("altup_num_inputs", 4), f.count("laurel_rank", 64)
+    altup = whole(2 * hidden + inputs**2 + inputs**3 + inputs * hidden)
+    laurel = linear(hidden, rank) + linear(rank, hidden) + whole(hidden)
+    extra = altup + laurel + _per_layer(f)
+    shared_from = n - f.count_or_zero("num_kv_shared_layers")
+    layers = tuple(
+        _layer(f, family, kind, heads_of(f), i < shared_from, matrices(hidden, widths[i], True) + extra, widths[i])
+        for i, kind in enumerate(kinds)
+    )
+    between = linear(hidden, hidden) * (2 * (inputs - 1))
+    return _with_per_layer(f, around(f, family, layers), between)
+
+
+def gemma4(f: Fields, family: Family) -> Decoder:
+    n, hidden = f.layers(), f.count("hidden_size")
+    kinds = _kinds(f, n, 6)
+    kinds[-1] = "full"  # its class makes the last layer full whatever the config says
+    shared_from = n - f.count_or_zero("num_kv_shared_layers")
+    k_is_v = f.flag("attention_k_eq_v", False)
+    local = heads_of(f)
+    global_kv = f.count("num_global_key_value_heads", local.n_kv) if k_is_v else local.n_kv
+    width = f.count("global_head_dim", 512)
+    full = Heads(local.n, global_kv, width, width)
+    experts = (f.count("num_experts"), f.count("top_k_experts"), 0) if f.flag("enable_moe_block", False) else None
+    moe_width = f.count("moe_intermediate_size") if experts else 0
+    n_experts = experts[0] if experts else 0
+    layers = []
+    for i, kind in enumerate(kinds):
+        ffn_width = f.count("intermediate_size")
+        if f.flag("use_double_wide_mlp", False) and i >= shared_from:
+            ffn_width *= 2
+        ffn = matrices(hidden, ffn_width, True)
+        if f.count_or_zero("hidden_size_per_layer_input"):
+            ffn += _per_layer(f)
+        if experts:  # beside the dense part, with norms of their own
+            ffn += whole(n_experts * hidden + hidden + n_experts + 3 * hidden)
+        heads = full if kind == "full" else local
+        layer = _layer(f, family, kind, heads, i < shared_from, ffn, ffn_width, no_v=k_is_v and kind == "full")
+        routed = n_experts * matrices(hidden, moe_width, True).total
+        layers.append(replace(layer, routed=routed, moe_width=moe_width))
+    return _with_per_layer(f, replace(around(f, family, tuple(layers)), experts=experts), NOTHING)
+
+
+def _kinds(f: Fields, n: int, period: int) -> list[str]:
+    if f.data.get("layer_types") is not None:
+        return f.words("layer_types", {k: v for k, v in WORDS.items() if v in ("full", "windowed")}, n)
+    return ["full" if (i + 1) % period == 0 else "windowed" for i in range(n)]
+
+
+def _widths(f: Fields, n: int) -> list[int]:
+    if isinstance(f.raw("intermediate_size"), list):
+        return f.whole_numbers("intermediate_size", n)
+    return [f.count("intermediate_size")] * n
+
+
+def _layer(
+    f: Fields, family: Family, kind: str, heads: Heads, owns_cache: bool, ffn: Tally, ffn_width: int, no_v: bool = False
+) -> Layer:
+    """Layers that use the cache of an earlier one have no keys and values of their own."""
+    hidden = f.count("hidden_size")
+    tally = linear(hidden, heads.n * heads.key) + linear(heads.n * heads.value, hidden, split="in")
+    tally += whole(heads.key)
+    groups = (no_cache("shared_kv"),)
+    if owns_cache:
+        tally += linear(hidden, heads.n_kv * heads.key) * (1 if no_v else 2) + whole(heads.key)
+        groups = (kv_shape(f, kind, heads),)
+    return Layer(tally + norms(f, family, 4) + ffn, groups, tally, dense_width=ffn_width)
+
+
+def _per_layer(f: Fields) -> Tally:
+    """What a layer does with its own embedding of every token."""
+    hidden, width = f.count("hidden_size"), f.count("hidden_size_per_layer_input")
+    return linear(hidden, width, split="none") + linear(width, hidden, split="none") + whole(hidden)
+
+
+def _with_per_layer(f: Fields, decoder: Decoder, rest: Tally) -> Decoder:
+    width = f.count_or_zero("hidden_size_per_layer_input")
+    if width:
+        all_layers = len(decoder.layers) * width
+        rest += linear(f.count("hidden_size"), all_layers) + whole(width)
+        table = f.count("vocab_size_per_layer_input") * all_layers
+        decoder = replace(decoder, per_layer_embedding=table)
+    return replace(decoder, rest=decoder.rest + rest)
+
+
+_WORDS = {"sliding_attention": "0", "compressed_sparse_attention": "4", "heavily_compressed_attention": "128"}
+
+
+def deepseek_v4(f: Fields, family: Family) -> Decoder:
+    hidden, streams = f.count("hidden_size"), f.count("hc_mult")
+    mixing = whole(2 * ((2 + streams) * streams * (streams * hidden + 1) + 3))  # before attention and before experts
+    made = {}
+    for ratio in set(ratios := _ratios(f)):
+        attention, shapes = _attention(f, ratio)
+        ffn = moe(f, family)
+        made[ratio] = joined(Layer(attention, shapes, attention), ffn, mixing + norms(f, family, 2))
+    decoder = around(f, family, tuple(made[ratio] for ratio in ratios))
+    head = whole(streams * (streams * hidden + 1) + 1)
+    return replace(decoder, rest=decoder.rest + head)
+
+
+def _ratios(f: Fields) -> list[int]:
+    """Tokens that one compressed entry stands for, by layer; 0 where a layer has its window only."""
+    n = f.layers()
+    if f.data.get("layer_types") is not None:
+        return [int(word) for word in f.words("layer_types", _WORDS, n)]
+    listed = f.whole_numbers("compress_ratios")
+    if len(listed) < n:
+        f.refuse("compress_ratios", f"has {len(listed)} items, but the model has {n} layers.")
+    for i, ratio in enumerate(listed[:n]):
+        if ratio not in (0, 4, 128):
+            f.refuse(f"compress_ratios[{i}]", f"is {ratio}, but must be 0, 4 or 128.")
+    return listed[:n]  # more of them belong to the MTP layers
+
+
+def any_without_compression(f: Fields) -> bool:
+    return 0 in _ratios(f)
+
+
+def _attention(f: Fields, ratio: int) -> tuple[Tally, tuple[Shape, ...]]:
+    hidden, heads, width = f.count("hidden_size"), f.count("num_attention_heads"), f.count("head_dim")
+    rank, groups, o_rank = f.count("q_lora_rank"), f.count("o_groups"), f.count("o_lora_rank")
+    if heads * width % groups:
+        f.refuse("o_groups", f"{groups} does not divide the {heads * width:,} outputs of attention.")
+    tally = plain(heads) + linear(hidden, rank + width, split="none") + whole(rank + width)
+    tally += linear(rank, heads * width) + linear(heads * width // groups, groups * o_rank)
+    tally += linear(groups * o_rank, hidden, split="in")
+    window: Shape = {
+        "kind": "windowed", "n_kv_heads": 1, "key_width": width, "value_width": 0,
+        "window_tokens": f.count("sliding_window"),
+    }  # fmt: skip
+    if ratio == 0:
+        return tally, (window,)
+    tally += _compressor(hidden, width, ratio)
+    grows = width / ratio
+    if ratio == 4:
+        index, n_index = f.count("index_head_dim"), f.count("index_n_heads")
+        tally += _compressor(hidden, index, ratio)
+        tally += linear(rank, n_index * index, split="none") + whole(hidden * n_index)
+        grows += index / ratio
+    return tally, (window, {"kind": "compressed", "elements_per_token": grows})
+
+
+def _compressor(hidden: int, width: int, ratio: int) -> Tally:
+    """Keys and their weights, pooled over `ratio` tokens; of twice the width where the pools overlap."""
+    wide = 2 * width if ratio == 4 else width
+    return whole(ratio * wide + 2 * hidden * wide + width)
+
+
+_LETTERS = {"M": "linear", "*": "full", "-": "mlp", "E": "moe"}
+_PART_WORDS = {
+    "linear_attention": "linear", "mamba": "linear", "full_attention": "full", "attention": "full", "mlp": "mlp",
+    "moe": "moe",
+}  # fmt: skip
+
+
+def nemotron_h(f: Fields, family: Family) -> Decoder:
+    """A layer is one thing: Mamba 2, attention, an FFN, or experts."""
+    kinds = _parts(f)
+    made = {kind: hybrid_layer(f, family, kind) for kind in set(kinds)}
+    return around(f, family, tuple(made[kind] for kind in kinds))
+
+
+def hybrid_layer(f: Fields, family: Family, kind: str) -> Layer:
+    if kind == "moe":
+        return _expert_layer(f, family)
+    if kind == "mlp":
+        part = replace(dense(f, family), groups=(no_cache("mlp"),))
+    else:
+        part = recurrence(f, family) if kind == "linear" else gqa(f, family, "full", heads_of(f))
+    return plus(part, norms(f, family))
+
+
+def _expert_layer(f: Fields, family: Family) -> Layer:
+    """Experts may work in a narrower latent, with a projection into it and one back."""
+    hidden, n, width = f.count("hidden_size"), f.count("n_routed_experts"), f.count("moe_intermediate_size")
+    bias = f.flag("mlp_bias", False)
+    latent = f.count("moe_latent_size", hidden)
+    shared = f.count("moe_shared_expert_intermediate_size")
+    tally = whole(n * hidden) + matrices(hidden, shared, False, bias) + norms(f, family)
+    if f.has("moe_latent_size"):
+        tally += linear(hidden, latent, bias, split="none") + linear(latent, hidden, bias, split="none")
+    routed = n * 2 * latent * width
+    return Layer(tally, (no_cache("moe"),), routed=routed, moe_width=width)
+
+
+def _parts(f: Fields) -> list[str]:
+    for key in ("layers_block_type", "layer_types"):
+        if f.data.get(key) is not None:
+            return f.words(key, _PART_WORDS, f.layers() if f.has("num_hidden_layers") else None)
+    pattern = f.text("hybrid_override_pattern")
+    if len(pattern) > MAX_LAYERS or set(pattern) - set(_LETTERS) or not pattern:
+        f.refuse("hybrid_override_pattern", f"must be letters of {' '.join(_LETTERS)}, one a layer.")
+    if f.has("num_hidden_layers") and len(pattern) != f.layers():
+        f.refuse("hybrid_override_pattern", f"has {len(pattern)} letters, but the model has {f.layers()} layers.")
+    return [_LETTERS[letter] for letter in pattern]
+
+
+def mtp_kinds(f: Fields) -> list[str]:
+    """The layers of one step of multi-token prediction: attention and experts unless the config says otherwise."""
+    if f.raw("mtp_layers_block_type") is not None:
+        return f.words("mtp_layers_block_type", _PART_WORDS)
+    pattern = f.text("mtp_hybrid_override_pattern", "*E")
+    if set(pattern) - set(_LETTERS) or len(pattern) > 20:
+        f.refuse("mtp_hybrid_override_pattern", f"must be letters of {' '.join(_LETTERS)}, one a layer.")
+    return [_LETTERS[letter] for letter in pattern]
+
+
+_BLOCK_KEYS_NOT_COUNTED = ("replace_with_linear", "sparsify", "window_length", "num_sink_tokens", "unshifted_sink")
+
+
+def nemotron_nas(f: Fields, family: Family) -> Decoder:
+    """Each block says for itself whether it attends, with how many KV heads, and how wide its FFN is."""
+    layers = tuple(_block(f, family, block) for block in f.parts("block_configs", f.layers()))
+    return around(f, family, layers)
+
+
+def _block(f: Fields, family: Family, block: Fields) -> Layer:
+    hidden, heads = f.count("hidden_size"), f.count("num_attention_heads")
+    attention, ffn = block.part("attention"), block.part("ffn")
+    for part in (attention, ffn):
+        for key in _BLOCK_KEYS_NOT_COUNTED:
+            if part.raw(key):
+                part.refuse(key, "is set, which is not counted.")
+    tally, attends, width = NOTHING, NOTHING, 0
+    groups: tuple[Shape, ...] = (no_cache("no_op"),)
+    if not attention.flag("no_op", False):
+        group = attention.count("n_heads_in_group")
+        if heads % group:
+            attention.refuse("n_heads_in_group", f"{group} does not divide the {heads} heads.")
+        each = f.count("head_dim", hidden // heads)
+        mixer = gqa(f, family, "full", Heads(heads, heads // group, each, each))
+        tally += mixer.body + norms(f, family)
+        attends, groups = mixer.mixer, mixer.groups
+    if not ffn.flag("no_op", False):
+        width = _ffn_width(f, ffn)
+        tally += matrices(hidden, width, family.gated, f.flag("mlp_bias", False)) + norms(f, family)
+    return Layer(tally, groups, attends, dense_width=width)
+
+
+def _ffn_width(f: Fields, ffn: Fields) -> int:
+    """Two thirds of the multiple of the width, rounded up to 256, as its class has it."""
+    if ffn.has("intermediate_size"):
+        return ffn.count("intermediate_size")
+    width = int(2 * ffn.number("ffn_mult", most=100) * f.count("hidden_size") / 3)
+    return 256 * -(-width // 256)
+
+
+_KEYS = ("num_nextn_predict_layers", "mtp_num_hidden_layers")
+_NOTE = "MTP layers: without the second copy of embedding and output matrix that a checkpoint may hold"
+_NOT_COUNTED = "the MTP layers are not counted"
+
+
+def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
+    """Adds `mtp_extra` where such layers are like the model's last one with a joining matrix before it."""
+    key = next((key for key in _KEYS if f.raw(key)), None)
+    if key is None or not (n := f.count(key)):
+        return decoder
+    if not family.mtp:
+        return replace(decoder, notes=(*decoder.notes, _NOT_COUNTED))
+    hidden = f.count("hidden_size")
+    if family.mtp == "blocks":
+        layers = [hybrid_layer(f, family, kind) for kind in mtp_kinds(f)]
+        extra = sum(layer.body.total + layer.routed for layer in layers) + 2 * hidden * hidden + 3 * hidden
+        return replace(decoder, mtp_extra=n * extra, notes=(*decoder.notes, _NOTE))
+    sparse = bool(decoder.layers[-1].routed)
+    kind = "full" if family.linear or family.attention == "gqa" else "mla"
+    layer = plain_layer(f, family, len(decoder.layers) - 1, kind, sparse)
+    joining = 2 * hidden * hidden + 3 * norms(f, family).total  # norms of both inputs and of the output
+    extra = n * (layer.body.total + layer.routed) + joining * (n if family.mtp == "each" else 1)
+    return replace(decoder, mtp_extra=extra, notes=(*decoder.notes, _NOTE))
+
 
 Builder = Callable[[Fields, Family], Decoder]
 
