@@ -1,7 +1,104 @@
-"""The workbook's sheets, one file each: inputs, catalogs, workings, the one page, guide, checks, notes."""
+"""The whole workbook: sheets in the order of their reading, wired in the order of their dependence."""
 
 from __future__ import annotations
 
-from sheetgen.sheet.book.build import build_book
+import datetime
+from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["build_book"]
+from sheetgen.levers import EveryLever
+from sheetgen.recommend import Solution
+from sheetgen.sheet.book.catalogs import build_gpus, build_instances, build_models
+from sheetgen.sheet.book.change_log import SCHEMA, build_log
+from sheetgen.sheet.book.checks import build_checks
+from sheetgen.sheet.book.guide import build_guide, build_notes
+from sheetgen.sheet.book.inputs import build_inputs
+from sheetgen.sheet.book.levers import build_levers
+from sheetgen.sheet.book.matrices import build_candidates, build_profiles
+from sheetgen.sheet.book.money import build_money
+from sheetgen.sheet.book.sizing import build_sizing
+from sheetgen.sheet.book.speed import build_comparison, build_latency
+from sheetgen.sheet.book.what_if import WhatIfSheets
+from sheetgen.sheet.book.wiring import Wiring, name_all
+from sheetgen.sheet.book.workings import add_choices, add_unit_costs, build_loads
+from sheetgen.sheet.model import Book, Range
+from sheetgen.sheet.page import Page
+from sheetgen.sheet.what_if import WhatIf
+
+KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance"}  # by what a row is told apart
+
+
+def build_book(
+    solved: Solution, page: Page, every_lever: EveryLever = (), one: WhatIf | None = None,
+    baseline: Mapping[str, Any] | None = None,
+) -> Book:  # fmt: skip
+    """The workbook as data: every cell with its value, and the formula that gives it.
+
+    `every_lever` are those of each load; without any there is no Levers sheet. Without `one` there is no What-if.
+    `as_built`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
+    """
+    wiring = Wiring(baseline=baseline or {})
+    inputs = build_inputs(solved, wiring)
+    name_all(wiring, inputs.name)
+    models = build_models(solved, wiring)
+    gpus = build_gpus(solved, wiring)
+    instances = build_instances(solved, wiring)
+    question = solved.question
+    loads = [(load.model, load.workload, load.tier) for load in question.loads]
+    workloads = [workload.name for workload in question.workloads]
+    what_if = None if one is None else WhatIfSheets(solved, one, wiring)
+    workings = build_loads(wiring, workloads, loads)
+    latency = build_latency(wiring, workloads)
+    apart = None if what_if is None else what_if.wiring
+    profiles = build_profiles(solved, wiring, apart)
+    comparison = build_comparison(solved, wiring)
+    picked = {} if what_if is None else what_if.page.picked
+    candidates, head = build_candidates(solved, wiring, apart, picked)
+    heads = {name: head.range(name) for name in head.columns}
+    add_choices(wiring, heads)
+    add_unit_costs(wiring)
+    wiring.names["list_workload"] = _workloads(wiring, inputs)
+    wiring.names["list_tier"] = wiring.lists["tiers"]
+    guide = build_guide(solved, page, wiring)
+    notes = build_notes(page)
+    sizing = build_sizing(solved, page, wiring)
+    money = build_money(solved, wiring, heads)
+    first, behind = [], []
+    if what_if is not None:
+        what_if.answer(heads)
+        first, behind = [what_if.page.sheet], what_if.behind
+    log = build_log(solved, page, wiring, [sizing, *first])
+    levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
+    checks = build_checks(solved, wiring)
+    _name_columns(wiring)
+    sheets = [
+        sizing, *first, inputs, models, gpus, instances, money, comparison, workings, latency, profiles, candidates,
+        *levers, guide, checks, notes, log, *behind,
+    ]  # fmt: skip
+    as_of = question.as_of
+    return Book(
+        sheets, wiring.names,
+        {"sheetgen.schema": str(SCHEMA), "sheetgen.version": page.version,
+         "sheetgen.catalog_sha256": solved.question.catalog_sha256},
+        datetime.datetime(as_of.year, as_of.month, as_of.day), page.paper,
+    )  # fmt: skip
+
+
+def _name_columns(wiring: Wiring) -> None:
+    """Defined names cat_<table>_<column> of what a reader may change: `pull` and `diff` read by them."""
+    for name, key in KEYS.items():
+        table = wiring.tables[name]
+        for column in (key, *(["model"] if name == "models" else []), *table.given_columns):
+            refs = [*table.columns[column], *table.spare.get(column, [])]
+            wiring.names[f"cat_{name}_{column}"] = Range(tuple(refs))
+    for column in (c.removeprefix("dtypes_") for c in wiring.lists if c.startswith("dtypes_")):
+        if column != "meant":
+            wiring.names[f"cat_precisions_{column}"] = wiring.lists[f"dtypes_{column}"]
+
+
+def _workloads(wiring: Wiring, inputs: Any) -> Any:
+    """The workloads' names, beside their contexts on Inputs: the source of the headline's dropdown."""
+    from sheetgen.sheet.model import Ref
+
+    contexts = wiring.lists["contexts"].refs
+    return Range(tuple(Ref(r.sheet, r.row, 0, inputs.cells[r.row, 0].value) for r in contexts))

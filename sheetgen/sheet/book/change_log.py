@@ -14,7 +14,7 @@ from sheetgen.scenario.inputs import LOG, LOG_LINES
 from sheetgen.scenario.kinds import Kind
 from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.sheet.accepts import accepts
-from sheetgen.sheet.book.input_state import (
+from sheetgen.sheet.book.inputs import (
     AS_BUILT,
     BOUND,
     CHANGED,

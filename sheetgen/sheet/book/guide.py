@@ -7,7 +7,6 @@ from typing import Any
 
 from sheetgen.formula import formula, is_number, join_text, where
 from sheetgen.recommend import Solution
-from sheetgen.sheet.book.checks import build_checks as build_checks
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.kinds import kind_of, legend, second_line
 from sheetgen.sheet.links import first_link

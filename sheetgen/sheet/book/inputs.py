@@ -5,12 +5,12 @@ What stands in the table of inputs gets its row from there; what is by workload 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sheetgen import cost, units
 from sheetgen.catalog.engines import CONSTANTS
-from sheetgen.formula import Expr, Formula, join_text, where
+from sheetgen.formula import Expr, Formula, either, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.choose import BAND_SCOPES
 from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
@@ -20,15 +20,104 @@ from sheetgen.scenario.kinds import TOKENS, Kind, name_part
 from sheetgen.scenario.override_kinds import OUTPUT, TABLES, input_kind
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
 from sheetgen.sheet.accepts import AND_AUTO, MOST_TITLE, PRECISIONS, accepts
-from sheetgen.sheet.book import input_state
-from sheetgen.sheet.book.input_state import AS_BUILT, CHANGED, OUT_OF_RANGE
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.kinds import legend
-from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation
+from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation, number
 from sheetgen.sheet.notes import MARKED_BY, day_of
 from sheetgen.sizing.admission import TOKENS_PER_K
-from sheetgen.units import DTYPE_ALIASES, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
+from sheetgen.units import DATE, DTYPE_ALIASES, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
+
+AS_BUILT, CHANGED, OUT_OF_RANGE = "as built", "changed", "out of range"
+BOUND = Display("[>=10000000]0E+0;[<=-10000000]0E+0;General")
+
+
+@formula("State", TEXT)
+def text_state(value: Any, built: Any) -> Any:
+    """Whether a text is the one that the workbook was built with.
+
+    Source: the text as built, beside it.
+    """
+    return where(value == built, AS_BUILT, CHANGED)
+
+
+@formula("State", TEXT)
+def listed_state(value: Any, built: Any, place: Any) -> Any:
+    """Whether a choice is the one that the workbook was built with; of another, whether it is in its list.
+
+    Source: the choice as built beside it, and its place in the list.
+    """
+    return where(value == built, AS_BUILT, where(is_number(place), CHANGED, OUT_OF_RANGE))
+
+
+@formula("State", TEXT)
+def number_state(value: Any, built: Any, least: Any, most: Any) -> Any:
+    """Whether a number is the one that the workbook was built with, and within its bounds; a text is above all bounds.
+
+    Source: the number as built and the bounds, beside it.
+    """
+    return where(either(value < least, value > most), OUT_OF_RANGE, where(value == built, AS_BUILT, CHANGED))
+
+
+@formula("State", TEXT)
+def optional_state(value: Any, built: Any, least: Any, most: Any) -> Any:
+    """The same of a number that may be blank.
+
+    Source: the number as built and the bounds, beside it.
+    """
+    known = where(either(value < least, value > most), OUT_OF_RANGE, where(value == built, AS_BUILT, CHANGED))
+    return where(value == "", where(built == "", AS_BUILT, CHANGED), known)
+
+
+def state_formula(check: Validation | None, may_be_blank: bool = False) -> Formula:
+    """The formula that tells the state of a cell which accepts that."""
+    if check is not None and check.source is not None:
+        return listed_state
+    if not has_bounds(check):
+        return text_state
+    return optional_state if may_be_blank else number_state
+
+
+def state_now(
+    one: Formula, value: Any, built: Any, check: Validation | None, listed: Sequence[Any] | None = None
+) -> str:
+    """What the formula gives: a blank cell is 0 to a number, and a text is told by its letters, large or small.
+
+    listed: the choices, where the cell may hold another one.
+    """
+    known = listed is None or str(value).lower() in {str(choice).lower() for choice in listed}
+    env: dict[str, Any] = {"value": value, "built": built, "place": 1 if known else float("nan")}
+    if one in (number_state, optional_state):
+        if one is optional_state and value is None:
+            return AS_BUILT if built is None else CHANGED
+        if isinstance(value, str):
+            return OUT_OF_RANGE
+        env = {name: 0 if env[name] is None else number(env[name]) for name in ("value", "built")}
+        env |= dict(zip(("least", "most"), check.bounds if check else (0, 0), strict=True))
+    elif isinstance(value, str) and isinstance(built, str):
+        env |= {"value": value.lower(), "built": built.lower()}
+    return str(one.of(env))
+
+
+def has_bounds(check: Validation | None) -> bool:
+    """Whether a cell accepts numbers between two bounds."""
+    return check is not None and check.source is None and check.kind is not None and check.kind.holds != "text"
+
+
+def bound_display(check: Validation, display: Display) -> Display:
+    """How the bounds of an input are shown: days and shares as the input is."""
+    return display if display.percent else DATE if check.kind and check.kind.what == "date" else BOUND
+
+
+def place_in_list(value: Expr, check: Validation) -> Expr:
+    """Where a choice stands in its list."""
+    return Expr(f"MATCH({value.text},{check.source},0)")
+
+
+def beside(sheet: str, row: int, column: int) -> Expr:
+    """A cell of the same row, as a formula that runs down the column names it."""
+    return Ref(sheet, row, column, None, lock="column").expr(sheet)
+
 
 LABEL, VALUE, UNIT, LEAST, MOST, BUILT, STATE, NOTE, NTH = range(9)
 WIDTHS = {LABEL: 44, VALUE: 16, UNIT: 12, LEAST: 11, MOST: 11, BUILT: 15, STATE: 12, NOTE: 76, NTH: 4}
@@ -117,17 +206,17 @@ class InputsSheet:
         """Beside an input its bounds, its value as built, and what became of it."""
         sheet, row, here = self.sheet, ref.row, self.sheet.name
         built = (self.wiring.baseline or {}).get(name, ref.value)
-        one = input_state.state_formula(check, bool(check and check.kind and check.kind.blank))
+        one = state_formula(check, bool(check and check.kind and check.kind.blank))
         columns = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST}
-        env = {name: input_state.beside(here, row, column) for name, column in columns.items()}
-        if check is not None and input_state.has_bounds(check):
+        env = {name: beside(here, row, column) for name, column in columns.items()}
+        if check is not None and has_bounds(check):
             for column, bound in zip((LEAST, MOST), check.bounds, strict=True):
-                sheet.put(row, column, Cell(bound, "fixed", input_state.bound_display(check, display)))
+                sheet.put(row, column, Cell(bound, "fixed", bound_display(check, display)))
         elif check is not None and check.source is not None:
-            env["place"] = input_state.place_in_list(env["value"], check)
+            env["place"] = place_in_list(env["value"], check)
         if built is not None:
             sheet.put(row, BUILT, Cell(built, "fixed", display))
-        state = input_state.state_now(one, ref.value, built, check)
+        state = state_now(one, ref.value, built, check)
         self.states.append(sheet.formula(row, STATE, state, one.written(env), TEXT, "state"))
 
 
@@ -162,7 +251,7 @@ def _watch(page: InputsSheet) -> None:
     top = Ref(sheet.name, first, STATE, None).expr(sheet.name).text
     n_apart = 0
     for state in page.states:
-        own = input_state.beside(sheet.name, state.row, STATE)
+        own = beside(sheet.name, state.row, STATE)
         counted = "+".join(f'COUNTIFS({top}:{own.text},"{word}")' for word in (CHANGED, OUT_OF_RANGE))
         n_apart += state.value != AS_BUILT
         nth = n_apart if state.value != AS_BUILT else 0
