@@ -9,7 +9,7 @@ from typing import Any
 
 from aiosmtpd.smtp import AuthResult, LoginPassword
 
-from sheetgen.mail.server import Credentials, Server
+from sheetgen.mail.smtp import Credentials, Server
 
 HOST = "localhost"
 USER, PASSWORD = "ann", "correct-horse-battery"

@@ -12,7 +12,7 @@ from sheetgen.cli.output import print_json, say
 if TYPE_CHECKING:
     from sheetgen.workbook.bridge import Bridge
     from sheetgen.workbook.compare import Comparison
-    from sheetgen.workbook.sheet_facts import SheetFacts
+    from sheetgen.workbook.facts import SheetFacts
 
 DIFF_SCHEMA = 1
 
@@ -56,7 +56,7 @@ def diff(
     from sheetgen.catalog import Catalog
     from sheetgen.workbook.bridge import bridges
     from sheetgen.workbook.compare import compare
-    from sheetgen.workbook.open import read_sheets
+    from sheetgen.workbook.facts import read_sheets
 
     a, b = read_sheets(before, after)
     found = compare(a, b)

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 from sheetgen.errors import escaped
 from sheetgen.mail.message import Changes, Money
 from sheetgen.workbook.bridge import ASIDE, LOAD, NO_EFFECT, PRICES, SETTINGS, Bridge, bridges
-from sheetgen.workbook.compare import SECTIONS, Change, Comparison, compare
-from sheetgen.workbook.open import facts_of_workbook, read_sheet
+from sheetgen.workbook.compare import ARROW, SECTIONS, Change, Comparison, budget_words, compare, signed_usd, usd
+from sheetgen.workbook.facts import OF_PRICES, SheetFacts, facts_of_workbook, read_sheet
 from sheetgen.workbook.read import read_workbook_bytes
-from sheetgen.workbook.sheet_facts import OF_PRICES, SheetFacts
-from sheetgen.workbook.words import ARROW, budget_words, signed_usd, usd
 from sheetgen.writers.markdown import plain, table
 
 if TYPE_CHECKING:

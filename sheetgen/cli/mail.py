@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
     from sheetgen.mail.message import Envelope, Mail
-    from sheetgen.mail.server import Server
+    from sheetgen.mail.smtp import Server
     from sheetgen.recommend import Solution
 
 MAIL_SCHEMA = 1
@@ -87,7 +87,7 @@ def mail(
       sheetgen mail q3.xlsx --to vp@acme.com --subject "GPUs: {answer}" --dry-run
     """
     from sheetgen.mail.message import envelope
-    from sheetgen.mail.server import server as server_of
+    from sheetgen.mail.smtp import server as server_of
 
     for name in ("security", "credentials"):
         if context.params[name] is not None and smtp is None:
@@ -146,7 +146,7 @@ def _sheet(workbook: str | None, catalogs: tuple[str, ...], options: dict[str, A
     if given:
         flag = given[0].replace("_", "-")
         raise click.UsageError(f"--{flag} does not go with a workbook: that is attached as it is.")
-    from sheetgen.pull import pull
+    from sheetgen.pull.pulled import pull
     from sheetgen.workbook.package import read_file
 
     catalog, data = Catalog(*catalogs), read_file(Path(workbook))

@@ -49,7 +49,7 @@ def pull(
         raise ScenarioError("out is blank. Name a folder, or leave it out.")
     from sheetgen import __version__
     from sheetgen.catalog import Catalog
-    from sheetgen.pull import pull as read_back
+    from sheetgen.pull.pulled import pull as read_back
     from sheetgen.pull.words import data, lines, scenario_text
 
     note(f"reading {shown(edited)}, and working it out anew ...", quiet)

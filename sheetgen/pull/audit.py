@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Sheet, column_number, plain
 from sheetgen.workbook.cells import BLANK, Cell, is_number
-from sheetgen.workbook.outline import Place
+from sheetgen.workbook.package import Place
 
 _TOKEN = re.compile(
     r"""

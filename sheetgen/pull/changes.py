@@ -17,11 +17,10 @@ from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.model import NONE, Book, Range, Ref
 from sheetgen.sheet.what_if import what_if
 from sheetgen.units import DTYPE_ALIASES
-from sheetgen.workbook import Snapshot, Table
 from sheetgen.workbook.bridge import row_keys
 from sheetgen.workbook.cells import is_number
-from sheetgen.workbook.outline import Place
-from sheetgen.workbook.read import KEYS, unlike
+from sheetgen.workbook.package import Place
+from sheetgen.workbook.read import KEYS, Snapshot, Table, unlike
 from sheetgen.writers.formats import gc_paused
 
 T = TypeVar("T", Ref, Range)

@@ -22,9 +22,8 @@ from sheetgen.scenario.override_kinds import TABLES, input_kind
 from sheetgen.scenario.overrides import Written
 from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS
 from sheetgen.sheet.book.change_log import values_as_built
-from sheetgen.workbook import Snapshot
-from sheetgen.workbook.outline import Place
-from sheetgen.workbook.read import read_every_cell, read_workbook
+from sheetgen.workbook.package import Place
+from sheetgen.workbook.read import Snapshot, read_every_cell, read_workbook
 
 TARGETS = tuple(one.name for one in asked_in("targets"))
 NO_PRICE = "price_usd_per_hour"

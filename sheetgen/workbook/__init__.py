@@ -3,8 +3,3 @@
 A workbook comes from anybody's mail. So its sizes are checked before it is unpacked, no part but the sheets that carry
 our names is read, cells are found by defined names and never by address, and each way of being wrong is one line.
 """
-
-from sheetgen.workbook.package import WorkbookError
-from sheetgen.workbook.read import NamedCell, Snapshot, Table
-
-__all__ = ["NamedCell", "Snapshot", "Table", "WorkbookError"]

@@ -20,9 +20,8 @@ from sheetgen.scenario.override_kinds import BANDS, ENGINE, TABLES
 from sheetgen.scenario.override_kinds import SETTINGS as SETTING_KINDS
 from sheetgen.scenario.question import Question, ask
 from sheetgen.units import DTYPES
-from sheetgen.workbook import sheet_facts as facts
-from sheetgen.workbook import words
-from sheetgen.workbook.compare import Comparison, headline_loads
+from sheetgen.workbook import facts
+from sheetgen.workbook.compare import Comparison, headline_loads, usd
 
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
 NO_EFFECT = {
@@ -148,13 +147,13 @@ def _steps(
     points = [point.get(model) for point in solved]
     for name, found, stated in (("A", points[0], before), ("B", points[-1], after)):
         if found is None or abs(found - stated) > _CLOSE * max(abs(found), abs(stated)):
-            gives = "finds nothing that fits" if found is None else f"gives {words.usd(found)}"
+            gives = "finds nothing that fits" if found is None else f"gives {usd(found)}"
             changed = "a formula was changed in it, or rows were moved, or the catalog"
             return (), f"{name} solved again {gives}: {changed}"
-    usd = [one for one in points if one is not None]
-    if len(usd) < len(points):
+    known = [one for one in points if one is not None]
+    if len(known) < len(points):
         return (), "between the two there is a step at which nothing fits"
-    changes = (after - before for before, after in pairwise(usd))
+    changes = (after - before for before, after in pairwise(known))
     return tuple(Step(cause, change) for cause, change in zip((PRICES, LOAD, SETTINGS), changes, strict=True)), ""
 
 

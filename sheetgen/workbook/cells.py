@@ -14,11 +14,8 @@ from typing import Any, NamedTuple, TypeGuard
 from xml.etree import ElementTree
 
 from sheetgen.errors import shown
-from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.scenario.override_kinds import TABLES, input_kind
 from sheetgen.sheet.model import column_number
-from sheetgen.workbook.outline import Outline
-from sheetgen.workbook.package import MAIN, SAVE_ANEW, Checked, Refusal, read_member, read_xml
+from sheetgen.workbook.package import MAIN, SAVE_ANEW, Checked, Outline, Refusal, read_member, read_xml
 
 MOST_SHEET_ELEMENTS = 300_000  # of the sheets that carry names; those of three models have 30,000
 MOST_ELEMENTS = 2_000_000  # of all sheets; those of eight models have 700,000
@@ -36,11 +33,6 @@ _IN_DATA = {  # what rows are made of; their order is of no account
 }  # fmt: skip
 _POSITION = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # how OOXML writes a character that XML cannot hold
-
-_NUMBERS = re.compile(r"(context|tier|output|tpot_ms|ttft_ms)_.*")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # tab and line breaks may stand in a cell
-_KIND = {"n": "number", "s": "text", "b": "yes or no", "d": "date", "e": "error"}
-OPEN_AND_SAVE = "Open the workbook in Excel or LibreOffice, save it once, and try again."
 
 
 class Cell(NamedTuple):
@@ -235,67 +227,3 @@ def _number_formats(styles: ElementTree.Element) -> list[str]:
     usual = {str(n): code for n, code in BUILTIN_FORMATS.items()}
     ids = [xf.get("numFmtId", "0") for xf in styles.iterfind(f"{{{MAIN}}}cellXfs/{{{MAIN}}}xf")]
     return [own.get(one) or usual.get(one, "General") for one in ids]
-
-
-def input_holds(name: str, number_format: str) -> str:
-    """What an input takes (number, text, date), as far as it is known by its name or its format; or any."""
-    if name == "headline_workload":
-        return "text"
-    kind = BY_NAME[name].kind if name in BY_NAME else input_kind(name)
-    if kind is not None:
-        return kind.holds
-    return "number" if _NUMBERS.fullmatch(name) else _by_format(number_format)
-
-
-def column_holds(table: str, column: str, number_format: str) -> str:
-    """The same for a table's column."""
-    kind = TABLES.get(table, {}).get(column)
-    return kind.holds if kind else _by_format(number_format)
-
-
-def _by_format(number_format: str) -> str:
-    if number_format in ("General", "@"):
-        return "text" if number_format == "@" else "any"
-    return "date" if re.search(r"y{2}", number_format, re.IGNORECASE) else "number"
-
-
-def value_of(found: Cell, holds: str, from_1904: bool = False) -> tuple[Any, str]:
-    """The value that a cell gives, and "" or what is wrong with it. A blank cell gives None."""
-    value = found.value
-    if value is None:
-        return None, f"holds a formula without a value. {OPEN_AND_SAVE}" if found.formula is not None else ""
-    if found.kind == "e":
-        return None, f"holds the error {shown(value)}. Mend it, or type a value."
-    if isinstance(value, str):
-        if _CONTROL.search(value):
-            return None, f"holds a control character in {shown(value)!r}. Type it anew."
-        if not value.strip():
-            return None, ""
-    if holds == "date":
-        return _date(value, from_1904)
-    if holds == "number":
-        if not is_number(value):
-            return None, f"holds {_described(found)}, where a number belongs. Type a number."
-        return (value, "") if math.isfinite(value) else (None, f"holds {value}, which is no number. Type a number.")
-    if holds == "text" and is_number(value):
-        return f"{value:.15g}", ""  # a name of digits alone
-    if holds == "text" and not isinstance(value, str):
-        return None, f"holds {_described(found)}, where a text belongs. Type a text."
-    return value, ""
-
-
-def _described(found: Cell) -> str:
-    text = found.value.isoformat() if hasattr(found.value, "isoformat") else found.value
-    return f"the {_KIND.get(found.kind, 'value')} {shown(text)!r}"
-
-
-def _date(value: Any, from_1904: bool) -> tuple[Any, str]:
-    if isinstance(value, datetime.date):
-        return value, ""
-    if is_number(value) and 0 < value < 2_958_466:
-        zero = datetime.date(1904, 1, 1) if from_1904 else datetime.date(1899, 12, 30)
-        return zero + datetime.timedelta(days=int(value)), ""
-    try:
-        return datetime.date.fromisoformat(str(value).strip()), ""
-    except ValueError:
-        return None, f"holds {shown(value)!r}, where a date belongs. Type a date such as 2026-11-20."

@@ -12,8 +12,7 @@ import pytest
 from post_office import PASSWORD, Post, Script, at, free_port, talk
 
 from sheetgen.mail import MailError
-from sheetgen.mail.server import Server
-from sheetgen.mail.smtp import Delivery, deliver
+from sheetgen.mail.smtp import Delivery, Server, deliver
 
 # aiosmtpd counts STARTTLS alone as TLS, and warns where the socket is encrypted from the start.
 pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")

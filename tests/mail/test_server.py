@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sheetgen.mail import MailError
-from sheetgen.mail.server import PASSWORD, USER, Credentials, server
+from sheetgen.mail.smtp import PASSWORD, USER, Credentials, server
 
 SECRET = "s3cr3t-w0rd"
 LOGIN = {USER: "ann", PASSWORD: SECRET}

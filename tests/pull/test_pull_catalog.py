@@ -11,7 +11,7 @@ from cells_of import TINY
 from test_pull_workbook import again
 
 from sheetgen.catalog import Catalog, default_folder, write_index
-from sheetgen.pull import pull
+from sheetgen.pull.pulled import pull
 from sheetgen.pull.words import lines
 from sheetgen.writers.json import document
 

@@ -10,7 +10,7 @@ from cells_of import TINY, Places, without_picks
 from office_edits import Job, Step, edit_in_libreoffice, needs_uno
 from workbook_cells import formulas
 
-from sheetgen.pull import Pulled, pull
+from sheetgen.pull.pulled import Pulled, pull
 from sheetgen.pull.words import lines
 
 MOVED: list[Step] = [

@@ -19,10 +19,9 @@ from workbook_cells import cells
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.reader import read_text
 from sheetgen.errors import ScenarioError, SheetgenError
-from sheetgen.pull import Pulled, pull
 from sheetgen.pull.audit import agree
 from sheetgen.pull.changes import NOT_COMPARED
-from sheetgen.pull.pulled import option_of
+from sheetgen.pull.pulled import Pulled, option_of, pull
 from sheetgen.pull.words import data, lines, scenario_text
 from sheetgen.recommend import solve
 from sheetgen.scenario.override_kinds import TABLES, input_kind

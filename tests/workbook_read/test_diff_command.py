@@ -20,7 +20,7 @@ from sheetgen.api import recommend_record, recommended
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.workbook.compare import SECTIONS
-from sheetgen.workbook.open import read_sheet
+from sheetgen.workbook.facts import read_sheet
 from sheetgen.writers.json import document, text
 
 Edited = Callable[..., Path]

@@ -20,13 +20,11 @@ from sheetgen.scenario.override_kinds import input_kind
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.model import column_name
 from sheetgen.units import PURCHASES
-from sheetgen.workbook import Snapshot, WorkbookError
 from sheetgen.workbook.bridge import bridges
-from sheetgen.workbook.cells import column_holds, input_holds
 from sheetgen.workbook.compare import compare
-from sheetgen.workbook.open import facts_of_workbook, read_sheet
-from sheetgen.workbook.outline import Place
-from sheetgen.workbook.read import read_workbook
+from sheetgen.workbook.facts import facts_of_workbook, read_sheet
+from sheetgen.workbook.package import Place, WorkbookError
+from sheetgen.workbook.read import Snapshot, column_holds, input_holds, read_workbook
 from sheetgen.writers.json import document, text
 
 N_ROUNDS = amount(6, 24)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from packages import cell_of, name_of, part_of, replaced, rewritten, with_cell
 
-from sheetgen.workbook import WorkbookError
+from sheetgen.workbook.package import WorkbookError
 from sheetgen.workbook.read import read_workbook
 
 MOST_SECONDS, MOST_MB = 5.0, 500
@@ -260,7 +260,7 @@ HEAVY: dict[str, tuple[Make, str]] = {
 _MEASURE = """
 import json, resource, sys, time
 begun = time.monotonic()
-from sheetgen.workbook import WorkbookError
+from sheetgen.workbook.package import WorkbookError
 from sheetgen.workbook.read import read_workbook
 try:
     read_workbook(sys.argv[1]); said = []

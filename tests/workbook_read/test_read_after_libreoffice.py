@@ -12,8 +12,8 @@ from packages import area_of, cell_of
 from recalculation import convert_all, edit, needs_libreoffice
 from workbook_cells import values
 
-from sheetgen.workbook import Snapshot, WorkbookError
-from sheetgen.workbook.read import read_workbook
+from sheetgen.workbook.package import WorkbookError
+from sheetgen.workbook.read import Snapshot, read_workbook
 
 HERE = "aws/p5.48xlarge"
 OWN = {"type": "box.1", "provider": "acme", "instance_gpu": "nvidia-h100-sxm5-80gb", "gpu_count": 8,

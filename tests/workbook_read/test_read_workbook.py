@@ -17,8 +17,7 @@ from workbook_cells import values
 
 from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.scenario.question import ask
-from sheetgen.workbook import Snapshot
-from sheetgen.workbook.read import REQUIRED, read_workbook, required_columns
+from sheetgen.workbook.read import REQUIRED, Snapshot, read_workbook, required_columns
 
 
 @pytest.fixture(scope="module")
