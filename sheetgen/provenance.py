@@ -10,7 +10,7 @@ from typing import Any
 from sheetgen.calibration import Anchored
 from sheetgen.catalog import Gpu
 from sheetgen.catalog.engines import CONSTANTS
-from sheetgen.catalog.speed import SPEED, SpeedConstants
+from sheetgen.catalog.speed import SpeedConstants, SpeedFile
 from sheetgen.scenario.amounts import DEFAULTS
 from sheetgen.scenario.deployment import ASSUMED_FLOPS_PER_BYTE, SPEED_DEFINITIONS, Resolved
 from sheetgen.scenario.reference import Reference
@@ -40,7 +40,8 @@ def speed_origin(name: str, names: Resolved, scope: str, reference: Reference) -
     if name in SpeedConstants.model_fields:
         return _constant(name, names, reference)
     if name in ("nvlink_gpus", "all_reduce_growth"):
-        return Origin("catalog", reference.document(SPEED).at((name,)), source=names.speed.all_reduce_source)
+        where = reference.document(SpeedFile.file_name).at((name,))
+        return Origin("catalog", where, source=names.speed.all_reduce_source)
     if name in SPEED_DEFINITIONS:
         return Origin("default", "a definition: " + name.replace("_", " "))
     if name in _RATES:
@@ -54,7 +55,7 @@ def speed_origin(name: str, names: Resolved, scope: str, reference: Reference) -
 
 def _constant(name: str, names: Resolved, reference: Reference) -> Origin:
     """The cell of the engine on this generation of GPUs, or the constants of all where it has none."""
-    document, speed, engine = reference.document(SPEED), names.speed, names.engine.engine
+    document, speed, engine = reference.document(SpeedFile.file_name), names.speed, names.engine.engine
     cell = speed.cell(engine, names.gpu)
     if cell is None:
         about = f"default: no runs of {names.engine.name} on {names.gpu.architecture}"
@@ -96,7 +97,7 @@ def _band(figure: str, scope: str, names: Resolved, reference: Reference) -> Ori
     kind = "dense" if names.model.experts is None else "moe"
     bands = names.speed.bands
     row = next(i for i, b in enumerate(bands) if (b.figure, b.scope, b.kind) == (figure, scope, kind))
-    where = reference.document(SPEED).at(("bands", row))
+    where = reference.document(SpeedFile.file_name).at(("bands", row))
     about = f"{where}, 80 % of {bands[row].n_rows:,} runs ({scope}, {kind})"
     return Origin("catalog", about, source=names.speed.bands_source)
 

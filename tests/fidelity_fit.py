@@ -63,7 +63,7 @@ def _median(values: pandas.Series, rows: pandas.DataFrame, middle: Any = statist
 def engine_with(constants: dict[str, float], folder: Path, under: Catalog) -> Catalog:
     """The catalogs `under` with these constants in the engine's file. What was not fitted has no value to lean on:
     a stage without a run is taken to be like a GPU without stages."""
-    document: dict[str, Any] = copy.deepcopy(under.read_yaml("engines/vllm.yaml"))
+    document: dict[str, Any] = copy.deepcopy(under.read_document("engines/vllm.yaml").data)
     change = next(v for v in document["versions"] if v["from_version"] == FITTED_FROM)
     for name, value in constants.items():
         part, _, key = name.partition(".")
@@ -81,7 +81,7 @@ def engine_with(constants: dict[str, float], folder: Path, under: Catalog) -> Ca
 
 def shipped(catalog: Catalog) -> dict[str, float]:
     """The same constants as the catalog states them."""
-    document = catalog.read_yaml("engines/vllm.yaml")
+    document = catalog.read_document("engines/vllm.yaml").data
     change = next(v for v in document["versions"] if v["from_version"] == FITTED_FROM)
     both = {**document, **change}
     out = {name: both[name] for name in ("matmul_workspace_gib", "forward_hidden_copies", "cuda_graph_gib")}

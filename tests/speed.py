@@ -37,11 +37,11 @@ from speed_fit import (
 from speed_public import section
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.speed import SPEED, load_speed
+from sheetgen.catalog.speed import SpeedFile
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs" / "speed.md"
-CATALOG = ROOT / "catalogs" / SPEED
+CATALOG = ROOT / "catalogs" / SpeedFile.file_name
 # Median, nine of ten; percent.
 GATES: dict[str, tuple[float, float | None]] = {"TPOT": (14, 40), "TTFT": (28, None), "output tokens/s": (14, None)}
 BAND = (0.1, 0.9)
@@ -158,7 +158,7 @@ def errors(runs: Runs, found: Columns, use: Any | None = None) -> pandas.DataFra
 
 def shipped(runs: Runs) -> Any:
     """The constants of the catalog, as `predict` takes them."""
-    file = load_speed(Catalog())
+    file = Catalog().file(SpeedFile)
     table = {(c.engine, c.generation): [getattr(c.constants, n) for n in NAMES] for c in file.cells}
     return numpy.array([table[cell] for cell in runs.cells])
 

@@ -133,7 +133,7 @@ def test_bands_hold_about_80_percent(found: Fidelity) -> None:
 
 
 def test_a_doubled_sampler_fails(tmp_path: Path) -> None:
-    wrong = copy.deepcopy(Catalog().read_yaml("engines/vllm.yaml"))
+    wrong = copy.deepcopy(Catalog().read_document("engines/vllm.yaml").data)
     for part in (wrong, *wrong["versions"]):
         if "sampler_bytes_per_logit" in part:
             part["sampler_bytes_per_logit"] = 2 * part["sampler_bytes_per_logit"] + 2  # and the model's own 2
@@ -144,7 +144,7 @@ def test_a_doubled_sampler_fails(tmp_path: Path) -> None:
 
 
 def test_wrong_heads_fail(tmp_path: Path) -> None:
-    wrong = copy.deepcopy(Catalog().read_yaml("models/llama-3.1-8b.yaml"))
+    wrong = copy.deepcopy(Catalog().read_document("models/llama-3.1-8b.yaml").data)
     wrong["attention"][0]["n_kv_heads"] = 4
     twin = Fidelity(_overlaid(tmp_path, "models/llama-3.1-8b.yaml", wrong))
     assert "max concurrency" in over(twin.in_sample, PROMISED)

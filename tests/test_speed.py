@@ -30,7 +30,7 @@ from speed_public import SOURCES, band_shares, compare, public_rows
 
 import sheetgen
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.speed import load_speed
+from sheetgen.catalog.speed import SpeedFile
 
 N_RUNS, N_CONFIGURATIONS = 1903, 94
 BAND_HOLDS, HALF_WIDTH = (0.70, 0.90), 0.35
@@ -91,12 +91,12 @@ def test_the_band_holds_about_80_percent(runs: Runs, results: Results) -> None:
 
 def test_the_shipped_constants_are_the_fit(runs: Runs, results: Results) -> None:
     assert abs(shipped(runs) / results.constants - 1).max() <= SAME_CONSTANT
-    default = numpy.array(list(load_speed(Catalog()).default.model_dump().values()))
+    default = numpy.array(list(Catalog().file(SpeedFile).default.model_dump().values()))
     assert abs(default / results.common - 1).max() <= SAME_CONSTANT
 
 
 def test_the_shipped_bands_are_these(runs: Runs, results: Results) -> None:
-    file, found = load_speed(Catalog()), all_bands(runs, results)
+    file, found = Catalog().file(SpeedFile), all_bands(runs, results)
     assert {scope for scope in found} == {b.scope for b in file.bands}
     for scope, bands in found.items():
         for one in bands:
@@ -107,7 +107,7 @@ def test_the_shipped_bands_are_these(runs: Runs, results: Results) -> None:
 
 
 def test_the_catalog_counts_its_runs(runs: Runs) -> None:
-    file = load_speed(Catalog())
+    file = Catalog().file(SpeedFile)
     for i, (engine, generation) in enumerate(runs.cells):
         mine = runs.rows[runs.cell == i]
         cell = next(c for c in file.cells if (c.engine, c.generation) == (engine, generation))
@@ -145,7 +145,7 @@ def test_predictions_that_are_a_fifth_too_fast_are_seen(runs: Runs, results: Res
 
 def inside(runs: Runs, found: dict[str, numpy.ndarray], catalog: Catalog) -> float:
     """The share of measured TPOT inside the shipped bands of predictions."""
-    file, ratio = load_speed(catalog), runs.rows["tpot_ms"].to_numpy() / 1e3 / found["tpot_seconds"]
+    file, ratio = catalog.file(SpeedFile), runs.rows["tpot_ms"].to_numpy() / 1e3 / found["tpot_seconds"]
     bands = [file.band("tpot", "fitted", bool(moe)) for moe in runs.rows["is_moe"]]
     return float(numpy.mean([b.low <= r <= b.high for b, r in zip(bands, ratio, strict=True)]))
 

@@ -19,8 +19,7 @@ from pydantic import AfterValidator
 
 from sheetgen.brand.colors import Colors
 from sheetgen.brand.logo import Logo, read_logo
-from sheetgen.catalog.base import Entry, Label, validate
-from sheetgen.catalog.reader import Loc, read_document
+from sheetgen.catalog.base import Entry, Label, Loc, read_document, validate
 from sheetgen.errors import CatalogError, shown
 
 MAX_NAME, MAX_FOOTER = 60, 120  # a print footer in Excel holds 255 characters, codes and page numbers among them

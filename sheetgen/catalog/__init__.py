@@ -1,11 +1,10 @@
 """Catalogs: models, GPUs, instances and prices as checked data. Knows nothing of sizing."""
 
-from sheetgen.catalog.base import validate
-from sheetgen.catalog.folder import write_index
+from sheetgen.catalog.base import Document, read_document, validate
 from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, Tier, Workload
 from sheetgen.catalog.load import Catalog, default_folder
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.reader import Document, read_document
+from sheetgen.catalog.names import write_index
 
 __all__ = [
     "Catalog", "Document", "Gpu", "Instance", "InstancePrice", "Model", "Tier", "Workload", "default_folder",

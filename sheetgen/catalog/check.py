@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from sheetgen.catalog.base import Entry, validate
+from sheetgen.catalog.base import Entry
 from sheetgen.catalog.engines import Engine
-from sheetgen.catalog.folder import INDEX, Folder, index_text
 from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
-from sheetgen.catalog.hardware import Gpu, InstanceFile, TierFile, WorkloadFile
-from sheetgen.catalog.levers import LEVERS, LeverFile
+from sheetgen.catalog.hardware import Gpu, InstanceFile, OwningFile, TierFile, WorkloadFile
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.owning import OWNING, OwningFile, gpu_faults
-from sheetgen.catalog.speed import SPEED, SpeedFile
-from sheetgen.catalog.stacks import STACKS, StackFile
+from sheetgen.catalog.names import INDEX, Folder, index_text
+from sheetgen.catalog.speed import SpeedFile
+from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 _SCHEMAS: dict[str, type[Entry]] = {"models": Model, "gpus": Gpu, "instances": InstanceFile, "engines": Engine}
-_FILES: dict[str, type[Entry]] = {
-    "workloads.yaml": WorkloadFile, "tiers.yaml": TierFile, "fingerprints.yaml": FingerprintFile,
-    "assumptions.yaml": AssumptionFile, LEVERS: LeverFile, STACKS: StackFile, SPEED: SpeedFile, OWNING: OwningFile,
-}  # fmt: skip
+_FILES: dict[str, type[Entry]] = {one.file_name: one for one in (
+    WorkloadFile, TierFile, FingerprintFile, AssumptionFile, LeverFile, StackFile, SpeedFile, OwningFile,
+)}  # fmt: skip
 
 
 def problems_of(catalog: Catalog) -> list[str]:
@@ -41,19 +38,14 @@ def _file_problems(folder: Folder) -> Iterator[str]:
             if part in _SCHEMAS:
                 yield f"{folder.shown_as}/{relative}: is not read. Name it {shown(path.stem)}.yaml."
             continue
-        yield from _one(folder, relative, _SCHEMAS.get(part) or _FILES.get(relative))
-
-
-def _one(folder: Folder, relative: str, schema: type[Entry] | None) -> Iterator[str]:
-    try:
-        if schema is None:
-            folder.document(relative)
-        elif relative in _FILES or schema is Engine:
-            validate(folder.document(relative), schema)
-        else:
-            folder.entry(relative, schema)
-    except CatalogError as error:
-        yield from error.problems
+        schema = _SCHEMAS.get(part) or _FILES.get(relative)
+        try:
+            if schema is None:
+                folder.document(relative)
+            else:
+                folder.entry(relative, schema)
+        except CatalogError as error:
+            yield from error.problems
 
 
 def _cross_problems(catalog: Catalog, folder: Folder) -> Iterator[str]:
@@ -73,8 +65,6 @@ def _cross_problems(catalog: Catalog, folder: Folder) -> Iterator[str]:
                 near = did_you_mean(other, known)
                 yield f"{at}: nearest has {other}, which is not in catalogs/models.{near}"
     for provider in folder.names("instances"):
-        relative = f"instances/{provider}.yaml"
-        yield from catalog.gpu_faults(folder, relative, folder.entry(relative, InstanceFile))
-    if folder.has(OWNING):
-        document = folder.document(OWNING)
-        yield from gpu_faults(catalog, document, validate(document, OwningFile))
+        yield from catalog.gpu_faults(folder, folder.entry(f"instances/{provider}.yaml", InstanceFile))
+    if folder.has(OwningFile.file_name):
+        yield from catalog.gpu_faults(folder, folder.entry(OwningFile.file_name, OwningFile))

@@ -10,9 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Text
+from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Text
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.reader import Loc
 from sheetgen.errors import CatalogError, did_you_mean, shown
 from sheetgen.units import FACTOR, GIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
 
@@ -174,7 +173,7 @@ class Engine(Entry):
     bands_source: Text | None = None
     versions: Many[VersionChange] = ()
 
-    def problems(self) -> Iterator[tuple[Loc, str]]:
+    def problems(self) -> Iterator[Problem]:
         for i, band in enumerate(self.bands):
             if band.low > band.high:
                 yield ("bands", i), f"low {band.low} is above high {band.high}"

@@ -18,18 +18,16 @@ engine   nothing but the engine
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Text, twice, validate
+from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Some, Text, twice
 from sheetgen.catalog.engines import release_of
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.reader import Loc
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 Kind = Literal["typed", "weak", "trap", "oom", "frame", "phase", "clue", "engine"]
@@ -202,9 +200,9 @@ class Fingerprint(Entry):
     own: dict[Id, OwnWords] = Field(default_factory=dict)
     cases: dict[Id, CaseWords] = Field(default_factory=dict)
     log_lines: dict[Id, Many[Line]]
-    fixes: Annotated[tuple[Fix, ...], Field(strict=False, min_length=1)]
+    fixes: Some[Fix]
     leave_alone: Text | None = None
-    sources: Annotated[tuple[Source, ...], Field(strict=False, min_length=1)]
+    sources: Some[Source]
     on_page: bool = True
 
     def words(self, engine: str) -> OwnWords:
@@ -218,12 +216,15 @@ class Fingerprint(Entry):
 
 
 class FingerprintFile(Entry):
+    """All of fingerprints.yaml: what the page says, and what a log is known by."""
+
+    file_name: ClassVar[str] = "fingerprints.yaml"
     checked_on: Date
-    fingerprints: Annotated[tuple[Fingerprint, ...], Field(strict=False, min_length=1)]
+    fingerprints: Some[Fingerprint]
     flags: dict[Id, Many[EngineFlag]] = Field(default_factory=dict)
     signatures: Many[Signature] = ()
 
-    def problems(self) -> Iterator[tuple[Loc, str]]:
+    def problems(self) -> Iterator[Problem]:
         for i, one in enumerate(self.signatures):
             if one.says_label and one.says not in LABELS:
                 yield ("signatures", i, "says"), f"says {shown(one.says)}, which is no label"
@@ -249,29 +250,23 @@ class Assumption(Entry):
 
 
 class AssumptionFile(Entry):
+    file_name: ClassVar[str] = "assumptions.yaml"
     checked_on: Date
-    assumptions: Annotated[tuple[Assumption, ...], Field(strict=False, min_length=1)]
+    assumptions: Some[Assumption]
 
-    def problems(self) -> Iterator[tuple[Loc, str]]:
+    def problems(self) -> Iterator[Problem]:
         yield from twice((one.id for one in self.assumptions), lambda i: ("assumptions", i, "id"), "id {}")
-
-
-@functools.lru_cache(maxsize=8)  # a tenth of a second each time; several parts of a page ask
-def fingerprint_file(catalog: Catalog) -> FingerprintFile:
-    """All of fingerprints.yaml: what the page says, and what a log is known by."""
-    return validate(catalog.read_document("fingerprints.yaml"), FingerprintFile)
 
 
 def fingerprints(catalog: Catalog) -> tuple[Fingerprint, ...]:
     """The fingerprints of the page, in its order, each with the fixes that the page says."""
-    shown_ones = [one for one in fingerprint_file(catalog).fingerprints if one.on_page]
+    shown_ones = [one for one in catalog.file(FingerprintFile).fingerprints if one.on_page]
     return tuple(one.model_copy(update={"fixes": tuple(f for f in one.fixes if f.on_page)}) for one in shown_ones)
 
 
 def assumptions(catalog: Catalog) -> dict[str, Assumption]:
     """Every assumption by its id, in the order of the page."""
-    found = validate(catalog.read_document("assumptions.yaml"), AssumptionFile).assumptions
-    return {one.id: one for one in found}
+    return {one.id: one for one in catalog.file(AssumptionFile).assumptions}
 
 
 def bare(flag: str) -> str:

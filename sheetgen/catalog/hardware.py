@@ -1,4 +1,4 @@
-"""The schema of GPUs, of instances with their prices, and of what the sheet is sized for."""
+"""The schema of GPUs, of instances with their prices, of owning GPUs, and of what the sheet is sized for."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Text, twice
-from sheetgen.catalog.reader import Loc
-from sheetgen.units import PURCHASES
+from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, twice
+from sheetgen.errors import did_you_mean
+from sheetgen.units import OWNING_TERMS, PURCHASES
 
 Confidence = Literal["high", "medium", "low"]
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ else:
 Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Target = Annotated[float | int, Field(gt=0, le=3_600_000, allow_inf_nan=False)]
 Price = Annotated[float, Field(ge=1e-4, le=1e6, allow_inf_nan=False)]
+Usd = Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)]
+Kilowatt = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 
 
 class Memory(Entry):
@@ -84,7 +86,7 @@ class Gpu(Entry):
         narrow = {"fp8": fp8, "fp8_e5m2": fp8, "int8": p.int8, "nvfp4": p.fp4, "mxfp4": fp8 if p.fp4 else None}
         return narrow.get(weight_dtype) or p.bf16 or p.fp16 or (fp8 // 2 if fp8 else None)
 
-    def problems(self) -> Iterator[tuple[Loc, str]]:
+    def problems(self) -> Iterator[Problem]:
         marketed = self.memory.marketed_gb
         if not 0.8 * marketed * 1e9 <= self.memory.engine_bytes <= marketed * 2**30:
             what = f"engine_bytes {self.memory.engine_bytes:,} is not what a {marketed:g} GB GPU can have"
@@ -111,7 +113,7 @@ class InstancePrice(Entry):
     kind: Label | None = None
     history: Many[PastPrice] = ()
 
-    def problems(self) -> Iterator[tuple[Loc, str]]:
+    def problems(self) -> Iterator[Problem]:
         days = [first_day(past.as_of) for past in self.history]
         for i, (newer, older) in enumerate(itertools.pairwise(days), start=1):
             if older > newer:
@@ -142,7 +144,7 @@ class InstanceRow(Entry):
     checked_on: Date
     notes: Many[Text] = ()
 
-    def problems(self) -> Iterator[tuple[Loc, str]]:
+    def problems(self) -> Iterator[Problem]:
         seen: set[str] = set()
         for i, price in enumerate(self.prices):
             if price.purchase in seen:
@@ -174,7 +176,7 @@ class InstanceFile(Entry):
     order: Annotated[int, Field(ge=0)] = 10_000
     instances: Many[InstanceRow]
 
-    def problems(self) -> Iterator[tuple[Loc, str]]:
+    def problems(self) -> Iterator[Problem]:
         seen: set[str] = set()
         for i, row in enumerate(self.instances):
             if row.type.lower() in seen:
@@ -200,9 +202,10 @@ class Workload(Entry):
 
 
 class WorkloadFile(Entry):
+    file_name: ClassVar[str] = "workloads.yaml"
     workloads: Annotated[tuple[Workload, ...], Field(strict=False, min_length=1, max_length=3)]
 
-    def problems(self) -> Iterator[tuple[Loc, str]]:
+    def problems(self) -> Iterator[Problem]:
         yield from twice((one.id for one in self.workloads), lambda i: ("workloads", i, "id"), "workload {}")
 
 
@@ -213,8 +216,93 @@ class Tier(Entry):
 
 
 class TierFile(Entry):
+    file_name: ClassVar[str] = "tiers.yaml"
     tiers: Annotated[tuple[Tier, ...], Field(strict=False, min_length=1, max_length=4)]
 
-    def problems(self) -> Iterator[tuple[Loc, str]]:
+    def problems(self) -> Iterator[Problem]:
         sizes = (one.requests for one in self.tiers)
         yield from twice(sizes, lambda i: ("tiers", i, "requests"), "a tier of {:,} requests")
+
+
+class Term(Entry):
+    """One figure that holds for every GPU: its value, its unit, why, where it is from, and the day it is of."""
+
+    id: Id
+    value: Annotated[float, Field(allow_inf_nan=False)]
+    unit: Label
+    as_of: Date | None
+    reason: Text
+    source: Text
+    confidence: Confidence
+
+
+class Capex(Entry):
+    """What one GPU sells for, in US dollars: a range, for no maker publishes a price."""
+
+    low: Usd
+    base: Usd
+    high: Usd
+    price_of: Literal["module", "installed"]
+    as_of: Date
+    source: Text
+
+    def problems(self) -> Iterator[Problem]:
+        if not self.low <= self.base <= self.high:
+            yield (), f"low {self.low:,.0f}, base {self.base:,.0f}, high {self.high:,.0f} are not in this order"
+
+
+class Power(Entry):
+    """kW of one GPU with its share of the server: what the machine draws, or all-in with the cooling."""
+
+    kw: Kilowatt
+    kw_of: Literal["it", "all-in"]
+    as_of: Date
+    source: Text
+
+
+class OwnedGpu(Entry):
+    """One kind of GPU, as far as anything is known of owning it."""
+
+    gpu: Id
+    capex_usd: Capex | None = None
+    power: Power | None = None
+    confidence: Confidence
+    notes: Many[Text] = ()
+
+    def problems(self) -> Iterator[Problem]:
+        if self.capex_usd is not None:
+            for loc, what in self.capex_usd.problems():
+                yield ("capex_usd", *loc), what
+
+
+class OwningFile(Entry):
+    """What GPUs cost to buy, power and house, each figure with its source and its day."""
+
+    file_name: ClassVar[str] = "owning.yaml"
+    checked_on: Date
+    terms: Some[Term]
+    gpus: Many[OwnedGpu]
+
+    def problems(self) -> Iterator[Problem]:
+        seen: set[str] = set()
+        for i, term in enumerate(self.terms):
+            if term.id not in OWNING_TERMS:
+                near = did_you_mean(term.id, OWNING_TERMS)
+                yield ("terms", i, "id"), f"id {term.id} is no term of owning.{near}".rstrip(".")
+            else:
+                low, high = OWNING_TERMS[term.id]
+                if not low <= term.value <= high:
+                    yield ("terms", i, "value"), f"{term.id} is {term.value:g}, but must be from {low:,g} to {high:,g}"
+            if term.id in seen:
+                yield ("terms", i, "id"), f"id {term.id} is given twice. Keep one"
+            seen.add(term.id)
+        for name in OWNING_TERMS:
+            if name not in seen:
+                yield ("terms",), f"the term {name} is missing"
+        owned: set[str] = set()
+        for i, one in enumerate(self.gpus):
+            if one.gpu in owned:
+                yield ("gpus", i, "gpu"), f"gpu {one.gpu} is given twice. Keep one"
+            owned.add(one.gpu)
+            for loc, what in one.problems():
+                yield ("gpus", i, *loc), what

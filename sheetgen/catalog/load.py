@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
-from sheetgen.catalog.base import Entry, validate
-from sheetgen.catalog.folder import Folder
-from sheetgen.catalog.hardware import Gpu, Instance, InstanceFile, InstanceRow, Tier, TierFile, Workload, WorkloadFile
+from sheetgen.catalog import hardware
+from sheetgen.catalog.base import Document, E
+from sheetgen.catalog.hardware import Gpu, Instance, InstanceFile, InstanceRow, OwningFile
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.names import Devices, gpu_key, is_path, stem, without_precision
-from sheetgen.catalog.reader import Document
+from sheetgen.catalog.names import Devices, Folder, gpu_key, is_path, stem, without_precision
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
-
-E = TypeVar("E", bound=Entry)
 
 
 def default_folder() -> Path:
@@ -63,9 +59,6 @@ class Catalog:
                 if found := self._names["models"].get(key):
                     return self._named(name, shorter[0], found)[0], shorter[1]
         raise self._unknown("model", name, low, self._names["models"])
-
-    def has_model(self, model_id: str) -> bool:
-        return model_id in self.ids("models")
 
     def _import(self, path: str) -> Model:
         """A Hugging Face config of the user's own; `read_document` then has its entry too."""
@@ -121,11 +114,9 @@ class Catalog:
         order: dict[str, int] = {}
         for folder in self.folders:
             for provider in folder.names("instances"):
-                relative = f"instances/{provider}.yaml"
-                file = folder.entry(relative, InstanceFile)
+                file = folder.entry(f"instances/{provider}.yaml", InstanceFile)
                 order.setdefault(provider, file.order)
-                faults = list(self.gpu_faults(folder, relative, file))
-                if faults:
+                if faults := self.gpu_faults(folder, file):
                     raise CatalogError(*faults)
                 rows.update({(provider, row.type): row for row in file.instances})
         names = self._names["gpus"]
@@ -135,16 +126,22 @@ class Catalog:
         ]
         return tuple(sorted(out, key=lambda row: (order[row.provider], row.provider)))
 
-    def gpu_faults(self, folder: Folder, relative: str, file: InstanceFile) -> Iterable[str]:
-        """Rows whose GPU is in no catalog."""
-        names = self._names["gpus"]
-        document = None
-        for i, row in enumerate(file.instances):
-            if " " in names.get(row.gpu, " "):
-                document = document or folder.document(relative)
-                near = did_you_mean(row.gpu, names)
-                at = document.at(("instances", i, "gpu"))
-                yield f"{at}: gpu is {row.gpu!r}, which is not in catalogs/gpus.{near}"
+    def gpu_faults(self, folder: Folder, file: InstanceFile | OwningFile) -> list[str]:
+        """Rows whose GPU is in no catalog; those of instances may have any name that means one GPU."""
+        if isinstance(file, InstanceFile):
+            relative, part, names = f"instances/{file.provider}.yaml", "instances", self._names["gpus"]
+            gpus = [row.gpu for row in file.instances]
+        else:
+            relative, part, names = file.file_name, "gpus", dict.fromkeys(self.ids("gpus"), "")
+            gpus = [owned.gpu for owned in file.gpus]
+        unknown = [(i, gpu) for i, gpu in enumerate(gpus) if " " in names.get(gpu, " ")]
+        if not unknown:
+            return []
+        at = folder.document(relative).at
+        return [
+            f"{at((part, i, 'gpu'))}: gpu is {gpu!r}, which is not in catalogs/gpus.{did_you_mean(gpu, names)}"
+            for i, gpu in unknown
+        ]
 
     def instances(self) -> tuple[Instance, ...]:
         """Every row in catalog order: providers by their `order`, rows as their file has them."""
@@ -161,28 +158,28 @@ class Catalog:
         ids = {key: i.id for i in self.instances() for key in (i.type.lower(), i.id.lower())}
         raise self._unknown("instance", name, low, ids)
 
-    # What the sheet is sized for
-
-    def workloads(self) -> tuple[Workload, ...]:
-        return validate(self.read_document("workloads.yaml"), WorkloadFile).workloads
-
-    def tiers(self) -> tuple[Tier, ...]:
-        return validate(self.read_document("tiers.yaml"), TierFile).tiers
-
     # Files
+
+    def workloads(self) -> tuple[hardware.Workload, ...]:
+        return self.file(hardware.WorkloadFile).workloads
+
+    def tiers(self) -> tuple[hardware.Tier, ...]:
+        return self.file(hardware.TierFile).tiers
+
+    def owning(self) -> OwningFile:
+        """What the catalogs say of owning GPUs. Raises CatalogError with every problem of the file."""
+        file = self.file(OwningFile)
+        if faults := self.gpu_faults(self._folder_with(file.file_name), file):
+            raise CatalogError(*faults)
+        return file
+
+    def file(self, schema: type[E]) -> E:
+        """The one file of that schema in the last folder that has it, checked; each is read once."""
+        return self._folder_with(schema.file_name).entry(schema.file_name, schema)
 
     def read_document(self, relative: str) -> Document:
         """A file of the last folder that has it, with the lines of its fields; an imported model by its id."""
-        if relative in self._imported:
-            return self._imported[relative]
-        for folder in reversed(self.folders):
-            if folder.has(relative):
-                return folder.document(relative)
-        raise CatalogError(f"catalogs/{relative}: is missing.")
-
-    def read_yaml(self, relative: str) -> Any:
-        """The same as plain data: strict YAML, but checked against no schema."""
-        return self.read_document(relative).data
+        return self._imported.get(relative) or self._folder_with(relative).document(relative)
 
     def catalog_sha256(self) -> str:
         """One fingerprint of all catalog files: their names and bytes, folder by folder."""
@@ -213,10 +210,13 @@ class Catalog:
     def entry(self, part: str, entry_id: str, schema: type[E]) -> E:
         """The file of that id in the last folder that has one, checked; each is read once."""
         relative = f"{part}/{entry_id}.yaml"
+        return self._folder_with(relative, ", though the index names it. Write the index anew").entry(relative, schema)
+
+    def _folder_with(self, relative: str, though: str = "") -> Folder:
         for folder in reversed(self.folders):
             if folder.has(relative):
-                return folder.entry(relative, schema)
-        raise CatalogError(f"catalogs/{relative}: is missing, though the index names it. Write the index anew.")
+                return folder
+        raise CatalogError(f"catalogs/{relative}: is missing{though}.")
 
     def _unknown(self, what: str, name: str, low: str, names: dict[str, str]) -> UnknownNameError:
         near = did_you_mean(low, names)

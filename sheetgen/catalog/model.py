@@ -7,11 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id, Label, Many, Text
-from sheetgen.catalog.reader import Loc
+from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text
 from sheetgen.units import DTYPES
-
-Problem = tuple[Loc, str]
 
 
 class FullAttention(Entry):
@@ -162,7 +159,7 @@ class Model(Entry):
     kv_cache_dtype: DtypeName
     parallel_hybrid: bool = False
     nearest: Many[Id] = ()
-    attention: Annotated[tuple[Group, ...], Field(strict=False, min_length=1)]
+    attention: Some[Group]
     params: Params
     experts: Experts | None = None
     gated_ffn: bool = True

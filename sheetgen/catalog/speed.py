@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Count, Date, Entry, Id, Label, Many, Text, validate
+from sheetgen.catalog.base import Count, Date, Entry, Id, Label, Many, Problem, Some, Text
 from sheetgen.catalog.hardware import Gpu
-from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.reader import Loc
 
-SPEED = "speed.yaml"
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 ShareFrom0 = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
@@ -48,7 +44,7 @@ class SpeedCell(Entry):
 
     engine: Id
     generation: Label
-    architectures: Annotated[tuple[Label, ...], Field(strict=False, min_length=1)]
+    architectures: Some[Label]
     measured_gpus: Many[Id] = ()
     n_rows: Count
     n_configurations: Count
@@ -69,6 +65,7 @@ class SpeedBand(Entry):
 class SpeedFile(Entry):
     """Constants for every engine and GPU: those of a fitted cell, or `default` where there is none."""
 
+    file_name: ClassVar[str] = "speed.yaml"
     checked_on: Date
     source: Text
     licence: Text
@@ -77,13 +74,13 @@ class SpeedFile(Entry):
     all_reduce_source: Text
     default: SpeedConstants
     default_source: Text
-    cells: Annotated[tuple[SpeedCell, ...], Field(strict=False, min_length=1)]
+    cells: Some[SpeedCell]
     same_as: dict[Id, Id] = Field(default_factory=dict)
     same_as_source: Text
-    bands: Annotated[tuple[SpeedBand, ...], Field(strict=False, min_length=1)]
+    bands: Some[SpeedBand]
     bands_source: Text
 
-    def problems(self) -> Iterator[tuple[Loc, str]]:
+    def problems(self) -> Iterator[Problem]:
         seen: set[tuple[str, str]] = set()
         for i, cell in enumerate(self.cells):
             for architecture in cell.architectures:
@@ -111,9 +108,3 @@ class SpeedFile(Entry):
     def band(self, figure: Figure, scope: Scope, is_moe: bool) -> SpeedBand:
         kind = "moe" if is_moe else "dense"
         return next(b for b in self.bands if (b.figure, b.scope, b.kind) == (figure, scope, kind))
-
-
-@functools.lru_cache(maxsize=16)
-def load_speed(catalog: Catalog) -> SpeedFile:
-    """The constants of speed in the catalogs. Raises CatalogError where speed.yaml is missing or wrong."""
-    return validate(catalog.read_document(SPEED), SpeedFile)

@@ -1,4 +1,5 @@
-"""The schema of stacks.yaml: how engines are launched, which suits which KV pattern, what other tools call our inputs.
+"""The schemas of stacks.yaml (how engines are launched, which suits which KV pattern, what other tools call our inputs)
+and of levers.yaml (what changes of a deployment are called and cost, host links, what engines lack).
 
 A launcher has an engine's flags and its words for precisions. A rule names the stacks that a pattern suits, with a
 sentence that holds facts of the point in braces. A setting is a name of trtllm-build's or NIM's for one of our inputs.
@@ -9,17 +10,14 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
-from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Text, twice, validate
+from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, twice
 from sheetgen.catalog.engines import Gib, Share, Version, _version
-from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.reader import Loc
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
-STACKS = "stacks.yaml"
 # What a rule may ask of a point, and name in its sentence; sheetgen/launch/flags.py works each out.
 FACTS = (
     "vendor", "gpu", "data_center", "gpu_memory_gib", "n_gpus", "tensor_parallel_size", "data_parallel_size",
@@ -131,11 +129,11 @@ class Rule(Entry):
 
     id: Id
     when: Many[Condition]
-    suits: Annotated[tuple[Id, ...], Field(strict=False, min_length=1)]
+    suits: Some[Id]
     first: Id | None = None
     says: Sentence
     reason: Text
-    sources: Annotated[tuple[Text, ...], Field(strict=False, min_length=1)]
+    sources: Some[Text]
 
 
 class Setting(Entry):
@@ -153,19 +151,20 @@ class Setting(Entry):
 
 
 class StackFile(Entry):
+    file_name: ClassVar[str] = "stacks.yaml"
     checked_on: Date
-    launchers: Annotated[tuple[Launcher, ...], Field(strict=False, min_length=1)]
+    launchers: Some[Launcher]
     speculative_tokens: Count
     speculative_tokens_reason: Text
     speculative_tokens_source: Text
     room_tie_fraction: Share
     room_tie_reason: Text
     room_tie_source: Text
-    rules: Annotated[tuple[Rule, ...], Field(strict=False, min_length=1)]
-    settings: Annotated[tuple[Setting, ...], Field(strict=False, min_length=1)]
+    rules: Some[Rule]
+    settings: Some[Setting]
     settings_source: Text
 
-    def problems(self) -> Iterator[tuple[Loc, str]]:
+    def problems(self) -> Iterator[Problem]:
         engines = [one.engine for one in self.launchers]
         yield from twice(engines, lambda i: ("launchers", i, "engine"), "engine {}")
         for i, rule in enumerate(self.rules):
@@ -199,6 +198,66 @@ class StackFile(Entry):
         return next(one for one in self.launchers if one.engine == engine)
 
 
-def stacks(catalog: Catalog) -> StackFile:
-    """stacks.yaml of the last folder that has one, checked."""
-    return validate(catalog.read_document(STACKS), StackFile)
+Family = Literal["precision", "prefix", "context", "users", "hardware", "model", "offload"]
+LeverId = Literal[
+    "fp8-kv-cache", "fp8-weights", "fp8-both", "fp4-weights", "prefix-cache", "half-context", "shorter-context",
+    "fewer-users", "users-for-less", "bigger-gpus", "leaner-model", "host-memory",
+]  # fmt: skip
+
+
+class LeverWords(Entry):
+    """One kind of change: what it is called, and what it costs beside money. A page shows one of each family."""
+
+    id: LeverId
+    family: Family
+    words: Label
+    cost: Text
+    source: Text
+
+
+class HostLink(Entry):
+    """The link between a host and one GPU: bytes per second one way, and the GPUs that have it."""
+
+    name: Label
+    bytes_per_second: Count
+    gpus: Many[Id]
+    source: Text
+
+
+class NotRun(Entry):
+    """Precisions that an engine without a launcher does not run, whether requests share a prefix's cache there, and
+    what it has instead."""
+
+    engine: Id
+    weight_dtypes: Many[DtypeName] = ()
+    kv_cache_dtypes: Many[DtypeName] = ()
+    shared_prefix: bool = True
+    instead: Text
+    source: Text
+
+
+class LeverFile(Entry):
+    file_name: ClassVar[str] = "levers.yaml"
+    checked_on: Date
+    levers: Some[LeverWords]
+    host_links: Many[HostLink]
+    nvme_bytes_per_second: Count
+    nvme_source: Text
+    not_run: Many[NotRun] = ()
+
+    def problems(self) -> Iterator[Problem]:
+        ids = [one.id for one in self.levers]
+        yield from twice(ids, lambda i: ("levers", i, "id"), "id {}")
+        missing = [one for one in get_args(LeverId) if one not in ids]
+        if missing:
+            yield ("levers",), f"levers lacks {', '.join(missing)}"
+        seen: set[str] = set()
+        for i, link in enumerate(self.host_links):
+            for gpu in link.gpus:
+                if gpu in seen:
+                    yield ("host_links", i, "gpus"), f"gpu {gpu} is given twice. Keep one"
+                seen.add(gpu)
+
+    def link(self, gpu_id: str) -> HostLink | None:
+        """The host link of a GPU, or nothing where it is not known."""
+        return next((one for one in self.host_links if gpu_id in one.gpus), None)

@@ -160,7 +160,7 @@ def import_model(
     model = _read(config, name, model_id)
     target = to / "models" / f"{model.id}.yaml" if to else out
     text = write_yaml(model)
-    if Catalog(*catalogs).has_model(model.id):
+    if model.id in Catalog(*catalogs).ids("models"):
         note(f"{model.id} is in the catalogs already. In a folder of --catalogs this entry takes its place.", quiet)
     if target is not None:
         if target.exists() and not force:

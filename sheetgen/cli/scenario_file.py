@@ -13,7 +13,7 @@ from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.scenario.inputs import INPUTS
 
 if TYPE_CHECKING:
-    from sheetgen.catalog.reader import Document
+    from sheetgen.catalog.base import Document
 
 TYPED = "typed"
 FILES = ("brand",)  # options that name a file: in a scenario it stands beside that

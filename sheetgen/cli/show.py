@@ -100,11 +100,11 @@ def _engine(name: str, catalog: Catalog) -> Entry:
 
 def _speed(engine: str, catalog: Catalog) -> dict[str, Any]:
     """The constants of an engine's speed by generation of GPUs, and those for all other GPUs."""
-    from sheetgen.catalog.speed import SPEED, load_speed
+    from sheetgen.catalog.speed import SpeedFile
 
-    known = load_speed(catalog)
+    known = catalog.file(SpeedFile)
     name = known.same_as.get(engine, engine)
-    found: dict[str, Any] = {"file": catalog.read_document(SPEED).where}
+    found: dict[str, Any] = {"file": catalog.read_document(SpeedFile.file_name).where}
     if name != engine:
         found["as"] = f"{name}: {known.same_as_source}"
     for cell in (c for c in known.cells if c.engine == name):

@@ -104,7 +104,7 @@ class Diagnosis:
 
 def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnosis:
     """The diagnosis of the log called `name` (`-`: stdin). Raises ScenarioError where it is no text, or is empty."""
-    file = guidance.fingerprint_file(catalog)
+    file = catalog.file(guidance.FingerprintFile)
     log = read(name, file.signatures, catalog.devices)
     verdict = verdict_of(log.facts, log.startup)
     engine = load_engine(catalog, str(options["engine"])).engine if options.get("engine") else engine_of(log)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.stacks import stacks
+from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import ScenarioError
 from sheetgen.launch.check import Trial, kv_ceiling_bytes, sequences_in_tokens, trials
 from sheetgen.launch.settings import Settings, read_settings
@@ -37,7 +37,7 @@ def inputs_of(text: str, requested: Mapping[str, Any], catalog: Catalog) -> tupl
 
     Context and requests are the limits where they were not typed. Raises ScenarioError or CatalogError.
     """
-    settings = read_settings(text, stacks(catalog))
+    settings = read_settings(text, catalog.file(StackFile))
     typed = {name: value for name, value in requested.items() if value is not None}
     given = {"engine": settings.engine, **settings.inputs, **typed}
     settings.notes += [
@@ -66,7 +66,7 @@ def inputs_of(text: str, requested: Mapping[str, Any], catalog: Catalog) -> tupl
 
 def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any], catalog: Catalog) -> KvBudget:
     """`given`: the inputs of `inputs_of`; `point`: their record, with the defaults filled in."""
-    launcher = stacks(catalog).launcher(str(point["engine"]))
+    launcher = catalog.file(StackFile).launcher(str(point["engine"]))
     n = point["max_num_seqs"] * (1 if "max_num_seqs" in given else settings.beams)
     length = point["max_model_len"]
     full = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.stacks import Launcher, Rule, StackFile, stacks
+from sheetgen.catalog.stacks import Launcher, Rule, StackFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.launch.check import ENGINES_OWN, Checked, Remedy, Trial, check
 from sheetgen.launch.command import UNQUANTIZED, Checkpoint, checkpoint_for, command, here_document
@@ -135,7 +135,7 @@ class Flags:
 
 def engines_asked(text: str, catalog: Catalog) -> tuple[str, ...]:
     """`vllm,sglang` or `all` as engines. Raises ScenarioError for one that no flags are kept for."""
-    known = [one.engine for one in stacks(catalog).launchers if one.engine in WRITERS]
+    known = [one.engine for one in catalog.file(StackFile).launchers if one.engine in WRITERS]
     wanted = [word.strip().lower() for word in text.split(",") if word.strip()]
     if not wanted:
         raise ScenarioError(f"flags is blank. Name an engine: {', '.join(known)}, or all.")
@@ -159,7 +159,7 @@ def flags_for(
     requested: the inputs as typed; point: their record as `sheetgen size` gives it. Every launcher is checked,
     since the advice compares them.
     """
-    file = stacks(catalog)
+    file = catalog.file(StackFile)
     launchers = {one.engine: one for one in file.launchers if one.engine in WRITERS}
     checked = {engine: check(requested, point, one, catalog) for engine, one in launchers.items()}
     found = {e: _flags(launchers[e], checked[e], requested, point, catalog, file) for e in engines}

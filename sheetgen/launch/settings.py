@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sheetgen.catalog.base import read_text
 from sheetgen.catalog.huggingface.config import read_bytes
-from sheetgen.catalog.reader import read_text
 from sheetgen.catalog.stacks import Setting, StackFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.scenario import parse

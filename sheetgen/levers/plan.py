@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.hardware import Workload
-from sheetgen.catalog.levers import LeverFile, LeverWords, NotRun
-from sheetgen.catalog.stacks import Launcher
+from sheetgen.catalog.stacks import Launcher, LeverFile, LeverWords, NotRun
 from sheetgen.levers.lever import Lever, Rented, cheapest
 from sheetgen.recommend import Solution, tables
 from sheetgen.scenario.inputs import Settings

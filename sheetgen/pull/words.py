@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from sheetgen.catalog.reader import plain_value
+from sheetgen.catalog.base import plain_value
 from sheetgen.errors import shown
 from sheetgen.pull.audit import Audit
 from sheetgen.pull.changes import Change

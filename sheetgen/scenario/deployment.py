@@ -16,7 +16,7 @@ from sheetgen.catalog.engines import Engine, load_engine
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.speed import Figure, Scope, SpeedFile, load_speed
+from sheetgen.catalog.speed import Figure, Scope, SpeedFile
 from sheetgen.errors import Problems, ScenarioError, SheetgenError
 from sheetgen.scenario import amounts, parse
 from sheetgen.scenario.amounts import DEFAULTS, NAMES, NO_TEXT, NUMBERS, OWN, Columns
@@ -54,7 +54,7 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     engine = attempt(load_engine, catalog, str(row["engine"]), row["engine_version"])
     draft = attempt(_draft_model, str(row["draft_model"]), catalog) if row["draft_model"] else None
     attempt(parse.one_of, row["kv_allocation"], "kv_allocation", ("paged", "reserved"))
-    speed = attempt(load_speed, catalog)
+    speed = attempt(catalog.file, SpeedFile)
     if problems or model is None:
         raise ScenarioError(*dict.fromkeys(problems))
     if weight == "auto":

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sheetgen.catalog.hardware import Gpu
+from sheetgen.catalog.hardware import Gpu, Term
+from sheetgen.catalog.hardware import OwnedGpu as KnownGpu
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.owning import OwnedGpu as KnownGpu
-from sheetgen.catalog.owning import Term, owning
 from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import BY_NAME, OF_TERMS, Input
@@ -49,7 +48,7 @@ class Owning:
 
 def owning_of(catalog: Catalog, options: Mapping[str, Any], gpus: tuple[Gpu, ...]) -> Owning:
     """The terms of owning: the catalog's, with what the user gives instead. A quote is of a GPU as installed."""
-    file = owning(catalog)
+    file = catalog.owning()
     terms = {term.id: term for term in file.terms}
     problems = Problems()
     attempt = problems.attempt

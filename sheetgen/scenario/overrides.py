@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from sheetgen.catalog.reader import Loc
+from sheetgen.catalog.base import Loc
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.scenario.kinds import Kind, plain
 from sheetgen.scenario.override_kinds import TABLES, input_kind

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sheetgen.catalog.base import Loc
 from sheetgen.catalog.engines import Engine, load_engine
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.reader import Loc
-from sheetgen.catalog.speed import SpeedFile, load_speed
+from sheetgen.catalog.speed import SpeedFile
 from sheetgen.errors import Problems, ScenarioError
 from sheetgen.scenario import overridden, parse
 from sheetgen.scenario.candidates import Candidate, Filters, select
@@ -114,7 +114,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     one_load = options.get("context_tokens") is not None
     workloads = attempt(one_workload, options) if one_load else attempt(workloads_of, catalog, options)
     workloads = attempt(with_targets, workloads, catalog.workloads(), options) if workloads else None
-    speed = attempt(load_speed, catalog)
+    speed = attempt(catalog.file, SpeedFile)
     if one_load:
         tiers = attempt(requests_in_flight, options, settings.active_fraction if settings else 1.0)
     elif options.get("tiers"):

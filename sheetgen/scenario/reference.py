@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sheetgen.catalog.base import Document
 from sheetgen.catalog.engines import Engine, load_engine
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.reader import Document
 
 if TYPE_CHECKING:
     from sheetgen.catalog.guidance import Assumption, Fingerprint
-    from sheetgen.catalog.levers import LeverFile
-    from sheetgen.catalog.stacks import Launcher
+    from sheetgen.catalog.stacks import Launcher, LeverFile
 
 _ALL_MODELS: dict[str, tuple[Model, ...]] = {}  # by the catalogs' hash, the last one only: to read them takes long
 
@@ -54,15 +53,15 @@ class Reference:
 
     @cached_property
     def levers(self) -> LeverFile:
-        from sheetgen.catalog.levers import lever_file
+        from sheetgen.catalog.stacks import LeverFile
 
-        return lever_file(self._catalog)
+        return self._catalog.file(LeverFile)
 
     @cached_property
     def launchers(self) -> tuple[Launcher, ...]:
-        from sheetgen.catalog.stacks import stacks
+        from sheetgen.catalog.stacks import StackFile
 
-        return stacks(self._catalog).launchers
+        return self._catalog.file(StackFile).launchers
 
     @cached_property
     def models(self) -> tuple[Model, ...]:

@@ -258,9 +258,9 @@ def test_two_shapes_of_one_kind(small: Path) -> None:
 
 
 def test_read_yaml(catalog: Catalog) -> None:
-    assert catalog.read_yaml("tiers.yaml")["tiers"][0]["requests"] == 1
+    assert catalog.read_document("tiers.yaml").data["tiers"][0]["requests"] == 1
     with pytest.raises(CatalogError, match=r"catalogs/none\.yaml: is missing"):
-        catalog.read_yaml("none.yaml")
+        catalog.read_document("none.yaml")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.check import problems_of
-from sheetgen.catalog.owning import owning
 from sheetgen.errors import CatalogError
 from sheetgen.units import OWNING_TERMS as TERMS
 
@@ -22,7 +21,7 @@ def overlay(folder: Path, old: str, new: str) -> Catalog:
 
 
 def test_every_figure_has_a_source_and_a_day() -> None:
-    file = owning(Catalog())
+    file = Catalog().owning()
     assert {term.id for term in file.terms} == set(TERMS)
     for term in file.terms:
         assert term.source and len(term.reason) > 30, term.id
@@ -55,12 +54,12 @@ def test_every_figure_has_a_source_and_a_day() -> None:
 def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, old: str, new: str, words: str) -> None:
     catalog = overlay(tmp_path, old, new)
     with pytest.raises(CatalogError, match=r"owning\.yaml:\d+: ") as caught:
-        owning(catalog)
+        catalog.owning()
     assert words in str(caught.value)
     assert any(words in problem for problem in problems_of(catalog))
 
 
 def test_a_file_of_your_own_replaces_the_shipped_one(tmp_path: Path) -> None:
     catalog = overlay(tmp_path, "value: 0.08", "value: 0.2")
-    assert next(t.value for t in owning(catalog).terms if t.id == "usd_per_kwh") == 0.2
+    assert next(t.value for t in catalog.owning().terms if t.id == "usd_per_kwh") == 0.2
     assert problems_of(catalog) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sheetgen.catalog import read_document
-from sheetgen.catalog.reader import read_text
+from sheetgen.catalog.base import read_text
 from sheetgen.errors import CatalogError
 
 

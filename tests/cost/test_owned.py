@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from sheetgen import cost
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.owning import owning
 
 YEARS, SHARES = st.floats(1, 20), st.floats(0, 0.9)
 RATES = st.sampled_from((0.0, 5e-324)) | st.floats(1e-6, 0.5)
-FILE = owning(Catalog())
+FILE = Catalog().owning()
 TERMS = {term.id: term.value for term in FILE.terms}
 
 

@@ -82,7 +82,7 @@ def written() -> dict[str, tuple[set[str], str]]:
 
 @cache
 def signatures() -> tuple[Signature, ...]:
-    return guidance.fingerprint_file(Catalog()).signatures
+    return Catalog().file(guidance.FingerprintFile).signatures
 
 
 def verdict_on(path: Path, rules: tuple[Signature, ...] | None = None) -> Verdict:

@@ -13,7 +13,7 @@ from sheetgen.startup.patterns import Argument
 from sheetgen.startup.read import StartupLog
 
 CATALOG = Catalog()
-FILE = guidance.fingerprint_file(CATALOG)
+FILE = CATALOG.file(guidance.FingerprintFile)
 SHARES = guidance.assumptions(CATALOG)
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cpp", "ollama")
 LABELS = tuple(one.label for one in FILE.fingerprints)

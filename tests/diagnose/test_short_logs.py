@@ -15,7 +15,7 @@ from sheetgen.diagnose.reading import MOST, read, rejoined
 from sheetgen.diagnose.report import engine_of
 from sheetgen.diagnose.rules import Verdict
 
-FILE = guidance.fingerprint_file(Catalog())
+FILE = Catalog().file(guidance.FingerprintFile)
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 896.00 MiB. GPU 0 has a total capacity of 23.56 GiB "
     "of which 400.00 MiB is free. Including non-PyTorch memory, this process has 23.10 GiB memory in use. Of the "

@@ -11,7 +11,7 @@ import yaml
 
 from sheetgen.api import record, sized_point
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.stacks import stacks
+from sheetgen.catalog.stacks import StackFile
 from sheetgen.launch.flags import Advice, Flags, flags_for
 
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "nim", "lmdeploy")
@@ -116,7 +116,7 @@ def model_named(engine: str, one: Flags) -> str:
 
 
 def launchers() -> dict[str, Any]:
-    return {one.engine: one for one in stacks(catalog()).launchers}
+    return {one.engine: one for one in catalog().file(StackFile).launchers}
 
 
 def speculation(one: Flags) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from points import catalog
 
 import sheetgen
 from sheetgen.api import record, sized_point
-from sheetgen.catalog.stacks import stacks
+from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import SheetgenError
 from sheetgen.launch.budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.launch.settings import read_settings
@@ -90,7 +90,7 @@ def test_the_bytes_are_the_sizings_own() -> None:
     ],
 )  # fmt: skip
 def test_settings_as_text(text: str, engine: str, expected: dict[str, Any]) -> None:
-    settings = read_settings(text, stacks(catalog()))
+    settings = read_settings(text, catalog().file(StackFile))
     assert settings.engine == engine and settings.inputs == expected
 
 

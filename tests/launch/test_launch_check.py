@@ -147,7 +147,7 @@ def test_room_adds_up() -> None:
 
 
 def test_the_catalog_has_a_launcher_for_every_writer() -> None:
-    from sheetgen.catalog.stacks import stacks
+    from sheetgen.catalog.stacks import StackFile
     from sheetgen.launch.engines import WRITERS
 
-    assert set(WRITERS) == {one.engine for one in stacks(catalog()).launchers}
+    assert set(WRITERS) == {one.engine for one in catalog().file(StackFile).launchers}

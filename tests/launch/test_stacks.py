@@ -11,7 +11,7 @@ from points import POINTS, catalog, launchers, written
 
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.check import problems_of
-from sheetgen.catalog.stacks import FACTS, TEXT_FACTS, stacks
+from sheetgen.catalog.stacks import FACTS, TEXT_FACTS, StackFile
 from sheetgen.errors import CatalogError
 from sheetgen.launch.flags import advice_record, facts_of, shown_facts
 
@@ -19,7 +19,7 @@ TEXT = (default_folder() / "stacks.yaml").read_text(encoding="utf-8")
 
 
 def test_every_rule_and_launcher_has_its_source_and_names_engines_that_are_sized() -> None:
-    file, known = stacks(catalog()), set(catalog().ids("engines"))
+    file, known = catalog().file(StackFile), set(catalog().ids("engines"))
     assert file.checked_on == "2026-11-21"
     for one in file.launchers:
         assert one.engine in known and one.flags_source and one.kv_cache_source and one.weight_source
@@ -114,7 +114,7 @@ def test_a_broken_file_is_told_with_its_line(old: str, new: str, problem: str, t
     assert old in TEXT
     broken = overlay(tmp_path, TEXT.replace(old, new, 1))
     with pytest.raises(CatalogError) as raised:
-        stacks(broken)
+        broken.file(StackFile)
     assert any(problem in line and "stacks.yaml:" in line for line in raised.value.problems), raised.value.problems
     assert any(problem in line for line in problems_of(broken))
 
@@ -126,5 +126,5 @@ def test_check_reads_it(tmp_path: Path) -> None:
 
 def test_an_engine_without_a_launcher() -> None:
     with pytest.raises(CatalogError, match=r"flags are kept for vllm, .*, not for 'tgi'"):
-        stacks(catalog()).launcher("tgi")
+        catalog().file(StackFile).launcher("tgi")
     assert set(launchers()) == {"vllm", "sglang", "tensorrt-llm", "nim", "lmdeploy"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asked import THREE, catalog, every, load, of_load
 
-from sheetgen.catalog.levers import lever_file
+from sheetgen.catalog.stacks import LeverFile
 
 KNOWN_APART = ("nvidia-gb200-192gb", "nvidia-gb300-288gb", "nvidia-gb10-dgx-spark-128gb")
 
@@ -21,7 +21,7 @@ def test_it_has_no_price_and_is_among_no_savings() -> None:
 
 
 def test_seconds_are_bytes_over_the_link_that_is_named() -> None:
-    file = lever_file(catalog())
+    file = catalog().file(LeverFile)
     for one in found():
         offload = one.offload
         link = next(known for known in file.host_links if known.name == offload.link)
@@ -54,6 +54,6 @@ def test_one_gpu_and_an_unknown_link_have_none() -> None:
 
 def test_every_link_names_gpus_of_the_catalog_and_no_nvidia_gpu_is_forgotten() -> None:
     ids = {gpu.id for gpu in catalog().gpus()}
-    linked = {gpu for link in lever_file(catalog()).host_links for gpu in link.gpus}
+    linked = {gpu for link in catalog().file(LeverFile).host_links for gpu in link.gpus}
     assert linked <= ids
     assert {i for i in ids if i.startswith("nvidia-")} - linked == set(KNOWN_APART)

@@ -107,7 +107,7 @@ def test_the_next_step_down_is_the_largest_that_costs_less(models: str) -> None:
 
 
 def test_every_lever_of_the_catalog_stands_for_each_load_once() -> None:
-    facts = catalog().read_yaml("levers.yaml")
+    facts = catalog().read_document("levers.yaml").data
     ids = [one["id"] for one in facts["levers"]]
     for levers in every(THREE):
         assert [one.id for one in levers] == ids

@@ -12,7 +12,7 @@ from recalculation import edit, poison, recalculate_with_formualizer
 from workbook_cells import cells
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.levers import lever_file
+from sheetgen.catalog.stacks import LeverFile
 from sheetgen.cli import main
 from sheetgen.errors import CatalogError
 from sheetgen.levers import levers_of_sheet
@@ -155,4 +155,4 @@ def test_a_wrong_file_is_told(tmp_path: Path, old: str, new: str, words: str) ->
     assert text.count(old) == 1
     (tmp_path / "levers.yaml").write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(CatalogError, match=words):
-        lever_file(Catalog(tmp_path))
+        Catalog(tmp_path).file(LeverFile)

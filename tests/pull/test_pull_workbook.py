@@ -17,7 +17,7 @@ from recalculation import edit, recalculate_with_formualizer
 from workbook_cells import cells
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.reader import read_text
+from sheetgen.catalog.base import read_text
 from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.pull.audit import agree
 from sheetgen.pull.changes import NOT_COMPARED

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sheetgen.catalog.base import validate
+from sheetgen.catalog.base import Document, scalar, validate
 from sheetgen.catalog.huggingface.config import Fields, config_path, read_config
 from sheetgen.catalog.huggingface.families import FAMILIES, WRAPPERS, Family
 from sheetgen.catalog.huggingface.layers import NOTHING, Decoder, plain_decoder
@@ -21,7 +21,6 @@ from sheetgen.catalog.huggingface.special import BUILDERS, eagle3, is_eagle3, wi
 from sheetgen.catalog.huggingface.towers import largest_item, vision_params
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import stem
-from sheetgen.catalog.reader import Document, scalar
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 

@@ -9,15 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sheetgen.catalog.base import validate
-from sheetgen.catalog.folder import Folder
+from sheetgen.catalog.base import MAX_FILE_BYTES, read_text, scalar, validate
 from sheetgen.catalog.hardware import Instance, InstanceFile, InstancePrice, InstanceRow
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.names import Folder
 from sheetgen.catalog.prices.match import Reading, Unmatched, match
 from sheetgen.catalog.prices.offers import Offer, PriceList, read_prices
 from sheetgen.catalog.prices.rows import Change, changed_row, new_rows
 from sheetgen.catalog.prices.table import Fault
-from sheetgen.catalog.reader import MAX_FILE_BYTES, read_text, scalar
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 MOST_REPORTED = 200  # problems of one run; a list of the wrong kind has one a line

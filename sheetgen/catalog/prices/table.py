@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sheetgen.catalog.reader import decoded
+from sheetgen.catalog.base import decoded
 from sheetgen.errors import CatalogError, shown
 
 MAX_BYTES = 32 * 2**20

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from sheetgen.catalog import Catalog, Model
-from sheetgen.catalog.base import validate
+from sheetgen.catalog.base import read_text, validate
 from sheetgen.catalog.huggingface import import_config, write_yaml
-from sheetgen.catalog.reader import read_text
 from sheetgen.errors import CatalogError
 
 FOLDER = Path(__file__).parents[2] / "data" / "configs"
