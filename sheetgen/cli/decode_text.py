@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.cli.output import table
-from sheetgen.decode.words import rounded
+from sheetgen.decode.answer import rounded
 
 Record = Mapping[str, Any]
 

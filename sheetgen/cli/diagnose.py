@@ -48,7 +48,7 @@ def diagnose(
       sheetgen diagnose server.log.gz --model 70b --gpu h100 --json
     """
     from sheetgen.catalog import Catalog
-    from sheetgen.diagnose.page import as_html, text
+    from sheetgen.diagnose.report import as_html, text
     from sheetgen.diagnose.report import diagnose as diagnosed
 
     if html_file is not None and _is_same_file(log, html_file):

@@ -1,16 +1,272 @@
-"""`decode`: a claim read back, as one record of plain values. Its keys are a contract."""
+"""`decode`: a claim read back, as one record of plain values and sentences. Its keys are a contract."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sheetgen.api import Catalogs, _catalog
 from sheetgen.catalog.load import Catalog
-from sheetgen.decode.analysis import Analysis, Scaled, analyse, fastest, scaled, verdict
-from sheetgen.decode.readings import Reading, Way, contenders, nearest
-from sheetgen.decode.words import cautions, context_words, length_words, longest_context, pace, verdict_words
+from sheetgen.decode.claim import GPUS_OF_A_NODE
+from sheetgen.decode.readings import (
+    Analysis,
+    Reading,
+    Scaled,
+    Shape,
+    Way,
+    analyse,
+    contenders,
+    fastest,
+    nearest,
+    scaled,
+    verdict,
+)
+from sheetgen.units import DTYPES
+
+# Tokens a second that one user gets. MLPerf Inference v5.1 allows 40 ms a token where users interact (Llama 2 70B
+# interactive), and 200 ms where they read along (server).
+FAST_TOKENS_PER_SECOND, READING_TOKENS_PER_SECOND = 25, 5
+NARROWER = ("fp8", "nvfp4")  # weights that vendors benchmark with
+CACHED_FRACTION = 0.95  # of a prompt, where all requests of a benchmark share it
+MOST_SPECULATIVE_GAIN = 3.0  # times; EAGLE-3 (arXiv:2503.01840): up to 6.5 at batch 1, 1.38 at batch 64
+SHORT_TOKENS = 256  # prompt and answer together
+Caution = tuple[str, str]  # its kind, and plain words
+
+
+def pace(tokens_per_second: float) -> tuple[str, str]:
+    """`fast`, `readable` or `slow`, and why."""
+    if tokens_per_second >= FAST_TOKENS_PER_SECOND:
+        return "fast", "fast: at least the 25 tokens/s that MLPerf asks of an interactive service"
+    if tokens_per_second >= READING_TOKENS_PER_SECOND:
+        return "readable", "readable: faster than people read, slower than the 25 tokens/s of an interactive service"
+    return "slow", "slow: below the 5 tokens/s at which people read along"
+
+
+def verdict_words(analysis: Analysis) -> str:
+    """One sentence or two: whether the claim can be true, and of which requests."""
+    overall, claimed = analysis.overall, analysis.claim.tokens_per_second
+    rate, counting, at = f"{claimed:,.10g} tokens/s", analysis.contenders, analysis.nearest
+    of = {shape: analysis.verdict(shape) for shape in analysis.shapes}
+    if overall == "unknown":
+        gpu = analysis.names.gpu.name
+        return f"unknown: the speed of {gpu} is not published in full, so that nothing is predicted."
+    if at is None:
+        every = [one for each in analysis.shapes.values() for one in each]
+        return f"not possible: {lacks_least(every).removeprefix('does not fit: ')}"
+    if overall == "consistent" and "consistent" not in of.values():
+        slow = shapes_words([shape for shape in of if of[shape] == "slower"])
+        fast = shapes_words([shape for shape in of if of[shape] != "slower"])
+        return f"consistent with lengths between: {rate} is less than expected of {slow} tokens, more than of {fast}."
+    if overall == "consistent":
+        like = shapes_words([shape for shape in of if of[shape] == "consistent"])
+        others = [shape for shape in of if of[shape] != "consistent"]
+        more = f" It is not of {shapes_words(others)}." if others else ""
+        return f"consistent with {like} tokens: {rate} lies in the {_band(analysis, at)}.{more}"
+    if overall == "slower":
+        return f"possible, but slower than predicted: {rounded(at.rate)} tokens/s, {_band(analysis, at)}."
+    if overall == "unlikely":
+        highest = max(counting, key=lambda one: (one.ceiling >= claimed, one.high))
+        times, band = claimed / highest.rate, _band(analysis, highest)
+        return f"unlikely as stated: {rate} is {times:,.1f} times the prediction, above every {band}."
+    best = max(counting, key=lambda one: one.ceiling)
+    rest = f"({_run(analysis, best)}; one token a step, no prompt cached)."
+    return f"not possible as stated: {rate} is above {rounded(best.ceiling)}, what perfect software would reach {rest}"
+
+
+def _band(analysis: Analysis, one: Reading) -> str:
+    return f"80 % band, {rounded(one.low)} to {rounded(one.high)} ({_run(analysis, one)})"
+
+
+def _run(analysis: Analysis, one: Reading) -> str:
+    """How a reading runs, with its lengths where there are several."""
+    shape = one.answer["input_tokens"], one.answer["output_tokens"]
+    return f"{shapes_words([shape])}, {way_words(one)}" if len(analysis.shapes) > 1 else way_words(one)
+
+
+def lacks_least(readings: list[Reading]) -> str:
+    """The verdict of `size` on the way that is short of the fewest bytes of each GPU."""
+    least = min(readings, key=lambda one: (one.answer["short_by_bytes"] or 0) * one.way.layout.n_replicas)
+    return str(least.answer["verdict"])
+
+
+def length_words(analysis: Analysis) -> str:
+    """One sentence: the longest context that each request can have had, by precision of the cache."""
+    longest = [(one, longest_context(analysis, one)) for one in analysis.kv_dtypes]
+    if not any(count for _, count in longest):
+        return f"No layout of these GPUs holds {analysis.claim.concurrency:,} requests at once, however short."
+    parts = [f"{count:,} tokens in {name}" if count else f"none in {name}" for name, count in longest]
+    limit, n = analysis.names.model.max_context_tokens, analysis.claim.concurrency
+    reached = " (the model's own limit)" if max(count for _, count in longest) == limit else ""
+    return f"At concurrency {n:,} each request can have had at most {', '.join(parts)}{reached}."
+
+
+def longest_context(analysis: Analysis, kv_cache_dtype: str) -> int:
+    """Tokens of the longest context at which all requests fit at once, in the best layout; 0 where none do."""
+    of_dtype = [one for one in analysis.capacity if one.way.kv_cache_dtype == kv_cache_dtype and one.runs]
+    return max((int(one.answer["max_context_tokens_that_fit"]) for one in of_dtype), default=0)
+
+
+def context_words(analysis: Analysis, best: Reading | None, scaled: Scaled | None) -> str | None:
+    """One sentence: what the claim comes to at the requested context; None where none was given."""
+    claim = analysis.claim
+    if not analysis.at_context:
+        return None
+    users = claim.users or claim.concurrency
+    where = f"at {claim.context_tokens:,} tokens and {users:,} user{'' if users == 1 else 's'}"
+    claimed = f"The claim's {claim.tokens_per_second:,.10g} tokens/s"
+    one = scaled.reading if scaled else best
+    if one is None:
+        holds = any(reading.holds for reading in analysis.at_context)
+        why = "its speed is not predicted." if holds else lacks_least(analysis.at_context)
+        return f"{claimed} has no counterpart {where}: {why}"
+    how = f"80 % band {rounded(one.low)} to {rounded(one.high)}; {way_words(one)}"
+    if scaled is not None:
+        how += f"; the prediction times {scaled.factor:.2f}, as the claim has it"
+    if analysis.overall == "impossible":
+        return f"Whatever the claim, these GPUs give about {rounded(one.rate)} tokens/s {where} ({how})."
+    return f"{claimed} becomes about {rounded(one.rate)} {where} ({how})."
+
+
+def way_words(one: Reading) -> str:
+    return f"{one.way.layout.words}, KV in {one.way.kv_cache_dtype}"
+
+
+def shapes_words(shapes: list[Shape]) -> str:
+    """`1,024 + 1,024 or 8,192 + 1,024`."""
+    texts = [f"{prompt:,} + {answer:,}" for prompt, answer in shapes]
+    return " or ".join([", ".join(texts[:-1]), texts[-1]] if texts[1:] else texts)
+
+
+def rounded(figure: float) -> str:
+    """A rate with the digits that a prediction deserves: three."""
+    if figure >= 1_000:
+        figure = float(f"{figure:.3g}")
+    return f"{figure:,.0f}" if figure >= 100 else f"{figure:,.1f}"
+
+
+def cautions(analysis: Analysis) -> list[Caution]:
+    """Everything that the numbers suggest."""
+    said = list(_always(analysis))
+    if not analysis.contenders:
+        said += _too_heavy(analysis)
+    elif analysis.overall in ("unlikely", "impossible"):
+        said += _above(analysis)
+    elif analysis.overall == "slower":
+        said += _below(analysis)
+    return said
+
+
+def _always(analysis: Analysis) -> Iterator[Caution]:
+    claim, shapes = analysis.claim, list(analysis.shapes)
+    counting = {shape: each for shape in shapes if (each := contenders(analysis.shapes[shape]))}
+    queued = [shape for shape, each in counting.items() if all(one.waiting for one in each)]
+    if queued and len(shapes) == 1:
+        one = min(counting[queued[0]], key=lambda one: one.waiting)
+        yield (
+            "offline",
+            f"At most {one.running:,} of the {claim.concurrency:,} can run at once, {one.waiting:,} wait: such figures"
+            " are of a queue that is worked off (offline), and a first token takes about"
+            f" {one.answer['ttft_seconds']:,.1f} s.",
+        )
+    elif queued:
+        yield "offline", f"With {shapes_words(queued)} tokens, part of the {claim.concurrency:,} would wait."
+    rates = sorted(max(one.rate for one in each) for each in counting.values())
+    if not claim.states_lengths and len(rates) > 1:
+        yield (
+            "unstated_lengths",
+            "The length of prompts or answers is not stated: by it alone the prediction goes from"
+            f" {rounded(rates[0])} to {rounded(rates[-1])} tokens/s.",
+        )
+    matching = [shape for shape in shapes if analysis.verdict(shape) == "consistent"]
+    if len(shapes) > 1 and matching and all(sum(shape) <= SHORT_TOKENS for shape in matching):
+        yield "short_requests", f"Only the shortest requests match it: {shapes_words(matching)} tokens."
+    elif len(shapes) == 1 and sum(shapes[0]) <= SHORT_TOKENS:
+        short, wanted = sum(shapes[0]), claim.context_tokens or 0
+        longer = f"; yours are {wanted / short:,.0f} times as long" if wanted >= 2 * short else ""
+        yield "short_requests", f"It is of requests of only {short:,} tokens{longer}."
+
+
+def _above(analysis: Analysis) -> Iterator[Caution]:
+    claim, rate = analysis.claim, analysis.claim.tokens_per_second
+    if shapes := _would_match(analysis, lambda one: rate * _answered(one)):
+        of = analysis.shapes[shapes[0]][0]
+        yield (
+            "total_tokens",
+            f"It would match if input tokens are counted: {rate:,.0f} tokens/s of prompts and answers are"
+            f" {rate * _answered(of):,.0f} of answers ({shapes_words(shapes)} tokens).",
+        )
+    if claim.per == "gpu" and claim.n_gpus > 1 and (shapes := _would_match(analysis, lambda one: rate / claim.n_gpus)):
+        of_all = f"all {claim.n_gpus:,} GPUs, not of each"
+        yield "all_gpus", f"It would match if the figure is of {of_all} ({shapes_words(shapes)} tokens)."
+    for dtype in _narrower(analysis):
+        if shapes := _would_match(analysis.variant(weight_dtype=dtype), lambda one: rate):
+            instead = f"weights in {dtype} instead of {analysis.names.weight_dtype}"
+            yield "narrower_weights", f"It would match with {instead} ({shapes_words(shapes)} tokens)."
+            break
+    if shapes := _would_match(analysis.variant(prefix_cache_hit_fraction=CACHED_FRACTION), lambda one: rate):
+        yield (
+            "cached_prompts",
+            f"It would match if {CACHED_FRACTION:.0%} of each prompt comes from a prefix cache, as when all requests"
+            f" share a prompt ({shapes_words(shapes)} tokens).",
+        )
+    fastest = max(analysis.contenders, key=lambda one: one.rate)
+    gain = rate / fastest.rate
+    if gain <= MOST_SPECULATIVE_GAIN and fastest.answer["bound_by"] in ("bandwidth", "KV reads", "communication"):
+        yield (
+            "speculative_decoding",
+            f"Speculative decoding could explain it: {gain:.1f} times the prediction, where a step waits for"
+            " memory rather than for arithmetic. It gains less on text that is hard to guess, and under more load.",
+        )
+    if analysis.overall == "impossible" and rate <= max(one.sparse_ceiling for one in analysis.contenders):
+        yield (
+            "sparsity",
+            "Only peaks with 2:4 sparsity, twice the dense ones, would allow it; few checkpoints have such weights.",
+        )
+
+
+def _too_heavy(analysis: Analysis) -> Iterator[Caution]:
+    """The first narrower weights that fit, and what the claim is with them."""
+    for dtype in _narrower(analysis):
+        other = analysis.variant(weight_dtype=dtype)
+        if other.contenders:
+            yield (
+                "narrower_weights",
+                f"Weights in {dtype} fit, and the claim is then {other.overall}: read it again with"
+                f" --weight-dtype {dtype}.",
+            )
+            return
+
+
+def _narrower(analysis: Analysis) -> Iterator[str]:
+    """Precisions of weights that the GPU computes in, and that take less than the ones read."""
+    own = DTYPES[analysis.names.weight_dtype].linear_bytes
+    runs = analysis.names.gpu.weights_run
+    return (one for one in NARROWER if runs.get(one) == "native" and DTYPES[one].linear_bytes < own)
+
+
+def _below(analysis: Analysis) -> Iterator[Caution]:
+    claim, rate = analysis.claim, analysis.claim.tokens_per_second
+    tries = (
+        ("per_gpu", claim.n_gpus, "each GPU, not of all"),
+        ("per_node", claim.n_gpus / GPUS_OF_A_NODE, "each node of 8 GPUs"),
+        ("per_user", claim.concurrency, "one user, not of all"),
+    )
+    for kind, times, whose in tries if not claim.per else ():
+        shapes = [shape for shape in analysis.shapes if analysis.verdict(shape, rate * times) == "consistent"]
+        if times > 1 and shapes:
+            yield kind, f"It would match if the figure is of {whose} ({shapes_words(shapes)} tokens)."
+
+
+def _would_match(analysis: Analysis, of: Callable[[Reading], float]) -> list[tuple[int, int]]:
+    return [shape for shape, each in analysis.shapes.items() if any(one.matches(of(one)) for one in contenders(each))]
+
+
+def _answered(one: Reading) -> float:
+    """The share of a request's tokens that are its answer."""
+    prompt, answer = one.answer["input_tokens"], one.answer["output_tokens"]
+    return float(answer / (prompt + answer))
+
 
 Record = dict[str, Any]
 SCHEMA_VERSION = 1

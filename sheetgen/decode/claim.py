@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sheetgen.decode.readings import GPUS_OF_A_NODE
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.scenario import parse
 from sheetgen.scenario.kinds import LEAST, Kind
 
+GPUS_OF_A_NODE = 8  # of the HGX and DGX boards that claims name
 MOST_GPUS, MOST_REQUESTS, MOST_TOKENS_PER_SECOND = 10_000, 1_000_000, 1_000_000_000
 OF_GPUS = ("model", "gpu", "weight_dtype", "kv_cache_dtype", "engine", "engine_version", "gpu_memory_utilization")
 SHORT = {"context": "context_tokens", "gpus": "n_gpus"}

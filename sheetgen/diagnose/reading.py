@@ -10,8 +10,7 @@ from typing import BinaryIO, cast
 
 from sheetgen.catalog.guidance import Signature
 from sheetgen.catalog.names import Devices
-from sheetgen.diagnose import matching
-from sheetgen.diagnose.facts import USAGE_WORDS, Facts
+from sheetgen.diagnose.facts import USAGE_WORDS, WORDS, Facts, Matcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.startup.lines import log_lines, open_log
 from sheetgen.startup.read import WORDS as STARTUP_WORDS
@@ -21,7 +20,7 @@ _LOOKED_AT = 1 << 16  # bytes of the beginning, which show whether it is text
 _BINARY_SHARE = 0.05
 _SURE = ("weak", "oom", "trap", "typed")  # kinds of messages, the surest last
 # What a user wrote may hold any engine's error, and is most of a long log. It goes before anything is looked for; the
-# rest of a line that a block cuts in two goes by `matching`.
+# rest of a line that a block cuts in two goes by the matcher.
 _OF_USERS = (b"Received request", b"Generated response", b"Receive: obj=", b"Finish: obj=")
 _USERS_TEXT = re.compile(
     rb"((?:Received request|Generated response)[^\n]{0,200}?(?:\bprompt: ?|\boutput: ?)[\"'{\[]"
@@ -51,7 +50,7 @@ class Read:
 def read(name: str, signatures: Sequence[Signature], devices: Devices) -> Read:
     """The facts of the log called `name` (`-`: stdin). Raises ScenarioError where it is empty or no text."""
     called = "stdin" if name == "-" else str(shown(name, 200))
-    words = {*STARTUP_WORDS, *devices.words, *USAGE_WORDS, *matching.WORDS, *(s.word for s in signatures)}
+    words = {*STARTUP_WORDS, *devices.words, *USAGE_WORDS, *WORDS, *(s.word for s in signatures)}
     with open_log(name) as raw:
         stream = _CheckedStream(raw, called)
         found = _read(stream, signatures, devices, words)
@@ -65,7 +64,7 @@ def read(name: str, signatures: Sequence[Signature], devices: Devices) -> Read:
 
 
 def _read(stream: _CheckedStream, signatures: Sequence[Signature], devices: Devices, words: set[str]) -> Read:
-    matcher = matching.Matcher(signatures, devices)
+    matcher = Matcher(signatures, devices)
     lines = map(matcher.take, log_lines(cast(BinaryIO, stream), words))
     startup = read_lines((line for line in lines if line is not None), devices, lambda: matcher.facts.n_runs)
     return Read(matcher.facts, startup, stream.n_bytes)

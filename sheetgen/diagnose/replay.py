@@ -9,11 +9,10 @@ from typing import Any
 
 from sheetgen.api import Sized, record, sized_point
 from sheetgen.catalog.load import Catalog
-from sheetgen.diagnose.rules import ADDED, LONG, MANY, POOL, PREFILL, SAMPLER, WEIGHTS, WORKSPACE, Verdict
+from sheetgen.diagnose.verdict import ADDED, LONG, MANY, POOL, PREFILL, SAMPLER, WEIGHTS, WORKSPACE, Verdict
 from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.startup.compare import inputs_of, keep_within_limit
-from sheetgen.startup.patterns import Figure
-from sheetgen.startup.read import Measured, StartupLog, measure
+from sheetgen.startup.read import Figure, Measured, StartupLog, measure
 from sheetgen.startup.words import RENAMED
 from sheetgen.units import GIB, TENSOR_PARALLEL_SIZES
 

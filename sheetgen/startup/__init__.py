@@ -2,10 +2,8 @@
 
 lines     a file, a pipe or a .gz as clean lines, in bounded memory
 words     arguments read without evaluating them, and the engines' words for our inputs
-patterns  the texts that engines print, as tables
-read      lines -> StartupLog: engine, version, arguments, figures by rank; which rank's figures hold for the engine
-inputs    StartupLog and options -> what is sized, and what the log does not state
-compare   the prediction beside the measured figures
+read      the texts that engines print, as a table; lines -> StartupLog: engine, version, arguments, figures by rank
+compare   the prediction beside the measured figures, and what the log does not state
 
 Log text is data: it is never evaluated, never becomes a path, and holds no control characters once read.
 """

@@ -10,8 +10,7 @@ from pathlib import Path
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.catalog.guidance import Signature
 from sheetgen.diagnose.reading import read
-from sheetgen.diagnose.rules import UNDETERMINED, Verdict
-from sheetgen.diagnose.verdict import verdict_of
+from sheetgen.diagnose.verdict import UNDETERMINED, Verdict, verdict_of
 
 LOGS = Path(__file__).parent / "logs"
 MORE = Path(__file__).parent / "more_logs"

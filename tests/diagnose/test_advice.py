@@ -14,8 +14,7 @@ from corpus import LOGS, corpus
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
 from sheetgen.diagnose.facts import MOST, excerpt
-from sheetgen.diagnose.page import as_html, text
-from sheetgen.diagnose.report import Diagnosis, diagnose
+from sheetgen.diagnose.report import Diagnosis, as_html, diagnose, text
 
 
 def of(name: str, **options: Any) -> Diagnosis:

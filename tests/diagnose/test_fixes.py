@@ -8,9 +8,8 @@ from sheetgen.catalog import Catalog, guidance
 from sheetgen.catalog.guidance import EngineFlag
 from sheetgen.diagnose.facts import Run
 from sheetgen.diagnose.fixes import Fix, fixes_for, flag_of, setting_of
-from sheetgen.diagnose.rules import Bill, Verdict
-from sheetgen.startup.patterns import Argument
-from sheetgen.startup.read import StartupLog
+from sheetgen.diagnose.verdict import Bill, Verdict
+from sheetgen.startup.read import Argument, StartupLog
 
 CATALOG = Catalog()
 FILE = CATALOG.file(guidance.FingerprintFile)

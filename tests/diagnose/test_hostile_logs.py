@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
-from sheetgen.diagnose import matching
+from sheetgen.diagnose import facts
 from sheetgen.diagnose.report import diagnose
 from sheetgen.errors import ScenarioError
 
@@ -173,7 +173,6 @@ def blocks(n_bytes: int) -> Iterator[bytes]:
 
 CHILD = """import sys
 from sheetgen.cli import main
-from sheetgen.diagnose import matching
 try:
     main()
 finally:
@@ -213,8 +212,8 @@ def test_one_endless_line(tmp_path: Path) -> None:
 def test_thousands_of_deaths_are_looked_through_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Once no failure that is kept can give way to another, none is looked for at each line."""
     looked = []
-    is_minor = matching._is_minor
-    monkeypatch.setattr(matching, "_is_minor", lambda s: looked.append(s) or is_minor(s))
+    is_minor = facts._is_minor
+    monkeypatch.setattr(facts, "_is_minor", lambda s: looked.append(s) or is_minor(s))
     path = tmp_path / "x.log"
     path.write_text("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n" * 3000)
     assert len(diagnose(str(path), {}, Catalog()).verdict.run.failures) == 400

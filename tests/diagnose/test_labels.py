@@ -6,7 +6,7 @@ import measure_diagnose as measure
 import pytest
 from corpus import Labelled, corpus, more, signatures, verdict_on
 
-from sheetgen.diagnose.rules import HEALTHY, NOT_AN_OOM, UNDETERMINED, Verdict
+from sheetgen.diagnose.verdict import HEALTHY, NOT_AN_OOM, UNDETERMINED, Verdict
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from corpus import corpus, more, verdict_on
 from perturb import PERTURBATIONS
 
-from sheetgen.diagnose.rules import UNDETERMINED
+from sheetgen.diagnose.verdict import UNDETERMINED
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ import pytest
 from corpus import signatures, verdict_on
 
 from sheetgen.catalog.guidance import Signature
-from sheetgen.diagnose.facts import Sample, filled_by
-from sheetgen.diagnose.matching import amounts
+from sheetgen.diagnose.facts import Sample, amounts, filled_by
 from sheetgen.units import GIB, MIB
 
 TORCH = (

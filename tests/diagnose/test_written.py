@@ -11,7 +11,7 @@ from corpus import signatures, verdict_on, written
 
 from sheetgen.catalog import Catalog
 from sheetgen.diagnose.report import Diagnosis, diagnose
-from sheetgen.diagnose.rules import HEALTHY, UNDETERMINED, Verdict
+from sheetgen.diagnose.verdict import HEALTHY, UNDETERMINED, Verdict
 
 WRAPPINGS = ("compose", "docker", "kubernetes", "journal", "colours", "unrelated")
 
