@@ -13,8 +13,7 @@ import click
 from sheetgen.cli.options import ANSWER, brand_option, command, common, text_options
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
-from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, Options, gc_paused
-from sheetgen.writers.pdf_archive import VARIANTS, Archive, variant_named
+from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, VARIANTS, Archive, Options, gc_paused, variant_named
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand

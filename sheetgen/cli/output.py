@@ -20,9 +20,9 @@ def say(text: str, err: bool = False) -> None:
 
 def print_json(value: Any) -> None:
     """The result, and nothing else on stdout."""
-    from sheetgen.writers.json_text import text
+    from sheetgen.writers.formats import json_text
 
-    click.echo(text(value), nl=False)
+    click.echo(json_text(value), nl=False)
 
 
 def number_text(value: float) -> str:

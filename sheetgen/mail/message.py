@@ -23,12 +23,11 @@ from email.policy import SMTP
 from email.utils import format_datetime, make_msgid
 from pathlib import Path
 
-from sheetgen.brand import Brand
-from sheetgen.brand.colors import page_colors
+from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import did_you_mean, escaped, shown
 from sheetgen.mail import MailError
 from sheetgen.sheet.page import Card, Page
-from sheetgen.writers.strict import strict_environment
+from sheetgen.writers.html import strict_environment
 
 SUBJECT = "Sizing sheet: {answer}; {question}, as of {as_of}"
 MOST_NAMED = 3  # models in a subject

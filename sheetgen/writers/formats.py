@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sheetgen.errors import SheetgenError
-from sheetgen.writers.pdf_archive import Archive
+from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
@@ -39,11 +40,11 @@ class Format:
 FORMATS = {  # by the ending of the file's name
     "xlsx": Format("xlsx.write_xlsx", of_book=True, every_lever=True),
     "pdf": Format("pdf.write_pdf", may_lack=True),
-    "html": Format("web.write_web"),
+    "html": Format("html.write_web"),
     "json": Format("json.write_json", every_lever=True),
-    "csv": Format("loads_csv.write_loads"),
+    "csv": Format("csv.write_loads"),
     "md": Format("markdown.write_markdown"),
-    "png": Format("png.write_png", may_lack=True),
+    "png": Format("pdf.write_png", may_lack=True),
 }
 DEFAULT_FORMATS = ("xlsx", "pdf")
 
@@ -55,6 +56,34 @@ def templates_folder() -> Path:
         if candidate.is_dir():
             return candidate
     raise SheetgenError(f"no templates found beside {package} or in it. Reinstall sheetgen.")
+
+
+ACCESSIBLE = "pdf/ua-1"  # the variant where none is named
+VARIANTS = (ACCESSIBLE, "pdf/a-2a", "pdf/a-2u", "pdf/a-3a", "pdf/a-3u")  # WeasyPrint's names, of those we validate
+HOLD_A_WORKBOOK = (ACCESSIBLE, "pdf/a-3a", "pdf/a-3u")  # a PDF/A-2 holds no file but a PDF/A
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The variant; the name of the workbook's file where that is to be attached, and its bytes; the catalogs' hash."""
+
+    variant: str = ACCESSIBLE
+    name: str = ""
+    workbook: bytes = b""
+    catalog_sha256: str = ""
+
+
+def variant_named(name: str | None, *, attach: bool) -> str:
+    """The variant requested, by WeasyPrint's name in any case. Raises ScenarioError."""
+    if name is None:
+        return ACCESSIBLE
+    found = name.strip().lower()
+    if found not in VARIANTS:
+        allowed = ", ".join(VARIANTS)
+        raise ScenarioError(f"pdf_variant is {shown(name)!r}. Allowed: {allowed}.{did_you_mean(found, VARIANTS)}")
+    if attach and found not in HOLD_A_WORKBOOK:
+        raise ScenarioError(f"attach: a {found} file cannot hold a workbook. Use {' or '.join(HOLD_A_WORKBOOK[1:])}.")
+    return found
 
 
 def _nothing(*_: str) -> Any:
@@ -83,3 +112,13 @@ def gc_paused() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+# What a terminal could obey, or no UTF-8 file can hold: JSON may spell these by their numbers.
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
+
+
+def json_text(value: Any) -> str:
+    """Any record as the JSON text that all commands print: no NaN, no escapes of plain letters."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"

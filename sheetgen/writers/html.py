@@ -1,27 +1,31 @@
-"""The page as HTML, before it is a PDF: templates/one_page.html.j2 and one_page.css filled in.
+"""The page as HTML: `render_html` before it is a PDF (templates/one_page.html.j2), `write_web` as one file for a
+screen, phone or desktop (templates/page.html.j2), which has no script and whose policy refuses the network.
 
-Everything that comes from a catalog is text: Jinja2 escapes it, characters that the bundled fonts do not have are
-replaced, and a link is drawn only where it is http or https.
+Everything that comes from a catalog is text: Jinja2 escapes it, a name that is unknown is an error, characters that
+cannot be drawn are replaced, and a link is drawn only where it is http or https.
 """
 
 from __future__ import annotations
 
+import base64
 import datetime
+import re
+import unicodedata
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sheetgen.brand import Brand
-from sheetgen.brand.colors import page_colors
+from markupsafe import Markup, escape
+
+from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import PageError
-from sheetgen.sheet.page import Page
+from sheetgen.sheet.page import Cell, Page
 from sheetgen.sheet.tables import MARKS
-from sheetgen.writers.density import DENSITIES, Density
-from sheetgen.writers.fonts import FAMILY, FONTS, drawable_with, width_em
-from sheetgen.writers.layout import answers_of, column_widths, grid_of, letterhead, oom_shares
-from sheetgen.writers.pictures import pictures_of
-from sheetgen.writers.strict import breakable, strict_environment, style, tied
+from sheetgen.writers import layout, pictures
+from sheetgen.writers.formats import Options
+from sheetgen.writers.layout import DENSITIES, FONTS, Density, drawable_with, width_em
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -39,8 +43,6 @@ def render_html(
 
     `extra_height` (points) makes the paper taller, to measure how much a page needs.
     """
-    from markupsafe import Markup
-
     if page.paper not in PAPERS:
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
     fonts = templates / "fonts"
@@ -48,21 +50,21 @@ def render_html(
     width, height = PAPERS[page.paper]
     content = width - 2 * MARGIN_X
     shown = replace(page, instances=page.instances[: density.n_instances], levers=page.levers[: density.n_levers])
-    grid = grid_of(page, content, density.text, regular, bold)
+    grid = layout.grid_of(page, content, density.text, regular, bold)
     return _environment(templates).get_template("one_page.html.j2").render(
         page=page, css=style(templates, "one_page.css"),
-        faces=[(weight, Markup(f"asset:{name}")) for weight, name in FONTS.items()], family=Markup(FAMILY),
+        faces=[(weight, Markup(f"asset:{name}")) for weight, name in FONTS.items()], family=Markup(layout.FAMILY),
         brand=brand, when_width=_when_width(page, fonts),
-        letterhead=letterhead(brand, page.title, content, fonts) if brand else None,
+        letterhead=layout.letterhead(brand, page.title, content, fonts) if brand else None,
         colors=page_colors(brand.colors if brand else None), d=asdict(density),
-        answers=answers_of(page, density, content, bold), grid=grid, name_ems=grid.longest_name(density),
-        widths=column_widths(shown, regular, bold),
+        answers=layout.answers_of(page, density, content, bold), grid=grid, name_ems=grid.longest_name(density),
+        widths=layout.column_widths(shown, regular, bold),
         paper={"width": width, "height": height + extra_height, "x": MARGIN_X, "y": MARGIN_Y}, day=_day(page.as_of),
         marks=MARKS, noted=[m for m in page.models if m.note or not density.run_in], instances=shown.instances,
         levers=shown.levers, n_instances_more=len(page.instances) - len(shown.instances),
         sources=[(s.text, s.web_url) for s in page.sources],
-        **pictures_of(page, density, grid, content, drawable_with(regular), regular),
-        oom_shares=oom_shares(page, density.symptoms, content / density.small, regular, bold),
+        **pictures.pictures_of(page, density, grid, content, drawable_with(regular), regular),
+        oom_shares=layout.oom_shares(page, density.symptoms, content / density.small, regular, bold),
     )  # fmt: skip
 
 
@@ -102,3 +104,93 @@ def _within(text: str, ems: float, font: Path) -> str:
         kept -= 1
         short = f"{text[: (kept + 1) // 2].rstrip()}…{text[len(text) - kept // 2 :].lstrip()}"
     return short
+
+
+LOGO_BOX = (160.0, 36.0)  # CSS pixels
+BAR = (330.0, 14.0)  # width and height of a bar, before it is stretched
+CURVE, SCALE = (240.0, 100.0), 24.0  # a curve, and the width of its scale: a phone makes its figures about 10 px
+INHERIT = "inherit"  # the figures of pictures in the page's own font
+
+
+def write_web(page: Page, options: Options) -> bytes:
+    """The page as one HTML document, in a company's brand where there is one."""
+    templates, brand = options.templates, options.brand
+    axes = pictures.axes_of(page.breaks, [(block.context_tokens, visible(block.context)) for block in page.matrix])
+    html = _web_environment(templates).get_template("page.html.j2").render(
+        page=page, css=style(templates, "page.css"), colors=page_colors(brand.colors if brand else None), brand=brand,
+        logo=_logo(brand) if brand else None, marks=MARKS,
+        bars=[[_bar(bar) for bar in of_model] for of_model in page.bars],
+        scale=pictures.scale(axes, width=SCALE, height=CURVE[1], family=INHERIT),
+        curves=[_curve(b, axes) for b in page.breaks], sources=[(s.text, s.web_url) for s in page.sources],
+    )  # fmt: skip
+    return html.encode()
+
+
+def _bar(bar: Any) -> dict[str, Any]:
+    """A bar, stretched to the width that there is."""
+    drawn = pictures.stacked_bar(bar, f"{bar.model}, {bar.workload} {bar.context}: ", width=BAR[0], height=BAR[1])
+    return {"bar": bar, "picture": _picture(str(drawn).replace("<svg ", '<svg preserveAspectRatio="none" ', 1))}
+
+
+def _curve(b: Any, axes: pictures.Axes) -> Any:
+    title = f"{b.model}: {b.next_request}; {b.longest_fit}"
+    return _picture(pictures.curve(b, axes, title, width=CURVE[0], height=CURVE[1], family=INHERIT))
+
+
+def _picture(drawn: str) -> Any:
+    """A picture, whose words are escaped already, without what has no shape."""
+    return Markup(visible(str(drawn)))
+
+
+def _logo(brand: Brand) -> dict[str, Any] | None:
+    """The logo inside the file, and its size."""
+    if brand.logo is None:
+        return None
+    width, height = brand.logo.within(*LOGO_BOX)
+    data = base64.b64encode(brand.logo.png).decode("ascii")
+    return {"src": Markup(f"data:image/png;base64,{data}"), "width": round(width), "height": round(height)}
+
+
+@cache
+def _web_environment(templates: Path) -> Environment:
+    """The templates; all text has a shape."""
+    environment = strict_environment(templates, lambda text: tied(visible(text)))
+    environment.filters["breakable"] = lambda text: breakable(tied(visible(str(text))), "_/")
+    return environment
+
+
+def strict_environment(folder: Path, clean: Callable[[str], str], **more: Any) -> Environment:
+    """The templates of a folder. Every text goes through `clean`, and is escaped unless `more` says otherwise."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    def finalize(value: Any) -> Any:
+        if isinstance(value, Cell):
+            value = str(value)
+        return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    # Each template is filled in once or twice: to optimize it takes longer than that saves.
+    usual = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, "optimized": False}
+    options: dict[str, Any] = {**usual, **more}
+    return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, finalize=finalize, **options)
+
+
+def style(templates: Path, name: str) -> Any:
+    """A page's style sheet, after the inks that all pages share."""
+    return Markup("".join((templates / part).read_text(encoding="utf-8") for part in ("inks.css", name)))
+
+
+def breakable(text: str, after: str = "_") -> Any:
+    """`text`, escaped, that may break after an underscore (Standard_ND96isr_H100_v5), or what `after` has, and nowhere
+    odd."""
+    parts = (part for part in re.split(f"([{after}])", text) if part)
+    return Markup("").join(escape(part) + Markup("<wbr>") * (part in after) for part in parts)
+
+
+def visible(text: str) -> str:
+    """`text` without what has no shape (controls, turned writing, lone surrogates); any space is a plain one."""
+    return "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c)[0] != "C")
+
+
+def tied(text: str) -> str:
+    """`text` with its arrows and dots kept on the line of the word before them."""
+    return re.sub(r" ([↑↓·])", "\u00a0\\1", text)

@@ -16,11 +16,10 @@ from sheetgen.scenario.candidates import DEFAULT_PROVIDERS, Candidate
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.scenario.money import OwnedGpu
 from sheetgen.scenario.question import Question
-from sheetgen.writers.json_text import text as text
+from sheetgen.writers.formats import Options, json_text
 
 if TYPE_CHECKING:
     from sheetgen.sheet.page import Page
-    from sheetgen.writers.formats import Options
 
 SCHEMA_VERSION = 1
 
@@ -32,7 +31,7 @@ OF_WORKLOAD = ("id", "context_tokens", "input_tokens", "output_tokens", "tpot_ta
 
 def write_json(page: Page, options: Options) -> bytes:
     """The answer behind the page."""
-    return text(options.record()).encode()
+    return json_text(options.record()).encode()
 
 
 def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = (), levers: EveryLever = ()) -> Record:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from sheetgen.sheet.page import Page, Source, Text
 from sheetgen.sheet.tables import tables_of
 from sheetgen.writers.formats import Options
-from sheetgen.writers.strict import visible
+from sheetgen.writers.html import visible
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|\$(?=[^\s\d])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _LEADING = re.compile(r"^([#+\-=]|\d+[.)](?=\s|$))")

@@ -1,26 +1,28 @@
-"""The page as a PDF: exactly one A4 or Letter page, the bundled fonts, nothing fetched, the same bytes every time.
+"""The page as a PDF: exactly one A4 or Letter page, the bundled fonts, nothing fetched, the same bytes every time; and
+that page as a picture (PNG).
 
 The page is set ever more tightly until it holds everything; what is left over is given back to it as space. A layout
-takes as long as all the rest, so most pages are laid out once.
+takes as long as all the rest, so most pages are laid out once. Every PDF is tagged and says that it conforms to
+PDF/UA-1; a PDF/A says both.
 """
 
 from __future__ import annotations
 
+import datetime
+import io
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from sheetgen.brand import Brand
-from sheetgen.errors import PageError, shown
+from sheetgen.errors import MissingLibraryError, PageError, shown
 from sheetgen.sheet.page import Cell, Page
-from sheetgen.writers.density import DENSITIES, Density, usual
-from sheetgen.writers.fonts import FONTS
-from sheetgen.writers.formats import Options, gc_paused
+from sheetgen.writers.formats import ACCESSIBLE, Archive, Options, gc_paused
 from sheetgen.writers.html import PAPERS, render_html
-from sheetgen.writers.layout import LOGO
-from sheetgen.writers.pdf_archive import Archive
+from sheetgen.writers.layout import DENSITIES, FONTS, LOGO, Density, usual
 from sheetgen.writers.weasyprint_boxes import cut_to, finish, height_left, imported, overflows, put_metadata, share_out
 
 _ENDLESS = 4000.0  # points of paper to measure on
@@ -46,13 +48,23 @@ class Layout:
 
     def pdf(self, archive: Archive | None = None) -> bytes:
         """The file: tagged, so that it can be read aloud."""
-        kept = archive or Archive()
-        document = self.document.copy()
+        from weasyprint import Attachment
+
+        archive, document = archive or Archive(), self.document.copy()
         document.color_profiles, document.metadata = {}, copy(self.document.metadata)  # both are added to
         about = document.metadata
-        put_metadata(document, kept.xmp(about.generator.split()[-1]))
-        attached = kept.attachments(about.created)
-        return bytes(document.write_pdf(pdf_variant=kept.variant, pdf_tags=True, attachments=attached, finisher=finish))
+        put_metadata(document, xmp(archive, about.generator.split()[-1]))
+        day = datetime.datetime.fromisoformat(about.created) if about.created else _UNDATED
+        workbook = Attachment(
+            string=archive.workbook, name=archive.name, description="The live workbook of this sheet", created=day,
+            modified=day, relationship="Source",
+        )  # fmt: skip
+        return bytes(
+            document.write_pdf(
+                pdf_variant=archive.variant, pdf_tags=True, attachments=[workbook] if archive.name else [],
+                finisher=finish,
+            )
+        )  # fmt: skip
 
 
 def write_pdf(page: Page, options: Options) -> bytes:
@@ -178,3 +190,71 @@ def _texts(value: Any, name: str) -> list[tuple[str, str]]:
         return [found for n, item in enumerate(value) for found in _texts(item, f"{name}[{n}]")]
     inside = [(one.name, getattr(value, one.name)) for one in fields(value)] if is_dataclass(value) else []
     return [found for key, item in inside for found in _texts(item, f"{name}.{key}".lstrip("."))]
+
+
+NAMESPACE = "urn:sheetgen:pdf:1#"
+_UNDATED = datetime.datetime(1980, 1, 1)  # of a workbook without a day: never the clock's, the bytes would differ
+_UA = "http://www.aiim.org/pdfua/ns/id/"
+
+
+def _schema(uri: str, prefix: str, about: str, fields: tuple[tuple[str, str, str], ...]) -> str:
+    """A namespace that PDF/A does not know, explained as it asks."""
+    properties = "".join(
+        '<rdf:li rdf:parseType="Resource">'
+        f"<pdfaProperty:name>{name}</pdfaProperty:name><pdfaProperty:valueType>{kind}</pdfaProperty:valueType>"
+        "<pdfaProperty:category>internal</pdfaProperty:category>"
+        f"<pdfaProperty:description>{words}</pdfaProperty:description></rdf:li>"
+        for name, kind, words in fields
+    )
+    return (
+        '<rdf:li rdf:parseType="Resource">'
+        f"<pdfaSchema:schema>{about}</pdfaSchema:schema><pdfaSchema:namespaceURI>{uri}</pdfaSchema:namespaceURI>"
+        f"<pdfaSchema:prefix>{prefix}</pdfaSchema:prefix>"
+        f"<pdfaSchema:property><rdf:Seq>{properties}</rdf:Seq></pdfaSchema:property></rdf:li>"
+    )
+
+
+_FIELDS = (
+    ("Version", "Text", "Version of sheetgen that drew the sheet"),
+    ("CatalogSHA256", "Text", "Hash of the catalogs that its figures rest on"),
+)
+_SCHEMAS = (
+    '<rdf:Description rdf:about="" xmlns:pdfaExtension="http://www.aiim.org/pdfa/ns/extension/"'
+    ' xmlns:pdfaSchema="http://www.aiim.org/pdfa/ns/schema#"'
+    ' xmlns:pdfaProperty="http://www.aiim.org/pdfa/ns/property#"><pdfaExtension:schemas><rdf:Bag>'
+    + _schema(_UA, "pdfuaid", "PDF/UA identification", (("part", "Integer", "Part of ISO 14289"),))
+    + _schema(NAMESPACE, "sheetgen", "sheetgen", _FIELDS)
+    + "</rdf:Bag></pdfaExtension:schemas></rdf:Description>"
+)
+
+
+def xmp(archive: Archive, version: str) -> bytes:
+    """What is added to the metadata: sheetgen's version, the catalogs' hash; in a PDF/A also that it is a PDF/UA,
+    and what the added names mean."""
+    ours = {"Version": version} | ({"CatalogSHA256": archive.catalog_sha256} if archive.catalog_sha256 else {})
+    fields = "".join(f"<sheetgen:{name}>{escape(value)}</sheetgen:{name}>" for name, value in ours.items())
+    parts = [f'<rdf:Description rdf:about="" xmlns:sheetgen="{NAMESPACE}">{fields}</rdf:Description>']
+    if archive.variant != ACCESSIBLE:
+        is_ua = "<pdfuaid:part>1</pdfuaid:part>"
+        parts += [f'<rdf:Description rdf:about="" xmlns:pdfuaid="{_UA}">{is_ua}</rdf:Description>', _SCHEMAS]
+    return "\n".join(parts).encode()
+
+
+DPI = 150  # an A4 page becomes 1,240 x 1,754 pixels
+_MISSING = "The picture (png) needs pypdfium2, which is not installed. pip install pypdfium2"
+
+
+def write_png(page: Page, options: Options) -> bytes:
+    """The PDF's first page as a PNG. Raises MissingLibraryError where pypdfium2 is not installed."""
+    try:
+        import pypdfium2
+    except ImportError as error:
+        raise MissingLibraryError(_MISSING) from error
+    document = pypdfium2.PdfDocument(options.file("pdf"))
+    try:
+        bitmap = document[0].render(scale=DPI / 72)
+        out = io.BytesIO()
+        bitmap.to_pil().save(out, "PNG", dpi=(DPI, DPI), optimize=True)
+    finally:
+        document.close()
+    return out.getvalue()

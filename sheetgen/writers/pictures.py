@@ -1,25 +1,29 @@
-"""The page's pictures in their places: bars of memory, a row for each workload, and the curves with their scale.
+"""The page's pictures: small inline SVG, made by hand: bars of memory, a row for each workload, and curves of where a
+recommendation breaks, with their scale.
 
-Where models are few, or room is shortest, bars and curves stand beside one another; else below, in the matrix's grid.
+Words stand beside them as text, so that they wrap, are read aloud and can be copied; a picture has figures at its axes
+alone, and a `<title>`, its alternative text. Where models are few, or room is shortest, bars and curves stand beside
+one another; else below, in the matrix's grid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from sheetgen.sheet.page import Bar, Breaks, Page, Text
-from sheetgen.writers import svg
-from sheetgen.writers.density import Density
-from sheetgen.writers.fonts import FAMILY, width_em
-from sheetgen.writers.layout import Grid
+from sheetgen.writers.layout import FAMILY, Density, Grid, width_em
 
 MOST_BESIDE, MOST_BESIDE_AT_LAST = 3, 5  # models
 LEFT_SHARE, LEFT_SHARE_AT_LAST = 0.48, 0.45  # of the page's width, for the bars
 GUTTER = 14.0  # points between the halves, as in one_page.css
 LEAST_BAR, MOST_THICK = 34.0, 16.0  # points: a shorter bar tells nothing, a thicker one no more
-FIGURES = 7.0  # points: the figures beside a bar and below a curve
 _CLOSER = 1.04  # as close as one_page.css sets what stands below a curve
 
 
@@ -39,25 +43,25 @@ def pictures_of(
         thick = min(max(thick, (density.chart + 2 * FIGURES) / len(page.matrix) - 2 * density.pad), MOST_THICK)
     figures, length = _beside_bars([b for of_model in page.bars for b in of_model], bar_column, font)
     loads = [(block.context_tokens, drawable(block.context)) for block in page.matrix]
-    axes = svg.axes_of(page.breaks, loads)
+    axes = axes_of(page.breaks, loads)
 
     def bar(one: Bar) -> dict[str, Any]:
         lead = drawable(f"{one.model}, {one.workload} {one.context}: ")
-        drawn = svg.stacked_bar(one, lead, width=length, height=thick)
+        drawn = stacked_bar(one, lead, width=length, height=thick)
         return {"bar": one, "figures": figures, "picture": drawn}
 
-    def curve(b: Breaks) -> Any:
+    def edge(b: Breaks) -> Any:
         asked = dict(loads).get(b.asked.context_tokens, f"{b.asked.context_tokens:,}")
         title = drawable(f"{b.model}: {b.next_request} at {asked}; {b.longest_fit}")
-        return svg.curve(b, axes, title, width=curve_column, height=density.chart, family=FAMILY)
+        return curve(b, axes, title, width=curve_column, height=density.chart, family=FAMILY)
 
     return {
         "halves": {"left": left} if left else None,
         "figures": figures,
         "words": _below_curves(page, curve_column / FIGURES * _CLOSER, density.run_in and not left, font),
         "bars": [[bar(of_model[w]) for of_model in page.bars] for w in range(len(page.matrix))],
-        "scale": svg.scale(axes, width=grid.gutter - 3.0, height=density.chart, family=FAMILY),
-        "curves": [curve(b) for b in page.breaks],
+        "scale": scale(axes, width=grid.gutter - 3.0, height=density.chart, family=FAMILY),
+        "curves": [edge(b) for b in page.breaks],
     }
 
 
@@ -82,3 +86,155 @@ def _below_curves(page: Page, room: float, on_one_line: bool, font: Path) -> str
         if fits and (kind == "line" or not on_one_line):
             return kind
     return "numbers"
+
+
+WEIGHTS, KV, OVERHEAD = "#24476f", "#c97a10", "#87929e"
+FREE, INK = "#e9edf1", "#17212b"
+LINE = 1.2  # points: the line where the memory ends
+_SLIVER = 0.8  # points: something that is there is seen
+HELD, EDGE, BROKEN = "#d9eadf", "#2c7a4b", "#a3241c"
+RULE, QUIET = "#dfe4ea", "#55606d"
+FIGURES = 7.0  # points: the figures of an axis, beside a bar and below a curve
+FOOT = 8.5  # points below the plot, for the contexts
+_TOP, _RIGHT = 4.0, 3.5  # points: room for a mark on the edge
+_FIGURE = 0.62  # em: the width of a figure, roughly
+_APART = 3.0  # points between two figures of an axis
+
+
+def stacked_bar(bar: Bar, lead: str, *, width: float, height: float) -> Any:
+    """Weights, KV cache and overhead behind one another, within the memory of the GPUs chosen, where a line ends it.
+
+    The whole width (points) is that memory, in every bar, so that shares compare. A load that nothing holds fills it,
+    and has no line.
+    """
+    parts = [(bar.weights_bytes, WEIGHTS), (bar.kv_bytes, KV), (bar.overhead_bytes, OVERHEAD)]
+    most = max(bar.capacity_bytes or 0.0, sum(n_bytes for n_bytes, _ in parts))
+    scale = (width - LINE) / most if most > 0 else 0.0
+    drawn = []
+    if bar.capacity_bytes is not None:
+        drawn.append(rect(0, 1.2, bar.capacity_bytes * scale, height - 2.4, FREE))
+    x = 0.0
+    for n_bytes, colour in parts:
+        if n_bytes > 0:
+            length = max(n_bytes * scale, _SLIVER)
+            drawn.append(rect(x, 1.2, length, height - 2.4, colour))
+            x += length
+    title = f"{lead}{bar.weights} weights, {bar.kv} KV cache, {bar.overhead} overhead"
+    if bar.capacity_bytes is not None:
+        drawn.append(rect(bar.capacity_bytes * scale, 0, LINE, height, INK))
+        title += f"; {bar.capacity}"
+    return picture(title, drawn, width, height)
+
+
+def rect(x: float, y: float, width: float, height: float, colour: str) -> str:
+    return f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" fill="{colour}"/>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 0.5, dash: str = "") -> str:
+    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    at = f'x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}"'
+    return f'<line {at} stroke="{colour}" stroke-width="{width:g}"{dashed}/>'
+
+
+def label(x: float, y: float, text: str, anchor: str, size: float, colour: str, family: str) -> str:
+    at = f'x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}"'
+    return f'<text {at} font-family="{escape(family)}" font-size="{size:g}" fill="{colour}">{escape(text)}</text>'
+
+
+def picture(title: str, drawn: list[str], width: float, height: float) -> Any:
+    """The picture, safe to put into HTML. Its units are points on the page."""
+    named = f"<title>{escape(title)}</title>" if title else ""
+    return Markup(
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.2f} {height:.2f}"'
+        f' width="{width:.2f}pt" height="{height:.2f}pt">{named}{"".join(drawn)}</svg>'
+    )
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What the axes of all curves of a page span, and the contexts that are marked on them."""
+
+    contexts: tuple[float, float]
+    requests: tuple[float, float]
+    marked: tuple[tuple[int, str], ...]  # (16384, "16k")
+
+    def x(self, tokens: float, width: float) -> float:
+        """Where a context stands."""
+        low, high = (math.log(c) for c in self.contexts)
+        return (math.log(max(tokens, self.contexts[0])) - low) / (high - low) * (width - _RIGHT)
+
+    def y(self, requests: float, height: float) -> float:
+        """Where a number of requests stands."""
+        high = math.log(self.requests[1])
+        plot = height - FOOT - _TOP
+        return _TOP + plot * (1 - math.log(max(requests, 1.0)) / high)
+
+
+def axes_of(breaks: Sequence[Breaks], loads: Sequence[tuple[int, str]]) -> Axes:
+    """Axes that hold every curve and every load requested."""
+    points = [p for b in breaks for p in (*b.curve, b.asked)]
+    contexts = [p.context_tokens for p in points] + [tokens for tokens, _ in loads]
+    most = max(10.0, *(p.requests for p in points))
+    decade = 10.0 ** math.ceil(math.log10(most) - 1e-9)
+    top = decade if most > decade / 2 else decade / 2
+    low, high = float(min(contexts)), float(max(contexts))
+    if low == high:
+        low, high = low / 4, high * 4
+    return Axes((low, high), (1.0, top), tuple(dict.fromkeys(sorted(loads))))
+
+
+def decades(axes: Axes) -> list[int]:
+    """The numbers of requests with a rule across."""
+    return [10**n for n in range(int(math.log10(axes.requests[1]) + 1e-9) + 1)]
+
+
+def scale(axes: Axes, *, width: float, height: float, family: str) -> Any:
+    """The figures of the vertical axis, which stand once, left of the first curve."""
+    shown, last = [], math.inf
+    for n in decades(axes):
+        y = axes.y(n, height)
+        if last - y >= FIGURES:
+            words = f"{n // 10**6}M" if n >= 10**6 else f"{n // 1000}k" if n >= 1000 else str(n)
+            shown.append(label(width, y + 2.4, words, "end", FIGURES, QUIET, family))
+            last = y
+    return picture(f"Requests in flight, from 1 to {axes.requests[1]:,.0f}", shown, width, height)
+
+
+def curve(b: Breaks, axes: Axes, title: str, *, width: float, height: float, family: str) -> Any:
+    """What the hardware holds below its edge, the load requested (a diamond) and where it breaks (rings)."""
+    bottom = axes.y(1, height)
+    drawn = [line(0, axes.y(n, height), width, axes.y(n, height), RULE) for n in decades(axes)]
+    drawn += [line(axes.x(c, width), _TOP, axes.x(c, width), bottom, RULE) for c, _ in axes.marked]
+    if b.curve:
+        points = [(axes.x(p.context_tokens, width), axes.y(p.requests, height)) for p in b.curve]
+        edge = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
+        x0, x1 = points[0][0], points[-1][0]
+        drawn.append(f'<polygon points="{x0:.2f},{bottom:.2f} {edge} {x1:.2f},{bottom:.2f}" fill="{HELD}"/>')
+        drawn += [line(axes.x(c, width), _TOP, axes.x(c, width), bottom, "#c3ccd5") for c, _ in axes.marked]
+        drawn.append(f'<polyline points="{edge}" fill="none" stroke="{EDGE}" stroke-width="1.1"/>')
+    x, y = axes.x(b.asked.context_tokens, width), axes.y(b.asked.requests, height)
+    if b.curve:
+        up = axes.y(b.held.requests, height)
+        aside = axes.x(min(b.longest.context_tokens, b.curve[-1].context_tokens), width)
+        drawn += [line(x, y, x, up, INK, 0.7, "1.5 1.2"), line(x, y, aside, y, INK, 0.7, "1.5 1.2")]
+        drawn += [_ring(x, up), _ring(aside, y)]
+    drawn.append(f'<path d="M{x:.2f} {y - 2.8:.2f}l2.8 2.8l-2.8 2.8l-2.8 -2.8z" fill="{INK}"/>')
+    drawn += _contexts(axes, b.asked.context_tokens, width, height, family)
+    return picture(title, drawn, width, height)
+
+
+def _ring(x: float, y: float) -> str:
+    return f'<circle cx="{x:.2f}" cy="{y:.2f}" r="1.9" fill="#ffffff" stroke="{BROKEN}" stroke-width="1.1"/>'
+
+
+def _contexts(axes: Axes, asked: int, width: float, height: float, family: str) -> list[str]:
+    """The contexts of the loads below the plot: that of the load requested, and those that have room beside it."""
+    shown: list[str] = []
+    taken: list[tuple[float, float]] = []
+    for tokens, words in sorted(axes.marked, key=lambda mark: mark[0] != asked):
+        half = len(words) * _FIGURE * FIGURES / 2
+        at = min(max(axes.x(tokens, width), half), width - half)
+        if all(at + half + _APART <= low or at - half >= high + _APART for low, high in taken):
+            shown.append(label(at, height - 1.2, words, "middle", FIGURES, QUIET, family))
+            taken.append((at - half, at + half))
+    return shown

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.errors import MissingLibraryError
-from sheetgen.writers.pdf_archive import XLSX
 
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _MISSING = (
     "The PDF needs Pango, which is not installed. Debian, Ubuntu: apt-get install libpangoft2-1.0-0"
     " libharfbuzz-subset0. macOS: brew install pango."

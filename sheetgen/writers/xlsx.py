@@ -5,25 +5,22 @@ Text is always written as text, so that no string of a catalog or a user can bec
 
 from __future__ import annotations
 
+import datetime
 import io
 import re
 import warnings
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from xlsxwriter.worksheet import Worksheet
 
 from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
-from sheetgen.sheet.kinds import TABS, TWINS, kind_of
-from sheetgen.sheet.model import Book, Cell, Chart, Range, Ref, Row, Sheet, column_name
+from sheetgen.sheet.kinds import CONTROL, INPUT, OUTPUT, TABS, TWINS, WORKINGS, kind_of
+from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Cell, Chart, Range, Ref, Row, Sheet, Validation, column_name
 from sheetgen.writers.formats import Options
-from sheetgen.writers.xlsx_brand import put_brand
-from sheetgen.writers.xlsx_fit import fitted
-from sheetgen.writers.xlsx_library import PortableWorksheet, Workbook
-from sheetgen.writers.xlsx_page import put_page
-from sheetgen.writers.xlsx_rules import TINTS, put_filter, put_tints, put_validations
-from sheetgen.writers.xlsx_shared import Shared, shared_rows, shared_runs
-from sheetgen.writers.xlsx_styles import style
+from sheetgen.writers.xlsx_library import PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
+from sheetgen.writers.xlsx_styles import DEFAULT_WIDTH, STATUS, fitted, style
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
 
@@ -193,3 +190,258 @@ def _absolute(target: Ref | Range) -> str:
     if isinstance(target, Ref):
         return Ref(target.sheet, target.row, target.column, None).expr("").text
     return Range(target.refs).expr("").text
+
+
+class Area(NamedTuple):
+    """A rectangle of cells; rows and columns count from 0."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+    def __str__(self) -> str:
+        first = f"{column_name(self.left)}{self.top + 1}"
+        last = f"{column_name(self.right)}{self.bottom + 1}"
+        return first if first == last else f"{first}:{last}"
+
+
+def areas(cells: Iterable[tuple[int, int]]) -> list[Area]:
+    """The rectangles that cover these cells: runs down a column, side by side where they are of the same rows."""
+    runs: list[Area] = []
+    for row, column in sorted(cells, key=lambda at: (at[1], at[0])):
+        if runs and runs[-1].left == column and runs[-1].bottom == row - 1:
+            runs[-1] = runs[-1]._replace(bottom=row)
+        else:
+            runs.append(Area(row, column, row, column))
+    found: list[Area] = []
+    for run in sorted(runs, key=lambda one: (one.top, one.bottom, one.left)):
+        last = found[-1] if found else None
+        if last and (last.top, last.bottom, last.right) == (run.top, run.bottom, run.left - 1):
+            found[-1] = last._replace(right=run.right)
+        else:
+            found.append(run)
+    return found
+
+
+def several(found: list[Area]) -> dict[str, str]:
+    """The library's option for more than one rectangle."""
+    return {"multi_range": " ".join(map(str, found))} if len(found) > 1 else {}
+
+
+MOST_TITLE, MOST_PROMPT, MOST_ERROR = 32, 255, 225  # characters that Excel allows
+LEAST_HEADS = 3  # of a table that gets a filter
+# Words that are tinted where a sheet says so. The word itself says what the tint does.
+TINTS = {
+    **STATUS,
+    "OK": STATUS["fits"],
+    "changed": STATUS["tight"],
+    "CHECK": STATUS["none fits"],
+    "out of range": STATUS["none fits"],
+}
+
+
+def put_validations(worksheet: Any, sheet: Sheet) -> None:
+    """Each way of accepting values once, with all the cells that have it. Raises PageError for one that is refused."""
+    alike: dict[Validation, list[tuple[int, int]]] = {}
+    for at, cell in sheet.cells.items():
+        if cell.validation is not None:
+            alike.setdefault(cell.validation, []).append(at)
+    for validation, cells in alike.items():
+        found = areas(cells)
+        code = worksheet.data_validation(*found[0], _options(validation) | several(found))
+        if code not in (None, 0):
+            raise PageError(
+                f"{sheet.name}!{found[0]}: the workbook library refused what the cell accepts (code {code})"
+            )
+
+
+def _options(v: Validation) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "input_title": v.title[:MOST_TITLE],
+        "input_message": v.message[:MOST_PROMPT],
+        "ignore_blank": True,
+        "error_title": "Not allowed",
+        "error_message": v.message[:MOST_ERROR],
+    }
+    if v.source is not None:
+        return out | {"validate": "list", "source": f"={v.source}", "ignore_blank": False}
+    assert v.kind is not None
+    low, high = v.bounds
+    least: Any = f"=MAX({low:.0f},{v.at_least})" if v.at_least else low
+    most: Any = f"=MIN({high:.0f},{v.at_most})" if v.at_most else high
+    what = {"text": "length", "date": "date"}.get(v.kind.holds, "integer" if v.kind.is_whole else "decimal")
+    if what == "date":
+        least, most = (EXCEL_DAY_ZERO + datetime.timedelta(int(day)) for day in (low, high))
+    return out | {"validate": what, "criteria": "between", "minimum": least, "maximum": most}
+
+
+def put_tints(worksheet: Any, sheet: Sheet, form: Callable[[str], Any]) -> None:
+    """Tints by the word in a cell: mutually exclusive rules, one a word for all cells of the sheet."""
+    found = areas(sheet.status_cells)
+    for word in TINTS if found else ():
+        rule = {"type": "cell", "criteria": "==", "value": f'"{word}"', "format": form(word)}
+        worksheet.conditional_format(*found[0], rule | several(found))
+
+
+def put_filter(worksheet: Any, sheet: Sheet) -> None:
+    """Filter buttons on the heads of the table under the frozen rows, where there is one."""
+    area = filtered(sheet)
+    if area is not None and kind_of(sheet.name) != CONTROL:
+        worksheet.autofilter(*area)
+
+
+def filtered(sheet: Sheet) -> Area | None:
+    """The table whose heads are the last frozen row: its heads, and its rows as far as they have a first cell."""
+    top = sheet.freeze[0] - 1
+    heads = len(list(_heads(sheet, top)))
+    if heads < LEAST_HEADS:
+        return None
+    bottom = top
+    while (bottom + 1, 0) in sheet.cells:
+        bottom += 1
+    return Area(top, 0, bottom, heads - 1)
+
+
+def _heads(sheet: Sheet, row: int) -> Iterator[int]:
+    column = 0
+    while (cell := sheet.cells.get((row, column))) is not None and cell.role == "head":
+        yield column
+        column += 1
+
+
+CHART_ROWS = 9  # rows that a chart covers on the page
+POINTS_PER_WIDTH = 5.6  # of one unit of column width in Arial 10
+PAGE_POINTS = {True: 760.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
+SMALLEST_SCALE = 0.5  # of print; a wider sheet goes over several pages, its first columns on each
+_PAPER = {"a4": 9, "letter": 1}
+
+
+def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> None:
+    """The print set-up of a sheet. Where not all columns are printed, the head of the page says so."""
+    worksheet.set_paper(_PAPER[book.paper])
+    if sheet.landscape:
+        worksheet.set_landscape()
+    worksheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
+    is_first = sheet.name == book.sheets[0].name
+    put_print_marks(worksheet, book.properties.get("sheetgen.version", ""), brand, first=is_first)
+    first, last = printed_columns(sheet)
+    if (first, last) != (0, last_column(sheet)):
+        _say_columns(worksheet, sheet, first, last)
+    last_row = max(r for (r, c), cell in sheet.cells.items() if cell.role != "off_page" and c <= last)
+    last_row = max([last_row, *(c.row + CHART_ROWS for c in sheet.charts)])
+    worksheet.print_area(0, first, last_row, last)
+    if sheet.one_page:
+        worksheet.fit_to_pages(1, 1)
+        worksheet.center_horizontally()
+    elif sheet.page_breaks:  # a sheet that is fitted to pages would ignore them
+        worksheet.set_print_scale(int(100 * min(1.0, scale(sheet, first, last))))
+        worksheet.set_h_pagebreaks(sheet.page_breaks)
+    elif first or scale(sheet, first, last) < SMALLEST_SCALE:
+        worksheet.set_print_scale(int(100 * SMALLEST_SCALE))
+        worksheet.print_across()
+        if sheet.freeze[1]:
+            worksheet.repeat_columns(0, sheet.freeze[1] - 1)
+    else:
+        worksheet.fit_to_pages(1, 0)
+    if sheet.freeze[0] and not sheet.one_page:
+        worksheet.repeat_rows(0, sheet.freeze[0] - 1)
+
+
+def last_column(sheet: Sheet) -> int:
+    """The last column that holds something."""
+    return max([c for _, c in sheet.cells] + [r.left + len(r) - 1 for r in sheet.rows])
+
+
+def scale(sheet: Sheet, first: int, last: int) -> float:
+    """How far the sheet must shrink so that these columns are one page wide, with those that are on every page."""
+    columns = [*range(min(first, sheet.freeze[1])), *range(first, last + 1)]
+    width = sum(sheet.widths.get(column, DEFAULT_WIDTH) for column in columns)
+    return PAGE_POINTS[sheet.landscape] / (width * POINTS_PER_WIDTH)
+
+
+def printed_columns(sheet: Sheet) -> tuple[int, int]:
+    """The first and last column that are printed of a sheet that is wider than a page at the smallest size.
+
+    Of workings those that one page holds: nobody tapes twenty together, and all of them are on the screen; of a matrix
+    the first of its columns, beside the labels. Of inputs as far as there are yellow ones; of outputs the table,
+    without what stands apart to its right.
+    """
+    kind, table, last = kind_of(sheet.name), filtered(sheet), last_column(sheet)
+    if scale(sheet, 0, last) >= SMALLEST_SCALE:
+        return 0, last
+    if kind == WORKINGS:
+        lefts = {row.left for row in sheet.rows if row.formula is not None}
+        first = min(lefts) if lefts and min(lefts) > sheet.freeze[1] else 0
+        fits = (column for column in range(last, first, -1) if scale(sheet, first, column) >= SMALLEST_SCALE)
+        return first, next(fits, first)
+    if kind == INPUT:
+        return 0, max((c for (_, c), cell in sheet.cells.items() if cell.role == "input"), default=last)
+    return 0, table.right if kind == OUTPUT and table is not None else last
+
+
+def _say_columns(worksheet: Any, sheet: Sheet, first: int, last: int) -> None:
+    """At the head of each page, which columns are printed."""
+    labels = f"{_columns(0, sheet.freeze[1] - 1)} and " if first and sheet.freeze[1] else ""
+    words = f"columns {labels}{_columns(first, last)} of {_columns(0, last_column(sheet))}"
+    worksheet.set_header(f"&L&8{words}; the others are on the screen{worksheet.header}")
+
+
+def _columns(first: int, last: int) -> str:
+    return column_name(first) if first == last else f"{column_name(first)} to {column_name(last)}"
+
+
+TITLE_PIXELS = 340  # what the title takes at the left of the first row
+LOGO_SHARE = 0.85  # of the first row's height
+NAME_ROWS = (2, 0, 1)  # where the name may stand; beside the logo's row first
+LEAST_LOGO, MOST_LOGO = 60, 240  # pixels of width
+
+
+def put_brand(workbook: Any, worksheet: Any, sheet: Sheet, brand: Brand) -> None:
+    """Logo and name at the right edge of the first rows."""
+    column = max(c for (_, c), cell in sheet.cells.items() if cell.role != "off_page")
+    if brand.logo is not None:
+        right = sum(_pixels(sheet.widths.get(c, 8.43)) for c in range(column + 1))
+        row = sheet.heights.get(0, 15.0) * 4 / 3
+        width, height = brand.logo.within(max(LEAST_LOGO, min(MOST_LOGO, right - TITLE_PIXELS)), row * LOGO_SHARE)
+        place = {
+            "image_data": io.BytesIO(brand.logo.png),
+            "x_offset": int(right - width),
+            "y_offset": int((row - height) / 2),
+            "x_scale": width / brand.logo.width,
+            "y_scale": height / brand.logo.height,
+            "description": f"Logo of {brand.name}",
+            "object_position": 2,  # moves with the cells, keeps its size
+        }
+        worksheet.insert_image(0, 0, "logo.png", place)
+    rows = NAME_ROWS if brand.logo is not None else NAME_ROWS[1:]
+    free = next((r for r in rows if (r, column) not in sheet.cells), None)
+    if free is not None:
+        look = {"bold": True, "font_size": 11, "align": "right", "valign": "vcenter", "quote_prefix": True}
+        worksheet.write_string(free, column, brand.name, workbook.add_format(look))
+
+
+def put_print_marks(worksheet: Any, version: str, brand: Brand | None = None, *, first: bool = False) -> None:
+    """A printed page's foot: who made it, the sheet's name, the page. A brand's name at the head, but on the `first`
+    sheet, which shows it; its footer line alone above the foot, for the three parts are drawn over one another.
+    """
+    line = _in_codes(brand.footer) + "\n" if brand and brand.footer else ""
+    below = "\n" if line else ""
+    worksheet.set_footer(f"&L&8{line}sheetgen {version}&C&8{below}&A&R&8{below}Page &P of &N")
+    if brand is not None and not first:
+        worksheet.set_header(f"&R&8{_in_codes(brand.name)}")
+
+
+def _in_codes(text: str) -> str:
+    """`text` as Excel shows it after &8 in a header or footer, where & begins a code.
+
+    The size said once more parts an & from G and [, which the library would take for a picture; a space parts digits
+    from the size before them.
+    """
+    coded = text.replace("&", "&&").replace("&G", "&&8G").replace("&[", "&&8[")
+    return f" {coded}" if coded[0].isdigit() else coded
+
+
+def _pixels(width: float) -> int:
+    """A column's width in pixels, at Arial 10."""
+    return int(width * 7 + 5.5) if width >= 1 else int(width * 12 + 0.5)

@@ -1,10 +1,19 @@
-"""How each role of a cell looks in the workbook: finance's colours, quiet tints, one font."""
+"""How each role looks in the workbook (finance's colours, quiet tints, one font), and the room that its cells need: a
+number that does not fit is shown as ####, a text beside a filled cell is cut."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from sheetgen.brand import Colors
+from sheetgen.sheet.model import Cell, Row, Sheet
+from sheetgen.units import Display
+
+if TYPE_CHECKING:
+    import numpy
 
 INK, BAR, RULE, GREY = "#111827", "#1F2937", "#D1D5DB", "#6B7280"
 INPUT_FILL, INPUT_INK, LINK_INK = "#FFF9DB", "#1D4ED8", "#15803D"
@@ -61,8 +70,8 @@ STATUS: dict[str, dict[str, Any]] = {
     "none fits": {"bg_color": "#FEE2E2", "font_color": "#7F1D1D"},
     "over limit": {"bg_color": "#E5E7EB", "font_color": "#374151"},
 }
-for _word, _look in STATUS.items():
-    _ROLES["legend_" + _word.split()[0]] = {**_look, "align": "center"}
+for _word, _tint in STATUS.items():
+    _ROLES["legend_" + _word.split()[0]] = {**_tint, "align": "center"}
 
 
 # What a brand's colours are for. Inputs, links between sheets and states are not among them: they mean something.
@@ -89,3 +98,166 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> dict[s
     elif role in ("computed", "state", "link", "fixed", "kv", "money"):
         look["align"] = "right"  # the dash for no number, too
     return look
+
+
+look_of = functools.cache(style)
+ROOM = 0.7  # beside the digits, in units of a column's width
+DEFAULT_WIDTH, DEFAULT_HEIGHT = 8.43, 15.0
+MOST_WIDTH = 48  # that a column is given for a text; a longer one is prose, and runs on or is wrapped
+WIDE, SMALL = 12, 10  # a column of that width holds any number as small, in any display
+WIDEST_LETTER = 1.75
+SCIENTIFIC = 6  # characters of 1E+15
+_LETTERS = (  # of Arial, with their width in em; any other is as wide as a digit
+    ("ijl|'", 0.222), (".,:;!/ ft[]I", 0.278), ('()r-"`', 0.355), ("ckszvxyJ", 0.5), ("ABEKPSVXY", 0.667),
+    ("CDHNRUw", 0.722), ("FTZL", 0.611), ("GOQ", 0.778), ("mM", 0.833), ("W@%", 0.944),
+)  # fmt: skip
+_EM = {letter: ems for letters, ems in _LETTERS for letter in letters}
+DIGIT = 0.556  # of an em
+BOLD = 1.08
+PADDING, INDENT = 0.8, 1.3
+LINE = 1.24  # of the font's size
+
+
+def fitted(sheet: Sheet) -> Sheet:
+    """The sheet with columns wide enough for their numbers and short texts, and rows as high as wrapped texts need."""
+    widths, heights = dict(sheet.widths), dict(sheet.heights)
+    _fit_numbers(sheet, widths)
+    wrapped = []
+    for (row, column), cell in sheet.cells.items():
+        if isinstance(cell.value, str) and cell.value and cell.role != "off_page":
+            look = look_of(cell.role, cell.display.excel)
+            if look.get("text_wrap"):
+                wrapped.append((row, column, cell.value, look))
+            elif not look.get("shrink"):
+                _fit_text(sheet, widths, (row, column), cell, look)
+    for _, column, text, look in wrapped:
+        word = longest_word(text, look) if len(text) * WIDEST_LETTER > widths.get(column, DEFAULT_WIDTH) else 0
+        if widths.get(column, DEFAULT_WIDTH) < word <= MOST_WIDTH:
+            widths[column] = word
+    for row, column, text, look in wrapped:
+        width = widths.get(column, DEFAULT_WIDTH)
+        if len(text) * WIDEST_LETTER > width:
+            needed = text_height(text, width, look)
+            if needed > heights.get(row, DEFAULT_HEIGHT):
+                heights[row] = round(needed, 1)
+    return replace(sheet, widths=widths, heights=heights)
+
+
+def _fit_text(sheet: Sheet, widths: dict[int, float], at: tuple[int, int], cell: Cell, look: dict[str, Any]) -> None:
+    """Widen a text's column where the text would be cut: it may run into empty cells, a right one to the left."""
+    row, column = at
+    have = widths.get(column, DEFAULT_WIDTH)
+    if len(cell.value) * WIDEST_LETTER * float(look.get("font_size", 10)) / 10 <= have:
+        return
+    needed = text_width(cell.value, look)
+    step = -1 if look.get("align") == "right" else 1
+    beside = column + step
+    while have < needed and beside >= 0 and _is_empty(sheet, row, beside):
+        have += widths.get(beside, DEFAULT_WIDTH)
+        beside += step
+    if have < needed <= MOST_WIDTH:
+        widths[column] = widths.get(column, DEFAULT_WIDTH) + needed - have
+
+
+def _is_empty(sheet: Sheet, row: int, column: int) -> bool:
+    cell = sheet.cells.get((row, column))
+    if cell is not None:
+        return cell.value in (None, "") and cell.formula is None
+    return not any(one.row == row and one.left <= column < one.left + len(one) for one in sheet.rows)
+
+
+def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
+    def widen(column: int, length: float) -> None:
+        if length + ROOM > widths.get(column, DEFAULT_WIDTH):
+            widths[column] = length + ROOM
+
+    wide = {column for column, width in widths.items() if width >= WIDE}
+    for (_, column), cell in sheet.cells.items():
+        value = cell.value
+        if isinstance(value, str) or value is None or cell.role == "off_page":
+            continue
+        if not (column in wide and isinstance(value, (int, float)) and -SMALL < value < SMALL):
+            widen(column, shown_length(value, cell.display))
+    for left, lengths in _blocks(sheet.rows).items():
+        for i, length in enumerate(lengths.tolist()):
+            widen(left + i, length)
+
+
+def shown_length(value: Any, display: Display) -> int:
+    """About how many characters a number takes as shown."""
+    if hasattr(value, "isoformat") or display.excel.startswith("yyyy"):
+        return 10
+    if "E+" in display.excel:
+        return SCIENTIFIC if abs(value) >= 10**SCIENTIFIC else len(f"{value:g}")
+    number = value * 100 if display.percent else value
+    text = f"{number:{',' if display.thousands else ''}.{display.decimals}f}"
+    if display.optional:
+        text = max(text, f"{number:.{display.decimals + display.optional}f}".rstrip("0"), key=len)
+    return len(text) + len(display.prefix) + len(display.suffix)
+
+
+def _blocks(rows: Iterable[Row]) -> dict[int, numpy.ndarray]:
+    """The greatest length in each column of the rows that begin in the same column."""
+    import numpy
+
+    found: dict[int, numpy.ndarray] = {}
+    for row in rows:
+        lengths = _lengths(row)
+        before = found.get(row.left, lengths[:0])
+        longer, shorter = (before, lengths) if len(before) > len(lengths) else (lengths, before)
+        longer[: len(shorter)] = numpy.maximum(longer[: len(shorter)], shorter)
+        found[row.left] = longer
+    return found
+
+
+def _lengths(row: Row) -> numpy.ndarray:
+    """The same for a row of a block, all at once where they are whole numbers."""
+    import numpy
+
+    display, values = row.display, row.values
+    if values.dtype.kind == "O":
+        numbers = [v if isinstance(v, (int, float)) else 0 for v in values.tolist()]
+        values = numpy.array(numbers, float)
+    if values.dtype.kind not in "fi":
+        return numpy.zeros(len(values), int)
+    values = numpy.nan_to_num(values)
+    if display.optional or display.percent:
+        return numpy.array([shown_length(v, display) for v in values.tolist()])
+    digits = numpy.floor(numpy.log10(numpy.maximum(numpy.abs(values), 1)) + 1e-9).astype(int) + 1
+    commas = (digits - 1) // 3 if display.thousands else 0
+    point = display.decimals + 1 if display.decimals else 0
+    lengths: numpy.ndarray = digits + commas + point + len(display.prefix) + (values < 0)
+    return lengths
+
+
+def text_width(text: str, look: dict[str, Any]) -> float:
+    """The width that a cell of this look needs for the text on one line."""
+    return _bare(text, look) + PADDING + INDENT * int(look.get("indent", 0))
+
+
+def text_height(text: str, width: float, look: dict[str, Any]) -> float:
+    """The height in points that the text needs, wrapped in a column of this width; words stay whole."""
+    usable = width - PADDING - INDENT * int(look.get("indent", 0))
+    lines = 0
+    for paragraph in text.split("\n"):
+        lines, left = lines + 1, usable
+        for word in paragraph.split():
+            needed = _bare(word, look)
+            if needed > left and left < usable:
+                lines, left = lines + 1, usable
+            left -= needed + _bare(" ", look)
+    return lines * LINE * float(look.get("font_size", 10)) + 2
+
+
+def longest_word(text: str, look: dict[str, Any]) -> float:
+    """The width of the widest word, which a wrapped cell needs at least."""
+    return max((text_width(word, look) for word in text.split()), default=0.0)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _ems(text: str) -> float:
+    return sum(_EM.get(letter, DIGIT) for letter in text)
+
+
+def _bare(text: str, look: dict[str, Any]) -> float:
+    return _ems(text) / DIGIT * float(look.get("font_size", 10)) / 10 * (BOLD if look.get("bold") else 1)

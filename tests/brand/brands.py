@@ -7,8 +7,7 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-from sheetgen.brand import Brand, Colors, read_brand
-from sheetgen.brand.logo import logo_of
+from sheetgen.brand import Brand, Colors, logo_of, read_brand
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 EXAMPLE = TEMPLATES / "brand" / "brand.yaml"

@@ -9,8 +9,7 @@ from brands import EXAMPLE, TEMPLATES, picture, written
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sheetgen.brand import Colors, read_brand
-from sheetgen.brand.colors import LEAST_CONTRAST, ON_TINT, PAGE, WHITE, contrast
+from sheetgen.brand import LEAST_CONTRAST, ON_TINT, PAGE, WHITE, Colors, contrast, read_brand
 from sheetgen.errors import CatalogError
 
 

@@ -13,7 +13,7 @@ import pytest
 from brands import picture
 from PIL import Image, ImageFile, PngImagePlugin
 
-from sheetgen.brand.logo import KEPT, MAX_BYTES, MAX_SVG_BYTES, logo_of, read_logo
+from sheetgen.brand import KEPT, MAX_BYTES, MAX_SVG_BYTES, logo_of, read_logo
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 {} {}">{}</svg>'
 RECT = '<rect width="90" height="90" fill="#0B5FFF"/>'

@@ -22,8 +22,8 @@ from sheetgen.brand import Brand
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
-from sheetgen.writers.density import DENSITIES
 from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS, render_html
+from sheetgen.writers.layout import DENSITIES
 from sheetgen.writers.pdf import _lay_out, assets_only, lay_out
 
 BUNDLED = {"Sheetgen-Inter", "Sheetgen-Inter-Semi-Bold", "Sheetgen-Inter-Bold"}

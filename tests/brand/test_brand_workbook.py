@@ -23,8 +23,7 @@ from sheetgen.scenario.question import ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.build_page import build_page
 from sheetgen.writers.formats import Options
-from sheetgen.writers.xlsx import write_xlsx
-from sheetgen.writers.xlsx_brand import put_print_marks
+from sheetgen.writers.xlsx import put_print_marks, write_xlsx
 from sheetgen.writers.xlsx_styles import BRANDED, STATUS, style
 
 

@@ -246,9 +246,9 @@ def test_no_echo_of_control_characters(run, here: Path) -> None:  # type: ignore
 
 
 def test_json_spells_what_a_terminal_could_obey() -> None:
-    from sheetgen.writers.json import text
+    from sheetgen.writers.formats import json_text
 
     hostile = "a\x1b\x7f\x9b\u202e\ud800é×"
-    written = text({"a": hostile})
+    written = json_text({"a": hostile})
     assert json.loads(written) == {"a": hostile} and written.replace("\n", "").isprintable() and "é×" in written
     assert written.encode()

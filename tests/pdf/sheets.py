@@ -10,9 +10,8 @@ from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.page import Page
-from sheetgen.writers.formats import Options
+from sheetgen.writers.formats import Archive, Options
 from sheetgen.writers.pdf import write_pdf
-from sheetgen.writers.pdf_archive import Archive
 
 TEMPLATES = Path(__file__).parent.parent.parent / "templates"
 DEFAULT = "8b,70b,405b"

@@ -15,8 +15,8 @@ from verapdf import FEWEST_CHECKS, PROFILES, Report, validate
 
 from sheetgen.cli import main
 from sheetgen.writers import pdf as pdf_writer
+from sheetgen.writers.formats import HOLD_A_WORKBOOK, VARIANTS, Archive
 from sheetgen.writers.pdf import lay_out
-from sheetgen.writers.pdf_archive import HOLD_A_WORKBOOK, VARIANTS, Archive
 
 WORKBOOK = b"PK, as a workbook begins"
 Damage = Callable[[Any], None]

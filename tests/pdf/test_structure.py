@@ -14,8 +14,8 @@ import pytest
 from pypdf.generic import DictionaryObject
 from sheets import DEFAULT, EIGHT, TEMPLATES, page_of, pdf_of
 
-from sheetgen.writers.pdf import lay_out
-from sheetgen.writers.pdf_archive import NAMESPACE, Archive
+from sheetgen.writers.formats import Archive
+from sheetgen.writers.pdf import NAMESPACE, lay_out
 from sheetgen.writers.weasyprint_boxes import share_out
 
 HASH = "0123456789abcdef" * 4
@@ -90,7 +90,7 @@ def test_the_metadata_say_which_catalogs_and_which_version(variant: str) -> None
 
 def test_the_same_bytes_with_a_workbook_whatever_the_machine(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from sheets import pdf_of; from sheetgen.writers.pdf_archive import *;"
+        "import sys; from pathlib import Path; from sheets import pdf_of; from sheetgen.writers.formats import *;"
         "Path(sys.argv[1]).write_bytes(pdf_of('8b', 'a4', Archive('pdf/a-3a', 'a.xlsx', b'book', 'ff')))"
     )
     files = []

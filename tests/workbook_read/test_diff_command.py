@@ -21,7 +21,8 @@ from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.workbook.compare import SECTIONS
 from sheetgen.workbook.facts import read_sheet
-from sheetgen.writers.json import document, text
+from sheetgen.writers.formats import json_text
+from sheetgen.writers.json import document
 
 Edited = Callable[..., Path]
 facts_of = functools.cache(read_sheet)  # of the workbook that all tests here edit
@@ -35,7 +36,7 @@ def json_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
     def make(**options: Any) -> Path:
         path = folder / f"{len(list(folder.iterdir()))}.json"
-        path.write_text(text(document(solve(ask(books.catalog(), {**TINY, **options})))))
+        path.write_text(json_text(document(solve(ask(books.catalog(), {**TINY, **options})))))
         return path
 
     return make
@@ -211,7 +212,7 @@ def test_recommend_against_the_load_of_a_sheet(sheetgen: Any, book: Path, tmp_pa
     """The one load of `recommend` is the sheet's load of the same lengths."""
     options = {"model": "70b", "context": "4k", "users": 32, "as_of": books.AS_OF, "instances": books.INSTANCES}
     path = tmp_path / "one.json"
-    path.write_text(text(recommend_record(recommended(options, books.catalog()), options)))
+    path.write_text(json_text(recommend_record(recommended(options, books.catalog()), options)))
     found = diff(sheetgen, path, book)
     assert found["results"] == [] and found["recommendation"] == []
     assert {c["name"] for c in found["load"]} == {"model_llama-3.1-8b", "tier_1", "workload_long_doc"}

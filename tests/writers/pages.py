@@ -15,9 +15,8 @@ import pypdf
 from sheetgen.brand import Brand
 from sheetgen.sheet.page import Page, formatted
 from sheetgen.writers.formats import Options
-from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS
+from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS, write_web
 from sheetgen.writers.markdown import write_markdown
-from sheetgen.writers.web import write_web
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 

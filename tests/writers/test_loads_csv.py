@@ -11,9 +11,9 @@ from page_sample import page_of
 
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
+from sheetgen.writers.csv import COLUMNS, RUNNER_UP, _field, write_loads
 from sheetgen.writers.formats import Options
 from sheetgen.writers.json import SCHEMA_VERSION, document
-from sheetgen.writers.loads_csv import COLUMNS, RUNNER_UP, _field, write_loads
 
 FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
 

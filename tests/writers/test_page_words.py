@@ -18,9 +18,9 @@ from sheetgen.scenario.question import ask
 from sheetgen.sheet import wording
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.page import Page, words
-from sheetgen.writers import svg as curves
-from sheetgen.writers.density import DENSITIES
+from sheetgen.writers import pictures as curves
 from sheetgen.writers.html import render_html
+from sheetgen.writers.layout import DENSITIES
 from sheetgen.writers.pdf import lay_out
 
 BUDGET = words("{} a month, {} a year, {}", "EUR 40,554", "EUR 486,643", "with 10% contingency (1 USD = 0.92 EUR)")

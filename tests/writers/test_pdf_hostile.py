@@ -17,9 +17,9 @@ from test_pdf_page import BUNDLED
 
 from sheetgen.errors import MissingLibraryError, PageError
 from sheetgen.sheet.page import Cell, Page, Source
-from sheetgen.writers.density import DENSITIES
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import render_html
+from sheetgen.writers.layout import DENSITIES
 from sheetgen.writers.pdf import _lay_out, assets_only, lay_out, write_pdf
 from sheetgen.writers.weasyprint_boxes import overflows
 

@@ -23,9 +23,9 @@ from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.page import Page
-from sheetgen.writers.density import DENSITIES
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, render_html
+from sheetgen.writers.layout import DENSITIES
 from sheetgen.writers.pdf import Layout, _lay_out, lay_out, write_pdf
 
 BUNDLED = {"Sheetgen-Inter", "Sheetgen-Inter-Semi-Bold", "Sheetgen-Inter-Bold"}

@@ -15,9 +15,9 @@ from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.page import Page
-from sheetgen.writers.density import DENSITIES
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS
+from sheetgen.writers.layout import DENSITIES
 from sheetgen.writers.pdf import _lay_out, write_pdf
 
 MODELS, WORKLOADS, TIERS = ("8b", "70b", "405b"), ("chat", "rag", "long-doc"), ("1", "32", "128", "1024")

@@ -11,7 +11,7 @@ from test_pdf_hostile import drawn, little
 
 from sheetgen.errors import MissingLibraryError
 from sheetgen.writers.formats import Options
-from sheetgen.writers.png import write_png
+from sheetgen.writers.pdf import write_png
 
 
 def test_it_is_the_page() -> None:

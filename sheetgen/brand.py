@@ -1,29 +1,138 @@
-"""A logo: read from PNG, JPEG or SVG, and kept as one clean PNG, whatever it came from.
+"""A company's template: name, logo, colours and a footer line, from one small file, for workbook and PDF.
 
-The picture is known by its content, never by the ending of its name. It is decoded within limits and written anew, so
-that nothing of the file itself (metadata, profiles, what hides behind the picture) gets into a workbook or a PDF.
-Everything here raises ValueError with the end of a sentence; `read` says where.
+```
+name: Acme GmbH
+logo: logo.png              # beside the file or in a folder below it; PNG, JPEG or SVG
+colors: {heading: "#12263F", accent: "#0B5FFF", tint: "#EEF3FB"}
+footer: Confidential. Planning only.
+```
 
-An SVG may hold shapes, gradients and clip paths only, nothing active, nothing from outside. Refused rather than mended:
-a logo that needs more is exported as plain paths or as PNG in a minute. What is left is written anew without the
-elements of drawing programs, in a size that we set, and drawn by resvg, which runs no scripts. The limits keep the
-worst file to seconds: a clip path within a clip path multiplies the work.
+The file is read as strictly as catalogs are, every problem with its line. Words must be readable in its colours: WCAG 2
+level AA asks a contrast of 4.5. What carries meaning is not among them: the tints of fits, tight and none, and the blue
+on yellow of inputs.
+
+A logo is read from PNG, JPEG or SVG, known by its content, never by the ending of its name. It is decoded within limits
+and written anew as one clean PNG, so that nothing of the file itself (metadata, profiles, what hides behind the
+picture) gets into a workbook or a PDF. An SVG may hold shapes, gradients and clip paths only, nothing active, nothing
+from outside. Refused rather than mended: a logo that needs more is exported as plain paths or as PNG in a minute. What
+is left is written anew without the elements of drawing programs, in a size that we set, and drawn by resvg, which runs
+no scripts. The limits keep the worst file to seconds: a clip path within a clip path multiplies the work.
 """
 
 from __future__ import annotations
 
+import colorsys
 import io
 import re
 import warnings
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any
 from xml.etree import ElementTree
 
-from sheetgen.errors import shown
+from pydantic import AfterValidator, BeforeValidator
+
+from sheetgen.catalog.base import Entry, Label, Loc, read_document, validate
+from sheetgen.errors import CatalogError, shown
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+LEAST_CONTRAST = 4.5
+WHITE = "#FFFFFF"
+PAGE = {"heading": "#17212B", "accent": "#24476F", "tint": "#F3F6F9"}  # the PDF's own, where a brand names none
+ON_TINT = ("#3B4753", "#8F1D16")  # the lightest words that stand on the tint, in one_page.css
+RESERVED = {  # hues of the grounds that carry meaning, in degrees
+    "the yellow of inputs and the amber of what is tight": 50,
+    "the green of what fits": 141,
+    "the red of what does not fit": 3,
+}
+_TOO_NEAR = 25  # degrees
+_GREY = 8  # of 255: below this difference between its parts a ground has no hue that one would see
+_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
+
+
+def _color(value: Any) -> str:
+    if not isinstance(value, str) or not _COLOR.fullmatch(value):
+        example = 'such as "#0B5FFF" (without quotes # begins a comment)'
+        raise ValueError(f"is no colour: write # and six hex digits in quotes, {example}")
+    return value.upper()
+
+
+Color = Annotated[str | None, BeforeValidator(_color)]
+
+
+class Colors(Entry):
+    """A brand's colours, as #RRGGBB; None where the sheet's own stays."""
+
+    heading: Color = None  # the title, the sections' headings (white words on it in the workbook), the page's rules
+    accent: Color = None  # the answers, and the links of the page
+    tint: Color = None  # the ground of the answers on the page, and of the tables' heads in the workbook
+
+    def wrong(self) -> Iterator[tuple[str, str]]:
+        """Which colour cannot be read or is taken, and one sentence with its contrast and one that would do."""
+        for name in ("heading", "accent"):
+            color = getattr(self, name)
+            if color is not None:
+                ground = min(WHITE, self.tint or PAGE["tint"], key=_luminance)
+                if (ratio := contrast(color, ground)) < LEAST_CONTRAST:
+                    where = "white" if contrast(color, WHITE) < LEAST_CONTRAST else f"the tint {ground}"
+                    ratio = contrast(color, WHITE) if where == "white" else ratio
+                    yield name, _too_pale(name, color, where, ratio, _nearest(color, -0.01, (ground,)))
+        if self.tint is not None:
+            yield from (("tint", sentence) for sentence in _tint_faults(self.tint))
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours as WCAG defines it: 1 to 21."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _tint_faults(tint: str) -> Iterator[str]:
+    ink, ratio = min(((ink, contrast(tint, ink)) for ink in ON_TINT), key=lambda pair: pair[1])
+    if ratio < LEAST_CONTRAST:
+        yield _too_pale("tint", tint, f"dark words ({ink})", ratio, _nearest(tint, 0.01, ON_TINT))
+    parts = _parts(tint)
+    hue = 360 * colorsys.rgb_to_hls(*(p / 255 for p in parts))[0]
+    for what, taken in RESERVED.items():
+        if max(parts) - min(parts) >= _GREY and abs((hue - taken + 180) % 360 - 180) < _TOO_NEAR:
+            yield f"tint is {tint!r}, too near to {what}, which means something. Take a grey, a blue or a violet"
+
+
+def _too_pale(name: str, color: str, where: str, ratio: float, best: str | None) -> str:
+    # Rounded down: 4.46 must not read as 4.5.
+    shown = int(ratio * 100) / 100
+    advice = f"Try {best!r}" if best else f"Take one that is {'lighter' if name == 'tint' else 'darker'}"
+    return f"{name} is {color!r}: its contrast with {where} is {shown}, and words need {LEAST_CONTRAST}. {advice}"
+
+
+def _nearest(color: str, step: float, others: Iterable[str]) -> str | None:
+    """The first colour of the same hue that can be read with all `others`, going darker or lighter by `step`."""
+    hue, light, saturation = colorsys.rgb_to_hls(*(p / 255 for p in _parts(color)))
+    while 0 <= (light := light + step) <= 1:
+        red, green, blue = (round(p * 255) for p in colorsys.hls_to_rgb(hue, light, saturation))
+        found = f"#{red:02X}{green:02X}{blue:02X}"
+        if all(contrast(found, other) >= LEAST_CONTRAST for other in others):
+            return found
+    return None
+
+
+def _parts(color: str) -> tuple[int, int, int]:
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+
+
+def _luminance(color: str) -> float:
+    parts = (x / 255 for x in _parts(color))
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def page_colors(colors: Colors | None) -> dict[str, str]:
+    """The page's colours by name, those of a brand in place of its own."""
+    return PAGE | (colors.model_dump(exclude_none=True) if colors else {})
+
 
 MAX_BYTES = 2_000_000
 MAX_PIXELS = 4_000_000
@@ -220,3 +329,87 @@ def _view_box(root: ElementTree.Element) -> list[float]:
     if not (all(abs(x) < 1e6 for x in (left, top)) and all(1e-3 < x < 1e6 for x in (width, height))):
         raise ValueError(f"has the viewBox {shown(' '.join(words))!r}. Its width and height must be above 0")
     return [left, top, width, height]
+
+
+MAX_NAME, MAX_FOOTER = 60, 120  # a print footer in Excel holds 255 characters, codes and page numbers among them
+
+
+@dataclass(frozen=True)
+class Brand:
+    """A company's template, checked and ready to draw."""
+
+    name: str
+    footer: str = ""
+    colors: Colors = field(default_factory=Colors)
+    logo: Logo | None = None
+
+
+def read_brand(path: Path | str) -> Brand:
+    """The brand that a file describes.
+
+    Raises CatalogError, one line per problem, for what the file or its logo must not be.
+    """
+    path = Path(path)
+    document = read_document(path)
+    entry = validate(document, BrandFile)
+    if entry.logo is None:
+        return Brand(entry.name, entry.footer or "", entry.colors)
+    try:
+        logo = read_logo(_within(path.parent, entry.logo))
+    except ValueError as error:
+        raise CatalogError(f"{document.at(('logo',))}: logo {shown(entry.logo)!r} {error}.") from error
+    return Brand(entry.name, entry.footer or "", entry.colors, logo)
+
+
+def _footer_length(text: str) -> int:
+    """Characters that a text takes in a print footer of Excel: UTF-16, an ampersand four for its codes."""
+    return len(text.encode("utf-16-le")) // 2 + 3 * text.count("&")
+
+
+def _line(most: int, what: str) -> AfterValidator:
+    def check(value: str) -> str:
+        line = " ".join(value.split())
+        if _footer_length(line) > most:
+            raise ValueError(
+                f"takes {_footer_length(line)} characters (an & counts as 4); {what} may take {most}. Shorten it"
+            )
+        return line
+
+    return AfterValidator(check)
+
+
+def _beside(value: str) -> str:
+    """A path below the file's folder, by its words alone: nothing is touched before this holds."""
+    if ":" in value:
+        raise ValueError("is a web address or a drive. Save the picture beside the file, and name it")
+    if "\\" in value or not value.strip():
+        raise ValueError("is no path: write folders with /, such as pictures/logo.png")
+    parts = PurePosixPath(value)
+    if parts.is_absolute() or ".." in parts.parts:
+        raise ValueError("leaves the file's folder. Put the picture beside the file, or in a folder below it")
+    return value
+
+
+def _within(folder: Path, logo: str) -> Path:
+    """The logo's file. A brand is handed around: no link in it may bring another file of the reader's onto a page."""
+    try:
+        path = (folder / logo).resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    if not path.is_relative_to(folder.resolve()):
+        raise ValueError("is a link that leaves the file's folder. Put the picture itself there")
+    return path
+
+
+class BrandFile(Entry):
+    """What stands in the file."""
+
+    name: Annotated[Label, _line(MAX_NAME, "a name")]
+    logo: Annotated[str, AfterValidator(_beside)] | None = None
+    colors: Colors = Colors()
+    footer: Annotated[Label, _line(MAX_FOOTER, "a footer")] | None = None
+
+    def problems(self) -> Iterator[tuple[Loc, str]]:
+        """Colours that cannot be read, or that are taken by a meaning."""
+        for name, sentence in self.colors.wrong():
+            yield ("colors", name), sentence
