@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -204,8 +204,12 @@ class Sheet:
     page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
     charts: list[Chart] = field(default_factory=list)
 
-    def put(self, row: int, column: int, cell: Cell, name: str | None = None, lock: str = "both") -> Ref:
-        """Place a cell; placing two on one address is a bug."""
+    def put(
+        self, row: int, column: int, cell: Cell, name: str | None = None, lock: str = "both", label: str = ""
+    ) -> Ref:
+        """Place a cell, and its label to the left of it; placing two on one address is a bug."""
+        if label:
+            self.text(row, column - 1, label, "label")
         if (row, column) in self.cells:
             raise PageError(f"{self.name}!{column_name(column)}{row + 1} is used twice")
         self.cells[row, column] = cell
@@ -215,9 +219,13 @@ class Sheet:
         """Place a text."""
         return self.put(row, column, Cell(value, role, **more))
 
+    def texts(self, row: int, column: int, texts: Iterable[str | None], role: str = "head") -> list[Ref]:
+        """Place texts side by side; None leaves a cell free."""
+        return [self.text(row, k, text, role) for k, text in enumerate(texts, column) if text is not None]
+
     def compute(
         self, row: int, column: int, one: Formula, env: Mapping[str, Source], *, role: str = "computed",
-        display: Display | None = None, name: str | None = None, lock: str = "both",
+        display: Display | None = None, name: str | None = None, lock: str = "both", label: str = "",
     ) -> Ref:  # fmt: skip
         """Place what `one` gives for the cells in `env`: the value, and the formula that Excel evaluates."""
         missing = [i for i in one.inputs if i not in env]
@@ -225,7 +233,7 @@ class Sheet:
             raise KeyError(f"{self.name}: formula {one.name!r} reads {missing[0]!r}, which no cell provides")
         found = worked_out(one, env)
         cell = Cell(found.value, role, display or one.display, formula=found.expr(self.name))
-        return self.put(row, column, cell, name, lock)
+        return self.put(row, column, cell, name, lock, label)
 
     def is_search(self, ref: Ref) -> bool:
         """Whether a cell holds an array formula."""
@@ -251,8 +259,8 @@ class Sheet:
         self, row: int, column: int, value: Any, expr: Expr, display: Display, role: str = "computed", **more: Any
     ) -> Ref:
         """Place a formula with the value it has: look-ups, which carry no arithmetic."""
-        name, lock = more.pop("name", None), more.pop("lock", "both")
-        return self.put(row, column, Cell(plain(value), role, display, formula=expr, **more), name, lock)
+        where = {key: more.pop(key) for key in ("name", "lock", "label") if key in more}
+        return self.put(row, column, Cell(plain(value), role, display, formula=expr, **more), **where)
 
 
 @dataclass

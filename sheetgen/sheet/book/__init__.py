@@ -20,7 +20,7 @@ from sheetgen.sheet.book.sizing import build_sizing
 from sheetgen.sheet.book.speed import build_comparison, build_latency
 from sheetgen.sheet.book.what_if import WhatIfSheets
 from sheetgen.sheet.book.wiring import Wiring, name_all
-from sheetgen.sheet.book.workings import add_choices, add_unit_costs, build_loads
+from sheetgen.sheet.book.workings import add_choices, build_loads
 from sheetgen.sheet.model import Book, Range
 from sheetgen.sheet.page import Page
 from sheetgen.sheet.what_if import WhatIf
@@ -53,10 +53,8 @@ def build_book(
     profiles = build_profiles(solved, wiring, apart)
     comparison = build_comparison(solved, wiring)
     picked = {} if what_if is None else what_if.page.picked
-    candidates, head = build_candidates(solved, wiring, apart, picked)
-    heads = {name: head.range(name) for name in head.columns}
+    candidates, heads = build_candidates(solved, wiring, apart, picked)
     add_choices(wiring, heads)
-    add_unit_costs(wiring)
     wiring.names["list_workload"] = _workloads(wiring, inputs)
     wiring.names["list_tier"] = wiring.lists["tiers"]
     guide = build_guide(solved, page, wiring)

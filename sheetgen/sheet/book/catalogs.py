@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sheetgen import cost
@@ -17,7 +18,6 @@ from sheetgen.scenario.money import OwnedGpu
 from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
-from sheetgen.sheet.links import links
 from sheetgen.sheet.model import NONE, Cell, Range, Ref, Sheet, Validation, pick, position
 from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.what_if_state import SPARE_MODELS
@@ -27,7 +27,6 @@ from sheetgen.units import (
     DTYPE_ALIASES,
     DTYPES,
     FACTOR,
-    ONE_DECIMAL,
     PLAIN,
     PURCHASES,
     TENSOR_PARALLEL_SIZES,
@@ -90,21 +89,21 @@ SHAPE = (
 
 
 LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
-
-
-def _typed_over(solved: Solution, table: str, keys: list[str]) -> Callable[[int, str, Any], Any]:
-    """What was typed over a table's cells, by row and column."""
-    return lambda i, column, value: solved.question.overrides.value(table, keys[i], column, value)
+SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, in seconds
+CONSTANTS = tuple(SpeedConstants.model_fields)
+OF_GPU = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second", "peak_flops_16_bit", *CONSTANTS)
 
 
 def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per model on the sheet: its shape (inputs), and what follows from it at the precisions in use."""
-    models = solved.question.models
+    models, overrides = solved.question.models, solved.question.overrides
     sheet = titled("Models", "Models", "Architecture as the catalog has it, with sources; yellow cells may be changed.",
                    freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
-    over = _typed_over(solved, "models", [m.model.id for m in models])
-    table = Table(sheet, HEAD_ROWS, 0, len(models), key="models", names=wiring.names, overrides=over)
-    wiring.tables["models"] = table
+
+    def over(i: int, column: str, value: Any) -> Any:
+        return overrides.value("models", models[i].model.id, column, value)
+
+    table = Table(wiring, sheet, len(models), "models", overrides=over)
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
     table.given("model", "Model", [m.model.name for m in models], TEXT, role="label", width=26)
     table.given("model_id", "Catalog id", [m.model.id for m in models], TEXT, role="label", width=22)
@@ -112,95 +111,54 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         table.given(name, label, [r[name] for r in rows], WHOLE, note=note, width=14)
     table.given("own_weight_dtype", "Own weights", [m.auto_weight_dtype for m in models], TEXT,
                 note="The checkpoint's own precision: what auto stands for.")  # fmt: skip
-    table.given(
-        "own_kv_dtype",
-        "Own KV",
-        [m.auto_kv_cache_dtype for m in models],
-        TEXT,
-        note="What auto stands for: the 16-bit type, unless the checkpoint carries a KV precision.",
-    )
+    table.given("own_kv_dtype", "Own KV", [m.auto_kv_cache_dtype for m in models], TEXT, note="What auto "
+                "stands for: the 16-bit type, unless the checkpoint carries a KV precision.")  # fmt: skip
     for d in DTYPES:
-        known = [m.model.checkpoint_bytes(d) for m in models]
-        table.given(
-            f"checkpoint_{d}",
-            f"Checkpoint {d}",
-            [k or None for k in known],
-            WHOLE,
-            width=17,
-            note=f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known.",
-        )
-    _add_spare_models(sheet, table, solved.question.overrides.own_models)
-    derive_models(table, wiring)
-    for d in ("bf16", "fp8"):
-        _weights_at(table, wiring, d)
+        note = f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known."
+        sizes = [m.model.checkpoint_bytes(d) or None for m in models]
+        table.given(f"checkpoint_{d}", f"Checkpoint {d}", sizes, WHOLE, width=17, note=note)
+    _add_spare_models(table, overrides.own_models)
+    derive_models(table)
+    fixed = {d: f"weights_{d}" for d in ("bf16", "fp8")}  # for the two rows of the first sheet
+    for d, name in fixed.items():
+        at = list(DTYPES).index(d)
+        bytes_of = {key: wiring.lists[f"dtypes_{key}"].refs[at] for key in ("linear_bytes", "other_bytes")}
+        known = [ref._replace(value=ref.value or 0) for ref in table.columns[f"checkpoint_{d}"]]
+        table.computed(weights_bytes, {**bytes_of, "checkpoint_bytes": known}, name=name, label=f"Weights in {d}",
+                       width=17)  # fmt: skip
     unit = UNIT_NAMES[solved.question.settings.units]
-    for name, label, display in (
-        ("weights_bf16", "Weights in bf16", ONE_DECIMAL),
-        ("weights_fp8", "Weights in fp8", ONE_DECIMAL),
-    ):
-        amount = table.columns[name]
-        table.computed(
-            in_unit,
-            lambda i, a=amount: {"amount_bytes": a[i], "unit_bytes": wiring.inputs["unit_bytes"]},  # type: ignore[misc]
-            name=f"{name}_in_unit",
-            label=f"{label}, {unit}",
-            display=display,
-        )
-    sources = [m.model.source for m in models]
-    table.given("source", "Source", sources, TEXT, role="remark", width=120, urls=links(sources))
+    for d, name in fixed.items():
+        table.computed(in_unit, {"amount_bytes": table.columns[name]}, name=f"{name}_in_unit",
+                       label=f"Weights in {d}, {unit}")  # fmt: skip
+    table.given("source", "Source", [m.model.source for m in models], TEXT, role="remark", width=120, linked=True)
     return sheet
 
 
-def _add_spare_models(sheet: Sheet, table: Table, own: Sequence[Mapping[str, Any]]) -> None:
+def _add_spare_models(table: Table, own: Sequence[Mapping[str, Any]]) -> None:
     """Rows below for models of one's own: the what-if page offers them by the name that is typed."""
+    sheet, n_spare = table.sheet, max(SPARE_MODELS, len(own))
+    own = [*own, *[{}] * (n_spare - len(own))]
     for name, refs in table.columns.items():
-        given = sheet.cells[refs[-1].row, refs[-1].column]
-        accepted = given.validation or accepts(TEXT_KIND, str(sheet.cells[table.top, refs[-1].column].value))
-        for k in range(max(SPARE_MODELS, len(own))):
-            value = own[k].get(name) if k < len(own) else None
-            blank = Cell(value, "input", given.display, validation=accepted)
-            table.spare.setdefault(name, []).append(
-                sheet.put(refs[-1].row + 1 + k, refs[-1].column, blank, lock="column")
-            )
+        row, column = refs[-1].row, refs[-1].column
+        given = sheet.cells[row, column]
+        accepted = given.validation or accepts(TEXT_KIND, str(sheet.cells[table.top, column].value))
+        blanks = [Cell(typed.get(name), "input", given.display, validation=accepted) for typed in own]
+        table.spare[name] = [sheet.put(row + k, column, cell, lock="column") for k, cell in enumerate(blanks, 1)]
     label = sheet.cells[table.top, table.columns["model"][0].column]
     label.note = "The last rows are spare: fill one, and What-if has it in its dropdown."
 
 
-def derive_models(table: Table, wiring: Wiring) -> None:
+def derive_models(table: Table) -> None:
     """What follows from a model's shape at the precisions in use."""
-    _precisions(table.sheet, table, wiring)
-    for one in (*MODEL, *WORK):
-        table.computed(one, lambda i: wiring.inputs, width=18)
-
-
-def _precisions(sheet: Sheet, table: Table, wiring: Wiring) -> None:
-    """Precisions in use, and their bytes."""
-    asked = wiring.inputs
-    names = wiring.lists["dtypes_dtype"]
+    lists, columns, here = table.wiring.lists, table.columns, table.sheet.name
     for which, short in (("weight_dtype", "Weights"), ("kv_dtype", "KV")):
-        table.computed(
-            dtype_in_use,
-            lambda i, w=which: {  # type: ignore[misc]
-                "asked_dtype": asked[f"asked_{w}"],
-                "own_dtype": table.columns[f"own_{w}"][i],
-            },
-            name=f"asked_{which}",
-            label=f"{short} asked for",
-        )
-        table.looked_up(
-            which,
-            f"{short} in use",
-            lambda i, w=which: _one_name(wiring, table.columns[f"asked_{w}"][i], sheet.name),  # type: ignore[misc]
-            TEXT,
-            note="The precision by its first name.",
-        )
-        table.looked_up(
-            f"{which}_row",
-            f"{short} row",
-            lambda i, w=which: position(names, table.columns[w][i], sheet.name),  # type: ignore[misc]
-            PLAIN,
-            note="Row of the precision on Inputs.",
-        )
+        asked = f"asked_{which}"
+        table.computed(dtype_in_use, {"asked_dtype": table.wiring.inputs[asked], "own_dtype": columns[f"own_{which}"]},
+                       name=asked, label=f"{short} asked for")  # fmt: skip
+        table.looked_up(which, f"{short} in use", partial(_first_name, lists, columns[asked], here), TEXT,
+                        note="The precision by its first name.")  # fmt: skip
+        rows = [position(lists["dtypes_dtype"], at, here) for at in columns[which]]
+        table.looked_up(f"{which}_row", f"{short} row", rows.__getitem__, PLAIN, note="Row of the precision on Inputs.")
     for key, label, which in (
         ("linear_bytes", "Bytes, quantized weight", "weight_dtype"),
         ("other_bytes", "Bytes, other weight", "weight_dtype"),
@@ -208,108 +166,125 @@ def _precisions(sheet: Sheet, table: Table, wiring: Wiring) -> None:
         ("kv_dtype_bytes", "Bytes, KV element", "kv_dtype"),
         ("kv_scale_bytes", "Bytes, KV scale", "kv_dtype"),
     ):
-        table.picked(key, label, wiring.lists[f"dtypes_{key}"], f"{which}_row", FACTOR)
+        table.picked(key, label, lists[f"dtypes_{key}"], f"{which}_row", FACTOR)
 
     def checkpoint(i: int) -> tuple[Any, Expr]:
-        known = Range(tuple(table.columns[f"checkpoint_{d}"][i] for d in DTYPES), lock="columns")
-        value, expr = pick(known, table.columns["weight_dtype_row"][i], sheet.name)
+        known = Range(tuple(columns[f"checkpoint_{d}"][i] for d in DTYPES), lock="columns")
+        value, expr = pick(known, columns["weight_dtype_row"][i], here)
         return value or 0, expr
 
     table.looked_up("checkpoint_bytes", "Checkpoint in use", checkpoint, WHOLE, width=17,
                     note="Size of the known checkpoint at the precision in use; 0 where none is known.")  # fmt: skip
+    for one in (*MODEL, *WORK):
+        table.computed(one, width=18)
 
 
-def _one_name(wiring: Wiring, overrides: Ref, here: str) -> tuple[Any, Expr]:
+def _first_name(lists: Mapping[str, Range], asked: Sequence[Ref], here: str, i: int) -> tuple[Any, Expr]:
     """A precision's first name where another one was typed (fp8_e4m3 is fp8)."""
-    aliases, meant = wiring.lists["dtype_aliases"], wiring.lists["dtypes_meant"]
-    row = Expr(f"MATCH({overrides.expr(here).text},{aliases.expr(here).text},0)")
-    expr = Expr(f"IFERROR(INDEX({meant.expr(here).text},{row.text}),{overrides.expr(here).text})")
-    return DTYPE_ALIASES.get(overrides.value, overrides.value), expr
-
-
-def _weights_at(table: Table, wiring: Wiring, dtype: str) -> None:
-    """Weights at one fixed precision, for the page's two rows."""
-    at = list(DTYPES).index(dtype)
-    linear, other = (wiring.lists[f"dtypes_{k}"].refs[at] for k in ("linear_bytes", "other_bytes"))
-
-    def env(i: int) -> dict[str, Ref]:
-        known = table.columns[f"checkpoint_{dtype}"][i]
-        return {
-            "linear_bytes": linear,
-            "other_bytes": other,
-            "checkpoint_bytes": Ref(known.sheet, known.row, known.column, known.value or 0, lock="column"),
-        }
-
-    table.computed(weights_bytes, env, name=f"weights_{dtype}", label=f"Weights in {dtype}", width=17)
+    typed = asked[i].expr(here).text
+    row = f"MATCH({typed},{lists['dtype_aliases'].expr(here).text},0)"
+    expr = Expr(f"IFERROR(INDEX({lists['dtypes_meant'].expr(here).text},{row}),{typed})")
+    return DTYPE_ALIASES.get(asked[i].value, asked[i].value), expr
 
 
 def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per GPU of the candidates: memory as the engine sees it, batch limits, precisions that run."""
-    gpus = solved.question.gpus
+    question, columns = solved.question, solved.gpus
+    gpus = question.gpus
     sheet = titled("GPUs", "GPUs",
                    "Memory is what the engine sees, never the marketed figure. 1 under a precision: it runs.",
                    freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
-    over = _typed_over(solved, "gpus", [g.id for g in gpus])
-    table = Table(sheet, HEAD_ROWS, 0, len(gpus), key="gpus", names=wiring.names, overrides=over)
-    wiring.tables["gpus"] = table
+
+    def over(i: int, column: str, value: Any) -> Any:
+        return question.overrides.value("gpus", gpus[i].id, column, value)
+
+    table = Table(wiring, sheet, len(gpus), "gpus", overrides=over)
     table.given("gpu", "GPU", [g.id for g in gpus], TEXT, role="label", width=30)
     table.given("gpu_name", "Short name", [g.short_name for g in gpus], TEXT, role="label", width=18)
     table.given("gpu_memory_bytes", "Memory, bytes", [g.memory.engine_bytes for g in gpus], WHOLE, width=18,
                 note="Total memory as the engine sees it.")  # fmt: skip
-    unit = UNIT_NAMES[solved.question.settings.units]
-    table.computed(in_unit, lambda i: {"amount_bytes": table.columns["gpu_memory_bytes"][i],
-                   "unit_bytes": wiring.inputs["unit_bytes"]}, label=f"Memory, {unit}")  # fmt: skip
+    table.computed(in_unit, {"amount_bytes": table.columns["gpu_memory_bytes"]},
+                   label=f"Memory, {UNIT_NAMES[question.settings.units]}")  # fmt: skip
     table.given("basis", "Basis", [g.memory.basis for g in gpus], TEXT, role="label",
                 note="measured: seen in a log; derived: nvidia-smi less a stated share.")  # fmt: skip
     for key, label in (("max_num_seqs", "Most sequences"), ("max_num_batched_tokens", "Batched tokens")):
-        table.given(
-            key, label, [int(v) for v in solved.gpus[key]], WHOLE, note=f"{key}: the engine's default on this GPU."
-        )
-    for name, label, note in (
+        note = f"{key}: the engine's default on this GPU."
+        table.given(key, label, [int(v) for v in columns[key]], WHOLE, note=note)
+    for name, label, where_ in (
         ("pool_error_bytes_measured", "Pool's error, measured TP", "up to the largest TP among measured runs"),
         ("pool_error_bytes_elsewhere", "Pool's error, other TP", "at other tensor-parallel sizes"),
     ):
-        table.given(
-            name,
-            label,
-            [float(v) for v in solved.gpus[name]],
-            WHOLE,
-            width=16,
-            note=f"Bytes by which the KV pool may be smaller {note} (low end of the 80 % band); headroom counts it.",
-        )
-    table.given("is_older_gpu", "Older GPU (0 or 1)",
-                [int(solved.question.engine.is_older(g.architecture)) for g in gpus], PLAIN,
-                note="1: memory outside torch is that of older GPUs on Inputs.")  # fmt: skip
-    add_speed_columns(solved, table)
+        note = f"Bytes by which the KV pool may be smaller {where_} (low end of the 80 % band); headroom counts it."
+        table.given(name, label, [float(v) for v in columns[name]], WHOLE, width=16, note=note)
+    table.given("is_older_gpu", "Older GPU (0 or 1)", [int(question.engine.is_older(g.architecture)) for g in gpus],
+                PLAIN, note="1: memory outside torch is that of older GPUs on Inputs.")  # fmt: skip
+    _add_speed_columns(solved, table)
     for what, runs in (("weights", [g.weights_run for g in gpus]), ("kv", [g.kv_run for g in gpus])):
         for d in DTYPES:
             table.given(f"{what}_{d}", f"{'KV' if what == 'kv' else 'Weights'} {d}", [int(d in r) for r in runs], PLAIN,
                         width=10, validation=accepts(FLAG, "Runs", "1: it runs, 0: it does not."))  # fmt: skip
-    add_owning_columns(solved, wiring, table)
+    _add_owning_columns(solved, table)
     sources = [g.memory.source for g in gpus]
-    table.given("source", "Source of the memory", sources, TEXT, role="remark_wrapped", width=90, urls=links(sources))
-    for i, gpu in enumerate(gpus):
-        sheet.heights[table.top + 1 + i] = 13.0 * max(1, -(-len(gpu.memory.source) // 105)) + 3
+    table.given("source", "Source of the memory", sources, TEXT, role="remark_wrapped", width=90, linked=True)
+    for row, source in enumerate(sources, table.top + 1):
+        sheet.heights[row] = 13.0 * max(1, -(-len(source) // 105)) + 3
     wiring.names["list_gpu"] = table.range("gpu")
     return sheet
 
 
-def _gpus(count: int) -> Validation:
-    """So many GPUs that the sizes with a column of their own are those that the instance may have."""
-    most = next((t for t in TENSOR_PARALLEL_SIZES if t > count), MOST_GPUS + 1) - 1
-    return accepts(Kind("whole", 1, most), "GPUs", "GPUs of one instance. For more, fill a spare row.")
+def _add_speed_columns(solved: Solution, table: Table) -> None:
+    """By GPU what speed is predicted from: bandwidth, links, peaks, the engine's constants, whether it was measured."""
+    gpus = solved.gpus
+    for name, label, note in (
+        ("memory_bandwidth_bytes_per_second", "Bandwidth, bytes/s", "Of the GPU's own memory."),
+        ("interconnect_bytes_per_second", "Links, bytes/s", "Each way, to the other GPUs of the node."),
+        ("peak_flops_16_bit", "Peak, 16 bits", "Dense operations per second."),
+        *((f"peak_flops_{d}", f"Peak, {d} weights", "Dense operations per second with weights of this precision.")
+          for d in DTYPES),
+    ):  # fmt: skip
+        table.given(name, label, [float(v) for v in gpus[name]], WHOLE, width=24, note=note)
+    for name in CONSTANTS:
+        display = SMALL if name.startswith("seconds_per") else FACTOR
+        label = str(SpeedConstants.model_fields[name].title)
+        table.given(name, label, [float(v) for v in gpus[name]], display, width=13,
+                    note=f"{name}: fitted on measured runs (docs/speed.md).")  # fmt: skip
+    table.given("speed_is_fitted", "Runs measured (0 or 1)", [int(v) for v in gpus["speed_is_fitted"]], PLAIN,
+                note="1: runs of this engine on this GPU are among those that the constants were fitted "
+                "on.")  # fmt: skip
+
+
+def _add_owning_columns(solved: Solution, table: Table) -> None:
+    """What one GPU costs to buy, as a range, and what power it takes; blank where nothing is known."""
+    question = solved.question
+    owned = [question.owning.gpus.get(g.id, OwnedGpu()) for g in question.gpus]
+    for k, end in enumerate(("low", "base", "high")):
+        usd = [o.capex_usd[k] if o.capex_usd else None for o in owned]
+        table.given(f"capex_{end}_usd", f"Purchase, {end}, $", usd, USD, note="US dollars for one GPU. "
+                    "No maker publishes a price: type your own quote over all three.")  # fmt: skip
+    table.given("is_module_price", "Price of the module (1) or installed (0)", [o.is_module_price for o in owned],
+                PLAIN, width=14,
+                note="A module's price is multiplied by the installed price's share on Inputs.")  # fmt: skip
+    table.given("capex_date", "Purchase price's date", [day_of(o.capex_as_of) for o in owned], DATE)
+    table.computed(price_mark, {"price_date": table.columns["capex_date"]}, name="capex_mark",
+                   label="Purchase price's age")  # fmt: skip
+    table.given("stated_kw_per_gpu", "kW per GPU, stated", [o.stated_kw_per_gpu for o in owned], FACTOR,
+                note="With its share of the server. Blank: it follows from the rated power.")  # fmt: skip
+    table.given("rated_watts", "Rated power, W", [o.rated_watts for o in owned], WHOLE, note="Watts of the GPU alone.")
+    table.given("is_it_power", "Machine's own draw (1) or all-in (0)", [o.is_it_power for o in owned], PLAIN, width=14,
+                note="A machine's own draw is multiplied by the PUE; an all-in figure has the cooling in "
+                "it.")  # fmt: skip
+    table.computed(cost.kw_per_gpu)
+    sources = [f"{o.capex_source or 'no price known'}; power: {o.kw_source}" for o in owned]
+    table.given("owning_source", "Source of price and power", sources, TEXT, role="remark", width=160, linked=True)
 
 
 def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     """A row per candidate instance with its price, and spare rows that take part when filled."""
     rows, overrides = solved.question.rows, solved.question.overrides
-    blank: list[Any] = [None] * max(SPARE_INSTANCES, len(overrides.own_instances))
-    sheet = titled(
-        "Instances",
-        "Instances and prices",
-        "Prices of one purchase class, with date and source. The last rows are spare: fill one, it takes part.",
-        freeze=(HEAD_ROWS + 1, 1),
-    )
+    n_spare = max(SPARE_INSTANCES, len(overrides.own_instances))
+    sheet = titled("Instances", "Instances and prices",
+                   "Prices of one purchase class, with date and source. The last rows are spare: fill one, it takes "
+                   "part.", freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
 
     def over(i: int, column: str, value: Any) -> Any:
         """What was typed: into a row of the catalog's, or into a spare one."""
@@ -318,35 +293,33 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
         own = overrides.own_instances[i - len(rows) : i - len(rows) + 1]
         return own[0].get(column, value) if own else value
 
-    table = Table(sheet, HEAD_ROWS, 0, len(rows) + len(blank), key="instances", names=wiring.names, overrides=over)
-    wiring.tables["instances"] = table
+    def n_gpus(count: int) -> Validation:
+        """So many GPUs that the sizes with a column of their own are those that the instance may have."""
+        most = next((t for t in TENSOR_PARALLEL_SIZES if t > count), MOST_GPUS + 1) - 1
+        return accepts(Kind("whole", 1, most), "GPUs", "GPUs of one instance. For more, fill a spare row.")
+
+    table = Table(wiring, sheet, len(rows) + n_spare, "instances", overrides=over)
     gpu = Validation("GPU", "A GPU of the GPUs sheet.", source="list_gpu")
-    table.given("type", "Type", [r.instance.split("/", 1)[1] for r in rows] + blank, TEXT, width=40)
-    table.given("provider", "Provider", [r.provider for r in rows] + blank, TEXT)
-    table.given("instance_gpu", "GPU", [r.gpu.id for r in rows] + blank, TEXT, width=30, validation=gpu)
-    table.given("gpu_count", "GPUs", [r.gpu_count for r in rows] + blank, PLAIN, width=8,
+    table.given("type", "Type", [r.instance.split("/", 1)[1] for r in rows], TEXT, width=40)
+    table.given("provider", "Provider", [r.provider for r in rows], TEXT)
+    table.given("instance_gpu", "GPU", [r.gpu.id for r in rows], TEXT, width=30, validation=gpu)
+    counts = [r.gpu_count for r in rows]
+    table.given("gpu_count", "GPUs", counts, PLAIN, width=8,
                 note="Candidates has a column for each tensor-parallel size up to this count. For an instance with "
                 "more GPUs fill a spare row.",
-                validations=[_gpus(r.gpu_count) for r in rows]
-                + [_gpus(TENSOR_PARALLEL_SIZES[-1])] * len(blank))  # fmt: skip
-    table.given(
-        "price_usd_per_hour",
-        "$ per hour",
-        [r.usd_per_hour for r in rows] + blank,
-        USD_CENTS,
-        note="US dollars of one instance, before the discount on Inputs. Without one it cannot be rented.",
-    )
-    table.given("purchase", "Class", [r.purchase for r in rows] + blank, TEXT, role="remark")
-    table.given("region", "Region", [r.region for r in rows] + blank, TEXT, role="remark", width=14)
-    table.given("price_date", "Price date", [day_of(r.price_as_of) for r in rows] + blank, DATE)
-    table.given("listed_usd_per_hour", "Listed, $ per hour", [r.usd_per_hour for r in rows] + blank, USD_CENTS,
+                validations=[n_gpus(count) for count in (*counts, *[TENSOR_PARALLEL_SIZES[-1]] * n_spare)])  # fmt: skip
+    table.given("price_usd_per_hour", "$ per hour", [r.usd_per_hour for r in rows], USD_CENTS, note="US dollars "
+                "of one instance, before the discount on Inputs. Without one it cannot be rented.")  # fmt: skip
+    table.given("purchase", "Class", [r.purchase for r in rows], TEXT, role="remark")
+    table.given("region", "Region", [r.region for r in rows], TEXT, role="remark", width=14)
+    table.given("price_date", "Price date", [day_of(r.price_as_of) for r in rows], DATE)
+    table.given("listed_usd_per_hour", "Listed, $ per hour", [r.usd_per_hour for r in rows], USD_CENTS,
                 role="fixed", note="The price that date and source are of.")  # fmt: skip
-    table.computed(age_days, lambda i: {**wiring.inputs, "price_date": table.columns["price_date"][i]})
-    table.computed(age_word, lambda i: wiring.inputs)
-    table.computed(instance_id, lambda i: {}, width=46, name="instance")
-    add_class_prices(solved, wiring, table)
-    sources = [r.source for r in rows] + blank
-    table.given("source", "Source", sources, TEXT, role="remark", width=130, urls=links(sources))
+    table.computed(age_days)
+    table.computed(age_word)
+    table.computed(instance_id, width=46, name="instance")
+    _add_class_prices(solved, table)
+    table.given("source", "Source", [r.source for r in rows], TEXT, role="remark", width=130, linked=True)
     return sheet
 
 
@@ -367,31 +340,23 @@ def class_columns(purchase: str, in_use: str) -> dict[str, str]:
     return {what: f"{what}_{stem}" for what in ("price", "date", "mark", "terms")}
 
 
-def add_class_prices(solved: Solution, wiring: Wiring, table: Table) -> None:
+def _add_class_prices(solved: Solution, table: Table) -> None:
     """What the same instances cost in the other purchase classes; blank where nobody lists a price."""
-    in_use = solved.question.settings.purchase
-    rows = solved.question.rows
-    blank: list[Any] = [None] * (table.n_rows - len(rows))
-    table.given("terms", "Terms", [r.price_kind or None for r in rows] + blank, TEXT, role="remark", width=24)
+    in_use, rows = solved.question.settings.purchase, solved.question.rows
+    table.given("terms", "Terms", [r.price_kind or None for r in rows], TEXT, role="remark", width=24)
     for purchase in PURCHASES:
         if purchase == in_use:
             continue
         names = class_columns(purchase, in_use)
         prices = [r.class_price(purchase) for r in rows]
-        table.given(
-            names["price"], f"$ per hour, {purchase}", [p.usd_per_hour if p else None for p in prices] + blank,
-            USD_CENTS,
-            note="Beside the class in use: shown on Money, it decides nothing. A blank is no price.",
-        )  # fmt: skip
-        days = [day_of(p.price_as_of) if p else None for p in prices]
-        table.given(names["date"], f"Price date, {purchase}", days + blank, DATE)
-        dates = table.columns[names["date"]]
-        table.computed(
-            price_mark, lambda i, d=dates: {**wiring.inputs, "price_date": d[i]},  # type: ignore[misc]
-            name=names["mark"], label=f"Price age, {purchase}",
-        )  # fmt: skip
-        kinds = [p.price_kind or None if p else None for p in prices]
-        table.given(names["terms"], f"Terms, {purchase}", kinds + blank, TEXT, role="remark", width=24)
+        table.given(names["price"], f"$ per hour, {purchase}", [p and p.usd_per_hour for p in prices], USD_CENTS,
+                    note="Beside the class in use: shown on Money, it decides nothing. A blank is no "
+                    "price.")  # fmt: skip
+        table.given(names["date"], f"Price date, {purchase}", [p and day_of(p.price_as_of) for p in prices], DATE)
+        table.computed(price_mark, {"price_date": table.columns[names["date"]]}, name=names["mark"],
+                       label=f"Price age, {purchase}")  # fmt: skip
+        kinds = [(p and p.price_kind) or None for p in prices]
+        table.given(names["terms"], f"Terms, {purchase}", kinds, TEXT, role="remark", width=24)
     _providers_in_order(table)
 
 
@@ -418,66 +383,3 @@ def _providers_in_order(table: Table) -> None:
         return (names[int(rows[i]) - 1] if i < len(rows) else NONE), expr
 
     table.looked_up("provider_in_order", "Providers in order", in_order, TEXT, width=14)
-
-
-def add_owning_columns(solved: Solution, wiring: Wiring, table: Table) -> None:
-    """What one GPU costs to buy, as a range, and what power it takes; blank where nothing is known."""
-    question = solved.question
-    owned = [question.owning.gpus.get(g.id, OwnedGpu()) for g in question.gpus]
-    for k, end in enumerate(("low", "base", "high")):
-        table.given(
-            f"capex_{end}_usd", f"Purchase, {end}, $", [o.capex_usd[k] if o.capex_usd else None for o in owned], USD,
-            note="US dollars for one GPU. No maker publishes a price: type your own quote over all three.",
-        )  # fmt: skip
-    table.given(
-        "is_module_price", "Price of the module (1) or installed (0)", [o.is_module_price for o in owned], PLAIN,
-        width=14, note="A module's price is multiplied by the installed price's share on Inputs.",
-    )  # fmt: skip
-    table.given("capex_date", "Purchase price's date", [day_of(o.capex_as_of) for o in owned], DATE)
-    table.computed(
-        price_mark, lambda i: {**wiring.inputs, "price_date": table.columns["capex_date"][i]},
-        name="capex_mark", label="Purchase price's age",
-    )  # fmt: skip
-    table.given(
-        "stated_kw_per_gpu", "kW per GPU, stated", [o.stated_kw_per_gpu for o in owned], FACTOR,
-        note="With its share of the server. Blank: it follows from the rated power.",
-    )  # fmt: skip
-    table.given(
-        "rated_watts", "Rated power, W", [o.rated_watts for o in owned], WHOLE, note="Watts of the GPU alone.",
-    )  # fmt: skip
-    table.given(
-        "is_it_power", "Machine's own draw (1) or all-in (0)", [o.is_it_power for o in owned], PLAIN, width=14,
-        note="A machine's own draw is multiplied by the PUE; an all-in figure has the cooling in it.",
-    )  # fmt: skip
-    table.computed(cost.kw_per_gpu, lambda i: wiring.inputs)
-    sources = [f"{o.capex_source or 'no price known'}; power: {o.kw_source}" for o in owned]
-    table.given(
-        "owning_source", "Source of price and power", sources, TEXT, role="remark", width=160, urls=links(sources)
-    )
-
-
-SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, in seconds
-CONSTANTS = tuple(SpeedConstants.model_fields)
-OF_GPU = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second", "peak_flops_16_bit", *CONSTANTS)
-
-
-def add_speed_columns(solved: Solution, table: Table) -> None:
-    """The columns of GPUs that speed is predicted from."""
-    gpus = solved.gpus
-    for name, label, note in (
-        ("memory_bandwidth_bytes_per_second", "Bandwidth, bytes/s", "Of the GPU's own memory."),
-        ("interconnect_bytes_per_second", "Links, bytes/s", "Each way, to the other GPUs of the node."),
-        ("peak_flops_16_bit", "Peak, 16 bits", "Dense operations per second."),
-        *((f"peak_flops_{d}", f"Peak, {d} weights", "Dense operations per second with weights of this precision.")
-          for d in DTYPES),
-    ):  # fmt: skip
-        table.given(name, label, [float(v) for v in gpus[name]], WHOLE, width=24, note=note)
-    for name in CONSTANTS:
-        display = SMALL if name.startswith("seconds_per") else FACTOR
-        label = str(SpeedConstants.model_fields[name].title)
-        table.given(name, label, [float(v) for v in gpus[name]], display, width=13,
-                    note=f"{name}: fitted on measured runs (docs/speed.md).")  # fmt: skip
-    table.given(
-        "speed_is_fitted", "Runs measured (0 or 1)", [int(v) for v in gpus["speed_is_fitted"]], PLAIN,
-        note="1: runs of this engine on this GPU are among those that the constants were fitted on.",
-    )  # fmt: skip

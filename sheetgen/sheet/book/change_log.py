@@ -81,7 +81,7 @@ class AsBuilt:
     def _held(self, name: str, row: int) -> object:
         """What the look-up of a cell of Inputs gives: 0 for a blank one."""
         column = self.wiring.lists[f"input_{name}"].refs[0].column
-        cell = self.wiring.inputs_cells.get((row, column))
+        cell = self.wiring.inputs_sheet.cells.get((row, column))
         return 0 if cell is None or cell.value is None else plain(cell.value)
 
     def choices(self, others: Sequence[Sheet]) -> None:

@@ -101,7 +101,7 @@ def what_if_pairs(wiring: Wiring, sheet: Sheet, row: int, left: int) -> list[Pai
     sheet.text(row + 1, left, "Requests in flight on What-if; the headline's workload and tier", "label")
     env = {**wiring.inputs, "users": picked("users"), "case_factor": cell("in_case_users_base")}
     requests = sheet.compute(row + 1, left + 1, case_requests, env)
-    load, cells = wiring.lists["headline_rows"].refs[0], wiring.tables["cells"]
+    load, cells = wiring.lists["headline_rows"].refs[0], wiring.tables["loads"]
     w, t = (
         sheet.formula(row + 1, left + 2 + k, *pick(cells.range(name), load, sheet.name), PLAIN)
         for k, name in enumerate(("workload_row", "tier_row"))
@@ -122,7 +122,7 @@ def what_if_pairs(wiring: Wiring, sheet: Sheet, row: int, left: int) -> list[Pai
 def add_what_if(pairs: Pairs, wiring: Wiring) -> Ref:
     """The block, and below it the cost of both; gives the cell that says 1 where they agree."""
     sheet, left = pairs.sheet, pairs.left
-    load, cells = wiring.lists["headline_rows"].refs[0], wiring.tables["cells"]
+    load, cells = wiring.lists["headline_rows"].refs[0], wiring.tables["loads"]
     asked = what_if_pairs(wiring, sheet, pairs.row, left)
     pairs.row += 3
     cost = wiring.names["rec_whatif_monthly_usd"]
@@ -357,7 +357,7 @@ def _rows_read(page: ChecksSheet) -> None:
 def _loads(page: ChecksSheet, solved: Solution) -> None:
     """A line per load beside the checks, and what is counted of them."""
     sheet, wiring, n = page.sheet, page.wiring, len(solved.question.loads)
-    cells, top = wiring.tables["cells"], HEAD_ROWS + 1
+    cells, top = wiring.tables["loads"], HEAD_ROWS + 1
     sheet.text(PAIRS_ROW, 0, "Rounding may part amounts by a share of", "label")
     tolerance = sheet.put(PAIRS_ROW, 1, Cell(TOLERANCE, "fixed", SMALL))
     columns: list[list[Ref]] = [[] for _ in OF_LOADS]
@@ -370,9 +370,10 @@ def _loads(page: ChecksSheet, solved: Solution) -> None:
     for (name, label), refs in zip(CHECKS_OF_LOADS, columns, strict=True):
         page.all_of(name, label, Range(tuple(refs)))
     pairs = Pairs(sheet, _own_rows(page, solved, PAIRS_ROW + 2), 0, tolerance)
-    shown = wiring.pairs.get("money")
-    if shown:
-        same = pairs.block(("Money and the first sheet", "Money", "First sheet"), shown, USD_CENTS, rounded=True)
+    if wiring.of_money:
+        same = pairs.block(
+            ("Money and the first sheet", "Money", "First sheet"), wiring.of_money, USD_CENTS, rounded=True
+        )
         page.all_of("money_sheet", "Money has the month's cost of the first sheet", same)
     if "rec_whatif_monthly_usd" in wiring.names:
         agrees = add_what_if(pairs, wiring)
@@ -412,7 +413,7 @@ def _prices(page: ChecksSheet, solved: Solution) -> None:
     wiring, here = page.wiring, page.here
     dates, prices = (wiring.tables["instances"].range(c) for c in ("price_date", "price_usd_per_hour"))
     page.line("prices_dated", "Every price has a date", _count(dates, here), _count(prices, here))
-    ages = wiring.tables["cells"].range("price_age")
+    ages = wiring.tables["loads"].range("price_age")
     old = sum(r.value == "old" for r in ages.refs)
     count = Expr(f'COUNTIFS({ages.expr(here).text},"old")')
     page.none_of("prices_fresh", "Loads whose recommended instance has an old price: none", (old, count))
@@ -421,7 +422,7 @@ def _prices(page: ChecksSheet, solved: Solution) -> None:
 def _inputs(page: ChecksSheet, solved: Solution) -> None:
     """Inputs that a person may have emptied, or typed past what the cell accepts."""
     wiring, here, question = page.wiring, page.here, solved.question
-    cells = wiring.tables["cells"]
+    cells = wiring.tables["loads"]
     for name, label, key, refs, n in (
         ("contexts", "Every context is a number above 0", "workload_row", wiring.lists["contexts"],
          len(question.workloads)),

@@ -59,7 +59,7 @@ def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
     sheet.text(row, 0, "Where each load of this sheet breaks (live)", "section")
     for column, head in enumerate(("", "", "Longest context, as built", "Bills and the memory for them, as built"), 1):
         sheet.text(row, column, head, "section")
-    cells = wiring.tables["cells"]
+    cells = wiring.tables["loads"]
     baseline = _as_built(solved, page)
     for i in range(len(solved.question.loads)):
         sheet.link(row + 1 + i, 0, cells.columns["model"][i], TEXT)

@@ -233,7 +233,6 @@ def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     _precisions(page)
     _watch(page)
     wiring.inputs_sheet = page.sheet
-    wiring.inputs_cells = page.sheet.cells
     return page.sheet
 
 

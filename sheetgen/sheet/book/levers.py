@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sheetgen.formula import Expr, both, formula, is_number, where
-from sheetgen.levers import EveryLever, Lever, Rented
+from sheetgen.levers import EveryLever, Lever
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
-from sheetgen.sheet.model import NONE, Ref, Sheet
+from sheetgen.sheet.model import NONE, Sheet
 from sheetgen.sheet.wording import rent
 from sheetgen.units import PERCENT, TEXT, USD, WHOLE, Display
 
@@ -20,19 +20,28 @@ IDLE = "The month costs the same with each by itself; two together may save"
 SENTENCES = {"What changes": 58, "What it costs, or why it does not apply": 96}  # columns that wrap, and their widths
 
 
+@formula("This load now", TEXT)
+def load_state(now: Any, built: Any) -> Any:
+    """Compares the load's $ per month on Workings with the one as built, to the dollar: a file keeps 16 digits of it.
+
+    Source: the amount as built, beside it; a dash where nothing holds the load.
+    """
+    apart = now - built
+    near = where(apart * apart < 1, AS_BUILT, CHANGED)
+    return where(is_number(now), where(is_number(built), near, CHANGED), where(is_number(built), CHANGED, AS_BUILT))
+
+
 def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> Sheet:
     """The sheet. Its lever columns are values: working them out takes a choice anew, which no cell does."""
     sheet = titled("Levers", "Levers: what one change buys",
                    "Worked out when the sheet was built, for the inputs as built; they do not follow edits. "
                    "Each line is the cheapest of all candidates with that one change.", freeze=(HEAD_ROWS + 1,
                    3))  # fmt: skip
-    rows = list(_lines(every_lever, [cell.model for cell in solved.question.loads]))
-    loads = wiring.tables["cells"]
-    table = Table(sheet, HEAD_ROWS, 0, len(rows))
-    models = [solved.question.models[solved.question.loads[at[0]].model].model.name for at, _ in rows]
-    words = [
-        loads.columns["load_words"][at[0]].value if len(at) == 1 else f"{len(at)} loads of the model" for at, _ in rows
-    ]
+    question, loads = solved.question, wiring.tables["loads"].columns
+    rows = list(_lines(every_lever, [cell.model for cell in question.loads]))
+    table = Table(wiring, sheet, len(rows))
+    models = [question.models[question.loads[at[0]].model].model.name for at, _ in rows]
+    words = [loads["load_words"][at[0]].value if len(at) == 1 else f"{len(at)} loads of the model" for at, _ in rows]
     after = [lever.after for _, lever in rows]
     columns: tuple[tuple[str, list[Any], Display, float], ...] = (
         ("Model", models, TEXT, 22),
@@ -47,16 +56,32 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
         ("What it costs, or why it does not apply", [_costs(lever) for _, lever in rows], TEXT, 0),
     )
     for label, values, display, width in columns:
-        role = "remark_wrapped" if label in SENTENCES else "fixed"
-        table.given(label, label, values, display, role=role, width=SENTENCES.get(label, width))
-        for i, text in enumerate(values if label in SENTENCES else ()):
-            row = HEAD_ROWS + 1 + i
-            lines = -(-len(text) // SENTENCES[label])  # of a smaller print: some room is left
+        wrapped = SENTENCES.get(label, 0)
+        table.given(label, label, values, display, role="remark_wrapped" if wrapped else "fixed",
+                    width=wrapped or width)  # fmt: skip
+        for row, text in enumerate(values if wrapped else (), HEAD_ROWS + 1):
+            lines = -(-len(text) // wrapped)  # of a smaller print: some room is left
             sheet.heights[row] = max(sheet.heights.get(row, 15.0), 13.0 * lines + 2)
 
+    # To the right, a line per load: what it took when the levers were worked out, and whether that still holds.
     before = {at: levers[0].before for at, levers in enumerate(every_lever) if levers}
-    built = _loads_as_built(sheet, table.next_column + 1, before, wiring)
-    wiring.names["chk_levers"] = _overall(sheet, built, wiring)
+    built = Table(wiring, sheet, len(before), left=table.next_column + 1)
+    for name, label, width in (("model", "Model of the load", 22), ("load_words", "The load", 26)):
+        found = [(ref.value, ref.expr(sheet.name)) for ref in (loads[name][at] for at in before)]
+        built.looked_up(name, label, found.__getitem__, TEXT, width=width)
+    built.given("gpus", "GPUs as built", [one.n_gpus if one else NONE for one in before.values()], WHOLE, role="fixed")
+    usd = [one.monthly_usd if one else NONE for one in before.values()]
+    built.given("usd", "$ per month as built", usd, USD, role="fixed", width=13)
+    live = [loads["monthly_usd"][at] for at in before]
+    built.computed(load_state, {"now": live, "built": built.columns["usd"]}, name="now", width=16)
+
+    # One word for all, beside the title: as built while no load and no input has changed.
+    states, counts = built.columns["now"], [wiring.ref(f"chk_{what}_changed") for what in ("inputs", "columns")]
+    area = Expr(f'COUNTIFS({states[0].expr(sheet.name).text}:{states[-1].expr(sheet.name).text},"{CHANGED}")')
+    expr = where(both(area == 0, *(count.expr(sheet.name) == 0 for count in counts)), AS_BUILT, CHANGED)
+    apart = any(one.value == CHANGED for one in states) or any(count.value for count in counts)
+    wiring.names["chk_levers"] = sheet.formula(HEAD_ROWS - 1, 1, CHANGED if apart else AS_BUILT, expr, TEXT, "light",
+                                               label="All inputs now")  # fmt: skip
     return sheet
 
 
@@ -84,36 +109,6 @@ def _together(idle: Sequence[Lever]) -> Lever:
                    changed="; ".join(one.words for one in idle), after=idle[0].before, note=IDLE)  # fmt: skip
 
 
-def _loads_as_built(sheet: Sheet, left: int, before: Mapping[int, Rented | None], wiring: Wiring) -> Table:
-    """To the right, a line per load: what it took when the levers were worked out, and whether that still holds."""
-    loads = wiring.tables["cells"]
-    table = Table(sheet, HEAD_ROWS, left, len(before))
-    at = list(before)
-    for name, label, width in (("model", "Model of the load", 22), ("load_words", "The load", 26)):
-        refs = loads.columns[name]
-        table.looked_up(
-            name, label, lambda i, r=refs: (r[at[i]].value, r[at[i]].expr(sheet.name)), TEXT, width=width,  # type: ignore[misc]
-        )  # fmt: skip
-    table.given("gpus", "GPUs as built", [one.n_gpus if one else NONE for one in before.values()], WHOLE, role="fixed")
-    usd = [one.monthly_usd if one else NONE for one in before.values()]
-    table.given("usd", "$ per month as built", usd, USD, role="fixed", width=13)
-
-    live = loads.columns["monthly_usd"]
-    table.computed(load_state, lambda i: {"now": live[at[i]], "built": table.columns["usd"][i]}, name="now", width=16)
-    return table
-
-
-@formula("This load now", TEXT)
-def load_state(now: Any, built: Any) -> Any:
-    """Compares the load's $ per month on Workings with the one as built, to the dollar: a file keeps 16 digits of it.
-
-    Source: the amount as built, beside it; a dash where nothing holds the load.
-    """
-    apart = now - built
-    near = where(apart * apart < 1, AS_BUILT, CHANGED)
-    return where(is_number(now), where(is_number(built), near, CHANGED), where(is_number(built), CHANGED, AS_BUILT))
-
-
 def _rounded(value: float | None, digits: int) -> Any:
     return NONE if value is None else round(value, digits)
 
@@ -123,17 +118,3 @@ def _costs(lever: Lever) -> str:
     if lever.why_not:
         return f"Does not apply: {lever.why_not}."
     return f"{'Now fits. ' if lever.now_fits else ''}{lever.note}."
-
-
-def _overall(sheet: Sheet, table: Table, wiring: Wiring) -> Ref:
-    """One word for all, beside the title: as built while no load and no input has changed."""
-    here = sheet.name
-    loads = table.columns["now"]
-    counts = [Expr(f'COUNTIFS({loads[0].expr(here).text}:{loads[-1].expr(here).text},"{CHANGED}")') == 0,
-                   wiring.names["chk_inputs_changed"].expr(here) == 0,
-                   wiring.names["chk_columns_changed"].expr(here) == 0]  # fmt: skip
-    sheet.text(HEAD_ROWS - 1, 0, "All inputs now", "label")
-    expr: Expr = where(both(*counts), AS_BUILT, CHANGED)
-    apart = [one.value for one in loads if one.value == CHANGED]
-    apart += [n for name in ("chk_inputs_changed", "chk_columns_changed") if (n := wiring.names[name].value)]
-    return sheet.formula(HEAD_ROWS - 1, 1, CHANGED if apart else AS_BUILT, expr, TEXT, "light")

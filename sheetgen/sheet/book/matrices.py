@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ from sheetgen.sheet.book.wiring import (
     Table,
     Wiring,
     env_of,
+    in_words,
     matrix,
     named,
     titled,
@@ -72,9 +74,9 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     if what_if is not None:
         profiles += [(len(solved.question.gpus), size) for size in TENSOR_PARALLEL_SIZES]
     models = _together([w.tables["models"].columns for w in every])
-    contexts = _together([w.tables["paces"].columns for w in every])
+    contexts = _together([w.tables["contexts"].columns for w in every])
     ranges = _together([w.ranges for w in every])
-    model_of = [int(r.value) - 1 for r in wiring.tables["paces"].columns["model_row"]]
+    model_of = [int(r.value) - 1 for r in wiring.tables["contexts"].columns["model_row"]]
     model_of += [n_models] * (len(contexts["model"]) - len(model_of))  # the row below those of the sheet's models
     widths = [n_profiles] * n_models + [len(profiles)] * (len(every) - 1)
     sheet = titled("Profiles", "Profiles",
@@ -82,35 +84,33 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
                    "on one GPU, and how many sequences one replica holds of each load.", freeze=(HEAD_ROWS + 3,
                    LEFT))  # fmt: skip
     sheet.widths = {0: 30, 1: 26}
-    head = Head(sheet, HEAD_ROWS, len(profiles), "profiles", wiring.names)
+    head = Head(wiring, sheet, len(profiles), "profiles")
     sizes = wiring.lists["tp"]
     positions = [TENSOR_PARALLEL_SIZES.index(size) + 1 for _, size in profiles]
-    head.given("gpu_row", "GPU row", [gpu + 1 for gpu, _ in profiles])
+    head.given("gpu_row", "GPU row", [gpu + 1 for gpu, _ in profiles], PLAIN, role="fixed")
     head.picked("gpu_name", "GPU", gpus.with_below("gpu_name"), "gpu_row", TEXT)
-    head.given("tp_position", "TP row", positions)
+    head.given("tp_position", "TP row", positions, PLAIN, role="fixed")
     head.picked("tensor_parallel_size", "TP", sizes, "tp_position", PLAIN)
     for fact, label in (
         ("gpu_memory_bytes", "Memory, bytes"),
         ("max_num_seqs", "Most sequences"),
         ("max_num_batched_tokens", "Batched tokens"),
     ):
-        head.picked(fact, label, gpus.with_below(fact), "gpu_row", WHOLE)
+        head.picked(fact, label, gpus.with_below(fact), "gpu_row")
     for fact in ("pool_error_bytes_measured", "pool_error_bytes_elsewhere", "is_older_gpu", *OF_GPU):
         if fact not in OF_PROFILE:  # no row of its own: who reads it looks it up on GPUs
-            head.columns[fact] = [lookup(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]  # type: ignore[misc]
+            head.columns[fact] = [lookup(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]
     n_sizes = Lookup(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
-    head.computed(non_torch_position, lambda i: {"n_tensor_parallel_sizes": n_sizes})
-    head.picked("non_torch_bytes_per_gpu", "Non-torch memory", wiring.lists["non_torch"], "non_torch_position", WHOLE)
+    head.computed(non_torch_position, {"n_tensor_parallel_sizes": n_sizes})
+    head.picked("non_torch_bytes_per_gpu", "Non-torch memory", wiring.lists["non_torch"], "non_torch_position")
     own = head.columns["non_torch_bytes_per_gpu"]
-    head.computed(memory.staged_non_torch_bytes_per_gpu, lambda i: {**wiring.inputs, "non_torch_bytes_per_tp": own[i]})
-    head.computed(parallelism.pool_error_bytes, lambda i: wiring.inputs, name="kv_pool_error_bytes_low")
-    head.computed(memory.memory_budget_bytes, lambda i: wiring.inputs)
+    head.computed(memory.staged_non_torch_bytes_per_gpu, {"non_torch_bytes_per_tp": own})
+    head.computed(parallelism.pool_error_bytes, name="kv_pool_error_bytes_low")
+    head.computed(memory.memory_budget_bytes)
     for fact in (*OF_PROFILE, "speed_is_fitted"):
-        label = fact.replace("_", " ").capitalize()
-        head.picked(fact, label, gpus.with_below(fact), "gpu_row", FACTOR if fact in CONSTANTS else WHOLE)
+        head.picked(fact, in_words(fact), gpus.with_below(fact), "gpu_row", FACTOR if fact in CONSTANTS else WHOLE)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 23
-    wiring.tables["profiles"] = head  # type: ignore[assignment]
     # By model, what GPUs says at its precisions; by model, or by model and workload, what stands in the blocks below.
     of_gpu = {
         f"runs_{what}": _by_precision(wiring, head, what, models[key])
@@ -121,7 +121,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     short: set[str] = set(ALIKE)
     written: dict[str, str] = {}
     of_workload = {*contexts, *ranges} - models.keys()
-    n_contexts, top = wiring.tables["paces"].n_rows, head.row + 1
+    n_contexts, top = wiring.tables["contexts"].n_rows, head.top + 1
     for name, quantity in _quantities():
         if quantity.name in written:  # once, where the grid has it under two names
             blocks[name] = blocks[written[quantity.name]]
@@ -146,11 +146,13 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         by_model |= set() if of_context else {name}
         written[quantity.name] = name
         top += len(labels) + 2
-    wiring.tables["whole"] = _whole(wiring, blocks, n_models)
+    # The first profile's column (TP 1) of the shard blocks, as a table with a row per model.
+    undivided = Table(wiring, gpus.sheet, n_models, "undivided")
+    undivided.columns = {name: [row[0] for row in blocks[name][:n_models]] for name in WHOLE_OF}
     for of, models_of, contexts_of in zip(
         every, (slice(n_models), slice(n_models, None)), (slice(n_contexts), slice(n_contexts, None)), strict=False
     ):
-        of.tables["profiles"], of.by_model = head, by_model  # type: ignore[assignment]
+        of.tables["profiles"], of.by_model = head, by_model
         of.blocks = {k: v[models_of if k in by_model else contexts_of] for k, v in blocks.items()}
     return sheet
 
@@ -187,14 +189,6 @@ def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Re
     ]
 
 
-def _whole(wiring: Wiring, blocks: Mapping[str, Sequence[Sequence[Ref]]], n_models: int) -> Table:
-    """The first profile's column (TP 1) of the shard blocks, as a table with a row per model."""
-    table = Table(wiring.tables["gpus"].sheet, 0, 0, n_models, key="undivided", names=wiring.names)
-    for name in WHOLE_OF:
-        table.columns[name] = [row[0] for row in blocks[name][:n_models]]
-    return table
-
-
 USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
 
 
@@ -216,32 +210,37 @@ def monthly_usd_of_load(
     return number_or_none(count * price_usd_per_hour * paid_hours_per_month)
 
 
-def _counts(solved: Solution, instances: Table) -> list[Any]:
-    """The most GPUs of each row as built or as typed; None for a spare row, also for one that is filled."""
-    rows = solved.question.rows
-    overrides = [r.value for r in instances.columns["gpu_count"]]
-    of_rows = [max(one.gpu_count, count or 0) for one, count in zip(rows, overrides, strict=False)]
-    return [*of_rows, *[None] * (len(overrides) - len(rows))]
+@formula("$ per month on the hardware chosen", USD_OR_SLOW)
+def on_hardware(monthly_usd: Any, instance: Any, gpu: Any, tp: Any, hardware: Any, tensor_parallel_size: Any) -> Any:
+    """The load's $ per month where the candidate is the chosen instance, or has the chosen GPU, at the size asked for.
+
+    Source: the load's row above.
+    """
+    auto = tensor_parallel_size == "auto"
+    of_it = both(either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
+    return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
 
 
 def build_candidates(
     solved: Solution, wiring: Wiring, what_if: Wiring | None, picked: Mapping[str, Ref]
-) -> tuple[Sheet, Head]:
-    """The sheet, and its head; `wiring.monthly` has a row per load of what each candidate costs a month.
+) -> tuple[Sheet, dict[str, Range]]:
+    """The sheet, and by name the rows of its head; `wiring.monthly` has by load what each candidate costs a month.
 
     what_if: gets rows of its own below; the last is of the candidates alone that `picked` on What-if names.
     """
     instances, gpus = wiring.tables["instances"], wiring.tables["gpus"]
-    counts = _counts(solved, instances)
-    # A spare row has every size: a reader may give it any number of GPUs.
-    offers = [(c, t) for c, count in enumerate(counts) for t in TENSOR_PARALLEL_SIZES if count is None or t <= count]
+    # Up to the most GPUs of a row, as built or as typed. A spare row has every size: a reader may give it any number.
+    built = [one.gpu_count for one in solved.question.rows]
+    typed = [r.value for r in instances.columns["gpu_count"]]
+    counts = [max(built[c], count or 0) if c < len(built) else math.inf for c, count in enumerate(typed)]
+    offers = [(c, t) for c, count in enumerate(counts) for t in TENSOR_PARALLEL_SIZES if t <= count]
     sheet = titled("Candidates", "Candidates",
                    "A column per instance and tensor-parallel size: $ per month for each load. "
                    "A dash: it cannot hold the load, or has no price.", freeze=(HEAD_ROWS + 4, LEFT))  # fmt: skip
     sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(offers))}
     here = sheet.name
-    head = Head(sheet, HEAD_ROWS, len(offers), "candidates", wiring.names)
-    head.given("instance_row", "Instance row", [c + 1 for c, _ in offers])
+    head = Head(wiring, sheet, len(offers), "candidates")
+    head.given("instance_row", "Instance row", [c + 1 for c, _ in offers], PLAIN, role="fixed")
 
     def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Callable[[int], tuple[Any, Expr]]:
         """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
@@ -254,12 +253,15 @@ def build_candidates(
 
     head.looked_up("instance", "Instance", of_instance("instance", is_text, "-"), TEXT)
     head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
-    head.given("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in offers])
+    positions = [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in offers]
+    head.given("tp_position", "TP row", positions, PLAIN, role="fixed")
     head.picked("tp", "TP", wiring.lists["tp"], "tp_position", PLAIN)
     head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
     head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", is_number, 0), PLAIN)
 
     names, discount = gpus.range("gpu"), wiring.inputs["discount_fraction"]
+
+    listed = [r.value for r in names.refs]
 
     def price(i: int) -> tuple[Any, Expr]:
         """What is paid of a price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented."""
@@ -268,7 +270,7 @@ def build_candidates(
         known = Expr(f"ISNUMBER(MATCH({gpu.expr(here).text},{names.expr(here).text},0))")
         less = discount.expr(here)
         usable = both(is_number(expr), expr > 0, known, is_number(less), less >= 0, less < 1)
-        rented = isinstance(value, (int, float)) and value > 0 and gpu.value in [r.value for r in names.refs]
+        rented = isinstance(value, (int, float)) and value > 0 and gpu.value in listed
         paid = discounted_usd_per_hour(value, discount.value) if rented else "-"
         return paid, where(usable, discounted_usd_per_hour(expr, less), "-")
 
@@ -276,21 +278,19 @@ def build_candidates(
 
     def gpu_row(i: int) -> tuple[Any, Expr]:
         key = head.columns["gpu"][i]
-        known = [r.value for r in names.refs]
         expr = Expr(f"IFERROR(MATCH({key.expr(here).text},{names.expr(here).text},0),1)")
-        return (known.index(key.value) + 1 if key.value in known else 1), expr
+        return (listed.index(key.value) + 1 if key.value in listed else 1), expr
 
     head.looked_up("gpu_row", "GPU row", gpu_row, PLAIN)
     sizes = wiring.lists["tp"]
     n_sizes = Lookup(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
-    head.computed(profile_position, lambda i: {"n_tensor_parallel_sizes": n_sizes}, name="profile")
-    tp = lambda i: {**wiring.inputs, "tensor_parallel_size": head.columns["tp"][i]}  # noqa: E731
-    head.computed(parallelism.replicas_per_instance, tp)
-    head.computed(parallelism.larger_tensor_parallel_size, tp)
+    head.computed(profile_position, {"n_tensor_parallel_sizes": n_sizes}, name="profile")
+    for one in (parallelism.replicas_per_instance, parallelism.larger_tensor_parallel_size):
+        head.computed(one, {"tensor_parallel_size": head.columns["tp"]})
 
-    top = head.row + 1
+    top = head.top + 1
     for of in (wiring,) if what_if is None else (wiring, what_if):
-        cells = of.tables["cells"]
+        cells = of.tables["loads"]
         # A load's context is part of the sheet's structure, so its row of a block is named directly.
         latency = [int(ref.value) - 1 for ref in cells.columns["pace_row"]]
         held = {what: _held(of, what, latency, head) for what in OF_REPLICA}
@@ -306,18 +306,7 @@ def build_candidates(
             rows += matrix(sheet, last, on_hardware, labels[-1:], widths, lambda r: on_it, words[-1:], headed=False)  # noqa: B023
         of.monthly = [Range(row, lock="columns") for row in rows]
         top += len(rows) + 2
-    return sheet, head
-
-
-@formula("$ per month on the hardware chosen", USD_OR_SLOW)
-def on_hardware(monthly_usd: Any, instance: Any, gpu: Any, tp: Any, hardware: Any, tensor_parallel_size: Any) -> Any:
-    """The load's $ per month where the candidate is the chosen instance, or has the chosen GPU, at the size asked for.
-
-    Source: the load's row above.
-    """
-    auto = tensor_parallel_size == "auto"
-    of_it = both(either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
-    return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
+    return sheet, {name: head.range(name) for name in head.columns}
 
 
 def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list[RowLookup]:

@@ -136,7 +136,7 @@ class Block:
 
     def of(self, name: str) -> Lookup:
         """What a column of Workings says of the load."""
-        return lookup(self.wiring.tables["cells"].range(name), self.at)
+        return lookup(self.wiring.tables["loads"].range(name), self.at)
 
     def head(self, *labels: str) -> None:
         """A row of column heads; "" leaves a column without one."""
@@ -344,7 +344,6 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
     )
     sheet.widths = dict(enumerate(WIDTHS))
     row = HEAD_ROWS
-    shown: list[tuple[str, Ref, Ref]] = []
     n_providers = _n_providers(solved)
     for m, at in enumerate(wiring.lists["headline_rows"].refs):
         name = f"calc_money_load_{m + 1}"
@@ -353,14 +352,13 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
         place, count = _title(block, wiring.tables["models"].columns["model"][m], heads)
         model = wiring.tables["models"].columns["model"][m]
         on_demand, usd = _classes(block, place, count, solved.question.settings.purchase)
-        shown.append((str(model.value), usd, wiring.headline_usd[m]))
+        wiring.of_money.append((str(model.value), usd, wiring.headline_usd[m]))
         _units(block)
         add_providers(block, heads, n_providers)
         add_owned(block, on_demand)
         row = block.row + 1
         sheet.page_breaks.append(row)
     sheet.page_breaks.pop()  # nothing begins after the last
-    wiring.pairs["money"] = shown
     return sheet
 
 

@@ -88,7 +88,7 @@ def _bar(sheet: Sheet, row: int, first: str, names: list[Ref]) -> None:
 
 def _headline(solved: Solution, wiring: Wiring, sheet: Sheet) -> tuple[int, list[Ref]]:
     """Two dropdowns choose the load; beside them, per model, what to rent and what it costs."""
-    question, cells = solved.question, wiring.tables["cells"]
+    question, cells = solved.question, wiring.tables["loads"]
     w, t = question.headline
     names = [x.name for x in question.workloads]
     top = 3
@@ -150,7 +150,7 @@ def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tupl
 
     wp = sheet.formula(row + 1, 0, *or_as_built(workloads, chosen, built[0]), PLAIN, "off_page")
     tp = sheet.formula(row + 1, 1, *or_as_built(tiers, tier, built[1]), PLAIN, "off_page")
-    models, cells = wiring.tables["models"], wiring.tables["cells"]
+    models, cells = wiring.tables["models"], wiring.tables["loads"]
     # The largest position there is, not a count of the inputs: an input that is emptied must not shift the rows.
     counts = {"n_workloads": _greatest(cells.range("workload_row")), "n_tiers": _greatest(cells.range("tier_row"))}
     places = []
@@ -159,7 +159,7 @@ def _positions(solved: Solution, wiring: Wiring, sheet: Sheet, row: int) -> tupl
         env: dict[str, Source] = {"model_row": which, "workload_position": wp, "tier_position": tp, **counts}
         places.append(sheet.compute(row + 1, _group(m), cell_position, env, role="off_page"))
     wiring.lists["headline_rows"] = Range(tuple(places))
-    return places, lookup(wiring.tables["cells"].range("load_words"), places[0])
+    return places, lookup(wiring.tables["loads"].range("load_words"), places[0])
 
 
 def _greatest(refs: Range) -> Lookup:
@@ -194,7 +194,7 @@ def _weights(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> int:
 
 def _matrix(solved: Solution, wiring: Wiring, sheet: Sheet, top: int) -> int:
     """Models x tiers within workloads: KV, fit, what to rent, $ per month."""
-    question, cells = solved.question, wiring.tables["cells"]
+    question, cells = solved.question, wiring.tables["loads"]
     n_w, n_t = len(question.workloads), len(question.tiers)
     unit = UNIT_NAMES[question.settings.units]
     _bar(sheet, top, "Every load", wiring.tables["models"].columns["model"])
@@ -233,7 +233,7 @@ def _name_results(wiring: Wiring, solved: Solution, at: int, load: tuple[int, in
     """Defined names of a load's results: rec_<model>_<workload>_<tier number>_..."""
     (m, w, t), question = load, solved.question
     stem = f"rec_{name_part(question.models[m].model.id)}_{name_part(question.workloads[w].id)}_{t + 1}"
-    columns = wiring.tables["cells"].columns
+    columns = wiring.tables["loads"].columns
     for name in ("instance", "n_instances", "monthly_usd"):
         wiring.names[f"{stem}_{name}"] = columns[name][at]
 
@@ -273,7 +273,7 @@ def _foot(solved: Solution, page: Page, wiring: Wiring, sheet: Sheet, top: int, 
 
 def _picture(solved: Solution, wiring: Wiring, sheet: Sheet, top: int, positions: list[Ref]) -> int:
     """A stacked bar per model at the headline's load; its figures stand beside it."""
-    models, cells = wiring.tables["models"], wiring.tables["cells"]
+    models, cells = wiring.tables["models"], wiring.tables["loads"]
     unit = UNIT_NAMES[solved.question.settings.units]
     wide = len(positions) >= WIDE
     left = _group(len(positions) - (2 if wide else 1))

@@ -11,8 +11,8 @@ from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import STRIDE
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.catalogs import LABELS
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
-from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Source, Validation, lookup, pick, position
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
+from sheetgen.sheet.model import Cell, Range, Sheet, Validation, lookup, pick, position
 from sheetgen.sizing import admission, parallelism, steps, targets
 from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE
 
@@ -44,86 +44,6 @@ def pace_words(model: Any, workload: Any) -> Any:
     return join_text(model, ", ", workload)
 
 
-def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Contexts") -> Sheet:
-    """Contexts: a row per model and workload, and to the right the batches that are tried."""
-    n_models = len(wiring.tables["models"].columns["model"])
-    sheet = titled(
-        name,
-        name,
-        "A row per model and workload: the tokens charged, how long a token may take, and what the model has to do.",
-        freeze=(HEAD_ROWS + 1, 1),
-    )
-    pairs = [(m, w) for m in range(n_models) for w in range(len(workloads))]
-    table = Table(sheet, HEAD_ROWS, 0, len(pairs), key=f"{wiring.prefix}contexts", names=wiring.names)
-    wiring.tables["paces"] = table
-    models, here = wiring.tables["models"], sheet.name
-    table.given("workload", "Workload", [workloads[w] for _, w in pairs], TEXT, role="label", width=20)
-
-    def look(name: str, label: str, refs: Range, key: str, display: Any = WHOLE, width: float = 14) -> None:
-        table.picked(name, label, refs, key, display, width=width)
-
-    table.given("model_row", "Model row", [m + 1 for m, _ in pairs], PLAIN, role="fixed", width=14)
-    table.given("workload_row", "Workload row", [w + 1 for _, w in pairs], PLAIN, role="fixed", width=14)
-    look("model", "Model", models.range("model"), "model_row", TEXT, 24)
-    look("context_tokens", "Context", wiring.lists["contexts"], "workload_row")
-    look("max_context_tokens", "Longest context", models.range("max_context_tokens"), "model_row")
-    look("input_tokens", "Prompt", wiring.lists["prompts"], "workload_row")
-    look("output_tokens", "Answer", wiring.lists["answers"], "workload_row")
-    for figure, label in (("tpot", "TPOT"), ("ttft", "TTFT")):
-        asked = wiring.lists[f"{figure}_targets"]
-        table.looked_up(
-            f"{figure}_target_ms", f"{label} target, ms",
-            lambda i, a=asked: _or_zero(a, table.columns["workload_row"][i], here), WHOLE,  # type: ignore[misc]
-        )  # fmt: skip
-        own = table.columns[f"{figure}_target_ms"]
-        table.computed(
-            targets.limit_seconds, lambda i, o=own: {**wiring.inputs, "target_ms": o[i]},  # type: ignore[misc]
-            name=f"{figure}_limit_seconds", label=f"{label} in force, s",
-        )  # fmt: skip
-    for name in _OF_MODEL:
-        look(name, LABELS[name], models.range(name), "model_row", width=18)
-    table.computed(steps.prompt_attention_flops, lambda i: wiring.inputs, width=20)
-    longest = lambda i: {**wiring.inputs, "max_model_len": table.columns["context_tokens"][i]}  # noqa: E731
-    table.computed(admission.charged_tokens, longest)
-    table.computed(parallelism.within_limit, longest)
-    table.computed(pace_words, lambda i: {}, width=34)
-    _tried(wiring, table, n_models)
-    if not wiring.prefix:
-        wiring.names["list_pace"] = table.range("pace_words")
-    return sheet
-
-
-def _tried(wiring: Wiring, latency: Table, n_models: int) -> None:
-    """Batches that are tried, to the right: 1 to 64 requests, and as many strides, with the share of each model's
-    experts that they leave alone."""
-    sheet = latency.sheet
-    tried = Table(sheet, latency.top, latency.next_column + 1, STRIDE, key=f"{wiring.prefix}tried", names=wiring.names)
-    tried.given("steps", "Tried", list(range(1, STRIDE + 1)), PLAIN, role="fixed",
-                note="Batches that are tried against the targets: so many requests, and so many strides.")  # fmt: skip
-    tried.computed(
-        stride_requests, lambda i: {**wiring.inputs, "one": tried.columns["steps"][i]}, label="Requests of the strides"
-    )
-    first = [next(r for r in range(latency.n_rows) if latency.columns["model_row"][r].value == m + 1)
-             for m in range(n_models)]  # fmt: skip
-    for m, row in enumerate(first):
-        missed = latency.columns["expert_miss_fraction"][row]._replace(lock="both")
-        for name, batch in (("untouched_by_request", "steps"), ("untouched_by_stride", "stride_requests")):
-            tried.computed(
-                steps.untouched_fraction,
-                lambda i, q=missed, b=batch: {  # type: ignore[misc]
-                    **wiring.inputs, "expert_miss_fraction": q, "batch_requests": tried.columns[b][i],
-                },
-                name=f"{name}_{m}",
-                label=f"Experts left alone, model {m + 1}, {'strides' if batch != 'steps' else 'requests'}",
-                width=14,
-            )  # fmt: skip
-    model = [r.value - 1 for r in latency.columns["model_row"]]
-    wiring.ranges = {
-        "steps": [tried.range("steps")] * latency.n_rows,
-        **{n: [tried.range(f"{n}_{m}") for m in model] for n in ("untouched_by_request", "untouched_by_stride")},
-    }
-
-
 @formula("Requests of the strides")
 def stride_requests(one: Any, requests_per_stride: Any) -> Any:
     """Requests of so many strides.
@@ -133,86 +53,123 @@ def stride_requests(one: Any, requests_per_stride: Any) -> Any:
     return one * requests_per_stride
 
 
-def _or_zero(refs: Range, at: Ref, here: str) -> tuple[Any, Expr]:
-    """A target, 0 where its cell holds no number."""
-    value, expr = pick(refs, at, here)
-    return value or 0, where(is_number(expr), expr, 0)
+def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Contexts") -> Sheet:
+    """Contexts: a row per model and workload, and to the right the batches that are tried."""
+    models, lists = wiring.tables["models"], wiring.lists
+    n_models = len(models.columns["model"])
+    sheet = titled(name, name, "A row per model and workload: the tokens charged, how long a token may take, and what "
+                   "the model has to do.", freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
+    pairs = [(m, w) for m in range(n_models) for w in range(len(workloads))]
+    table = Table(wiring, sheet, len(pairs), "contexts")
+    table.given("workload", "Workload", [workloads[w] for _, w in pairs], TEXT, role="label", width=20)
+    table.given("model_row", "Model row", [m + 1 for m, _ in pairs], PLAIN, role="fixed", width=14)
+    table.given("workload_row", "Workload row", [w + 1 for _, w in pairs], PLAIN, role="fixed", width=14)
+    table.picked("model", "Model", models.range("model"), "model_row", TEXT, width=24)
+    table.picked("context_tokens", "Context", lists["contexts"], "workload_row", width=14)
+    table.picked("max_context_tokens", "Longest context", models.range("max_context_tokens"), "model_row", width=14)
+    table.picked("input_tokens", "Prompt", lists["prompts"], "workload_row", width=14)
+    table.picked("output_tokens", "Answer", lists["answers"], "workload_row", width=14)
+    for figure in ("tpot", "ttft"):
+
+        def or_zero(i: int, refs: Range = lists[f"{figure}_targets"]) -> tuple[Any, Expr]:
+            """A target, 0 where its cell holds no number."""
+            value, expr = pick(refs, table.columns["workload_row"][i], sheet.name)
+            return value or 0, where(is_number(expr), expr, 0)
+
+        target = f"{figure}_target_ms"
+        table.looked_up(target, f"{figure.upper()} target, ms", or_zero, WHOLE)
+        table.computed(targets.limit_seconds, {"target_ms": table.columns[target]}, name=f"{figure}_limit_seconds",
+                       label=f"{figure.upper()} in force, s")  # fmt: skip
+    for fact in _OF_MODEL:
+        table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=18)
+    table.computed(steps.prompt_attention_flops, width=20)
+    for one in (admission.charged_tokens, parallelism.within_limit):
+        table.computed(one, {"max_model_len": table.columns["context_tokens"]})
+    table.computed(pace_words, width=34)
+    _tried(table, [pairs.index((m, 0)) for m in range(n_models)])
+    if not wiring.prefix:
+        wiring.names["list_pace"] = table.range("pace_words")
+    return sheet
+
+
+def _tried(latency: Table, first: Sequence[int]) -> None:
+    """Batches that are tried, to the right: 1 to 64 requests, and as many strides, with the share of each model's
+    experts that they leave alone. first: the first row of each model."""
+    wiring = latency.wiring
+    tried = Table(wiring, latency.sheet, STRIDE, "tried", left=latency.next_column + 1)
+    tried.given("steps", "Tried", list(range(1, STRIDE + 1)), PLAIN, role="fixed",
+                note="Batches that are tried against the targets: so many requests, and so many strides.")  # fmt: skip
+    tried.computed(stride_requests, {"one": tried.columns["steps"]}, label="Requests of the strides")
+    batches = {"untouched_by_request": ("steps", "requests"), "untouched_by_stride": ("stride_requests", "strides")}
+    for m, row in enumerate(first):
+        missed = latency.columns["expert_miss_fraction"][row]._replace(lock="both")
+        for name, (batch, words) in batches.items():
+            given = {"expert_miss_fraction": missed, "batch_requests": tried.columns[batch]}
+            tried.computed(steps.untouched_fraction, given, name=f"{name}_{m}",
+                           label=f"Experts left alone, model {m + 1}, {words}", width=14)  # fmt: skip
+    model = [r.value - 1 for r in latency.columns["model_row"]]
+    wiring.ranges = {
+        "steps": [tried.range("steps")] * latency.n_rows,
+        **{name: [tried.range(f"{name}_{m}") for m in model] for name in batches},
+    }
 
 
 def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     """Speed: every GPU and tensor-parallel size at one load, a row each."""
-    latency, blocks = wiring.tables["paces"], wiring.blocks
-    sheet = titled(
-        "Speed",
-        "Speed",
-        "Every GPU beside the others at the load in the yellow cells. Times in seconds, as if memory held the "
-        "requests: where it holds fewer, the others wait.",
-        landscape=False,
-        freeze=(HEAD_ROWS + 5, 2),
-    )
+    latency, profiles, question = wiring.tables["contexts"], wiring.tables["profiles"], solved.question
+    sheet = titled("Speed", "Speed", "Every GPU beside the others at the load in the yellow cells. Times in seconds, "
+                   "as if memory held the requests: where it holds fewer, the others wait.", landscape=False,
+                   freeze=(HEAD_ROWS + 5, 2))  # fmt: skip
     here, top = sheet.name, HEAD_ROWS
-    question, cell = solved.question, _headline(solved)
+    w, t = question.headline
+    cell = next(c for c in question.loads if (c.model, c.workload, c.tier) == (0, w, t))
     known = latency.range("pace_words").value
-    words = question.overrides.input("speed_pace", known[question.pace(cell)])
-    words = next((one for one in known if one.lower() == str(words).lower()), known[question.pace(cell)])
-    sheet.text(top, 0, "Model and workload", "label")
+    usual = known[question.pace(cell)]
+    words = str(question.overrides.input("speed_pace", usual)).lower()
+    words = next((one for one in known if one.lower() == words), usual)
     load = Validation("Load", "A model and workload of this workbook.", source="list_pace")
-    chosen = sheet.put(top, 1, Cell(words, "input", TEXT, validation=load), "in_speed_pace")
-    sheet.text(top + 1, 0, "Requests of a replica", "label")
-    count = Validation("Requests", "A whole number from 1.", kind=BY_NAME["speed_requests"].kind)
-    requests = sheet.put(top + 1, 1, Cell(question.overrides.input("speed_requests", cell.concurrent_requests), "input",
-                         WHOLE, validation=count), "in_speed_requests")  # fmt: skip
+    chosen = sheet.put(top, 1, Cell(words, "input", TEXT, validation=load), "in_speed_pace", label="Model and workload")
+    check = Validation("Requests", "A whole number from 1.", kind=BY_NAME["speed_requests"].kind)
+    count = Cell(question.overrides.input("speed_requests", cell.concurrent_requests), "input", WHOLE, validation=check)
+    requests = sheet.put(top + 1, 1, count, "in_speed_requests", label="Requests of a replica")
     wiring.names |= {"in_speed_pace": chosen, "in_speed_requests": requests}
-    sheet.text(top + 2, 0, "Its row on Contexts", "label")
-    at, expr = position(latency.range("pace_words"), chosen, here)
-    row = sheet.formula(top + 2, 1, at, expr, PLAIN)
-    sheet.text(top + 3, 0, "Its model's row on Models", "label")
-    model = sheet.formula(top + 3, 1, *pick(latency.range("model_row"), row, here), PLAIN)
-    profiles, n = wiring.tables["profiles"], len(solved.profiles)
-    parts = Table(sheet, top + 4, 4 + len(COMPARED), n)  # to the right of what they make up
+    row = sheet.formula(top + 2, 1, *position(latency.range("pace_words"), chosen, here), PLAIN,
+                        label="Its row on Contexts")  # fmt: skip
+    model = sheet.formula(top + 3, 1, *pick(latency.range("model_row"), row, here), PLAIN,
+                          label="Its model's row on Models")  # fmt: skip
+    n = len(solved.profiles)
+    parts = Table(wiring, sheet, n, top=top + 4, left=4 + len(COMPARED))  # to the right of what they make up
+    table = Table(wiring, sheet, n, top=top + 4)
     parts.given("profile", "Column on Profiles", list(range(1, n + 1)), PLAIN, role="fixed", width=13)
+    places = parts.columns["profile"]
 
     def of_head(table: Table, name: str, label: str, display: Any, width: float) -> None:
         refs = profiles.range(name)
-        table.looked_up(name, label, lambda i: pick(refs, parts.columns["profile"][i], here), display, width=width)
+        table.looked_up(name, label, lambda i: pick(refs, places[i], here), display, width=width)
 
-    def of_block(table: Table, name: str, label: str, rows: Sequence[Sequence[Ref]]) -> None:
-        block = named(wiring.names, f"tbl_profiles_{name}", (rows[0][0], rows[-1][-1]))
+    def of_block(table: Table, name: str, label: str) -> None:
         which = model if name in wiring.by_model else row
+        display = FACTOR if name.endswith("seconds") else WHOLE
+        table.looked_up(name, label, lambda i: wiring.of_block(name, which, places[i], here), display, width=13)
 
-        def find(i: int) -> tuple[Any, Expr]:
-            place = parts.columns["profile"][i]
-            text = f"INDEX({block.expr(here).text},{which.expr(here).text},{place.expr(here).text})"
-            return rows[int(which.value) - 1][i].value, Expr(text)
-
-        table.looked_up(name, label, find, FACTOR if name.endswith("seconds") else WHOLE, width=13)
-
-    shared: dict[str, Source] = {
-        **wiring.inputs, "concurrent_requests": requests, "running_requests": requests,
+    for name in PARTS:
+        of_block(parts, name, in_words(name))
+    for one in SUMS:
+        parts.computed(one, width=13)
+    for name in OF_PROFILE:
+        of_head(parts, name, in_words(name), FACTOR, 13)
+    of_head(table, "gpu_name", "GPU", TEXT, 26)
+    of_head(table, "tensor_parallel_size", "TP", PLAIN, 38)
+    given: dict[str, Read] = {
+        **parts.columns, "concurrent_requests": requests, "running_requests": requests,
         "queue_seconds": wiring.inputs["no_queue_seconds"],
         "pipeline_parallel_size": wiring.inputs["data_parallel_size"],  # 1, too
         **{k: lookup(latency.range(k), row) for k in ("output_tokens", "expert_miss_fraction")},
     }  # fmt: skip
-    for name in PARTS:
-        of_block(parts, name, name.replace("_", " ").capitalize(), blocks[name])
-    for one in SUMS:
-        parts.computed(one, lambda i: {}, width=13)
-    for name in OF_PROFILE:
-        of_head(parts, name, name.replace("_", " ").capitalize(), FACTOR, 13)
-    table = Table(sheet, top + 4, 0, n)
-    of_head(table, "gpu_name", "GPU", TEXT, 26)
-    of_head(table, "tensor_parallel_size", "TP", PLAIN, 38)
     for f in PACE:
         if f.name in COMPARED:
-            table.computed(f, lambda i: {**shared, **parts.row(i)}, width=13)
-    of_block(table, "sequences", "Requests that memory holds", blocks["sequences"])
-    table.looked_up(
-        "limit", "Most requests within the targets",
-        lambda i: (parts.columns["batch_limit"][i].value, parts.columns["batch_limit"][i].expr(here)), WHOLE, width=13,
-    )  # fmt: skip
+            table.computed(f, given, width=13)
+    of_block(table, "sequences", "Requests that memory holds")
+    limits = [(limit.value, limit.expr(here)) for limit in parts.columns["batch_limit"]]
+    table.looked_up("limit", "Most requests within the targets", limits.__getitem__, WHOLE, width=13)
     return sheet
-
-
-def _headline(solved: Solution) -> Any:
-    w, t = solved.question.headline
-    return next(c for c in solved.question.loads if (c.model, c.workload, c.tier) == (0, w, t))

@@ -101,7 +101,7 @@ class Machine:
 
     def at(self, k: int) -> dict[str, Source]:
         """What the workings say of the chosen hardware at its k-th size and the base load."""
-        of_model, load = self.wiring.blocks, self.wiring.tables["cells"].row(BASE)
+        of_model, load = self.wiring.blocks, self.wiring.tables["loads"].row(BASE)
         activation = self.of_sizes(of_model["activation_bytes_per_gpu"][0])[k]
         return {
             "gpu_memory_bytes": self.wiring.tables["gpus"].below["gpu_memory_bytes"],
@@ -309,7 +309,7 @@ class WhatIfPage:
 
     def answer(self, chosen: Chosen, machine: Machine, wiring: Wiring, longest: Ref) -> None:
         """The sentences beside the choices: of the hardware chosen, then of the cheapest of all."""
-        cells, rented, inputs = wiring.tables["cells"].columns, machine.rented, machine.inputs
+        cells, rented, inputs = wiring.tables["loads"].columns, machine.rented, machine.inputs
         self.row = HEAD_ROWS + 1
         sheet = self.sheet
 
@@ -357,7 +357,7 @@ class WhatIfPage:
 
     def results(self, wiring: Wiring) -> None:
         """What each case takes, and what moves the cost most."""
-        cells = wiring.tables["cells"]
+        cells = wiring.tables["loads"]
         of_case = [LOADS.index((k, k)) for k in range(len(CASES))]
         self.row = CASES_ROW + 7
 
@@ -542,7 +542,7 @@ class WhatIfSheets:
         self.of.names |= page.inputs
         add_choices(wiring, heads, alone=True)
         gpus = _hardware_gpus(data, _below(data), page, self.of)
-        machine = Machine(wiring, gpus, self.n_profiles, wiring.tables["cells"].row(len(LOADS)))
+        machine = Machine(wiring, gpus, self.n_profiles, wiring.tables["loads"].row(len(LOADS)))
         chosen = page.bills(self.of.lists["tp"].refs, machine, self.unit, data, _below(data))
         page.answer(chosen, machine, wiring, _longest(data, page, chosen, machine))
         page.results(wiring)

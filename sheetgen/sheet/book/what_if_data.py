@@ -200,8 +200,7 @@ def _model(
     sheet.text(row + 2, 0, "Its row on Models; 0: of Catalog alone", "label")
     expr = where(at.expr(here) <= rows.expr(here), at.expr(here), 0)
     own_at = sheet.formula(row + 2, 1, at.value if at.value <= n_own else 0, expr, PLAIN)
-    table = Table(sheet, row + 3, 0, 1, key=f"{wiring.prefix}models", names=wiring.names)
-    wiring.tables["models"] = table
+    table = Table(wiring, sheet, 1, "models", top=row + 3)
     words = f"What-if: {names.refs[at.value - 1].value}", join_text("What-if: ", index(names, at, here))
     table.looked_up("model", "Model", lambda i: words, TEXT)
     for name in (*DTYPES_OF_MODEL, *FACTS):
@@ -210,15 +209,15 @@ def _model(
         found = _of_either(own, own_at, _by_name(of, f"tbl_every_model_{name}"), at, here, text)
         called = f"listed_{name}" if name in LISTED else name
         table.looked_up(called, _label(name), lambda i, f=found: f, TEXT if text else WHOLE, width=14)  # type: ignore[misc]
-    listed = {name: table.columns[f"listed_{name}"][0] for name in LISTED}
-    table.computed(model_lacks, lambda i: listed, name="facts")
+    listed = {name: table.columns[f"listed_{name}"] for name in LISTED}
+    table.computed(model_lacks, listed, name="facts")
     choices = {name: picked[name] for name in (*CHOICES, "users", "context_tokens", "answer_tokens", "tpot_ms")}
     choices |= {f"{name}_known": ref for name, ref in known.items()}
-    table.computed(choices_state, lambda i: {**choices, "facts": table.columns["facts"][i]}, name="state")
-    table.computed(limit_in_use, lambda i: listed | {"state": table.columns["state"][i]}, name="max_context_tokens")
-    table.computed(layers_in_use, lambda i: listed, name="n_layers")
+    table.computed(choices_state, choices, name="state")
+    table.computed(limit_in_use, listed, name="max_context_tokens")
+    table.computed(layers_in_use, listed, name="n_layers")
     wiring.inputs["choices_state"] = table.columns["state"][0]
-    derive_models(table, wiring)
+    derive_models(table)
     return row + 5
 
 

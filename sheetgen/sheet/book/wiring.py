@@ -13,11 +13,14 @@ from sheetgen.scenario.override_kinds import TABLES
 from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.block import RowValues, fill_row, row_values
 from sheetgen.sheet.kinds import second_line
-from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Row, Sheet, Source, Validation, number, pick, plain
+from sheetgen.sheet.links import first_link
+from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Row, Sheet, Source, Validation, number, pick, plain
 from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE, Display
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
 HEAD_ROWS = 3  # title, what the sheet is, blank
+LABELS = 2  # columns of a matrix that say what a row is
+LEFT = 18  # the first column of a matrix; those between hold what a row reads of other sheets
 
 
 def head_lines(label: str, width: float) -> int:
@@ -31,31 +34,43 @@ def head_lines(label: str, width: float) -> int:
     return lines
 
 
+def in_words(name: str) -> str:
+    """A column's name as its head says it: kv_budget_bytes is Kv budget bytes."""
+    return name.replace("_", " ").capitalize()
+
+
 def named(names: dict[str, Ref | Range], name: str, refs: Sequence[Ref]) -> Range:
     """A range under a defined name: a formula that many cells share must not name another sheet."""
     names.setdefault(name, Range(refs))
     return Range(refs, name=name)
 
 
+Read = Source | Sequence[Source]  # what a formula reads of a name: the same in all rows, or one for each
+
+
 @dataclass
 class Table:
     """A table on a sheet: one header row, then its rows. Columns are found by name."""
 
+    wiring: Wiring
     sheet: Sheet
-    top: int
-    left: int
     n_rows: int
-    columns: dict[str, list[Ref]] = field(default_factory=dict)
-    next_column: int = 0
-    key: str = ""  # of the names of its columns, cat_<key>_<column> or tbl_<key>_<column>
-    names: dict[str, Ref | Range] = field(default_factory=dict)  # where these are kept
+    # Of the names of its columns, cat_<key>_<column> or tbl_<key>_<column>, and of itself in the wiring.
+    key: str = ""
+    top: int = HEAD_ROWS
+    left: int = 0
+    overrides: Callable[[int, str, Any], Any] | None = None  # what was typed over a row's value
+    columns: dict[str, list[Any]] = field(default_factory=dict)
     spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
     below: dict[str, Ref] = field(default_factory=dict)  # a row below that What-if alone reads, by column
     given_columns: list[str] = field(default_factory=list)  # those that a reader may change
-    overrides: Callable[[int, str, Any], Any] | None = None  # what was typed over a row's value
+    lock = "column"
 
     def __post_init__(self) -> None:
         self.next_column = self.left
+        if self.key:
+            self.wiring.tables[self.key] = self
+            self.key = self.wiring.prefix + self.key
 
     def _head(self, label: str, note: str, width: float) -> int:
         column = self.next_column
@@ -66,59 +81,56 @@ class Table:
         self.sheet.heights[self.top] = max(self.sheet.heights.get(self.top, 0), 14.0 * lines + 4)
         return column
 
+    def place(self, column: int, i: int) -> tuple[int, int]:
+        """Where row i of a column stands on the sheet."""
+        return self.top + 1 + i, column
+
     def given(
         self, name: str, label: str, values: Iterable[Any], display: Display, *, role: str = "input", note: str = "",
-        width: float = 12, validation: Validation | None = None, validations: Sequence[Validation] | None = None,
-        urls: Iterable[str | None] | None = None,
+        width: float = 12, validation: Validation | None = None, validations: Sequence[Validation] = (),
+        linked: bool = False,
     ) -> None:  # fmt: skip
-        """A column of values; None is an empty input. validations: one a row, where rows differ.
+        """A column of values; None is an empty input, as are the rows for which there is no value.
 
-        A yellow column accepts what `pull` does, where nothing else is said.
+        validations: one a row, where rows differ. linked: to the address that a text names. A yellow column accepts
+        what `pull` does, where nothing else is said.
         """
         column = self._head(label, note, width)
         kind = TABLES.get(self.key, {}).get(name)
         if validation is None and kind is not None and role == "input":
             validation = accepts(kind, label, note)
-        links = list(urls) if urls is not None else []
-        if self.overrides is not None:
-            values = [self.overrides(i, name, value) for i, value in enumerate(values)]
         if role == "input":
             self.given_columns.append(name)
-        self.columns[name] = [
-            self.sheet.put(
-                self.top + 1 + i,
-                column,
-                Cell(
-                    v,
-                    "link_text" if links and links[i] else role,
-                    display,
-                    validation=validations[i] if validations else validation,
-                    url=links[i] if links else None,
-                ),
-                lock="column",
-            )
-            for i, v in enumerate(values)
-        ]
+        refs = []
+        values = list(values)
+        for i, value in enumerate((*values, *[None] * (self.n_rows - len(values)))):
+            url = first_link(value) if linked and value else None
+            cell = Cell(
+                self.overrides(i, name, value) if self.overrides else value, "link_text" if url else role, display,
+                validation=validations[i] if validations else validation, url=url,
+            )  # fmt: skip
+            refs.append(self.sheet.put(*self.place(column, i), cell, lock=self.lock))
+        self.columns[name] = refs
 
     def computed(
-        self, one: Formula, env: Callable[[int], Mapping[str, Source]], *, name: str | None = None,
-        label: str | None = None, display: Display | None = None, width: float = 12, rows: int | None = None,
+        self, one: Formula, given: Mapping[str, Read] | None = None, *, name: str = "", label: str = "",
+        display: Display | None = None, width: float = 12,
     ) -> None:  # fmt: skip
-        """A column that one formula fills; `env` gives each row's inputs that are no columns here."""
+        """A column that one formula fills: it reads what is `given`, else columns of this table, else inputs."""
         label = label or one.label
-        column = self._head(label, one.documentation, width)
-        own = {n: refs for n, refs in self.columns.items() if n in one.inputs}
-        read = [
-            {**{n: refs[i] for n, refs in own.items() if i < len(refs)}, **env(i)}
-            for i in range(self.n_rows if rows is None else rows)
-        ]
+        line = self._head(label, one.documentation, width)
+        known: dict[str, Any] = {**self.wiring.inputs, **self.columns, **(given or {})}
+        known = {read: known[read] for read in one.inputs if read in known}
+        shared = {read: what for read, what in known.items() if isinstance(what, Ref | Range | Lookup)}
+        by_row = {read: what for read, what in known.items() if read not in shared}
+        envs = [{**shared, **{read: what[i] for read, what in by_row.items()}} for i in range(self.n_rows)]
         found = [
-            self.sheet.compute(self.top + 1 + i, column, one, here, display=display, lock="column")
-            for i, here in enumerate(read)
+            self.sheet.compute(*self.place(line, i), one, env, display=display, lock=self.lock)
+            for i, env in enumerate(envs)
         ]
         if found and self.sheet.is_search(found[0]):
-            column = self._head(f"{label}, found", PASSED_ON, width)
-            found = [self.sheet.pass_on(ref.row, column, ref, one, here) for ref, here in zip(found, read, strict=True)]
+            line = self._head(f"{label}, found", PASSED_ON, width)
+            found = [self.sheet.pass_on(ref.row, line, ref, one, env) for ref, env in zip(found, envs, strict=True)]
         self.columns[name or one.name] = found
 
     def looked_up(
@@ -126,23 +138,19 @@ class Table:
         width: float = 12,
     ) -> None:  # fmt: skip
         """A column of look-ups: `find` gives each row's value and formula."""
-        column = self._head(label, note, width)
-        refs = []
-        for i in range(self.n_rows):
-            value, expr = find(i)
-            refs.append(self.sheet.formula(self.top + 1 + i, column, value, expr, display, lock="column"))
-        self.columns[name] = refs
+        line = self._head(label, note, width)
+        self.columns[name] = [
+            self.sheet.formula(*self.place(line, i), *find(i), display, lock=self.lock) for i in range(self.n_rows)
+        ]
 
-    def picked(
-        self, name: str, label: str, refs: Range, key: str, display: Display, *, note: str = "", width: float = 12
-    ) -> None:
+    def picked(self, name: str, label: str, refs: Range, key: str, display: Display = WHOLE, **more: Any) -> None:
         """A column of the entries of `refs` at the positions that the column `key` holds."""
         here = self.sheet.name
-        self.looked_up(name, label, lambda i: pick(refs, self.columns[key][i], here), display, note=note, width=width)
+        self.looked_up(name, label, lambda i: pick(refs, self.columns[key][i], here), display, **more)
 
     def row(self, i: int) -> dict[str, Ref]:
         """The cells of row `i` by column name."""
-        return {name: refs[i] for name, refs in self.columns.items() if i < len(refs)}
+        return {name: refs[i] for name, refs in self.columns.items()}
 
     def range(self, name: str) -> Range:
         """A whole column, by a defined name where the table has a key."""
@@ -150,13 +158,29 @@ class Table:
         if not self.key:
             return Range(refs)
         whole = name in self.given_columns and name not in self.spare  # cat_... takes the spare rows in
-        return named(self.names, f"{'cat' if whole else 'tbl'}_{self.key}_{name}", refs)
+        return named(self.wiring.names, f"{'cat' if whole else 'tbl'}_{self.key}_{name}", refs)
 
     def with_below(self, name: str) -> Range:
         """A whole column with the row below it, where there is one."""
         if name not in self.below:
             return self.range(name)
-        return named(self.names, f"tbl_{self.key}_and_what_if_{name}", (*self.columns[name], self.below[name]))
+        refs = (*self.columns[name], self.below[name])
+        return named(self.wiring.names, f"tbl_{self.key}_and_what_if_{name}", refs)
+
+
+class Head(Table):
+    """Rows above a matrix, each of which says one thing of every column: a table that lies on its side."""
+
+    lock = "row"
+
+    def _head(self, label: str, note: str, width: float) -> int:
+        self.sheet.text(self.top, 0, label, "head", note=note)
+        self.sheet.text(self.top, 1, "", "head")
+        self.top += 1
+        return self.top - 1
+
+    def place(self, column: int, i: int) -> tuple[int, int]:
+        return column, LEFT + i
 
 
 @dataclass
@@ -168,19 +192,37 @@ class Wiring:
     names: dict[str, Ref | Range] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     lists: dict[str, Range] = field(default_factory=dict)
-    inputs_cells: dict[tuple[int, int], Cell] = field(default_factory=dict)  # the cells of the Inputs sheet
-    inputs_sheet: Sheet | None = None
+    inputs_sheet: Sheet = field(default_factory=lambda: Sheet("Inputs"))
     input_states: list[Ref] = field(default_factory=list)  # on that sheet
     baseline: Mapping[str, Any] | None = None  # by defined name, where not the values of this build; none: not compared
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
-    pairs: dict[str, list[tuple[str, Ref, Ref]]] = field(default_factory=dict)  # shown on two sheets: what, here, there
+    of_money: list[tuple[str, Ref, Ref]] = field(default_factory=list)  # by model its name, and the same on Money
     blocks: dict[str, list[Any]] = field(default_factory=dict)  # on Profiles: [model, workload][profile]
     by_model: set[str] = field(default_factory=set)  # those of `blocks` that are by model alone: [model][profile]
     ranges: dict[str, list[Range]] = field(default_factory=dict)  # by model and workload, what batches are tried with
     monthly: list[Range] = field(default_factory=list)  # by load, the row of Candidates
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
+
+    def ref(self, name: str) -> Ref:
+        """The cell of that defined name."""
+        found = self.names[name]
+        assert isinstance(found, Ref)
+        return found
+
+    def area(self, name: str) -> Range:
+        """The cells of that defined name, read by it."""
+        found = self.names[name]
+        assert isinstance(found, Range)
+        return Range(found.refs, name=name)
+
+    def of_block(self, name: str, row: Ref, profile: Ref, here: str) -> tuple[Any, Expr]:
+        """What a block of Profiles holds in one of its rows and at a profile, by their positions: value and INDEX."""
+        rows = self.blocks[name]
+        block = named(self.names, f"tbl_{self.prefix}profiles_{name}", (rows[0][0], rows[-1][-1]))
+        expr = Expr(f"INDEX({block.expr(here).text},{row.expr(here).text},{profile.expr(here).text})")
+        return (0 if profile.value == NONE else rows[row.value - 1][profile.value - 1].value), expr
 
 
 def name_all(wiring: Wiring, sheet: str) -> None:
@@ -211,11 +253,6 @@ def titled(name: str, title: str, about: str, **more: Any) -> Sheet:
     return sheet
 
 
-LABELS = 2  # columns that say what a row is
-LEFT = 18  # the first column of the matrix; those between hold what a row reads of other sheets
-Env = Mapping[str, Source]
-
-
 @dataclass(frozen=True)
 class RowLookup:
     """What the cells of a row look up in a block: each at its own column, all in one row of it.
@@ -230,54 +267,6 @@ class RowLookup:
 
 Grid = Sequence[Sequence[Source] | RowLookup | RowValues]  # by row and column
 RowEnv = Mapping[str, Source | RowValues | RowLookup]
-
-
-class Head:
-    """Rows above a matrix: each says one thing of every column. It reads like a table by `columns`."""
-
-    def __init__(self, sheet: Sheet, top: int, n_columns: int, key: str, names: dict[str, Ref | Range]) -> None:
-        self.sheet, self.row, self.n_columns, self.key, self.names = sheet, top, n_columns, key, names
-        self.columns: dict[str, list[Ref]] = {}
-
-    def _label(self, label: str, note: str) -> int:
-        self.sheet.text(self.row, 0, label, "head", note=note)
-        self.sheet.text(self.row, 1, "", "head")
-        self.row += 1
-        return self.row - 1
-
-    def given(self, name: str, label: str, values: list[Any], note: str = "") -> None:
-        """Fixed values: the structure of the matrix."""
-        row = self._label(label, note)
-        self.columns[name] = [
-            self.sheet.put(row, LEFT + i, Cell(v, "fixed", PLAIN), lock="row") for i, v in enumerate(values)
-        ]
-
-    def looked_up(
-        self, name: str, label: str, find: Callable[[int], tuple[Any, Expr]], display: Display, note: str = ""
-    ) -> None:
-        """Values from another sheet."""
-        row = self._label(label, note)
-        refs = []
-        for i in range(self.n_columns):
-            value, expr = find(i)
-            refs.append(self.sheet.formula(row, LEFT + i, value, expr, display, "computed", lock="row"))
-        self.columns[name] = refs
-
-    def picked(self, name: str, label: str, refs: Range, key: str, display: Display) -> None:
-        """The entries of `refs` at the positions that the row `key` holds."""
-        self.looked_up(name, label, lambda i: pick(refs, self.columns[key][i], self.sheet.name), display)
-
-    def computed(self, one: Formula, env: Callable[[int], Env], name: str | None = None) -> None:
-        """Values that a formula gives."""
-        row = self._label(one.label, one.documentation)
-        self.columns[name or one.name] = [
-            self.sheet.compute(row, LEFT + i, one, {**{k: v[i] for k, v in self.columns.items()}, **env(i)}, lock="row")
-            for i in range(self.n_columns)
-        ]
-
-    def range(self, name: str) -> Range:
-        """A whole row of the head, by its defined name."""
-        return named(self.names, f"tbl_{self.key}_{name}", tuple(self.columns[name]))
 
 
 def matrix(
