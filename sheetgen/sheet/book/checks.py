@@ -458,10 +458,9 @@ def _numbers_on_inputs(page: ChecksSheet) -> None:
     numbers = [r for r in wiring.inputs.values() if r.sheet == "Inputs" and isinstance(r.value, (int, float))]
     rows = sorted(r.row for r in numbers)
     column = Range(tuple(Ref("Inputs", r, 1, None) for r in (rows[0], rows[-1])))
-    cells = wiring.inputs_sheet.cells if wiring.inputs_sheet is not None else {}
     value = sum(
         c == 1 and rows[0] <= r <= rows[-1] and isinstance(cell.value, (int, float, datetime.date))
-        for (r, c), cell in cells.items()
+        for (r, c), cell in wiring.inputs_sheet.cells.items()
     )
     # A target may be blank, and one that is typed in makes up for no other number.
     targets = [wiring.lists[f"{figure}_targets"] for figure in ("tpot", "ttft")]

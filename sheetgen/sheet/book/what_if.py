@@ -362,7 +362,7 @@ class WhatIfPage:
         self.row = CASES_ROW + 7
 
         def at(name: str, k: int) -> Ref:
-            return cells.columns[name][of_case[k]]
+            return cells.row(of_case[k])[name]
 
         self._line("Cheapest to rent", lambda k: self.sheet.compute(
             self.row, ANSWER + 1 + k, cheapest_words,
