@@ -10,6 +10,7 @@ Cells are edited as text inside the package, so that all the rest of a workbook 
 from __future__ import annotations
 
 import atexit
+import datetime
 import functools
 import math
 import os
@@ -26,7 +27,7 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, unescape
 
 import pytest
-from workbook_cells import ErrorValue, cells, formulas, names, sheet_parts, values
+from workbook_cells import ErrorValue, cells, column_and_row, formulas, names, sheet_parts, values
 
 POISON_NUMBER, POISON_TEXT = -987654321, "poison"
 
@@ -128,6 +129,64 @@ def recalculate_with_formualizer(path: Path, out: Path) -> Path:
 
     formualizer.recalculate_xlsx_file(str(path), output=str(out))
     return out
+
+
+_ERRORS = {"Value": "#VALUE!", "Div": "#DIV/0!", "Na": "#N/A", "Ref": "#REF!", "Name": "#NAME?", "Num": "#NUM!"}
+_DAY_ZERO = datetime.date(1899, 12, 30)
+
+
+class LiveWorkbook:
+    """A workbook that stays open in formualizer: typing into it calculates what hangs on the cells, in a sixth of the
+    time that a file takes. Every value is formualizer's own: the file that it loads has its caches poisoned."""
+
+    def __init__(self, path: Path) -> None:
+        import formualizer
+
+        with tempfile.TemporaryDirectory() as folder:
+            poisoned = Path(folder) / "poisoned.xlsx"
+            poison(path, poisoned)
+            self._book = formualizer.Workbook.load_path(str(poisoned))
+        self._names, self._cells = names(path), {cell.place: cell for cell in cells(path)}
+        self._formulas = [(place, _spot(place)) for place, cell in self._cells.items() if cell.is_formula]
+        self._typed: dict[Any, Any] = {}
+        self._book.evaluate_all()
+
+    def values_after(self, changes: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Every value, as `workbook_cells.values` has them, with these changes alone (named as for `edit`)."""
+        typed = {self._names[key] if isinstance(key, str) else key: value for key, value in changes.items()}
+        for place in self._typed.keys() | typed.keys():
+            cell = self._cells.get(place)
+            assert cell is None or not cell.is_formula, f"{place} is a formula, not an input"
+            self._book.set_value(*_spot(place), typed.get(place, cell and cell.value))
+        self._typed = typed
+        self._book.evaluate_all()
+        found = {place: cell.value for place, cell in self._cells.items() if not cell.is_formula}
+        found |= {p: float(v) if isinstance(v, int) and not isinstance(v, bool) else v for p, v in typed.items()}
+        found |= {place: _as_in_a_file(self._book.get_value(*spot)) for place, spot in self._formulas}
+        return found | {name: found.get(place) for name, place in self._names.items()}
+
+
+def _spot(place: tuple[str, str]) -> tuple[str, int, int]:
+    column, row = column_and_row(place[1])
+    return place[0], row, column
+
+
+def _as_in_a_file(value: Any) -> Any:
+    if isinstance(value, dict):
+        return ErrorValue(_ERRORS[value["kind"]])
+    if isinstance(value, datetime.date):
+        return float((value - _DAY_ZERO).days)
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def values_after(path: Path, changes: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Every value after typing into a workbook, calculated by formualizer, which keeps the last few workbooks open."""
+    return _live(path, path.stat().st_mtime_ns).values_after(changes)
+
+
+@functools.lru_cache(3)
+def _live(path: Path, _version: int) -> LiveWorkbook:
+    return LiveWorkbook(path)
 
 
 # Reading --------------------------------------------------------------------------------------------------

@@ -167,14 +167,14 @@ def _pieces(formula: str) -> list[str | tuple[str, int, str, int]]:
 
 
 @functools.cache
-def _column_and_row(cell: str) -> tuple[int, int]:
+def column_and_row(cell: str) -> tuple[int, int]:
     letters, digits = _PLACE.fullmatch(cell).groups()  # type: ignore[union-attr]
     return _column_number(letters), int(digits)
 
 
 def moved(formula: str, first: str, to: str) -> str:
     """A shared formula as it reads in another cell than its first."""
-    (left, top), (column, row) = _column_and_row(first), _column_and_row(to)
+    (left, top), (column, row) = column_and_row(first), column_and_row(to)
     across, down = column - left, row - top
     return "".join(
         one if isinstance(one, str) else

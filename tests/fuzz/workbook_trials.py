@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import books
-from agreement import Compared, compare, formula_values
+from agreement import Compared, compare
 from asked_of_edits import asked
 from random_edits_of import Dealer, Edits, trial
-from recalculation import edit, recalculate_with_formualizer
+from recalculation import edit, values_after
+from workbook_cells import formulas
 from yellow_cells import Written, Yellow, as_cell, written
 
 from sheetgen.errors import SheetgenError
@@ -31,6 +32,7 @@ from sheetgen.writers.xlsx import write_xlsx
 
 MOST_TRIES = 60  # of shrinking: a trial takes seconds
 Fails = Callable[[Edits], str]
+Recalculated = Mapping[tuple[str, str], Any]  # by (sheet, cell) of each formula
 
 
 class Refused(Exception):
@@ -80,6 +82,10 @@ class Workbook:
         path.write_bytes(write_xlsx(self.book))
         return path
 
+    @cached_property
+    def formulas(self) -> list[tuple[str, str]]:
+        return [cell.place for cell in formulas(self.path)]
+
     def trials(self, seed: int) -> Iterator[Edits]:
         """Random edits without end, the same for the same seed."""
         rng = random.Random(seed)
@@ -114,14 +120,16 @@ class Workbook:
         typed = {self.yellow.spots[key].place: as_cell(value) for key, value in edits.items()}
         return edit(of or self.path, self.folder / f"{name}.xlsx", typed)
 
-    def recalculated(self, edits: Edits, of: Path | None = None) -> Path:
-        """The same, calculated anew by formualizer."""
-        return recalculate_with_formualizer(self.edited(edits, of=of), self.folder / "recalculated.xlsx")
+    def recalculated(self, edits: Edits, of: Path | None = None) -> Recalculated:
+        """The same, calculated by formualizer."""
+        typed = {self.yellow.spots[key].place: as_cell(value) for key, value in edits.items()}
+        found = values_after(of or self.path, typed)
+        return {place: found[place] for place in self.formulas}
 
-    def compared(self, after: After, recalculated: Path) -> Compared:
-        return compare(after.written, formula_values(recalculated))
+    def compared(self, after: After, recalculated: Recalculated) -> Compared:
+        return compare(after.written, recalculated)
 
-    def fault(self, edits: Edits, recalculate: Callable[[Edits], Path] | None = None) -> str:
+    def fault(self, edits: Edits, recalculate: Callable[[Edits], Recalculated] | None = None) -> str:
         """What is wrong after these edits; "" where nothing is, or Python refuses them."""
         try:
             after = self.after(edits)
@@ -132,7 +140,7 @@ class Workbook:
             return f"{type(error).__name__}: {error}"
         return "\n".join(after.against_solve[:12]) or (str(result) if result.wrong else "")
 
-    def told(self, edits: Edits, recalculate: Callable[[Edits], Path] | None = None) -> str:
+    def told(self, edits: Edits, recalculate: Callable[[Edits], Recalculated] | None = None) -> str:
         """The fewest of these edits that still fail, and how."""
         few = shrunk(edits, lambda some: self.fault(some, recalculate))
         lines = "\n".join(f"  {self.yellow.spots[key]}: {value!r}" for key, value in few.items())

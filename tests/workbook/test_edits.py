@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import books
-import pytest
 from books import (
     Sheets,
     differences,
@@ -28,8 +27,8 @@ from recalculation import (
     half_percent,
     needs_libreoffice,
     poison,
-    recalculate_with_formualizer,
     same,
+    values_after,
 )
 from workbook_cells import Cell, ErrorValue, cells, values
 
@@ -224,9 +223,8 @@ EDITS = [
 ]  # fmt: skip
 
 
-def unlike(mine: Sequence[Cell], other: Path) -> tuple[int, list[Mismatch]]:
-    """Formula cells of one workbook against the same cells of another."""
-    theirs = {c.place: c.value for c in cells(other)}
+def unlike(mine: Sequence[Cell], theirs: Mapping[Any, Any]) -> tuple[int, list[Mismatch]]:
+    """Formula cells of one workbook against the values of another program."""
     pairs = [(c, theirs.get(c.place)) for c in mine if c.is_formula]
     return len(pairs), [
         Mismatch(*c, got)
@@ -253,41 +251,32 @@ def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(lean_b
     assert {"in_headline_workload", "in_headline_tier"} <= names  # Sizing sheet
 
 
-@pytest.fixture(scope="module")
-def edited(lean_book: tuple[Path, Question], tmp_path_factory: pytest.TempPathFactory) -> Callable[[Edit], Path]:
-    """Writes the small workbook with an edit, its caches poisoned, not yet recalculated."""
-    path, folder = lean_book[0], tmp_path_factory.mktemp("edits")
-    poisoned = folder / "poisoned.xlsx"
-    poison(path, poisoned)
-    sheets = Sheets(path)
-    return lambda one: edit(poisoned, folder / f"edit-{EDITS.index(one)}.xlsx", one.typed(sheets))
-
-
-@pytest.mark.parametrize("part", range(2))
 @needs_libreoffice
 def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
-    part: int, edited: Callable[[Edit], Path], lean_book: tuple[Path, Question], tmp_path: Path
+    lean_book: tuple[Path, Question], tmp_path: Path
 ) -> None:
     """LibreOffice takes every sixth: it opens a workbook slowly, and tests/fuzz holds it to many edits at once."""
-    chosen = EDITS[part::2]
-    files = [edited(one) for one in chosen]
-    by_libreoffice = dict(zip(files[::6], convert_all(files[::6], tmp_path, timeout=300), strict=True))
-    base, sheets, n_solve, n_engines = solve(lean_book[1]), Sheets(lean_book[0]), 0, 0
-    for one, file in zip(chosen, files, strict=True):
-        by_formualizer = recalculate_with_formualizer(file, tmp_path / f"{file.stem}-f.xlsx")
-        if file in by_libreoffice:
-            n, wrong = unlike(cells(by_libreoffice[file]), by_formualizer)
+    path, sheets = lean_book[0], Sheets(lean_book[0])
+    poison(path, tmp_path / "poisoned.xlsx")
+    some = [(i, edit(tmp_path / "poisoned.xlsx", tmp_path / f"edit-{i}.xlsx", EDITS[i].typed(sheets)))
+            for i in range(0, len(EDITS), 6)]  # fmt: skip
+    done = convert_all([file for _, file in some], tmp_path, timeout=300)
+    by_libreoffice = {i: file for (i, _), file in zip(some, done, strict=True)}
+    base, n_solve, n_engines = solve(lean_book[1]), 0, 0
+    for i, one in enumerate(EDITS):
+        found = values_after(path, one.typed(sheets))
+        if i in by_libreoffice:
+            n, wrong = unlike(cells(by_libreoffice[i]), found)
             n_engines += n
             assert not wrong, f"{one.name}: LibreOffice and formualizer differ: {wrong[:5]}"
-        found = values(by_formualizer)
-        solved = solve(one.question(tmp_path / f"catalog-{file.stem}"))
+        solved = solve(one.question(tmp_path / f"catalog-{i}"))
         assert not errors(found), f"{one.name}: errors in {errors(found)[:5]}"
         n, lines = differences(found, sheets, solved, tight_below=one.tight_below)
         n_solve += n
         assert not lines, f"{one.name}: {len(lines)} of {n} differ\n" + "\n".join(lines[:10])
         moved = answers(solved, one.tight_below) != answers(base)
         assert moved or not one.moves, f"{one.name} changed no answer: it tests nothing"
-    print(f"{len(chosen)} edits: {n_engines} cells in two engines, {n_solve} cells against solve")
+    print(f"{len(EDITS)} edits: {n_engines} cells in two engines, {n_solve} cells against solve")
 
 
 # Many edits at once --------------------------------------------------------------------------------------
@@ -313,7 +302,7 @@ def test_the_default_workbook_after_many_edits_at_once(default_book: Path, tmp_p
     file = edit(default_book, tmp_path / "default.xlsx", typed)
     recalculated = convert_all([file], tmp_path)[0]
     read = cells(recalculated)
-    n, wrong = unlike(read, recalculate_with_formualizer(file, tmp_path / "formualizer.xlsx"))
+    n, wrong = unlike(read, values_after(default_book, typed))
     found = values(recalculated)
     assert not wrong and not errors(found)
 

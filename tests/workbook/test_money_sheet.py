@@ -13,7 +13,7 @@ import money_cells
 import openpyxl
 import pytest
 from books import Sheets, with_instance
-from recalculation import convert_all, edit, needs_libreoffice, poison, recalculate_with_formualizer
+from recalculation import convert_all, edit, needs_libreoffice, poison, values_after
 from workbook_cells import ErrorValue, values
 
 from sheetgen.recommend import solve
@@ -132,14 +132,8 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
     return books.build(tmp_path_factory.mktemp("money"), "money", OPTIONS, with_what_if=False)
 
 
-@pytest.fixture(scope="module")
-def edited(book: tuple[Path, Question], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The workbook with each edit, its caches poisoned, not yet recalculated."""
-    folder, sheets = tmp_path_factory.mktemp("edits"), Sheets(book[0])
-    poisoned = folder / "poisoned.xlsx"
-    poison(book[0], poisoned)
-    typed = [dict(one.cells(sheets) if callable(one.cells) else one.cells) for one in EDITS]
-    return [edit(poisoned, folder / f"edit-{i}.xlsx", t) for i, t in enumerate(typed)]
+def typed(one: Edit, sheets: Sheets) -> dict[Any, Any]:
+    return dict(one.cells(sheets) if callable(one.cells) else one.cells)
 
 
 def held(one: Edit, found: Mapping[Any, Any], sheets: Sheets) -> int:
@@ -152,12 +146,10 @@ def held(one: Edit, found: Mapping[Any, Any], sheets: Sheets) -> int:
     return n
 
 
-def test_formualizer_and_python_agree_after_each_edit(
-    book: tuple[Path, Question], edited: list[Path], tmp_path: Path
-) -> None:
+def test_formualizer_and_python_agree_after_each_edit(book: tuple[Path, Question]) -> None:
     sheets, first, n = Sheets(book[0]), None, 0
-    for one, file in zip(EDITS, edited, strict=True):
-        found = values(recalculate_with_formualizer(file, tmp_path / "out.xlsx"))
+    for one in EDITS:
+        found = values_after(book[0], typed(one, sheets))
         n += held(one, found, sheets)
         shown = {key: value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Money"}
         assert shown != first, f"{one.name} changes nothing on Money: it tests nothing"
@@ -166,11 +158,12 @@ def test_formualizer_and_python_agree_after_each_edit(
 
 
 @needs_libreoffice
-def test_libreoffice_and_python_agree_after_every_third_edit(
-    book: tuple[Path, Question], edited: list[Path], tmp_path: Path
-) -> None:
-    sheets, some = Sheets(book[0]), slice(None, None, 3)
-    for one, file in zip(EDITS[some], convert_all(edited[some], tmp_path, timeout=300), strict=True):
+def test_libreoffice_and_python_agree_after_every_third_edit(book: tuple[Path, Question], tmp_path: Path) -> None:
+    sheets, some = Sheets(book[0]), EDITS[::3]
+    poison(book[0], tmp_path / "poisoned.xlsx")
+    files = [edit(tmp_path / "poisoned.xlsx", tmp_path / f"edit-{i}.xlsx", typed(one, sheets))
+             for i, one in enumerate(some)]  # fmt: skip
+    for one, file in zip(some, convert_all(files, tmp_path, timeout=300), strict=True):
         held(one, values(file), sheets)
 
 
@@ -191,9 +184,7 @@ def test_what_was_built_is_what_python_says(book: tuple[Path, Question], default
 def test_other_books(options: dict[str, str], tmp_path: Path) -> None:
     """A committed class, nothing that fits, providers by the GPU, spot: cached and recalculated values agree."""
     path, question = books.build(tmp_path, "other", {**OPTIONS, "models": "8b,70b", **options}, with_what_if=False)
-    poisoned = tmp_path / "poisoned.xlsx"
-    poison(path, poisoned)
-    found = values(recalculate_with_formualizer(poisoned, tmp_path / "out.xlsx"))
+    found = values_after(path, {})
     n, wrong = money_cells.differences(found, Sheets(path), solve(question))
     assert not wrong, wrong[:8]
     assert not [k for k, v in found.items() if isinstance(v, ErrorValue)] and n > 20

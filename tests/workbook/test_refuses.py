@@ -7,8 +7,8 @@ from typing import Any
 
 import books
 import pytest
-from recalculation import compare, edit, recalculate_with_formualizer
-from workbook_cells import ErrorValue, values
+from recalculation import compare, recalculate_with_formualizer, values_after
+from workbook_cells import ErrorValue
 
 OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
 TO_RENT, CHEAPEST = ("What-if", "F5"), ("What-if", "F12")
@@ -21,8 +21,8 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("refuses"), "one", OPTIONS)[0]
 
 
-def _after(book: Path, folder: Path, cells: dict[Any, Any]) -> dict[Any, Any]:
-    found = values(recalculate_with_formualizer(edit(book, folder / "e.xlsx", cells), folder / "r.xlsx"))
+def _after(book: Path, cells: dict[Any, Any]) -> dict[Any, Any]:
+    found = values_after(book, cells)
     errors = [key for key, value in found.items() if isinstance(value, ErrorValue)]
     assert not errors, f"errors in {errors[:5]}"
     return found
@@ -36,15 +36,15 @@ def _begun(book: Path, facts: dict[str, Any]) -> dict[Any, Any]:
     return {("Models", f"{columns['Models', {**LABELS, 'model': 'Model'}[k]]}{OWN}"): v for k, v in facts.items()}
 
 
-def test_as_built_all_checks_hold(book: Path, tmp_path: Path) -> None:
-    found = _after(book, tmp_path, {})
+def test_as_built_all_checks_hold(book: Path) -> None:
+    found = _after(book, {})
     assert found["chk_all"] == "OK" and found["chk_what_if"] == found["chk_answers_fit"] == "OK"
 
 
-def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path, tmp_path: Path) -> None:
-    found = _after(book, tmp_path, {"in_output_rag": 16_385})
+def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> None:
+    found = _after(book, {"in_output_rag": 16_385})
     assert (found["chk_all"], found["chk_answers_fit"]) == ("CHECK", "CHECK")
-    found = _after(book, tmp_path, {"in_whatif_answer_tokens": 16_385})
+    found = _after(book, {"in_whatif_answer_tokens": 16_385})
     assert found["chk_all"] == "CHECK" and found[TO_RENT] == "the answer is longer than its context"
     assert found["rec_whatif_monthly_usd"] == found["rec_whatif_hardware_monthly_usd"] == "-"
 
@@ -67,10 +67,8 @@ def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path, tmp_p
         ("tpot_ms", "fast", "the target must be a number of milliseconds, or blank"),
     ],
 )
-def test_a_name_of_no_list_gives_words_and_no_numbers(
-    book: Path, tmp_path: Path, choice: str, typed: Any, said: str
-) -> None:
-    found = _after(book, tmp_path, {f"in_whatif_{choice}": typed})
+def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, typed: Any, said: str) -> None:
+    found = _after(book, {f"in_whatif_{choice}": typed})
     assert found[TO_RENT] == said
     assert (found["chk_what_if_choices"], found["chk_all"]) == ("CHECK", "CHECK")
     names = [name for name in found if isinstance(name, str) and name.startswith(("rec_whatif", "rec_case"))]
@@ -79,25 +77,25 @@ def test_a_name_of_no_list_gives_words_and_no_numbers(
     assert shown == {"-"}, f"{choice} {typed}: {shown}"
 
 
-def test_a_half_filled_model_has_no_price_and_its_facts_are_named(book: Path, tmp_path: Path) -> None:
-    found = _after(book, tmp_path, {**_begun(book, BEGUN), "in_whatif_model": "Ours"})
+def test_a_half_filled_model_has_no_price_and_its_facts_are_named(book: Path) -> None:
+    found = _after(book, {**_begun(book, BEGUN), "in_whatif_model": "Ours"})
     assert found[TO_RENT].startswith("Ours: facts missing: · hidden size · vocabulary")
     assert "layers of some kind of attention" in found[TO_RENT] and "query heads" not in found[TO_RENT]
     assert (found["chk_own_models"], found["chk_what_if_choices"], found["chk_all"]) == ("CHECK",) * 3
     assert found["rec_whatif_monthly_usd"] == found["rec_whatif_hardware_monthly_usd"] == "-"
 
 
-def test_a_row_without_a_name_is_unfinished(book: Path, tmp_path: Path) -> None:
-    found = _after(book, tmp_path, _begun(book, {"n_layers": 40}))
+def test_a_row_without_a_name_is_unfinished(book: Path) -> None:
+    found = _after(book, _begun(book, {"n_layers": 40}))
     assert found["chk_own_models"] == "CHECK" and "a name is missing" in found.values()
 
 
-def test_a_name_that_the_catalog_has_is_no_name_for_ones_own(book: Path, tmp_path: Path) -> None:
+def test_a_name_that_the_catalog_has_is_no_name_for_ones_own(book: Path) -> None:
     shape = {k: v for k, v in books.catalog().model("8b").shape().items() if v}
     facts = {**shape, "model": "llama 3.1 70B"}
-    found = _after(book, tmp_path, _begun(book, facts))
+    found = _after(book, _begun(book, facts))
     assert found["chk_own_models"] == "CHECK" and "another row has this name" in found.values()
-    found = _after(book, tmp_path, _begun(book, {**facts, "model": "Ours 70B"}))
+    found = _after(book, _begun(book, {**facts, "model": "Ours 70B"}))
     assert found["chk_own_models"] == "OK"
 
 
@@ -121,12 +119,10 @@ def test_every_model_of_the_catalog_has_its_facts() -> None:
          "another row has this name"),
     ],
 )  # fmt: skip
-def test_an_unfinished_instance_of_ones_own_is_named(
-    book: Path, tmp_path: Path, typed: dict[str, Any], said: str
-) -> None:
+def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str, Any], said: str) -> None:
     sheets = books.Sheets(book)
     row = sheets.spare()
-    found = _after(book, tmp_path, {sheets.at("Instances", row, head): value for head, value in typed.items()})
+    found = _after(book, {sheets.at("Instances", row, head): value for head, value in typed.items()})
     assert found["chk_own_instances"] == ("OK" if said == "OK" else "CHECK")
     assert said in {value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Checks"}
 

@@ -12,7 +12,7 @@ from typing import Any
 import books
 import pytest
 from amounts import amount
-from recalculation import compare, edit, poison, recalculate_with_formualizer
+from recalculation import compare, poison, recalculate_with_formualizer, values_after
 from what_if_asked import asked_of
 from workbook_cells import ErrorValue, values
 
@@ -101,9 +101,9 @@ def expected(picked: dict[str, Any], engine: str) -> dict[str, Any]:
         ({"kv_cache_dtype": "fp8"}, "3 × g6e.xlarge"),
     ],
 )  # fmt: skip
-def test_it_says_why_hardware_is_not_enough(picked: dict[str, Any], words: str, book: Path, tmp_path: Path) -> None:
+def test_it_says_why_hardware_is_not_enough(picked: dict[str, Any], words: str, book: Path) -> None:
     changes = {f"in_whatif_{k}": v for k, v in picked.items()}
-    found = values(recalculate_with_formualizer(edit(book, tmp_path / "e.xlsx", changes), tmp_path / "r.xlsx"))
+    found = values_after(book, changes)
     assert found["What-if", "F5"] == words
     not_run = "does not run" in words
     assert (found["What-if", "F9"] == f"{words}.") == not_run
@@ -113,12 +113,10 @@ def test_it_says_why_hardware_is_not_enough(picked: dict[str, Any], words: str, 
 @pytest.mark.parametrize(
     "model,name,stages", [("8b", "Llama 3.1 8B", 1), ("deepseek-v3", "DeepSeek-V3", 2), ("405b", "Llama 3.1 405B", 2)]
 )
-def test_the_longest_context_on_stages_is_that_of_size(
-    model: str, name: str, stages: int, book: Path, tmp_path: Path
-) -> None:
+def test_the_longest_context_on_stages_is_that_of_size(model: str, name: str, stages: int, book: Path) -> None:
     picked = {"model": name, "hardware": "aws/p5.48xlarge", "tensor_parallel_size": 8, "users": 32}
     changes = {f"in_whatif_{k}": v for k, v in picked.items()}
-    found = values(recalculate_with_formualizer(edit(book, tmp_path / "e.xlsx", changes), tmp_path / "r.xlsx"))
+    found = values_after(book, changes)
     of_size = sheetgen.size(model=model, gpu="h100", tensor_parallel_size=8, pipeline_parallel_size=stages,
                             context="16k", users=32)  # fmt: skip
     assert found["What-if", "F11"] == of_size["max_context_tokens_that_fit"] > 10_000
@@ -149,17 +147,12 @@ def round_half_up(x: float) -> int:
     return int(x + 0.5)
 
 
-def test_random_choices_give_what_solve_gives(book: Path, book_of: Callable[[str], Path], tmp_path: Path) -> None:
+def test_random_choices_give_what_solve_gives(book: Path, book_of: Callable[[str], Path]) -> None:
     found_any, on_it, n = 0, 0, 0
     sheet = {cell: key for key, cell in _rows(book).items()}
     for seed in range(N_CHOICES):
         picked, engine = picks(random.Random(seed)), ENGINES[seed % len(ENGINES)]
-        found = values(
-            recalculate_with_formualizer(
-                edit(book_of(engine), tmp_path / "e.xlsx", {f"in_whatif_{k}": v for k, v in picked.items()}),
-                tmp_path / "r.xlsx",
-            )
-        )
+        found = values_after(book_of(engine), {f"in_whatif_{k}": v for k, v in picked.items()})
         errors = [key for key, value in found.items() if isinstance(value, ErrorValue)]
         assert not errors, f"{picked}: errors in {errors[:5]}"
         want = expected(picked, engine)
@@ -208,7 +201,7 @@ def _rows(book: Path) -> dict[int, str]:
     [("70b", "h100", 4, 8, "vllm"), ("gpt-oss-120b", "h200", 2, 16, "vllm"), ("gemma-3-27b", "a100", 2, 4, "sglang")],
 )
 def test_the_longest_context_is_that_of_size(
-    book_of: Callable[[str], Path], tmp_path: Path, model: str, gpu: str, size: int, users: int, engine: str
+    book_of: Callable[[str], Path], model: str, gpu: str, size: int, users: int, engine: str
 ) -> None:
     catalog = books.catalog()
     known = load_engine(catalog, engine, None)
@@ -220,22 +213,21 @@ def test_the_longest_context_is_that_of_size(
         "model": catalog.model(model).name, "hardware": catalog.gpu(gpu).id, "tensor_parallel_size": size,
         "users": users, "context_tokens": 4096,
     }  # fmt: skip
-    file = edit(book_of(engine), tmp_path / "e.xlsx", {f"in_whatif_{k}": v for k, v in typed.items()})
-    found = values(recalculate_with_formualizer(file, tmp_path / "r.xlsx"))
+    found = values_after(book_of(engine), {f"in_whatif_{k}": v for k, v in typed.items()})
     at = {label: n for n, label in _rows(book_of(engine)).items()}["Longest context for them on one replica"]
     assert found["What-if", f"F{at}"] == row["max_context_tokens_that_fit"]
 
 
-def test_half_the_context_moves_the_gpus(book: Path, tmp_path: Path) -> None:
+def test_half_the_context_moves_the_gpus(book: Path) -> None:
     """What the page is for: halving and doubling the context is seen at once."""
     gpus = []
     for context in (8_192, 16_384, 32_768, 65_536):
-        file = edit(book, tmp_path / "e.xlsx", {"in_whatif_context_tokens": context, "in_whatif_users": 200})
-        gpus.append(values(recalculate_with_formualizer(file, tmp_path / "r.xlsx"))["rec_whatif_hardware_gpus"])
+        found = values_after(book, {"in_whatif_context_tokens": context, "in_whatif_users": 200})
+        gpus.append(found["rec_whatif_hardware_gpus"])
     assert gpus == sorted(gpus) and len(set(gpus)) == 4
 
 
-def test_a_model_typed_in_a_spare_row_is_offered_and_sized(book: Path, tmp_path: Path) -> None:
+def test_a_model_typed_in_a_spare_row_is_offered_and_sized(book: Path) -> None:
     """All facts of Qwen2.5 32B under a name of one's own: the what-if answers as for the catalog's entry."""
     sheets = books.Sheets(book)
     model = books.catalog().model("qwen2.5-32b")
@@ -245,9 +237,7 @@ def test_a_model_typed_in_a_spare_row_is_offered_and_sized(book: Path, tmp_path:
     typed: dict[Any, Any] = {("Models", f"{sheets.columns['Models', labels[k]]}{spare}"): v for k, v in facts.items()
                              if k in labels and v}  # fmt: skip
     typed |= {("Models", f"A{spare}"): "Our own 32B", "in_whatif_model": "Our own 32B"}
-    own = values(recalculate_with_formualizer(edit(book, tmp_path / "a.xlsx", typed), tmp_path / "ra.xlsx"))
-    known = edit(book, tmp_path / "b.xlsx", {"in_whatif_model": model.name})
-    listed = values(recalculate_with_formualizer(known, tmp_path / "rb.xlsx"))
+    own, listed = values_after(book, typed), values_after(book, {"in_whatif_model": model.name})
     names = [k for k in listed if isinstance(k, str) and k.startswith(("rec_whatif", "rec_case"))]
     assert len(names) >= 8 and listed["rec_whatif_n_instances"] != "-"
     assert {k: own[k] for k in names} == {k: listed[k] for k in names}
