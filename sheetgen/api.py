@@ -17,8 +17,7 @@ from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.estimate import point
 from sheetgen.formula import round_up
 from sheetgen.scenario import parse
-from sheetgen.scenario.amounts import DEFAULTS, NAMES
-from sheetgen.scenario.deployment import NamedRows, Points, complete
+from sheetgen.scenario.deployment import DEFAULTS, NAMES, NamedRows, Points, complete
 from sheetgen.scenario.inputs import INPUTS
 from sheetgen.verdict import by_name, judge, pace_words
 
@@ -264,7 +263,7 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
 def recommend_record(solved: Solution, options: Mapping[str, Any]) -> dict[str, Any]:
     """The record that `recommend` gives for its solved question."""
     from sheetgen.levers import levers_of_sheet
-    from sheetgen.scenario.workloads import MOST_USERS
+    from sheetgen.scenario.question import MOST_USERS
     from sheetgen.writers.json import document
 
     answer = document(solved, fingerprints(solved), levers_of_sheet(solved))

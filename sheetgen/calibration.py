@@ -19,10 +19,9 @@ from sheetgen.catalog import Catalog, read_document
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.estimate import point
 from sheetgen.scenario import parse
-from sheetgen.scenario.amounts import DEFAULTS
-from sheetgen.scenario.deployment import Points, complete
+from sheetgen.scenario.deployment import DEFAULTS, Points, complete
 from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.scenario.kinds import SHARE
+from sheetgen.scenario.parse import SHARE
 
 NEEDED = ("concurrent_requests", "input_tokens", "output_tokens", "tpot_ms")
 KEYS = (*NEEDED, "ttft_ms", "prefix_cache_hit_fraction")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sheetgen.formula import Formula
-from sheetgen.sizing import activations, admission, kv_cache, memory, parallelism, speed, steps, weights
+from sheetgen.sizing import kv_cache, memory, parallelism, speed, weights
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 # What a model and its precisions determine, whatever it runs on.
@@ -29,44 +29,44 @@ SHARD: tuple[Formula, ...] = (
     weights.layer_bytes_per_gpu, parallelism.paid_layer_bytes,
 )  # fmt: skip
 # What admission charges one sequence on that rank.
-CHARGE: tuple[Formula, ...] = (admission.windowed_tokens, admission.kv_blocks_per_sequence)
+CHARGE: tuple[Formula, ...] = (kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence)
 # The peak of the engine's profile run on one GPU.
 PEAK: tuple[Formula, ...] = (
-    activations.sampler_bytes, activations.forward_bytes, activations.expert_workspace_bytes,
-    activations.encoder_bytes, activations.profile_peak_bytes, activations.hand_over_bytes,
+    memory.sampler_bytes, memory.forward_bytes, memory.expert_workspace_bytes,
+    memory.encoder_bytes, memory.profile_peak_bytes, memory.hand_over_bytes,
 )  # fmt: skip
 # What a GPU and the engine leave for the cache.
 POOL: tuple[Formula, ...] = (
     weights.stage_fraction, weights.weights_bytes_per_gpu, weights.loaded_weights_bytes_per_gpu, *PEAK,
-    activations.activation_bytes_per_gpu, memory.staged_non_torch_bytes_per_gpu, memory.non_torch_bytes_per_gpu,
+    memory.activation_bytes_per_gpu, memory.staged_non_torch_bytes_per_gpu, memory.non_torch_bytes_per_gpu,
     memory.overhead_bytes_per_gpu, memory.memory_budget_bytes, memory.kv_budget_bytes_per_gpu,
     memory.kv_pool_bytes_per_gpu, memory.n_kv_blocks,
 )  # fmt: skip
 # What that means for the requests asked for.
 FIT: tuple[Formula, ...] = (
-    kv_cache.kv_bytes_per_token_per_gpu, admission.kv_bytes_per_sequence, admission.kv_bytes_per_sequence_per_gpu,
+    kv_cache.kv_bytes_per_token_per_gpu, kv_cache.kv_bytes_per_sequence, kv_cache.kv_bytes_per_sequence_per_gpu,
     memory.max_concurrency, memory.kv_tokens, memory.sequences_in_pool, memory.sequences_per_replica, memory.kv_bytes,
     memory.shortage_bytes_per_gpu,
 )  # fmt: skip
 # What a model makes a step and a prompt do, whatever GPU it runs on.
 WORK: tuple[Formula, ...] = (
-    steps.dense_read_bytes, steps.expert_read_bytes, steps.expert_miss_fraction, steps.active_expert_params,
+    speed.dense_read_bytes, speed.expert_read_bytes, speed.expert_miss_fraction, speed.active_expert_params,
 )  # fmt: skip
 # How long the parts of a step and a prompt take on a GPU, for a workload.
 STEP: tuple[Formula, ...] = (
-    steps.context_read_bytes, steps.dense_seconds, steps.expert_seconds, steps.layer_overhead_seconds,
-    steps.all_reduce_seconds, steps.token_link_seconds, steps.kv_read_seconds, steps.decode_compute_seconds,
-    steps.fixed_step_seconds, steps.request_step_seconds, steps.prompt_attention_flops, steps.prefill_seconds,
+    speed.context_read_bytes, speed.dense_seconds, speed.expert_seconds, speed.layer_overhead_seconds,
+    speed.all_reduce_seconds, speed.token_link_seconds, speed.kv_read_seconds, speed.decode_compute_seconds,
+    speed.fixed_step_seconds, speed.request_step_seconds, speed.prompt_attention_flops, speed.prefill_seconds,
 )  # fmt: skip
 # What a user sees of a batch.
 PACE: tuple[Formula, ...] = (
-    speed.batch_requests, steps.untouched_fraction, speed.tpot_seconds, speed.service_ttft_seconds,
+    speed.batch_requests, speed.untouched_fraction, speed.tpot_seconds, speed.service_ttft_seconds,
     speed.queue_seconds, speed.ttft_seconds, speed.output_tokens_per_second, speed.max_requests_per_second,
     speed.prefill_fraction, speed.bound_by,
 )  # fmt: skip
 RUNNING: tuple[Formula, ...] = (speed.filled_tokens, speed.running_capacity, speed.running_requests)
 SPEED: tuple[Formula, ...] = (*WORK, *STEP, *RUNNING, *PACE)
-POINT: tuple[Formula, ...] = (admission.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
+POINT: tuple[Formula, ...] = (kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
 
 
 def evaluate(formulas: Iterable[Formula], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,8 +84,8 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
     the same formulas: the charge on one unsharded rank, the charge at max_model_len, and the steady KV.
     """
     alone = _with_draft({**values, "tensor_parallel_size": 1 + 0 * values["tensor_parallel_size"]})
-    whole = evaluate((admission.charged_tokens, *MODEL, *SHARD, *CHARGE), alone)
-    known = evaluate((admission.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL), _with_draft(values))
+    whole = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE), alone)
+    known = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL), _with_draft(values))
     known |= {name: whole[name] for name in ("kv_bytes_per_token", "state_bytes_per_sequence")}
     longest = evaluate(CHARGE, {**known, "charged_tokens": known["max_model_len"]})
     known["unsharded_kv_blocks_per_sequence"] = whole["kv_blocks_per_sequence"]
@@ -93,7 +93,7 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
     known["full_kv_blocks_per_sequence"] = longest["kv_blocks_per_sequence"]
     known = evaluate(FIT, known)
     steady = {**known, "shard_windowed_bytes_per_token": whole["shard_windowed_bytes_per_token"]}
-    known["kv_bytes_per_sequence_steady"] = admission.kv_bytes_per_sequence_steady.of(steady)
+    known["kv_bytes_per_sequence_steady"] = kv_cache.kv_bytes_per_sequence_steady.of(steady)
     known |= _band_ends(known)
     known["max_context_tokens_that_fit"] = _longest_context(known)
     known["min_gpus"] = _fewest_gpus(known)
@@ -163,13 +163,13 @@ def _longest_context(known: Mapping[str, Any]) -> Any:
         middle = numpy.ceil((low + high) / 2)
         prompt = numpy.maximum(middle - known["output_tokens"], 0)
         asked = {**known, "context_tokens": middle, "max_model_len": middle, "input_tokens": prompt}
-        trial = evaluate((admission.charged_tokens, *CHARGE), asked)
-        charge = admission.kv_bytes_per_sequence_per_gpu.of(trial)
+        trial = evaluate((kv_cache.charged_tokens, *CHARGE), asked)
+        charge = kv_cache.kv_bytes_per_sequence_per_gpu.of(trial)
         # The engine starts only where one request of the whole length fits, however little is filled on average.
         length, whole = numpy.maximum(middle, 1), charge
         if (trial["charged_tokens"] != length).any():
             alone = evaluate(CHARGE, {**asked, "charged_tokens": length})
-            whole = admission.kv_bytes_per_sequence_per_gpu.of(alone)
+            whole = kv_cache.kv_bytes_per_sequence_per_gpu.of(alone)
         fits = numpy.asarray((charge * known["requests_per_rank"] <= budget) & (whole <= budget))
         low, high = numpy.where(fits, middle, low), numpy.where(fits, high, numpy.maximum(middle - 1, low))
     return low

@@ -15,12 +15,11 @@ from sheetgen import estimate, provenance
 from sheetgen.api import Sized
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Expr, Formula, literal
-from sheetgen.sizing import speed, steps
-from sheetgen.sizing.admission import kv_bytes_per_sequence_steady
-from sheetgen.sizing.kv_cache import draft_bytes_per_token
+from sheetgen.sizing import speed
+from sheetgen.sizing.kv_cache import draft_bytes_per_token, kv_bytes_per_sequence_steady
 
 # What the formulas of speed are written with can be explained, too; the ends of bands have names of their own.
-_WITH = (f for module in (steps, speed) for f in vars(module).values() if isinstance(f, Formula))
+_WITH = (f for f in vars(speed).values() if isinstance(f, Formula))
 SPEED = tuple(dict.fromkeys((*estimate.SPEED, *(f for f in _WITH if f is not speed.at_speed_band))))
 QUANTITIES: dict[str, Formula] = {
     f.name: f for f in (*estimate.POINT, kv_bytes_per_sequence_steady, draft_bytes_per_token, *SPEED)

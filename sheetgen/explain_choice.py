@@ -12,13 +12,13 @@ from sheetgen.formula import Expr, Formula, literal
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import Resolved
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
-from sheetgen.sizing import admission, parallelism, weights
+from sheetgen.sizing import kv_cache, parallelism, weights
 
 FORMULAS: dict[str, Formula] = QUANTITIES | {
     f.name: f
-    for module in (weights, admission, parallelism, cost)
+    for module in (weights, kv_cache, parallelism, cost)
     for f in vars(module).values()
-    if isinstance(f, Formula)
+    if isinstance(f, Formula) and f is not parallelism.batch_limit  # which is found by trying
 }
 # What can be explained of a recommendation, in the order in which it comes about.
 CHOICE_QUANTITIES = (

@@ -11,8 +11,7 @@ from sheetgen.calibration import Anchored
 from sheetgen.catalog import Gpu
 from sheetgen.catalog.engines import CONSTANTS
 from sheetgen.catalog.speed import SpeedConstants, SpeedFile
-from sheetgen.scenario.amounts import DEFAULTS
-from sheetgen.scenario.deployment import ASSUMED_FLOPS_PER_BYTE, SPEED_DEFINITIONS, Resolved
+from sheetgen.scenario.deployment import ASSUMED_FLOPS_PER_BYTE, DEFAULTS, SPEED_DEFINITIONS, Resolved
 from sheetgen.scenario.reference import Reference
 from sheetgen.units import DTYPES
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.scenario.amounts import NO_TEXT
-from sheetgen.scenario.deployment import SPEED_SCOPES, Resolved
+from sheetgen.scenario.deployment import NO_TEXT, SPEED_SCOPES, Resolved
 from sheetgen.units import GIB, MIB
 
 GUESSED = ("assumed", "unknown")  # bases of a GPU's memory that nobody has seen or derived

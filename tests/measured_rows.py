@@ -12,9 +12,8 @@ import pandas
 
 from sheetgen.catalog import Catalog
 from sheetgen.estimate import CHARGE, MODEL, POOL, SHARD, evaluate, point
-from sheetgen.scenario.amounts import DEFAULTS
-from sheetgen.scenario.deployment import complete
-from sheetgen.sizing import admission, kv_cache, memory
+from sheetgen.scenario.deployment import DEFAULTS, complete
+from sheetgen.sizing import kv_cache, memory
 from sheetgen.units import DTYPES, GIB
 
 DATA = Path(__file__).parent / "data" / "measured"
@@ -164,12 +163,12 @@ def _stage_without_head(values: dict[str, Any]) -> dict[str, Any]:
     """A pipeline stage that does not sample: its peak is the forward pass. Without stages, the same as `point`."""
     staged = values["pipeline_parallel_size"] > 1
     silent = {name: values[name] * ~staged for name in ("max_num_seqs", "sampler_bytes_per_vocabulary_entry")}
-    known = evaluate((admission.charged_tokens, *MODEL, *SHARD, *CHARGE), values)
+    known = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE), values)
     return evaluate(POOL, {**known, **silent})
 
 
 def _tokens_of_pool(values: dict[str, Any]) -> dict[str, Any]:
-    known = evaluate((admission.charged_tokens, *MODEL, *SHARD), _with_mtp(values))
+    known = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD), _with_mtp(values))
     known = evaluate(CHARGE, {**known, "charged_tokens": known["max_model_len"], "stage_fraction": 1})
     more = known["n_state_groups"] * (known["state_blocks_charged"] - known.get("state_blocks", 1))
     known["full_kv_blocks_per_sequence"] = known["kv_blocks_per_sequence"] + more

@@ -167,7 +167,7 @@ def write_catalog(runs: Runs, constants: Any, common: Any, rows: dict[str, list[
     """catalogs/speed.yaml, constants to three digits."""
     lines = [
         "# Constants of speed by engine and generation of GPUs. Written by: python tests/speed.py --fit",
-        "# What each one is: sizing/steps.py and sizing/speed.py. How near they come: docs/speed.md.",
+        "# What each one is: sizing/speed.py. How near they come: docs/speed.md.",
         "checked_on: 2026-11-21",
         "source: >-",
         "  1,903 measured runs at fixed concurrency of aiconfigurator 0.12.0 (origin InferenceX): vLLM 0.11 to 0.19,",
@@ -225,8 +225,7 @@ def report(runs: Runs, results: Results) -> str:
     lines = [
         "# Speed: predictions beside measurements",
         "",
-        "Written by `python tests/speed.py`. The formulas are those of `sheetgen/sizing/steps.py` and `speed.py`;"
-        " their",
+        "Written by `python tests/speed.py`. The formulas are those of `sheetgen/sizing/speed.py`; their",
         f"constants, in `catalogs/speed.yaml`, are fitted on {len(runs.rows):,} measured runs of"
         f" {runs.rows['configuration'].nunique()} configurations (model, GPU, engine, precision, number of GPUs) in"
         f" `tests/data/measured/{CSV.name}`. All runs are answered.",

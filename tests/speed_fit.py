@@ -2,7 +2,7 @@
 
 Robust least squares on the logarithm of time to first token and time per output token. Every constant has one value
 for all engines, drawn to a start value, and for each engine and generation of GPUs a factor on it, drawn to 1: a cell
-with few configurations stays near the others. The formulas are those of sizing/steps.py and sizing/speed.py.
+with few configurations stays near the others. The formulas are those of sizing/speed.py.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from scipy.optimize import least_squares
 
 from sheetgen.catalog import Catalog
 from sheetgen.estimate import PACE, STEP, evaluate, point
-from sheetgen.scenario.amounts import DEFAULTS
-from sheetgen.scenario.deployment import complete
+from sheetgen.scenario.deployment import DEFAULTS, complete
 from sheetgen.sizing import speed
 
 CSV = DATA / "throughput_serving.csv"

@@ -17,9 +17,8 @@ from speed_fit import FIGURES
 
 from sheetgen.catalog import Catalog
 from sheetgen.estimate import point
-from sheetgen.scenario.amounts import DEFAULTS
-from sheetgen.scenario.deployment import SPEED_SCOPES, complete
-from sheetgen.sizing import speed, steps
+from sheetgen.scenario.deployment import DEFAULTS, SPEED_SCOPES, complete
+from sheetgen.sizing import speed
 
 PUBLIC = DATA / "throughput_public.csv"
 HALF = 0.5  # of the other prompts of a wave come before one's own, on average
@@ -97,11 +96,11 @@ def _of_batch(known: dict[str, Any], rows: pandas.DataFrame) -> dict[str, Any]:
     """A static batch: all of its prompts in one prefill, then one step for each further token."""
     batch = rows["concurrent_requests"].to_numpy(float)
     known = {**known, "batch_requests": batch, "concurrent_requests": batch, "output_tokens": rows["output_tokens"]}
-    known["untouched_fraction"] = steps.untouched_fraction.of(known)
+    known["untouched_fraction"] = speed.untouched_fraction.of(known)
     together = {name: batch * known[name] for name in ("input_tokens", "prompt_attention_flops")}
     times = {
-        "tpot_seconds": steps.step_seconds.of(known),
-        "ttft_seconds": steps.prefill_seconds.of({**known, **together}),
+        "tpot_seconds": speed.step_seconds.of(known),
+        "ttft_seconds": speed.prefill_seconds.of({**known, **together}),
     }
     return {**times, "output_tokens_per_second": speed.output_tokens_per_second.of({**known, **times})}
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.catalog.load import Catalog
-from sheetgen.launch.budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.launch.flags import CAVEAT, Advice, Flags, advice_record, engines_asked, flags_for, flags_record
-from sheetgen.launch.settings import Settings
+from sheetgen.launch.kv_budget import KvBudget, Settings, budget, budget_record, inputs_of
 from sheetgen.units import GIB
 
 

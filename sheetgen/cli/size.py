@@ -93,7 +93,7 @@ def run_batch(
 ) -> None:  # fmt: skip
     """Size every row of `source`; `requested` stands in for columns that it lacks, and its anchor is of all rows."""
     from sheetgen.api import RESOLVED, RESULTS, SHORT_SPELLINGS, size_frame
-    from sheetgen.scenario.amounts import DEFAULTS
+    from sheetgen.scenario.deployment import DEFAULTS
     from sheetgen.writers.csv import records, write_csv
 
     if target is not None and target.exists() and source.exists() and target.samefile(source):

@@ -10,7 +10,7 @@ from typing import Any
 
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.scenario import parse
-from sheetgen.scenario.kinds import LEAST, Kind
+from sheetgen.scenario.parse import LEAST, Kind
 
 GPUS_OF_A_NODE = 8  # of the HGX and DGX boards that claims name
 MOST_GPUS, MOST_REQUESTS, MOST_TOKENS_PER_SECOND = 10_000, 1_000_000, 1_000_000_000

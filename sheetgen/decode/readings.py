@@ -212,7 +212,7 @@ def ceiling(known: Mapping[str, Any], flops_factor: float = 1) -> Any:
     In:     every quantity of `estimate.point`, as columns.
     Errors: none by design, it is a bound; it counts one token a step, so speculative decoding can pass it, and
             prompts found in a prefix cache can. NaN where neither peak is known.
-    Source: formulas of sizing/steps.py and speed.py; published dense peaks.
+    Source: formulas of sizing/speed.py; published dense peaks.
     """
     room = known["gpu_memory_bytes"] - known["loaded_weights_bytes_per_gpu"]
     ideal = {**known, **_PERFECT, "kv_budget_bytes_per_gpu": room}

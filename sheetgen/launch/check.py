@@ -11,15 +11,15 @@ import numpy
 
 from sheetgen.api import SHORT_SPELLINGS, record, size_columns
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import Launcher
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import formula, ratio, round_down, round_up
-from sheetgen.launch.command import UNQUANTIZED, known_checkpoint
-from sheetgen.scenario.amounts import DEFAULTS
-from sheetgen.scenario.deployment import Resolved
+from sheetgen.scenario.deployment import DEFAULTS, Resolved
 from sheetgen.units import DTYPES, GIB
 from sheetgen.verdict import judge, obstacle
 
+UNQUANTIZED = ("bf16", "fp16", "fp32")
 MOST_TRIED = 64  # numbers of sequences tried at once
 # Words that mean something only to the engine they were typed for.
 ENGINES_OWN = ("engine_version", "gpu_memory_utilization", "block_size", "hybrid_kv_manager")
@@ -305,3 +305,10 @@ def _variants(first: Trial, given: Mapping[str, Any], launcher: Launcher) -> Ite
     for more in (2, 4, 8):
         if more > size:
             yield "tensor_parallel_size", {**given, "tensor_parallel_size": more}, "at full length"
+
+
+def known_checkpoint(model: Model, dtype: str) -> str | None:
+    """The id of the checkpoint in that precision whose size is charged, or of another one; None where none has one."""
+    size = model.checkpoint_bytes(dtype)
+    known = [c for c in model.checkpoints if c.weight_dtype == dtype and c.hf_id]
+    return next((c.hf_id for c in known if c.size_bytes == size), known[0].hf_id if known else None)

@@ -9,9 +9,8 @@ from typing import Any
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Launcher, Rule, StackFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.launch.check import ENGINES_OWN, Checked, Remedy, Trial, check
-from sheetgen.launch.command import UNQUANTIZED, Checkpoint, checkpoint_for, command, here_document
-from sheetgen.launch.engines import WRITERS, Plan, Written
+from sheetgen.launch.check import ENGINES_OWN, UNQUANTIZED, Checked, Remedy, Trial, check
+from sheetgen.launch.engines import WRITERS, Checkpoint, Plan, Written, checkpoint_for, command, here_document
 from sheetgen.units import GIB, MIB
 
 CAVEAT = "Whether a stack knows the model's architecture is not checked here: read its list of models."

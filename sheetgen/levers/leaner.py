@@ -15,7 +15,7 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.inputs import Settings
 from sheetgen.scenario.question import SheetModel
-from sheetgen.sizing import admission, kv_cache
+from sheetgen.sizing import kv_cache
 from sheetgen.units import GIB, ONE_DECIMAL
 
 KNOWN_WELL = ("sourced", "partly_derived")  # entries whose shape was read
@@ -23,7 +23,7 @@ NO_CHAT = "embedding"  # part of the ids of models that answer nothing
 # What a decoding request keeps, whole (TP 1): its growing layers, its windows, its states.
 KEPT = (
     kv_cache.windowed_kv_heads_per_gpu, kv_cache.kv_bytes_per_token, kv_cache.shard_windowed_bytes_per_token,
-    kv_cache.state_bytes_per_sequence, admission.kv_bytes_per_sequence_steady,
+    kv_cache.state_bytes_per_sequence, kv_cache.kv_bytes_per_sequence_steady,
 )  # fmt: skip
 
 

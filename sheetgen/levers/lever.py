@@ -14,7 +14,7 @@ from sheetgen.formula import same_money
 from sheetgen.recommend import Solution
 from sheetgen.recommend.choose import cheapest_position
 from sheetgen.recommend.grid import Axes, Table
-from sheetgen.scenario.candidates import Candidate
+from sheetgen.scenario.market import Candidate
 from sheetgen.sizing import parallelism
 
 # What the requests in flight decide: the last columns of the tables.

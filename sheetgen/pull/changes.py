@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from sheetgen.catalog.load import Catalog
 from sheetgen.recommend import Solution, solve
-from sheetgen.scenario.override_kinds import TABLES
+from sheetgen.scenario.overrides import TABLES
 from sheetgen.scenario.question import Question, ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.build_page import build_page

@@ -17,9 +17,8 @@ from sheetgen.pull.changes import HEADLINE, Built, Change, build_anew, changes, 
 from sheetgen.recommend import Solution
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import BY_NAME, BY_OPTION, asked_in
-from sheetgen.scenario.kinds import name_part, plain
-from sheetgen.scenario.override_kinds import TABLES, input_kind
-from sheetgen.scenario.overrides import Written
+from sheetgen.scenario.overrides import TABLES, Written, input_kind
+from sheetgen.scenario.parse import name_part, plain
 from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS
 from sheetgen.sheet.book.change_log import values_as_built
 from sheetgen.workbook.package import Place

@@ -13,7 +13,7 @@ from sheetgen.errors import shown
 from sheetgen.pull.audit import Audit
 from sheetgen.pull.changes import Change
 from sheetgen.pull.pulled import Pulled
-from sheetgen.scenario.kinds import plain
+from sheetgen.scenario.parse import plain
 from sheetgen.workbook.compare import change_fraction, from_to, shown_value
 
 MOST = 40  # changes that are listed one by one; --json has all

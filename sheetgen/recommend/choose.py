@@ -12,7 +12,7 @@ from sheetgen.estimate import PACE
 from sheetgen.formula import cheapest, first_where, least_where, same_money
 from sheetgen.recommend.solution import Choice, Solution, short_tokens
 from sheetgen.scenario.deployment import SPEED_FIGURES, speed_band_columns
-from sheetgen.sizing import parallelism, speed, targets
+from sheetgen.sizing import parallelism, speed
 
 BAND_SCOPES: tuple[Scope, ...] = ("fitted", "other")  # a sheet has no anchor
 NOTHING_FITS = "nothing fits"
@@ -102,7 +102,7 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
         "n_replicas": numpy.array([float(choices[i].n_replicas) for i in rows]),
         "pipeline_parallel_size": numpy.array([float(choices[i].pipeline_parallel_size) for i in rows]),
     })  # fmt: skip
-    found = at.evaluate((targets.requests_per_replica,), ("chosen",))
+    found = at.evaluate((parallelism.requests_per_replica,), ("chosen",))
     each = found["requests_per_replica"]
     at.put(("chosen",), {"running_requests": each, "concurrent_requests": each})
     found |= at.evaluate(PACE, ("chosen",))
@@ -116,7 +116,7 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
         bands = _bands(solved, i, choices[i])
         figures = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
         times: dict[str, Any] = {name: float(found[name][n]) for name in figures}
-        by = str(targets.sized_by(load[n], choices[i].sequences_per_replica, limits[n]))
+        by = str(parallelism.sized_by(load[n], choices[i].sequences_per_replica, limits[n]))
         out[i] = replace(
             choices[i],
             sized_by=by,

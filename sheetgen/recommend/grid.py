@@ -14,7 +14,7 @@ import numpy
 
 from sheetgen import cost, estimate
 from sheetgen.formula import Formula
-from sheetgen.sizing import activations, admission, memory, parallelism, targets, weights
+from sheetgen.sizing import kv_cache, memory, parallelism, weights
 
 # pace: a model and a workload, as speed does not depend on the requests in flight. layout: a tensor-parallel size.
 # profile: a GPU at a layout. offer: a candidate instance at a layout. chosen: what was chosen for some loads.
@@ -22,10 +22,10 @@ Axis = Literal["model", "gpu", "layout", "profile", "pace", "load", "offer", "ch
 Axes = tuple[Axis, ...]
 Named = Formula | tuple[str, Formula]  # under another name where a formula is read for something else
 
-TARGETS = (targets.strides_within_targets, targets.batch_limit)
+TARGETS = (parallelism.strides_within_targets, parallelism.batch_limit)
 # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
 LOAD = (
-    admission.charge_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages, parallelism.sequences,
+    kv_cache.charge_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages, parallelism.sequences,
     parallelism.sure_sequences, parallelism.shared_replicas, parallelism.staged_instances,
 )  # fmt: skip
 # Every table of a sheet: its axes, and its quantities in the order in which they come about.
@@ -45,7 +45,7 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         ("model", "profile"),
         (
             *estimate.PEAK,
-            ("activation_bytes_per_gpu", activations.profile_peak_bytes),
+            ("activation_bytes_per_gpu", memory.profile_peak_bytes),
             ("weights_bytes_per_gpu", weights.rank_weights_bytes),
             ("loaded_weights_bytes_per_gpu", weights.rank_weights_bytes),
             memory.overhead_bytes_per_gpu,
@@ -58,7 +58,7 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     "steps": (("pace", "profile"), (*estimate.STEP, *TARGETS)),
     "cells": (
         ("load",),
-        (admission.charged_tokens, parallelism.load_requests, parallelism.users, parallelism.within_limit),
+        (kv_cache.charged_tokens, parallelism.load_requests, parallelism.users, parallelism.within_limit),
     ),
     "sequences": (("load", "profile"), LOAD),
     "offers": (

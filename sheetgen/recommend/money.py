@@ -17,8 +17,7 @@ from sheetgen.estimate import evaluate
 from sheetgen.formula import Formula
 from sheetgen.recommend.choose import cheapest_position
 from sheetgen.recommend.solution import Choice, Solution
-from sheetgen.scenario.candidates import Candidate, ClassPrice
-from sheetgen.scenario.money import OwnedGpu
+from sheetgen.scenario.market import Candidate, ClassPrice, OwnedGpu
 from sheetgen.units import ON_DEMAND, PURCHASES
 
 ENDS = ("low", "base", "high")

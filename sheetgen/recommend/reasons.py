@@ -8,8 +8,7 @@ import numpy
 
 from sheetgen.formula import same_money
 from sheetgen.recommend.solution import Choice, Solution
-from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds
-from sheetgen.sizing.steps import untouched_fraction
+from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import GIB
 
 NEAR = ("as_dear", "dearer", "late", "slow", "short")  # kinds whose amount says how far it is, the nearest first

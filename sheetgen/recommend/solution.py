@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from sheetgen.recommend.grid import Axis, Grid, Table
-from sheetgen.scenario.candidates import Candidate
+from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question
-from sheetgen.sizing import admission
+from sheetgen.sizing import kv_cache
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 Columns = dict[str, Any]
@@ -124,4 +124,4 @@ class Solution:
 
 def short_tokens(count: int) -> str:
     """131072 as 128k, 4000 as 4000."""
-    return str(admission.short_tokens(count, admission.TOKENS_PER_K))
+    return str(kv_cache.short_tokens(count, kv_cache.TOKENS_PER_K))

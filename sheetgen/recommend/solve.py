@@ -13,10 +13,10 @@ from sheetgen.recommend.choose import choose, with_memory_alone, with_speed
 from sheetgen.recommend.grid import TABLES, Grid
 from sheetgen.recommend.solution import Choice, Columns, Offer, Profile, Solution
 from sheetgen.scenario.deployment import SPEED_DEFINITIONS, band_columns, model_columns, speed_columns
-from sheetgen.scenario.overridden import limits_of
+from sheetgen.scenario.overrides import limits_of
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, Question, SheetModel
-from sheetgen.sizing import admission, memory, targets
-from sheetgen.sizing.steps import untouched_fraction
+from sheetgen.sizing import kv_cache, memory, parallelism
+from sheetgen.sizing.speed import untouched_fraction
 from sheetgen.units import DTYPES, TENSOR_PARALLEL_SIZES
 
 NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
@@ -175,7 +175,7 @@ def _put_paces(grid: Grid, workloads: list[Any]) -> None:
         target = numpy.array([getattr(w, f"{figure}_target_ms") or 0 for w in workloads], float)
         columns[f"{figure}_target_ms"] = target
         grid.put(("pace",), {**columns, "target_ms": target})
-        found = grid.evaluate(((f"{figure}_limit_seconds", targets.limit_seconds),), ("pace",))
+        found = grid.evaluate(((f"{figure}_limit_seconds", parallelism.limit_seconds),), ("pace",))
         columns |= found
 
 
@@ -204,5 +204,5 @@ def _cell_kv(solved: Solution, choices: tuple[Choice, ...]) -> None:
     found = whole.evaluate(CHARGE, ("chosen",))
     found |= {f"unsharded_{n}": whole.read(n, ("chosen",)) for n in ("kv_blocks_per_sequence", "kv_block_bytes")}
     whole.put(("chosen",), found)
-    found |= whole.evaluate((admission.kv_bytes_per_sequence, memory.kv_bytes), ("chosen",))
+    found |= whole.evaluate((kv_cache.kv_bytes_per_sequence, memory.kv_bytes), ("chosen",))
     solved.grid.put(("load",), found)

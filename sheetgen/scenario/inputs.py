@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
-from sheetgen.scenario.kinds import AUTO_DTYPE, COUNT, FLAG, LEAST, MOST, SHARE, SHARE_ABOVE_0, TEXT, TOKENS, Kind
+from sheetgen.scenario.parse import AUTO_DTYPE, COUNT, FLAG, LEAST, MOST, SHARE, SHARE_ABOVE_0, TEXT, TOKENS, Kind
 from sheetgen.units import (
     DATE,
     EXACT_PERCENT,

@@ -5,14 +5,122 @@ A workbook's reader types it into yellow cells, `pull` carries it back, and a sc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from sheetgen.catalog.base import Loc
+from sheetgen.catalog.engines import CONSTANTS, Engine
+from sheetgen.catalog.hardware import Gpu, Workload
+from sheetgen.catalog.model import Model
+from sheetgen.catalog.speed import SpeedConstants
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.scenario.kinds import Kind, plain
-from sheetgen.scenario.override_kinds import TABLES, input_kind
+from sheetgen.scenario.inputs import INPUTS, OF_SETTINGS, OPTION_GROUPS, PER_GPU_KW, PER_GPU_USD, Settings
+from sheetgen.scenario.market import Candidate, ClassPrice, OwnedGpu, Owning
+from sheetgen.scenario.parse import ANY, COUNT, DAY, FLAG, TEXT, TOKENS, Kind, name_part, plain
+from sheetgen.units import DTYPES, GIB, PURCHASES
+
+FACTOR = Kind(high=1000)
+DIVISOR = Kind(low=0.001, high=1000)
+PRICE = Kind(high=1e6, blank=True)  # 0, as nothing: it cannot be rented
+RATE = Kind(low=1, high=1e18)
+
+_AT_LEAST_ONE = ("n_layers", "n_heads", "hidden_size", "vocab_size", "max_context_tokens")
+_FLAGS = ("window_is_chunked",)
+_WHOLE = (
+    "n_full_layers", "full_kv_heads", "n_windowed_layers", "windowed_kv_heads", "window_tokens", "n_mla_layers",
+    "n_other_layers", "n_state_layers", "n_experts", "experts_per_token", "ffn_matrices",
+)  # fmt: skip
+_PARTS = (  # of a model's shape, any number from 0
+    "intermediate_size", "expert_intermediate_size", "encoder_item_tokens", "encoder_item_elements",
+    "rope_table_elements", "full_kv_width", "windowed_kv_width", "mla_width", "mla_fp8_entry_bytes",
+    "mla_absorbed_elements", "attention_elements", "windowed_attention_elements", "other_elements_per_token",
+    "other_bytes_per_token", "conv_bytes_per_state_layer", "state_elements_per_layer", "state_element_bytes",
+    "n_params", "n_params_active", "n_params_quantizable", "n_params_copied", "n_params_routed", "n_params_mtp",
+    "n_params_embedding", "n_params_per_layer_embedding", "n_params_lm_head",
+)  # fmt: skip
+SHAPE: dict[str, Kind] = {
+    **dict.fromkeys(_AT_LEAST_ONE, Kind("whole", 1)),
+    **dict.fromkeys(_FLAGS, FLAG),
+    **dict.fromkeys(_WHOLE, Kind("whole")),
+    **dict.fromkeys(_PARTS, ANY),
+}
+CLASS_STEMS = tuple(p.replace("-", "_") for p in PURCHASES)  # of the columns of other purchase classes
+
+TABLES: dict[str, dict[str, Kind]] = {
+    "models": {
+        "model": Kind("text", blank=True),  # the name of a model of one's own
+        **SHAPE,
+        **dict.fromkeys(("own_weight_dtype", "own_kv_dtype"), Kind("dtype")),
+        **{f"checkpoint_{d}": Kind(blank=True) for d in DTYPES},
+    },
+    "gpus": {
+        "gpu_memory_bytes": Kind(low=1, high=1e13),
+        **dict.fromkeys(("max_num_seqs", "max_num_batched_tokens"), COUNT),
+        **dict.fromkeys(("pool_error_bytes_measured", "pool_error_bytes_elsewhere"), Kind(low=-1e13, high=0)),
+        **dict.fromkeys(("is_older_gpu", "speed_is_fitted"), FLAG),
+        **dict.fromkeys(("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second"), RATE),
+        **{f"peak_flops_{d}": RATE for d in ("16_bit", *DTYPES)},
+        **{name: FACTOR if any(getattr(bound, "ge", None) == 0 for bound in field.metadata) else DIVISOR
+           for name, field in SpeedConstants.model_fields.items()},
+        **{f"{what}_{d}": FLAG for what in ("weights", "kv") for d in DTYPES},
+        **{f"capex_{end}_usd": Kind(high=PER_GPU_USD.high, blank=True) for end in ("low", "base", "high")},
+        **dict.fromkeys(("is_module_price", "is_it_power"), FLAG),
+        "capex_date": DAY,
+        "stated_kw_per_gpu": Kind(high=PER_GPU_KW.high, blank=True),
+        "rated_watts": Kind(high=1e5, blank=True),
+    },
+    "instances": {
+        "provider": Kind("name"),
+        "type": Kind("text"),
+        **dict.fromkeys(("instance_gpu", "region", "terms", "source"), TEXT),
+        "gpu_count": Kind("whole", 1, 1024, blank=True),
+        "price_usd_per_hour": PRICE,
+        "price_date": DAY,
+        **{f"price_{stem}": PRICE for stem in CLASS_STEMS},
+        **{f"date_{stem}": DAY for stem in CLASS_STEMS},
+        **{f"terms_{stem}": TEXT for stem in CLASS_STEMS},
+    },
+    "precisions": dict.fromkeys(
+        ("linear_bytes", "other_bytes", "activation_copy_bytes", "kv_dtype_bytes", "kv_scale_bytes"), Kind(high=64)
+    ),
+}  # fmt: skip
+
+# What the engine's accounting is made of, under the names of its columns.
+ENGINE: dict[str, Kind] = {
+    **{one.column: Kind(one.kind if one.kind != "flag" else "whole", one.low, one.high)
+       for one in CONSTANTS if one.label},
+    "max_pipeline_parallel_size": Kind("whole", 1, 64),
+}  # fmt: skip
+_ASKED = ("sheet", *OPTION_GROUPS)
+# Of the settings, those that no option of a sheet asks for.
+SETTINGS: dict[str, Kind] = {
+    one.name: one.kind for one in OF_SETTINGS if not (one.option and one.option.group in _ASKED)
+}
+# What decides words and marks of the page, and what sheets of the workbook are pointed at: no answer follows them.
+SHOWN: dict[str, Kind] = {one.name: one.kind for one in INPUTS if one.shown}
+BANDS: dict[str, Kind] = {
+    f"{figure}_band_{end}_{scope}_{kind}": FACTOR
+    for figure in ("tpot", "ttft", "output_tokens_per_second")
+    for end in ("low", "high")
+    for scope in ("fitted", "other")
+    for kind in ("dense", "moe")
+}
+OUTPUT = Kind("whole", 0, TOKENS.high)
+_OUTPUT_OF = re.compile(r"output_(?!tokens_per_second_band)\w+")
+
+
+def input_kind(name: str) -> Kind | None:
+    """What the input of that name takes; nothing where there is none, or an option has it."""
+    known = {**ENGINE, **SETTINGS, **SHOWN, **BANDS}.get(name)
+    return known or (OUTPUT if _OUTPUT_OF.fullmatch(name) else None)
+
+
+def input_names(workloads: Iterable[Workload]) -> tuple[str, ...]:
+    """Every input of a sheet with these workloads."""
+    return (*(f"output_{name_part(w.id)}" for w in workloads), *ENGINE, *SETTINGS, *SHOWN, *BANDS)
+
 
 Row = Mapping[str, Any]
 MOST_OWN_ROWS = 20
@@ -171,3 +279,152 @@ def unknown_keys(overrides: Overrides, known: Mapping[str, Iterable[str]], at: C
             if key not in names:
                 what = "an input" if part == "inputs" else f"a row of {part}"
                 yield f"{at((part, key))}: {shown(key)} is not {what} on this sheet.{did_you_mean(key, names)}"
+
+
+BY_READER = "typed in, not from the catalogs"
+_FIELDS = ("n_layers", "n_heads", "hidden_size", "vocab_size", "max_context_tokens")
+_OF_GROUPS = {  # a column: the field of each group of these kinds of attention
+    "full_kv_heads": ("n_kv_heads", ("full",)),
+    "windowed_kv_heads": ("n_kv_heads", ("windowed", "chunked")),
+    "window_tokens": ("window_tokens", ("windowed", "chunked")),
+    "mla_width": ("latent_width", ("mla",)),
+}
+
+
+class OverriddenModel(Model):
+    """A model some of whose columns were typed over. The others stay as they are: they do not follow."""
+
+    columns: dict[str, float]
+    checkpoint_sizes: dict[str, float]
+
+    def shape(self) -> dict[str, float]:
+        return dict(self.columns)
+
+    def checkpoint_bytes(self, weight_dtype: str) -> int:
+        return self.checkpoint_sizes[weight_dtype]  # type: ignore[return-value]
+
+
+def overridden_model(model: Model, row: Row) -> Model:
+    """`model` with the numbers of its row; also in the fields and groups that words are made of."""
+    if not row:
+        return model
+    shape = model.shape()
+    params = {field: int(row[c]) for c, field in (("n_params", "total"), ("n_params_active", "active")) if c in row}
+    fields: dict[str, Any] = dict(model) | {name: row[name] for name in _FIELDS if name in row}
+    fields |= {"params": model.params.model_copy(update=params)}
+    fields |= {"attention": tuple(_group(one, row) for one in model.attention)}
+    columns = {name: row.get(name, value) for name, value in shape.items()}
+    sizes = {d: row.get(f"checkpoint_{d}", model.checkpoint_bytes(d)) or 0 for d in DTYPES}
+    return OverriddenModel.model_construct(**fields, columns=columns, checkpoint_sizes=sizes)
+
+
+def _group(group: Any, row: Row) -> Any:
+    update = {field: row[c] for c, (field, kinds) in _OF_GROUPS.items() if c in row and group.kind in kinds}
+    return group.model_copy(update=update) if update else group
+
+
+class OverriddenGpu(Gpu):
+    """A GPU whose memory was typed over: the engine's default batch limits stay those of the catalog's."""
+
+    catalog_bytes: int
+
+
+def overridden_gpu(gpu: Gpu, row: Row) -> Gpu:
+    """`gpu` with the memory and the precisions of its row."""
+    runs = {what: {d: row.get(f"{what}_{d}") for d in DTYPES} for what in ("weights", "kv")}
+    native: dict[str, Any] = {d: "native" for d, on in runs["weights"].items() if on}
+    kept = {d: how for d, how in gpu.weights_run.items() if runs["weights"][d] != 0}
+    cache = [d for d in gpu.kv_run if runs["kv"][d] != 0]
+    fields: dict[str, Any] = {
+        "weights_run": {**native, **kept},
+        "kv_run": (*cache, *(d for d, on in runs["kv"].items() if on and d not in cache)),
+    }
+    memory = row.get("gpu_memory_bytes")
+    if memory is None:
+        return gpu.model_copy(update=fields)
+    fields |= {"memory": gpu.memory.model_copy(update={"engine_bytes": memory})}
+    return OverriddenGpu.model_construct(**{**dict(gpu), **fields, "catalog_bytes": gpu.memory.engine_bytes})
+
+
+def limits_of(engine: Engine, gpu: Gpu) -> tuple[int, int]:
+    """The engine's default batch limits on a GPU, by the memory that the catalog says."""
+    known = gpu.catalog_bytes if isinstance(gpu, OverriddenGpu) else gpu.memory.engine_bytes
+    return engine.batch_limits(known / GIB, gpu.architecture)
+
+
+def overridden_settings(settings: Settings, overrides: Overrides) -> Settings:
+    """`settings` with those that no option asks for."""
+    return replace(settings, **{name: overrides.inputs[name] for name in SETTINGS if name in overrides.inputs})
+
+
+def overridden_owning(owning: Owning, overrides: Overrides) -> Owning:
+    """`owning` with what was typed of GPUs; an end of the price that is blank or 0 is not known."""
+    gpus = {key: _owned(one, overrides.gpus.get(key, {})) for key, one in owning.gpus.items()}
+    return replace(owning, gpus=gpus)
+
+
+def _owned(owned: OwnedGpu, row: Row) -> OwnedGpu:
+    fields = {n: row[n] for n in ("is_module_price", "stated_kw_per_gpu", "rated_watts", "is_it_power") if n in row}
+    if "capex_date" in row:
+        fields["capex_as_of"] = row["capex_date"] and row["capex_date"].isoformat()
+    ends = [f"capex_{end}_usd" for end in ("low", "base", "high")]
+    if any(end in row for end in ends):
+        before = owned.capex_usd or (None, None, None)
+        now = tuple(row.get(end, usd) or float("nan") for end, usd in zip(ends, before, strict=True))
+        fields["capex_usd"] = now if any(usd == usd for usd in now) else None
+    return replace(owned, **fields)
+
+
+def overridden_candidates(
+    listed: Iterable[Candidate], gpus: Mapping[str, Gpu], overrides: Overrides
+) -> Iterator[Candidate]:
+    """The instances that can be rented: those of the catalog as typed over, then the reader's own rows."""
+    like: Candidate | None = None
+    for one in listed:
+        like = like or one
+        yield from _candidate(one, overrides.instances.get(one.instance, {}), gpus)
+    if like is not None:
+        blank = Candidate("/", "", like.gpu, 0, like.purchase, 0, None, "", BY_READER)
+        for row in overrides.own_instances:
+            yield from _candidate(blank, {"instance_gpu": None, **row}, gpus)
+
+
+def _candidate(one: Candidate, row: Row, gpus: Mapping[str, Gpu]) -> Iterator[Candidate]:
+    """The instance with what was typed into its row; nothing where it then cannot be rented."""
+    if not row:
+        yield replace(one, gpu=gpus[one.gpu.id])
+        return
+    provider, kind = one.instance.split("/", 1)
+    provider, kind = row.get("provider", provider), row.get("type", kind)
+    gpu = _named(row.get("instance_gpu", one.gpu.id), gpus)
+    price, count = row.get("price_usd_per_hour", one.usd_per_hour), row.get("gpu_count", one.gpu_count)
+    if gpu is None or not price or not count:
+        return
+    listed = price == one.usd_per_hour  # its source is of the list's price; the date is the one beside the price
+    yield replace(
+        one, instance=f"{provider}/{kind}", provider=provider, gpu=gpu, gpu_count=count, usd_per_hour=price,
+        price_as_of=_iso(row.get("price_date", one.price_as_of)), region=row.get("region", one.region) or "",
+        source=row.get("source", one.source if listed else "") or BY_READER,
+        price_kind=row.get("terms", one.price_kind) or "", prices=tuple(_prices(one, row)),
+    )  # fmt: skip
+
+
+def _named(name: str | None, gpus: Mapping[str, Gpu]) -> Gpu | None:
+    """The sheet's GPU of that id, as a spreadsheet's look-up finds it: capital letters count for nothing."""
+    return next((gpu for key, gpu in gpus.items() if key.lower() == (name or "").lower()), None)
+
+
+def _prices(one: Candidate, row: Row) -> Iterator[ClassPrice]:
+    """Its prices in the other purchase classes; what is blank or 0 is no price."""
+    for purchase in PURCHASES:
+        stem = purchase.replace("-", "_")
+        known = one.class_price(purchase) if purchase != one.purchase else None
+        usd = row.get(f"price_{stem}", known and known.usd_per_hour)
+        if usd:
+            date = row.get(f"date_{stem}", known and known.price_as_of)
+            terms = row.get(f"terms_{stem}", known.price_kind if known else "")
+            yield ClassPrice(purchase, usd, _iso(date), terms or "")
+
+
+def _iso(date: Any) -> str | None:
+    return str(date.isoformat()) if hasattr(date, "isoformat") else date or None

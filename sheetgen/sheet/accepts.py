@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sheetgen.scenario.kinds import MOST, Kind
+from sheetgen.scenario.parse import MOST, Kind
 from sheetgen.sheet.model import Validation
 
 PRECISIONS = "list_precision"  # the defined name of the precisions, without auto

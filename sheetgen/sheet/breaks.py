@@ -11,11 +11,11 @@ from sheetgen.recommend import Columns, Solution, short_tokens
 from sheetgen.sheet.fit import Fit, headline_rows, largest_where
 from sheetgen.sheet.page import BreakPoint, Breaks, words
 from sheetgen.sheet.wording import plural_does, whole
-from sheetgen.sizing import admission, parallelism
+from sheetgen.sizing import kv_cache, parallelism
 
 SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
 STEPS_PER_DOUBLING = 2
-HOLDS = (admission.charged_tokens, admission.charge_bytes, parallelism.sequences)  # as `recommend.solve` has them
+HOLDS = (kv_cache.charged_tokens, kv_cache.charge_bytes, parallelism.sequences)  # as `recommend.solve` has them
 
 
 def breaks(solved: Solution) -> tuple[Breaks, ...]:

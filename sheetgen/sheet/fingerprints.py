@@ -17,7 +17,7 @@ from sheetgen.scenario.question import Question
 from sheetgen.sheet.fit import Fit, headline_rows, largest_where
 from sheetgen.sheet.page import NONE, FingerprintRow, Source, words
 from sheetgen.sheet.wording import named_size, plural_does
-from sheetgen.sizing import activations, admission
+from sheetgen.sizing import kv_cache, memory
 from sheetgen.units import DTYPES, GIB
 
 FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with, where more are in use
@@ -266,8 +266,8 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         "weights_bytes_per_gpu": layers + ends if staged else fit.pool("loaded_weights_bytes_per_gpu"),
         "activation_bytes_per_gpu": fit.pool("activation_bytes_per_gpu") + handed,
         "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, batch | smaller)["profile_peak_bytes"]),
-        "vocab_size": model.model.vocab_size, "sampler_bytes": float(activations.sampler_bytes.of(sampler)),
-        "sampler_bytes_at_fewer_sequences": float(activations.sampler_bytes.of(less)),
+        "vocab_size": model.model.vocab_size, "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
+        "sampler_bytes_at_fewer_sequences": float(memory.sampler_bytes.of(less)),
         "cuda_graph_bytes_per_gpu": question.engine.cuda_graph_gib * GIB,
         "graphs_in_budget": int(question.engine.graphs_in_budget),
     }  # fmt: skip
@@ -275,8 +275,8 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
 
 def _charge(fit: Fit, tokens: int) -> float:
     """What admission charges a sequence of that many tokens on one rank, without stages."""
-    values = {name: fit.load(name) for name in admission.charge_bytes.inputs}
-    return float(admission.charge_bytes.of(values | {"charged_tokens": tokens}))
+    values = {name: fit.load(name) for name in kv_cache.charge_bytes.inputs}
+    return float(kv_cache.charge_bytes.of(values | {"charged_tokens": tokens}))
 
 
 def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:

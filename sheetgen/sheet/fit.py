@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.recommend import Choice, Solution
-from sheetgen.scenario.candidates import Candidate
+from sheetgen.scenario.market import Candidate
 
 
 def at(columns: Mapping[str, Any], name: str, row: int, column: int) -> float:

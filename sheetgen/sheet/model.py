@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sheetgen.errors import PageError
 from sheetgen.formula import Expr, Formula
 from sheetgen.formula.expr import call
-from sheetgen.scenario.kinds import MOST_TEXT, Kind
-from sheetgen.scenario.parse import FIRST_DAY, LAST_DAY
+from sheetgen.scenario.parse import FIRST_DAY, LAST_DAY, MOST_TEXT, Kind
 from sheetgen.units import TEXT, Display
 
 if TYPE_CHECKING:

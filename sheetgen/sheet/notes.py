@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
 from sheetgen.recommend import Solution
-from sheetgen.scenario.candidates import Candidate
-from sheetgen.scenario.overridden import BY_READER
+from sheetgen.scenario.market import Candidate
+from sheetgen.scenario.overrides import BY_READER
 from sheetgen.scenario.question import Question
 from sheetgen.sheet import wording
 from sheetgen.sheet.fit import headline_rows, used_instances

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sheetgen.levers import Lever
 from sheetgen.recommend import Solution
-from sheetgen.scenario.candidates import Candidate
+from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.page import NONE, Cell, joined, words
 from sheetgen.units import ONE_DECIMAL, PERCENT, UNIT_BYTES, UNIT_NAMES, USD, USD_CENTS, WHOLE, Display

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sheetgen.errors import SheetgenError, shown
 from sheetgen.scenario.inputs import BY_NAME, INPUTS
-from sheetgen.scenario.kinds import name_part
+from sheetgen.scenario.parse import name_part
 from sheetgen.units import ON_DEMAND, PURCHASES
 from sheetgen.workbook.cells import is_number
 from sheetgen.workbook.package import MB, WorkbookError, read_file

@@ -14,7 +14,7 @@ from typing import Any
 
 from sheetgen.errors import shown
 from sheetgen.scenario.inputs import BY_NAME, CHOICES, KV_CACHE, rows_in
-from sheetgen.scenario.override_kinds import ENGINE, SETTINGS, TABLES, input_kind
+from sheetgen.scenario.overrides import ENGINE, SETTINGS, TABLES, input_kind
 from sheetgen.workbook.cells import BLANK, Cell, Grid, as_shown, is_number, read_cells
 from sheetgen.workbook.package import (
     Area,

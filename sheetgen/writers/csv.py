@@ -7,7 +7,7 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
-from sheetgen.scenario.amounts import DEFAULTS
+from sheetgen.scenario.deployment import DEFAULTS
 from sheetgen.sheet.page import Page
 from sheetgen.writers.formats import Options
 from sheetgen.writers.json import SPEED

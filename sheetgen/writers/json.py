@@ -12,9 +12,8 @@ from sheetgen import cost
 from sheetgen.levers import EveryLever, Lever, Offload
 from sheetgen.levers.lever import Rented, in_order
 from sheetgen.recommend import Choice, Solution, money, why_not
-from sheetgen.scenario.candidates import DEFAULT_PROVIDERS, Candidate
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
-from sheetgen.scenario.money import OwnedGpu
+from sheetgen.scenario.market import DEFAULT_PROVIDERS, Candidate, OwnedGpu
 from sheetgen.scenario.question import Question
 from sheetgen.writers.formats import Options, json_text
 

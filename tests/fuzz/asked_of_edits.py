@@ -12,8 +12,8 @@ from typing import Any
 from yellow_cells import Key, Yellow
 
 from sheetgen.scenario.inputs import OF_SETTINGS
-from sheetgen.scenario.kinds import name_part
-from sheetgen.scenario.override_kinds import input_kind
+from sheetgen.scenario.overrides import input_kind
+from sheetgen.scenario.parse import name_part
 
 # Inputs that have the name of their option, and its value.
 OPTIONS = (

@@ -10,8 +10,8 @@ from typing import Any
 from yellow_cells import Spot, Yellow
 
 from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.scenario.kinds import MOST, Kind
-from sheetgen.scenario.override_kinds import TABLES, input_kind
+from sheetgen.scenario.overrides import TABLES, input_kind
+from sheetgen.scenario.parse import MOST, Kind
 from sheetgen.units import OWNING_TERMS as TERMS
 from sheetgen.units import PURCHASES
 

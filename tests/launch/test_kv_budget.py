@@ -14,8 +14,7 @@ import sheetgen
 from sheetgen.api import record, sized_point
 from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import SheetgenError
-from sheetgen.launch.budget import KvBudget, budget, budget_record, inputs_of
-from sheetgen.launch.settings import read_settings
+from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of, read_settings
 
 FIGURES = yaml.safe_load((Path(__file__).parent.parent / "data" / "figures.yaml").read_text(encoding="utf-8"))
 BUILT = {  # what trtllm-build writes beside an engine

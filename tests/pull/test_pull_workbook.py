@@ -24,8 +24,7 @@ from sheetgen.pull.changes import NOT_COMPARED
 from sheetgen.pull.pulled import Pulled, option_of, pull
 from sheetgen.pull.words import data, lines, scenario_text
 from sheetgen.recommend import solve
-from sheetgen.scenario.override_kinds import TABLES, input_kind
-from sheetgen.scenario.overrides import Written
+from sheetgen.scenario.overrides import TABLES, Written, input_kind
 from sheetgen.scenario.question import ask
 from sheetgen.writers.json import document
 

@@ -11,7 +11,7 @@ from solved_pages import FIVE, MEMORY, THREE, answered, page
 
 from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Solution
-from sheetgen.scenario.overridden import BY_READER
+from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet import notes
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.fit import Fit, headline_rows

@@ -10,8 +10,8 @@ from solved_pages import catalog
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.catalog.engines import load_engine
 from sheetgen.errors import CatalogError
-from sheetgen.scenario import candidates, question
-from sheetgen.scenario.settings import settings_of
+from sheetgen.scenario import market, question
+from sheetgen.scenario.question import settings_of
 from sheetgen.units import GIB, TENSOR_PARALLEL_SIZES
 
 
@@ -26,8 +26,8 @@ def test_settings_and_assumptions_are_equal() -> None:
         assert known[name].value == getattr(settings, name), name
     assert known["tensor_parallel_sizes"].value == TENSOR_PARALLEL_SIZES
     assert known["max_pipeline_parallel_size"].value == question.MAX_PIPELINE_PARALLEL_SIZE
-    assert guidance.number(known, "least_gpu_memory_gib") * GIB == candidates.LEAST_MEMORY_BYTES
-    assert guidance.number(known, "max_candidates") == candidates.MAX_CANDIDATES
+    assert guidance.number(known, "least_gpu_memory_gib") * GIB == market.LEAST_MEMORY_BYTES
+    assert guidance.number(known, "max_candidates") == market.MAX_CANDIDATES
     assert guidance.number(known, "tight_below") == 0.10
     assert guidance.number(known, "stale_after_days") == 180
 

@@ -13,8 +13,8 @@ from typing import Any
 import books
 from workbook_cells import Place, areas, values
 
-from sheetgen.scenario.kinds import Kind
-from sheetgen.scenario.override_kinds import ENGINE, SETTINGS, TABLES
+from sheetgen.scenario.overrides import ENGINE, SETTINGS, TABLES
+from sheetgen.scenario.parse import Kind
 from sheetgen.units import DTYPES
 
 KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance", "precisions": "dtype"}

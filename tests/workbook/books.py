@@ -15,7 +15,7 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.model import Model
 from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import Solution, solve
-from sheetgen.scenario.kinds import name_part
+from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.question import Load, Question, ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.build_page import build_page

@@ -17,7 +17,7 @@ from recalculation import convert_all, edit, needs_libreoffice, poison, values_a
 from workbook_cells import ErrorValue, values
 
 from sheetgen.recommend import solve
-from sheetgen.scenario.candidates import ClassPrice
+from sheetgen.scenario.market import ClassPrice
 from sheetgen.scenario.question import Question, ask
 
 OPTIONS = {

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sheetgen.catalog.model import Model
-from sheetgen.scenario.overridden import overridden_model
+from sheetgen.scenario.overrides import overridden_model
 from sheetgen.scenario.question import Load, Question, SheetModel
 from sheetgen.sheet.model import number
 from sheetgen.sheet.what_if import AUTO, CASES, LOADS, WhatIf, case_context_tokens, case_requests, instances, offered

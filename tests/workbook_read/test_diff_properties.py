@@ -16,7 +16,7 @@ from packages import TINY
 from recalculation import edit
 
 from sheetgen.recommend import solve
-from sheetgen.scenario.override_kinds import input_kind
+from sheetgen.scenario.overrides import input_kind
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.model import column_name
 from sheetgen.units import PURCHASES

@@ -15,7 +15,7 @@ from packages import area_of, cell_of, name_of, part_of, replaced, rewritten, wi
 from recalculation import edit
 from workbook_cells import values
 
-from sheetgen.scenario.override_kinds import TABLES
+from sheetgen.scenario.overrides import TABLES
 from sheetgen.scenario.question import ask
 from sheetgen.workbook.read import REQUIRED, Snapshot, read_workbook, required_columns
 

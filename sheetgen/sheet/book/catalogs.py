@@ -12,9 +12,9 @@ from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import Expr, formula, is_number, is_text, where
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
-from sheetgen.scenario.kinds import FLAG, Kind
-from sheetgen.scenario.kinds import TEXT as TEXT_KIND
-from sheetgen.scenario.money import OwnedGpu
+from sheetgen.scenario.market import OwnedGpu
+from sheetgen.scenario.parse import FLAG, Kind
+from sheetgen.scenario.parse import TEXT as TEXT_KIND
 from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id

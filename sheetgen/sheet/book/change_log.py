@@ -11,8 +11,8 @@ from typing import Any
 from sheetgen.formula import Expr, formula, where
 from sheetgen.recommend import Solution
 from sheetgen.scenario.inputs import LOG, LOG_LINES
-from sheetgen.scenario.kinds import Kind
-from sheetgen.scenario.override_kinds import TABLES
+from sheetgen.scenario.overrides import TABLES
+from sheetgen.scenario.parse import Kind
 from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.book.inputs import (
     AS_BUILT,

@@ -16,8 +16,8 @@ from sheetgen.recommend.choose import BAND_SCOPES
 from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, speed_band_columns
 from sheetgen.scenario.inputs import CHOICES, KV_CACHE, MONEY, OF_TERMS, OWNING, TARGETS, Input, asked_in, rows_in
-from sheetgen.scenario.kinds import TOKENS, Kind, name_part
-from sheetgen.scenario.override_kinds import OUTPUT, TABLES, input_kind
+from sheetgen.scenario.overrides import OUTPUT, TABLES, input_kind
+from sheetgen.scenario.parse import TOKENS, Kind, name_part
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
 from sheetgen.sheet.accepts import AND_AUTO, MOST_TITLE, PRECISIONS, accepts
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, put_light, titled
@@ -25,7 +25,7 @@ from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.kinds import legend
 from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation, number
 from sheetgen.sheet.notes import MARKED_BY, day_of
-from sheetgen.sizing.admission import TOKENS_PER_K
+from sheetgen.sizing.kv_cache import TOKENS_PER_K
 from sheetgen.units import DATE, DTYPE_ALIASES, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
 
 AS_BUILT, CHANGED, OUT_OF_RANGE = "as built", "changed", "out of range"

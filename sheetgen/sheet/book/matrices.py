@@ -43,7 +43,7 @@ from sheetgen.sheet.book.wiring import (
 from sheetgen.sheet.book.words import non_torch_position, profile_position
 from sheetgen.sheet.model import Lookup, Range, Ref, Sheet, Source, lookup, pick
 from sheetgen.sheet.what_if import BASE
-from sheetgen.sizing import activations, memory, parallelism
+from sheetgen.sizing import memory, parallelism
 from sheetgen.units import DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, USD_CENTS, WHOLE, Display
 
 # What a load's own KV bill, before any division, reads of one undivided rank.
@@ -57,7 +57,7 @@ ALIKE = ("tensor_parallel_size", "tp_position")  # rows of the head that are ali
 ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu")  # on Contexts; no sheet has a draft model
 # Worked out within the formulas that read them: sums of a few cells, and a step that nobody looks for.
 NOT_WRITTEN = (
-    *SUMS, activations.encoder_bytes, activations.hand_over_bytes, memory.stage_overhead_bytes,
+    *SUMS, memory.encoder_bytes, memory.hand_over_bytes, memory.stage_overhead_bytes,
     parallelism.layers_that_fit,
 )  # fmt: skip
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sheetgen.formula import Expr, where
 from sheetgen.recommend import Solution
-from sheetgen.scenario.kinds import name_part
+from sheetgen.scenario.parse import name_part
 from sheetgen.sheet.book.wiring import Wiring, put_light
 from sheetgen.sheet.book.words import cell_position, headline_words, in_unit, rent_words
 from sheetgen.sheet.kinds import second_line
 from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, lookup, place_of
 from sheetgen.sheet.page import Page
-from sheetgen.sizing.admission import short_tokens
+from sheetgen.sizing.kv_cache import short_tokens
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE
 
 LOAD_COLUMNS = 3  # workload, in flight, a narrow blank; then a group of columns per model

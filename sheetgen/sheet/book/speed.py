@@ -13,7 +13,7 @@ from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
 from sheetgen.sheet.model import Cell, Range, Sheet, Validation, lookup, pick, position
-from sheetgen.sizing import admission, parallelism, steps, targets
+from sheetgen.sizing import kv_cache, parallelism, speed
 from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE
 
 _OF_MODEL = (
@@ -31,7 +31,7 @@ PARTS = (
     "dense_seconds", "expert_seconds", "layer_overhead_seconds", "all_reduce_seconds", "token_link_seconds",
     "kv_read_seconds", "decode_compute_seconds", "prefill_seconds", "batch_limit",
 )  # fmt: skip
-SUMS = (steps.fixed_step_seconds, steps.request_step_seconds)  # of these
+SUMS = (speed.fixed_step_seconds, speed.request_step_seconds)  # of these
 OF_PROFILE = ("wait_factor", "base_ttft_seconds", "steps_before_prefill")
 
 
@@ -78,12 +78,12 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
 
         target = f"{figure}_target_ms"
         table.looked_up(target, f"{figure.upper()} target, ms", or_zero, WHOLE)
-        table.computed(targets.limit_seconds, {"target_ms": table.columns[target]}, name=f"{figure}_limit_seconds",
+        table.computed(parallelism.limit_seconds, {"target_ms": table.columns[target]}, name=f"{figure}_limit_seconds",
                        label=f"{figure.upper()} in force, s")  # fmt: skip
     for fact in _OF_MODEL:
         table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=18)
-    table.computed(steps.prompt_attention_flops, width=20)
-    for one in (admission.charged_tokens, parallelism.within_limit):
+    table.computed(speed.prompt_attention_flops, width=20)
+    for one in (kv_cache.charged_tokens, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
     table.computed(pace_words, width=34)
     _tried(table, [pairs.index((m, 0)) for m in range(n_models)])
@@ -105,7 +105,7 @@ def _tried(latency: Table, first: Sequence[int]) -> None:
         missed = latency.columns["expert_miss_fraction"][row]._replace(lock="both")
         for name, (batch, words) in batches.items():
             given = {"expert_miss_fraction": missed, "batch_requests": tried.columns[batch]}
-            tried.computed(steps.untouched_fraction, given, name=f"{name}_{m}",
+            tried.computed(speed.untouched_fraction, given, name=f"{name}_{m}",
                            label=f"Experts left alone, model {m + 1}, {words}", width=14)  # fmt: skip
     model = [r.value - 1 for r in latency.columns["model_row"]]
     wiring.ranges = {

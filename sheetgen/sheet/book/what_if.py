@@ -51,8 +51,8 @@ from sheetgen.sheet.model import (
     worked_out,
 )
 from sheetgen.sheet.what_if import AUTO, BASE, CASES, LOADS, WhatIf, case_context_tokens, case_requests
-from sheetgen.sizing import admission
-from sheetgen.sizing.admission import short_tokens
+from sheetgen.sizing import kv_cache
+from sheetgen.sizing.kv_cache import short_tokens
 from sheetgen.units import (
     DTYPES,
     FACTOR,
@@ -474,13 +474,13 @@ def add_longest_context(
         tried = put(r, 3, middle_tokens, {"low": a, "high": b, "halves": halves})
         prompt = put(r, 4, prompt_tokens, {"context_tokens": tried, "answer_tokens": answer_tokens})
         asked = {**env, "context_tokens": tried, "max_model_len": tried, "input_tokens": prompt}
-        charged = put(r, 5, admission.charged_tokens, asked)
+        charged = put(r, 5, kv_cache.charged_tokens, asked)
         asked |= {"charged_tokens": charged}
-        asked |= {"windowed_tokens": put(r, 6, admission.windowed_tokens, asked)}
-        blocks = put(r, 7, admission.kv_blocks_per_sequence, asked)
+        asked |= {"windowed_tokens": put(r, 6, kv_cache.windowed_tokens, asked)}
+        blocks = put(r, 7, kv_cache.kv_blocks_per_sequence, asked)
         alone = {**env, "charged_tokens": put(r, 8, at_least_one, {"tried": tried})}
-        alone |= {"windowed_tokens": put(r, 9, admission.windowed_tokens, alone)}
-        alone_blocks = put(r, 10, admission.kv_blocks_per_sequence, alone)
+        alone |= {"windowed_tokens": put(r, 9, kv_cache.windowed_tokens, alone)}
+        alone_blocks = put(r, 10, kv_cache.kv_blocks_per_sequence, alone)
         fits = put(r, 11, all_fit, {**env, "charged": blocks, "alone": alone_blocks})
         state = {"fits": fits, "tried": tried, "low": a, "high": b}
         low = put(r, 12, next_low, state)
@@ -491,7 +491,7 @@ def add_longest_context(
 
 def _beside(sheet: Sheet, row: int, column: int, env: Mapping[str, Source]) -> dict[str, Source]:
     """`env` with what has no name of its own brought into cells beside the steps: these then share their formulas."""
-    read = {name for one in (admission.charged_tokens, admission.windowed_tokens, admission.kv_blocks_per_sequence,
+    read = {name for one in (kv_cache.charged_tokens, kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence,
                              all_fit) for name in one.inputs}  # fmt: skip
     apart = sorted(name for name in read & env.keys() if not getattr(env[name], "name", None))
     sheet.text(row, column, "Read by all steps", "head")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from sheetgen.formula import Expr, Formula
-from sheetgen.scenario.override_kinds import TABLES
+from sheetgen.scenario.overrides import TABLES
 from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.block import RowValues, fill_row, row_values
 from sheetgen.sheet.kinds import second_line

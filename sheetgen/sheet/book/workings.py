@@ -44,8 +44,8 @@ from sheetgen.sheet.book.words import (
     sure_headroom,
 )
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, index, lookup
-from sheetgen.sizing import admission, memory, parallelism, speed, targets
-from sheetgen.sizing.admission import short_tokens
+from sheetgen.sizing import kv_cache, memory, parallelism, speed
+from sheetgen.sizing.kv_cache import short_tokens
 from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
 SHOWN = (
@@ -83,7 +83,7 @@ def build_loads(
     for fact in ("max_context_tokens", "n_heads", "full_kv_heads", "windowed_kv_heads"):
         table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=14)
     table.computed(load_words, width=30)
-    for one in (admission.charged_tokens, parallelism.users, parallelism.load_requests, parallelism.within_limit):
+    for one in (kv_cache.charged_tokens, parallelism.users, parallelism.load_requests, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
     for name, of, label in (("context_words", "context_tokens", "Context in words"),
                             ("limit_words", "max_context_tokens", "Model's limit in words")):  # fmt: skip
@@ -253,7 +253,7 @@ def _sized_by(load_requests: Any, sequences: Any, batch_limit: Any, pipeline_sta
 
     Source: n_replicas.
     """
-    return targets.sized_by(load_requests, sequences, batch_limit * pipeline_stages)
+    return parallelism.sized_by(load_requests, sequences, batch_limit * pipeline_stages)
 
 
 def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = False) -> None:
@@ -381,7 +381,7 @@ def _display(name: str) -> Display:
 def _add_speed(table: Table, alone: bool) -> None:
     """What users get of the chosen hardware. alone: the time per output token only."""
     columns, wiring = table.columns, table.wiring
-    table.computed(chosen(targets.requests_per_replica))
+    table.computed(chosen(parallelism.requests_per_replica))
     own, of_all = columns["requests_per_replica"], columns["load_requests"]
     for one in PACE:
         if one.name in (TPOT if alone else SHOWN):
@@ -448,7 +448,7 @@ def _add_kv(table: Table) -> None:
     given |= {n: [lookup(undivided.range(n), row) for row in columns["model_row"]] for n in whole}
     for one in CHARGE:
         table.computed(one, given)
-    table.computed(admission.kv_bytes_per_sequence, {
+    table.computed(kv_cache.kv_bytes_per_sequence, {
         "unsharded_kv_blocks_per_sequence": columns["kv_blocks_per_sequence"],
         "unsharded_kv_block_bytes": given["kv_block_bytes"],
     }, width=18)  # fmt: skip
