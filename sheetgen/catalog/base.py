@@ -61,18 +61,20 @@ class Document:
         return f"{self.where}:{self.lines.get(loc, 1)}"
 
 
-def read_bounded(path: Path, most_bytes: int) -> bytes:
-    """A regular file, no more of it than shows that it is larger than `most_bytes`.
+def read_bounded(path: Path, most_bytes: int, hint: str = "", folders_too: bool = False) -> bytes:
+    """A file's bytes, no more than show that it has over `most_bytes`.
 
-    Raises ValueError with what is wrong where it is none, or cannot be read.
+    Raises ValueError, what is wrong with the file, where it cannot be read or is none: a pipe would be waited for
+    without end. `hint` then says what to name; with `folders_too` a folder is called one.
     """
     try:
-        if path.exists() and not path.is_file():
-            raise ValueError("is not a file")  # a pipe would be waited for without end
-        with path.open("rb") as file:
-            return file.read(most_bytes + 1)
-    except OSError as error:
-        raise ValueError(f"cannot be read ({shown(error.strerror or error)})") from error
+        if path.is_file() or not path.exists():
+            with path.open("rb") as file:
+                return file.read(most_bytes + 1)
+        kind = "a folder" if folders_too and path.is_dir() else "not a file"
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        raise ValueError(f"cannot be read ({shown(getattr(error, 'strerror', None) or error)})") from error
+    raise ValueError(f"is {kind}. {hint}" if hint else f"is {kind}")
 
 
 def read_document(path: Path, where: str | None = None) -> Document:

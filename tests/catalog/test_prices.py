@@ -10,10 +10,19 @@ from sheetgen.catalog import Catalog, Instance, default_folder, read_document, v
 from sheetgen.catalog.check import problems_of
 from sheetgen.catalog.hardware import InstanceFile
 from sheetgen.catalog.prices import Refresh, files, read_lists, refresh
-from sheetgen.catalog.prices.match import Reading, by_core, gpus_named, words
 from sheetgen.catalog.prices.offers import Offer
 from sheetgen.catalog.prices.refresh import file_text
-from sheetgen.catalog.prices.rows import MOST_HISTORY, changed_row, list_of, with_list, without_lists
+from sheetgen.catalog.prices.rows import (
+    MOST_HISTORY,
+    Reading,
+    by_core,
+    changed_row,
+    gpus_named,
+    list_of,
+    taken_apart,
+    with_list,
+    words,
+)
 from sheetgen.errors import CatalogError
 
 LISTS = Path(__file__).parents[1] / "data" / "prices"
@@ -167,8 +176,8 @@ def test_history_is_bounded_and_in_order(catalog: Catalog) -> None:
     row = catalog.instance("aws/p5.48xlarge")
     days = [f"2027-{i // 28 + 1:02}-{i % 28 + 1:02}" for i in range(MOST_HISTORY + 5)]
     for i, day in enumerate(days):
-        offer = Offer("a.csv", 2, "a.csv", "aws", "p5.48xlarge", {"on-demand": 60.0 + i}, region="us-east-1")
-        row, _ = changed_row(row, [(Reading(row, "on-demand", 60.0 + i, offer), day)])
+        offer = Offer("a.csv", 2, "a.csv", "aws", "p5.48xlarge", {"on-demand": 60.0 + i}, "us-east-1", day)
+        row, _ = changed_row(row, [Reading(row, "on-demand", 60.0 + i, offer)])
     price = row.price("on-demand")
     assert price is not None and price.usd_per_hour == 64 + MOST_HISTORY and len(price.history) == MOST_HISTORY
     assert [p.usd_per_hour for p in price.history] == [63.0 + MOST_HISTORY - i for i in range(MOST_HISTORY)]
@@ -377,7 +386,7 @@ def test_the_lists_of_a_row_in_its_source() -> None:
         == f"price list b.csv (on-demand, spot); {made}"
     )
     assert list_of(both, "spot") == "price list a.csv" and list_of(both, "reserved-1yr") is None
-    assert without_lists(both) == made and with_list("", "a.csv", "spot") == "price list a.csv (spot)"
+    assert taken_apart(both)[1] == made and with_list("", "a.csv", "spot") == "price list a.csv (spot)"
 
 
 def test_nothing_but_prices_regions_and_sources_changes(catalog: Catalog, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from click.testing import Result
 
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.check import problems_of
-from sheetgen.catalog.prices import table
+from sheetgen.catalog.prices import offers
 from sheetgen.catalog.prices.offers import FORMATS
 
 Run = Callable[..., Result]
@@ -264,7 +264,7 @@ def test_a_list_from_the_web(run: Run, here: Path, address: str) -> None:
 
 
 def test_what_the_web_may_do_wrong(run: Run, here: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(offers, "MAX_BYTES", 2**20)
     for url, told in (
         (f"{address}/none?token=secret", f"{address}/none: cannot be fetched (404 Not Found)."),
         (f"{address}/page", f"{address}/page: is a web page or XML, not CSV. Name the file itself."),
@@ -285,14 +285,14 @@ def test_what_the_web_may_do_wrong(run: Run, here: Path, address: str, monkeypat
 
 
 def test_more_than_a_list_may_have(run: Run, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MAX_BYTES", 64)
+    monkeypatch.setattr(offers, "MAX_BYTES", 64)
     for place in (f"{address}/aws.csv", f"{address}/large", str(LISTS / "aws_gpu_on_demand.csv")):
         result = run("catalog", "prices", place, *DAY)
         assert result.exit_code == 1 and "is larger than" in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_a_server_that_drips(run: Run, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "FETCH_SECONDS", -1)
+    monkeypatch.setattr(offers, "FETCH_SECONDS", -1)
     result = run("catalog", "prices", f"{address}/aws.csv", *DAY)
     assert result.exit_code == 1 and "not all of it came within" in result.stderr
 

@@ -1,78 +1,249 @@
-"""Price lists, each known by its columns, and their lines as offers: who sells what, where and how, at what price."""
+"""Price lists as offers: a list's text, from a file or a web address; the columns by which its kind is known; and its
+lines: who sells what, where and how, at what price.
+
+The address is one that the user named: nothing else is ever fetched. What is wrong with a line is kept beside it, not
+raised.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import csv
+import datetime
+import http.client
+import io
+import re
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from pathlib import Path
+from typing import Any
 
-from sheetgen.catalog.prices import table as cells
-from sheetgen.catalog.prices.table import Fault, Line, Table, read_list, read_table
+from sheetgen.catalog.base import decoded, read_bounded
 from sheetgen.errors import CatalogError, did_you_mean, shown
+
+MAX_BYTES = 32 * 2**20
+MAX_LINES = 50_000
+MAX_COLUMNS = 200
+SILENCE_SECONDS = 30  # how long a server may say nothing
+FETCH_SECONDS = 120  # how long a whole list may take
+_CHUNK = 2**16
+_SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*)://")
+_HANDLERS = (  # what urllib opens by itself, less file:, ftp: and data:
+    urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler,
+    urllib.request.HTTPDefaultErrorHandler, urllib.request.HTTPRedirectHandler, urllib.request.HTTPErrorProcessor,
+    urllib.request.UnknownHandler,
+)  # fmt: skip
+_STARTS = (  # the first bytes of what people take for CSV
+    (b"\x1f\x8b", "is compressed (gzip). Unpack it first"),
+    (b"PK\x03\x04", "is a zip archive or an Excel workbook. Save the sheet as CSV"),
+    (b"\xff\xfe", "is UTF-16 text. Save it as UTF-8"),
+    (b"\xfe\xff", "is UTF-16 text. Save it as UTF-8"),
+    (b"<", "is a web page or XML, not CSV. Name the file itself"),
+    (b"{", "is JSON, not CSV"),
+    (b"[", "is JSON, not CSV"),
+)
+
+
+def read_list(place: str) -> tuple[str, str, str]:
+    """The list at a path or an http(s) address: its name in messages, its name in a catalog row's source, its text.
+
+    Raises CatalogError, one line, where it cannot be read, is no text, or has more than 32 MiB.
+    """
+    if scheme := _SCHEME.match(place):
+        if scheme[1].lower() not in ("http", "https"):
+            raise CatalogError(f"{shown(place, 200)}: is neither a file nor an address of http or https.")
+        name = cited = _public(place.strip())
+        raw = _fetched(place.strip(), name)
+    else:
+        name, cited = shown(place, 300), Path(place).name
+        try:
+            raw = read_bounded(Path(place), MAX_BYTES, "Name a CSV file", folders_too=True)
+        except ValueError as error:
+            raise CatalogError(f"{name}: {error}.") from error
+    if len(raw) > MAX_BYTES:
+        raise CatalogError(f"{name}: is larger than {MAX_BYTES // 2**20} MiB, the most that a price list may have.")
+    for start, what in _STARTS:
+        if raw.lstrip().startswith(start):
+            raise CatalogError(f"{name}: {what}.")
+    text = decoded(raw, name)
+    if not text.strip():
+        raise CatalogError(f"{name}: is empty.")
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise CatalogError(f"{name}:{line}: holds a NUL byte, so it is no text. Name a CSV file.")
+    return name, _plain_name(cited), text
+
+
+def _fetched(url: str, name: str) -> bytes:
+    """The body, read in pieces: a server that drips bytes does not hold the command for ever."""
+    if "@" in url.split("/")[2]:
+        raise CatalogError(f"{name}: has a user or a password before the host, which is not sent. Take it out.")
+    opener = urllib.request.OpenerDirector()
+    for handler in _HANDLERS:
+        opener.add_handler(handler())
+    opener.addheaders = [("User-Agent", "sheetgen"), ("Accept", "text/csv, text/plain;q=0.9, */*;q=0.1")]
+    raw = bytearray()
+    try:
+        with opener.open(url, timeout=SILENCE_SECONDS) as answer:
+            until = time.monotonic() + FETCH_SECONDS
+            while len(raw) <= MAX_BYTES and (piece := answer.read1(_CHUNK)):
+                raw += piece
+                if time.monotonic() > until:
+                    what = f"not all of it came within {FETCH_SECONDS} seconds"
+                    raise CatalogError(f"{name}: cannot be fetched ({what}).")
+            stated = answer.headers.get("Content-Length", "")
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise CatalogError(f"{name}: cannot be fetched ({shown(_reason(error), 100)}).") from error
+    if stated.isdecimal() and len(raw) < min(int(stated), MAX_BYTES):
+        raise CatalogError(f"{name}: cannot be fetched (it ended after {len(raw):,} of {int(stated):,} bytes).")
+    return bytes(raw)
+
+
+def _reason(error: Exception) -> object:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"{error.code} {error.reason}"
+    if isinstance(error, urllib.error.URLError):
+        return getattr(error.reason, "strerror", None) or error.reason
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def _public(url: str) -> str:
+    """The address without what may be secret: user, password, query."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return shown(url.split("?")[0].rpartition("@")[2], 200)
+    host = parts.netloc.rpartition("@")[2]
+    return shown(urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", "")), 200)
+
+
+def _plain_name(name: str) -> str:
+    """A name that may stand in a catalog row: no mark-up, no colon but of the scheme and the port."""
+    scheme, sign, rest = name.rpartition("://")
+    clean = re.sub(r":(?![0-9]+(/|$))|[^A-Za-z0-9 ._/@%+:-]", "_", rest)
+    return f"{scheme}{sign}{clean}"[:120].strip() or "list"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why one line of a list cannot be used."""
+
+    where: str
+    line: int
+    what: str  # one sentence or two, with their full stops
+    is_pair: bool = False  # another line, which `what` names, cannot be used either
+
+    def __str__(self) -> str:
+        return f"{self.where}:{self.line}: {self.what}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A list as CSV: its lines by their numbers in the file, each with its cells by column."""
+
+    where: str
+    cited: str
+    header: tuple[str, ...]
+    header_line: int
+    lines: dict[int, dict[str, str]]
+    faults: tuple[Fault, ...]
+
+
+def read_table(where: str, cited: str, text: str) -> Table:
+    """`text` as a table. Raises CatalogError where it is no CSV."""
+    records = _records(where, text)
+    first, head = next(records, (1, []))
+    header = tuple(cell.lower() for cell in head)
+    if len(header) > MAX_COLUMNS:
+        raise CatalogError(f"{where}:{first}: has {len(header):,} columns. A price list has at most {MAX_COLUMNS}.")
+    if twice := next((name for i, name in enumerate(header) if name and name in header[:i]), None):
+        raise CatalogError(f"{where}:{first}: column {shown(twice)} is there twice. Keep one.")
+    lines: dict[int, dict[str, str]] = {}
+    faults: list[Fault] = []
+    for number, cells in records:
+        if len(lines) + len(faults) >= MAX_LINES:
+            raise CatalogError(f"{where}: has more than {MAX_LINES:,} lines. Keep the GPU rows.")
+        if len(cells) == len(header):
+            lines[number] = dict(zip(header, cells, strict=True))
+        else:
+            n_cells = f"{len(cells)} cell{'' if len(cells) == 1 else 's'}"
+            faults.append(Fault(where, number, f"has {n_cells} under a header of {len(header)} columns."))
+    return Table(where, cited, header, first, lines, tuple(faults))
+
+
+def _records(where: str, text: str) -> Iterator[tuple[int, list[str]]]:
+    """The records that hold anything, each with the number of the line where it begins."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    begins = 1
+    try:
+        for record in reader:
+            cells = [cell.strip() for cell in record]
+            if any(cells):
+                yield begins, cells
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        raise CatalogError(f"{where}:{begins}: is not valid CSV ({shown(error, 80)}).") from error
+
 
 # Google's lists state a committed price for a month, made from the hour by this number.
 HOURS_OF_A_LISTED_MONTH = 730
 
 
 @dataclass(frozen=True)
-class PriceColumn:
-    """A column of prices: bought in which way, for how many hours, and what the catalogs call its terms."""
-
-    purchase: str
-    column: str
-    hours: int = 1
-    kind: str | None = None
-
-
-@dataclass(frozen=True)
 class Format:
-    """One kind of list. `provider` is None where a column names it; `decimals` is how far its prices are kept."""
+    """One kind of list. `provider` is None where a column names it; `decimals` is how far its prices are kept.
+
+    name: the column with the instance type, or with the GPU where prices are by the GPU. names, amounts: columns of an
+    offer's other fields, those of amounts with their unit. prices: by purchase class a column and its hours; terms:
+    what the catalogs call those of prices for more than an hour.
+    """
 
     title: str
     provider: str | None
-    name: str  # the column with the instance type, or with the GPU where prices are by the GPU
+    name: str
     required: tuple[str, ...]
     optional: tuple[str, ...]
-    prices: tuple[PriceColumn, ...]
+    prices: dict[str, tuple[str, int]]
     region: str | None = "region"
     date: str | None = None
-    gpu: str | None = None
-    amounts: dict[str, tuple[str, float]] = field(default_factory=dict)  # field: column, unit of the column
+    names: dict[str, str] = field(default_factory=dict)
+    amounts: dict[str, tuple[str, float]] = field(default_factory=dict)
     type_starts: str = ""
     decimals: int | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.required + self.optional
+    terms: str = ""
 
 
 AWS = Format(
     title="AWS on demand", provider="aws", name="instance_type", required=("region", "instance_type",
     "on_demand_usd_hr", "accelerator_count", "accelerator_name"), optional=("accelerator_memory_mib", "vcpu",
-    "memory_mib", "local_nvme_gb", "network_mbps", "ebs_mbps"), prices=(PriceColumn("on-demand", "on_demand_usd_hr"),),
-    gpu="accelerator_name", amounts={"gpu_count": ("accelerator_count", 1),
+    "memory_mib", "local_nvme_gb", "network_mbps", "ebs_mbps"), prices={"on-demand": ("on_demand_usd_hr", 1)},
+    names={"gpu": "accelerator_name"}, amounts={"gpu_count": ("accelerator_count", 1),
     "gpu_memory_gb": ("accelerator_memory_mib", 1024), "vcpu": ("vcpu", 1), "ram_gib": ("memory_mib", 1024),
     "local_nvme_gb": ("local_nvme_gb", 1), "network_gbps": ("network_mbps", 1000)},
 )  # fmt: skip
 AZURE = Format(
     title="Azure on demand", provider="azure", name="instance_type",
     required=("region", "instance_type", "on_demand_usd_hr"), optional=(),
-    prices=(PriceColumn("on-demand", "on_demand_usd_hr"),),
+    prices={"on-demand": ("on_demand_usd_hr", 1)},
     type_starts="Standard_",  # an AWS list that lost columns would look like one of Azure
 )  # fmt: skip
-_CUD = HOURS_OF_A_LISTED_MONTH, "resource CUD (month/730)"
 GCP = Format(
     title="GCP accelerators", provider="gcp", name="machine_type", optional=("month_usd", "month_spot_usd"),
     required=("region", "machine_type", "on_demand_usd_hr", "spot_usd_hr", "month_1y_cud_usd", "month_3y_cud_usd"),
-    prices=(PriceColumn("on-demand", "on_demand_usd_hr"), PriceColumn("reserved-1yr", "month_1y_cud_usd", *_CUD),
-        PriceColumn("reserved-3yr", "month_3y_cud_usd", *_CUD), PriceColumn("spot", "spot_usd_hr")),
+    prices={"on-demand": ("on_demand_usd_hr", 1), "reserved-1yr": ("month_1y_cud_usd", HOURS_OF_A_LISTED_MONTH),
+            "reserved-3yr": ("month_3y_cud_usd", HOURS_OF_A_LISTED_MONTH), "spot": ("spot_usd_hr", 1)},
     decimals=4,  # as the catalog's rows: sums of parts have more digits than any invoice
+    terms="resource CUD (month/730)",
 )  # fmt: skip
 NEOCLOUD = Format(
-    title="neocloud offerings", provider=None, name="gpu_model", region=None, date="collected_at", gpu="gpu_model",
+    title="neocloud offerings", provider=None, name="gpu_model", region=None, date="collected_at",
     required=("provider_id", "gpu_model", "vram_gb", "interconnect", "tier", "is_spot", "price_usd_hour"),
     optional=("gpu_brand", "vcpu", "ram_gb", "source_url", "collected_at", "notes"),
-    prices=(PriceColumn("on-demand", "price_usd_hour"), PriceColumn("spot", "price_usd_hour")),  # by is_spot
+    prices={"on-demand": ("price_usd_hour", 1), "spot": ("price_usd_hour", 1)},  # by is_spot
+    names={"tier": "tier", "interconnect": "interconnect"},
     amounts={"gpu_memory_gb": ("vram_gb", 1), "vcpu": ("vcpu", 1), "ram_gib": ("ram_gb", 1)},
 )  # fmt: skip
 FORMATS = (AWS, AZURE, GCP, NEOCLOUD)
@@ -81,39 +252,29 @@ FORMATS = (AWS, AZURE, GCP, NEOCLOUD)
 def recognise(table: Table) -> Format:
     """The format whose columns the header has. Raises CatalogError, one line, where none fits."""
     present = set(table.header)
-    best = max(FORMATS, key=lambda f: (len(present & set(f.columns)), -len(set(f.required) - present)))
+    best = max(FORMATS, key=lambda f: (len(present & {*f.required, *f.optional}), -len(set(f.required) - present)))
     missing = [column for column in best.required if column not in present]
     at = f"{table.where}:{table.header_line}"
     if len(present & set(best.required)) < 2:
+        known = "; ".join(f"{f.title} ({', '.join(f.required)})" for f in FORMATS)
+        other = ""  # other programs put other signs between columns
+        for sign, called in ((";", "semicolons"), ("\t", "tabs")):
+            if len(table.header) == 1 and sign in table.header[0]:
+                other = f"; its columns are separated by {called}, not commas"
         raise CatalogError(
-            f"{at}: begins with {shown(', '.join(table.header))!r}, which is no price list that sheetgen knows"
-            f"{_separator(table)}. Known: {_known()}."
+            f"{at}: begins with {shown(', '.join(table.header))!r}, which is no price list that sheetgen knows{other}."
+            f" Known: {known}."
         )
     if missing:
-        spare = [column for column in table.header if column not in best.columns]
-        near = did_you_mean(missing[0], spare) or (
-            f" Is it {shown(spare[0])}?" if len(spare) == len(missing) == 1 else ""
-        )
+        spare = [column for column in table.header if column not in (*best.required, *best.optional)]
+        near = did_you_mean(missing[0], spare)
+        if not near and len(spare) == len(missing) == 1:
+            near = f" Is it {shown(spare[0])}?"
         known = ", ".join(f.title for f in FORMATS)
         raise CatalogError(
             f"{at}: looks like {best.title}, but has no column {', '.join(missing)}.{near} Known: {known}."
         )
     return best
-
-
-def _separator(table: Table) -> str:
-    """Why a table of one column may be none: other programs put other signs between columns."""
-    for sign, called in ((";", "semicolons"), ("\t", "tabs")):
-        if len(table.header) == 1 and sign in table.header[0]:
-            return f"; its columns are separated by {called}, not commas"
-    return ""
-
-
-def _known() -> str:
-    return "; ".join(f"{f.title} ({', '.join(f.required)})" for f in FORMATS)
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -126,11 +287,11 @@ class Offer:
     provider: str
     name: str  # instance type, or GPU where the price is by the GPU
     prices: dict[str, float]
-    region: str | None = None
-    as_of: str | None = None
+    region: str = ""
+    as_of: str = ""
     tier: str = ""
     per_gpu: bool = False
-    gpu: str | None = None
+    gpu: str = ""
     interconnect: str = ""
     gpu_count: float | None = None
     gpu_memory_gb: float | None = None
@@ -162,98 +323,147 @@ def read_prices(place: str) -> PriceList:
 
     Raises CatalogError where it is no price list at all; broken lines are in `faults`, in order.
     """
-    table = read_table(read_list(place))
+    table = read_table(*read_list(place))
     known = recognise(table)
     if not table.lines and not table.faults:
         raise CatalogError(f"{table.where}: has a header and no line under it.")
-    if table.lines and not any(line.cells[known.name].startswith(known.type_starts) for line in table.lines):
+    if table.lines and not any(cells[known.name].startswith(known.type_starts) for cells in table.lines.values()):
         raise CatalogError(
             f"{table.where}:{table.header_line}: has the columns of {known.title}, but no type in it begins"
             f" {known.type_starts}. Lists of other providers have more columns."
         )
-    offers: list[tuple[Line, Offer]] = []
+    offers: list[Offer] = []
     faults = list(table.faults)
-    for line in table.lines:
-        try:
-            offers.append((line, _offer(table, known, line)))
-        except _Broken as broken:
-            faults += [Fault(table.where, line.number, what) for what in broken.args]
-    clashes = list(_clashes(known, offers))
-    clashing = {fault.line for fault, _ in clashes} | {other for _, other in clashes}
-    kept = tuple(offer for line, offer in offers if offer.prices and line.number not in clashing)
-    all_faults = tuple(sorted([*faults, *(fault for fault, _ in clashes)], key=lambda fault: fault.line))
-    n_without_price = sum(not offer.prices for _, offer in offers)
-    return PriceList(table.where, known, kept, len(table.lines) + len(table.faults), n_without_price, all_faults)
-
-
-class _Broken(Exception):
-    """All that is wrong with one line, a sentence each."""
-
-
-class _Cells:
-    """Reads the cells of one line, and keeps what is wrong with each."""
-
-    def __init__(self, line: Line) -> None:
-        self.cells = line.cells
-        self.wrong: list[str] = []
-
-    def read(self, reader: Callable[..., T], column: str | None, *how: object) -> T | None:
-        """The cell of `column` as `reader` reads it; None where the list has no such column."""
-        try:
-            return reader(self.cells, column, *how) if column is not None else None
-        except ValueError as error:
-            self.wrong.append(str(error))
-            return None
-
-
-def _offer(table: Table, known: Format, line: Line) -> Offer:
-    row = _Cells(line)
-    columns = known.prices
-    if known is NEOCLOUD:  # one column of prices, and another that says of which class
-        spot = row.read(cells.yes_or_no, "is_spot")
-        columns = tuple(one for one in columns if (one.purchase == "spot") == spot)
-    prices: dict[str, float] = {}
-    for one in columns:
-        hourly = row.read(cells.price_in, one.column, one.hours)
-        if hourly is not None:
-            prices[one.purchase] = hourly if known.decimals is None else round(hourly, known.decimals)
-    name = row.read(cells.name_in, known.name) or ""
-    if not name.startswith(known.type_starts) and not row.wrong:
-        row.wrong.append(f"{known.name} is {shown(name)!r}. Every type of {known.title} begins {known.type_starts}.")
-    amounts = {field: row.read(cells.amount_in, *how) for field, how in known.amounts.items()}
-    offer = Offer(
-        table.where,
-        line.number,
-        table.cited,
-        known.provider or row.read(cells.name_in, "provider_id") or "",
-        name,
-        prices,
-        region=row.read(cells.name_in, known.region, not prices),  # a type without a price may have no region
-        as_of=row.read(cells.day_in, known.date),
-        tier=(row.read(cells.name_in, "tier", True) if known is NEOCLOUD else "") or "",
-        per_gpu=known is NEOCLOUD,
-        gpu=row.read(cells.name_in, known.gpu, True),
-        interconnect=(row.read(cells.name_in, "interconnect", True) if known is NEOCLOUD else "") or "",
-        kinds={one.purchase: one.kind for one in columns if one.kind},
-        **amounts,
-    )
-    if row.wrong:
-        raise _Broken(*row.wrong)
-    return offer
-
-
-def _clashes(known: Format, offers: Iterable[tuple[Line, Offer]]) -> Iterator[tuple[Fault, int]]:
-    """Lines that price one thing a second time, and differently; each with the number of the first."""
+    for number, cells in table.lines.items():
+        row = _Cells(cells)
+        offer = _offer(table, known, number, row)
+        faults += [Fault(table.where, number, what) for what in row.wrong]
+        if not row.wrong:
+            offers.append(offer)
+    clashing: set[int] = set()
     first: dict[tuple[str, ...], Offer] = {}
-    for line, offer in offers:
+    for offer in offers:  # lines that price one thing a second time, and differently
         if known.region is not None:
-            key: tuple[str, ...] = (offer.name.lower(), (offer.region or "").lower())
+            key: tuple[str, ...] = (offer.name.lower(), offer.region.lower())
             named = f"{offer.name} in {offer.region}"
         else:  # one GPU has several offers; only those alike in every other column are one
-            key = tuple(text for column, text in line.cells.items() if column != "price_usd_hour")
+            key = tuple(text for column, text in table.lines[offer.line].items() if column != "price_usd_hour")
             named = f"{offer.name} of {offer.provider}"
         before = first.setdefault(key, offer)
         if before.prices != offer.prices and before.prices and offer.prices:
             old, new = (", ".join(f"{usd:g}" for usd in one.prices.values()) for one in (before, offer))
             what = f"{named} is priced twice: {old} on line {before.line}, {new} here. Keep one."
-            yield Fault(offer.where, line.number, what, is_pair=True), before.line
+            faults.append(Fault(offer.where, offer.line, what, is_pair=True))
+            clashing |= {before.line, offer.line}
+    return PriceList(
+        table.where, known, tuple(offer for offer in offers if offer.prices and offer.line not in clashing),
+        n_lines=len(table.lines) + len(table.faults), n_without_price=sum(not offer.prices for offer in offers),
+        faults=tuple(sorted(faults, key=lambda fault: fault.line)),
+    )  # fmt: skip
+
+
+LEAST_USD, MOST_USD = 1e-4, 1e6  # an hour: what the catalogs' schema takes
+
+_NUMBER = re.compile(r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/+-]*")
+_YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+class _Cells:
+    """The cells of one line as values; what is wrong with them is kept in `wrong`, a sentence or two each.
+
+    An empty cell, or a column that the list has not, is no value, and no fault where it need not have one.
+    """
+
+    def __init__(self, cells: dict[str, str]) -> None:
+        self._cells = cells
+        self.wrong: list[str] = []
+
+    def _refuse(self, column: str, must_be: str) -> None:
+        self.wrong.append(f"{column} is {shown(self._cells[column])!r}. It must be {must_be}.")
+
+    def _number(self, column: str) -> float | None:
+        """A plain number, 0 or more: neither nan nor inf, no sign, no thousands, only the digits 0 to 9."""
+        text = self._cells[column]
+        value = float(text) if len(text) <= 40 and _NUMBER.fullmatch(text) else None
+        return value if value is None or value < float("inf") else None
+
+    def price(self, column: str, hours: int) -> float | None:
+        """US dollars an hour, of a price for so many hours."""
+        if not self._cells[column]:
+            return None
+        value = self._number(column)
+        if not value:  # 0 is no price, whatever it was meant to say
+            self._refuse(column, "a price above 0")
+            return None
+        if LEAST_USD <= value / hours <= MOST_USD:
+            return value / hours
+        span = "an hour" if hours == 1 else f"for {hours} hours"
+        self._refuse(column, f"a price from {LEAST_USD * hours:g} to {MOST_USD * hours:,.0f} USD {span}")
+        return None
+
+    def amount(self, column: str, unit: float) -> float | None:
+        """A size or a count, in units of `unit`."""
+        if not self._cells.get(column):
+            return None
+        value = self._number(column)
+        if value is not None and value / unit <= 1e9:
+            return value / unit
+        self._refuse(column, "a number, 0 or more")
+        return None
+
+    def name(self, column: str, optional: bool = False) -> str:
+        """A name to be compared with those of the catalogs."""
+        text = self._cells[column]
+        if not text and not optional:
+            self.wrong.append(f"{column} is empty.")
+        elif len(text) > 120:
+            self.wrong.append(f"{column} is {shown(text, 30)!r}, {len(text):,} characters. A name has at most 120.")
+        elif text and not _NAME.fullmatch(text):
+            what = "which is no name: letters, digits and . _ - ( ) / + only"
+            self.wrong.append(f"{column} is {shown(text)!r}, {what}.")
+        return text
+
+    def day(self, column: str) -> str:
+        """The day of 2026-05-24 or of 2026-05-24T12:00:00Z."""
+        text = self._cells.get(column, "")
+        try:
+            found = datetime.date.fromisoformat(text[:10])
+        except ValueError:
+            found = None
+        if found is not None and text[10:11] in ("", "T", " ") and 2000 <= found.year <= 2100:
+            return found.isoformat()
+        if text:
+            self._refuse(column, "a day such as 2026-05-24")
+        return ""
+
+    def yes_or_no(self, column: str) -> bool | None:
+        found = _YES_NO.get(self._cells[column].lower())
+        if found is None:
+            self._refuse(column, "True or False")
+        return found
+
+
+def _offer(table: Table, known: Format, number: int, row: _Cells) -> Offer:
+    columns = known.prices
+    if known is NEOCLOUD:  # one column of prices, and another that says of which class
+        spot = row.yes_or_no("is_spot")
+        columns = {purchase: how for purchase, how in columns.items() if (purchase == "spot") == spot}
+    read = {purchase: row.price(*how) for purchase, how in columns.items()}
+    prices = {purchase: usd if known.decimals is None else round(usd, known.decimals)
+              for purchase, usd in read.items() if usd is not None}  # fmt: skip
+    name = row.name(known.name)
+    if not name.startswith(known.type_starts) and not row.wrong:
+        row.wrong.append(f"{known.name} is {shown(name)!r}. Every type of {known.title} begins {known.type_starts}.")
+    fields: dict[str, Any] = {field: row.amount(*how) for field, how in known.amounts.items()}
+    fields["provider"] = known.provider or row.name("provider_id")
+    if known.region:
+        fields["region"] = row.name(known.region, optional=not prices)  # a type without a price may have none
+    if known.date:
+        fields["as_of"] = row.day(known.date)
+    fields |= {field: row.name(column, optional=True) for field, column in known.names.items()}
+    kinds = {purchase: known.terms for purchase, (_, hours) in columns.items() if hours > 1}
+    return Offer(
+        where=table.where, line=number, cited=table.cited, name=name, prices=prices, per_gpu=known is NEOCLOUD,
+        kinds=kinds, **fields,
+    )  # fmt: skip

@@ -5,19 +5,17 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sheetgen.catalog.base import MAX_FILE_BYTES, read_text, scalar, validate
-from sheetgen.catalog.hardware import Instance, InstanceFile, InstancePrice, InstanceRow
+from sheetgen.catalog.hardware import Instance, InstanceFile, InstanceRow
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.names import Folder
-from sheetgen.catalog.prices.match import Reading, Unmatched, match
-from sheetgen.catalog.prices.offers import Offer, PriceList, read_prices
-from sheetgen.catalog.prices.rows import Change, changed_row, new_rows
-from sheetgen.catalog.prices.table import Fault
-from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.catalog.prices.offers import Fault, Offer, PriceList, read_prices
+from sheetgen.catalog.prices.rows import Change, Reading, Unmatched, changed_row, match, new_rows
+from sheetgen.errors import CatalogError, Problems, did_you_mean, shown
 
 MOST_REPORTED = 200  # problems of one run; a list of the wrong kind has one a line
 
@@ -39,13 +37,8 @@ class Refresh:
 
 def read_lists(places: Iterable[str]) -> tuple[PriceList, ...]:
     """Every list. Raises CatalogError with the problems of all that are none."""
-    lists: list[PriceList] = []
-    problems: list[str] = []
-    for place in dict.fromkeys(places):
-        try:
-            lists.append(read_prices(place))
-        except CatalogError as error:
-            problems += error.problems
+    problems = Problems()
+    lists = [problems.attempt(read_prices, place) for place in dict.fromkeys(places)]
     if problems:
         raise CatalogError(*dict.fromkeys(problems))
     return tuple(lists)
@@ -62,20 +55,20 @@ def refresh(
     """
     if region is not None:
         region = _known_region(region, lists)
-    faults = [fault for one in lists for fault in one.faults]
+    rows, gpus = catalog.instances(), catalog.gpus()
     offers, undated, dateless = _dated(lists, as_of)
-    matches = match(offers, catalog.instances(), catalog.gpus(), region)
-    readings, at_odds = _agreeing(matches.readings, as_of)
-    faults += undated + at_odds
+    matched, unmatched, n_other_regions = match(offers, rows, gpus, region)
+    readings, at_odds = _agreeing(matched)
+    faults = [*(fault for one in lists for fault in one.faults), *undated, *at_odds]
     if dateless or (faults and not skip_broken):
         raise CatalogError(*_problems(dateless, faults, lists))
-    of_row: dict[str, list[tuple[Reading, str]]] = defaultdict(list)
+    of_row: dict[str, list[Reading]] = defaultdict(list)
     for reading in readings:
-        of_row[reading.row.id].append((reading, _day(reading.offer, as_of)))
+        of_row[reading.row.id].append(reading)
     changes: list[Change] = []
     changed: list[Instance] = []
     dropped: list[str] = []
-    for row in catalog.instances():
+    for row in rows:
         if row.id in of_row:
             after, did = changed_row(row, of_row[row.id])
             changes += did
@@ -83,13 +76,13 @@ def refresh(
             dropped += [f"{row.id} {price.purchase}" for price in row.prices if price.purchase not in kept]
             if any(one.touches_row for one in did):
                 changed.append(after)
-    new, left = new_rows(matches.unmatched, catalog.instances(), catalog.gpus(), region, as_of)
-    providers = {r.row.provider for r in readings} | {one.provider for one in matches.unmatched}
+    new, left = new_rows(unmatched, rows, gpus, region)
+    providers = {r.row.provider for r in readings} | {one.provider for one in unmatched}
     return Refresh(
         lists=tuple(lists), changes=tuple(changes), changed=tuple(changed), new=tuple(new), left=tuple(left),
         skipped=tuple(faults),
-        not_in_lists=tuple(r.id for r in catalog.instances() if r.provider in providers and r.id not in of_row),
-        dropped=tuple(dropped), n_other_regions=matches.n_other_regions,
+        not_in_lists=tuple(r.id for r in rows if r.provider in providers and r.id not in of_row),
+        dropped=tuple(dropped), n_other_regions=n_other_regions,
     )  # fmt: skip
 
 
@@ -110,14 +103,11 @@ def files(catalog: Catalog, to: Path, rows: Iterable[Instance]) -> dict[Path, st
         # Else the provider's place in the catalogs, which the first folder decides.
         known = present or next(f.entry(relative, InstanceFile) for f in catalog.folders if f.has(relative))
         text = file_text(provider, known.order, [*merged, *left.values()], f"{folder.shown_as}/{relative}")
-        out[to / relative] = (_comment(to / relative) if present else "") + text
+        if present:  # the comment at its top, which its rows do not hold, stays; others are lost
+            lines = (to / relative).read_text(encoding="utf-8-sig").splitlines(keepends=True)
+            text = "".join(itertools.takewhile(lambda line: line.startswith("#"), lines)) + text
+        out[to / relative] = text
     return out
-
-
-def _comment(path: Path) -> str:
-    """The comment at the top of a file, which its rows do not hold; others are lost when it is written anew."""
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
-    return "".join(line + "\n" for line in itertools.takewhile(lambda line: line.startswith("#"), lines))
 
 
 def _known_region(region: str, lists: Iterable[PriceList]) -> str:
@@ -130,49 +120,42 @@ def _known_region(region: str, lists: Iterable[PriceList]) -> str:
     return known[region.strip().lower()]
 
 
-def _day(offer: Offer, as_of: str | None) -> str:
-    """When the price was read: a line's own day says more than that of the list."""
-    day = offer.as_of or as_of
-    assert day is not None  # _dated leaves no other
-    return day
-
-
 def _dated(lists: Iterable[PriceList], as_of: str | None) -> tuple[list[Offer], list[Fault], list[str]]:
-    """The offers whose day is known, the lines that lack one, and the lists that never say one."""
+    """The offers with their day (a line's own says more than `as_of`), the lines that lack one, and the lists that
+    never say one."""
     offers: list[Offer] = []
     faults: list[Fault] = []
     dateless: list[str] = []
     for one in lists:
-        undated = [offer for offer in one.offers if not (offer.as_of or as_of)]
-        if undated and len(undated) == len(one.offers):
+        dated = [replace(offer, as_of=offer.as_of or as_of or "") for offer in one.offers]
+        undated = [offer for offer in dated if not offer.as_of]
+        if undated and len(undated) == len(dated):
             example = "such as --as-of 2026-11-20"
             dateless.append(f"{one.where}: says no date. Give the day when its prices were read, {example}.")
             continue
         what = f"{one.format.date} is empty. Write the day, or give one by --as-of."
         faults += [Fault(one.where, offer.line, what) for offer in undated]
-        offers += [offer for offer in one.offers if offer.as_of or as_of]
+        offers += [offer for offer in dated if offer.as_of]
     return offers, faults, dateless
 
 
-def _agreeing(readings: Iterable[Reading], as_of: str | None) -> tuple[list[Reading], list[Fault]]:
+def _agreeing(readings: Iterable[Reading]) -> tuple[list[Reading], list[Fault]]:
     """The readings less those that price one row in one class on one day differently, which two lists can."""
-    first: dict[tuple[str, str, str], Reading] = {}
+    by_price: dict[tuple[str, str, str], list[Reading]] = defaultdict(list)
+    for reading in readings:
+        by_price[reading.row.id, reading.purchase, reading.offer.as_of].append(reading)
     kept: list[Reading] = []
     faults: list[Fault] = []
-    at_odds: set[tuple[str, str, str]] = set()
-    for reading in readings:
-        key = (reading.row.id, reading.purchase, _day(reading.offer, as_of))
-        before = first.setdefault(key, reading)
-        if before.usd_per_hour != reading.usd_per_hour:
-            at_odds.add(key)
+    for (row, purchase, day), (first, *others) in by_price.items():
+        at_odds = [one for one in others if one.usd_per_hour != first.usd_per_hour]
+        kept += [] if at_odds else [first, *others]
+        for one in at_odds:
             what = (
-                f"{key[0]} {key[1]} is {reading.usd_per_hour:g} here and {before.usd_per_hour:g} in "
-                f"{before.offer.at}, both of {key[2]}. Keep one."
+                f"{row} {purchase} is {one.usd_per_hour:g} here and {first.usd_per_hour:g} in {first.offer.at}, "
+                f"both of {day}. Keep one."
             )
-            faults.append(Fault(reading.offer.where, reading.offer.line, what, is_pair=True))
-        else:
-            kept.append(reading)
-    return [r for r in kept if (r.row.id, r.purchase, _day(r.offer, as_of)) not in at_odds], faults
+            faults.append(Fault(one.offer.where, one.offer.line, what, is_pair=True))
+    return kept, faults
 
 
 def _problems(dateless: Sequence[str], faults: Sequence[Fault], lists: Sequence[PriceList]) -> list[str]:
@@ -183,9 +166,8 @@ def _problems(dateless: Sequence[str], faults: Sequence[Fault], lists: Sequence[
     n_problems = len(dateless) + len(ordered)
     if n_problems > 1:
         more = f"{len(ordered) - MOST_REPORTED:,} more are not shown. " if len(ordered) > MOST_REPORTED else ""
-        problems.append(f"{more}{n_problems:,} problems. Nothing was written.")
-        if faults:
-            problems[-1] += " --skip-broken leaves broken lines out."
+        skip = " --skip-broken leaves broken lines out." if faults else ""
+        problems.append(f"{more}{n_problems:,} problems. Nothing was written.{skip}")
     return problems
 
 
@@ -197,64 +179,38 @@ def file_text(provider: str, order: int, rows: Sequence[InstanceRow], where: str
 
     Raises CatalogError, under the name `where`, for more than a catalog file may hold.
     """
-    lines = [f"provider: {_scalar(provider)}", f"order: {order}", "instances:" if rows else "instances: []"]
-    for row in rows:
-        lines += _row(row)
-    text = "\n".join(lines) + "\n"
+    names = set(InstanceRow.model_fields)  # an `Instance` has its provider besides
+    said = [
+        row.model_dump(include=names) | {"prices": [price.model_dump(exclude_defaults=True) for price in row.prices]}
+        for row in rows
+    ]
+    file = {"provider": provider, "order": order, "instances": said}
+    text = "".join(f"{line}\n" for name, value in file.items() for line in _lines(name, value))
     if len(text.encode()) > MAX_FILE_BYTES:
         raise CatalogError(f"{where}: would be larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have.")
     back = validate(read_text(text, where), InstanceFile)
-    assert [row.model_dump() for row in back.instances] == [_fields(row) for row in rows]
+    assert [row.model_dump() for row in back.instances] == [row.model_dump(include=names) for row in rows]
     return text
 
 
-def _fields(row: InstanceRow) -> dict[str, object]:
-    """What a file says of a row: an `Instance` has its provider besides."""
-    return row.model_dump(include=set(InstanceRow.model_fields))
-
-
-def _row(row: InstanceRow) -> Iterator[str]:
-    start = "  - "
-    for name in InstanceRow.model_fields:
-        value = getattr(row, name)
-        if name == "prices":
-            yield f"{start}prices:" if value else f"{start}prices: []"
-            for price in value:
-                yield from _price(price)
-        elif name == "notes":
-            yield f"{start}notes:" if value else f"{start}notes: []"
-            yield from (f"      - {_scalar(note)}" for note in value)
+def _lines(name: str, value: object) -> list[str]:
+    """A field as YAML: a list under its name, an entry of one on one line unless it has a list of its own."""
+    if not isinstance(value, (list, tuple)):
+        return [f"{name}: {_scalar(name, value)}"]
+    out = [f"{name}:" if value else f"{name}: []"]
+    for item in value:
+        if not isinstance(item, dict):
+            out.append(f"  - {_scalar(name, item)}")
+        elif any(isinstance(part, (list, tuple)) for part in item.values()):
+            first, *rest = (line for field in item.items() for line in _lines(*field))
+            out += [f"  - {first}", *(f"    {line}" for line in rest)]
         else:
-            yield f"{start}{name}: {_scalar(value)}"
-        start = "    "
+            out.append("  - {" + ", ".join(line for field in item.items() for line in _lines(*field)) + "}")
+    return out
 
 
-def _price(price: InstancePrice) -> Iterator[str]:
-    """A line; with a history a block, and under it a line for every earlier price."""
-    fields: dict[str, object] = {"purchase": price.purchase, "usd_per_hour": price.usd_per_hour, "as_of": price.as_of}
-    if price.kind is not None:
-        fields["kind"] = price.kind
-    if not price.history:
-        yield f"      - {_flow(fields)}"
-        return
-    start = "      - "
-    for name, value in fields.items():
-        yield f"{start}{name}: {_quoted_date(name, value)}"
-        start = "        "
-    yield f"{start}history:"
-    for past in price.history:
-        before: dict[str, object] = {"usd_per_hour": past.usd_per_hour, "as_of": past.as_of}
-        yield f"          - {_flow(before | ({'source': past.source} if past.source else {}))}"
-
-
-def _flow(fields: Mapping[str, object]) -> str:
-    return "{" + ", ".join(f"{name}: {_quoted_date(name, value)}" for name, value in fields.items()) + "}"
-
-
-def _quoted_date(name: str, value: object) -> str:
-    return f"'{value}'" if name == "as_of" and value is not None else _scalar(value)
-
-
-def _scalar(value: object) -> str:
+def _scalar(name: str, value: object) -> str:
+    if name == "as_of" and value is not None:
+        return f"'{value}'"
     text = scalar(value, _PLAIN)
     return text.removesuffix(".0") if isinstance(value, float) else text

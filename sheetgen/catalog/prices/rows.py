@@ -1,4 +1,8 @@
-"""Catalog rows under new readings, and rows of what a list sells and the catalogs do not have.
+"""Offers beside the catalogs' rows: which row each one prices, the row under its new prices, and rows for what the
+catalogs do not have.
+
+An offer is matched by its type, or by the words of a GPU's name, its memory and its form. What is not certain is
+named, never guessed, and nothing goes by likeness.
 
 The newest price of a row holds, every other becomes its history. A row's source says which of its prices came from
 price lists: `price list a.csv (on-demand, spot); ...`, and beside them what the row was made from, which still
@@ -14,41 +18,187 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, PastPrice, first_day
-from sheetgen.catalog.prices.match import NO_ROW, Reading, Unmatched, by_core, gpus_named, words
 from sheetgen.catalog.prices.offers import Offer
 from sheetgen.units import PURCHASES
+
+# A list and a catalog count the memory of one GPU differently (what is sold, what is left: 192 and 180 for a
+# B200); 40 and 48, or 80 and 94, are two GPUs.
+MEMORY_TOLERANCE = 0.1
+
+_MEMORY = re.compile(r"\b([0-9]{2,3}) ?gb?\b")
+_SPARE = {"nvidia", "amd", "intel", "google", "aws", "hgx", "geforce", "tesla", "blackwell", "edition", "hbm3", "hbm3e"}
+_FORMS = ({"sxm", "pcie", "nvl"}, {"server", "workstation"})  # of each, a GPU is one
+_SAME = {"se": "server", "ws": "workstation", "we": "workstation"}
+
+
+@dataclass(frozen=True)
+class GpuWords:
+    """A GPU's name taken apart: `NVIDIA A100 SXM4 80GB` is {a100}, {sxm}, 80."""
+
+    core: frozenset[str]
+    forms: frozenset[str]
+    memory_gb: float | None
+
+
+def words(name: str, interconnect: str = "", memory_gb: float | None = None) -> GpuWords:
+    """The words of a name, with the form and the memory that other columns state."""
+    low = re.sub(r"[-_]", " ", name.lower())
+    stated = _MEMORY.search(low)
+    parts = {_SAME.get(w, w) for w in re.findall(r"[a-z0-9.]+", _MEMORY.sub(" ", low))}
+    parts = {"sxm" if re.fullmatch(r"sxm[0-9]?", w) else w for w in parts} - _SPARE
+    forms = parts & set().union(*_FORMS)
+    bus = interconnect.lower()
+    return GpuWords(
+        core=frozenset(parts - forms),
+        forms=frozenset(forms | ({bus} & _FORMS[0] if not forms & _FORMS[0] else set())),
+        memory_gb=float(stated[1]) if stated else memory_gb,
+    )
+
+
+def could_be(found: GpuWords, gpu: Gpu) -> bool:
+    """Whether nothing that `found` states of form and memory speaks against `gpu`."""
+    own = words(gpu.id).forms | words(gpu.form_factor).forms
+    for group in _FORMS:
+        stated, has = found.forms & group, own & group
+        if stated and has and not stated & has:
+            return False
+    return not found.memory_gb or abs(found.memory_gb / gpu.memory.marketed_gb - 1) <= MEMORY_TOLERANCE
+
+
+def by_core(gpus: Iterable[Gpu]) -> dict[frozenset[str], list[Gpu]]:
+    """The GPUs of the catalogs by the words that every one of their names leads to."""
+    found: dict[frozenset[str], list[Gpu]] = {}
+    for gpu in gpus:
+        for core in {words(name).core for name in (gpu.id, gpu.name, gpu.short_name, *gpu.aliases)}:
+            found.setdefault(core, []).append(gpu)
+    return found
+
+
+def gpus_named(found: GpuWords, known: dict[frozenset[str], list[Gpu]]) -> list[Gpu]:
+    """All GPUs that these words may mean: one, where they are enough."""
+    return [gpu for gpu in known.get(found.core, ()) if could_be(found, gpu)]
+
+
+NO_ROW = "no row of the catalogs"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One price of one catalog row, as a list has it."""
+
+    row: Instance
+    purchase: str
+    usd_per_hour: float
+    offer: Offer
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """An offer that prices no row of the catalogs, and why; `gpu` where it is known."""
+
+    offer: Offer
+    why: str
+    provider: str = ""  # as the catalogs spell it; empty where it is in none
+    gpu: Gpu | None = None
+
+
+def match(
+    offers: Iterable[Offer], rows: Sequence[Instance], gpus: Sequence[Gpu], region: str | None
+) -> tuple[list[Reading], list[Unmatched], int]:
+    """Every offer with its row: by type and region, or by provider and GPU where it has no type; and the number of
+    those in other regions. A row is priced in its own region, or in `region` where one is given.
+    """
+    readings: list[Reading] = []
+    unmatched: list[Unmatched] = []
+    n_other_regions = 0
+    of_types = {(row.provider, row.type.lower()): row for row in rows}
+    by_gpu: list[Offer] = []
+    for offer in offers:
+        row = of_types.get((offer.provider, offer.name.lower()))
+        if offer.per_gpu:
+            by_gpu.append(offer)
+        elif row is None:
+            unmatched.append(Unmatched(offer, NO_ROW, offer.provider))
+        elif offer.region.lower() == (region or row.region).lower():
+            readings += [Reading(row, purchase, usd, offer) for purchase, usd in offer.prices.items()]
+        else:
+            n_other_regions += 1
+
+    sold: dict[str, list[Instance]] = defaultdict(list)
+    for row in rows:
+        sold[row.provider].append(row)
+    spelt: dict[str, list[str]] = defaultdict(list)
+    for provider in sold:
+        spelt[_letters(provider)].append(provider)
+    known, by_id = by_core(gpus), {gpu.id: gpu for gpu in gpus}
+    claims: dict[tuple[str, str, str], list[tuple[bool, Reading]]] = defaultdict(list)
+    for offer in by_gpu:
+        named = next(filter(None, (spelt.get(_letters(n)) for n in (offer.provider, offer.provider + offer.tier))), [])
+        if len(named) != 1:
+            unmatched.append(Unmatched(offer, "of a provider that is in no catalog"))
+            continue
+        could = gpus_named(words(offer.name, offer.interconnect, offer.gpu_memory_gb), known)
+        found, by_name = _row_of(offer, sold[named[0]], could, by_id)
+        if isinstance(found, str):
+            unmatched.append(Unmatched(offer, found, named[0], could[0] if len(could) == 1 else None))
+            continue
+        for purchase, usd in offer.prices.items():
+            claims[found.id, purchase, offer.as_of].append((by_name, Reading(found, purchase, usd, offer)))
+    for claim in claims.values():
+        best = [reading for by_name, reading in claim if by_name] or [reading for _, reading in claim]
+        row = best[0].row
+        if len({reading.usd_per_hour for reading in best}) > 1 and row.vcpu is not None:  # those of its very machine
+            best = [r for r in best if (r.offer.vcpu, r.offer.ram_gib) == (row.vcpu, row.ram_gib)] or best
+        prices = sorted({reading.usd_per_hour for reading in best})
+        if len(prices) == 1:
+            readings += best
+        else:
+            why = f"could be {row.id}, which has {len(prices)} prices here: {' and '.join(f'{p:g}' for p in prices)}"
+            unmatched += [Unmatched(reading.offer, why, row.provider) for reading in best]
+    return readings, unmatched, n_other_regions
+
+
+def _letters(provider: str) -> str:
+    """`vast-ai` is vast.ai; and `runpod` with the tier `secure` is runpod-secure."""
+    return re.sub(r"[^a-z0-9]", "", provider.lower())
+
+
+def _row_of(
+    offer: Offer, rows: Sequence[Instance], could: Sequence[Gpu], gpus: dict[str, Gpu]
+) -> tuple[Instance | str, bool]:
+    """The provider's row of that GPU, or why there is none; and whether it is so by the row's name.
+
+    Only rows that are priced by the GPU take a price by the GPU: a whole machine costs more than its parts.
+    """
+    named, stated = words(offer.name), words(offer.name, offer.interconnect, offer.gpu_memory_gb)
+    single = [row for row in rows if row.unit == "per_gpu" and row.gpu_count == 1 and row.offer != "average"]
+    fits: list[Instance] = []
+    for row in single:
+        own = words(row.type)  # a row that names no memory takes that of its GPU
+        is_called_so = (own.core, own.forms) == (named.core, named.forms) and own.memory_gb in (None, stated.memory_gb)
+        if is_called_so and could_be(stated, gpus[row.gpu]):
+            fits.append(row)
+    by_name = bool(fits)
+    if not fits:
+        if not could:
+            return "with a GPU that is in no catalog", False
+        if len(could) > 1:
+            return f"could be {' or '.join(gpu.id for gpu in could)}", False
+        fits = [row for row in single if row.gpu == could[0].id]
+    if len(fits) == 1:
+        return fits[0], by_name
+    if fits:
+        return f"could be {' or '.join(row.id for row in fits)}", False
+    if any(row.gpu == could[0].id and row.unit == "instance" for row in rows):
+        return "priced by the GPU, where the catalogs have whole instances", False
+    return NO_ROW, False
+
 
 _LIST = re.compile(r"price list ([^;()]+) \(([a-z0-9, -]+)\)")
 
 
-def list_of(source: str, purchase: str) -> str | None:
-    """The list that the price in that class came from; nothing where it came with the row."""
-    lists, _ = _taken_apart(source)
-    return next((f"price list {name}" for name, classes in lists.items() if purchase in classes), None)
-
-
-def with_list(source: str, name: str, purchase: str) -> str:
-    """`source` when the price in that class came from the list `name`.
-
-    The sheet cites what stands first: a list of on-demand prices, else what the row was made from.
-    """
-    lists, rest = _taken_apart(source)
-    for classes in lists.values():
-        if purchase in classes:
-            classes.remove(purchase)
-    lists.setdefault(name, []).append(purchase)
-    cited = {one: f"price list {one} ({', '.join(classes)})" for one, classes in lists.items() if classes}
-    first = [text for one, text in cited.items() if "on-demand" in lists[one]]
-    last = [text for one, text in cited.items() if "on-demand" not in lists[one]]
-    return "; ".join(filter(None, [*first, rest, *last]))
-
-
-def without_lists(source: str) -> str:
-    """What the row was made from."""
-    return _taken_apart(source)[1]
-
-
-def _taken_apart(source: str) -> tuple[dict[str, list[str]], str]:
+def taken_apart(source: str) -> tuple[dict[str, list[str]], str]:
+    """The purchase classes by the list that their prices came from, and what the row was made from."""
     lists: dict[str, list[str]] = {}
     rest: list[str] = []
     for part in source.split("; "):
@@ -57,6 +207,28 @@ def _taken_apart(source: str) -> tuple[dict[str, list[str]], str]:
         else:
             rest.append(part)
     return lists, "; ".join(rest)
+
+
+def list_of(source: str, purchase: str) -> str | None:
+    """The list that the price in that class came from; nothing where it came with the row."""
+    lists, _ = taken_apart(source)
+    return next((f"price list {name}" for name, classes in lists.items() if purchase in classes), None)
+
+
+def with_list(source: str, name: str, purchase: str) -> str:
+    """`source` when the price in that class came from the list `name`.
+
+    The sheet cites what stands first: a list of on-demand prices, else what the row was made from.
+    """
+    lists, rest = taken_apart(source)
+    for classes in lists.values():
+        if purchase in classes:
+            classes.remove(purchase)
+    lists.setdefault(name, []).append(purchase)
+    cited = {one: f"price list {one} ({', '.join(classes)})" for one, classes in lists.items() if classes}
+    first = [text for one, text in cited.items() if "on-demand" in lists[one]]
+    last = [text for one, text in cited.items() if "on-demand" not in lists[one]]
+    return "; ".join(filter(None, [*first, rest, *last]))
 
 
 # What a reading does to its row. `moved`: the row was priced in another region. `older`: the catalog's price is
@@ -80,7 +252,6 @@ class Change:
     new_as_of: str
     old_region: str
     new_region: str
-    cited: str
     at: str
     touches_row: bool  # false where nothing is new: the same price, or an older one that the history has
 
@@ -90,74 +261,63 @@ class Change:
         return None if self.old_usd is None else self.new_usd / self.old_usd - 1
 
 
-def changed_row(row: Instance, readings: Iterable[tuple[Reading, str]]) -> tuple[Instance, list[Change]]:
-    """`row` as it is after `readings`, each with the day it was read, and what each of them did.
+def changed_row(row: Instance, readings: Iterable[Reading]) -> tuple[Instance, list[Change]]:
+    """`row` as it is after `readings`, and what each of them did.
 
     The order of the readings does not matter. A row that they price in another region loses the prices that
     they do not give: they are those of a place where it is no more.
     """
-    ordered = sorted(readings, key=lambda pair: first_day(pair[1]))
-    region = ordered[0][0].offer.region or row.region
+    ordered = sorted(readings, key=lambda reading: first_day(reading.offer.as_of))
+    region = ordered[0].offer.region or row.region
     moved = region.lower() != row.region.lower()
-    before: dict[str, InstancePrice] = {price.purchase: price for price in row.prices}
-    prices = {} if moved else dict(before)
-    source = without_lists(row.source) if moved else row.source
+    before = {price.purchase: price for price in row.prices}
+    prices: dict[str, InstancePrice] = {} if moved else dict(before)
+    source = taken_apart(row.source)[1] if moved else row.source
     changes: list[Change] = []
-    for reading, day in ordered:
-        old = prices.get(reading.purchase)
-        what: What = "moved" if moved and old is None else _what(old, reading, day)
-        if what == "older" and old is not None:
-            after = _with_past(old, reading, day)
-        elif what == "unchanged" and old is not None:
+    for reading in ordered:
+        offer, old = reading.offer, prices.get(reading.purchase)
+        what: What = "moved" if moved and old is None else _what(old, reading)
+        if old is not None and what == "older":
+            after = _with_past(old, reading.usd_per_hour, offer.as_of, f"price list {offer.cited}")
+        elif old is not None and what == "unchanged":
             after = old
-        else:
-            after = _new_price(old, reading, day, source)
-            source = with_list(source, reading.offer.cited, reading.purchase)
+        else:  # its terms are the list's, or stay
+            past = old
+            if old is not None and what == "changed":
+                past = _with_past(old, old.usd_per_hour, old.as_of, list_of(source, old.purchase))
+            after = InstancePrice.model_validate(
+                {"purchase": reading.purchase, "usd_per_hour": reading.usd_per_hour, "as_of": offer.as_of,
+                "kind": offer.kinds.get(reading.purchase) or (old.kind if old else None),
+                "history": past.history if past else ()},
+            )  # fmt: skip
+            source = with_list(source, offer.cited, reading.purchase)
         prices[reading.purchase] = after
         was = old or before.get(reading.purchase)
         changes.append(
             Change(instance=row.id, purchase=reading.purchase, what=what, old_usd=was.usd_per_hour if was else None,
-            new_usd=reading.usd_per_hour, old_as_of=was.as_of if was else None, new_as_of=day, old_region=row.region,
-            new_region=region, cited=reading.offer.cited, at=reading.offer.at, touches_row=after is not old),
+            new_usd=reading.usd_per_hour, old_as_of=was.as_of if was else None, new_as_of=offer.as_of,
+            old_region=row.region, new_region=region, at=offer.at, touches_row=after is not old),
         )  # fmt: skip
     kept = sorted(prices.values(), key=lambda price: ORDER.index(price.purchase))
     return row.model_copy(update={"prices": tuple(kept), "source": source, "region": region}), changes
 
 
-def _what(old: InstancePrice | None, reading: Reading, day: str) -> What:
+def _what(old: InstancePrice | None, reading: Reading) -> What:
     if old is None:
         return "added"
-    newer, same = first_day(day) > first_day(old.as_of), old.usd_per_hour == reading.usd_per_hour
-    if same:
-        return "confirmed" if newer else "unchanged"
-    return "older" if first_day(day) < first_day(old.as_of) else "changed"
+    day, old_day = first_day(reading.offer.as_of), first_day(old.as_of)
+    if old.usd_per_hour == reading.usd_per_hour:
+        return "confirmed" if day > old_day else "unchanged"
+    return "older" if day < old_day else "changed"
 
 
-def _new_price(old: InstancePrice | None, reading: Reading, day: str, source: str) -> InstancePrice:
-    """The price as read. Its terms are the list's, or stay; the price that it replaces goes into the history."""
-    history: tuple[PastPrice, ...] = old.history if old else ()
-    if old is not None and old.usd_per_hour != reading.usd_per_hour:
-        read_in = list_of(source, old.purchase)
-        history = _past(history, PastPrice(usd_per_hour=old.usd_per_hour, as_of=old.as_of, source=read_in))
-    kind = reading.offer.kinds.get(reading.purchase) or (old.kind if old else None)
-    return InstancePrice.model_validate(
-        {"purchase": reading.purchase, "usd_per_hour": reading.usd_per_hour, "as_of": day, "kind": kind,
-        "history": history},
-    )  # fmt: skip
-
-
-def _with_past(old: InstancePrice, reading: Reading, day: str) -> InstancePrice:
-    """The newer price as it is, with the older one that was read in its history."""
-    read = PastPrice(usd_per_hour=reading.usd_per_hour, as_of=day, source=f"price list {reading.offer.cited}")
-    history = _past(old.history, read)
-    return old if history == old.history else old.model_copy(update={"history": history})
-
-
-def _past(history: tuple[PastPrice, ...], price: PastPrice) -> tuple[PastPrice, ...]:
-    """`history` with one more price at its place, the newest first; one that it has already is not entered twice."""
-    if any((p.usd_per_hour, p.as_of) == (price.usd_per_hour, price.as_of) for p in history):
-        return history
-    return tuple(sorted([price, *history], key=lambda p: first_day(p.as_of), reverse=True))[:MOST_HISTORY]
+def _with_past(price: InstancePrice, usd_per_hour: float, as_of: str | None, source: str | None) -> InstancePrice:
+    """`price` with one more in its history, the newest first; one that it has already is not entered twice."""
+    if any((past.usd_per_hour, past.as_of) == (usd_per_hour, as_of) for past in price.history):
+        return price
+    history = [PastPrice(usd_per_hour=usd_per_hour, as_of=as_of, source=source), *price.history]
+    kept = tuple(sorted(history, key=lambda past: first_day(past.as_of), reverse=True)[:MOST_HISTORY])
+    return price if kept == price.history else price.model_copy(update={"history": kept})
 
 
 MOST_GPUS = 1024  # of one row, by the catalogs' schema
@@ -166,50 +326,38 @@ MARKETS = ("marketplace", "community")  # tiers in which others than the provide
 
 
 def new_rows(
-    unmatched: Iterable[Unmatched], rows: Sequence[Instance], gpus: Sequence[Gpu], region: str | None, as_of: str | None
+    unmatched: Iterable[Unmatched], rows: Sequence[Instance], gpus: Sequence[Gpu], region: str | None
 ) -> tuple[list[Instance], list[Unmatched]]:
     """Rows for offers without one, and the offers of which no row can be made, each with its reason.
 
     A type is added in `region`, or in the region of most of its provider's rows.
     """
-    by_type: dict[tuple[str, str], list[Unmatched]] = defaultdict(list)
-    by_gpu: dict[tuple[str, str], list[Unmatched]] = defaultdict(list)
+    of_type: dict[tuple[str, str], list[Unmatched]] = defaultdict(list)
+    of_gpu: dict[tuple[str, str], list[Unmatched]] = defaultdict(list)
     left: list[Unmatched] = []
     for one in unmatched:
         if one.why != NO_ROW:
             left.append(one)
         elif one.offer.per_gpu:
             assert one.gpu is not None  # a provider without a row of it says so only of a GPU that is known
-            by_gpu[one.provider, one.gpu.id].append(one)
+            of_gpu[one.provider, one.gpu.id].append(one)
         else:
-            by_type[one.provider, one.offer.name.lower()].append(one)
-    added: list[Instance] = []
+            of_type[one.provider, one.offer.name.lower()].append(one)
+    made: list[tuple[Instance | str, list[Unmatched]]] = []
     known = by_core(gpus)
-    homes = {provider: region or _home(rows, provider) for provider, _ in by_type}
-    for (provider, _), several in by_type.items():
-        here = [one for one in several if (one.offer.region or "").lower() == homes[provider].lower()]
+    for (provider, _), several in of_type.items():
+        most_common = Counter(row.region for row in rows if row.provider == provider).most_common(1)
+        home = region or (most_common[0][0] if most_common else "")
+        here = [one for one in several if one.offer.region.lower() == home.lower()]
         one = (here or several)[-1]
-        made = _of_type(one, known, as_of) if here else f"new, but not sold in {homes[provider]}"
-        _sort_in(made, [one], added, left)
+        made.append((_of_type(one, known) if here else f"new, but not sold in {home}", [one]))
     types = {(row.provider, row.type.lower()) for row in rows}
-    for several in by_gpu.values():
-        _sort_in(_of_gpu(several, types, as_of), several, added, left)
-    return added, left
+    made += [(_of_gpu(several, types), several) for several in of_gpu.values()]
+    left += [replace(one, why=why) for why, several in made if isinstance(why, str) for one in several]
+    return [row for row, _ in made if isinstance(row, Instance)], left
 
 
-def _sort_in(made: Instance | str, of: list[Unmatched], added: list[Instance], left: list[Unmatched]) -> None:
-    if isinstance(made, str):
-        left += [replace(one, why=made) for one in of]
-    else:
-        added.append(made)
-
-
-def _home(rows: Sequence[Instance], provider: str) -> str:
-    regions = Counter(row.region for row in rows if row.provider == provider)
-    return regions.most_common(1)[0][0] if regions else ""
-
-
-def _of_type(one: Unmatched, known: dict[frozenset[str], list[Gpu]], as_of: str | None) -> Instance | str:
+def _of_type(one: Unmatched, known: dict[frozenset[str], list[Gpu]]) -> Instance | str:
     """A whole machine, or why the list does not say enough of it."""
     offer = one.offer
     if not offer.gpu or offer.gpu_count is None:
@@ -221,11 +369,10 @@ def _of_type(one: Unmatched, known: dict[frozenset[str], list[Gpu]], as_of: str 
     if len(could) != 1:
         named = " or ".join(gpu.id for gpu in could)
         return f"new, but its GPU could be {named}" if could else "new, with a GPU that is in no catalog"
-    shape = {"unit": "instance", "gpu_count": count, "region": offer.region or ""}
-    return _row(one.provider, offer.name, could[0], [offer], as_of, **shape)
+    return _row(one.provider, offer.name, could[0], [offer], unit="instance", gpu_count=count, region=offer.region)
 
 
-def _of_gpu(several: list[Unmatched], types: set[tuple[str, str]], as_of: str | None) -> Instance | str:
+def _of_gpu(several: list[Unmatched], types: set[tuple[str, str]]) -> Instance | str:
     """A GPU by the hour, or why it is not clear which of the provider's offers is meant."""
     gpu, provider = several[0].gpu, several[0].provider
     assert gpu is not None
@@ -237,26 +384,25 @@ def _of_gpu(several: list[Unmatched], types: set[tuple[str, str]], as_of: str | 
             return f"new, but {provider} has several {purchase} prices for it"
     market = any(offer.tier.lower() in MARKETS for offer in offers)
     return _row(
-        provider, gpu.short_name, gpu, offers, as_of, unit="per_gpu", gpu_count=1, region=ANY_REGION,
+        provider, gpu.short_name, gpu, offers, unit="per_gpu", gpu_count=1, region=ANY_REGION,
         offer="marketplace" if market else "list",
     )  # fmt: skip
 
 
-def _row(provider: str, name: str, gpu: Gpu, offers: Sequence[Offer], as_of: str | None, **fields: object) -> Instance:
+def _row(provider: str, name: str, gpu: Gpu, offers: Sequence[Offer], **fields: object) -> Instance:
     """A row from the list alone: its own name only where it is a type, sizes where its offers agree on them."""
     prices: dict[str, dict[str, object]] = {}
     source = ""
-    for offer in sorted(offers, key=lambda o: o.as_of or as_of or ""):
+    for offer in sorted(offers, key=lambda o: o.as_of):
         for purchase, usd in offer.prices.items():
-            day, kind = offer.as_of or as_of, offer.kinds.get(purchase)
-            prices[purchase] = {"purchase": purchase, "usd_per_hour": usd, "as_of": day, "kind": kind}
+            kind = offer.kinds.get(purchase)
+            prices[purchase] = {"purchase": purchase, "usd_per_hour": usd, "as_of": offer.as_of, "kind": kind}
             source = with_list(source, offer.cited, purchase)
-    sizes = {}
     for size in ("vcpu", "ram_gib", "local_nvme_gb", "network_gbps"):
         values = {getattr(offer, size) for offer in offers}
-        sizes[size] = values.pop() if len(values) == 1 else None
+        fields[size] = values.pop() if len(values) == 1 else None
     return Instance.model_validate(
-        {"provider": provider, "type": name, "gpu": gpu.id, **sizes,
-        "prices": [prices[purchase] for purchase in ORDER if purchase in prices], "source": source,
-        "confidence": "medium", "checked_on": max(str(price["as_of"]) for price in prices.values()), **fields},
+        {"provider": provider, "type": name, "gpu": gpu.id, "source": source, "confidence": "medium",
+        "prices": [prices[purchase] for purchase in ORDER if purchase in prices],
+        "checked_on": max(str(price["as_of"]) for price in prices.values()), **fields},
     )  # fmt: skip
