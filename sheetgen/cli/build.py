@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,37 +131,42 @@ def draw(
     """
     from sheetgen.levers import levers_of_sheet
     from sheetgen.sheet.build_page import build_page
+    from sheetgen.writers.apart import pdf_apart
 
-    # The page shows the headline's levers alone, and works them out: those of every load take twice as long.
-    every = archive.name or any(FORMATS[ending].every_lever for ending in formats)
-    levers = levers_of_sheet(solved) if every else None
-    page = build_page(solved, levers)
+    archive = replace(archive, catalog_sha256=solved.question.catalog_sha256)
+    with pdf_apart(formats, archive) as process:
+        # The page shows the headline's levers alone, and works them out: those of every load take twice as long.
+        every = archive.name or any(FORMATS[ending].every_lever for ending in formats)
+        levers = levers_of_sheet(solved) if every else None
+        page = build_page(solved, levers)
+        if process:
+            process.send(page, brand, archive)
 
-    def book() -> Book:
-        from sheetgen.sheet.book import build_book
-        from sheetgen.sheet.what_if import what_if
+        def book() -> Book:
+            from sheetgen.sheet.book import build_book
+            from sheetgen.sheet.what_if import what_if
 
-        return build_book(solved, page, levers or (), what_if(solved))
+            return build_book(solved, page, levers or (), what_if(solved))
 
-    @cache
-    def file(ending: str) -> bytes:
-        one = FORMATS[ending]
-        return one.write(book() if one.of_book else page, options)
+        @cache
+        def file(ending: str) -> bytes:
+            if process and ending == "pdf" and (drawn := process.fetch()) is not None:
+                return drawn
+            one = FORMATS[ending]
+            return one.write(book() if one.of_book else page, options)
 
-    options = Options(
-        brand=brand, archive=replace(archive, catalog_sha256=solved.question.catalog_sha256), file=file,
-        record=lambda: document_of(solved, levers or ()),
-    )  # fmt: skip
-    files: dict[str, bytes] = {}
-    missing: str | None = None
-    for ending in formats:
-        try:
-            files[ending] = file(ending)
-        except (MissingLibraryError, PageError) as error:
-            if required or not FORMATS[ending].may_lack:
-                raise
-            said = () if isinstance(error, MissingLibraryError) else (f"No {ending.upper()} is written.",)
-            missing = " ".join((*said, *error.problems))
+        record = partial(document_of, solved, levers or ())
+        options = Options(brand=brand, archive=archive, file=file, record=record)
+        files: dict[str, bytes] = {}
+        missing: str | None = None
+        for ending in formats:
+            try:
+                files[ending] = file(ending)
+            except (MissingLibraryError, PageError) as error:
+                if required or not FORMATS[ending].may_lack:
+                    raise
+                said = () if isinstance(error, MissingLibraryError) else (f"No {ending.upper()} is written.",)
+                missing = " ".join((*said, *error.problems))
     return files, missing
 
 
@@ -188,7 +193,7 @@ def document_of(solved: Solution, levers: EveryLever | None = None) -> dict[str,
 def headlines(solved: Solution) -> list[str]:
     """One line per model: its answer at the headline load."""
     from sheetgen.cli.words import headline
-    from sheetgen.recommend import headline_rows
+    from sheetgen.sheet.fit import headline_rows
 
     question = solved.question
     load = f"{question.workloads[question.headline[0]].name} at {question.tiers[question.headline[1]]:,} in flight"

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pypdf
 import pytest
 from click.testing import CliRunner, Result
+from sheets import page_of, pdf_of
 
 from sheetgen.cli import main
+from sheetgen.errors import PageError
+from sheetgen.writers.apart import PdfProcess
+from sheetgen.writers.formats import Archive, Options
+from sheetgen.writers.pdf import write_pdf
 
 LEAST = ("--models", "8b", "--as-of", "2026-11-20")
 
@@ -61,3 +70,41 @@ def test_what_cannot_be_is_said_in_one_line(build: Any, options: tuple[str, ...]
     done = build(*LEAST, *options)
     assert done.exit_code == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1
     assert not Path("output").exists()
+
+
+@pytest.fixture
+def process() -> Iterator[PdfProcess]:
+    one = PdfProcess()
+    yield one
+    one.end()
+    assert one._process.returncode is not None
+
+
+def test_a_process_apart_draws_the_same_file(process: PdfProcess) -> None:
+    process.send(page_of("8b"), None, Archive())
+    assert process.fetch() == pdf_of("8b")
+
+
+def test_a_process_apart_raises_what_the_writer_raises(process: PdfProcess) -> None:
+    page = replace(page_of("8b"), title="many words " * 9000)
+    process.send(page, None, Archive())
+    with pytest.raises(PageError) as there:
+        process.fetch()
+    with pytest.raises(PageError) as here:
+        write_pdf(page, Options())
+    assert there.value.problems == here.value.problems
+
+
+def test_a_process_that_dies_gives_nothing(process: PdfProcess) -> None:
+    process._process.kill()
+    process.send(page_of("8b"), None, Archive())
+    assert process.fetch() is None
+
+
+def test_a_build_from_the_shell_writes_the_same_pdf(build: Any, tmp_path: Path) -> None:
+    """There it is drawn apart; here, where WeasyPrint is loaded, it is not."""
+    command = [sys.executable, "-m", "sheetgen", "build", *LEAST, "--out", str(tmp_path / "there")]
+    subprocess.run(command, capture_output=True, check=True)
+    assert build(*LEAST).exit_code == 0 and "weasyprint" in sys.modules
+    there, here = (tmp_path / folder / "sizing-sheet.pdf" for folder in ("there", "output"))
+    assert there.read_bytes() == here.read_bytes()

@@ -1,0 +1,86 @@
+"""The PDF drawn by a process of its own while this one makes the workbook: WeasyPrint takes as long to load as to draw.
+
+Where it is loaded already, one processor is all there is, or the other process fails, the PDF is drawn here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sheetgen.brand import Brand
+from sheetgen.errors import SheetgenError
+from sheetgen.sheet.page import Page
+from sheetgen.writers.formats import Archive, Options
+
+_COMMAND = "from sheetgen.writers.apart import serve; serve()"
+
+
+class PdfProcess:
+    """Draws one PDF: send it the page, and fetch the file later."""
+
+    def __init__(self) -> None:
+        # Its modules are looked for where ours are, and never in the current folder.
+        paths = os.pathsep.join(path for path in sys.path if path)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _COMMAND], env={**os.environ, "PYTHONPATH": paths}, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def send(self, page: Page, brand: Brand | None, archive: Archive) -> None:
+        assert self._process.stdin
+        with contextlib.suppress(OSError), self._process.stdin as pipe:
+            pickle.dump((page, brand, archive), pipe)
+
+    def fetch(self) -> bytes | None:
+        """The PDF; None where the process ended without one. Raises what the writer raises."""
+        assert self._process.stdout
+        try:
+            drawn: bytes | SheetgenError = pickle.load(self._process.stdout)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            return None
+        if isinstance(drawn, SheetgenError):
+            raise drawn
+        return drawn
+
+    def end(self) -> None:
+        self._process.kill()
+        with self._process:  # closes its pipes, and waits
+            pass
+
+
+@contextlib.contextmanager
+def pdf_apart(formats: Sequence[str], archive: Archive) -> Iterator[PdfProcess | None]:
+    """The process, where it saves time; it ends with the block whatever happens."""
+    process = None
+    waits = "pdf" not in formats or len(formats) == 1 or archive.name  # a PDF that carries the workbook waits for it
+    if not waits and "weasyprint" not in sys.modules and (os.cpu_count() or 1) > 1:
+        with contextlib.suppress(OSError):
+            process = PdfProcess()
+    try:
+        yield process
+    finally:
+        if process:
+            process.end()
+
+
+def serve() -> None:
+    """The other process: loads the library while the page is made, then draws it."""
+    from sheetgen.writers.pdf import write_pdf
+    from sheetgen.writers.weasyprint_boxes import imported
+
+    drawn: Any
+    with os.fdopen(os.dup(1), "wb") as answer:
+        os.dup2(2, 1)  # what a library prints is no part of the answer
+        try:
+            imported()
+            page, brand, archive = pickle.load(sys.stdin.buffer)
+            drawn = write_pdf(page, Options(brand=brand, archive=archive))
+        except SheetgenError as error:
+            drawn = error
+        pickle.dump(drawn, answer)
