@@ -102,7 +102,7 @@ def ends_of(choice: Choice) -> dict[str, float]:
 
 def check(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -> None:
     """A cell's speed is that of its fullest replica by `size`; tokens a second are those of all replicas."""
-    choice, load = solved.choices[row], int(solved.cells["load_requests"][row])
+    choice, load = solved.choices[row], int(solved.loads["load_requests"][row])
     serving = choice.n_replicas - solved.question.settings.spare_replicas
     assert choice.requests_per_replica == -(-load // serving) <= choice.sequences_per_replica
     alone = sized_alone(solved, row, catalog, asked)

@@ -12,7 +12,7 @@ from typing import Any
 
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
-from sheetgen.sheet.fit import Fit
+from sheetgen.recommend import Fit
 from sheetgen.sheet.wording import money, named_size, plural, rent, rented_gpus
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -53,7 +53,7 @@ def steps(catalog: Catalog) -> list[Step]:
         solved = recommended({**LOAD, "context": context}, catalog)
         fit = Fit.of(solved, 0)
         assert fit is not None
-        sizes = float(solved.models["weights_bytes"][0]), float(solved.cells["kv_bytes"][0])
+        sizes = float(solved.models["weights_bytes"][0]), float(solved.loads["kv_bytes"][0])
         found.append(Step(context, *sizes, fit))
     return found
 

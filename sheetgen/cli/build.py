@@ -193,7 +193,7 @@ def document_of(solved: Solution, levers: EveryLever | None = None) -> dict[str,
 def headlines(solved: Solution) -> list[str]:
     """One line per model: its answer at the headline load."""
     from sheetgen.cli.words import headline
-    from sheetgen.sheet.fit import headline_rows
+    from sheetgen.recommend import headline_rows
 
     question = solved.question
     load = f"{question.workloads[question.headline[0]].name} at {question.tiers[question.headline[1]]:,} in flight"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sheetgen.cli.output import table
 from sheetgen.levers import Lever, best, levers_of
 from sheetgen.recommend import Solution
-from sheetgen.sheet.money import class_costs, facts_of, month_as_budgeted
-from sheetgen.sheet.wording import first_token, price_class, saving, sized_by, throughput, token_time
+from sheetgen.sheet.build_page import class_costs, facts_of
+from sheetgen.sheet.wording import first_token, month_as_budgeted, price_class, saving, sized_by, throughput, token_time
 from sheetgen.units import GIB
 
 SHOWN_LEVERS = 3
@@ -45,7 +45,7 @@ def memory_line(solved: Solution, row: int) -> list[str]:
     candidate = solved.candidate(choice.offer)
     size, stages = solved.tensor_parallel_size(choice.offer), choice.pipeline_parallel_size
     cell = solved.question.loads[row]
-    weights, kv = solved.models["weights_bytes"][cell.model], solved.cells["kv_bytes"][row]
+    weights, kv = solved.models["weights_bytes"][cell.model], solved.loads["kv_bytes"][row]
     replicas = f"{choice.n_replicas:,} replica{'' if choice.n_replicas == 1 else 's'}"
     n_gpus = choice.n_replicas * size * stages
     discount = solved.question.settings.discount_fraction

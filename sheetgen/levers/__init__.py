@@ -3,7 +3,7 @@
 Every lever is a whole answer: `solve` chooses again among all candidates, for all loads of a sheet at once.
 """
 
+from sheetgen.levers.changes import levers_of, levers_of_sheet
 from sheetgen.levers.lever import EveryLever, Lever, Offload, Rented, best
-from sheetgen.levers.sheet import levers_of, levers_of_sheet
 
 __all__ = ["EveryLever", "Lever", "Offload", "Rented", "best", "levers_of", "levers_of_sheet"]

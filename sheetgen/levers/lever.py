@@ -12,8 +12,8 @@ import numpy
 from sheetgen import cost
 from sheetgen.formula import same_money
 from sheetgen.recommend import Solution
-from sheetgen.recommend.choose import cheapest_position
-from sheetgen.recommend.grid import Axes, Table
+from sheetgen.recommend.solution import Axes, Table
+from sheetgen.recommend.solve import cheapest_position
 from sheetgen.scenario.market import Candidate
 from sheetgen.sizing import parallelism
 

@@ -15,8 +15,8 @@ import numpy
 from sheetgen import cost
 from sheetgen.estimate import evaluate
 from sheetgen.formula import Formula
-from sheetgen.recommend.choose import cheapest_position
 from sheetgen.recommend.solution import Choice, Solution
+from sheetgen.recommend.solve import cheapest_position
 from sheetgen.scenario.market import Candidate, ClassPrice, OwnedGpu
 from sheetgen.units import ON_DEMAND, PURCHASES
 
@@ -85,7 +85,7 @@ def unit_costs(solved: Solution, row: int) -> dict[str, float]:
     values = {
         **inputs_of(solved),
         "monthly_usd": math.nan if choice.offer is None else choice.monthly_usd,
-        "users": float(solved.cells["users"][row]),
+        "users": float(solved.loads["users"][row]),
         "input_tokens": float(cell.input_tokens),
         "output_tokens": float(solved.question.workloads[cell.workload].output_tokens),
         "prefill_fraction": math.nan if choice.offer is None else choice.prefill_fraction,

@@ -1,21 +1,24 @@
-"""From the answer to the one page: every word and number that all writers draw."""
+"""From the answer to the one page: every word and number that all writers draw.
+
+A card for each model at the headline load, every load in a matrix, what its memory goes to as bars, the changes that
+would save most, and what stands at the head of a model's column.
+"""
 
 from __future__ import annotations
 
+import math
 from importlib.metadata import PackageNotFoundError, version
 
-from sheetgen.levers import EveryLever, levers_of_sheet
-from sheetgen.recommend import Solution, short_tokens
+from sheetgen.catalog.hardware import Workload
+from sheetgen.levers import EveryLever, Lever, best, levers_of_sheet
+from sheetgen.recommend import TOO_SLOW, Fit, Solution, headline_rows, short_tokens
+from sheetgen.recommend import money as figures
 from sheetgen.scenario.question import Question
-from sheetgen.sheet import notes
-from sheetgen.sheet.answers import bars, cards, lever_rows, matrix
-from sheetgen.sheet.breaks import breaks
-from sheetgen.sheet.fingerprints import fingerprints_for
-from sheetgen.sheet.fit import headline_rows
-from sheetgen.sheet.model_facts import model_facts
-from sheetgen.sheet.page import Page
-from sheetgen.sheet.wording import plural, share, sizing_rule
-from sheetgen.units import UNIT_NAMES
+from sheetgen.sheet import notes, page, wording
+from sheetgen.sheet.fingerprints import breaks, fingerprints_for
+from sheetgen.sheet.page import NONE, Card, Cell, MoneyFacts, Page, Text, joined, words
+from sheetgen.sheet.wording import dollars, gpus, money, named_size, plural, rent, rented_gpus, share, size, whole
+from sheetgen.units import PERCENT, UNIT_NAMES
 
 TITLE = "LLM serving sizing sheet"
 
@@ -36,7 +39,7 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
         title=TITLE, question=_question(question), precision_line=_precision(question),
         as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after), version=_version(),
         catalog=question.catalog_sha256[:8], unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
-        cards=cards(solved), matrix=matrix(solved, tight_below), models=model_facts(solved), bars=bars(solved),
+        cards=cards(solved), matrix=matrix(solved, tight_below), models=wording.model_facts(solved), bars=bars(solved),
         breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
         levers=lever_rows(solved, levers), instances=notes.instance_rows(solved, stale_after),
         price_classes=tuple(notes.price_classes(question).values()),
@@ -59,7 +62,7 @@ def _precision(question: Question) -> str:
     active = settings.active_fraction
     return " · ".join((
         f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
-        f"KV cache {kv}", f"{engine.name} {engine.default_version}", sizing_rule(question),
+        f"KV cache {kv}", f"{engine.name} {engine.default_version}", wording.sizing_rule(question),
         "every user counted as in flight" if active == 1 else f"{share(active)} of the users in flight",
     ))  # fmt: skip
 
@@ -69,3 +72,219 @@ def _version() -> str:
         return version("sheetgen")
     except PackageNotFoundError:
         return "unknown"
+
+
+MOST_LEVERS = 3
+
+
+def cards(solved: Solution) -> tuple[Card, ...]:
+    return tuple(_card(solved, row) for row in headline_rows(solved))
+
+
+def _card(solved: Solution, row: int) -> Card:
+    question, choice = solved.question, solved.choices[row]
+    load, units = question.loads[row], question.settings.units
+    name, users = question.models[load.model].model.name, whole(solved.loads["users"][row])
+    bills = solved.models["weights_bytes"][load.model], solved.loads["kv_bytes"][row]
+    memory = words("{} weights + {} KV cache", *(named_size(bytes_, units) for bytes_ in bills))
+    fit = Fit.of(solved, row)
+    if fit is None:
+        return Card(model=name, fits=False, rent=choice.verdict, monthly=NONE, provider="–",
+                    hardware=_why_nothing(solved, row), memory=memory, users=users)  # fmt: skip
+    one, stages = fit.candidate, choice.pipeline_parallel_size
+    idle = choice.n_instances * one.gpu_count - fit.gpus_used
+    held, classes = choice.n_replicas * choice.sequences_per_replica, class_costs(solved, row)
+    hardware = (
+        rented_gpus(choice.n_instances, one), f"TP {fit.tensor_parallel_size}",
+        *([f"PP {stages}"] if stages > 1 else []), plural(choice.n_replicas, "replica"),
+        *([words("{} idle", plural(idle, "GPU"))] if idle else []),
+    )  # fmt: skip
+    free = Cell(choice.sure_headroom_fraction, PERCENT)
+    return Card(
+        **vars(facts_of(solved, row)), fits=True, rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
+        provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
+        hardware=joined(", ", hardware),
+        memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory, users=users,
+        headroom=words("room for {}, {} surely free", plural(held, "request"), free),
+        token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
+        first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
+        runner_up=_runner_up(solved, row), held=words("room for {}", whole(held)),
+        classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
+    )  # fmt: skip
+
+
+def _runner_up(solved: Solution, row: int) -> Text:
+    choice = solved.choices[row]
+    second, usd = choice.runner_up, choice.runner_up_monthly_usd
+    if second is None or usd is None:
+        return "no other GPU or provider holds it"
+    one = solved.candidate(second)
+    gpus = rented_gpus(round(float(solved.costs["n_instances"][row, second])), one)
+    dearer = "the same" if usd == choice.monthly_usd else wording.change(choice.monthly_usd, usd)
+    return words("then {} on {}: {} ({})", gpus, wording.provider_name(one.provider), money(usd), dearer)
+
+
+def _why_nothing(solved: Solution, row: int) -> Text:
+    load, choice = solved.question.loads[row], solved.choices[row]
+    model = solved.question.models[load.model]
+    if load.over_limit:
+        limit = short_tokens(int(model.model.max_context_tokens or 0))
+        return words("{} asked, {} allowed", short_tokens(load.context_tokens), limit)
+    if choice.verdict == TOO_SLOW:
+        target = wording.target_words(solved.question, row)
+        return words("a lone request misses {} on every candidate that holds it", target)
+    if not (solved.pools["runs"][load.model] == 1).any():
+        return f"no candidate runs {model.weight_dtype} weights with a {model.kv_cache_dtype} KV cache"
+    return "no candidate holds weights and one request"
+
+
+def matrix(solved: Solution, tight_below: float) -> tuple[page.MatrixBlock, ...]:
+    question = solved.question
+    rows = {(c.workload, c.tier, c.model): i for i, c in enumerate(question.loads)}
+
+    def row(w: int, t: int, requests: int) -> page.MatrixRow:
+        cells = tuple(_cell(solved, rows[w, t, m], tight_below) for m in range(len(question.models)))
+        return page.MatrixRow(whole(requests), (w, t) == question.headline, cells)
+
+    def block(w: int, of: Workload) -> page.MatrixBlock:
+        split = words("{} in + {} out", whole(of.input_tokens), whole(of.output_tokens))
+        tiers = tuple(row(w, t, requests) for t, requests in enumerate(question.tiers))
+        return page.MatrixBlock(of.name, short_tokens(of.context_tokens), split, tiers, of.context_tokens)
+
+    return tuple(block(w, workload) for w, workload in enumerate(question.workloads))
+
+
+def _cell(solved: Solution, row: int, tight_below: float) -> page.MatrixCell:
+    question, choice = solved.question, solved.choices[row]
+    load = question.loads[row]
+    if load.over_limit:
+        limit = short_tokens(int(question.models[load.model].model.max_context_tokens or 0))
+        return page.MatrixCell("over", f"over {limit}")
+    kv, fit = size(float(solved.loads["kv_bytes"][row]), question.settings.units), Fit.of(solved, row)
+    if fit is None:
+        return page.MatrixCell("none", choice.verdict, kv)
+    status = "tight" if choice.sure_headroom_fraction < tight_below else "fits"
+    hardware, rented = (of(choice.n_instances, fit.candidate) for of in (rented_gpus, rent))
+    usd = wording.short_money(choice.monthly_usd)
+    return page.MatrixCell(status, status, kv, hardware, rented, usd, choice.sized_by == "speed")
+
+
+def bars(solved: Solution) -> tuple[tuple[page.Bar, ...], ...]:
+    """By model, a bar for each workload at the requests of the headline."""
+    question = solved.question
+    found: dict[int, list[page.Bar]] = {m: [] for m in range(len(question.models))}
+    for row, load in enumerate(question.loads):
+        if load.tier == question.headline[1]:
+            found[load.model].append(_bar(solved, row))
+    return tuple(tuple(one) for one in found.values())
+
+
+def _bar(solved: Solution, row: int) -> page.Bar:
+    """What the GPUs hold: the weights on each replica, and the KV cache as often as ranks keep it."""
+    question = solved.question
+    load, units = question.loads[row], question.settings.units
+    of_load = (
+        question.models[load.model].model.name, question.workloads[load.workload].name,
+        short_tokens(load.context_tokens), load.workload == question.headline[0],
+    )  # fmt: skip
+    weights, kv = float(solved.models["weights_bytes"][load.model]), float(solved.loads["kv_bytes"][row])
+    fit = Fit.of(solved, row)
+    if fit is None:
+        verdict = solved.choices[row].verdict
+        return page.Bar(*of_load, weights, kv, size(weights, units), size(kv, units), capacity=verdict)
+    overhead, capacity = (fit[name] * fit.gpus_used for name in ("overhead_bytes_per_gpu", "memory_budget_bytes"))
+    held = fit["charge_bytes"] * fit.tensor_parallel_size * load.concurrent_requests
+    return page.Bar(
+        *of_load, weights_bytes=weights * fit.choice.n_replicas, kv_bytes=held, overhead_bytes=overhead,
+        capacity_bytes=capacity, weights=_times(fit.choice.n_replicas, weights, units), kv=_copies(held, kv, units),
+        overhead=size(overhead, units), limit=size(capacity, units),
+        capacity=words("{} on {}", named_size(capacity, units), wording.gpus(fit.gpus_used, fit.candidate)),
+    )  # fmt: skip
+
+
+def _times(count: int, n_bytes: float, units: str) -> Cell:
+    return size(n_bytes, units) if count == 1 else words("{} × {}", whole(count), size(n_bytes, units))
+
+
+def _copies(held: float, kv: float, units: str) -> Cell:
+    """KV on all ranks: a whole number of copies is said as one (an MLA cache is kept by every rank)."""
+    copies = held / kv if kv else 1.0
+    is_whole = math.isclose(copies, round(copies), rel_tol=0.01)
+    return _times(round(copies), kv, units) if is_whole else size(held, units)
+
+
+def lever_rows(solved: Solution, every_lever: EveryLever) -> tuple[page.LeverRow, ...]:
+    """The changes that save most at the headline load, over all models, the best first; none where none has a price."""
+    chosen = best({row: every_lever[row] for row in headline_rows(solved)}, MOST_LEVERS)
+    return tuple(_lever(solved, row, lever) for row, lever in chosen)
+
+
+def _lever(solved: Solution, row: int, lever: Lever) -> page.LeverRow:
+    name, after = solved.question.models[solved.question.loads[row].model].model.name, lever.after
+    saving = wording.saved_money(lever)
+    if after is None:
+        return page.LeverRow(name, lever.words, NONE, NONE, saving)
+    then = rent(after.n_instances, after.candidate), money(after.monthly_usd)
+    return page.LeverRow(name, lever.words, *then, saving, wording.saved_share(lever))
+
+
+def facts_of(solved: Solution, row: int) -> MoneyFacts:
+    """The money of one load; nothing where nothing holds it."""
+    question = solved.question
+    name, fit = question.models[question.loads[row].model].model.name, Fit.of(solved, row)
+    if fit is None:
+        return MoneyFacts(model=name)
+    units, known = figures.unit_costs(solved, row), question.owning.gpus.get(fit.candidate.gpu.id)
+    quoted = known is None or known.capex_usd is None or known.capex_as_of is None
+    stale_after_days = question.reference.assumption("stale_after_days")
+    old = known is not None and notes.is_stale(known.capex_as_of, question.as_of, stale_after_days)
+    prompt, answer = (units[f"usd_per_million_{kind}_tokens"] for kind in ("input", "output"))
+    spent = "{} prompt, {} answer per million tokens at {} utilization"
+    tokens = (dollars(prompt), dollars(answer), share(question.settings.utilization))
+    return MoneyFacts(
+        model=name, per_year=words("{} a year", money(units["annual_usd"])),
+        per_user=words("{} per user", dollars(units["usd_per_user_per_month"])),
+        per_million_tokens=words(spent, *tokens) if answer == answer else NONE, owned=_owned(fit),
+        break_even=_break_even(fit), budget=_budget(solved, row), capex_is_old=not quoted and old, is_quoted=quoted,
+    )  # fmt: skip
+
+
+def class_costs(solved: Solution, row: int) -> dict[str, Cell]:
+    """What a month costs in each purchase class; nothing where nothing holds the load."""
+    return {one.purchase: dollars(one.monthly_usd) for one in figures.purchase_classes(solved, row)}
+
+
+def _owned(fit: Fit) -> Cell:
+    """What the GPUs of the replicas cost a month when owned, from the low to the high price."""
+    ends = figures.owned(fit.solved, fit.row)
+    if ends is None or ends["base"]["monthly_owned_usd"] != ends["base"]["monthly_owned_usd"]:
+        return NONE
+    low, high = (dollars(ends[end]["monthly_owned_usd"]) for end in ("low", "high"))
+    span = low if low == high else words("{} to {}", low, high)
+    return words("{}: {}", gpus(fit.gpus_used, fit.candidate), span)
+
+
+def _break_even(fit: Fit) -> Cell:
+    """The share of the hours above which owning is cheaper than renting on demand, or that it never is."""
+    ends = figures.owned(fit.solved, fit.row)
+    found = {end: one["break_even_utilization"] for end, one in ends.items()} if ends else {}
+    if not found or found["base"] != found["base"]:
+        return NONE
+    low, base, high = (Cell(found[end], PERCENT) for end in figures.ENDS)
+    if found["base"] > 1:
+        return words("{}", words("renting on demand is cheaper at any use (owning costs {} of it)", base))
+    if found["high"] > 1:
+        high = Cell("never")
+    hours = words("above {} of the hours", base)
+    span = hours if low == high else words("{} ({} to {})", hours, low, high)
+    return words("cheaper than renting on demand {}", span)
+
+
+def _budget(solved: Solution, row: int) -> Cell:
+    """The month and the year with contingency in the budget's currency, where these say anything new."""
+    settings, found = solved.question.settings, figures.budget(solved, row)
+    between, terms = wording.budget_terms(settings.currency, settings.fx_rate, settings.contingency_fraction)
+    if found is None or not terms:
+        return NONE
+    month, year = (words("{} {}", settings.currency, whole(one[2])) for one in (found.monthly, found.annual))
+    return words(f"{{}} a month, {{}} a year{between}{{}}", month, year, terms)

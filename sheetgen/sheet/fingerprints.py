@@ -1,23 +1,25 @@
-"""Where a deployment dies, with the numbers of this sheet: for the page, the workbook and the JSON.
+"""Where a deployment dies, and where each recommendation breaks, with the numbers of this sheet.
 
-The numbers are those of one model at the headline load: the largest one whose replica needs no pipeline
-stages, because its GPUs can be read one by one; the largest of all where every replica has stages.
+The numbers of the fingerprints are those of one model at the headline load: the largest one whose replica needs no
+pipeline stages, because its GPUs can be read one by one; the largest of all where every replica has stages. Where a
+recommendation breaks is said of every model: the requests that its hardware holds at every context, by memory alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy
+
 from sheetgen.catalog import guidance
 from sheetgen.estimate import PEAK, evaluate
-from sheetgen.recommend import Solution, short_tokens
+from sheetgen.recommend import Columns, Fit, Solution, headline_rows, short_tokens
 from sheetgen.scenario.question import Question
-from sheetgen.sheet.fit import Fit, headline_rows, largest_where
-from sheetgen.sheet.page import NONE, FingerprintRow, Source, words
-from sheetgen.sheet.wording import named_size, plural_does
-from sheetgen.sizing import kv_cache, memory
+from sheetgen.sheet.page import NONE, BreakPoint, Breaks, FingerprintRow, Source, words
+from sheetgen.sheet.wording import named_size, plural_does, whole
+from sheetgen.sizing import kv_cache, memory, parallelism
 from sheetgen.units import DTYPES, GIB
 
 FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with, where more are in use
@@ -234,18 +236,18 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     load, model = question.loads[fit.row], question.models[fit.model]
     stages, n_layers = choice.pipeline_parallel_size, model.model.n_layers
     part = -(-n_layers // stages) / n_layers
-    layers = fit.pool("layer_bytes_per_gpu") * part
-    staged, paid = stages > 1, fit.pool("paid_layer_bytes") * part
-    pool = fit.pool("layer_budget_bytes") - paid if staged else fit.pool("kv_budget_bytes_per_gpu")
-    ends = fit.pool("stage_ends_bytes") / fit.tensor_parallel_size + fit.pool("rope_table_bytes")
-    per_replica = -(-int(fit.load("load_requests")) // (choice.n_replicas - question.settings.spare_replicas))
+    layers = fit["layer_bytes_per_gpu"] * part
+    staged, paid = stages > 1, fit["paid_layer_bytes"] * part
+    pool = fit["layer_budget_bytes"] - paid if staged else fit["kv_budget_bytes_per_gpu"]
+    ends = fit["stage_ends_bytes"] / fit.tensor_parallel_size + fit["rope_table_bytes"]
+    per_replica = -(-int(fit["load_requests"]) // (choice.n_replicas - question.settings.spare_replicas))
     longest_allowed = int(model.model.max_context_tokens or load.context_tokens)
     given = {k for one in PEAK for k in one.inputs} - {one.name for one in PEAK}
-    batch = {k: fit.pool(k) for k in given}
+    batch = {k: fit[k] for k in given}
     smaller = {"max_num_batched_tokens": fewer(batch["max_num_batched_tokens"], FEWER_TOKENS)}
     sampler = batch | {"max_num_batched_tokens": 0}
     less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
-    handed = fit.pool("hand_over_bytes") if staged else 0
+    handed = fit["hand_over_bytes"] if staged else 0
     longest = largest_where(lambda tokens: _charge(fit, tokens) * per_replica <= pool / part, 0, longest_allowed)
     return {
         "model": model.model.id, "model_name": model.model.name, "instance": fit.candidate.instance,
@@ -258,13 +260,13 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         **{limit: int(batch[limit]) for limit in ("max_num_seqs", "max_num_batched_tokens")},
         "gpu_memory_utilization": question.settings.gpu_memory_utilization,
         "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
-        "memory_budget_bytes": fit.pool("memory_budget_bytes"), "kv_pool_bytes_per_gpu": pool,
-        "kv_bytes_per_sequence_per_gpu": fit.load("charge_bytes") * part,
+        "memory_budget_bytes": fit["memory_budget_bytes"], "kv_pool_bytes_per_gpu": pool,
+        "kv_bytes_per_sequence_per_gpu": fit["charge_bytes"] * part,
         "kv_bytes_per_sequence_per_gpu_at_limit": _charge(fit, longest_allowed) * part,
         "max_context_tokens": longest_allowed, "longest_tokens_at_load": longest,
         "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
-        "weights_bytes_per_gpu": layers + ends if staged else fit.pool("loaded_weights_bytes_per_gpu"),
-        "activation_bytes_per_gpu": fit.pool("activation_bytes_per_gpu") + handed,
+        "weights_bytes_per_gpu": layers + ends if staged else fit["loaded_weights_bytes_per_gpu"],
+        "activation_bytes_per_gpu": fit["activation_bytes_per_gpu"] + handed,
         "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, batch | smaller)["profile_peak_bytes"]),
         "vocab_size": model.model.vocab_size, "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
         "sampler_bytes_at_fewer_sequences": float(memory.sampler_bytes.of(less)),
@@ -275,7 +277,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
 
 def _charge(fit: Fit, tokens: int) -> float:
     """What admission charges a sequence of that many tokens on one rank, without stages."""
-    values = {name: fit.load(name) for name in kv_cache.charge_bytes.inputs}
+    values = {name: fit[name] for name in kv_cache.charge_bytes.inputs}
     return float(kv_cache.charge_bytes.of(values | {"charged_tokens": tokens}))
 
 
@@ -284,3 +286,79 @@ def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
     if fraction_of_free:
         return float(n["kv_pool_bytes_per_gpu"] * (1 / n["gpu_memory_utilization"] - 1))
     return float(n["gpu_memory_bytes"] - n["memory_budget_bytes"])
+
+
+SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
+STEPS_PER_DOUBLING = 2
+HOLDS = (kv_cache.charged_tokens, kv_cache.charge_bytes, parallelism.sequences)  # as `recommend.solve` has them
+
+
+def breaks(solved: Solution) -> tuple[Breaks, ...]:
+    """One for each model, at the headline load."""
+    return tuple(_breaks(solved, row) for row in headline_rows(solved))
+
+
+def held_per_replica(fit: Fit, contexts: Sequence[int]) -> list[int]:
+    """The sequences that one replica of the recommended hardware holds if all have that many tokens."""
+    inputs = {i for one in HOLDS for i in one.inputs} - {one.name for one in HOLDS}
+    values: Columns = {name: fit[name] for name in inputs if name in fit.numbers}
+    tokens = numpy.array(contexts, float)
+    output = fit["context_tokens"] - fit["input_tokens"]
+    values |= {
+        "context_tokens": tokens, "max_model_len": tokens, "input_tokens": numpy.maximum(tokens - output, 0),
+        "pipeline_stages": float(fit.choice.pipeline_parallel_size),
+    }  # fmt: skip
+    return [int(n) for n in numpy.broadcast_to(evaluate(HOLDS, values)["sequences"], tokens.shape)]
+
+
+def _breaks(solved: Solution, row: int) -> Breaks:
+    question = solved.question
+    cell = question.loads[row]
+    model = question.models[cell.model].model
+    asked = BreakPoint(cell.context_tokens, cell.concurrent_requests)
+    fit = Fit.of(solved, row)
+    if fit is None:
+        nothing = BreakPoint(cell.context_tokens, 0)
+        return Breaks(model.name, (), asked, nothing, nothing, solved.choices[row].verdict)
+    limit = int(model.max_context_tokens or cell.context_tokens)
+    loads = [w.context_tokens for w in question.workloads]
+    contexts = _contexts(min(limit, max(SHOWN_TO, *loads)), [c for c in loads if c <= limit])
+    replicas = fit.choice.n_replicas
+    curve = tuple(BreakPoint(c, n * replicas) for c, n in zip(contexts, held_per_replica(fit, contexts), strict=True))
+    held = fit.choice.sequences_per_replica * replicas
+    longest = _longest(fit, limit)
+    capped = fit.choice.sequences_per_replica == fit["max_num_seqs"]
+    requests_fit = plural_does(cell.concurrent_requests, "request", "fit")
+    if longest >= limit:
+        longest_fit = words("{} even at the model's {}", requests_fit, short_tokens(limit))
+    else:
+        longest_fit = words("{} up to {} tokens each", requests_fit, whole(longest))
+    return Breaks(
+        model=model.name, curve=tuple(p for p in curve if p.requests), asked=asked,
+        held=BreakPoint(cell.context_tokens, held), longest=BreakPoint(longest, cell.concurrent_requests),
+        next_request=words("request {} {}", whole(held + 1), "waits" if capped else "does not fit"),
+        next_short=whole(held + 1), longest_fit=longest_fit, longest_short=whole(longest),
+    )  # fmt: skip
+
+
+def _contexts(longest: int, loads: list[int]) -> list[int]:
+    """Contexts evenly spaced on a logarithmic axis, and those of the sheet's loads."""
+    shortest = min(SHORTEST, longest, *loads)
+    n = int(numpy.ceil(numpy.log2(longest / shortest) * STEPS_PER_DOUBLING)) + 1
+    return sorted({*(int(c) for c in numpy.geomspace(shortest, longest, n).round()), *loads})
+
+
+def _longest(fit: Fit, limit: int) -> int:
+    """The longest context that the model allows and at which the hardware still holds the load."""
+    n_serving = fit.choice.n_replicas - fit.solved.question.settings.spare_replicas
+    needed = -(-int(fit["load_requests"]) // max(1, n_serving))
+    shortest = fit.solved.question.loads[fit.row].context_tokens
+    return largest_where(lambda tokens: held_per_replica(fit, [tokens])[0] >= needed, shortest, limit)
+
+
+def largest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The largest number up to `high` at which something still holds that holds at `low`."""
+    while low < high:
+        middle = -(-(low + high) // 2)
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low

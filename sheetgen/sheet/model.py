@@ -2,6 +2,10 @@
 
 A cell's `value` is what Python computed; its `formula` is the same function read with cell references. Both
 come from one call of `compute`, so a value and its formula cannot be wired differently.
+
+A block of cells that one formula fills is worked out together, and written once a row: cell by cell, a matrix of
+thousands would take seconds to work out and megabytes to write. A row of a block is one array of values, and one
+formula that its cells share: the text as the first cell has it, which a spreadsheet moves along the row.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sheetgen.errors import PageError
 from sheetgen.formula import Expr, Formula
 from sheetgen.formula.expr import call
-from sheetgen.scenario.parse import FIRST_DAY, LAST_DAY, MOST_TEXT, Kind
+from sheetgen.scenario.parse import FIRST_DAY, LAST_DAY, MOST, MOST_TEXT, Kind
 from sheetgen.units import TEXT, Display
 
 if TYPE_CHECKING:
@@ -24,6 +28,24 @@ if TYPE_CHECKING:
 
 EXCEL_DAY_ZERO = datetime.date(1899, 12, 30)
 NONE = "-"  # what a formula shows where there is no number; never 0, which would read as free
+INPUT, WORKINGS, OUTPUT, CONTROL = "Input", "Workings", "Output", "Control"
+KINDS = {
+    "Sizing sheet": OUTPUT, "What-if": OUTPUT,
+    "Inputs": INPUT, "Models": INPUT, "GPUs": INPUT, "Instances": INPUT,
+    "Money": OUTPUT, "Speed": OUTPUT,
+    "Workings": WORKINGS, "Contexts": WORKINGS, "Profiles": WORKINGS, "Candidates": WORKINGS,
+    "Levers": OUTPUT, "OOM guide": OUTPUT,
+    "Checks": CONTROL, "Notes and sources": CONTROL, "Change log": CONTROL,
+    "Catalog": WORKINGS, "What-if data": WORKINGS, "What-if contexts": WORKINGS, "What-if loads": WORKINGS,
+}  # fmt: skip
+# Once more for the choices of What-if: what stands at the heads is said on the sheet that they repeat.
+TWINS = {"What-if contexts": "Contexts", "What-if loads": "Workings"}
+TABS = {INPUT: ("yellow", "#FACC15"), OUTPUT: ("green", "#16A34A"), WORKINGS: ("grey", "#9CA3AF"),
+        CONTROL: ("black", "#1F2937")}  # fmt: skip
+LEGEND = "Tabs: " + "; ".join(f"{color}: {kind.lower()}" for kind, (color, _) in TABS.items()) + "."
+PRECISIONS = "list_precision"  # the defined name of the precisions, without auto
+AND_AUTO = "list_dtype"  # of the same with auto
+MOST_MESSAGE, MOST_TITLE = 225, 32  # characters that Excel allows
 
 
 @dataclass(frozen=True)
@@ -40,6 +62,15 @@ class Validation:
     at_least: str = ""
     at_most: str = ""
 
+    @classmethod
+    def of(cls, kind: Kind, title: str, about: str = "") -> Validation:
+        """What a yellow cell of that kind accepts, as `build` and `pull` do; `about` is said after it."""
+        said = _said(kind) + (" Blank: none." if kind.blank and "Blank:" not in about else "")
+        full = f"{said} {about}" if about else said
+        title = title if len(title) <= MOST_TITLE else title[: MOST_TITLE + 1].rpartition(" ")[0]
+        source = {"dtype": PRECISIONS, "auto dtype": AND_AUTO}.get(kind.what)
+        return cls(title, full if len(full) <= MOST_MESSAGE else said, source, kind)
+
     @property
     def bounds(self) -> tuple[float, float]:
         """The least and the most, as a spreadsheet counts them: of a number, of a day, or of a text's characters."""
@@ -51,6 +82,22 @@ class Validation:
         if self.kind.holds == "text":
             return 0 if self.kind.blank else 1, MOST_TEXT
         return self.kind.low, self.kind.high
+
+
+def _said(kind: Kind) -> str:
+    """`Kind` in a sentence; bounds that nobody meets are left out."""
+    if kind.what == "share":
+        return f"A share {'above' if kind.low else 'from'} 0% and up to 100%."
+    if kind.what == "auto dtype":
+        return "auto or one of the precisions below."
+    if kind.what == "currency":
+        return "Its three letters, such as EUR."
+    if kind.is_whole and (kind.low, kind.high) == (0, 1):
+        return "0 or 1."
+    if kind.is_number and kind.high >= MOST:
+        return f"A {'whole ' if kind.is_whole else ''}number, {kind.low:,g} or more."
+    text = str(kind)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 @dataclass
@@ -184,6 +231,33 @@ class Row(Sequence[Ref]):
 Source = Ref | Range | Lookup  # what a formula may read
 
 
+@dataclass(frozen=True)
+class RowValues:
+    """What the cells of a row read: one value each, written as the first of them sees it."""
+
+    values: Any
+    first: Source
+
+    @classmethod
+    def of(cls, sources: Sequence[Source]) -> RowValues:
+        """A source for each cell of a row."""
+        import numpy
+
+        values = getattr(sources, "values", None)
+        if values is None:
+            values = [number(s.value) for s in sources]
+            values = numpy.array(values, float if all(isinstance(v, (int, float)) for v in values) else object)
+        return cls(values, getattr(sources, "first", None) or sources[0])
+
+    def expr(self, here: str) -> Expr:
+        """The source as the row's first cell has it."""
+        return self.first.expr(here)
+
+    def cut(self, width: int) -> RowValues:
+        """The same for the first cells alone."""
+        return RowValues(self.values[:width], self.first)
+
+
 @dataclass
 class Sheet:
     """One worksheet being filled. Rows and columns count from 0."""
@@ -202,6 +276,17 @@ class Sheet:
     repeat_rows: tuple[int, int] | None = None
     page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
     charts: list[Chart] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """Input, workings, output or control; "" for a sheet that is none of the workbook's."""
+        return KINDS.get(self.name, "")
+
+    @property
+    def second_line(self) -> str:
+        """The line under its title: what kind of sheet it is, and what it is for."""
+        twin = f" Heads are explained on {TWINS[self.name]}." if self.name in TWINS else ""
+        return f"{self.kind}. {self.about}{twin}" if self.kind else self.about
 
     def put(
         self, row: int, column: int, cell: Cell, name: str | None = None, lock: str = "both", label: str = ""
@@ -260,6 +345,16 @@ class Sheet:
         """Place a formula with the value it has: look-ups, which carry no arithmetic."""
         where = {key: more.pop(key) for key in ("name", "lock", "label") if key in more}
         return self.put(row, column, Cell(plain(value), role, display, formula=expr, **more), **where)
+
+    def fill_row(self, row: int, left: int, width: int, one: Formula, env: Mapping[str, Source | RowValues]) -> Row:
+        """Place a row of `width` cells that `one` fills: what it reads is the same for all, or a RowValues."""
+        import numpy
+
+        given = {i: e.values if isinstance(e := env[i], RowValues) else number(e.value) for i in one.inputs}
+        text = one.written({i: env[i].expr(self.name) for i in one.inputs})
+        values = numpy.broadcast_to(numpy.asarray(one.of(given)), (width,))
+        self.rows.append(Row(self.name, row, left, values, text, "computed", one.display, "none"))
+        return self.rows[-1]
 
 
 @dataclass
@@ -350,3 +445,41 @@ def lookup(refs: Range, at: Ref | Lookup) -> Lookup:
     """`pick` as something that a formula may read; none where the position is none."""
     value = NONE if at.value == NONE else refs.refs[int(at.value) - 1].value
     return Lookup(value, lambda here: index(refs, at, here))
+
+
+@dataclass(frozen=True)
+class BlockColumn(Sequence[Ref]):
+    """A column through the rows of a block, made when it is read."""
+
+    rows: Sequence[Sequence[Ref]]
+    column: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.rows[i][self.column]
+
+
+@dataclass(frozen=True)
+class RepeatedRow(Sequence[Ref]):
+    """A short row as the cells of a longer one read it: each by the position that a head of its column names."""
+
+    row: Row
+    positions: Sequence[Ref]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.row[i]  # the first columns are those of the short row
+
+    @property
+    def values(self) -> numpy.ndarray:
+        """What each column reads."""
+        return self.row.values[[int(p.value) - 1 for p in self.positions]]
+
+    @property
+    def first(self) -> Lookup:
+        """The look-up as the first column has it."""
+        return lookup(Range(self.row, lock="columns"), self.positions[0])

@@ -1,19 +1,18 @@
-"""The small print of the page: the date of the prices, what was left out, what is assumed, the sources."""
+"""The small print of the page: the date of prices, what was left out, what is assumed, the sources and their links."""
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
-from sheetgen.recommend import Solution
+from sheetgen.recommend import Fit, Solution, headline_rows
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.scenario.question import Question
 from sheetgen.sheet import wording
-from sheetgen.sheet.fit import headline_rows, used_instances
 from sheetgen.sheet.page import NONE, Cell, InstanceRow, Source, Text, words
 from sheetgen.units import ON_DEMAND, PURCHASES, TWO_DECIMALS, USD_CENTS
 
@@ -79,6 +78,16 @@ def instance_rows(solved: Solution, stale_after_days: float) -> tuple[InstanceRo
     headline = set(headline_rows(solved))
     order = sorted(used, key=lambda i: (headline.isdisjoint(used[i]), -len(used[i]), i))
     return tuple(_instance_row(solved, question.candidates[i], used[i], stale_after_days) for i in order)
+
+
+def used_instances(solved: Solution) -> dict[int, list[int]]:
+    """Candidates that the page recommends, each with its loads; those of the headline load first."""
+    found: dict[int, list[int]] = {}
+    for row in (*headline_rows(solved), *range(len(solved.choices))):
+        fit = Fit.of(solved, row)
+        if fit is not None and row not in found.setdefault(solved.offers[fit.offer].candidate, []):
+            found[solved.offers[fit.offer].candidate].append(row)
+    return found
 
 
 def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after_days: float) -> InstanceRow:
@@ -206,3 +215,28 @@ def _price_origin(source: str) -> str:
 def _source(text: str) -> Source:
     link = _URL.search(text)
     return Source(text, link[0].rstrip(".") if link else None)
+
+
+_SHAPES = (  # what is found in a text, and where it leads
+    (re.compile(r"https?://[^\s;,)\]>\"']+"), "{0}"),
+    (re.compile(r"(?:github:)?\b([A-Za-z0-9][\w.-]*/[\w.-]+)@([0-9a-f]{7,40})\b"), "https://github.com/{1}/tree/{2}"),
+    (re.compile(r"github:([A-Za-z0-9][\w.-]*/[\w.-]*\w)"), "https://github.com/{1}"),
+    (re.compile(r"\barXiv:(\d{4}\.\d{4,5})"), "https://arxiv.org/abs/{1}"),
+    (re.compile(r"(?<![\w.@/-])(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|co)(?:/[\w.~/-]*)?(?![\w@])"), "https://{0}"),
+)
+MOST_LINK = 2079  # characters that Excel allows
+
+
+def first_link(text: str) -> str | None:
+    """The address that stands first in a text; none where there is none."""
+    found = [(match.start(), i, match) for i, (shape, _) in enumerate(_SHAPES) if (match := shape.search(text))]
+    if not found:
+        return None
+    _, i, match = min(found, key=lambda one: one[:2])
+    link = _SHAPES[i][1].format(match[0], *match.groups()).rstrip(".")
+    return link if len(link) <= MOST_LINK else None
+
+
+def links(texts: Iterable[str | None]) -> list[str | None]:
+    """`first_link` of each text."""
+    return [first_link(text) if text else None for text in texts]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from sheetgen.sheet.money import month_as_budgeted
+from sheetgen.sheet.wording import month_as_budgeted
 from sheetgen.workbook import facts
 from sheetgen.workbook.cells import is_number
 

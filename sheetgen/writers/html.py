@@ -21,8 +21,7 @@ from markupsafe import Markup, escape
 
 from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import PageError
-from sheetgen.sheet.page import Cell, Page
-from sheetgen.sheet.tables import MARKS
+from sheetgen.sheet.page import MARKS, Cell, Page
 from sheetgen.writers import layout, pictures
 from sheetgen.writers.formats import Options
 from sheetgen.writers.layout import DENSITIES, FONTS, Density, drawable_with, width_em

@@ -93,7 +93,7 @@ def _cell(solved: Solution, row: int) -> Record:
         "model": model.model.id, "workload": question.workloads[load.workload].id, "tier": question.tiers[load.tier],
         **_fields(load, "context_tokens", "concurrent_requests"), **_fields(model, "weight_dtype", "kv_cache_dtype"),
         "weights_bytes": int(solved.models["weights_bytes"][load.model]),
-        "kv_bytes": int(solved.cells["kv_bytes"][row]), "verdict": choice.verdict,
+        "kv_bytes": int(solved.loads["kv_bytes"][row]), "verdict": choice.verdict,
         **_chosen(solved, choice), **_speed(choice), "without_targets": _without_targets(solved, choice),
         **_money(solved, row), "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],

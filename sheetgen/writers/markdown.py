@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from sheetgen.sheet.page import Page, Source, Text
-from sheetgen.sheet.tables import tables_of
+from sheetgen.sheet.page import Page, Source, Text, tables_of
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import visible
 

@@ -16,8 +16,24 @@ from xlsxwriter.worksheet import Worksheet
 
 from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
-from sheetgen.sheet.kinds import CONTROL, INPUT, OUTPUT, TABS, TWINS, WORKINGS, kind_of
-from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Cell, Chart, Range, Ref, Row, Sheet, Validation, column_name
+from sheetgen.sheet.model import (
+    CONTROL,
+    EXCEL_DAY_ZERO,
+    INPUT,
+    OUTPUT,
+    TABS,
+    TWINS,
+    WORKINGS,
+    Book,
+    Cell,
+    Chart,
+    Range,
+    Ref,
+    Row,
+    Sheet,
+    Validation,
+    column_name,
+)
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
 from sheetgen.writers.xlsx_styles import DEFAULT_WIDTH, STATUS, fitted, style
@@ -97,8 +113,8 @@ class _Writer:
         for chart in sheet.charts:
             self._chart(sheet, worksheet, chart)
         put_page(worksheet, sheet, self.book, self.brand)
-        if kind_of(sheet.name):
-            worksheet.set_tab_color(TABS[kind_of(sheet.name)][1])
+        if sheet.kind:
+            worksheet.set_tab_color(TABS[sheet.kind][1])
         worksheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
 
     def _cell(self, worksheet: Worksheet, row: int, column: int, cell: Cell, shared: Shared | None) -> None:
@@ -287,7 +303,7 @@ def put_tints(worksheet: Any, sheet: Sheet, form: Callable[[str], Any]) -> None:
 def put_filter(worksheet: Any, sheet: Sheet) -> None:
     """Filter buttons on the heads of the table under the frozen rows, where there is one."""
     area = filtered(sheet)
-    if area is not None and kind_of(sheet.name) != CONTROL:
+    if area is not None and sheet.kind != CONTROL:
         worksheet.autofilter(*area)
 
 
@@ -367,7 +383,7 @@ def printed_columns(sheet: Sheet) -> tuple[int, int]:
     the first of its columns, beside the labels. Of inputs as far as there are yellow ones; of outputs the table,
     without what stands apart to its right.
     """
-    kind, table, last = kind_of(sheet.name), filtered(sheet), last_column(sheet)
+    kind, table, last = sheet.kind, filtered(sheet), last_column(sheet)
     if scale(sheet, 0, last) >= SMALLEST_SCALE:
         return 0, last
     if kind == WORKINGS:

@@ -8,10 +8,9 @@ import pytest
 
 import sheetgen
 from sheetgen.catalog import Catalog
-from sheetgen.recommend import Solution, solve
+from sheetgen.recommend import Fit, Solution, headline_rows, solve
 from sheetgen.scenario.question import ask
-from sheetgen.sheet.breaks import breaks, held_per_replica
-from sheetgen.sheet.fit import Fit, headline_rows
+from sheetgen.sheet.fingerprints import breaks, held_per_replica
 
 MODELS = "8b,70b,405b,deepseek-v3,gpt-oss-120b,qwen3.6-27b"
 
@@ -63,7 +62,7 @@ def test_size_says_the_same(context: int) -> None:
             context_tokens=context,
         )
         held = held_per_replica(fit, [context])[0]
-        assert held == min(int(found["max_concurrency"]), int(fit.load("max_num_seqs")))
+        assert held == min(int(found["max_concurrency"]), int(fit["max_num_seqs"]))
         compared += 1
     assert compared >= 4
 

@@ -10,11 +10,10 @@ import pytest
 from solved_pages import FIVE, MEMORY, THREE, answered, page
 
 from sheetgen.levers import levers_of_sheet
-from sheetgen.recommend import Solution
+from sheetgen.recommend import Fit, Solution, headline_rows
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet import notes
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.fit import Fit, headline_rows
 from sheetgen.sheet.page import Bar, Page, formatted
 
 STATUSES = {"fits", "tight", "none", "over"}
@@ -59,7 +58,7 @@ def test_matrix_says_what_the_answer_says(models: str) -> None:
         assert shown.status == ("tight" if choice.sure_headroom_fraction < 0.10 else "fits")
         assert choice.sure_headroom_fraction <= choice.headroom_fraction
         n_bytes = known.kv.value
-        assert n_bytes == solved.cells["kv_bytes"][row]
+        assert n_bytes == solved.loads["kv_bytes"][row]
         assert shown.kv == f"{n_bytes / 2**30:,.1f}" or n_bytes * 10 / 2**30 % 1 == 0.5
         assert shown.rent.startswith(f"{choice.n_instances:,} × ")
         gpus = choice.n_instances * solved.candidate(choice.offer or 0).gpu_count

@@ -7,8 +7,8 @@ from solved_pages import FIVE, MEMORY, THREE, answered
 
 from sheetgen.api import size
 from sheetgen.catalog import guidance
+from sheetgen.recommend import headline_rows
 from sheetgen.sheet.fingerprints import Fingerprint, Fix, fingerprints_for, subject
-from sheetgen.sheet.fit import headline_rows
 from sheetgen.sheet.page import FingerprintRow as Row
 from sheetgen.sheet.page import formatted
 
@@ -123,7 +123,7 @@ def test_stages_are_counted_on_the_fullest_one() -> None:
         numbers["kv_pool_bytes_per_gpu"] // numbers["kv_bytes_per_sequence_per_gpu"]
     )
     total = sum(numbers[k] for k in ("weights_bytes_per_gpu", "kv_pool_bytes_per_gpu"))
-    overhead = fit.pool("stage_overhead_bytes")
+    overhead = fit["stage_overhead_bytes"]
     assert total + overhead == pytest.approx(numbers["memory_budget_bytes"], rel=1e-9)
 
 

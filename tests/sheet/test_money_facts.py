@@ -8,7 +8,7 @@ from solved_pages import catalog
 
 from sheetgen.recommend import Solution, money, solve
 from sheetgen.scenario.question import ask
-from sheetgen.sheet.money import class_costs, facts_of
+from sheetgen.sheet.build_page import class_costs, facts_of
 from sheetgen.sheet.page import NONE, MoneyFacts
 
 P5 = {"models": "70b", "workloads": "rag", "tiers": "32", "instances": "aws/p5.48xlarge", "as_of": "2026-11-20"}

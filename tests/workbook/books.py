@@ -209,7 +209,7 @@ def expected(solved: Solution, tight_below: float = 0.10) -> list[dict[str, Any]
 
 
 def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
-    cell, choice, kv = solved.question.loads[row], solved.choices[row], solved.cells
+    cell, choice, kv = solved.question.loads[row], solved.choices[row], solved.loads
     out: dict[str, Any] = {
         "Context": cell.context_tokens,
         "In flight": cell.concurrent_requests,

@@ -9,8 +9,7 @@ from typing import Any
 import books
 from books import HEAD, Sheets
 
-from sheetgen.recommend import Solution, money
-from sheetgen.sheet.fit import headline_rows
+from sheetgen.recommend import Solution, headline_rows, money
 from sheetgen.sheet.notes import day_of
 
 CLASS = ("hourly_usd", "monthly_usd", "annual_usd", "three_year_usd")
@@ -64,7 +63,7 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
             out["Total with contingency", column] = sums[0] + sums[1]
     units = money.unit_costs(solved, row)
     names = list(WORKINGS.values())
-    out["All replicas together", "B"] = solved.cells["users"][row]
+    out["All replicas together", "B"] = solved.loads["users"][row]
     out |= {("All replicas together", c): units[name] for c, name in zip("CDEFGH", names, strict=True)}
     out["All replicas together", "I"] = question.settings.utilization
     for offer in money.providers(solved, row):

@@ -10,8 +10,21 @@ from sheetgen.catalog.model import Model
 from sheetgen.scenario.overrides import overridden_model
 from sheetgen.scenario.question import Load, Question, SheetModel
 from sheetgen.sheet.model import number
-from sheetgen.sheet.what_if import AUTO, CASES, LOADS, WhatIf, case_context_tokens, case_requests, instances, offered
-from sheetgen.sheet.what_if_state import CHOICES, NO_MODEL, OK, choices_state, model_lacks
+from sheetgen.sheet.what_if import (
+    AUTO,
+    CASES,
+    CHOICES,
+    LOADS,
+    NO_MODEL,
+    OK,
+    WhatIf,
+    case_context_tokens,
+    case_requests,
+    choices_state,
+    instances,
+    model_lacks,
+    offered,
+)
 from sheetgen.units import DTYPE_ALIASES, DTYPES
 
 NOTHING = {"max_context_tokens": 0}  # of a model that cannot be sized: it takes no context at all

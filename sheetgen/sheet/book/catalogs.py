@@ -15,12 +15,11 @@ from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.market import OwnedGpu
 from sheetgen.scenario.parse import FLAG, Kind
 from sheetgen.scenario.parse import TEXT as TEXT_KIND
-from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
 from sheetgen.sheet.model import NONE, Cell, Range, Ref, Sheet, Validation, pick, position
 from sheetgen.sheet.notes import day_of
-from sheetgen.sheet.what_if_state import SPARE_MODELS
+from sheetgen.sheet.what_if import SPARE_MODELS
 from sheetgen.sizing.weights import weights_bytes
 from sheetgen.units import (
     DATE,
@@ -141,7 +140,7 @@ def _add_spare_models(table: Table, own: Sequence[Mapping[str, Any]]) -> None:
     for name, refs in table.columns.items():
         row, column = refs[-1].row, refs[-1].column
         given = sheet.cells[row, column]
-        accepted = given.validation or accepts(TEXT_KIND, str(sheet.cells[table.top, column].value))
+        accepted = given.validation or Validation.of(TEXT_KIND, str(sheet.cells[table.top, column].value))
         blanks = [Cell(typed.get(name), "input", given.display, validation=accepted) for typed in own]
         table.spare[name] = [sheet.put(row + k, column, cell, lock="column") for k, cell in enumerate(blanks, 1)]
     label = sheet.cells[table.top, table.columns["model"][0].column]
@@ -222,7 +221,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     for what, runs in (("weights", [g.weights_run for g in gpus]), ("kv", [g.kv_run for g in gpus])):
         for d in DTYPES:
             table.given(f"{what}_{d}", f"{'KV' if what == 'kv' else 'Weights'} {d}", [int(d in r) for r in runs], PLAIN,
-                        width=10, validation=accepts(FLAG, "Runs", "1: it runs, 0: it does not."))  # fmt: skip
+                        width=10, validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."))  # fmt: skip
     _add_owning_columns(solved, table)
     sources = [g.memory.source for g in gpus]
     table.given("source", "Source of the memory", sources, TEXT, role="remark_wrapped", width=90, linked=True)
@@ -296,7 +295,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     def n_gpus(count: int) -> Validation:
         """So many GPUs that the sizes with a column of their own are those that the instance may have."""
         most = next((t for t in TENSOR_PARALLEL_SIZES if t > count), MOST_GPUS + 1) - 1
-        return accepts(Kind("whole", 1, most), "GPUs", "GPUs of one instance. For more, fill a spare row.")
+        return Validation.of(Kind("whole", 1, most), "GPUs", "GPUs of one instance. For more, fill a spare row.")
 
     table = Table(wiring, sheet, len(rows) + n_spare, "instances", overrides=over)
     gpu = Validation("GPU", "A GPU of the GPUs sheet.", source="list_gpu")

@@ -13,7 +13,6 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario.inputs import LOG, LOG_LINES
 from sheetgen.scenario.overrides import TABLES
 from sheetgen.scenario.parse import Kind
-from sheetgen.sheet.accepts import accepts
 from sheetgen.sheet.book.inputs import (
     AS_BUILT,
     BOUND,
@@ -26,7 +25,7 @@ from sheetgen.sheet.book.inputs import (
     state_now,
 )
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.sheet.model import NONE, Book, Cell, Range, Ref, Sheet, column_name, plain
+from sheetgen.sheet.model import NONE, Book, Cell, Range, Ref, Sheet, Validation, column_name, plain
 from sheetgen.sheet.page import Page
 from sheetgen.units import DATE, PLAIN, TEXT, Display
 
@@ -128,7 +127,7 @@ class AsBuilt:
             env = {"now": now.expr(self.here), "built": built.expr(self.here), "tolerance": tolerance.expr(self.here)}
             state = sum_state(total, built.value, TOLERANCE)
             states.append(sheet.formula(self.row, STATE, state, sum_state.written(env), TEXT, "state"))
-            low, high = accepts(kind, "").bounds
+            low, high = Validation.of(kind, "").bounds
             least, most = (self._put(c, v, BOUND).expr(self.here).text for c, v in ((LEAST, low), (MOST, high)))
             beyond = Expr(f'SUMPRODUCT(({name}<>"")*(({name}<{least})+({name}>{most})))')
             outs.append(sheet.formula(self.row, OUT, sum(not low <= n <= high for n in numbers), beyond, PLAIN))
@@ -230,7 +229,7 @@ def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[She
     for line in range(LOG_LINES):
         for column, head in enumerate(LOG_HEADS):
             is_day, name = head == "Date", f"log_{line + 1}_{LOG[column]}"
-            check = accepts(Kind("date"), head, "The day of the change.") if is_day else None
+            check = Validation.of(Kind("date"), head, "The day of the change.") if is_day else None
             cell = Cell(question.overrides.input(name, None), "input", DATE if is_day else TEXT, validation=check)
             wiring.names[f"in_{name}"] = sheet.put(row + 1 + line, column, cell, f"in_{name}")
     if wiring.baseline is None:

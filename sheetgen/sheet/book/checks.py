@@ -13,8 +13,7 @@ from sheetgen.sheet.book.matrices import OF_REPLICA
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import check_word
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, lookup, pick, worked_out
-from sheetgen.sheet.what_if import case_requests
-from sheetgen.sheet.what_if_state import OK, model_lacks, own_instance_state, own_model_state
+from sheetgen.sheet.what_if import OK, case_requests, model_lacks, own_instance_state, own_model_state
 from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS, Display
 
 Pair = tuple[str, Ref, Ref | Lookup]  # what it is, here and there

@@ -8,9 +8,8 @@ from typing import Any
 from sheetgen.formula import formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.sheet.kinds import kind_of, legend, second_line
-from sheetgen.sheet.links import first_link
-from sheetgen.sheet.model import Sheet
+from sheetgen.sheet.model import LEGEND, Sheet
+from sheetgen.sheet.notes import first_link
 from sheetgen.sheet.page import Page
 from sheetgen.units import TEXT
 
@@ -126,10 +125,9 @@ def build_notes(page: Page, sheets: Sequence[Sheet] = ()) -> Sheet:
         (f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. "
          "Sheets are protected without a password.", None),
     ])  # fmt: skip
-    named = [one for one in sheets if kind_of(one.name)]
-    contents = [(second_line(one.name, one.about), f"internal:'{one.name}'!A1") for one in named]
+    contents = [(one.second_line, f"internal:'{one.name}'!A1") for one in sheets if one.kind]
     if contents:
-        block(f"Sheets. {legend()}", contents)
+        block(f"Sheets. {LEGEND}", contents)
     block("Assumptions as built (those in use stand on the first sheet and on Inputs)",
           [(a, None) for a in page.assumptions])  # fmt: skip
     block("Words", [(f"{word}: {meaning}", None) for word, meaning in WORDS])

@@ -12,18 +12,15 @@ from sheetgen import cost, units
 from sheetgen.catalog.engines import CONSTANTS
 from sheetgen.formula import Expr, Formula, either, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
-from sheetgen.recommend.choose import BAND_SCOPES
-from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
+from sheetgen.recommend.solve import BAND_SCOPES, MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, speed_band_columns
 from sheetgen.scenario.inputs import CHOICES, KV_CACHE, MONEY, OF_TERMS, OWNING, TARGETS, Input, asked_in, rows_in
 from sheetgen.scenario.overrides import OUTPUT, TABLES, input_kind
 from sheetgen.scenario.parse import TOKENS, Kind, name_part
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
-from sheetgen.sheet.accepts import AND_AUTO, MOST_TITLE, PRECISIONS, accepts
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.sheet.book.words import prompt_tokens
-from sheetgen.sheet.kinds import legend
-from sheetgen.sheet.model import Cell, Range, Ref, Sheet, Validation, number
+from sheetgen.sheet.model import AND_AUTO, LEGEND, PRECISIONS, Cell, Range, Ref, Sheet, Validation, number
 from sheetgen.sheet.notes import MARKED_BY, day_of
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
 from sheetgen.units import DATE, DTYPE_ALIASES, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
@@ -143,7 +140,7 @@ class InputsSheet:
         self.solved, self.wiring = solved, wiring
         self.sheet = titled(
             "Inputs", "Inputs", "Change any yellow cell; memory, fit, hardware and price follow. "
-            f"Blue on yellow: input. Black: formula. Green: taken from another sheet. {legend()}",
+            f"Blue on yellow: input. Black: formula. Green: taken from another sheet. {LEGEND}",
             freeze=(HEAD_ROWS, 2),
         )  # fmt: skip
         self.sheet.widths = dict(WIDTHS)
@@ -165,7 +162,7 @@ class InputsSheet:
         value = self.solved.question.overrides.input(name, value)
         kind = input_kind(name)
         if check is None and kind is not None and role == "input":
-            check = accepts(kind, label)
+            check = Validation.of(kind, label)
         self._words(label, unit, note)
         self.sheet.heights[self.row] = 15.0 * max(1, -(-len(note) // NOTE_CHARACTERS))
         ref = self.sheet.put(self.row, VALUE, Cell(value, role, display, validation=check), f"in_{name}")
@@ -181,7 +178,7 @@ class InputsSheet:
         row = one.row
         assert row is not None
         name, label = (f"{one.name}_{by[0]}", f"{by[1]}: {row.label}") if by else (one.name, row.label)
-        check = accepts(one.kind, row.title or row.label, row.about)
+        check = Validation.of(one.kind, row.title or row.label, row.about)
         ref = self.put(name, label, value, row.display, row.unit, note or row.note, check, read_as=row.read_as)
         if row.repeated:
             self.wiring.assumptions.append((Ref(self.sheet.name, ref.row, LABEL, label), ref, row.display))
@@ -271,7 +268,7 @@ def _questions(page: InputsSheet) -> None:
         page.put(
             f"context_{name_part(w.id)}", w.name, w.context_tokens, WHOLE, "tokens",
             f"{w.about}. A request is charged all of it.",
-            Validation(f"Context of {w.name}"[:MOST_TITLE], "A whole number of tokens from 1; not below the answer.",
+            Validation(f"Context of {w.name}", "A whole number of tokens from 1; not below the answer.",
                        kind=TOKENS, at_least=f"in_output_{name_part(w.id)}"),
         )
         for w in question.workloads
@@ -279,7 +276,7 @@ def _questions(page: InputsSheet) -> None:
     page.section("2  How many requests are in flight at the peak?")
     page.wiring.lists["tiers"] = Range(tuple(
         page.put(f"tier_{i}", f"Tier {i}", n, WHOLE, "requests", "Loads are alternatives; they are never added up.",
-                 accepts(Kind("whole", 1, 1_000_000), f"Tier {i}"))
+                 Validation.of(Kind("whole", 1, 1_000_000), f"Tier {i}"))
         for i, n in enumerate(question.tiers, 1)
     ))  # fmt: skip
     page.section(KV_CACHE)
@@ -304,7 +301,7 @@ def _lengths(page: InputsSheet) -> None:
         page.put(
             f"output_{name_part(w.id)}", f"{w.name}: answer", w.output_tokens, WHOLE, "tokens",
             "Part of the context; the rest is the prompt.",
-            Validation(f"{w.name}: answer"[:MOST_TITLE], "A whole number of tokens from 0; not above the context.",
+            Validation(f"{w.name}: answer", "A whole number of tokens from 0; not above the context.",
                        kind=OUTPUT, at_most=f"in_context_{name_part(w.id)}"),
         )
         for w in question.workloads
@@ -436,7 +433,7 @@ def _precisions(page: InputsSheet) -> None:
             for column, (key, head) in enumerate(heads.items(), 1):
                 known = getattr(d, {"kv_dtype_bytes": "kv_bytes"}.get(key, key))
                 value = page.solved.question.overrides.value("precisions", d.name, key, known)
-                accepted = accepts(TABLES["precisions"][key], f"Bytes, {head}")
+                accepted = Validation.of(TABLES["precisions"][key], f"Bytes, {head}")
                 columns[key].append(page.sheet.put(page.row, column, Cell(value, "input", FACTOR, validation=accepted)))
             page.sheet.text(page.row, NOTE, d.about, "remark")
         page.row += 1

@@ -22,8 +22,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.recommend import Solution
-from sheetgen.recommend.grid import TABLES
-from sheetgen.sheet.block import RepeatedRow, RowValues, row_values
+from sheetgen.recommend.solution import TABLES
 from sheetgen.sheet.book.catalogs import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
 from sheetgen.sheet.book.wiring import (
@@ -41,7 +40,7 @@ from sheetgen.sheet.book.wiring import (
     with_parts,
 )
 from sheetgen.sheet.book.words import non_torch_position, profile_position
-from sheetgen.sheet.model import Lookup, Range, Ref, Sheet, Source, lookup, pick
+from sheetgen.sheet.model import Lookup, Range, Ref, RepeatedRow, RowValues, Sheet, Source, lookup, pick
 from sheetgen.sheet.what_if import BASE
 from sheetgen.sizing import memory, parallelism
 from sheetgen.units import DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, USD_CENTS, WHOLE, Display
@@ -300,8 +299,8 @@ def build_candidates(
             rows = matrix(sheet, top, monthly_usd_of_load, labels, widths, env, words)
         else:
             rows = matrix(sheet, top, monthly_usd_of_load, labels[:-1], widths, env, words)
-            on_it: dict[str, Source | RowValues] = {n: row_values(head.columns[n]) for n in ("instance", "gpu", "tp")}
-            on_it |= {**picked, "monthly_usd": row_values(rows[BASE])}
+            on_it: dict[str, Source | RowValues] = {n: RowValues.of(head.columns[n]) for n in ("instance", "gpu", "tp")}
+            on_it |= {**picked, "monthly_usd": RowValues.of(rows[BASE])}
             last = top + len(rows)
             rows += matrix(sheet, last, on_hardware, labels[-1:], widths, lambda r: on_it, words[-1:], headed=False)  # noqa: B023
         of.monthly = [Range(row, lock="columns") for row in rows]

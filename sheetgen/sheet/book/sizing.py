@@ -7,7 +7,6 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario.parse import name_part
 from sheetgen.sheet.book.wiring import Wiring, put_light
 from sheetgen.sheet.book.words import cell_position, headline_words, in_unit, rent_words
-from sheetgen.sheet.kinds import second_line
 from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, lookup, place_of
 from sheetgen.sheet.page import Page
 from sheetgen.sizing.kv_cache import short_tokens
@@ -35,9 +34,8 @@ def build_sizing(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
         sheet.widths[_group(m) + len(GROUP)] = GAP
     unit = UNIT_NAMES[solved.question.settings.units]
     sheet.text(0, 0, page.title, "title")
-    sheet.text(1, 0, second_line(sheet.name,
-               "Change a yellow cell here or on Inputs, Models, GPUs, Instances: everything recomputes."),
-               "subtitle")  # fmt: skip
+    how = "Change a yellow cell here or on Inputs, Models, GPUs, Instances: everything recomputes."
+    sheet.text(1, 0, f"{sheet.kind}. {how}", "subtitle")
     sheet.text(2, 0, f"Memory in {unit}; prices in US dollars.", "subtitle")
     sheet.heights |= {0: 30, 1: 17, 2: 20}
     row, positions = _headline(solved, wiring, sheet)

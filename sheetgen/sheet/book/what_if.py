@@ -10,7 +10,6 @@ from typing import Any
 from sheetgen.formula import Expr, Formula, formula, largest, round_up, where
 from sheetgen.recommend import Solution
 from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.sheet.block import RepeatedRow
 from sheetgen.sheet.book.speed import build_latency
 from sheetgen.sheet.book.what_if_data import build_data, build_lists
 from sheetgen.sheet.book.what_if_words import (
@@ -43,6 +42,7 @@ from sheetgen.sheet.model import (
     Lookup,
     Range,
     Ref,
+    RepeatedRow,
     Sheet,
     Source,
     Validation,

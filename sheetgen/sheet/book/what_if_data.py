@@ -12,12 +12,10 @@ from sheetgen.formula import Expr, formula, is_text, join_text, largest, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import gpu_columns
 from sheetgen.scenario.overrides import Overrides
-from sheetgen.sheet.block import BlockColumn
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
-from sheetgen.sheet.model import NONE, Cell, Range, Ref, Row, Sheet, index, place_of, plain
-from sheetgen.sheet.what_if import AUTO, WhatIf
-from sheetgen.sheet.what_if_state import CHOICES, NO_MODEL, OK, choices_state, model_lacks
+from sheetgen.sheet.model import NONE, BlockColumn, Cell, Range, Ref, Row, Sheet, index, place_of, plain
+from sheetgen.sheet.what_if import AUTO, CHOICES, NO_MODEL, OK, WhatIf, choices_state, model_lacks
 from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, DTYPES, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered

@@ -10,11 +10,22 @@ import numpy
 
 from sheetgen.formula import Expr, Formula
 from sheetgen.scenario.overrides import TABLES
-from sheetgen.sheet.accepts import accepts
-from sheetgen.sheet.block import RowValues, fill_row, row_values
-from sheetgen.sheet.kinds import second_line
-from sheetgen.sheet.links import first_link
-from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Row, Sheet, Source, Validation, number, pick, plain
+from sheetgen.sheet.model import (
+    NONE,
+    Cell,
+    Lookup,
+    Range,
+    Ref,
+    Row,
+    RowValues,
+    Sheet,
+    Source,
+    Validation,
+    number,
+    pick,
+    plain,
+)
+from sheetgen.sheet.notes import first_link
 from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE, Display
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
@@ -98,7 +109,7 @@ class Table:
         column = self._head(label, note, width)
         kind = TABLES.get(self.key, {}).get(name)
         if validation is None and kind is not None and role == "input":
-            validation = accepts(kind, label, note)
+            validation = Validation.of(kind, label, note)
         if role == "input":
             self.given_columns.append(name)
         refs = []
@@ -249,7 +260,7 @@ def titled(name: str, title: str, about: str, **more: Any) -> Sheet:
     """A sheet with its title, and a line on what kind of sheet it is and what it is for."""
     sheet = Sheet(name, about=about, **more)
     sheet.text(0, 0, title, "title")
-    sheet.text(1, 0, second_line(name, about), "subtitle")
+    sheet.text(1, 0, sheet.second_line, "subtitle")
     return sheet
 
 
@@ -289,8 +300,7 @@ def matrix(
             sheet.linked.setdefault(key, there)
         width = widths[r]
         here = {n: s.cut(width) if isinstance(s, RowValues) else s for n, s in _linked(sheet, top, row, env(r)).items()}
-        out.append(fill_row(sheet.name, row, LEFT, width, one, here, "none"))
-    sheet.rows += out
+        out.append(sheet.fill_row(row, LEFT, width, one, here))
     return out
 
 
@@ -354,7 +364,7 @@ def env_of(
     nearest first. Which is which is settled once, not for every row.
     """
     in_grid = {n: grids[n] for n in one.inputs if n in grids}
-    in_column = {n: row_values(columns[n]) for n in one.inputs if n in columns and n not in in_grid}
+    in_column = {n: RowValues.of(columns[n]) for n in one.inputs if n in columns and n not in in_grid}
     near = {*in_grid, *in_column}
     in_row = {n: rows[n] for n in one.inputs if n in rows and n not in near}
     fixed = {n: shared[n] for n in one.inputs if n in shared and n not in {*near, *in_row}}
@@ -364,7 +374,7 @@ def env_of(
         for n, by_row in in_row.items():
             found[n] = by_row[r]
         for n, grid in in_grid.items():
-            found[n] = of_row if isinstance(of_row := grid[r], RowLookup | RowValues) else row_values(of_row)
+            found[n] = of_row if isinstance(of_row := grid[r], RowLookup | RowValues) else RowValues.of(of_row)
         return found
 
     return env
