@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.calibration import Anchored
-from sheetgen.catalog import Gpu
 from sheetgen.catalog.engines import CONSTANTS
 from sheetgen.catalog.speed import SpeedConstants, SpeedFile
 from sheetgen.scenario.deployment import ASSUMED_FLOPS_PER_BYTE, DEFAULTS, SPEED_DEFINITIONS, Resolved
@@ -18,119 +16,36 @@ from sheetgen.units import DTYPES
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a number is from: a word, a sentence or place, that place's own source, what it follows from."""
+    """Where a number is from: a word, a sentence or place, what it follows from; that place's own source, and its
+    file."""
 
     kind: str
     about: str
     inputs: tuple[str, ...] = ()
     source: str = ""
+    file: str = ""
 
 
+# Figures of speed that have bands, and what they are bands of.
+SPEED_FIGURES = {
+    "tpot": "tpot_seconds", "ttft": "ttft_seconds", "output_tokens_per_second": "output_tokens_per_second",
+}  # fmt: skip
+_SPEED_BANDS = {f"{figure}_band_{end}": figure for figure in SPEED_FIGURES for end in ("low", "high")}
 _RATES = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second")
 _PEAKS = ("peak_flops", "peak_flops_16_bit")
-_BAND = re.compile(r"(tpot|ttft|output_tokens_per_second)_band_(low|high)")
 # The peak that weights of a precision are multiplied at where the GPU has it.
 _PEAK_OF = {"fp8": "fp8", "fp8_e5m2": "fp8", "int8": "int8", "nvfp4": "fp4", "mxfp4": "fp8"}
-_PARTS = {2: "half of", 4: "a quarter of"}
-
-
-def speed_origin(name: str, names: Resolved, scope: str, reference: Reference) -> Origin | None:
-    """The origin of a catalog's number that speed reads; None for any other name. `scope` is the bands' own."""
-    if name in SpeedConstants.model_fields:
-        return _constant(name, names, reference)
-    if name in ("nvlink_gpus", "all_reduce_growth"):
-        where = reference.document(SpeedFile.file_name).at((name,))
-        return Origin("catalog", where, source=names.speed.all_reduce_source)
-    if name in SPEED_DEFINITIONS:
-        return Origin("default", "a definition: " + name.replace("_", " "))
-    if name in _RATES:
-        return _rate(name, names.gpu, reference)
-    if name in _PEAKS:
-        return _peak(names.gpu, names.weight_dtype if name == "peak_flops" else "bf16", reference)
-    if match := _BAND.fullmatch(name):
-        return _band(match[1], scope, names, reference)
-    return None
-
-
-def _constant(name: str, names: Resolved, reference: Reference) -> Origin:
-    """The cell of the engine on this generation of GPUs, or the constants of all where it has none."""
-    document, speed, engine = reference.document(SpeedFile.file_name), names.speed, names.engine.engine
-    cell = speed.cell(engine, names.gpu)
-    if cell is None:
-        about = f"default: no runs of {names.engine.name} on {names.gpu.architecture}"
-        return Origin("catalog", f"{document.at(('default', name))}, {about}", source=speed.default_source)
-    where = document.at(("cells", speed.cells.index(cell), "constants", name))
-    stands_in = "" if cell.engine == engine else f", which stand in for {names.engine.name} ({speed.same_as_source})"
-    runs = f"{cell.n_rows:,} runs of {cell.engine} on {cell.generation}"
-    return Origin("catalog", f"{where}, fitted on {runs}{stands_in}", source=speed.source)
-
-
-def _rate(name: str, gpu: Gpu, reference: Reference) -> Origin:
-    where = _gpu_file(gpu, (name,), reference)
-    if getattr(gpu, name) is None:
-        return Origin("assumption", f"{where}, none is published: that of PCIe 4 x16 is assumed", source=gpu.source)
-    link = f", {gpu.interconnect}" if name.startswith("interconnect") else ""
-    return Origin("catalog", where + link, source=gpu.source)
-
-
-def _peak(gpu: Gpu, weight_dtype: str, reference: Reference) -> Origin:
-    """Which of the GPU's published peaks weights of this precision are multiplied at."""
-    peaks, found = gpu.peak_dense_flops, gpu.peak_flops_for(weight_dtype)
-    own = _PEAK_OF.get(weight_dtype)
-    for field in (*((own,) if own else ()), "bf16", "fp16"):
-        if found is not None and getattr(peaks, field) == found:
-            where = _gpu_file(gpu, ("peak_dense_flops", field), reference)
-            return Origin("catalog", f"{where}, the dense {field} peak, for {weight_dtype} weights", source=gpu.source)
-    for parts, words in _PARTS.items():
-        for field in ("fp8", "fp4"):
-            if found is not None and (getattr(peaks, field) or 0) // parts == found:
-                where = _gpu_file(gpu, ("peak_dense_flops", field), reference)
-                about = f"{where}, {words} the dense {field} peak, for {weight_dtype} weights: no other is published"
-                return Origin("catalog", about, source=gpu.source)
-    where = _gpu_file(gpu, ("peak_dense_flops",), reference)
-    assumed = f"{ASSUMED_FLOPS_PER_BYTE} operations a byte of its bandwidth are assumed, as of the A100"
-    return Origin("assumption", f"{where}, no peak is published: {assumed}", source=gpu.source)
-
-
-def _band(figure: str, scope: str, names: Resolved, reference: Reference) -> Origin:
-    kind = "dense" if names.model.experts is None else "moe"
-    bands = names.speed.bands
-    row = next(i for i, b in enumerate(bands) if (b.figure, b.scope, b.kind) == (figure, scope, kind))
-    where = reference.document(SpeedFile.file_name).at(("bands", row))
-    about = f"{where}, 80 % of {bands[row].n_rows:,} runs ({scope}, {kind})"
-    return Origin("catalog", about, source=names.speed.bands_source)
-
-
-def _gpu_file(gpu: Gpu, loc: tuple[str, ...], reference: Reference) -> str:
-    return reference.document(f"gpus/{gpu.id}.yaml").at(loc)
-
-
-def anchored_origin(name: str, found: Anchored) -> Origin | None:
-    """The origin of a factor that a measured point sets; None for any other name."""
-    figures: dict[str, tuple[str, float | None, Any]] = {
-        "speed_factor": ("TPOT", found.anchor.tpot_seconds, found.predicted_tpot_seconds),
-        "ttft_factor": ("TTFT", found.anchor.ttft_seconds, found.predicted_ttft_seconds),
-    }
-    figure, measured, predicted = figures.get(name, ("", None, None))
-    if measured is None:
-        return None
-    about = f"anchor: {figure} of {1000 * measured:,.6g} ms measured over {1000 * predicted[0]:,.6g} ms predicted"
-    return Origin("given", f"{about}, {found.anchor.words} in flight")
-
-
+_WIDER_PEAKS = (("bf16", 1), ("fp16", 1), ("fp8", 2), ("fp4", 2), ("fp8", 4), ("fp4", 4))
+_PARTS = {1: "", 2: "half of ", 4: "a quarter of "}
 # What neither a formula nor a file gives: how it follows, and from what.
 DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
     "requests_per_rank": (
         "the requests in flight, shared out over the data-parallel ranks",
         ("concurrent_requests", "data_parallel_size"),
     ),
-    "non_torch_bytes_per_tp": (
-        "the engine's figure at this tensor-parallel size",
-        ("tensor_parallel_size",),
-    ),
+    "non_torch_bytes_per_tp": ("the engine's figure at this tensor-parallel size", ("tensor_parallel_size",)),
     "draft_weights_bytes_per_gpu": (
-        "the draft model's weights over the tensor-parallel ranks",
-        ("tensor_parallel_size",),
+        "the draft model's weights over the tensor-parallel ranks", ("tensor_parallel_size",)
     ),
     "kv_reserved": ("1 where kv_allocation is reserved, 0 where it is paged", ()),
     "output_tokens_per_second_per_gpu": (
@@ -173,17 +88,15 @@ SEARCHED |= {
     for end in ("low", "high")
 }
 ADDED_BY_DRAFT = {"other_bytes_per_token": "draft_bytes_per_token", "n_other_layers": "draft_layers"}
-_PARAMS = {
-    "n_params": "total",
-    "n_params_active": "active",
-    "n_params_quantizable": "body",
-    "n_params_copied": "copied",
-    "n_params_routed": "routed_experts",
-    "n_params_embedding": "embedding",
-    "n_params_lm_head": "lm_head",
-    "n_params_per_layer_embedding": "per_layer_embedding",
-}
 _FIELDS = {  # columns that stand under another name in the model's file
+    "n_params": ("params", "total"),
+    "n_params_active": ("params", "active"),
+    "n_params_quantizable": ("params", "body"),
+    "n_params_copied": ("params", "copied"),
+    "n_params_routed": ("params", "routed_experts"),
+    "n_params_embedding": ("params", "embedding"),
+    "n_params_lm_head": ("params", "lm_head"),
+    "n_params_per_layer_embedding": ("params", "per_layer_embedding"),
     "ffn_matrices": ("gated_ffn",),
     "n_params_mtp": ("params", "mtp_extra"),
     "n_experts": ("experts", "n"),
@@ -204,25 +117,21 @@ _FITTED = ("activation_source", "cuda_graph_source")  # measured on some machine
 
 
 class Origins:
-    """The origins of one deployment's inputs; `typed` holds what the user gave, under the long names. `scope` says
+    """The origins of one deployment's inputs; `overrides` holds what the user gave, under the long names. `scope` says
     which runs the bands of speed are from, `anchored` is the measured point that sets factors."""
 
     def __init__(
         self, names: Resolved, overrides: Mapping[str, Any], reference: Reference, scope: str = "other",
         anchored: Anchored | None = None,
     ) -> None:  # fmt: skip
-        self.scope = scope
-        self.anchored = anchored
         self.names = names
         self.overrides = overrides
         self.reference = reference
-        self.has_draft = self.names.draft is not None
-
-    def before(self, name: str) -> int:
-        """A column of the model alone, without a draft."""
-        return int(self.names.model.shape()[name])
+        self.scope = scope
+        self.anchored = anchored
 
     def of(self, name: str) -> Origin:
+        names, engine = self.names, self.names.engine
         if name in SEARCHED:
             return Origin("search", *SEARCHED[name])
         if name in DEFAULTS:
@@ -230,31 +139,46 @@ class Origins:
         if name in DERIVED:
             about, inputs = DERIVED[name]
             if name == "non_torch_bytes_per_tp":
-                about = f"{self._engine_file()}, {about}"
-                return Origin("assumption", about, inputs, self.names.engine.non_torch_source)
+                return self._of_engine(f", {about}", engine.non_torch_source, "assumption", inputs)
             return Origin("computed", about, inputs)
         if name in _PRECISION:
             return self._precision(name)
         if name in _ENGINE:
-            source = _ENGINE[name]
-            kind = "assumption" if source in _FITTED else "catalog"
-            return Origin(kind, self._engine_file(), source=getattr(self.names.engine, source))
+            kind = "assumption" if _ENGINE[name] in _FITTED else "catalog"
+            return self._of_engine("", getattr(engine, _ENGINE[name]), kind)
         if "_error_" in name:
-            about = f"{self._engine_file()}, bands"
-            return Origin("assumption", about, source=self.names.engine.bands_source or "")
+            return self._of_engine(", bands", engine.bands_source or "", "assumption")
         if name == "gpu_memory_bytes":
-            gpu = self.names.gpu
-            where = self.reference.document(f"gpus/{gpu.id}.yaml").at(("memory", "engine_bytes"))
-            kind = "assumption" if gpu.memory.basis == "assumed" else "catalog"
-            return Origin(kind, where, source=gpu.memory.source)
+            memory = names.gpu.memory
+            kind = "assumption" if memory.basis == "assumed" else "catalog"
+            return self._in_file(f"gpus/{names.gpu.id}.yaml", ("memory", "engine_bytes"), "", memory.source, kind)
         if name == "checkpoint_bytes":
             return self._checkpoint()
         if name.startswith("draft_"):
-            return self._draft()
-        return speed_origin(name, self.names, self.scope, self.reference) or self._model(name)
+            if names.draft is None:
+                return Origin("default", "no draft model")
+            return self._in_file(f"models/{names.draft.id}.yaml", None, "", names.draft.source)
+        loc = _FIELDS.get(name) or ((name,) if hasattr(names.model, name) else ("attention",))
+        return self._of_speed(name) or self._in_file(f"models/{names.model.id}.yaml", loc, "", names.model.source)
+
+    def _in_file(
+        self, relative: str, loc: tuple[str | int, ...] | None, words: str, source: str, kind: str = "catalog",
+        inputs: tuple[str, ...] = (),
+    ) -> Origin:  # fmt: skip
+        """A number in a file of the catalogs: at `loc`, or in no one line."""
+        document = self.reference.document(relative)
+        place = document.where if loc is None else document.at(loc)
+        return Origin(kind, place + words, inputs, source, document.where)
+
+    def _of_engine(self, words: str, source: str, kind: str, inputs: tuple[str, ...] = ()) -> Origin:
+        return self._in_file(f"engines/{self.names.engine.engine}.yaml", None, words, source, kind, inputs)
+
+    def of_gpu(self, loc: tuple[str, ...], words: str = "", kind: str = "catalog") -> Origin:
+        gpu = self.names.gpu
+        return self._in_file(f"gpus/{gpu.id}.yaml", loc, words, gpu.source, kind)
 
     def _of_input(self, name: str) -> Origin:
-        if self.anchored is not None and (found := anchored_origin(name, self.anchored)):
+        if found := self._anchored(name):
             return found
         if self.overrides.get(name) is not None:
             return Origin("given", f"typed: {self.overrides[name]}")
@@ -262,9 +186,23 @@ class Origins:
             return Origin("default", "the default of sheetgen")
         if name in ("max_model_len", "input_tokens", "output_tokens"):
             return Origin("default", "follows from context_tokens", ("context_tokens",))
-        engine = self.names.engine
-        source = engine.batch_defaults_source if name.startswith("max_num") else ""
-        return Origin("default", f"{self._engine_file()}, the engine's own", source=source)
+        source = self.names.engine.batch_defaults_source if name.startswith("max_num") else ""
+        return self._of_engine(", the engine's own", source, "default")
+
+    def _anchored(self, name: str) -> Origin | None:
+        """The origin of a factor that a measured point sets; None for any other name."""
+        found = self.anchored
+        if found is None or name not in ("speed_factor", "ttft_factor"):
+            return None
+        if name == "speed_factor":
+            figure, predicted = "TPOT", found.predicted_tpot_seconds
+            measured: float | None = found.anchor.tpot_seconds
+        else:
+            figure, measured, predicted = "TTFT", found.anchor.ttft_seconds, found.predicted_ttft_seconds
+        if measured is None:
+            return None
+        about = f"anchor: {figure} of {1000 * measured:,.6g} ms measured over {1000 * predicted[0]:,.6g} ms predicted"
+        return Origin("given", f"{about}, {found.anchor.words} in flight")
 
     def _precision(self, name: str) -> Origin:
         option, what = _PRECISION[name]
@@ -275,28 +213,59 @@ class Origins:
 
     def _checkpoint(self) -> Origin:
         model, dtype = self.names.model, self.names.weight_dtype
-        size = model.checkpoint_bytes(dtype)
-        for i, checkpoint in enumerate(model.checkpoints):
-            if size and checkpoint.weight_dtype == dtype and checkpoint.size_bytes == size:
-                where = self._file(("checkpoints", i, "size_bytes"))
-                return Origin("catalog", f"{where}, {checkpoint.hf_id or checkpoint.format}", source=checkpoint.source)
-        return Origin("catalog", f"{self._file(('checkpoints',))}, no checkpoint of this precision is known")
+        file, size = f"models/{model.id}.yaml", model.checkpoint_bytes(dtype)
+        for i, one in enumerate(model.checkpoints):
+            if size and one.weight_dtype == dtype and one.size_bytes == size:
+                words = f", {one.hf_id or one.format}"
+                return self._in_file(file, ("checkpoints", i, "size_bytes"), words, one.source)
+        return self._in_file(file, ("checkpoints",), ", no checkpoint of this precision is known", "")
 
-    def _draft(self) -> Origin:
-        draft = self.names.draft
-        if draft is None:
-            return Origin("default", "no draft model")
-        where = self.reference.document(f"models/{draft.id}.yaml").where
-        return Origin("catalog", where, source=draft.source)
+    def _of_speed(self, name: str) -> Origin | None:
+        """The origin of a catalog's number that speed reads; None for any other name."""
+        gpu, speed = self.names.gpu, self.names.speed
+        if name in SpeedConstants.model_fields:
+            return self._constant(name)
+        if name in ("nvlink_gpus", "all_reduce_growth"):
+            return self._in_file(SpeedFile.file_name, (name,), "", speed.all_reduce_source)
+        if name in SPEED_DEFINITIONS:
+            return Origin("default", "a definition: " + name.replace("_", " "))
+        if name in _RATES:
+            if getattr(gpu, name) is None:
+                return self.of_gpu((name,), ", none is published: that of PCIe 4 x16 is assumed", "assumption")
+            return self.of_gpu((name,), f", {gpu.interconnect}" if name.startswith("interconnect") else "")
+        if name in _PEAKS:
+            return self._peak(self.names.weight_dtype if name == "peak_flops" else "bf16")
+        if figure := _SPEED_BANDS.get(name):
+            kind = "dense" if self.names.model.experts is None else "moe"
+            of_band = (figure, self.scope, kind)
+            row, band = next((i, b) for i, b in enumerate(speed.bands) if (b.figure, b.scope, b.kind) == of_band)
+            words = f", 80 % of {band.n_rows:,} runs ({self.scope}, {kind})"
+            return self._in_file(SpeedFile.file_name, ("bands", row), words, speed.bands_source)
+        return None
 
-    def _model(self, name: str) -> Origin:
-        model = self.names.model
-        loc: tuple[str, ...] = (name,) if hasattr(model, name) else ("attention",)
-        loc = _FIELDS.get(name, ("params", _PARAMS[name]) if name in _PARAMS else loc)
-        return Origin("catalog", self._file(loc), source=model.source)
+    def _constant(self, name: str) -> Origin:
+        """The cell of the engine on this generation of GPUs, or the constants of all where it has none."""
+        speed, engine, gpu = self.names.speed, self.names.engine, self.names.gpu
+        cell = speed.cell(engine.engine, gpu)
+        if cell is None:
+            words = f", default: no runs of {engine.name} on {gpu.architecture}"
+            return self._in_file(SpeedFile.file_name, ("default", name), words, speed.default_source)
+        alike = "" if cell.engine == engine.engine else f", which stand in for {engine.name} ({speed.same_as_source})"
+        words = f", fitted on {cell.n_rows:,} runs of {cell.engine} on {cell.generation}{alike}"
+        return self._in_file(
+            SpeedFile.file_name, ("cells", speed.cells.index(cell), "constants", name), words, speed.source
+        )
 
-    def _file(self, loc: tuple[str | int, ...]) -> str:
-        return self.reference.document(f"models/{self.names.model.id}.yaml").at(loc)
-
-    def _engine_file(self) -> str:
-        return self.reference.document(f"engines/{self.names.engine.engine}.yaml").where
+    def _peak(self, weight_dtype: str) -> Origin:
+        """Which of the GPU's published peaks weights of this precision are multiplied at."""
+        gpu = self.names.gpu
+        peaks, found = gpu.peak_dense_flops, gpu.peak_flops_for(weight_dtype)
+        own = _PEAK_OF.get(weight_dtype)
+        for field, parts in (*([(own, 1)] if own else []), *_WIDER_PEAKS):
+            if found is not None and (getattr(peaks, field) or 0) // parts == found:
+                words = f", {_PARTS[parts]}the dense {field} peak, for {weight_dtype} weights"
+                return self.of_gpu(
+                    ("peak_dense_flops", field), words + (": no other is published" if parts > 1 else "")
+                )
+        assumed = f"{ASSUMED_FLOPS_PER_BYTE} operations a byte of its bandwidth are assumed, as of the A100"
+        return self.of_gpu(("peak_dense_flops",), f", no peak is published: {assumed}", "assumption")

@@ -11,20 +11,13 @@ from typing import Any, NoReturn
 import click
 
 from sheetgen import __version__
-from sheetgen.cli.build import build
+from sheetgen.cli.ask import decode, diagnose, explain, recommend, size
+from sheetgen.cli.build import build, pull
 from sheetgen.cli.catalog import catalog
-from sheetgen.cli.check import check
-from sheetgen.cli.decode import decode
-from sheetgen.cli.diagnose import diagnose
 from sheetgen.cli.diff import diff
-from sheetgen.cli.explain import explain
-from sheetgen.cli.listing import list_entries
+from sheetgen.cli.entries import check, list_entries, show
 from sheetgen.cli.mail import mail
 from sheetgen.cli.output import say
-from sheetgen.cli.pull import pull
-from sheetgen.cli.recommend import recommend
-from sheetgen.cli.show import show
-from sheetgen.cli.size import size
 from sheetgen.errors import SheetgenError, escaped
 
 

@@ -19,7 +19,7 @@ def pace(sized: Sized, answer: Mapping[str, Any]) -> str:
     """The section of speed for the one deployment of `sized`; `answer` is its record."""
     known = {name: column.reshape(-1)[0] for name, column in sized.known.items() if hasattr(column, "reshape")}
     names = sized.points.names[0]
-    lines = [table(("SPEED", "", "80 % band", ""), _rows(answer), right=(1,)), ""]
+    lines = [table([("SPEED", "", "80 % band", ""), *_rows(answer)], right=(1,)), ""]
     lines += [f"{answer['queue'][0].upper()}{answer['queue'][1:]}."] if answer["queue"] else []
     lines += [*_scope(answer, names, sized.anchored), *_beyond(answer, known, names)]
     return "\n".join(lines)
@@ -180,7 +180,7 @@ def bills(sized: Sized) -> str:
         if name != "state_bytes_per_sequence" or numbers[name]
     ]
     bands = f"\n{BAND_WORDS[scope] if scope else NO_BAND}\n"
-    memory = table(rows[0], rows[1:], right=(1, 2)) + "\n" + bands + "\n" + _limits(answer)
+    memory = table(rows, right=(1, 2)) + "\n" + bands + "\n" + _limits(answer)
     return "\n".join(head) + "\n" + memory + "\n\n" + pace(sized, answer)
 
 
@@ -213,7 +213,7 @@ def _limits(answer: dict[str, Any]) -> str:
         (f"longest context for {_requests(answer)}", f"{answer['max_context_tokens_that_fit']:,} tokens"),
         ("fewest of these GPUs that hold it", "none" if answer["min_gpus"] is None else f"{answer['min_gpus']:,}"),
     ]
-    return table(rows[0], rows[1:])
+    return table(rows)
 
 
 def _requests(answer: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""`sheetgen build`: the main job, a workbook and a PDF."""
+"""`sheetgen build` and `pull`: a workbook and a PDF, of options or of a workbook that somebody edited."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import ANSWER, brand_option, command, common, text_options
+from sheetgen.cli.options import ANSWER, brand_option, command, common, text_options, with_scenario
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, VARIANTS, Archive, Options, gc_paused, variant_named
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from sheetgen.recommend import Solution
     from sheetgen.sheet.model import Book
 
-FILES = {"out": "output", "name": "sizing-sheet"}
+PULL_SCHEMA = 1
 
 
 @command()
 @text_options("sheet", *ANSWER)
-@click.option("--format", "formats", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
+@click.option("--format", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
 @click.option(
     "--pdf-variant", metavar="NAME", help=f"Standard of the PDF: {', '.join(VARIANTS)}. Default {VARIANTS[0]}."
 )
@@ -45,41 +45,89 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
       sheetgen build --models 70b --workloads rag --tiers 8,64 --weight-dtype fp8 --kv-cache-dtype fp8
       sheetgen build --scenario fleet.yaml --format xlsx,pdf,json --out sheets --name fleet
     """
-    from sheetgen.cli.scenario_file import TYPED, with_scenario
-
-    named = {("format" if k == "formats" else k): v for k, v in options.items()}
-    asked = with_scenario(scenario, named, also=(TYPED,))
+    asked = with_scenario(scenario, options)
     if not asked.get("models"):
         raise click.UsageError("Missing option '--models'. Name some, such as --models 8b,70b,405b.")
-    formats = formats_named(asked.pop("format", None))
-    folder, name = (str(asked.pop(key, default)) for key, default in FILES.items())
-    check_name(name)
-    if not folder.strip():
-        raise ScenarioError("out is blank. Name a folder, or leave it out.")
+    named = formats_named(asked.pop("format", None))
+    formats, place = named or DEFAULT_FORMATS, place_of(asked.pop("out", None), asked.pop("name", None))
     brand = brand_of(asked.pop("brand", None))
-    archive = archive_of(asked.pop("pdf_variant", None), asked.pop("attach", None), formats or DEFAULT_FORMATS, name)
+    archive = archive_of(asked.pop("pdf_variant", None), asked.pop("attach", None), formats, place.name)
     from sheetgen.catalog import Catalog
     from sheetgen.recommend import solve
     from sheetgen.scenario.question import ask
 
     solved = solve(ask(Catalog(*catalogs), asked))
-    files, missing = draw(solved, formats or DEFAULT_FORMATS, required=bool(formats), brand=brand, archive=archive)
-    targets = {Path(folder) / f"{name}.{ending}": data for ending, data in files.items()}
+    files, missing = draw(solved, formats, required=bool(named), brand=brand, archive=archive)
+    targets = {Path(f"{place}.{ending}"): data for ending, data in files.items()}
     write_files(targets)
     if missing:
         say(missing, err=True)
     if as_json:
         print_json(document_of(solved))
     elif not quiet:
-        for target in targets:
-            say(f"wrote {target}")
-        for line in headlines(solved):
-            say(line)
+        say("\n".join([*(f"wrote {target}" for target in targets), *headlines(solved)]))
     note(f"{len(solved.question.loads)} loads on {len(solved.question.candidates)} instances", quiet)
 
 
-def check_name(name: str) -> None:
-    """Refuse what would be no file, a hidden one, one that commands take for a flag, or one that cannot be typed."""
+@click.command()
+@click.argument("edited", metavar="EDITED.xlsx")
+@click.option(
+    "--format", "formats", metavar="NAMES", help=f"Beside the PDF and the scenario: any of {','.join(FORMATS)}."
+)
+@click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
+@click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default: the workbook's own.")
+@click.option("--models", metavar="NAMES", help="The models anew, in their order, where it was built from files.")
+@brand_option
+@common
+def pull(
+    edited: str, formats: str | None, out: str | None, name: str | None, models: str | None, brand: str | None,
+    as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+) -> None:  # fmt: skip
+    """Carry an edited workbook back: what was changed, the PDF of it, and a scenario file that builds it again.
+
+    Every yellow cell is read by its name, so rows may have moved; rows filled below a table take part. What the
+    workbook says wins over the catalogs. Python works all of it out anew and compares: it says where the workbook was
+    not recalculated, and which formulas were overwritten. The workbook itself is never touched.
+
+    \b
+    Examples:
+      sheetgen pull sizing-sheet.xlsx
+      sheetgen pull ~/Downloads/q3-finance.xlsx --out sheets --name q3 --format pdf,xlsx
+      sheetgen build --scenario sheets/q3.scenario.yaml
+    """
+    requested, drawn_with = formats_named(formats), brand_of(brand)
+    place = place_of(out, Path(edited).stem if name is None else name)
+    from sheetgen import __version__
+    from sheetgen.catalog import Catalog
+    from sheetgen.pull.pulled import pull as read_back
+    from sheetgen.pull.words import data, lines, scenario_text
+
+    note(f"reading {shown(edited)}, and working it out anew ...", quiet)
+    pulled = read_back(edited, Catalog(*catalogs), models)
+    kinds = tuple(dict.fromkeys(("pdf", *requested)))
+    drawn, missing = draw(pulled.solved, kinds, required="pdf" in requested, brand=drawn_with)
+    scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
+    files = {**drawn, "scenario.yaml": scenario.encode()}
+    targets = {Path(f"{place}.{ending}"): content for ending, content in files.items()}
+    for target in targets:  # the workbook itself is spared
+        if target.resolve() == Path(edited).resolve():
+            raise ScenarioError(f"{shown(target, 200)}: is the edited workbook. Choose another --out or --name.")
+    write_files(targets)
+    if missing:
+        say(missing, err=True)
+    if as_json:
+        paths, answer = list(map(str, targets)), document_of(pulled.solved)
+        print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": paths, "sheet": answer})
+    elif not quiet:
+        wrote = (f"wrote {target}" for target in targets)
+        say("\n".join([*lines(pulled), *wrote, *headlines(pulled.solved)]))
+    note(f"{len(pulled.solved.question.loads)} loads worked out anew", quiet)
+
+
+def place_of(folder: str | None, name: str | None) -> Path:
+    """Where the files go, without their endings. Refuses a name that would be no file, a hidden one, one that commands
+    take for a flag, or one that cannot be typed."""
+    name = "sizing-sheet" if name is None else name
     for is_wrong, rule in (
         (not name.isprintable(), "not hold control characters"),
         (not name.strip() or name != name.strip(), "not be blank, nor begin or end with a space"),
@@ -88,36 +136,34 @@ def check_name(name: str) -> None:
     ):
         if is_wrong:
             raise ScenarioError(f"name is {shown(name)!r}. It must {rule}.")
+    if folder is not None and not folder.strip():
+        raise ScenarioError("out is blank. Name a folder, or leave it out.")
+    return Path("output" if folder is None else folder) / name
 
 
-def formats_named(text: Any) -> tuple[str, ...]:
+def formats_named(text: str | None) -> tuple[str, ...]:
     """The formats asked for, in order; none where the default holds."""
     from sheetgen.scenario.parse import words
 
-    found = words(None if text is None else str(text).lower())
+    found = words(None if text is None else text.lower())
     wrong = [w for w in found if w not in FORMATS]
     if wrong or (text is not None and not found):
-        name = wrong[0] if wrong else str(text)
-        allowed = ", ".join(FORMATS)
-        raise ScenarioError(f"format is {shown(name)!r}. Allowed: {allowed}.{did_you_mean(name, FORMATS)}")
+        name = wrong[0] if wrong else text or ""
+        near = did_you_mean(name, FORMATS)
+        raise ScenarioError(f"format is {shown(name)!r}. Allowed: {', '.join(FORMATS)}.{near}")
     return tuple(dict.fromkeys(found))
 
 
 def archive_of(variant: str | None, attach: Any, formats: Sequence[str], name: str) -> Archive:
     """What the PDF is to be, and to hold. Raises ScenarioError where that cannot be."""
-    attached = attach is not None and is_yes(attach)
+    said = "false" if attach is None else str(attach).strip().lower()
+    if said not in ("true", "false"):
+        raise ScenarioError(f"attach is {shown(attach)!r}. Write true or false.")
+    attached = said == "true"
     for option, is_asked in (("pdf_variant", variant is not None), ("attach", attached)):
         if is_asked and "pdf" not in formats:
             raise ScenarioError(f"{option} is for the PDF, and format is {','.join(formats)}. Add pdf to it.")
     return Archive(variant_named(variant, attach=attached), f"{name}.xlsx" if attached else "")
-
-
-def is_yes(answer: Any) -> bool:
-    """A flag, or what a scenario file says for it."""
-    words = str(answer).strip().lower()
-    if words not in ("true", "false"):
-        raise ScenarioError(f"attach is {shown(answer)!r}. Write true or false.")
-    return words == "true"
 
 
 @gc_paused()
@@ -197,6 +243,5 @@ def headlines(solved: Solution) -> list[str]:
 
     question = solved.question
     load = f"{question.workloads[question.headline[0]].name} at {question.tiers[question.headline[1]]:,} in flight"
-    models = (question.models[question.loads[row].model].model.name for row in headline_rows(solved))
-    answers = (headline(solved, row) for row in headline_rows(solved))
-    return [f"{model}, {load}: {answer}" for model, answer in zip(models, answers, strict=True)]
+    models = {row: question.models[question.loads[row].model].model.name for row in headline_rows(solved)}
+    return [f"{model}, {load}: {headline(solved, row)}" for row, model in models.items()]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import common
-from sheetgen.cli.output import note, print_json, say, table, write_files
+from sheetgen.cli.output import count, note, print_json, say, table, write_files
 from sheetgen.errors import CatalogError, shown
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _table(changes: Iterable[Change]) -> str:
         old, new = (f" {one.old_region}", f" {one.new_region}") if one.what == "moved" else ("", "")
         prices = _usd(one.old_usd), _usd(one.new_usd), _percent(one.share)
         rows.append((one.instance, one.purchase, *prices, (one.old_as_of or "–") + old, one.new_as_of + new))
-    return table(heads, rows, right=(2, 3, 4))
+    return table([heads, *rows], right=(2, 3, 4))
 
 
 def _counts(found: Refresh, shown_changes: Sequence[Change]) -> Iterator[str]:
@@ -102,10 +102,6 @@ def _usd(value: float | None) -> str:
 
 def _percent(share: float | None) -> str:
     return "–" if share is None else f"{share:+.1%}"
-
-
-def count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _some(names: Sequence[str]) -> str:

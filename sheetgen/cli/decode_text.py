@@ -62,7 +62,7 @@ def _capacity(answer: Record) -> list[str]:
          f"{one['requests_at_full_context']:,}")
         for one in capacity
     ]  # fmt: skip
-    return ["Requests that fit, each at its full length:", table(head, rows, right=range(2, len(head)))]
+    return ["Requests that fit, each at its full length:", table([head, *rows], right=range(2, len(head)))]
 
 
 def _shapes(answer: Record) -> str:
@@ -71,7 +71,7 @@ def _shapes(answer: Record) -> str:
         for shape in answer["shapes"]
         for one in shape["nearest"]
     ]
-    return table(("  input + output", *_READING, "ceiling", "the claim"), rows, right=(3, 4, 5, 6, 8))
+    return table([("  input + output", *_READING, "ceiling", "the claim"), *rows], right=(3, 4, 5, 6, 8))
 
 
 _FIT = "By length and KV precision the reading nearest to the claim. fit: at full length; run: at their average length."
@@ -94,7 +94,7 @@ def _at_context(at: Record) -> str:
     if scaled := at["scaled_by_claim"]:
         rows.append((f"  x {scaled['factor']:.2f}, by the claim", *_reading(scaled), _ms(scaled["ttft_seconds"])))
     head = f"AT YOUR CONTEXT  {at['context_tokens']:,} tokens, {at['users']:,} in flight"
-    shown = [table(("  ", *_READING, "TTFT"), rows, right=(3, 4, 5, 6, 8))] if rows else []
+    shown = [table([("  ", *_READING, "TTFT"), *rows], right=(3, 4, 5, 6, 8))] if rows else []
     return "\n".join([head, at["words"], *shown])
 
 

@@ -25,10 +25,9 @@ DIFF_SCHEMA = 1
 @click.option("--all", "show_all", is_flag=True, help="Every change, not the first ones of each section.")
 @click.option("--exit-code", is_flag=True, help="Exit 1 where something changed, as git diff does.")
 @common
-@click.pass_context
 def diff(
-    context: click.Context, before: str, after: str, block: str | None, show_all: bool, exit_code: bool,
-    as_json: bool, catalogs: tuple[str, ...], quiet: bool,
+    before: str, after: str, block: str | None, show_all: bool, exit_code: bool, as_json: bool,
+    catalogs: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
     """What changed from sheet A to sheet B: load, inputs, prices, facts of models and GPUs, results.
 
@@ -72,7 +71,7 @@ def diff(
 
         say(text(found, bridge, show_all, quiet))
     if exit_code and not found.is_equal:
-        context.exit(1)
+        raise SystemExit(1)
 
 
 def _document(found: Comparison, bridge: tuple[Bridge, ...]) -> dict[str, Any]:

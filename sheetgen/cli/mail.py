@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.build import FILES, brand_of, check_name, draw
-from sheetgen.cli.options import ANSWER, brand_option, command, common, text_options
+from sheetgen.cli.build import brand_of, draw, place_of
+from sheetgen.cli.options import ANSWER, OF_FILES, brand_option, command, common, text_options, with_scenario
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.writers.formats import templates_folder
 
 if TYPE_CHECKING:
-    from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
     from sheetgen.mail.message import Envelope, Mail
     from sheetgen.mail.smtp import Server
@@ -24,18 +23,6 @@ if TYPE_CHECKING:
 
 MAIL_SCHEMA = 1
 NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
-BUILD_ONLY = ("format", "pdf_variant", "attach")  # of a scenario file for `build`
-
-
-class Sheet(NamedTuple):
-    """The sheet of a message: what is solved, the workbook's bytes where it is there already, and options of it."""
-
-    solved: Solution
-    catalog: Catalog
-    workbook: bytes | None
-    name: str | None
-    folder: str | None
-    brand: str | None
 
 
 @command()
@@ -64,12 +51,10 @@ class Sheet(NamedTuple):
 @click.option("--scenario", metavar="FILE.yaml", help="The options of the sheet in a file; flags win.")
 @brand_option
 @common
-@click.pass_context
 def mail(
-    context: click.Context, /, workbook: str | None, to: tuple[str, ...], cc: tuple[str, ...], sender: str | None,
-    subject: str | None, since: str | None, pdf: str | None, smtp: str | None, security: str | None,
-    credentials: str | None, attempts: int, timeout: float, dry_run: bool,
-    as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any,
+    workbook: str | None, to: tuple[str, ...], cc: tuple[str, ...], sender: str | None, subject: str | None,
+    since: str | None, pdf: str | None, smtp: str | None, security: str | None, credentials: str | None,
+    attempts: int, timeout: float, dry_run: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """A message with the answer and its figures, workbook and PDF attached: a draft for a mail program, or sent.
 
@@ -89,8 +74,8 @@ def mail(
     from sheetgen.mail.message import envelope
     from sheetgen.mail.smtp import server as server_of
 
-    for name in ("security", "credentials"):
-        if context.params[name] is not None and smtp is None:
+    for name, value in (("security", security), ("credentials", credentials)):
+        if value is not None and smtp is None:
             raise click.UsageError(f"--{name} is for sending: name the server with --smtp.")
     addresses, notes = envelope(sender, to, cc), list[str]()
     if smtp is not None and addresses.sender is None:
@@ -105,7 +90,7 @@ def mail(
         write_files({target: message.draft()})
         _report(message, "draft", f"wrote {target}", as_json, quiet, file=str(target))
     else:
-        _send(context, message, server, attempts, timeout, as_json, quiet)
+        _send(message, server, attempts, timeout, as_json, quiet)
 
 
 def _message(
@@ -113,35 +98,46 @@ def _message(
     catalogs: tuple[str, ...], options: dict[str, Any],
 ) -> tuple[Mail, Path]:  # fmt: skip
     """The message, and the place of its draft."""
+    from sheetgen.catalog import Catalog
     from sheetgen.mail.message import Letter, Mail, bodies
+    from sheetgen.recommend import solve
+    from sheetgen.scenario.question import ask
     from sheetgen.sheet.build_page import build_page
+    from sheetgen.workbook.package import read_file
 
+    catalog, files = Catalog(*catalogs), dict[str, bytes]()
     folder, name = options.pop("out"), options.pop("name")
-    sheet = _sheet(workbook, catalogs, options)
-    folder = sheet.folder or FILES["out"] if folder is None else folder
-    name = sheet.name or FILES["name"] if name is None else name
-    check_name(name)
-    if not folder.strip():
-        raise ScenarioError("out is blank. Name a folder, or leave it out.")
-    brand = brand_of(sheet.brand)
-    letter = Letter(build_page(sheet.solved, ((),) * len(sheet.solved.question.loads)), name)
+    if workbook is None:
+        given = with_scenario(options.pop("scenario"), options)
+        aside = {key: given.pop(key, None) for key in ("brand", *OF_FILES)}
+        if not given.get("models"):
+            raise click.UsageError("Name a workbook, or what to build, such as --models 8b,70b,405b.")
+        solved = solve(ask(catalog, given))
+    else:
+        solved, files["xlsx"] = _pulled(workbook, catalog, options)
+        aside = {"brand": options["brand"], "out": None, "name": Path(workbook).stem}
+    place = place_of(
+        aside["out"] or None if folder is None else folder, aside["name"] or None if name is None else name
+    )
+    brand = brand_of(aside["brand"])
+    letter = Letter(build_page(solved, ((),) * len(solved.question.loads)), place.name)
     line = letter.subject(subject)  # what is wrong with it is reported before the slow part
-    files = _files(sheet.solved, brand, sheet.workbook, pdf)
+    if pdf is not None:
+        files["pdf"] = read_file(Path(pdf))
+        if not files["pdf"].startswith(b"%PDF-"):
+            raise ScenarioError(f"{shown(pdf, 200)}: is no PDF. Name one, or leave --pdf out and it is drawn.")
+    missing = [ending for ending in ("xlsx", "pdf") if ending not in files]
+    files |= draw(solved, missing, required=True, brand=brand)[0] if missing else {}
     if since is not None:
         from sheetgen.cli.diff_text import changes_since
 
-        letter = replace(letter, changes=changes_since(since, files["xlsx"], f"{name}.xlsx", sheet.catalog))
-    attached = {f"{name}.{ending}": files[ending] for ending in ("pdf", "xlsx")}
-    message = Mail(addresses, line, *bodies(letter, templates_folder(), brand), attached)
-    return message, Path(folder) / f"{name}.eml"
+        letter = replace(letter, changes=changes_since(since, files["xlsx"], f"{place.name}.xlsx", catalog))
+    attached = {f"{place.name}.{ending}": files[ending] for ending in ("pdf", "xlsx")}
+    return Mail(addresses, line, *bodies(letter, templates_folder(), brand), attached), Path(f"{place}.eml")
 
 
-def _sheet(workbook: str | None, catalogs: tuple[str, ...], options: dict[str, Any]) -> Sheet:
-    """The sheet of these options, or of this workbook. Raises a SheetgenError."""
-    from sheetgen.catalog import Catalog
-
-    if workbook is None:
-        return _built(Catalog(*catalogs), options)
+def _pulled(workbook: str, catalog: Catalog, options: dict[str, Any]) -> tuple[Solution, bytes]:
+    """What a workbook says now, and its bytes. Raises a SheetgenError."""
     given = [name for name, value in options.items() if value is not None and name not in NOT_OF_THE_SHEET]
     if given:
         flag = given[0].replace("_", "-")
@@ -149,7 +145,7 @@ def _sheet(workbook: str | None, catalogs: tuple[str, ...], options: dict[str, A
     from sheetgen.pull.pulled import pull
     from sheetgen.workbook.package import read_file
 
-    catalog, data = Catalog(*catalogs), read_file(Path(workbook))
+    data = read_file(Path(workbook))
     pulled = pull(workbook, catalog, options["models"])
     if other := pulled.other_results:
         raise ScenarioError(
@@ -157,45 +153,15 @@ def _sheet(workbook: str | None, catalogs: tuple[str, ...], options: dict[str, A
             "inputs give: it was not recalculated, or formulas were overwritten. Open and save it once; "
             "`sheetgen pull` names them, and with --format xlsx writes a workbook that agrees."
         )
-    return Sheet(pulled.solved, catalog, data, Path(workbook).stem, None, options["brand"])
+    return pulled.solved, data
 
 
-def _built(catalog: Catalog, options: dict[str, Any]) -> Sheet:
-    from sheetgen.cli.scenario_file import TYPED, with_scenario
-    from sheetgen.recommend import solve
-    from sheetgen.scenario.question import ask
-
-    given = with_scenario(options.pop("scenario"), options, also=(TYPED, "out", "name", *BUILD_ONLY))
-    for name in BUILD_ONLY:
-        given.pop(name, None)
-    if not given.get("models"):
-        raise click.UsageError("Name a workbook, or what to build, such as --models 8b,70b,405b.")
-    name, folder, brand = (given.pop(key, None) for key in ("name", "out", "brand"))
-    return Sheet(solve(ask(catalog, given)), catalog, None, name, folder, brand)
-
-
-def _files(solved: Solution, brand: Brand | None, workbook: bytes | None, pdf: str | None) -> dict[str, bytes]:
-    """Both artefacts: what was given stays as it is, the rest is drawn."""
-    given = {} if workbook is None else {"xlsx": workbook}
-    if pdf is not None:
-        from sheetgen.workbook.package import read_file
-
-        given["pdf"] = read_file(Path(pdf))
-        if not given["pdf"].startswith(b"%PDF-"):
-            raise ScenarioError(f"{shown(pdf, 200)}: is no PDF. Name one, or leave --pdf out and it is drawn.")
-    missing = [ending for ending in ("xlsx", "pdf") if ending not in given]
-    return given | (draw(solved, missing, required=True, brand=brand)[0] if missing else {})
-
-
-def _send(
-    context: click.Context, message: Mail, server: Server, attempts: int, timeout: float, as_json: bool, quiet: bool
-) -> None:
+def _send(message: Mail, server: Server, attempts: int, timeout: float, as_json: bool, quiet: bool) -> None:
     import datetime
 
     from sheetgen.mail.smtp import deliver
 
-    sender = message.envelope.sender
-    data = message.ready(datetime.datetime.now().astimezone())
+    sender, data = message.envelope.sender, message.ready(datetime.datetime.now().astimezone())
     assert sender is not None  # ready() has refused that
     done = deliver(
         server, sender.addr_spec, message.envelope.recipients, data,
@@ -214,7 +180,7 @@ def _send(
         broke = "the connection broke after the message was handed over, so they may have it"
         say(f"{server}: {', '.join(done.unsure)}: {broke}. Ask before you send it again.", err=True)
     if not whole:
-        context.exit(1)
+        raise SystemExit(1)
 
 
 def _show(message: Mail, server: Server | None, as_json: bool, quiet: bool) -> None:

@@ -1,12 +1,16 @@
-"""Options that several commands share. All values stay text here: `scenario` reads them and says what is wrong."""
+"""Options that several commands share, and the file that may hold a sheet's. All values stay text here: `scenario`
+reads them and says what is wrong."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from sheetgen.errors import ScenarioError, did_you_mean, shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 Row = tuple[str, str, str]  # long name, metavar, help
@@ -18,6 +22,8 @@ DEPLOYMENT = ("gpu", "precision", "parallel", "engine", "limits", "split", "cach
 ANSWER = ("precision", "targets", "factors", *MARKET, "money", "engine")  # of what is recommended
 OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of the engine's are taken
 SHORT = {"context_tokens": "--context", "concurrent_requests": "--users"}
+TYPED = "typed"  # what the reader of a sheet typed over its cells: in a scenario file alone, and `ask` reads it
+OF_FILES = ("out", "name", "format", "pdf_variant", "attach")  # options of `build` that change no answer
 
 
 class Command(click.Command):
@@ -58,38 +64,34 @@ def _row(name: str, *words: str) -> Row:
     return name, option.metavar, option.help
 
 
-def _later(function: F, make: Callable[[], Iterable[click.Option]]) -> F:
-    """`function` with options that its Command makes by `make`."""
-    known = getattr(function, "__click_params__", [])
-    function.__click_params__ = [*known, make]  # type: ignore[attr-defined]
-    return function
-
-
-def _option(name: str, metavar: str, about: str, *short: str) -> click.Option:
-    return click.Option([f"--{name.replace('_', '-')}", *short, name], metavar=metavar, help=about)
-
-
 def text_options(*parts: str | Row | tuple[str], without: str = "") -> Callable[[F], F]:
     """`--long-name METAVAR` for each option of a group, for one of the table by its name alone, or for a row."""
 
     def make() -> Iterator[click.Option]:
-        in_size = "pace" in parts
         for part in parts:
-            rows = rows_of(part, in_size=in_size) if isinstance(part, str) else [_row(*part)]
-            yield from (_option(*row) for row in rows if row[0] != without)
+            rows = rows_of(part, in_size="pace" in parts) if isinstance(part, str) else [_row(*part)]
+            for name, metavar, about in rows:
+                spellings = [f"--{name.replace('_', '-')}", *([SHORT[name]] if name in SHORT else []), name]
+                if name != without:
+                    yield click.Option(spellings, metavar=metavar, help=about)
 
-    return lambda function: _later(function, make)
+    def with_options(function: F) -> F:
+        known = getattr(function, "__click_params__", [])
+        function.__click_params__ = [*known, make]  # type: ignore[attr-defined]
+        return function
+
+    return with_options
 
 
-def load_options(function: F) -> F:
-    """The load of one point: context and requests, each with its short spelling."""
-    return _later(function, lambda: [_option(*row, SHORT[row[0]]) for row in rows_of("load")])
-
-
-def brand_option(function: F) -> F:
-    """A company's template, for the commands that draw a workbook or a PDF."""
-    about = "Your company's name, logo, colours and footer line, for workbook and PDF; see templates/brand/."
-    return click.option("--brand", metavar="FILE.yaml", help=about)(function)
+model_option = functools.partial(
+    click.option, "--model", metavar="NAME",
+    help="Model by catalog id, alias, Hugging Face id, or path of a config.json.",
+)  # fmt: skip
+brand_option = click.option(
+    "--brand",
+    metavar="FILE.yaml",
+    help="Your company's name, logo, colours and footer line, for workbook and PDF; see templates/brand/.",
+)
 
 
 def common(function: F) -> F:
@@ -99,3 +101,49 @@ def common(function: F) -> F:
         "--catalogs", multiple=True, metavar="DIR", help="A folder that adds to the catalogs or overrides them."
     )(function)
     return click.option("--json", "as_json", is_flag=True, help="The result as JSON on stdout.")(function)
+
+
+def with_scenario(path: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """`options` on top of those in the file, `--scenario FILE.yaml`, which may be any of a sheet's.
+
+    Raises ScenarioError with file and line for a key that is no option, or a value that is no plain one.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if path is None:
+        return given
+    from sheetgen.catalog import read_document
+    from sheetgen.scenario.inputs import BY_OPTION
+    from sheetgen.scenario.overrides import Written
+
+    document = read_document(Path(path))
+    if not isinstance(document.data, dict):
+        raise ScenarioError(f"{document.at(())}: holds no options. Write lines such as models: [8b, 70b].")
+    allowed = (*options, TYPED, *OF_FILES)
+    problems = []
+    found: dict[str, Any] = {}
+    for key, value in document.data.items():
+        at, name = document.at((key,)), key.replace("-", "_")
+        if name not in allowed:
+            problems.append(f"{at}: unknown option {shown(key)}.{did_you_mean(name, allowed)}")
+        elif name == TYPED:
+            found[name] = Written(value, lambda loc: document.at((TYPED, *loc)))
+        elif not _is_plain(value) and not (name == "attach" and isinstance(value, bool)):
+            option = BY_OPTION[name].option if isinstance(value, dict) and name in BY_OPTION else None
+            pairs = f", such as {option.pairs}" if option and option.pairs else ""
+            problems.append(f"{at}: {shown(key)} must be text, a number, or a list of these{pairs}.")
+        elif name in found:
+            problems.append(f"{at}: {shown(name)} is given twice, with a dash and with an underscore. Keep one.")
+        elif value is not None:
+            found[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            if name == "brand":  # it stands beside the scenario
+                found[name] = str(Path(path).parent / found[name])
+    if problems:
+        raise ScenarioError(*problems)
+    return {**found, **given}
+
+
+def _is_plain(value: Any) -> bool:
+    """Nothing, a text, a number, or a list of these."""
+    values = value if isinstance(value, list) else [value]
+    are_plain = (isinstance(one, (str, int, float)) and not isinstance(one, bool) for one in values)
+    return value is None or (bool(values) and all(are_plain))

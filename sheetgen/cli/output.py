@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,8 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
 
     written: dict[Path, Path] = {}
     target = Path()
+    umask = os.umask(0)
+    os.umask(umask)
     try:
         for target, data in files.items():
             if target.is_dir():
@@ -56,7 +58,7 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
             written[Path(name)] = target
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-            Path(name).chmod(0o666 & ~_umask())
+            Path(name).chmod(0o666 & ~umask)
         for temporary, target in written.items():
             temporary.replace(target)
     except (OSError, ValueError) as error:
@@ -68,20 +70,16 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
             temporary.unlink(missing_ok=True)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def count(number: int, word: str) -> str:
+    """`1 row`, `2 rows`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
+def table(lines: Iterable[Sequence[str]], right: Container[int] = ()) -> str:
     """Columns of text, aligned by spaces; those in `right` flush right."""
-    lines = [tuple(head), *(tuple(r) for r in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    aligned = set(right)
-    return "\n".join(
-        "  ".join(
-            t.rjust(w) if i in aligned else t.ljust(w) for i, (t, w) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    rows = [tuple(line) for line in lines]
+    columns = []
+    for i, column in enumerate(zip(*rows, strict=True)):
+        width = max(map(len, column))
+        columns.append([cell.rjust(width) if i in right else cell.ljust(width) for cell in column])
+    return "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
-from sheetgen.cli.output import table
+from collections.abc import Iterator
+
+from sheetgen.cli.output import count, table
 from sheetgen.levers import Lever, best, levers_of
-from sheetgen.recommend import Solution
+from sheetgen.recommend import Solution, why_not
 from sheetgen.sheet.build_page import class_costs, facts_of
 from sheetgen.sheet.wording import first_token, month_as_budgeted, price_class, saving, sized_by, throughput, token_time
 from sheetgen.units import GIB
 
 SHOWN_LEVERS = 3
+SHOWN_REASONS = 8  # against others; --all shows every one
+
+
+def answer(solved: Solution, show_all: bool) -> str:
+    """The answer, what changes would buy, then the alternatives: by price, else by time, then memory."""
+    question, offer = solved.question, solved.choices[0].offer
+    cell, model = question.loads[0], question.models[0]
+    lines = [
+        f"{model.model.name}, {cell.concurrent_requests:,} in flight at {cell.context_tokens:,} tokens "
+        f"(weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})", "",
+        headline(solved, 0, with_budget=False),
+    ]  # fmt: skip
+    if offer is not None:
+        lines += [*_memory(solved, offer), *_money(solved)]
+    lines.append("")
+    if changes := list(_changes(solved)):
+        lines += ["WHAT ONE CHANGE BUYS", *changes, ""]
+    reasons = sorted(why_not(solved, 0), key=lambda pair: pair[1].distance)
+    shown = reasons if show_all else reasons[:SHOWN_REASONS]
+    lines.append("WHY NOT" + ("" if offer is None else " THE OTHERS"))
+    rows = [("  " + instance, reason.words) for instance, reason in shown]
+    lines.append(table(rows) if rows else "  there is no other candidate")
+    if len(shown) < len(reasons):
+        lines.append(f"  and {len(reasons) - len(shown)} more: --all shows them")
+    if left_out := "; ".join(f"{number} {reason}" for reason, number in question.left_out):
+        lines += ["", f"Catalog rows left out: {left_out}."]
+    return "\n".join(lines)
 
 
 def headline(solved: Solution, row: int, *, with_budget: bool = True) -> str:
@@ -37,75 +66,66 @@ def dearer(share: float) -> str:
     return "less than 1% more" if 0 < share < 0.005 else f"{share:+.0%}"
 
 
-def memory_line(solved: Solution, row: int) -> list[str]:
+def _memory(solved: Solution, offer: int) -> Iterator[str]:
     """How the load sits on the recommended instances, and what comes second."""
-    choice = solved.choices[row]
-    if choice.offer is None:
-        return []
-    candidate = solved.candidate(choice.offer)
-    size, stages = solved.tensor_parallel_size(choice.offer), choice.pipeline_parallel_size
-    cell = solved.question.loads[row]
-    weights, kv = solved.models["weights_bytes"][cell.model], solved.loads["kv_bytes"][row]
-    replicas = f"{choice.n_replicas:,} replica{'' if choice.n_replicas == 1 else 's'}"
-    n_gpus = choice.n_replicas * size * stages
+    choice, candidate = solved.choices[0], solved.candidate(offer)
+    size, stages = solved.tensor_parallel_size(offer), choice.pipeline_parallel_size
+    weights, kv = solved.models["weights_bytes"][solved.question.loads[0].model], solved.loads["kv_bytes"][0]
     discount = solved.question.settings.discount_fraction
     shape = f" (TP {size}{f', PP {stages}' if stages > 1 else ''})"
-    lines = [
-        f"{replicas} of {size * stages}x {candidate.gpu.short_name}{shape}: {n_gpus:,} GPUs at work of "
-        f"{choice.n_instances * candidate.gpu_count:,} rented",
+    yield (
+        f"{count(choice.n_replicas, 'replica')} of {size * stages}x {candidate.gpu.short_name}{shape}: "
+        f"{choice.n_replicas * size * stages:,} GPUs at work of {choice.n_instances * candidate.gpu_count:,} rented"
+    )
+    yield (
         f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; "
         f"a replica holds {choice.sequences_per_replica:,} requests, "
-        f"{percent(choice.sure_headroom_fraction)} of the room is surely free",
-        f"{token_time(solved, row)}, {throughput(solved, row)}, {first_token(solved, row)}, indicative; "
-        f"bound by {choice.bound_by}",
-        str(sized_by(solved, row)),
+        f"{percent(choice.sure_headroom_fraction)} of the room is surely free"
+    )
+    times = f"{token_time(solved, 0)}, {throughput(solved, 0)}, {first_token(solved, 0)}"
+    yield f"{times}, indicative; bound by {choice.bound_by}"
+    yield str(sized_by(solved, 0))
+    yield (
         f"${choice.hourly_usd:,.2f} an hour, {price_class(candidate.purchase, discount)} in "
         f"{candidate.region or 'no stated region'}, "
-        f"price of {candidate.price_as_of or 'no stated date'}{', assumed shape' if candidate.assumed_shape else ''}",
-    ]
+        f"price of {candidate.price_as_of or 'no stated date'}{', assumed shape' if candidate.assumed_shape else ''}"
+    )
     if choice.runner_up is not None and choice.runner_up_monthly_usd is not None:
         second = solved.candidate(choice.runner_up)
-        count = int(solved.costs["n_instances"][row, choice.runner_up])
         more = choice.runner_up_monthly_usd / choice.monthly_usd - 1
-        lines.append(
-            f"runner-up: {count:,}x {second.instance} ({second.gpu_count}x {second.gpu.short_name} each), "
+        yield (
+            f"runner-up: {int(solved.costs['n_instances'][0, choice.runner_up]):,}x {second.instance} "
+            f"({second.gpu_count}x {second.gpu.short_name} each), "
             f"${choice.runner_up_monthly_usd:,.0f} a month ({dearer(more)})"
         )
-    return lines
 
 
-def money_lines(solved: Solution, row: int) -> list[str]:
+def _money(solved: Solution) -> Iterator[str]:
     """Purchase classes, a user, a million tokens, owning; what is not known is said in one word or left out."""
-    if solved.choices[row].offer is None:
-        return []
-    facts = facts_of(solved, row)
-    classes = class_costs(solved, row)
+    facts, classes = facts_of(solved, 0), class_costs(solved, 0)
     priced = [f"{name} {usd}" for name, usd in classes.items() if usd]
     unpriced = [name for name, usd in classes.items() if not usd]
-    lines = [f"a month: {', '.join(priced)}" + (f"; no price for {', '.join(unpriced)}" if unpriced else "")]
+    yield f"a month: {', '.join(priced)}" + (f"; no price for {', '.join(unpriced)}" if unpriced else "")
     tokens = f"; {facts.per_million_tokens}" if facts.per_million_tokens else ""
-    lines.append(f"{facts.per_year}; {facts.per_user} and month{tokens}")
+    yield f"{facts.per_year}; {facts.per_user} and month{tokens}"
     if facts.budget:
-        lines.append(f"budget: {facts.budget}")
+        yield f"budget: {facts.budget}"
     if facts.owned:
-        old = ", an old price" if facts.capex_is_old else ""
-        even = f"; {facts.break_even}" if facts.break_even else ""
-        lines.append(f"own {facts.owned} a month{old}{even}")
+        old, even = ", an old price" if facts.capex_is_old else "", f"; {facts.break_even}" if facts.break_even else ""
+        yield f"own {facts.owned} a month{old}{even}"
     else:
-        lines.append("own: no street price of this GPU is known; give yours with --capex-usd-per-gpu")
-    return lines
+        yield "own: no street price of this GPU is known; give yours with --capex-usd-per-gpu"
 
 
-def lever_lines(solved: Solution, row: int) -> list[str]:
-    """The three best levers of a load, then another model with a leaner KV cache, where they have a price."""
-    levers = levers_of(solved, row)
-    shown = [lever for _, lever in best({row: levers}, SHOWN_LEVERS)]
-    rows = [cells for lever in shown if (cells := _lever(lever))]
-    lines = [table(rows[0], rows[1:])] if rows else []
+def _changes(solved: Solution) -> Iterator[str]:
+    """The three best levers of the load, then another model with a leaner KV cache, where they have a price."""
+    levers = levers_of(solved, 0)
+    rows = [cells for _, lever in best({0: levers}, SHOWN_LEVERS) if (cells := _lever(lever))]
+    if rows:
+        yield table([(f"  {words}", *cells) for words, *cells in rows])
     for lever in levers:
         if lever.family == "model" and (cells := _lever(lever)):
-            lines.append(f"  another model, quality not compared: {', '.join(cell.strip() for cell in cells)}")
-    return lines
+            yield f"  another model, quality not compared: {', '.join(cells)}"
 
 
 def _lever(lever: Lever) -> tuple[str, ...]:
@@ -115,4 +135,4 @@ def _lever(lever: Lever) -> tuple[str, ...]:
         return ()
     saves = saving(lever)
     rented = f"{after.n_instances:,}x {after.candidate.instance}", f"${after.monthly_usd:,.0f} a month"
-    return f"  {lever.words}", *rented, f"saves {saves}" if (lever.saved_usd or 0) > 0 else saves
+    return lever.words, *rented, f"saves {saves}" if (lever.saved_usd or 0) > 0 else saves

@@ -106,7 +106,7 @@ def test_every_option_of_a_question_is_a_flag() -> None:
         return {p.name for p in command.params if isinstance(p, click.Option) and p.name}
 
     common = {"as_json", "catalogs", "quiet"}
-    files = {"formats", "pdf_variant", "attach", "out", "name", "scenario", "brand"}
+    files = {"format", "pdf_variant", "attach", "out", "name", "scenario", "brand"}
     assert flags("build") - common - files == {*OPTIONS, *SHEET_OPTIONS}
     load = {"model", "context_tokens", "users", "input_tokens", "output_tokens", "show_all"}
     assert flags("recommend") - common - load == set(OPTIONS)

@@ -1,0 +1,275 @@
+"""The commands that put one question: `size`, `recommend`, `decode`, `explain` and `diagnose`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sheetgen.cli.options import (
+    ANSWER,
+    DEPLOYMENT,
+    MARKET,
+    OF_ENGINE,
+    PACE,
+    command,
+    common,
+    model_option,
+    rows_of,
+    text_options,
+)  # fmt: skip
+from sheetgen.cli.output import print_json, say, write_files
+from sheetgen.errors import ScenarioError, shown
+
+
+@command()
+@model_option()
+@text_options("load", *DEPLOYMENT)
+@click.option("--flags", metavar="ENGINES", help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all.")
+@click.option("--kv-budget", metavar="SETTINGS", help="KV budget of trtllm-build or NIM settings, or of their file.")
+@click.option("--from-log", metavar="FILE", help="Size what a start-up log says, beside what the engine measured.")
+@click.option("--batch", metavar="IN.csv", help="Size every row of a CSV whose columns are these options.")
+@click.option("--out", metavar="OUT.csv", help="Where --batch writes; default stdout.")
+@common
+def size(
+    model: str | None, from_log: str | None, batch: str | None, out: str | None, as_json: bool,
+    catalogs: tuple[str, ...], quiet: bool, flags: str | None, kv_budget: str | None, **inputs: Any,
+) -> None:  # fmt: skip
+    """One deployment, bill by bill: weights, activations, overhead, KV cache, whether the load fits; and its speed.
+
+    What does not fit is an answer, not an error. In a batch, columns have the long names with underscores
+    (context_tokens), unknown columns stay, and a row that cannot be sized has its reason in `error`.
+
+    \b
+    Examples:
+      sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --users 32
+      sheetgen size --model gpt-oss-120b --gpu h200 --kv-cache-dtype fp8 --json
+      sheetgen size --model 8b --users 64 --anchor concurrent_requests=32,input_tokens=1k,output_tokens=1k,tpot_ms=9.8
+      sheetgen size --batch in.csv --out out.csv
+      sheetgen size --from-log startup.log
+      sheetgen size --model 8b --gpu l40s --context 8k --users 16 --flags vllm
+      sheetgen size --model 8b --gpu spark --kv-budget max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8
+    """
+    from sheetgen.catalog import Catalog
+
+    requested, has_extras = {"model": model, **inputs}, flags is not None or kv_budget is not None
+    if has_extras and (from_log is not None or batch is not None):
+        raise click.UsageError("--flags and --kv-budget do not go with --from-log or --batch.")
+    if from_log is not None:
+        if batch is not None or out is not None:
+            raise click.UsageError("--from-log does not go with --batch or --out.")
+        of_speed = [f"--{name.replace('_', '-')}" for name, *_ in rows_of(*PACE) if requested[name] is not None]
+        if of_speed:  # they would be accepted and ignored
+            raise click.UsageError(f"{', '.join(of_speed)} does not go with --from-log, which compares memory.")
+        from sheetgen.cli.extras import run_from_log
+
+        run_from_log(from_log, requested, as_json, Catalog(*catalogs))
+        return
+    if batch is not None:
+        from sheetgen.cli.batch import run_batch
+
+        run_batch(Path(batch), Path(out) if out else None, requested, as_json, catalogs, quiet)
+        return
+    if out is not None:
+        raise click.UsageError("--out goes with --batch.")
+    if model is None:
+        raise click.UsageError("Missing option '--model'.")
+    from sheetgen.api import record, sized_point
+
+    catalog, extras = Catalog(*catalogs), None
+    if has_extras:
+        from sheetgen.cli.extras import Extras
+
+        extras = Extras.of(requested, flags, kv_budget, catalog)
+    sized = sized_point(extras.requested if extras else requested, catalog)
+    answer = record(sized)
+    if as_json:
+        print_json(answer | (extras.record(answer) if extras else {}))
+        return
+    from sheetgen.cli.bills import bills
+
+    say(bills(sized) + (extras.text(answer) if extras else ""))
+
+
+@command()
+@model_option(required=True)
+@text_options(
+    ("context_tokens", "TOKENS", "16k, or 16384. Default 4096."),
+    ("users", "NUMBER", "People to serve, any number. Default 1."), "split", *ANSWER,
+)  # fmt: skip
+@click.option("--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight.")
+@common
+def recommend(as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: bool, **options: Any) -> None:
+    """The question people ask: which instance, how many, $ a month, and why not the others.
+
+    \b
+    Examples:
+      sheetgen recommend --model 70b --context 16k --users 200
+      sheetgen recommend --model 405b --context 128k --users 32 --weight-dtype fp8 --providers aws
+      sheetgen recommend --model 8b --users 1000 --active-fraction 0.1 --json
+    """
+    from sheetgen.api import recommend_record, recommended
+    from sheetgen.catalog import Catalog
+
+    solved = recommended(options, Catalog(*catalogs))
+    if as_json:
+        print_json(recommend_record(solved, options))
+    else:
+        from sheetgen.cli.words import answer
+
+        say(answer(solved, show_all))
+
+
+@command()
+@model_option(required=True, help="Model by catalog id, alias, Hugging Face id, or a config.json.")
+@click.option("--claim", metavar="TEXT", help="The claim as it was made; its numbers are read, and options win.")
+@click.option("--gpu", metavar="NAME", help="GPU by id or alias.")
+@click.option("--gpus", "--n-gpus", "n_gpus", metavar="NUMBER", help="How many of them the claim is about.")
+@click.option("--tokens-per-second", metavar="NUMBER", help="Output tokens per second of all GPUs together.")
+@click.option("--per-gpu", is_flag=True, default=None, help="The rate is of each GPU, not of all.")
+@click.option("--concurrency", metavar="NUMBER", help="Requests in flight: concurrency, batch size, users.")
+@text_options(
+    ("input_tokens", "TOKENS", "Tokens of the claim's prompts. Default: not stated, the usual lengths are tried."),
+    ("output_tokens", "TOKENS", "Tokens of its answers. Default: not stated."),
+    ("weight_dtype",),
+    ("kv_cache_dtype", "DTYPE", "Precision of the KV cache. Default: not stated, bf16 and fp8 are tried."),
+    *OF_ENGINE,
+    ("tensor_parallel_size", "NUMBER", "Default: not stated, 1, 2, 4 and 8 are tried."),
+    ("context_tokens", "TOKENS", "Your context: 16k, or 16384."),
+    ("users", "NUMBER", "Your requests in flight. Default: the claim's concurrency."),
+)
+@common
+def decode(as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any) -> None:
+    """Decode a benchmark claim: "12,000 tok/s at concurrency 512 on 8x H100".
+
+    What context each request can have had and at which precision of the KV cache, how many requests really fit at
+    once, whether the claim can be true, and what it would be at your context. All GPUs are laid out as replicas of
+    TP 1, 2, 4 or 8 (with experts also data-parallel attention); layouts that waste half are not held against it.
+
+    \b
+    verdict     consistent: within the 80 % band of a reading     slower: below the fastest readings' bands
+                unlikely: above every band                        impossible: above what perfect software reaches
+                unknown: the GPU's speed is not published
+
+    \b
+    --json      claim, per_user, verdict, verdict_words, nearest (the reading that needs the least belief),
+                longest_context_tokens (by KV precision), longest_context_words, capacity (by layout and KV precision),
+                shapes (by lengths: verdict, nearest, readings), at_context (predicted, scaled_by_claim, readings),
+                cautions (kind, words). A rate has its band under _low and _high.
+
+    \b
+    Examples:
+      sheetgen decode --model 70b --weight-dtype fp8 --claim "12,000 tok/s at concurrency 512 on 8x H100" --context 16k
+      sheetgen decode --model 70b --gpu h100 --gpus 8 --tokens-per-second 1500 --per-gpu --concurrency 512
+      sheetgen decode --model gpt-oss-120b --claim "9k tok/s, 256 users, 4x H200, 1k/1k" --context 32k --users 100
+    """
+    from sheetgen.catalog import Catalog
+    from sheetgen.decode import decoded
+
+    answer = decoded(options, Catalog(*catalogs))
+    if as_json:
+        print_json(answer)
+    else:
+        from sheetgen.cli.decode_text import text
+
+        say(text(answer))
+
+
+@command()
+@click.argument("quantity", required=False)
+@model_option()
+@text_options("load", *DEPLOYMENT, *MARKET, without="gpus")
+@common
+def explain(
+    quantity: str | None, model: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool, **inputs: Any
+) -> None:
+    """The derivation of any quantity: formula, values, result, and where every input is from.
+
+    Quantities are those of `size`, or of `recommend` (n_replicas, n_instances, monthly_usd ...). Without
+    QUANTITY it lists all of them, in the order in which they come about.
+
+    \b
+    Examples:
+      sheetgen explain
+      sheetgen explain kv_bytes_per_token --model 70b
+      sheetgen explain weights_bytes_per_gpu --model 405b --weight-dtype fp8 --tensor-parallel-size 8 --json
+      sheetgen explain tpot_seconds --model deepseek-r1 --gpu h200 --tensor-parallel-size 8 --users 64
+      sheetgen explain monthly_usd --model 70b --context 16k --users 200
+    """
+    from sheetgen import explain as explained
+    from sheetgen.catalog import Catalog
+    from sheetgen.cli.explain import derivation, every_quantity, record, text
+
+    if quantity is None:
+        if as_json:
+            print_json([{"name": n, "label": label, "summary": about} for n, label, about in explained.quantities()])
+        else:
+            say(every_quantity())
+        return
+    name = explained.find(quantity)
+    if model is None:
+        raise click.UsageError("Missing option '--model'.")
+    options = {k: v for k, v in {"model": model, **inputs}.items() if v is not None}
+    step = derivation(name, options, Catalog(*catalogs))
+    if as_json:
+        print_json(record(step))
+    else:
+        say(text(step))
+
+
+@command()
+@click.argument("log", metavar="LOG")
+@model_option()
+@text_options(
+    ("gpu", "NAME", "GPU by id or alias, where the log does not say it."), "precision", *OF_ENGINE,
+    ("tensor_parallel_size", "NUMBER", "GPUs of one replica, where the log does not say it."),
+    ("max_model_len", "TOKENS", "Longest request that the engine admits, where the log does not say it."),
+    ("max_num_seqs", "NUMBER", "Most requests in one batch, where the log does not say it."),
+    ("context_tokens", "TOKENS", "Tokens of a request: 16k."),
+)  # fmt: skip
+@click.option("--html", "html_file", metavar="FILE", help="Write the page as HTML, too.")
+@common
+def diagnose(
+    log: str, html_file: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any
+) -> None:
+    """Name the memory bill that overran in a serving LOG, how we know, and the flags to move (`-` reads stdin).
+
+    Reads logs of vLLM, SGLang, TensorRT-LLM, NIM, TGI, LMDeploy and llama.cpp: plain, .gz, JSON lines, with the
+    prefixes of Docker and Kubernetes. Where model and GPU are known, the sizing engine replays the configuration.
+
+    \b
+    What cannot be told from the file is `undetermined`, with what would decide it: no label is guessed.
+    Direction matters: gpu_memory_utilization goes up for a KV pool too small at start, and down for
+    CUDA graphs, the sampler and prefill peaks.
+
+    Exit status: 0 whatever the verdict (read `label` of --json), 1 a log or a name that cannot be read, 2 usage.
+
+    \b
+    Examples:
+      sheetgen diagnose server.log
+      docker logs vllm 2>&1 | sheetgen diagnose -
+      sheetgen diagnose server.log.gz --model 70b --gpu h100 --json
+    """
+    from sheetgen.catalog import Catalog
+    from sheetgen.diagnose.report import as_html, text
+    from sheetgen.diagnose.report import diagnose as diagnosed
+
+    if html_file is not None and _is_same_file(log, html_file):
+        what = "is the log itself, which would be overwritten. Choose another place."
+        raise ScenarioError(f"--html {shown(html_file, 200)}: {what}")
+    found = diagnosed(log, options, Catalog(*catalogs))
+    if html_file is not None:
+        write_files({Path(html_file): as_html(found).encode()}, "Choose another place with --html.")
+    if as_json:
+        print_json(found.record())
+    else:
+        say(text(found))
+
+
+def _is_same_file(log: str, html_file: str) -> bool:
+    """Whether both are one file, by whatever name. A place that cannot be looked at is reported when it is read."""
+    try:
+        return log != "-" and Path(log).samefile(html_file)
+    except (OSError, ValueError):
+        return False

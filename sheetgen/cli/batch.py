@@ -1,0 +1,92 @@
+"""`sheetgen size --batch`: every row of a CSV sized, and written with its results."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas
+
+from sheetgen.api import RESOLVED, RESULTS, SHORT_SPELLINGS, size_frame
+from sheetgen.cli.output import note, print_json, write_files
+from sheetgen.errors import ScenarioError, shown
+from sheetgen.scenario.deployment import DEFAULTS
+from sheetgen.writers.csv import records, write_csv
+
+
+def run_batch(
+    source: Path, target: Path | None, requested: Mapping[str, Any], as_json: bool, catalogs: Sequence[str], quiet: bool
+) -> None:  # fmt: skip
+    """Size every row of `source`; `requested` stands in for columns that it lacks, and its anchor is of all rows."""
+    if target is not None and target.exists() and source.exists() and target.samefile(source):
+        raise ScenarioError(f"{shown(target)}: is the input. Name another file with --out.")
+    frame, too_long = _read(source, (*DEFAULTS, *SHORT_SPELLINGS))
+    anchor = requested.get("anchor")
+    for name, value in requested.items():
+        if value is not None and name != "anchor" and name not in frame:
+            frame[name] = str(value)
+    if "model" not in frame:
+        raise ScenarioError(f"{shown(source)}: has no column model. Add one, or name the model with --model.")
+    sized = size_frame(frame, catalogs=catalogs, anchor=anchor)
+    for name in (*RESOLVED, *RESULTS) if too_long else ():
+        sized.loc[list(too_long), name] = list(too_long.values()) if name == "error" else None
+    if as_json:
+        print_json(records(sized, frame))
+    elif target is None:
+        click.echo(write_csv(sized, frame), nl=False)
+    else:
+        write_files({target: write_csv(sized, frame)})
+    failed = int(sized["error"].notna().sum())
+    note(f"{len(sized):,} rows" + (f", {failed:,} of them with an error" if failed else ""), quiet)
+
+
+def _read(source: Path, known: Sequence[str]) -> tuple[pandas.DataFrame, dict[int, str]]:
+    """The file as text, cell by cell as typed, and what is wrong with rows that have more cells than the head."""
+    if source.exists() and not source.is_file():
+        raise ScenarioError(f"{shown(source)}: is not a file.")
+    try:
+        with source.open(encoding="utf-8-sig", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except OSError as error:
+        raise ScenarioError(f"{shown(source)}: cannot be read ({error.strerror or error}).") from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{shown(source)}: is not UTF-8 text. Save it as UTF-8.") from error
+    except csv.Error as error:
+        raise ScenarioError(f"{shown(source)}: is no CSV table ({shown(error, 100)}).") from error
+    if not rows:
+        raise ScenarioError(f"{shown(source)}: is no CSV table (it is empty).")
+    head, too_long = rows.pop(0), {}
+    if problems := [f"{shown(source)}: {problem}" for problem in _head_problems(head, known)]:
+        raise ScenarioError(*problems)
+    width = len(head)
+    for i, row in enumerate(rows):
+        if any(cell.strip() for cell in row[width:]):
+            lost = shown(",".join(row[width:]))
+            too_long[i] = (
+                f"the row has {len(row)} cells and the header {width}: {lost!r} has no column. "
+                "Quote a cell that holds a comma."
+            )
+        row[width:] = []
+        row += [""] * (width - len(row))
+    return pandas.DataFrame(rows, columns=head, dtype=object), too_long
+
+
+def _head_problems(head: Sequence[str], known: Sequence[str]) -> Iterator[str]:
+    """What would make a column be passed over without a word."""
+    for name in sorted({name for name in head if head.count(name) > 1}):
+        yield f"column {shown(name)!r} stands twice. Keep one."
+    for mark, called in ((";", "';'"), ("\t", "tabs")):
+        if len(head) == 1 and any(_plain(part) in known for part in head[0].split(mark)[1:]):
+            yield f"the header is {shown(head[0])!r}. Is it separated by {called}? Separate the cells by commas."
+            return
+    for name in head:
+        meant = _plain(name)
+        if name not in known and meant in known and meant not in head:
+            yield f"column {shown(name)!r} is not read. Did you mean {meant}?"
+
+
+def _plain(name: str) -> str:
+    return "_".join(name.strip().lower().replace("-", " ").split())
