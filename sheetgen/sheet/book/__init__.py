@@ -52,7 +52,7 @@ def build_book(
     apart = None if what_if is None else what_if.wiring
     profiles = build_profiles(solved, wiring, apart)
     comparison = build_comparison(solved, wiring)
-    picked = {} if what_if is None else what_if.page.picked
+    picked = {} if what_if is None else what_if.picked
     candidates, heads = build_candidates(solved, wiring, apart, picked)
     add_choices(wiring, heads)
     wiring.names["list_workload"] = _workloads(wiring, inputs)
@@ -64,7 +64,7 @@ def build_book(
     first, behind = [], []
     if what_if is not None:
         what_if.answer(heads)
-        first, behind = [what_if.page.sheet], what_if.behind
+        first, behind = [what_if.sheet], what_if.behind
     log = build_log(solved, page, wiring, [sizing, *first])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
     checks = build_checks(solved, wiring)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy
@@ -12,10 +13,15 @@ from sheetgen.formula import Expr, formula, is_text, join_text, largest, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import gpu_columns
 from sheetgen.scenario.overrides import Overrides
+from sheetgen.sheet.block import BlockColumn
+from sheetgen.sheet.book import what_if_words
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, titled
-from sheetgen.sheet.model import NONE, BlockColumn, Cell, Range, Ref, Row, Sheet, index, place_of, plain
-from sheetgen.sheet.what_if import AUTO, CHOICES, NO_MODEL, OK, WhatIf, choices_state, model_lacks
+from sheetgen.sheet.book.words import prompt_tokens
+from sheetgen.sheet.model import NONE, Cell, Range, Ref, Row, Sheet, Source, index, place_of, plain
+from sheetgen.sheet.what_if import AUTO, WhatIf
+from sheetgen.sheet.what_if_state import CHOICES, NO_MODEL, OK, choices_state, model_lacks
+from sheetgen.sizing import admission
 from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, DTYPES, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
@@ -219,16 +225,20 @@ def _model(
     return row + 5
 
 
+def at_instance(of: Wiring, column: str, asked: Ref, otherwise: Ref, here: str) -> tuple[Any, Expr]:
+    """What Instances says of the one that was chosen, or something else where a GPU was."""
+    rows, held = (of.tables["instances"].range(name) for name in ("instance", column))
+    listed = place_of(rows, asked.value)
+    at = f"INDEX({held.expr(here).text},MATCH({asked.expr(here).text},{rows.expr(here).text},0))"
+    value = otherwise.value if listed is None else held.refs[listed - 1].value or 0
+    return value, Expr(f"IFERROR({at},{otherwise.expr(here).text})")
+
+
 def _gpu(sheet: Sheet, row: int, asked: Ref, of: Wiring, wiring: Wiring) -> None:
     """The chosen GPU's facts: a row below the others on GPUs."""
-    instances, gpus, here = of.tables["instances"], of.tables["gpus"], sheet.name
-    rows = instances.range("instance")
-    sheet.text(row, 0, "GPU of the chosen hardware", "label")
-    at = f"MATCH({asked.expr(here).text},{rows.expr(here).text},0)"
-    of_instance = f"INDEX({instances.range('instance_gpu').expr(here).text},{at})"
-    listed = place_of(rows, asked.value)
-    chosen = asked.value if listed is None else instances.range("instance_gpu").refs[listed - 1].value or 0
-    gpu = sheet.formula(row, 1, chosen, Expr(f"IFERROR({of_instance},{asked.expr(here).text})"), TEXT)
+    gpus = of.tables["gpus"]
+    gpu = sheet.formula(row, 1, *at_instance(of, "instance_gpu", asked, asked, sheet.name), TEXT,
+                        label="GPU of the chosen hardware")  # fmt: skip
     every = {name.removeprefix("tbl_every_gpu_"): _by_name(of, name) for name in of.names if "tbl_every_gpu_" in name}
     own_at = at_row(sheet, row + 1, "Its row on GPUs; 0: of Catalog alone", gpus.range("gpu"), gpu, 0)
     every_at = at_row(sheet, row + 2, "Its row among the GPUs of Catalog", every["gpu"], gpu)
@@ -239,3 +249,62 @@ def _gpu(sheet: Sheet, row: int, asked: Ref, of: Wiring, wiring: Wiring) -> None
         gpus.below[name] = gpus.sheet.formula(last.row + 1, last.column, value, expr, look.display, lock="column")
     basis = gpus.columns["basis"][-1]
     gpus.sheet.text(basis.row + 1, basis.column, "What-if", "label")
+
+
+STEPS = 25  # halvings: 2^24 tokens is beyond every model's context
+HEADS = ("Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "In windows", "Blocks", "Charged, alone",
+         "In windows, alone", "Blocks, alone", "Fits (0 or 1)", "Fits up to then", "Not beyond then")  # fmt: skip
+
+
+def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: Ref, limit: Source) -> Ref:
+    """The longest context at which one replica of the chosen size holds all users, step by step below all that stands
+    on the sheet; gives the last step's cell. `env` has what the charge of a sequence reads."""
+    row = below(sheet)
+    for column, head in enumerate(HEADS, 1):
+        sheet.text(row, column, head, "head")
+    sheet.text(row, 0, "Longest context for all users, by halving", "section")
+    sheet.text(row, len(HEADS) + 1, "Halves", "head")
+    halves = sheet.put(row + 1, len(HEADS) + 1, Cell(2, "fixed", PLAIN))
+    env = _beside(sheet, row, len(HEADS) + 2, env)
+    low: Source = what_if_words.ZERO
+    high: Source = limit
+    put = partial(sheet.compute, lock="column")
+    for step in range(STEPS):
+        r = row + 1 + step
+        a = sheet.formula(r, 1, low.value, low.expr(sheet.name), WHOLE, lock="column")
+        b = sheet.formula(r, 2, high.value, high.expr(sheet.name), WHOLE, lock="column")
+        tried = put(r, 3, what_if_words.middle_tokens, {"low": a, "high": b, "halves": halves})
+        prompt = put(r, 4, prompt_tokens, {"context_tokens": tried, "answer_tokens": answer_tokens})
+        asked = {**env, "context_tokens": tried, "max_model_len": tried, "input_tokens": prompt}
+        charged = put(r, 5, admission.charged_tokens, asked)
+        asked |= {"charged_tokens": charged}
+        asked |= {"windowed_tokens": put(r, 6, admission.windowed_tokens, asked)}
+        blocks = put(r, 7, admission.kv_blocks_per_sequence, asked)
+        alone = {**env, "charged_tokens": put(r, 8, what_if_words.at_least_one, {"tried": tried})}
+        alone |= {"windowed_tokens": put(r, 9, admission.windowed_tokens, alone)}
+        alone_blocks = put(r, 10, admission.kv_blocks_per_sequence, alone)
+        fits = put(r, 11, what_if_words.all_fit, {**env, "charged": blocks, "alone": alone_blocks})
+        state = {"fits": fits, "tried": tried, "low": a, "high": b}
+        low = put(r, 12, what_if_words.next_low, state)
+        high = put(r, 13, what_if_words.next_high, state)
+    assert isinstance(low, Ref)
+    return low
+
+
+def _beside(sheet: Sheet, row: int, column: int, env: Mapping[str, Source]) -> dict[str, Source]:
+    """`env` with what has no name of its own brought into cells beside the steps: these then share their formulas."""
+    read = {name for one in (admission.charged_tokens, admission.windowed_tokens, admission.kv_blocks_per_sequence,
+                             what_if_words.all_fit) for name in one.inputs}  # fmt: skip
+    apart = sorted(name for name in read & env.keys() if not getattr(env[name], "name", None))
+    sheet.text(row, column, "Read by all steps", "head")
+    sheet.text(row, column + 1, "", "head")
+    found = dict(env)
+    for r, name in enumerate(apart, row + 1):
+        sheet.text(r, column, name.replace("_", " ").capitalize(), "label")
+        found[name] = sheet.formula(r, column + 1, env[name].value, env[name].expr(sheet.name), WHOLE)
+    return found
+
+
+def below(sheet: Sheet) -> int:
+    """The row after all that stands on a sheet, and a blank one."""
+    return 2 + max(row for row, _ in sheet.cells)

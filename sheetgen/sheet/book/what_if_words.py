@@ -14,14 +14,17 @@ from sheetgen.formula import (
     join_text,
     largest,
     number_where,
+    round_up,
     smallest,
     where,
 )
 from sheetgen.sheet.book.words import rent_words
-from sheetgen.sheet.model import NONE
-from sheetgen.sheet.what_if import OK
+from sheetgen.sheet.model import NONE, Lookup
+from sheetgen.sheet.what_if_state import OK
 from sheetgen.sizing import parallelism
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, USD
+
+ZERO = Lookup(0, lambda here: Expr("0"))
 
 
 @formula("GPUs needed", PLAIN)
@@ -125,6 +128,42 @@ def all_fit(
     )
     block = kv_block_bytes * layers / n_layers
     return where(both(pipeline_stages >= 1, charged * block * load_requests <= pool, alone * block <= pool), 1, 0)
+
+
+@formula("Tried")
+def middle_tokens(low: Any, high: Any, halves: Any) -> Any:
+    """The context half-way between what fits and what may not.
+
+    Source: bisection.
+    """
+    return round_up((low + high) / halves)
+
+
+@formula("Fits up to")
+def next_low(fits: Any, tried: Any, low: Any) -> Any:
+    """The longest context that is known to fit.
+
+    Source: bisection.
+    """
+    return where(fits == 1, tried, low)
+
+
+@formula("Not beyond")
+def next_high(fits: Any, tried: Any, low: Any, high: Any) -> Any:
+    """The longest context that may fit.
+
+    Source: bisection.
+    """
+    return where(fits == 1, high, largest(tried - 1, low))
+
+
+@formula("Charged, alone")
+def at_least_one(tried: Any) -> Any:
+    """A request of the whole length, 1 token at least.
+
+    Source: the engine starts only where one request of its longest context fits.
+    """
+    return largest(tried, 1)
 
 
 def _not_run(hardware: Any, runs_weights: Any, weight_dtype: Any, kv_dtype: Any) -> Any:
