@@ -6,7 +6,7 @@ cheapest, and owning the GPUs instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sheetgen import cost
@@ -32,7 +32,7 @@ from sheetgen.sheet.book.catalogs import class_columns, price_mark
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import rent_words
 from sheetgen.sheet.book.workings import chosen_n_instances
-from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, index, lookup
+from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, index, lookup, place_of
 from sheetgen.units import (
     DATE,
     EXACT_PERCENT,
@@ -124,8 +124,7 @@ def break_even_words(low: Any, base: Any, high: Any) -> Any:
     return where(known, where(base > 1, never, above), unknown)
 
 
-HOURLY, MONTHLY, ANNUAL, THREE_YEARS = 1, 2, 3, 4  # the columns of money in every table of a block
-SUMS = ((ANNUAL, cost.annual_usd), (THREE_YEARS, cost.three_year_usd))
+HOURLY, MONTHLY = 1, 2  # columns of money in every table of a block; those of a year and of three follow
 
 
 class Block:
@@ -139,17 +138,15 @@ class Block:
         return lookup(self.wiring.tables["loads"].range(name), self.at)
 
     def head(self, *labels: str) -> None:
-        """A row of column heads; "" leaves a column without one."""
-        for column, label in enumerate(labels):
-            if label:
-                self.sheet.text(self.row, column, label, "head")
+        """A row of column heads."""
+        self.sheet.texts(self.row, 0, labels)
         self.sheet.heights[self.row] = 31
         self.row += 1
 
     def label(self, text: str, column: int = 0, role: str = "label") -> Ref:
         return self.sheet.text(self.row, column, text, role)
 
-    def show(self, column: int, what: Lookup, display: Display, role: str = "computed") -> Ref:
+    def show(self, column: int, what: Ref | Lookup, display: Display, role: str = "computed") -> Ref:
         """What stands elsewhere, in this row."""
         return self.sheet.link(self.row, column, what, display, role)
 
@@ -164,8 +161,9 @@ class Block:
         return self.sheet.pass_on(self.row, column, found, one, env)
 
     def sums(self, monthly: Ref) -> list[Ref]:
-        """A year and three years beside the month, in this row."""
-        return [self.compute(column, one, {"monthly_usd": monthly}) for column, one in SUMS]
+        """The month, and a year and three years beside it, in this row."""
+        longer = cost.annual_usd, cost.three_year_usd
+        return [monthly, *(self.compute(MONTHLY + k, one, {"monthly_usd": monthly}) for k, one in enumerate(longer, 1))]
 
 
 def entry(
@@ -200,127 +198,11 @@ def above_zero(one: Any) -> Any:
 
 SPARE_PROVIDERS = 3  # as many as Instances has spare rows
 PRICE, SEARCHES = 9, 10  # the first column of the array formulas, which the others pass on
-
-
-def add_providers(block: Block, heads: Mapping[str, Range], n_providers: int) -> None:
-    """A row per provider of Instances, and one for each that a reader may type in the spare rows there."""
-    block.head("Provider", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Instances", "TP",
-               "Column on Candidates", "Instance", "$ per instance and hour",
-               "$ per month, found", "$ per hour, found", "TP, found", "Column, found")  # fmt: skip
-    rows: dict[str, Source] = {
-        "monthly": _row_of(block.wiring.monthly, block.at),
-        "prices": heads["price_usd_per_hour"],
-        "sizes": heads["tp"],
-        "providers": heads["provider"],
-    }
-    names = block.wiring.tables["instances"].columns["provider_in_order"]
-    for name in names[: n_providers + SPARE_PROVIDERS]:
-        provider = block.sheet.link(block.row, 0, name, TEXT)
-        env: dict[str, Source] = {**rows, "provider": provider}
-        best = block.search(MONTHLY, provider_monthly_usd, env, SEARCHES)
-        env |= {"best": best}
-        env |= {"price": block.search(PRICE, provider_price, env, SEARCHES + 1)}
-        count = block.compute(5, chosen_n_instances, env)
-        env |= {"size": block.search(6, provider_tp, env, SEARCHES + 2)}
-        position = block.search(7, provider_position, env, SEARCHES + 3)
-        block.compute(HOURLY, cost.hourly_usd, {"n_instances": count, "price_usd_per_hour": env["price"]})
-        block.sums(best)
-        row = lookup(heads["instance_row"], position)
-        block.show(8, entry(block.wiring.tables["instances"].range("type"), row, is_text, position), TEXT)
-        block.row += 1
-
-
-def _row_of(rows: Sequence[Range], at: Ref) -> Lookup:
-    """The row of a matrix at a position from 1, as a whole."""
-    block = Range((rows[0].refs[0], rows[-1].refs[-1]))
-
-    def write(here: str) -> Expr:
-        return Expr(f"INDEX({block.expr(here).text},{at.expr(here).text},0)")
-
-    return Lookup(rows[int(at.value) - 1].value, write)
-
-
 NOT_IN_IT = (
     "GPUs are powered and housed in every hour. Staff, network between servers and licences are not in it; "
     "support is as on Inputs."
 )
 WORDS = {"low": "low price", "base": "base", "high": "high price"}
-
-
-def add_owned(block: Block, on_demand: Ref) -> None:
-    """The purchase and what it takes a month at its low, base and high price, and the break-even.
-
-    on_demand: what the recommended instances cost an hour on demand.
-    """
-    block.head("Owning", "$ per GPU and hour", "$ per month", "$ per year", "$ in 3 years", "Break-even utilization",
-               "Price, $ per GPU", "Installed, $ per GPU", "Purchase, $", "Hardware, $ per month",
-               "Power, $ per month", "Site, $ per month", "Support, $ per month")  # fmt: skip
-    top = block.row
-    block.row += len(ENDS)
-    place, facts = _facts(block)
-    words_at, block.row = block.row, top
-    shared: dict[str, Source] = {**facts, "n_gpus": block.of("n_gpus"), "on_demand_hourly_usd": on_demand}
-    ends = [_end(block, end, place, shared) for end in ENDS]
-    block.row = words_at
-    block.compute(0, break_even_words, dict(zip(ENDS, ends, strict=True)), role="light")
-    block.row += 1
-    block.label(NOT_IN_IT, role="remark")
-    block.row += 1
-
-
-def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
-    """What GPUs says of the recommended one, below its money; gives the row there, and what formulas read."""
-    gpus = block.wiring.tables["gpus"]
-    block.head("To own", "Row on GPUs", "kW per GPU", "Its own draw (1)", "kW per GPU at the meter",
-               "Price of the module (1)", "Price date", "Price age", "Source")  # fmt: skip
-    block.compute(0, owned_words, {"n_gpus": block.of("n_gpus"), "gpu_name": block.of("gpu_name")})
-    place = _place(block, gpus.range("gpu"))
-    kw = block.show(2, entry(gpus.range("kw_per_gpu"), place, is_number), TWO_DECIMALS)
-    own = block.show(3, entry(gpus.range("is_it_power"), place, is_number), PLAIN)
-    metered = block.compute(4, cost.metered_kw_per_gpu, {"kw_per_gpu": kw, "is_it_power": own})
-    module = block.show(5, entry(gpus.range("is_module_price"), place, is_number), PLAIN)
-    block.show(6, entry(gpus.range("capex_date"), place, is_number), DATE)
-    block.show(7, entry(gpus.range("capex_mark"), place, is_text), TEXT)
-    block.show(8, entry(gpus.range("owning_source"), place, is_text), TEXT, "small")
-    block.row += 1
-    return place, {"kw_per_gpu": kw, "metered_kw_per_gpu": metered, "is_module_price": module}
-
-
-def _end(block: Block, end: str, place: Ref, shared: dict[str, Source]) -> Ref:
-    """One end of the price's range in a row of its own; gives the break-even."""
-    gpus = block.wiring.tables["gpus"]
-    block.label(WORDS[end])
-    env = dict(shared)
-    env["capex_usd_per_gpu"] = block.show(6, entry(gpus.range(f"capex_{end}_usd"), place, above_zero), USD)
-    for column, one in (
-        (7, cost.installed_usd_per_gpu),
-        (8, cost.owned_capex_usd),
-        (9, cost.owned_hardware_usd),
-        (10, cost.owned_energy_usd),
-        (11, cost.owned_site_usd),
-        (12, cost.owned_support_usd),
-        (MONTHLY, cost.monthly_owned_usd),
-        (HOURLY, cost.owned_usd_per_gpu_hour),
-    ):
-        env[one.name] = block.compute(column, one, env)
-    monthly = env["monthly_owned_usd"]
-    assert isinstance(monthly, Ref)
-    block.sums(monthly)
-    found = block.compute(5, cost.break_even_utilization, env)
-    block.row += 1
-    return found
-
-
-def _place(block: Block, names: Range) -> Ref:
-    """The row of the recommended GPU on GPUs; none where nothing was recommended."""
-    gpu = block.of("gpu")
-    here = block.sheet.name
-    known = [r.value for r in names.refs]
-    value = known.index(gpu.value) + 1 if gpu.value in known else NONE
-    expr = Expr(f'IFERROR(MATCH({gpu.expr(here).text},{names.expr(here).text},0),"{NONE}")')
-    return block.sheet.formula(block.row, 1, value, expr, PLAIN)
-
-
 WIDTHS = (30, 14, 13, 13, 14, 14, 13, 13, 13, 13, 13, 13, 13, 13)
 UNITS = (
     ("Users", "users", WHOLE),
@@ -335,46 +217,42 @@ UNITS = (
 
 def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) -> Sheet:
     """The sheet. heads: by name, a row of the head of Candidates."""
-    sheet = titled(
-        "Money",
-        "Money",
-        "At the load chosen on the first sheet, in US dollars. Rent is what is paid: prices of Instances, less the "
-        "discount on Inputs. Prices to own stand on GPUs, the rest on Inputs.",
-        freeze=(HEAD_ROWS, 1),
-    )
+    question = solved.question
+    sheet = titled("Money", "Money", "At the load chosen on the first sheet, in US dollars. Rent is what is paid: "
+                   "prices of Instances, less the discount on Inputs. Prices to own stand on GPUs, the rest on Inputs.",
+                   freeze=(HEAD_ROWS, 1))  # fmt: skip
     sheet.widths = dict(enumerate(WIDTHS))
+    # As many providers as the catalog's rows have; those that were typed fill the spare rows first.
+    of_rows = {c.provider for c in question.rows}
+    n_providers = max(len(of_rows), len(of_rows | {c.provider for c in question.candidates}) - SPARE_PROVIDERS)
     row = HEAD_ROWS
-    n_providers = _n_providers(solved)
     for m, at in enumerate(wiring.lists["headline_rows"].refs):
         name = f"calc_money_load_{m + 1}"
         wiring.names[name] = at
-        block = Block(sheet, wiring, at._replace(name=name), row)
-        place, count = _title(block, wiring.tables["models"].columns["model"][m], heads)
         model = wiring.tables["models"].columns["model"][m]
-        on_demand, usd = _classes(block, place, count, solved.question.settings.purchase)
+        block = Block(sheet, wiring, at._replace(name=name), row)
+        place, count = _title(block, model, heads)
+        on_demand, usd = _classes(block, place, count, question.settings.purchase)
         wiring.of_money.append((str(model.value), usd, wiring.headline_usd[m]))
-        _units(block)
-        add_providers(block, heads, n_providers)
-        add_owned(block, on_demand)
+        block.head("Unit costs", *(label for label, _, _ in UNITS), "Utilization")
+        block.label("All replicas together")
+        for column, (_, fact, display) in enumerate(UNITS, 1):
+            block.show(column, block.of(fact), display)
+        block.show(1 + len(UNITS), wiring.inputs["utilization"], PERCENT)
+        block.row += 1
+        _providers(block, heads, n_providers + SPARE_PROVIDERS)
+        _owned(block, on_demand)
         row = block.row + 1
         sheet.page_breaks.append(row)
     sheet.page_breaks.pop()  # nothing begins after the last
     return sheet
 
 
-def _n_providers(solved: Solution) -> int:
-    """As many as the catalog's rows have; those that were typed fill the spare row first."""
-    of_rows = {c.provider for c in solved.question.rows}
-    of_candidates = {c.provider for c in solved.question.candidates}
-    return max(len(of_rows), len(of_rows | of_candidates) - SPARE_PROVIDERS)
-
-
 def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> tuple[Ref, Ref]:
     """The bar with the model's name, and what to rent; gives the row on Instances, and how many."""
     sheet = block.sheet
     sheet.link(block.row, 0, model, TEXT, "section")
-    for column in range(1, len(WIDTHS)):
-        sheet.text(block.row, column, "", "section")
+    sheet.texts(block.row, 1, [""] * (len(WIDTHS) - 1), "section")
     sheet.heights[block.row] = 20
     block.row += 1
     block.label("To rent")
@@ -390,11 +268,11 @@ def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> tuple[Ref, R
 
 
 def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Ref]:
-    """The recommended instances in each purchase class, then contingency and currency.
+    """The recommended instances in each purchase class, then contingency and currency for the class in use.
 
     Gives $ an hour on demand, and $ a month in the class in use.
     """
-    table = block.wiring.tables["instances"]
+    table, inputs = block.wiring.tables["instances"], block.wiring.inputs
     block.head("Purchase class", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Commitment (0 or 1)",
                "Hours paid a month", "of it unused, $ per month", "Price date", "Price age", "Terms")  # fmt: skip
     hourly: dict[str, Ref] = {}
@@ -402,61 +280,122 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Re
     for purchase in PURCHASES:
         block.label(purchase, role="light" if purchase == in_use else "label")
         names = class_columns(purchase, in_use)
-        price = entry(table.range(names["price"]), place, above_zero, less=block.wiring.inputs["discount_fraction"])
+        price = entry(table.range(names["price"]), place, above_zero, less=inputs["discount_fraction"])
         committed = block.sheet.put(block.row, 5, Cell(int(PURCHASES[purchase].committed), "fixed", PLAIN), lock="none")
         paid = block.compute(6, cost.paid_hours_per_month, {"is_committed": committed})
         env: dict[str, Source] = {"n_instances": count, "price_usd_per_hour": price}
         hourly[purchase] = hour = block.compute(HOURLY, cost.hourly_usd, env)
         env = {"hourly_usd": hour, "paid_hours_per_month": paid, "is_committed": committed}
-        monthly = block.compute(MONTHLY, cost.monthly_usd, env)
-        sums[purchase] = [monthly, *block.sums(monthly)]
+        sums[purchase] = block.sums(block.compute(MONTHLY, cost.monthly_usd, env))
         block.compute(7, cost.commitment_waste_usd, env)
-        block.show(8, entry(table.range(names["date"]), place, is_number, hour), DATE)
-        block.show(9, entry(table.range(names["mark"]), place, is_text, hour), TEXT)
-        block.show(10, entry(table.range(names["terms"]), place, is_text, hour), TEXT)
+        for column, what, test, display in (
+            (8, "date", is_number, DATE), (9, "mark", is_text, TEXT), (10, "terms", is_text, TEXT),
+        ):  # fmt: skip
+            block.show(column, entry(table.range(names[what]), place, test, hour), display)
         block.row += 1
-    _foot(block, in_use, sums[in_use])
+    block.label("Discount, in all rent on this sheet")
+    block.show(1, inputs["discount_fraction"], EXACT_PERCENT)
+    block.row += 1
+    block.label(f"Contingency on {in_use}")
+    extra = [block.compute(c, cost.contingency_usd, {"usd": usd}) for c, usd in enumerate(sums[in_use], MONTHLY)]
+    block.show(5, inputs["contingency_fraction"], PERCENT)
+    block.row += 1
+    block.label("Total with contingency")
+    pairs = enumerate(zip(sums[in_use], extra, strict=True), MONTHLY)
+    totals = [block.compute(c, cost.total_usd, {"usd": usd, "contingency_usd": more}) for c, (usd, more) in pairs]
+    block.row += 1
+    block.compute(0, total_words, {})
+    for column, total in enumerate(totals, MONTHLY):
+        block.compute(column, cost.in_currency, {"usd": total}, role="light")
+    block.show(5, inputs["fx_rate"], FACTOR)
+    block.label("per $, of", 6, "right_label")
+    block.show(7, inputs["fx_date"], DATE)
+    block.compute(8, price_mark, {"price_date": inputs["fx_date"]})
+    block.row += 1
     block.label("Source of the prices")
     block.show(1, entry(table.range("source"), place, is_text), TEXT, "small")
     block.row += 1
     return hourly[ON_DEMAND], sums[in_use][0]
 
 
-def _foot(block: Block, in_use: str, sums: list[Ref]) -> None:
-    """Contingency, the total, and the total in the budget's currency: for the class in use."""
-    columns = (MONTHLY, ANNUAL, THREE_YEARS)
-    block.label("Discount, in all rent on this sheet")
-    block.show(1, _input(block, "discount_fraction"), EXACT_PERCENT)
+def _providers(block: Block, heads: Mapping[str, Range], n_providers: int) -> None:
+    """A row per provider of Instances, and one for each that a reader may type in the spare rows there."""
+    block.head("Provider", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Instances", "TP",
+               "Column on Candidates", "Instance", "$ per instance and hour",
+               "$ per month, found", "$ per hour, found", "TP, found", "Column, found")  # fmt: skip
+    instances, monthly, at = block.wiring.tables["instances"], block.wiring.monthly, block.at
+    corners = Range((monthly[0].refs[0], monthly[-1].refs[-1]))
+    of_load = Lookup(
+        monthly[int(at.value) - 1].value,
+        lambda here: Expr(f"INDEX({corners.expr(here).text},{at.expr(here).text},0)"),
+    )
+    rows: dict[str, Source] = {"monthly": of_load, "prices": heads["price_usd_per_hour"], "sizes": heads["tp"],
+                               "providers": heads["provider"]}  # fmt: skip
+    for name in instances.columns["provider_in_order"][:n_providers]:
+        env: dict[str, Source] = {**rows, "provider": block.sheet.link(block.row, 0, name, TEXT)}
+        env["best"] = best = block.search(MONTHLY, provider_monthly_usd, env, SEARCHES)
+        env["price"] = block.search(PRICE, provider_price, env, SEARCHES + 1)
+        count = block.compute(5, chosen_n_instances, env)
+        env["size"] = block.search(6, provider_tp, env, SEARCHES + 2)
+        position = block.search(7, provider_position, env, SEARCHES + 3)
+        block.compute(HOURLY, cost.hourly_usd, {"n_instances": count, "price_usd_per_hour": env["price"]})
+        block.sums(best)
+        row = lookup(heads["instance_row"], position)
+        block.show(8, entry(instances.range("type"), row, is_text, position), TEXT)
+        block.row += 1
+
+
+def _owned(block: Block, on_demand: Ref) -> None:
+    """The purchase and what it takes a month at its low, base and high price, and the break-even.
+
+    on_demand: what the recommended instances cost an hour on demand.
+    """
+    block.head("Owning", "$ per GPU and hour", "$ per month", "$ per year", "$ in 3 years", "Break-even utilization",
+               "Price, $ per GPU", "Installed, $ per GPU", "Purchase, $", "Hardware, $ per month",
+               "Power, $ per month", "Site, $ per month", "Support, $ per month")  # fmt: skip
+    top = block.row
+    block.row += len(ENDS)
+    place, facts = _facts(block)
+    words_at, block.row = block.row, top
+    gpus, break_even = block.wiring.tables["gpus"], dict[str, Source]()
+    for end in ENDS:
+        block.label(WORDS[end])
+        env = {**facts, "n_gpus": block.of("n_gpus"), "on_demand_hourly_usd": on_demand}
+        env["capex_usd_per_gpu"] = block.show(6, entry(gpus.range(f"capex_{end}_usd"), place, above_zero), USD)
+        for column, one in (
+            (7, cost.installed_usd_per_gpu), (8, cost.owned_capex_usd), (9, cost.owned_hardware_usd),
+            (10, cost.owned_energy_usd), (11, cost.owned_site_usd), (12, cost.owned_support_usd),
+            (MONTHLY, cost.monthly_owned_usd), (HOURLY, cost.owned_usd_per_gpu_hour),
+        ):  # fmt: skip
+            env[one.name] = ref = block.compute(column, one, env)
+            if column == MONTHLY:
+                block.sums(ref)
+        break_even[end] = block.compute(5, cost.break_even_utilization, env)
+        block.row += 1
+    block.row = words_at
+    block.compute(0, break_even_words, break_even, role="light")
     block.row += 1
-    block.label(f"Contingency on {in_use}")
-    extra = [block.compute(c, cost.contingency_usd, {"usd": usd}) for c, usd in zip(columns, sums, strict=True)]
-    block.show(5, _input(block, "contingency_fraction"), PERCENT)
-    block.row += 1
-    block.label("Total with contingency")
-    pairs = zip(columns, sums, extra, strict=True)
-    totals = [block.compute(c, cost.total_usd, {"usd": usd, "contingency_usd": more}) for c, usd, more in pairs]
-    block.row += 1
-    block.compute(0, total_words, {})
-    for column, total in zip(columns, totals, strict=True):
-        block.compute(column, cost.in_currency, {"usd": total}, role="light")
-    block.show(5, _input(block, "fx_rate"), FACTOR)
-    block.label("per $, of", 6, "right_label")
-    block.show(7, _input(block, "fx_date"), DATE)
-    block.compute(8, price_mark, {"price_date": block.wiring.inputs["fx_date"]})
+    block.label(NOT_IN_IT, role="remark")
     block.row += 1
 
 
-def _input(block: Block, name: str) -> Lookup:
-    """An input, as it stands on Inputs."""
-    ref = block.wiring.inputs[name]
-    return Lookup(ref.value, ref.expr)
-
-
-def _units(block: Block) -> None:
-    """A user and a million tokens, as Workings has them."""
-    block.head("Unit costs", *(label for label, _, _ in UNITS), "Utilization")
-    block.label("All replicas together")
-    for column, (_, name, display) in enumerate(UNITS, 1):
-        block.show(column, block.of(name), display)
-    block.show(1 + len(UNITS), _input(block, "utilization"), PERCENT)
+def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
+    """What GPUs says of the recommended one, below its money; gives the row there, and what formulas read."""
+    gpus, gpu, here = block.wiring.tables["gpus"], block.of("gpu"), block.sheet.name
+    block.head("To own", "Row on GPUs", "kW per GPU", "Its own draw (1)", "kW per GPU at the meter",
+               "Price of the module (1)", "Price date", "Price age", "Source")  # fmt: skip
+    block.compute(0, owned_words, {"n_gpus": block.of("n_gpus"), "gpu_name": block.of("gpu_name")})
+    names = gpus.range("gpu")  # the row is none where nothing was recommended
+    expr = Expr(f'IFERROR(MATCH({gpu.expr(here).text},{names.expr(here).text},0),"{NONE}")')
+    place = block.sheet.formula(block.row, 1, place_of(names, gpu.value) or NONE, expr, PLAIN)
+    found: dict[str, Source] = {
+        fact: block.show(column, entry(gpus.range(fact), place, test), display, role)
+        for column, fact, test, display, role in (
+            (2, "kw_per_gpu", is_number, TWO_DECIMALS, "computed"), (3, "is_it_power", is_number, PLAIN, "computed"),
+            (5, "is_module_price", is_number, PLAIN, "computed"), (6, "capex_date", is_number, DATE, "computed"),
+            (7, "capex_mark", is_text, TEXT, "computed"), (8, "owning_source", is_text, TEXT, "small"),
+        )
+    }  # fmt: skip
+    found["metered_kw_per_gpu"] = block.compute(4, cost.metered_kw_per_gpu, found)
     block.row += 1
+    return place, found
