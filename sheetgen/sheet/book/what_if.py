@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from sheetgen.formula import Formula
 from sheetgen.recommend import Solution
 from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.sheet.block import RepeatedRow
 from sheetgen.sheet.book import what_if_words
 from sheetgen.sheet.book.speed import build_latency
 from sheetgen.sheet.book.what_if_data import add_longest_context, at_instance, below, build_data, build_lists
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, name_all, named, titled
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.book.workings import add_choices, build_loads
-from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, Source, Validation, lookup, worked_out
+from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, RepeatedRow, Source, Validation, lookup, worked_out
 from sheetgen.sheet.what_if import AUTO, BASE, CASES, LOADS, WhatIf, case_context_tokens, case_requests
-from sheetgen.sizing.admission import short_tokens
+from sheetgen.sizing.kv_cache import short_tokens
 from sheetgen.units import (
     DTYPES,
     FACTOR,

@@ -13,15 +13,13 @@ from sheetgen.formula import Expr, formula, is_text, join_text, largest, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import gpu_columns
 from sheetgen.scenario.overrides import Overrides
-from sheetgen.sheet.block import BlockColumn
 from sheetgen.sheet.book import what_if_words
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, titled
 from sheetgen.sheet.book.words import prompt_tokens
-from sheetgen.sheet.model import NONE, Cell, Range, Ref, Row, Sheet, Source, index, place_of, plain
-from sheetgen.sheet.what_if import AUTO, WhatIf
-from sheetgen.sheet.what_if_state import CHOICES, NO_MODEL, OK, choices_state, model_lacks
-from sheetgen.sizing import admission
+from sheetgen.sheet.model import NONE, BlockColumn, Cell, Range, Ref, Row, Sheet, Source, index, place_of, plain
+from sheetgen.sheet.what_if import AUTO, CHOICES, NO_MODEL, OK, WhatIf, choices_state, model_lacks
+from sheetgen.sizing import kv_cache
 from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, DTYPES, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
@@ -251,12 +249,12 @@ def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: 
         tried = put(r, 3, what_if_words.middle_tokens, {"low": a, "high": b, "halves": halves})
         prompt = put(r, 4, prompt_tokens, {"context_tokens": tried, "answer_tokens": answer_tokens})
         asked = {**env, "context_tokens": tried, "max_model_len": tried, "input_tokens": prompt}
-        asked |= {"charged_tokens": put(r, 5, admission.charged_tokens, asked)}
-        asked |= {"windowed_tokens": put(r, 6, admission.windowed_tokens, asked)}
-        blocks = put(r, 7, admission.kv_blocks_per_sequence, asked)
+        asked |= {"charged_tokens": put(r, 5, kv_cache.charged_tokens, asked)}
+        asked |= {"windowed_tokens": put(r, 6, kv_cache.windowed_tokens, asked)}
+        blocks = put(r, 7, kv_cache.kv_blocks_per_sequence, asked)
         alone = {**env, "charged_tokens": put(r, 8, what_if_words.at_least_one, {"tried": tried})}
-        alone |= {"windowed_tokens": put(r, 9, admission.windowed_tokens, alone)}
-        alone_blocks = put(r, 10, admission.kv_blocks_per_sequence, alone)
+        alone |= {"windowed_tokens": put(r, 9, kv_cache.windowed_tokens, alone)}
+        alone_blocks = put(r, 10, kv_cache.kv_blocks_per_sequence, alone)
         fits = put(r, 11, what_if_words.all_fit, {**env, "charged": blocks, "alone": alone_blocks})
         state = {"fits": fits, "tried": tried, "low": a, "high": b}
         low = put(r, 12, what_if_words.next_low, state)
@@ -267,7 +265,7 @@ def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: 
 
 def _beside(sheet: Sheet, row: int, column: int, env: Mapping[str, Source]) -> dict[str, Source]:
     """`env` with what has no name of its own brought into cells beside the steps: these then share their formulas."""
-    read = {name for one in (admission.charged_tokens, admission.windowed_tokens, admission.kv_blocks_per_sequence,
+    read = {name for one in (kv_cache.charged_tokens, kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence,
                              what_if_words.all_fit) for name in one.inputs}  # fmt: skip
     apart = sorted(name for name in read & env.keys() if not getattr(env[name], "name", None))
     sheet.texts(row, column, ("Read by all steps", ""))

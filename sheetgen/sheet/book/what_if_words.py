@@ -20,7 +20,7 @@ from sheetgen.formula import (
 )
 from sheetgen.sheet.book.words import rent_words
 from sheetgen.sheet.model import NONE, Lookup
-from sheetgen.sheet.what_if_state import OK
+from sheetgen.sheet.what_if import OK
 from sheetgen.sizing import parallelism
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, USD
 
