@@ -175,7 +175,7 @@ def _weight(change: Change, found: Comparison) -> int:
 
 def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> Changes:
     """From the sheet in the file `before` (workbook or JSON) to the workbook that is sent. Raises WorkbookError."""
-    found = compare(read_sheet(before), facts_of_workbook(read_workbook_bytes(workbook, name, name)))
+    found = compare(read_sheet(before), facts_of_workbook(read_workbook_bytes(workbook, name)))
     kinds = [list(filter(_says_something, changes)) for changes in _by_kind(found).values()]
     return Changes(
         since=f"{PurePath(found.a.path).name}, as of {found.a.as_of or 'no date'}",

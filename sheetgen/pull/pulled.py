@@ -314,7 +314,7 @@ def _with_instances_of(found: Snapshot, start: Carried, catalog: Catalog) -> Car
 def _same_form(before: Built, found: Snapshot) -> bool:
     """Whether the sheet built today has the rows that the workbook was built with."""
     areas = {name: table.areas.values() for name, table in found.tables.items()}
-    return all(max(a.bottom - a.top + 1 for a in areas[name]) == n for name, n in before.n_rows.items())
+    return all(max(area.n_rows for area in areas[name]) == n for name, n in before.n_rows.items())
 
 
 def _notes(before: Built, after: Built, found: Snapshot, rest: Sequence[Change]) -> Iterator[str]:

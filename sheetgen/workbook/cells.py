@@ -1,7 +1,4 @@
-"""Every cell of a worksheet as it stands in the file: its value, its number format, and its formula if it has one.
-
-And what the cell of an input may hold: a number, a text or a date, and never what stands there by mistake.
-"""
+"""Every cell of a worksheet as it stands in the file: its value, its number format, and its formula if it has one."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from xml.etree import ElementTree
 
 from sheetgen.errors import shown
 from sheetgen.sheet.model import column_number
-from sheetgen.workbook.package import MAIN, SAVE_ANEW, Checked, Outline, Refusal, read_member, read_xml
+from sheetgen.workbook.package import MAIN, SAVE_ANEW, Outline, WorkbookError, read_xml
 
 MOST_SHEET_ELEMENTS = 300_000  # of the sheets that carry names; those of three models have 30,000
 MOST_ELEMENTS = 2_000_000  # of all sheets; those of eight models have 700,000
@@ -24,11 +21,12 @@ MOST_STRING_ELEMENTS = 60_000
 MOST_STYLE_ELEMENTS = 20_000
 MOST_WHOLE = 2**53
 
-_IN_DATA = {  # what rows are made of; their order is of no account
-    f"{MAIN} {tag}": tag
+_NAMESPACE = f"{{{MAIN}}}"
+_IN_ROWS = {  # what rows are made of
+    f"{_NAMESPACE}{tag}"
     for tag in (
-        "row", "c", "f", "v", "is", "t", "r", "rPr", "rPh", "phoneticPr", "rFont", "charset", "family", "b", "i",
-        "strike", "outline", "shadow", "condense", "extend", "color", "sz", "u", "vertAlign", "scheme",
+        "sheetData", "row", "c", "f", "v", "is", "t", "r", "rPr", "rPh", "phoneticPr", "rFont", "charset", "family",
+        "b", "i", "strike", "outline", "shadow", "condense", "extend", "color", "sz", "u", "vertAlign", "scheme",
     )
 }  # fmt: skip
 _POSITION = re.compile(r"([A-Z]{1,3})(\d{1,7})")
@@ -53,119 +51,84 @@ BLANK = Cell(None)
 
 
 def read_cells(
-    package: zipfile.ZipFile, book: Outline, where: str, wanted: Mapping[str, tuple[int, int]] | None = None
+    package: zipfile.ZipFile, book: Outline, wanted: Mapping[str, tuple[int, int]] | None = None
 ) -> dict[str, Grid]:
     """By sheet, every cell that holds something; of the wanted sheets alone, each to its last row and column, where
     they are given. Raises WorkbookError."""
     strings: list[str] = []
     if book.strings is not None:
-        items = read_xml(package, book.strings, where, MOST_STRING_ELEMENTS).iter(f"{{{MAIN}}}si")
-        strings = [_unescaped(_spoken_apart(item)) for item in items]
-    formats = _number_formats(read_xml(package, book.styles, where, MOST_STYLE_ELEMENTS)) if book.styles else []
+        items = read_xml(package, book.strings, MOST_STRING_ELEMENTS).iter(f"{_NAMESPACE}si")
+        strings = [_spoken_apart(item) for item in items]
+    formats = _number_formats(read_xml(package, book.styles, MOST_STYLE_ELEMENTS)) if book.styles else []
     grids: dict[str, Grid] = {}
     left, left_inline = MOST_ELEMENTS if wanted is None else MOST_SHEET_ELEMENTS, MOST_INLINE_TEXTS
     for sheet in book.sheets if wanted is None else wanted:
         part = book.sheets[sheet]
-        end = (math.inf, math.inf) if wanted is None else wanted[sheet]
-        read = _Sheet(read_member(package, part, where), part, where, left, left_inline, strings, formats, end)
-        left, left_inline = left - read.elements, left_inline - read.n_inline
-        grids[sheet] = read.grid
+        root = read_xml(package, part, left)
+        left -= sum(1 for _ in root.iter())
+        left_inline -= sum(1 for _ in root.iter(f"{_NAMESPACE}is"))
+        try:
+            if left_inline < 0:
+                raise _Unread("holds too many texts of its own.")
+            grids[sheet] = _grid(root, strings, formats, (math.inf, math.inf) if wanted is None else wanted[sheet])
+        except _Unread as error:
+            raise WorkbookError(f"its part {shown(part)} {error} {SAVE_ANEW}") from error
     return grids
 
 
-class _Sheet(Checked):
-    """A worksheet, read in one pass with its limits."""
+class _Unread(Exception):
+    """Why the cells of a sheet cannot be read."""
 
-    def __init__(
-        self, data: bytes, part: str, where: str, most_elements: int, most_inline: int,
-        strings: Sequence[str], formats: Sequence[str], end: tuple[float, float],
-    ) -> None:  # fmt: skip
-        self.grid: Grid = {}
-        self.n_inline = 0
-        self._most_inline, self._strings, self._formats, self._end = most_inline, strings, formats, end
-        self._rows = "none yet"  # of the part: none yet, open or read
-        self._shared: dict[str, tuple[tuple[int, int], str]] = {}
-        self._cell: dict[str, str] = {}  # attributes of the cell that is open, and of its formula
-        self._formula: dict[str, str] = {}
-        self._parts: dict[str, str] = {}  # its texts by tag: v, f, t
-        self._in_phonetic = False
-        self._text: list[str] = []
-        self.characters = self._text.append
-        super().__init__(data, part, where, most_elements)
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        super().start(name, attributes)
-        if self._rows != "open":
-            if self.depth == 2 and name == f"{MAIN} sheetData":
-                if self._rows == "read":
-                    raise Refusal(f"has its rows in two places. {SAVE_ANEW}")
-                self._rows = "open"
-            return
-        tag = _IN_DATA.get(name)
-        if tag is None:
-            raise Refusal(f"holds {shown(name.rpartition(' ')[2])!r} among its rows, as no sheet does. {SAVE_ANEW}")
-        if tag == "c":
-            self._cell, self._parts = attributes, {}
-        elif tag == "f":
-            self._formula = attributes
-        elif tag == "rPh":
-            self._in_phonetic = True
-        elif tag == "is":
-            self.n_inline += 1
-            if self.n_inline > self._most_inline:
-                raise Refusal(f"holds too many texts of its own. {SAVE_ANEW}")
-        self._text.clear()
-
-    def end(self, name: str) -> None:
-        super().end(name)
-        if self._rows != "open":
-            return
-        if self.depth == 1:
-            self._rows = "read"
-            return
-        tag = _IN_DATA[name]
-        if tag in ("v", "f"):
-            self._parts[tag] = "".join(self._text)
-        elif tag == "t" and not self._in_phonetic:
-            self._parts["t"] = self._parts.get("t", "") + "".join(self._text)
-        elif tag == "rPh":
-            self._in_phonetic = False
-        elif tag == "c":
-            self._keep()
-
-    def _keep(self) -> None:
-        at = position(self._cell.get("r", ""))
+def _grid(root: ElementTree.Element, strings: Sequence[str], formats: Sequence[str], last: tuple[float, float]) -> Grid:
+    """The cells of a worksheet up to a row and a column."""
+    rows = root.findall(f"{_NAMESPACE}sheetData")
+    if len(rows) > 1:
+        raise _Unread("has its rows in two places.")
+    grid: Grid = {}
+    shared: dict[str, tuple[tuple[int, int], str]] = {}
+    for element in (one for data in rows for one in data.iter()):
+        if element.tag not in _IN_ROWS:
+            raise _Unread(f"holds {shown(element.tag.rpartition('}')[2])!r} among its rows, as no sheet does.")
+        if element.tag != f"{_NAMESPACE}c":
+            continue
+        at = position(element.get("r", ""))
         if at is None:
-            raise Refusal(f"has cells that do not say where they stand. {SAVE_ANEW}")
-        text = self._parts.get("f")
-        if at[0] > self._end[0] or at[1] > self._end[1]:
-            return
-        away = (0, 0)
-        if text is not None and self._formula.get("t") == "shared" and "si" in self._formula:
-            origin, text = self._shared.setdefault(self._formula["si"], (at, text))
-            away = at[0] - origin[0], at[1] - origin[1]
-        value, kind = self._value()
+            raise _Unread("has cells that do not say where they stand.")
+        if at[0] > last[0] or at[1] > last[1]:
+            continue
+        formula, text, away = element.find(f"{_NAMESPACE}f"), None, (0, 0)
+        if formula is not None:
+            text = formula.text or ""
+            if formula.get("t") == "shared" and "si" in formula.attrib:
+                origin, text = shared.setdefault(formula.attrib["si"], (at, text))
+                away = at[0] - origin[0], at[1] - origin[1]
+        value, kind = _value(element, strings)
         if value is not None or text is not None:
-            style = self._cell.get("s", "0")
-            known = style.isdecimal() and int(style) < len(self._formats)
-            self.grid[at] = Cell(value, kind, self._formats[int(style)] if known else "General", text, away)
+            style = element.get("s", "0")
+            known = style.isdecimal() and int(style) < len(formats)
+            grid[at] = Cell(value, kind, formats[int(style)] if known else "General", text, away)
+    return grid
 
-    def _value(self) -> tuple[Any, str]:
-        kind, text = self._cell.get("t", "n"), self._parts.get("v")
-        if kind == "inlineStr":
-            return (_unescaped(self._parts["t"]) if "t" in self._parts else None), "s"
-        if text is None or (text == "" and kind != "str"):
-            return None, kind
-        try:
-            if kind == "s":
-                return self._strings[int(text)], "s"
-            if kind == "n":
-                return _number(text), "n"
-        except (ValueError, IndexError) as error:
-            raise Refusal(f"holds {shown(text)!r} in {shown(self._cell['r'])} ({error}). {SAVE_ANEW}") from error
-        if kind == "b":
-            return text in ("1", "true"), "b"
-        return (text, kind) if kind in ("e", "d") else (_unescaped(text), "s")
+
+def _value(cell: ElementTree.Element, strings: Sequence[str]) -> tuple[Any, str]:
+    kind, held = cell.get("t", "n"), cell.find(f"{_NAMESPACE}v")
+    if kind == "inlineStr":
+        own = cell.find(f"{_NAMESPACE}is")
+        return None if own is None or own.find(f".//{_NAMESPACE}t") is None else _spoken_apart(own), "s"
+    text = None if held is None else held.text or ""
+    if text is None or (text == "" and kind != "str"):
+        return None, kind
+    try:
+        if kind == "s":
+            return strings[int(text)], "s"
+        if kind == "n":
+            return _number(text), "n"
+    except (ValueError, IndexError) as error:
+        raise _Unread(f"holds {shown(text)!r} in {shown(cell.get('r'))} ({error}).") from error
+    if kind == "b":
+        return text in ("1", "true"), "b"
+    return (text, kind) if kind in ("e", "d") else (_unescaped(text), "s")
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -215,15 +178,15 @@ def _unescaped(text: str) -> str:
 
 def _spoken_apart(item: ElementTree.Element) -> str:
     """A text without its hints on pronunciation."""
-    spoken = {id(t) for hint in item.iter(f"{{{MAIN}}}rPh") for t in hint.iter(f"{{{MAIN}}}t")}
-    return "".join(t.text or "" for t in item.iter(f"{{{MAIN}}}t") if id(t) not in spoken)
+    spoken = {id(t) for hint in item.iter(f"{_NAMESPACE}rPh") for t in hint.iter(f"{_NAMESPACE}t")}
+    return _unescaped("".join(t.text or "" for t in item.iter(f"{_NAMESPACE}t") if id(t) not in spoken))
 
 
 def _number_formats(styles: ElementTree.Element) -> list[str]:
     """The number format of each style that a cell may have."""
     from openpyxl.styles.numbers import BUILTIN_FORMATS
 
-    own = {one.get("numFmtId"): one.get("formatCode", "General") for one in styles.iter(f"{{{MAIN}}}numFmt")}
+    own = {one.get("numFmtId"): one.get("formatCode", "General") for one in styles.iter(f"{_NAMESPACE}numFmt")}
     usual = {str(n): code for n, code in BUILTIN_FORMATS.items()}
-    ids = [xf.get("numFmtId", "0") for xf in styles.iterfind(f"{{{MAIN}}}cellXfs/{{{MAIN}}}xf")]
+    ids = [xf.get("numFmtId", "0") for xf in styles.iterfind(f"{_NAMESPACE}cellXfs/{_NAMESPACE}xf")]
     return [own.get(one) or usual.get(one, "General") for one in ids]

@@ -17,10 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sheetgen.errors import SheetgenError, shown
 from sheetgen.scenario.inputs import BY_NAME, INPUTS
 from sheetgen.scenario.parse import name_part
+from sheetgen.scenario.overrides import ENGINE
 from sheetgen.units import ON_DEMAND, PURCHASES
 from sheetgen.workbook.cells import is_number
-from sheetgen.workbook.package import MB, WorkbookError, read_file
-from sheetgen.workbook.read import NOT_A_LOAD, RESULTS, NamedCell, Snapshot, Table, read_workbook_bytes
+from sheetgen.workbook.package import MB, WorkbookError, naming, read_file
+from sheetgen.workbook.read import RESULTS, NamedCell, Snapshot, Table, read_workbook_bytes
 
 LoadKey = tuple[str, str, int]  # model id, workload's key, number of the tier from 1
 ASKED = "asked"  # the workload of `recommend`: a context of the user's own
@@ -219,10 +220,10 @@ _ASIDE = _RESULTS_ASIDE | {  # inputs are case_users_low, results case_low_month
 
 def read_sheet(path: Path | str) -> SheetFacts:
     """What a workbook, or the JSON of one, says. Raises WorkbookError."""
-    where, data = shown(path, 200), read_file(Path(path))
+    data = read_file(Path(path))
     if data[:1000].removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
-        return facts_of_json(data, str(path), where)
-    return facts_of_workbook(read_workbook_bytes(data, str(path), where))
+        return facts_of_json(data, str(path))
+    return facts_of_workbook(read_workbook_bytes(data, str(path)))
 
 
 def read_sheets(*paths: Path | str) -> list[SheetFacts]:
@@ -242,7 +243,7 @@ def read_sheets(*paths: Path | str) -> list[SheetFacts]:
 def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
     """What a workbook says, in the form in which sheets are compared."""
     inputs = snapshot.inputs
-    keys = [n.removeprefix("context_") for n in inputs if n.startswith("context_") and n != NOT_A_LOAD]
+    keys = [n.removeprefix("context_") for n in inputs if n.startswith("context_") and n not in ENGINE]
     names = {key: snapshot.cells[f"in_context_{key}"].label for key in keys}
     workloads = {
         key: WorkloadFacts(name, inputs[f"context_{key}"], inputs.get(f"output_{key}")) for key, name in names.items()
@@ -270,7 +271,7 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
 
 def _settings(snapshot: Snapshot) -> Iterator[tuple[str, Setting]]:
     """Inputs but those that make the load, and what the build was given beside them."""
-    names = [n for n in snapshot.inputs if n == NOT_A_LOAD or n.partition("_")[0] not in OF_LOAD or "band" in n]
+    names = [n for n in snapshot.inputs if n in ENGINE or n.partition("_")[0] not in OF_LOAD or "band" in n]
     usual = snapshot.cells["in_kv_cache_dtype"].place.sheet
     cells = {name: snapshot.cells[f"in_{name}"] for name in names}
     labels = {name: _label(name, c, usual) for name, c in cells.items()}
@@ -404,9 +405,10 @@ class _Document(BaseModel):
     cells: list[_Cell]
 
 
-def facts_of_json(data: bytes, path: str, where: str) -> SheetFacts:
+def facts_of_json(data: bytes, path: str) -> SheetFacts:
     """What such a file says. Raises WorkbookError where it is none."""
-    document = _read(data, where)
+    with naming(path):
+        document = _read(data)
     inputs = document.inputs
     keys = {w.id: name_part(w.id) for w in inputs.workloads}
     models = {c.model: {fact: getattr(c, fact) for fact in FACTS} for c in document.cells}
@@ -424,28 +426,27 @@ def facts_of_json(data: bytes, path: str, where: str) -> SheetFacts:
     )  # fmt: skip
 
 
-def _read(data: bytes, where: str) -> _Document:
+def _read(data: bytes) -> _Document:
     if len(data) > MOST_JSON_BYTES:
         size = f"{len(data) / MB:,.0f} MB of JSON; {MOST_JSON_BYTES // MB} MB are the most"
-        raise WorkbookError(f"{where}: has {size}. Give what `sheetgen build --format json` wrote.")
+        raise WorkbookError(f"has {size}. Give what `sheetgen build --format json` wrote.")
     try:
         found = json.loads(data, parse_constant=_refuse, parse_int=_whole, parse_float=_finite)
     except (ValueError, RecursionError) as error:
-        raise WorkbookError(f"{where}: is no JSON that can be read ({shown(error)}). Write it anew.") from error
+        raise WorkbookError(f"is no JSON that can be read ({shown(error)}). Write it anew.") from error
     if not isinstance(found, dict) or not {"schema_version", "inputs", "cells"} <= found.keys():
-        raise WorkbookError(f"{where}: is no JSON of a sheet. Give what `sheetgen build --format json` wrote.")
+        raise WorkbookError("is no JSON of a sheet. Give what `sheetgen build --format json` wrote.")
     version = found["schema_version"]
     if version != SCHEMA_VERSION:
         newer = isinstance(version, int) and version > SCHEMA_VERSION
-        what = "Update sheetgen." if newer else "Write it anew."
-        this = f"this sheetgen reads {SCHEMA_VERSION}"
-        raise WorkbookError(f"{where}: schema_version is {shown(version)!r}; {this}. {what}")
+        what = f"schema_version is {shown(version)!r}; this sheetgen reads {SCHEMA_VERSION}"
+        raise WorkbookError(f"{what}. {'Update sheetgen.' if newer else 'Write it anew.'}")
     try:
         return _Document.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
         what = f"{shown('.'.join(map(str, first['loc'])))}: {shown(first['msg'])}"
-        raise WorkbookError(f"{where}: {what}. Write it anew with `sheetgen build`.") from error
+        raise WorkbookError(f"{what}. Write it anew with `sheetgen build`.") from error
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -1,11 +1,13 @@
-"""A user's file, held at arm's length: what kind it is, and a zip archive only if it is a small and honest one.
+"""A user's file, held at arm's length: a zip archive only if it is a small and honest one, and what it says of itself.
 
 What the archive says of its sizes is checked before any of it is read, and zipfile never reads more of a member than
 was said. XML is read only where it is small, well formed and without a document type, which all entity tricks need.
+Problems are raised without the file's name, which `naming` puts before them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import posixpath
@@ -13,10 +15,10 @@ import re
 import stat
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple, NoReturn
 from xml.etree import ElementTree
 from xml.parsers import expat
 
@@ -31,63 +33,87 @@ MOST_DIRECTORY_BYTES = 1 * MB  # of the archive's list of members
 MOST_UNPACKED_BYTES = 256 * MB
 MOST_PART_BYTES = 24 * MB  # of a part that is read
 MOST_RATIO, RATIO_FROM_BYTES = 200, 1 * MB  # unpacked over packed; a sheet of formulas reaches 30
+MOST_DEPTH = 64
+MOST_ELEMENTS = 50_000  # of a part that lists things; ours have some hundreds
+MOST_ROWS = 200_000  # of any sheet, read or not
+MOST_ROW, MOST_COLUMN = 50_000, 1_000  # where a named cell may stand; a sheet of ours is far smaller
+MOST_TABLE_ROWS = 5_000
 
 COMPOUND_FILE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # Excel before 2007, and any workbook with a password
 SAVE_AS = "Save it as an Excel workbook (.xlsx) and try again."
 COPY_AGAIN = "Copy it again from where it came."
 SAVE_ANEW = "Open it in Excel or LibreOffice, save it as .xlsx and try again."
-CONTENT_TYPES = "[Content_Types].xml"
-MOST_DEPTH = 64
+NAME_MANAGER = "Mend it in Formulas, Name Manager (LibreOffice: Sheet, Named Ranges), or start from a fresh build."
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 STRICT = "http://purl.oclc.org/ooxml/"
+_CONTENT_TYPES, _CUSTOM = "[Content_Types].xml", "docProps/custom.xml"
+_RELATIONS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
+_REL_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_PROPERTY = "{http://schemas.openxmlformats.org/officeDocument/2006/custom-properties}property"
+
+CELLS, COLUMNS = ("in_", "rec_", "meta_"), ("cat_",)
+_AREA = re.compile(
+    r"(?:'((?:[^']|'')+)'|([^'!\[\]#(),]+))!\$?([A-Z]{1,3})\$?(\d{1,7})(?::\$?([A-Z]{1,3})\$?(\d{1,7}))?"
+)
+_OTHER_FILE = re.compile(r"\[|file:|#\$")
+_WHOLE = re.compile(r".*!\$?[A-Z]{1,3}:\$?[A-Z]{1,3}|.*!\$?\d+:\$?\d+")
 
 
 class WorkbookError(SheetgenError):
     """A workbook, or the JSON of a sheet, that cannot be read: the file, what is wrong, what to do."""
 
 
-def read_file(path: Path) -> bytes:
-    """All of a regular file that is not too large. Raises WorkbookError."""
-    where = shown(path, 200)
+@contextlib.contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Puts the file's name before each problem with it."""
     try:
-        found = path.stat()
-        if stat.S_ISDIR(found.st_mode):
-            raise WorkbookError(f"{where}: is a folder. Name the file in it.")
-        if not stat.S_ISREG(found.st_mode):
-            raise WorkbookError(f"{where}: is not a file. Name a workbook.")
-        if found.st_size > MOST_FILE_BYTES:
-            raise WorkbookError(
-                f"{where}: has {found.st_size / MB:,.0f} MB; the most that is read is {MOST_FILE_BYTES // MB} MB. "
-                "Take out the pictures and data that sheetgen did not write."
-            )
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise WorkbookError(f"{where}: cannot be read ({reason}). Check its name and who may read it.") from error
-    if not data:
-        raise WorkbookError(f"{where}: is empty. Give the workbook that sheetgen built, or build it anew.")
+        yield
+    except WorkbookError as error:
+        raise WorkbookError(*(f"{shown(path, 200)}: {problem}" for problem in error.problems)) from error
+
+
+def read_file(path: Path) -> bytes:
+    """All of a regular file that is not too large. Raises WorkbookError, with its name."""
+    with naming(path):
+        try:
+            found = path.stat()
+            if stat.S_ISDIR(found.st_mode):
+                raise WorkbookError("is a folder. Name the file in it.")
+            if not stat.S_ISREG(found.st_mode):
+                raise WorkbookError("is not a file. Name a workbook.")
+            if found.st_size > MOST_FILE_BYTES:
+                raise WorkbookError(
+                    f"has {found.st_size / MB:,.0f} MB; the most that is read is {MOST_FILE_BYTES // MB} MB. "
+                    "Take out the pictures and data that sheetgen did not write."
+                )
+            data = path.read_bytes()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise WorkbookError(f"cannot be read ({reason}). Check its name and who may read it.") from error
+        if not data:
+            raise WorkbookError("is empty. Give the workbook that sheetgen built, or build it anew.")
     return data
 
 
-def open_package(data: bytes, where: str) -> zipfile.ZipFile:
+def open_package(data: bytes) -> zipfile.ZipFile:
     """The archive of a workbook, its sizes checked. Raises WorkbookError for all that is no plain .xlsx."""
     if data.startswith(COMPOUND_FILE):
-        raise WorkbookError(f"{where}: {_compound(data)}")
+        raise WorkbookError(_compound(data))
     if data.startswith(b"%PDF-"):
-        raise WorkbookError(f"{where}: is a PDF, not a workbook. Give the .xlsx beside it.")
+        raise WorkbookError("is a PDF, not a workbook. Give the .xlsx beside it.")
     if not data.startswith(b"PK"):
         start = shown(data[:24].decode("utf-8", "replace"), 24)
-        raise WorkbookError(f"{where}: is no workbook; it begins with {start!r}. Give the .xlsx that sheetgen built.")
+        raise WorkbookError(f"is no workbook; it begins with {start!r}. Give the .xlsx that sheetgen built.")
     guarded = _Guarded(data)
     try:
         package = zipfile.ZipFile(guarded)
     except _TooLong as error:
-        raise WorkbookError(f"{where}: lists far more parts than a workbook has. It is not opened.") from error
+        raise WorkbookError("lists far more parts than a workbook has. It is not opened.") from error
     except (zipfile.BadZipFile, zipfile.LargeZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise WorkbookError(f"{where}: is damaged or cut short ({shown(error)}). {COPY_AGAIN}") from error
+        raise WorkbookError(f"is damaged or cut short ({shown(error)}). {COPY_AGAIN}") from error
     guarded.most = math.inf
-    for problem in (*_sizes(package.infolist()), *_kind(package, where)):
-        raise WorkbookError(f"{where}: {problem}")
+    for problem in (*_sizes(package.infolist()), *_kind(package)):
+        raise WorkbookError(problem)
     return package
 
 
@@ -106,23 +132,27 @@ class _Guarded(io.BytesIO):
         return super().read(size)
 
 
-def read_member(package: zipfile.ZipFile, name: str, where: str) -> bytes:
+def _pieces(package: zipfile.ZipFile, name: str) -> Iterator[bytes]:
+    """A member by pieces: one long read unpacks past the size that is stated."""
+    with package.open(name) as member:
+        while piece := member.read(_CHUNK):
+            yield piece
+
+
+def read_member(package: zipfile.ZipFile, name: str) -> bytes:
     """One member, whole. Raises WorkbookError where it is missing, damaged or too large."""
+    if name not in package.namelist():
+        raise WorkbookError(f"lacks its part {shown(name)}. {SAVE_AS}")
+    size = package.getinfo(name).file_size
+    if size > MOST_PART_BYTES:
+        raise WorkbookError(
+            f"its part {shown(name)} has {size / MB:,.0f} MB; the most that is read is {MOST_PART_BYTES // MB} MB. "
+            "Take out the rows that sheetgen did not write."
+        )
     try:
-        size = package.getinfo(name).file_size
-        if size > MOST_PART_BYTES:
-            raise WorkbookError(
-                f"{where}: its part {shown(name)} has {size / MB:,.0f} MB; the most that is read is "
-                f"{MOST_PART_BYTES // MB} MB. Take out the rows that sheetgen did not write."
-            )
-        with package.open(name) as member:  # by pieces: one long read unpacks past the size that is stated
-            return b"".join(iter(lambda: member.read(_CHUNK), b""))
-    except KeyError:
-        raise WorkbookError(f"{where}: lacks its part {shown(name)}. {SAVE_AS}") from None
-    except WorkbookError:
-        raise
+        return b"".join(_pieces(package, name))
     except Exception as error:  # zlib, lzma, bz2, struct and zipfile each raise their own
-        raise WorkbookError(f"{where}: its part {shown(name)} is damaged ({shown(error)}). {COPY_AGAIN}") from error
+        raise WorkbookError(f"its part {shown(name)} is damaged ({shown(error)}). {COPY_AGAIN}") from error
 
 
 def _sizes(members: list[zipfile.ZipInfo]) -> Iterator[str]:
@@ -133,8 +163,8 @@ def _sizes(members: list[zipfile.ZipInfo]) -> Iterator[str]:
     if unpacked > MOST_UNPACKED_BYTES:
         yield f"unpacks to {unpacked / MB:,.0f} MB; {MOST_UNPACKED_BYTES // MB} MB are the most. It is not opened."
     for member in members:
-        if member.file_size > RATIO_FROM_BYTES and member.file_size > MOST_RATIO * max(1, member.compress_size):
-            ratio = member.file_size / max(1, member.compress_size)
+        ratio = member.file_size / max(1, member.compress_size)
+        if member.file_size > RATIO_FROM_BYTES and ratio > MOST_RATIO:
             yield f"its part {shown(member.filename)} unpacks to {ratio:,.0f} times its size. It is not opened."
     twice = [name for name, n in Counter(m.filename for m in members).items() if n > 1]
     if twice:
@@ -143,18 +173,18 @@ def _sizes(members: list[zipfile.ZipInfo]) -> Iterator[str]:
         yield f"is an archive with a password. {SAVE_AS}"
 
 
-def _kind(package: zipfile.ZipFile, where: str) -> Iterator[str]:
+def _kind(package: zipfile.ZipFile) -> Iterator[str]:
     """What else it is, where it is no .xlsx."""
     names = set(package.namelist())
     if "mimetype" in names:
-        kind = read_member(package, "mimetype", where)[:80].decode("ascii", "replace")
+        kind = read_member(package, "mimetype")[:80].decode("ascii", "replace")
         if "opendocument" in kind:
             yield f"is an OpenDocument file ({shown(kind.rpartition('.')[2])}). {SAVE_AS}"
     if "xl/workbook.bin" in names:
         yield f"is a binary workbook (.xlsb). {SAVE_AS}"
-    if CONTENT_TYPES not in names or not any(n.startswith("xl/") for n in names):
+    if _CONTENT_TYPES not in names or not any(n.startswith("xl/") for n in names):
         yield "is an archive, but no workbook. Give the .xlsx that sheetgen built."
-    elif "xl/vbaProject.bin" in names or b"macroenabled" in read_member(package, CONTENT_TYPES, where).lower():
+    elif "xl/vbaProject.bin" in names or b"macroenabled" in read_member(package, _CONTENT_TYPES).lower():
         yield f"holds macros (.xlsm). {SAVE_AS}"
 
 
@@ -167,102 +197,60 @@ def _compound(data: bytes) -> str:
     return f"is an old Office file, not an .xlsx. {SAVE_AS}"
 
 
-class Refusal(Exception):
-    """Why a part is not read."""
+def read_xml(package: zipfile.ZipFile, part: str, most_elements: int) -> ElementTree.Element:
+    """The tree of a part that was read through first, so that nothing in it can keep its reader busy without end.
 
+    Raises WorkbookError where it is not well formed, declares a document type, or is too large.
+    """
+    data = read_member(package, part)
+    n_elements = depth = 0
 
-class Checked:
-    """A part that was read through, so that nothing in it can keep the next reader busy without end."""
+    def refuse(why: str) -> NoReturn:
+        raise WorkbookError(f"its part {shown(part)} {why}")
 
-    characters: Callable[[str], Any] | None = None  # what takes the texts between the tags
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal n_elements, depth
+        n_elements += 1
+        depth += 1
+        if n_elements > most_elements:
+            refuse("holds far more than sheetgen writes. Take out the rows that sheetgen did not write.")
+        if depth > MOST_DEPTH:
+            refuse(f"is nested more than {MOST_DEPTH} deep. {SAVE_ANEW}")
 
-    def __init__(self, data: bytes, part: str, where: str, most_elements: int) -> None:
-        """Raises WorkbookError where the part is not well formed, declares a document type, or is too large."""
-        self.elements = self.depth = 0
-        self._most = most_elements
-        parser = expat.ParserCreate(namespace_separator=" ")
-        parser.buffer_text = True
-        parser.StartElementHandler, parser.EndElementHandler = self.start, self.end
-        parser.StartDoctypeDeclHandler, parser.XmlDeclHandler = self._doctype, self._declaration
-        parser.CharacterDataHandler = self.characters
-        try:
-            if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-                raise Refusal(f"is not written in UTF-8. {SAVE_ANEW}")
-            parser.Parse(data, True)
-        except Refusal as refusal:
-            raise WorkbookError(f"{where}: its part {shown(part)} {refusal}") from None
-        except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: an unknown encoding
-            what = f"its part {shown(part)} is not well-formed XML ({shown(error)})"
-            raise WorkbookError(f"{where}: {what}. {SAVE_ANEW}") from error
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= 1
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        self.elements += 1
-        self.depth += 1
-        if self.elements > self._most:
-            raise Refusal("holds far more than sheetgen writes. Take out the rows that sheetgen did not write.")
-        if self.depth > MOST_DEPTH:
-            raise Refusal(f"is nested more than {MOST_DEPTH} deep. {SAVE_ANEW}")
+    def doctype(*declared: object) -> None:
+        refuse("declares a document type (DOCTYPE), as no workbook does. It is not read.")
 
-    def end(self, name: str) -> None:
-        self.depth -= 1
-
-    def _doctype(self, *declared: object) -> None:
-        raise Refusal("declares a document type (DOCTYPE), as no workbook does. It is not read.")
-
-    def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+    def declaration(version: str, encoding: str | None, standalone: int) -> None:
         if encoding is not None and encoding.lower() not in ("utf-8", "utf8", "us-ascii"):
-            raise Refusal(f"is not written in UTF-8. {SAVE_ANEW}")
+            refuse(f"is not written in UTF-8. {SAVE_ANEW}")
+
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        refuse(f"is not written in UTF-8. {SAVE_ANEW}")
+    parser = expat.ParserCreate()
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.StartDoctypeDeclHandler, parser.XmlDeclHandler = doctype, declaration
+    try:
+        parser.Parse(data, True)
+        return ElementTree.fromstring(data)
+    except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:  # unknown encodings: the last
+        raise WorkbookError(f"its part {shown(part)} is not well-formed XML ({shown(error)}). {SAVE_ANEW}") from error
 
 
-def read_xml(package: zipfile.ZipFile, part: str, where: str, most_elements: int) -> ElementTree.Element:
-    """The checked tree of a small part. Raises WorkbookError."""
-    data = read_member(package, part, where)
-    Checked(data, part, where, most_elements)
-    return ElementTree.fromstring(data)
-
-
-CELLS, COLUMNS = ("in_", "rec_", "meta_"), ("cat_",)
-PREFIXES = (*CELLS, *COLUMNS)
-MOST_ROW, MOST_COLUMN = 50_000, 1_000  # where a named cell may stand; a sheet of ours is far smaller
-MOST_TABLE_ROWS = 5_000
-
-_AREA = re.compile(
-    r"(?:'((?:[^']|'')+)'|([^'!\[\]#(),]+))!\$?([A-Z]{1,3})\$?(\d{1,7})(?::\$?([A-Z]{1,3})\$?(\d{1,7}))?"
-)
-_OTHER_FILE = re.compile(r"\[|file:|#\$")
-_WHOLE = re.compile(r".*!\$?[A-Z]{1,3}:\$?[A-Z]{1,3}|.*!\$?\d+:\$?\d+")
-NAME_MANAGER = "Mend it in Formulas, Name Manager (LibreOffice: Sheet, Named Ranges), or start from a fresh build."
-MOST_ELEMENTS = 50_000  # of a part that lists things; ours have some hundreds
-MOST_ROWS = 200_000  # of any sheet, read or not
-_RELATIONS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
-_REL_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
-_CUSTOM = "docProps/custom.xml"
-_PROPERTY = "{http://schemas.openxmlformats.org/officeDocument/2006/custom-properties}property"
-
-
-@dataclass(frozen=True)
-class DefinedName:
+class DefinedName(NamedTuple):
     """A defined name as the file has it; `sheet` is the sheet that it is local to."""
 
     name: str
     text: str
-    sheet: str | None = None
-
-
-@dataclass(frozen=True)
-class Area:
-    """A block of cells; rows and columns count from 1."""
-
-    sheet: str
-    top: int
-    left: int
-    bottom: int
-    right: int
+    sheet: str | None
 
 
 @dataclass(frozen=True)
 class Place:
-    """One cell, as messages name it."""
+    """One cell, as messages name it. Rows and columns count from 1."""
 
     sheet: str
     row: int
@@ -271,6 +259,19 @@ class Place:
     def __str__(self) -> str:
         sheet = f"'{self.sheet}'" if re.search(r"\W", self.sheet) else self.sheet
         return f"{escaped(sheet)}!{column_name(self.column - 1)}{self.row}"
+
+
+class Area(NamedTuple):
+    """The cells of one name: the first, and how many rows from there."""
+
+    sheet: str
+    row: int
+    column: int
+    n_rows: int
+
+    def place(self, down: int = 0) -> Place:
+        """The cell so many rows below the first."""
+        return Place(self.sheet, self.row + down, self.column)
 
 
 @dataclass(frozen=True)
@@ -285,29 +286,25 @@ class Outline:
     styles: str | None
 
 
-def outline(package: zipfile.ZipFile, where: str) -> Outline:
+def outline(package: zipfile.ZipFile) -> Outline:
     """The outline of a checked archive. Raises WorkbookError where it is no workbook that openpyxl reads."""
-
-    def tree(part: str) -> ElementTree.Element:
-        return read_xml(package, part, where, MOST_ELEMENTS)
-
-    tree(CONTENT_TYPES)
-    documents = (target for kind, target in _relations(tree, "").values() if kind == "officeDocument")
+    read_xml(package, _CONTENT_TYPES, MOST_ELEMENTS)
+    documents = (target for kind, target in _relations(package, "").values() if kind == "officeDocument")
     book = next(documents, "xl/workbook.xml")
-    root = tree(book)
+    root = read_xml(package, book, MOST_ELEMENTS)
     if root.tag.startswith("{" + STRICT):
-        raise WorkbookError(f"{where}: is saved as Strict Open XML. {SAVE_AS}")
+        raise WorkbookError(f"is saved as Strict Open XML. {SAVE_AS}")
     if root.tag != f"{{{MAIN}}}workbook":
-        raise WorkbookError(f"{where}: is an Office file, but no workbook. Give the .xlsx that sheetgen built.")
-    targets = _relations(tree, book)
+        raise WorkbookError("is an Office file, but no workbook. Give the .xlsx that sheetgen built.")
+    targets = _relations(package, book)
     members = set(package.namelist())
     order = [(s.get("name", ""), targets.get(s.get(_REL_ID, ""), ("", ""))) for s in root.iter(f"{{{MAIN}}}sheet")]
     sheets = {name: target for name, (kind, target) in order if kind == "worksheet" and target in members}
     for name, part in sheets.items():
-        _check_rows(package, part, name, where)
+        _check_rows(package, part, name)
     properties = root.find(f"{{{MAIN}}}workbookPr")
     of_kind = {kind: target for kind, target in targets.values() if target in members}
-    custom = tree(_CUSTOM).iter(_PROPERTY) if _CUSTOM in members else ()
+    custom = read_xml(package, _CUSTOM, MOST_ELEMENTS).iter(_PROPERTY) if _CUSTOM in members else ()
     is_1904 = properties is not None and properties.get("date1904", "0") in ("1", "true")
     return Outline(
         sheets, tuple(_names(root, [name for name, _ in order])),
@@ -316,11 +313,12 @@ def outline(package: zipfile.ZipFile, where: str) -> Outline:
     )  # fmt: skip
 
 
-def _relations(tree: Callable[[str], ElementTree.Element], part: str) -> dict[str, tuple[str, str]]:
+def _relations(package: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
     """By id what a part refers to within the archive: the last word of its kind, and its name."""
     folder, name = posixpath.split(part)
+    root = read_xml(package, posixpath.join(folder, "_rels", f"{name}.rels"), MOST_ELEMENTS)
     found = {}
-    for one in tree(posixpath.join(folder, "_rels", f"{name}.rels")).iter(_RELATIONS):
+    for one in root.iter(_RELATIONS):
         if one.get("TargetMode") != "External":
             target = posixpath.normpath(posixpath.join("/", folder, one.get("Target", ""))).lstrip("/")
             found[one.get("Id", "")] = one.get("Type", "").rpartition("/")[2], target
@@ -336,27 +334,24 @@ def _names(root: ElementTree.Element, order: Sequence[str]) -> Iterator[DefinedN
         yield DefinedName(one.get("name", ""), one.text or "", sheet)
 
 
-def _check_rows(package: zipfile.ZipFile, part: str, sheet: str, where: str) -> None:
+def _check_rows(package: zipfile.ZipFile, part: str, sheet: str) -> None:
     """Refuse a sheet of a great many rows, be it one that is not read: nothing here can be meant for us."""
     rows, rest = 0, b""
     try:
-        with package.open(part) as source:
-            while chunk := source.read(_CHUNK):
-                rows += (rest + chunk).count(b"<row ")
-                rest = chunk[-4:]
-                if rows > MOST_ROWS:
-                    break
+        for piece in _pieces(package, part):
+            rows += (rest + piece).count(b"<row ")
+            rest = piece[-4:]
+            if rows > MOST_ROWS:
+                break
     except Exception as error:  # as in read_member
-        raise WorkbookError(f"{where}: its sheet {shown(sheet)!r} is damaged ({shown(error)}). {SAVE_AS}") from error
+        raise WorkbookError(f"its sheet {shown(sheet)!r} is damaged ({shown(error)}). {SAVE_AS}") from error
     if rows > MOST_ROWS:
-        raise WorkbookError(
-            f"{where}: its sheet {shown(sheet)!r} has more than {MOST_ROWS:,} rows. Delete that sheet, or those rows, "
-            "and try again."
-        )
+        what = f"its sheet {shown(sheet)!r} has more than {MOST_ROWS:,} rows"
+        raise WorkbookError(f"{what}. Delete that sheet, or those rows, and try again.")
 
 
-def areas(written: Iterable[DefinedName], sheets: Iterable[str], where: str) -> dict[str, Area]:
-    """Our names, each with its area on one of `sheets`, in the order of sheets, rows and columns.
+def areas(book: Outline) -> dict[str, Area]:
+    """Our names, each with its area on one of the sheets, in the order of sheets, rows and columns.
 
     A name that is local to a sheet is passed over: a copied sheet has such names beside the workbook's.
 
@@ -366,29 +361,27 @@ def areas(written: Iterable[DefinedName], sheets: Iterable[str], where: str) -> 
     broken: dict[str, list[str]] = defaultdict(list)
     local: dict[str, str] = {}
     seen: set[str] = set()
-    order = list(sheets)
+    order = list(book.sheets)
     by_lower = {name.lower(): name for name in order}
-    for one in written:
+    for one in book.names:
         name = one.name.lower()  # spreadsheets do not tell cases apart
-        if not name.startswith(PREFIXES):
+        if not name.startswith((*CELLS, *COLUMNS)):
             continue
         if one.sheet is not None:
             local[name] = one.sheet
             continue
-        area = "stands twice in the workbook" if name in seen else _area(one.text, by_lower)
+        area = "stands twice in the workbook" if name in seen else _area(name, one.text, by_lower)
         seen.add(name)
-        problem = area if isinstance(area, str) else _misfit(name, area)
-        if problem:
-            broken[problem].append(name)
-        elif isinstance(area, Area):
+        if isinstance(area, Area):
             found[name] = area
+        else:
+            broken[area].append(name)
     for name, sheet in local.items():
         if name not in seen:
             broken[f"is defined for the sheet {shown(sheet)!r} alone, not for the workbook"].append(name)
     if broken:
-        lines = (f"the name {listed(names)} {why}. {NAME_MANAGER}" for why, names in broken.items())
-        raise WorkbookError(*(f"{where}: {line}" for line in lines))
-    return dict(sorted(found.items(), key=lambda one: (order.index(one[1].sheet), one[1].top, one[1].left)))
+        raise WorkbookError(*(f"the name {listed(names)} {why}. {NAME_MANAGER}" for why, names in broken.items()))
+    return dict(sorted(found.items(), key=lambda one: (order.index(one[1].sheet), one[1].row, one[1].column)))
 
 
 def listed(names: Iterable[str], most: int = 4) -> str:
@@ -398,7 +391,7 @@ def listed(names: Iterable[str], most: int = 4) -> str:
     return ", ".join(every[:most]) + rest
 
 
-def _area(text: str, sheets: Mapping[str, str]) -> Area | str:
+def _area(name: str, text: str, sheets: Mapping[str, str]) -> Area | str:
     """Where a name points, or what is wrong with that."""
     text = text.strip().removeprefix("=")
     if "#REF!" in text:
@@ -413,27 +406,16 @@ def _area(text: str, sheets: Mapping[str, str]) -> Area | str:
     sheet = (match[1] or match[2]).replace("''", "'")
     if sheet.lower() not in sheets:
         return f"points to the sheet {shown(sheet)!r}, which is not in the workbook"
-    first, last = (1 + column_number(name) for name in (match[3], match[5] or match[3]))
-    top, bottom = int(match[4]), int(match[6] or match[4])
-    return Area(sheets[sheet.lower()], min(top, bottom), min(first, last), max(top, bottom), max(first, last))
-
-
-def _misfit(name: str, area: Area) -> str | None:
-    """What is wrong with the size of an area, or with where it stands."""
-    rows, columns = area.bottom - area.top + 1, area.right - area.left + 1
-    if columns > 1 or (rows > 1 and name.startswith(CELLS)):
-        return "points to more cells than one" if name.startswith(CELLS) else "points to more columns than one"
-    if rows > MOST_TABLE_ROWS:
-        return f"points to {rows:,} rows, more than the {MOST_TABLE_ROWS:,} that are read"
-    if not (area.top >= 1 and area.bottom <= MOST_ROW and area.right <= MOST_COLUMN):
-        return f"points to {Place(area.sheet, area.bottom, area.right)}, too far out to be read"
-    return None
-
-
-def ends_by_sheet(found: Iterable[Area]) -> dict[str, tuple[int, int]]:
-    """Each sheet that the areas stand on, with its last row and column."""
-    ends: dict[str, tuple[int, int]] = {}
-    for area in found:
-        row, column = ends.get(area.sheet, (0, 0))
-        ends[area.sheet] = max(row, area.bottom), max(column, area.right)
-    return ends
+    left, right = sorted(1 + column_number(column) for column in (match[3], match[5] or match[3]))
+    top, bottom = sorted((int(match[4]), int(match[6] or match[4])))
+    n_rows = bottom - top + 1
+    if name.startswith(CELLS) and (n_rows > 1 or right > left):
+        return "points to more cells than one"
+    if right > left:
+        return "points to more columns than one"
+    if n_rows > MOST_TABLE_ROWS:
+        return f"points to {n_rows:,} rows, more than the {MOST_TABLE_ROWS:,} that are read"
+    area = Area(sheets[sheet.lower()], top, left, n_rows)
+    if not (top >= 1 and bottom <= MOST_ROW and right <= MOST_COLUMN):
+        return f"points to {area.place(n_rows - 1)}, too far out to be read"
+    return area

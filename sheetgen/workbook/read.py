@@ -8,13 +8,14 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sheetgen.errors import shown
 from sheetgen.scenario.inputs import BY_NAME, CHOICES, KV_CACHE, rows_in
 from sheetgen.scenario.overrides import ENGINE, SETTINGS, TABLES, input_kind
+from sheetgen.sheet.model import EXCEL_DAY_ZERO
 from sheetgen.workbook.cells import BLANK, Cell, Grid, as_shown, is_number, read_cells
 from sheetgen.workbook.package import (
     Area,
@@ -22,15 +23,14 @@ from sheetgen.workbook.package import (
     Place,
     WorkbookError,
     areas,
-    ends_by_sheet,
     listed,
+    naming,
     open_package,
     outline,
     read_file,
-)
+)  # fmt: skip
 
 RESULTS = ("instance", "n_instances", "monthly_usd")  # of each load: rec_<model>_<workload>_<tier number>_<result>
-NOT_A_LOAD = "context_bytes"  # a constant of the engine's, named like a workload's context
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,22 @@ class NamedCell:
 
     value: Any
     place: Place
-    label: str = ""
-    unit: str = ""
-    number_format: str = "General"
-    is_formula: bool = False
-    has_value: bool = True
+    label: str
+    unit: str
+    number_format: str
+    is_formula: bool
+
+    @property
+    def has_value(self) -> bool:
+        return self.value is not None or not self.is_formula
 
 
 @dataclass(frozen=True)
 class Table(Mapping[str, Mapping[str, Any]]):
     """A table's rows by their key, each by column; rows that are blank are left out.
 
-    names: what the sheet calls each row. formats: number format by column.
-    heads: what the sheet calls each column. formulas: cells (key, column) of inputs that hold a formula.
+    names and heads: what the sheet calls each row and column. formats: number format by column. formulas: cells (key,
+    column) of inputs that hold a formula.
     """
 
     name: str
@@ -63,7 +66,7 @@ class Table(Mapping[str, Mapping[str, Any]]):
     at: Mapping[str, int]  # by key, the position in the areas, from 0
     names: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, str] = field(default_factory=dict)
-    formats: Mapping[str, str] = field(default_factory=dict)  # number format by column
+    formats: Mapping[str, str] = field(default_factory=dict)
     formulas: frozenset[tuple[str, str]] = frozenset()
 
     def __getitem__(self, key: str) -> Mapping[str, Any]:
@@ -77,8 +80,7 @@ class Table(Mapping[str, Mapping[str, Any]]):
 
     def place(self, key: str, column: str) -> Place:
         """Where a row's cell stands now."""
-        area = self.areas[column]
-        return Place(area.sheet, area.top + self.at[key], area.left)
+        return self.areas[column].place(self.at[key])
 
 
 @dataclass(frozen=True)
@@ -113,12 +115,16 @@ REQUIRED = (
 )  # fmt: skip
 _RESULT = re.compile(rf"(rec_\w+_(\d+))_({'|'.join(RESULTS)})")
 _TIER = re.compile(r"in_tier_(\d+)")
-_OF_WORKLOAD = re.compile(r"in_(?:context|tpot_ms|ttft_ms)_(\w+)")
+_OF_WORKLOAD = re.compile(r"in_((?:context|tpot_ms|ttft_ms)_(\w+))")
 LOG_LINE = "in_log_"
 KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance", "precisions": "dtype"}
 OF_INSTANCES = ("type", "provider", "instance_gpu", "gpu_count", "price_usd_per_hour", "price_date")
 PREFIX = "cat_"
 NONE = "-"  # what a formula shows where there is nothing
+_NUMBERS = re.compile(r"(context|tier|output|tpot_ms|ttft_ms)_.*")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # tab and line breaks may stand in a cell
+_KIND = {"n": "number", "s": "text", "b": "yes or no", "d": "date", "e": "error"}
+OPEN_AND_SAVE = "Open the workbook in Excel or LibreOffice, save it once, and try again."
 _NAME_AT = {"models": -1, "gpus": 1}  # columns from the key to the name that people use
 _HEAD_ROWS = 6  # how far above a column its head is looked for
 
@@ -129,49 +135,57 @@ def read_workbook(path: Path | str) -> Snapshot:
     An input that holds a formula has the formula's value, and a note says so. Raises WorkbookError, a line for each
     problem, where the file is no such workbook, names are missing or broken, or an input holds what no input can.
     """
-    return read_workbook_bytes(read_file(Path(path)), str(path), shown(path, 200))
+    return read_workbook_bytes(read_file(Path(path)), str(path))
 
 
-def read_workbook_bytes(data: bytes, path: str, where: str) -> Snapshot:
-    """The same of a file that was read. `where` is how messages name it."""
-    package = open_package(data, where)
-    book = outline(package, where)
-    _check_origin(book, where)
-    _check_schema(book.properties.get("sheetgen.schema"), book, where)
-    found = areas(book.names, book.sheets, where)
-    _check_names(found, where)
-    wanted = {sheet: (row + 1, column + 1) for sheet, (row, column) in ends_by_sheet(found.values()).items()}
-    reading = _Reading(read_cells(package, book, where, wanted), book.from_1904)
+def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
+    """The same of a file that was read; `path` names it in messages."""
+    with naming(path):
+        return _snapshot(data, path)
+
+
+def _snapshot(data: bytes, path: str) -> Snapshot:
+    package = open_package(data)
+    book = outline(package)
+    if "sheetgen.schema" not in book.properties and all(one.name.lower() != "meta_schema" for one in book.names):
+        raise WorkbookError("was not made by sheetgen, or lost its names. Give a workbook of `sheetgen build`.")
+    _check_schema(book.properties.get("sheetgen.schema"), book)
+    found = areas(book)
+    _check_names(found)
+    last: dict[str, tuple[int, int]] = {}  # of each sheet with names the last row and column that are read
+    for area in found.values():
+        row, column = last.get(area.sheet, (0, 0))
+        last[area.sheet] = max(row, area.row + area.n_rows), max(column, area.column + 1)
+    reading = _Reading(read_cells(package, book, last), book.from_1904)
     cells = {name: reading.named_cell(name, area) for name, area in found.items() if not name.startswith(PREFIX)}
-    _check_schema(cells["meta_schema"].value, book, where)
-    inputs = {name[3:]: cell.value for name, cell in cells.items() if name.startswith("in_")}
-    tables = {name: reading.table(name, columns) for name, columns in _columns(found).items()}
+    _check_schema(cells["meta_schema"].value, book)
+    columns: dict[str, dict[str, Area]] = defaultdict(dict)
+    for name in (name for name in found if name.startswith(PREFIX)):
+        table, _, column_of_table = name.removeprefix(PREFIX).partition("_")
+        columns[table][column_of_table] = found[name]
+    tables = {name: reading.table(name, of_it) for name, of_it in columns.items() if KEYS.get(name) in of_it}
     if reading.problems:
-        lines = (f"{listed(places)} {shown(problem, 400)}" for problem, places in reading.problems.items())
-        raise WorkbookError(*(f"{where}: {line}" for line in lines))
-    meta = {name: cells[f"meta_{name}"].value for name in META}
+        raise WorkbookError(*(f"{listed(places)} {shown(why, 400)}" for why, places in reading.problems.items()))
+    version, catalog_sha256 = (str(cells[f"meta_{name}"].value or "") for name in ("version", "catalog_sha256"))
+    inputs, results = (
+        {name.removeprefix(prefix): cell.value for name, cell in cells.items() if name.startswith(prefix)}
+        for prefix in ("in_", "rec_")
+    )
     return Snapshot(
-        path, str(meta["version"] or ""), str(meta["catalog_sha256"] or ""), _options(meta["options"], where), inputs,
-        tables, {name[4:]: cell.value for name, cell in cells.items() if name.startswith("rec_")}, cells,
+        path, version, catalog_sha256, _options(cells["meta_options"].value), inputs, tables, results, cells,
         (*_formula_notes(cells, tables), *reading.below(tables["instances"])),
     )  # fmt: skip
 
 
 def read_every_cell(path: Path | str) -> dict[str, Grid]:
     """By sheet, every cell of a workbook, as it stands in the file. Raises WorkbookError."""
-    where = shown(path, 200)
-    package = open_package(read_file(Path(path)), where)
-    return read_cells(package, outline(package, where), where)
+    data = read_file(Path(path))
+    with naming(path):
+        package = open_package(data)
+        return read_cells(package, outline(package))
 
 
-def _check_origin(book: Outline, where: str) -> None:
-    named = any(one.name.lower() == "meta_schema" for one in book.names)
-    if not named and "sheetgen.schema" not in book.properties:
-        cure = "Give a workbook of `sheetgen build`."
-        raise WorkbookError(f"{where}: was not made by sheetgen, or lost its names. {cure}")
-
-
-def _check_schema(schema: Any, book: Outline, where: str) -> None:
+def _check_schema(schema: Any, book: Outline) -> None:
     """Refuse a layout that is not this version's, before its names are missed one by one."""
     from sheetgen.sheet.book.change_log import SCHEMA
 
@@ -180,52 +194,38 @@ def _check_schema(schema: Any, book: Outline, where: str) -> None:
     try:
         found = float(schema)
     except (TypeError, ValueError):
-        found = float("nan")
-    if found == SCHEMA:
-        return
-    version = shown(book.properties.get("sheetgen.version", "?"), 20)
-    if found > SCHEMA or found < SCHEMA:
+        found = math.nan
+    if math.isnan(found):
+        raise WorkbookError(f"its layout is {shown(schema)!r}; it must be {SCHEMA}. Start from a fresh build.")
+    if found != SCHEMA:
+        version = shown(book.properties.get("sheetgen.version", "?"), 20)
         age, cure = ("a newer", "Update sheetgen.") if found > SCHEMA else ("an older", "Build it anew.")
-        what = f"has the layout {found:g} of {age} sheetgen ({version}); this one reads {SCHEMA}. {cure}"
-    else:
-        what = f"its layout is {shown(schema)!r}; it must be {SCHEMA}. Start from a fresh build."
-    raise WorkbookError(f"{where}: {what}")
+        what = f"has the layout {found:g} of {age} sheetgen ({version})"
+        raise WorkbookError(f"{what}; this one reads {SCHEMA}. {cure}")
 
 
-def _check_names(found: Mapping[str, Area], where: str) -> None:
+def _check_names(found: Mapping[str, Area]) -> None:
     """Refuse a workbook that lost a name: what it stood for would pass for never having been there."""
     required = [f"meta_{name}" for name in META] + [f"in_{name}" for name in REQUIRED] + required_columns()
     stems = {m[1]: int(m[2]) for m in map(_RESULT.fullmatch, found) if m}
     required += [f"{stem}_{what}" for stem in stems for what in RESULTS]
     tiers = [int(m[1]) for m in map(_TIER.fullmatch, found) if m]
     required += [f"in_tier_{n}" for n in range(1, max([*tiers, *stems.values()], default=1) + 1)]
-    workloads = {m[1] for m in map(_OF_WORKLOAD.fullmatch, found) if m and m[0] != f"in_{NOT_A_LOAD}"}
+    workloads = {m[2] for m in map(_OF_WORKLOAD.fullmatch, found) if m and m[1] not in ENGINE}
     required += [f"in_{what}_{workload}" for workload in sorted(workloads) for what in OF_EACH_WORKLOAD]
     if not workloads:
         required.append("in_context_<workload>")
     missing = list(dict.fromkeys(name for name in required if name not in found))
     if missing:
-        one = len(missing) == 1
-        raise WorkbookError(
-            f"{where}: lacks the defined name{'' if one else 's'} {listed(missing)}. Define {'it' if one else 'them'} "
-            "again (Formulas, Name Manager), or start from a fresh build."
-        )
+        s, them = ("", "it") if len(missing) == 1 else ("s", "them")
+        how = f"Define {them} again (Formulas, Name Manager), or start from a fresh build."
+        raise WorkbookError(f"lacks the defined name{s} {listed(missing)}. {how}")
 
 
 def required_columns() -> list[str]:
     """The names of columns that every workbook of ours has."""
     found = {table: (KEYS[table], *(OF_INSTANCES if table == "instances" else TABLES[table])) for table in KEYS}
     return [f"{PREFIX}{table}_{column}" for table, columns in found.items() for column in columns]
-
-
-def _columns(found: Mapping[str, Area]) -> dict[str, dict[str, Area]]:
-    """By table, each column's area."""
-    names = (name for name in found if name.startswith(PREFIX))
-    columns: dict[str, dict[str, Area]] = defaultdict(dict)
-    for name in names:
-        table, _, column = name.removeprefix(PREFIX).partition("_")
-        columns[table][column] = found[name]
-    return {table: areas for table, areas in columns.items() if KEYS.get(table) in areas}
 
 
 class _Reading:
@@ -238,44 +238,45 @@ class _Reading:
 
     def _at(self, area: Area, down: int = 0, right: int = 0) -> Cell:
         """A cell, so many rows and columns from the first of an area."""
-        return self._grids[area.sheet].get((area.top + down, area.left + right), BLANK)
+        return self._grids[area.sheet].get((area.row + down, area.column + right), BLANK)
 
-    def _value(self, name: str, area: Area, found: Cell, holds: str, down: int = 0) -> Any:
-        value, problem = value_of(found, holds, self._from_1904)
-        if problem:
-            self.problems[problem].append(f"{name} ({Place(area.sheet, area.top + down, area.left)})")
-        return value
+    def _value(self, name: str, place: Place, found: Cell, holds: str) -> Any:
+        try:
+            return value_of(found, holds, self._from_1904)
+        except WorkbookError as error:
+            self.problems[error.problems[0]].append(f"{name} ({place})")
 
     def named_cell(self, name: str, area: Area) -> NamedCell:
         """The cell behind a name."""
-        found, label = self._at(area), ""
+        found, unit, label = self._at(area), self._at(area, 0, 1).value, ""
         if name.startswith(LOG_LINE):  # beside it stands another text that somebody typed
             line, _, what = name.removeprefix(LOG_LINE).partition("_")
             label = f"Change log, line {line}, {what}"
         elif not name.startswith("meta_"):
-            before = (_text(self._at(area, 0, -i)) for i in range(1, area.left))
+            before = (_text(self._at(area, 0, -i)) for i in range(1, area.column))
             label = next((text for text in before if text.strip()), "")
-        unit, is_formula = self._at(area, 0, 1).value, found.formula is not None
-        cell = NamedCell(
-            found.value, Place(area.sheet, area.top, area.left), label, unit if isinstance(unit, str) else "",
-            found.number_format, is_formula, found.value is not None or not is_formula,
-        )  # fmt: skip
-        if not name.startswith("in_"):
-            return cell
-        return replace(cell, value=self._value(name, area, found, input_holds(name[3:], found.number_format)))
+        value, form = found.value, found.number_format
+        if name.startswith("in_"):
+            value = self._value(name, area.place(), found, input_holds(name.removeprefix("in_"), form))
+        unit = unit if isinstance(unit, str) else ""
+        return NamedCell(value, area.place(), label, unit, form, found.formula is not None)
 
     def table(self, name: str, areas: Mapping[str, Area]) -> Table:
         """The rows of a table by key, wherever they stand now."""
         first = areas[KEYS[name]]
-        n_rows = first.bottom - first.top + 1
-        self._check_rows(name, areas, n_rows)
-        cells = {c: [self._at(area, i) for i in range(n_rows)] for c, area in areas.items()}
+        for column, area in areas.items():  # they stand side by side; precisions in three blocks of as many rows
+            is_beside = name == "precisions" or (area.sheet, area.row) == (first.sheet, first.row)
+            if not is_beside or area.n_rows != first.n_rows:
+                why = "does not span the same rows as the others of its table. Insert and delete whole rows only"
+                self.problems[f"{why}; start from a fresh build."].append(f"{PREFIX}{name}_{column}")
+        cells = {c: [self._at(area, i) for i in range(first.n_rows)] for c, area in areas.items()}
         formats = {c: next((f.number_format for f in found if f.value is not None), "") for c, found in cells.items()}
         rows: dict[str, Mapping[str, Any]] = {}
         at: dict[str, int] = {}
         formulas = set()
-        for i in range(n_rows):
-            row = {column: self._cell_of(name, column, areas[column], i, found[i]) for column, found in cells.items()}
+        for i in range(first.n_rows):
+            row = {column: self._cell_of(name, column, area.place(i), cells[column][i])
+                   for column, area in areas.items()}  # fmt: skip
             key = _key(name, row)
             del row[KEYS[name]]
             if not key and all(v is None for v in row.values()):
@@ -287,35 +288,26 @@ class _Reading:
         heads = {column: self._head(area) for column, area in areas.items()}
         return Table(name, rows, areas, at, names, heads, formats, frozenset(formulas))
 
-    def _check_rows(self, table: str, areas: Mapping[str, Area], n_rows: int) -> None:
-        """Columns of one table stand side by side; those of precisions in three blocks of as many rows."""
-        first = areas[KEYS[table]]
-        for column, area in areas.items():
-            is_beside = table == "precisions" or (area.sheet, area.top) == (first.sheet, first.top)
-            if not is_beside or area.bottom - area.top + 1 != n_rows:
-                why = "does not span the same rows as the others of its table. Insert and delete whole rows only"
-                self.problems[f"{why}; start from a fresh build."].append(f"{PREFIX}{table}_{column}")
-
-    def _cell_of(self, table: str, column: str, area: Area, i: int, found: Cell) -> Any:
+    def _cell_of(self, table: str, column: str, place: Place, found: Cell) -> Any:
         holds = column_holds(table, column, found.number_format)
         if column == KEYS[table]:
             if found.kind == "e" or found.value == NONE:
                 return None
             found, holds = found._replace(formula=None), "text"  # it may be worked out, and is, if nobody did so
-        return self._value(f"{PREFIX}{table}_{column}", area, found, holds, i)
+        return self._value(f"{PREFIX}{table}_{column}", place, found, holds)
 
     def _head(self, area: Area) -> str:
         """The nearest text above a column."""
-        above = (_text(self._at(area, -i)) for i in range(1, 1 + min(_HEAD_ROWS, area.top - 1)))
+        above = (_text(self._at(area, -i)) for i in range(1, 1 + min(_HEAD_ROWS, area.row - 1)))
         return next(filter(None, above), "")
 
     def below(self, table: Table) -> list[str]:
         """A remark where an instance was typed under the table, out of its reach."""
         area = table.areas["type"]
-        if self._at(area, area.bottom + 1 - area.top).value is None:
+        if self._at(area, area.n_rows).value is None:
             return []
-        place = Place(area.sheet, area.bottom + 1, area.left)
-        return [f"{place} stands under the table and is not read. Use a spare row, or insert a row inside the table."]
+        what = "stands under the table and is not read. Use a spare row, or insert a row inside the table."
+        return [f"{area.place(area.n_rows)} {what}"]
 
 
 def _text(found: Cell) -> str:
@@ -340,33 +332,26 @@ def unlike(key: str, taken: Mapping[str, Any]) -> str:
     return found
 
 
-def _options(text: Any, where: str) -> Mapping[str, Any]:
+def _options(text: Any) -> Mapping[str, Any]:
     """The options that the workbook was built with."""
     try:
         found = json.loads(str(text or "{}"))
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise WorkbookError(f"{where}: meta_options is no JSON object, {shown(text)!r}. Start from a fresh build.")
+        raise WorkbookError(f"meta_options is no JSON object, {shown(text)!r}. Start from a fresh build.")
     return found
 
 
-def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Any]) -> list[str]:
+def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Table]) -> list[str]:
     """A note on inputs whose value a formula gives: it is taken as it stands."""
     places = [f"{n} ({c.place})" for n, c in cells.items() if n.startswith("in_") and c.is_formula]
     for table in tables.values():
-        places += [f"cat_{table.name}_{c} ({table.place(k, c)})" for k, c in sorted(table.formulas)]
+        places += [f"{PREFIX}{table.name}_{c} ({table.place(k, c)})" for k, c in sorted(table.formulas)]
     if not places:
         return []
-    one = len(places) == 1
-    return [f"{listed(places)} hold{'s a' if one else ''} formula{'' if one else 's'}: the value{'' if one else 's'} "
-            f"of the last recalculation {'is' if one else 'are'} taken."]  # fmt: skip
-
-
-_NUMBERS = re.compile(r"(context|tier|output|tpot_ms|ttft_ms)_.*")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # tab and line breaks may stand in a cell
-_KIND = {"n": "number", "s": "text", "b": "yes or no", "d": "date", "e": "error"}
-OPEN_AND_SAVE = "Open the workbook in Excel or LibreOffice, save it once, and try again."
+    hold, value, is_ = ("holds a formula", "value", "is") if len(places) == 1 else ("hold formulas", "values", "are")
+    return [f"{listed(places)} {hold}: the {value} of the last recalculation {is_} taken."]
 
 
 def input_holds(name: str, number_format: str) -> str:
@@ -391,43 +376,33 @@ def _by_format(number_format: str) -> str:
     return "date" if re.search(r"y{2}", number_format, re.IGNORECASE) else "number"
 
 
-def value_of(found: Cell, holds: str, from_1904: bool = False) -> tuple[Any, str]:
-    """The value that a cell gives, and "" or what is wrong with it. A blank cell gives None."""
+def value_of(found: Cell, holds: str, from_1904: bool) -> Any:
+    """The value that a cell gives; None where it is blank. Raises WorkbookError with what is wrong with it."""
     value = found.value
-    if value is None:
-        return None, f"holds a formula without a value. {OPEN_AND_SAVE}" if found.formula is not None else ""
-    if found.kind == "e":
-        return None, f"holds the error {shown(value)}. Mend it, or type a value."
-    if isinstance(value, str):
-        if _CONTROL.search(value):
-            return None, f"holds a control character in {shown(value)!r}. Type it anew."
-        if not value.strip():
-            return None, ""
-    if holds == "date":
-        return _date(value, from_1904)
-    if holds == "number":
-        if not is_number(value):
-            return None, f"holds {_described(found)}, where a number belongs. Type a number."
-        return (value, "") if math.isfinite(value) else (None, f"holds {value}, which is no number. Type a number.")
+    if value is None and found.formula is not None:
+        raise WorkbookError(f"holds a formula without a value. {OPEN_AND_SAVE}")
+    if value is not None and found.kind == "e":
+        raise WorkbookError(f"holds the error {shown(value)}. Mend it, or type a value.")
+    if isinstance(value, str) and _CONTROL.search(value):
+        raise WorkbookError(f"holds a control character in {shown(value)!r}. Type it anew.")
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    text = value.isoformat() if hasattr(value, "isoformat") else value
+    described = f"the {_KIND.get(found.kind, 'value')} {shown(text)!r}"
+    if holds == "date" and not isinstance(value, datetime.date):
+        if is_number(value) and 0 < value < 2_958_466:
+            return (datetime.date(1904, 1, 1) if from_1904 else EXCEL_DAY_ZERO) + datetime.timedelta(days=int(value))
+        try:
+            return datetime.date.fromisoformat(str(value).strip())
+        except ValueError:
+            cure = "Type a date such as 2026-11-20."
+            raise WorkbookError(f"holds {shown(value)!r}, where a date belongs. {cure}") from None
+    if holds == "number" and not is_number(value):
+        raise WorkbookError(f"holds {described}, where a number belongs. Type a number.")
+    if holds == "number" and not math.isfinite(value):
+        raise WorkbookError(f"holds {value}, which is no number. Type a number.")
     if holds == "text" and is_number(value):
-        return f"{value:.15g}", ""  # a name of digits alone
+        return f"{value:.15g}"  # a name of digits alone
     if holds == "text" and not isinstance(value, str):
-        return None, f"holds {_described(found)}, where a text belongs. Type a text."
-    return value, ""
-
-
-def _described(found: Cell) -> str:
-    text = found.value.isoformat() if hasattr(found.value, "isoformat") else found.value
-    return f"the {_KIND.get(found.kind, 'value')} {shown(text)!r}"
-
-
-def _date(value: Any, from_1904: bool) -> tuple[Any, str]:
-    if isinstance(value, datetime.date):
-        return value, ""
-    if is_number(value) and 0 < value < 2_958_466:
-        zero = datetime.date(1904, 1, 1) if from_1904 else datetime.date(1899, 12, 30)
-        return zero + datetime.timedelta(days=int(value)), ""
-    try:
-        return datetime.date.fromisoformat(str(value).strip()), ""
-    except ValueError:
-        return None, f"holds {shown(value)!r}, where a date belongs. Type a date such as 2026-11-20."
+        raise WorkbookError(f"holds {described}, where a text belongs. Type a text.")
+    return value
