@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,7 +79,7 @@ def _document(found: Comparison, bridge: tuple[Bridge, ...]) -> dict[str, Any]:
     return {
         "schema_version": DIFF_SCHEMA, "a": _side(found.a), "b": _side(found.b), "equal": found.is_equal,
         **{name: [change.data() for change in changes] for name, changes in found.sections.items()},
-        "bridge": [one.data() for one in bridge], "not_compared": list(found.not_compared),
+        "bridge": [asdict(one) for one in bridge], "not_compared": list(found.not_compared),
         "notes": [f"{side.path}: {note}" for side in (found.a, found.b) for note in side.notes],
     }  # fmt: skip
 

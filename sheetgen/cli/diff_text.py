@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sheetgen.errors import escaped
 from sheetgen.mail.message import Changes, Money
-from sheetgen.workbook.bridge import ASIDE, LOAD, NO_EFFECT, PRICES, SETTINGS, Bridge, bridges
+from sheetgen.workbook.bridge import LOAD, NO_EFFECT, OF_BUDGET, PRICES, SETTINGS, Bridge, bridges
 from sheetgen.workbook.compare import ARROW, SECTIONS, Change, Comparison, budget_words, compare, signed_usd, usd
 from sheetgen.workbook.facts import OF_PRICES, SheetFacts, facts_of_workbook, read_sheet
 from sheetgen.workbook.read import read_workbook_bytes
@@ -22,7 +22,6 @@ SHOWN_IN_BLOCK = 6  # changes of a kind
 SHOWN_IN_MAIL = 5  # of each kind, so that many prices do not hide a setting
 CAUSES = (PRICES, LOAD, SETTINGS)
 NOT_KNOWN = "–"
-OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, but what finance reads of it
 
 
 def text(found: Comparison, bridge: Sequence[Bridge], show_all: bool, quiet: bool = False) -> str:
@@ -152,10 +151,9 @@ def _line(change: Change) -> str:
 def _by_kind(found: Comparison) -> dict[str, list[Change]]:
     """Prices, load, facts and settings. Dates alone and What-if, which moves no answer, stay out."""
     sections = found.sections
-    inputs = [c for c in sections["inputs"] if not c.name.startswith(ASIDE)]
-    market = [c for c in inputs if c.name in OF_PRICES]
+    market = [c for c in sections["inputs"] if c.name in OF_PRICES]
     hidden = {*OF_PRICES, *NO_EFFECT} - {*OF_BUDGET}
-    rest = [c for c in inputs if c.name not in hidden]
+    rest = [c for c in sections["inputs"] if c.name not in hidden]
     prices = [c for c in sections["prices"] if c.more.get("what") != "date"]
     facts = [*sections["models"], *sections["gpus"], *sections["precisions"]]
     return {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import math
 import re
-import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 from xml.etree import ElementTree
@@ -50,21 +49,19 @@ Grid = dict[tuple[int, int], Cell]  # by row and column, which count from 1
 BLANK = Cell(None)
 
 
-def read_cells(
-    package: zipfile.ZipFile, book: Outline, wanted: Mapping[str, tuple[int, int]] | None = None
-) -> dict[str, Grid]:
+def read_cells(book: Outline, wanted: Mapping[str, tuple[int, int]] | None = None) -> dict[str, Grid]:
     """By sheet, every cell that holds something; of the wanted sheets alone, each to its last row and column, where
     they are given. Raises WorkbookError."""
     strings: list[str] = []
     if book.strings is not None:
-        items = read_xml(package, book.strings, MOST_STRING_ELEMENTS).iter(f"{_NAMESPACE}si")
+        items = read_xml(book.package, book.strings, MOST_STRING_ELEMENTS).iter(f"{_NAMESPACE}si")
         strings = [_spoken_apart(item) for item in items]
-    formats = _number_formats(read_xml(package, book.styles, MOST_STYLE_ELEMENTS)) if book.styles else []
+    formats = _number_formats(read_xml(book.package, book.styles, MOST_STYLE_ELEMENTS)) if book.styles else []
     grids: dict[str, Grid] = {}
     left, left_inline = MOST_ELEMENTS if wanted is None else MOST_SHEET_ELEMENTS, MOST_INLINE_TEXTS
     for sheet in book.sheets if wanted is None else wanted:
         part = book.sheets[sheet]
-        root = read_xml(package, part, left)
+        root = read_xml(book.package, part, left)
         left -= sum(1 for _ in root.iter())
         left_inline -= sum(1 for _ in root.iter(f"{_NAMESPACE}is"))
         try:

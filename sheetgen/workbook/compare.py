@@ -1,16 +1,20 @@
-"""Compare two sheets, section by section: by name and key, never by row."""
+"""Compare two sheets, section by section: by name and key, never by row; and the words for values and their changes.
+
+Texts of a file stay as they are: whoever prints them escapes them.
+"""
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from sheetgen.sheet.wording import month_as_budgeted
+from sheetgen.scenario.parse import plain
+from sheetgen.sheet.money import month_as_budgeted
 from sheetgen.workbook import facts
 from sheetgen.workbook.cells import is_number
+from sheetgen.workbook.facts import Answer, LoadKey, Pairing, Price, Setting, SheetFacts, same
 
 SECTIONS = {
     "recommendation": "Recommendation at the headline", "load": "Load", "inputs": "Inputs", "prices": "Prices",
@@ -19,6 +23,7 @@ SECTIONS = {
 }  # fmt: skip
 TABLES = {"models": "facts of models", "gpus": "facts of GPUs", "precisions": "precisions"}
 OF_ENGINE = "n_params"  # columns whose heads are the ends of one phrase: parameters active, in layers ...
+ARROW = " -> "
 
 
 @dataclass(frozen=True)
@@ -37,25 +42,17 @@ class Change:
 
     def data(self) -> dict[str, Any]:
         """The change as JSON has it."""
-        values = {"before": _plain(self.before), "after": _plain(self.after)}
-        return {"name": self.name, "label": self.label, **values, **_plain(self.more), "words": str(self)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    return value.isoformat()[:10] if isinstance(value, (datetime.date, datetime.datetime)) else value
+        values = {"name": self.name, "label": self.label, "before": self.before, "after": self.after, **self.more}
+        return {**plain(values), "words": str(self)}
 
 
 @dataclass(frozen=True)
 class Comparison:
     """All that changed, by section, and what one of the files does not say."""
 
-    a: facts.SheetFacts
-    b: facts.SheetFacts
-    pairing: facts.Pairing
+    a: SheetFacts
+    b: SheetFacts
+    pairing: Pairing
     sections: Mapping[str, tuple[Change, ...]]
     not_compared: tuple[str, ...]
 
@@ -65,7 +62,7 @@ class Comparison:
         return not any(self.sections.values())
 
 
-def compare(a: facts.SheetFacts, b: facts.SheetFacts) -> Comparison:
+def compare(a: SheetFacts, b: SheetFacts) -> Comparison:
     """What changed from sheet `a` to sheet `b`."""
     pairing = facts.pair(a, b)
     a, b = _named_as(a, b, dict(pairing.workloads)), _named_as(b, a, {y: x for x, y in pairing.workloads})
@@ -78,7 +75,7 @@ def compare(a: facts.SheetFacts, b: facts.SheetFacts) -> Comparison:
     return Comparison(a, b, pairing, {s: tuple(found[s]) for s in SECTIONS}, tuple(_not_compared(a, b, pairing)))
 
 
-def _named_as(one: facts.SheetFacts, other: facts.SheetFacts, workloads: Mapping[str, str]) -> facts.SheetFacts:
+def _named_as(one: SheetFacts, other: SheetFacts, workloads: Mapping[str, str]) -> SheetFacts:
     """`one` in the words of `other`, where that is a workbook and `one` is JSON, which has ids alone."""
     if one.kind == other.kind or one.kind == "workbook":
         return one
@@ -89,7 +86,7 @@ def _named_as(one: facts.SheetFacts, other: facts.SheetFacts, workloads: Mapping
     return replace(one, workloads=named, models={m: other.models.get(m, m) for m in one.models})
 
 
-def _not_compared(a: facts.SheetFacts, b: facts.SheetFacts, pairing: facts.Pairing) -> Iterator[str]:
+def _not_compared(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[str]:
     for table, what in TABLES.items():
         columns = [{c for row in x.tables.get(table, {}).values() for c in row} for x in (a, b)]
         if any(columns) and not columns[0] & columns[1]:
@@ -103,16 +100,19 @@ def _not_compared(a: facts.SheetFacts, b: facts.SheetFacts, pairing: facts.Pairi
         yield "results: the two have no load in common"
 
 
-def _changed(
-    name: str, label: str, before: Any, after: Any, unit: str = "", more: Mapping[str, Any] | None = None
-) -> Iterator[Change]:
+def _changed(name: str, label: str, before: Any, after: Any, unit: str = "", **more: Any) -> Iterator[Change]:
     """A value that both have, where it differs."""
-    if not facts.same(before, after):
-        figures = {**(more or {}), "change_fraction": change_fraction(before, after)}
+    if not same(before, after):
+        figures = {**more, "change_fraction": change_fraction(before, after)}
         yield Change(name, label, from_to(before, after, unit=unit), before, after, figures)
 
 
-def _load_changes(a: facts.SheetFacts, b: facts.SheetFacts, pairing: facts.Pairing) -> Iterator[Change]:
+def _of_one(name: str, label: str, words: str, value: Any, is_added: bool, **more: Any) -> Change:
+    """What one of the sheets alone has: it was added or removed."""
+    return Change(name, label, words, None if is_added else value, value if is_added else None, more)
+
+
+def _load_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Change]:
     """Models, workloads and tiers: what the hardware has to hold."""
     for change in _lists("model", a.models, b.models, {**a.models, **b.models}):
         answer = b.answers.get((change.after, *b.headline)) if change.after and b.headline else None
@@ -121,77 +121,67 @@ def _load_changes(a: facts.SheetFacts, b: facts.SheetFacts, pairing: facts.Pairi
     alone = [k for k in a.workloads if k not in paired_a], [k for k in b.workloads if k not in paired_b]
     yield from _lists("workload", *alone, {k: w.name for side in (a, b) for k, w in side.workloads.items()})
     for wa, wb in pairing.workloads:
-        before, after = a.workloads[wa], b.workloads[wb]
-        lengths = (before.context_tokens, after.context_tokens), (before.output_tokens, after.output_tokens)
-        yield from _changed(f"context_{wb}", f"context of {after.name}", *lengths[0], "tokens")
-        yield from _changed(f"output_{wb}", f"answer of {after.name}", *lengths[1], "tokens")
+        was, now = a.workloads[wa], b.workloads[wb]
+        yield from _changed(f"context_{wb}", f"context of {now.name}", was.context_tokens, now.context_tokens, "tokens")
+        yield from _changed(f"output_{wb}", f"answer of {now.name}", was.output_tokens, now.output_tokens, "tokens")
     for ta, tb in pairing.tiers:
         yield from _changed(f"tier_{tb}", f"in flight, tier {tb}", a.tiers[ta - 1], b.tiers[tb - 1])
-    paired = {ta for ta, _ in pairing.tiers}, {tb for _, tb in pairing.tiers}
-    for side, word, at in ((a, "removed", 0), (b, "added", 1)):
-        for i in (i for i, _ in enumerate(side.tiers, 1) if i not in paired[at]):
-            requests = side.tiers[i - 1]
-            values = {"before": requests} if side is a else {"after": requests}
-            yield Change(f"tier_{i}", f"in flight, tier {i}", f"{shown_value(requests)} {word}", **values)
+    for at, (side, word) in enumerate(((a, "removed"), (b, "added"))):
+        paired = {tiers[at] for tiers in pairing.tiers}
+        for i, requests in enumerate(side.tiers, 1):
+            if i not in paired:
+                words = f"{shown_value(requests)} {word}"
+                yield _of_one(f"tier_{i}", f"in flight, tier {i}", words, requests, side is b)
     if a.headline and b.headline and pairing.in_a(*b.headline) != a.headline:
-        before_load, after_load = facts.load_words(a, *a.headline), facts.load_words(b, *b.headline)
-        yield Change("headline", "headline", f"{before_load}{ARROW}{after_load}", before_load, after_load)
+        before, after = facts.load_words(a, *a.headline), facts.load_words(b, *b.headline)
+        yield Change("headline", "headline", f"{before}{ARROW}{after}", before, after)
 
 
 def _lists(what: str, before: Collection[str], after: Collection[str], names: Mapping[str, str]) -> Iterator[Change]:
-    for key in (k for k in before if k not in after):
-        yield Change(f"{what}_{key}", f"{what} {names.get(key, key)}", "removed", before=key)
-    for key in (k for k in after if k not in before):
-        yield Change(f"{what}_{key}", f"{what} {names.get(key, key)}", "added", after=key)
+    for word, keys, others in (("removed", before, after), ("added", after, before)):
+        for key in (k for k in keys if k not in others):
+            yield _of_one(f"{what}_{key}", f"{what} {names.get(key, key)}", word, key, word == "added")
 
 
-def _input_changes(a: facts.SheetFacts, b: facts.SheetFacts, pairing: facts.Pairing) -> Iterator[Change]:
+def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Change]:
     """Inputs that both have; one that only one has is reported where both files are of one kind."""
     alone = {f"{figure}_{w}" for figure in ("tpot_ms", "ttft_ms") for w in (*a.workloads, *b.workloads)
              if (w, w) not in pairing.workloads}  # fmt: skip
     mixed = a.kind != b.kind
-    for name in dict.fromkeys((*b.settings, *a.settings)):
+    for name in (n for n in dict.fromkeys((*b.settings, *a.settings)) if n not in alone):
         before, after = a.settings.get(name), b.settings.get(name)
-        if name in alone:
-            continue
         if before and after:
-            if not facts.same(before.value, after.value) and not (mixed and before.built_with):
+            if not same(before.value, after.value) and not (mixed and before.built_with):
                 label = (after.label if b.kind == "workbook" else before.label) or name
                 more = {"change_fraction": change_fraction(before.value, after.value)}
                 yield Change(name, label, setting_change(before, after), before.value, after.value, more)
         elif (one := after or before) and not mixed:
-            word = "added" if before is None else "removed"
-            yield Change(name, one.label or name, f"{word}, {shown_value(one.value, one.shown_as)}",
-                         before and before.value, after and after.value)  # fmt: skip
+            words = f"{'removed' if before else 'added'}, {shown_value(one.value, one.shown_as)}"
+            yield _of_one(name, one.label or name, words, one.value, before is None)
 
 
-def _table_changes(a: facts.SheetFacts, b: facts.SheetFacts, table: str) -> Iterator[Change]:
+def _table_changes(a: SheetFacts, b: SheetFacts, table: str) -> Iterator[Change]:
     """Cells of rows and columns that both have, and rows that one has."""
-    rows_a, rows_b = a.tables.get(table, {}), b.tables.get(table, {})
-    if not rows_a or not rows_b:
+    was, now = a.tables.get(table), b.tables.get(table)
+    if not was or not now:
         return
-    names = {**a.names.get(table, {}), **b.names.get(table, {})}
-    heads = {**a.heads.get(table, {}), **b.heads.get(table, {})}
+    heads = {**was.heads, **now.heads}
     loads = {**a.models, **b.models} if table == "models" else {}
-    for key in dict.fromkeys((*rows_b, *rows_a)):
-        label = names.get(key) or key
-        if key in rows_a and key in rows_b:
-            for column in (c for c in rows_b[key] if c in rows_a[key]):
-                head = f"{label}, {_head(column, heads.get(column, ''))}"
-                more = {"row": key, "column": column}
-                yield from _changed(f"{key}.{column}", head, rows_a[key][column], rows_b[key][column], more=more)
+    for key in dict.fromkeys((*now, *was)):
+        label = now.names.get(key) or was.names.get(key) or key
+        if key in was and key in now:
+            for column in (c for c in now[key] if c in was[key]):
+                head = heads.get(column) or column.replace("_", " ")
+                if heads.get(column) and column.startswith(OF_ENGINE) and head[0].islower():
+                    head = f"parameters {head}"
+                yield from _changed(
+                    f"{key}.{column}", f"{label}, {head}", was[key][column], now[key][column], row=key, column=column
+                )
         elif key not in loads:  # those of a load are reported there
-            word = "added" if key in rows_b else "removed"
-            yield Change(key, label, word, key if key in rows_a else None, key if key in rows_b else None)
+            yield _of_one(key, label, "added" if key in now else "removed", key, key in now)
 
 
-def _head(column: str, head: str) -> str:
-    if not head:
-        return column.replace("_", " ")
-    return f"parameters {head}" if column.startswith(OF_ENGINE) and head[0].islower() else head
-
-
-def _price_changes(a: facts.SheetFacts, b: facts.SheetFacts) -> Iterator[Change]:
+def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
     """Instances and their prices, those of the purchase class in use first; JSON has that class alone."""
     compared = a.classes & b.classes if "JSON" in (a.kind, b.kind) else a.classes | b.classes
     for key in dict.fromkeys((*b.offers, *a.offers)):
@@ -199,75 +189,34 @@ def _price_changes(a: facts.SheetFacts, b: facts.SheetFacts) -> Iterator[Change]
         if before and after:
             pairs = ("gpu", "GPU", before.gpu, after.gpu), ("gpu_count", "GPUs", before.gpu_count, after.gpu_count)
             for what, label, old, new in pairs:
-                if not facts.same(old, new):
+                if not same(old, new):
                     yield Change(f"{key}.{what}", f"{key}, {label}", from_to(old, new), old, new, {"instance": key})
             for purchase in sorted(compared, key=lambda p: (p != b.purchase, p)):
-                yield from _price(key, before, after, purchase, b.purchase)
+                label = key if purchase == b.purchase else f"{key}, {purchase}"
+                yield from _price(key, label, purchase, before.prices.get(purchase), after.prices.get(purchase))
         elif one := after or before:
-            yield _instance(key, one, b.purchase if after else a.purchase, "added" if after else "removed")
+            word, purchase = ("added", b.purchase) if after else ("removed", a.purchase)
+            usd_per_hour = one.prices[purchase].usd_per_hour if purchase in one.prices else None
+            gpus = f" ({shown_value(one.gpu_count)}x {one.gpu})" if one.gpu else ""
+            words = f"{word}{gpus}{'' if usd_per_hour is None else f', ${usd_per_hour:,.2f} an hour'}"
+            yield _of_one(key, key, words, usd_per_hour, one is after, instance=key, purchase=purchase, what=word)
 
 
-def _instance(key: str, offer: facts.Offer, purchase: str, word: str) -> Change:
-    """An instance that one sheet alone has."""
-    price = offer.prices.get(purchase)
-    money = f", ${price.usd_per_hour:,.2f} an hour" if price else ""
-    gpus = f" ({shown_value(offer.gpu_count)}x {offer.gpu})" if offer.gpu else ""
-    figures = {"instance": key, "purchase": purchase, "what": word}
-    return Change(key, key, f"{word}{gpus}{money}", *_one_side(price and price.usd_per_hour, word), figures)
-
-
-def _one_side(value: Any, word: str) -> tuple[Any, Any]:
-    return (None, value) if word == "added" else (value, None)
-
-
-def _price(key: str, before: facts.Offer, after: facts.Offer, purchase: str, usual: str) -> Iterator[Change]:
-    old, new = before.prices.get(purchase), after.prices.get(purchase)
-    name, label = f"{key}.{purchase}", key if purchase == usual else f"{key}, {purchase}"
-    figures: dict[str, Any] = {"instance": key, "purchase": purchase}
+def _price(instance: str, label: str, purchase: str, old: Price | None, new: Price | None) -> Iterator[Change]:
+    name, figures = f"{instance}.{purchase}", {"instance": instance, "purchase": purchase}
     if old and new:
         a, b = old.usd_per_hour, new.usd_per_hour
-        if not facts.same(a, b) or old.date != new.date:
-            figures |= {"what": "date" if facts.same(a, b) else "price", "change_fraction": change_fraction(a, b),
-                        "before_date": old.date, "after_date": new.date}  # fmt: skip
-            yield Change(name, label, price_change(old, new), a, b, figures)
+        if not same(a, b) or old.date != new.date:
+            more = {"what": "date" if same(a, b) else "price", "change_fraction": change_fraction(a, b),
+                    "before_date": old.date, "after_date": new.date}  # fmt: skip
+            yield Change(name, label, price_change(old, new), a, b, figures | more)
     elif one := new or old:
         word = "added" if new else "removed"
         words = f"price {word}, ${one.usd_per_hour:,.2f} an hour"
-        yield Change(name, label, words, *_one_side(one.usd_per_hour, word), {**figures, "what": word})
+        yield _of_one(name, label, words, one.usd_per_hour, one is new, **figures, what=word)
 
 
-def _answers_differ(before: facts.Answer, after: facts.Answer) -> bool:
-    plain = all(facts.same(getattr(before, n), getattr(after, n)) for n in ("instance", "n_instances", "monthly_usd"))
-    alike = all(facts.same(v, after.more[k]) for k, v in before.more.items() if k in after.more)
-    return not (plain and alike and (before.instance is not None or before.verdict == after.verdict))
-
-
-def _answer(a: facts.SheetFacts, b: facts.SheetFacts, la: facts.LoadKey, lb: facts.LoadKey) -> Change:
-    before, after = a.answers[la], b.answers[lb]
-    load = facts.load_words(b, *lb[1:])
-    requests = a.tiers[la[2] - 1], b.tiers[lb[2] - 1]
-    if not facts.same(*requests):
-        load = f"{b.workloads[lb[1]].name} at {shown_value(requests[0])}{ARROW}{shown_value(requests[1])}"
-    moved = {
-        k: [v, after.more[k]] for k, v in before.more.items() if k in after.more and not facts.same(v, after.more[k])
-    }
-    also = [f"{facts.MORE_OF_ANSWER.get(k, k)} {ARROW.join(map(shown_value, v))}" for k, v in moved.items()]
-    words = answer_change(before, after) + (f"; {', '.join(also)}" if also else "")
-    usd = before.monthly_usd, after.monthly_usd
-    figures = {"model": lb[0], "workload": lb[1], "tier": list(requests), "also": moved,
-               "change_usd": None if usd[0] is None or usd[1] is None else usd[1] - usd[0]}  # fmt: skip
-    label = f"{facts.model_name(lb[0], a, b)}, {load}"
-    return Change(f"{lb[0]}.{lb[1]}.{lb[2]}", label, words, _record(before), _record(after), figures)
-
-
-def _record(answer: facts.Answer) -> dict[str, Any]:
-    return {"instance": answer.instance, "n_instances": answer.n_instances, "monthly_usd": answer.monthly_usd,
-            "words": hardware(answer)}  # fmt: skip
-
-
-def headline_loads(
-    a: facts.SheetFacts, b: facts.SheetFacts, pairing: facts.Pairing
-) -> list[tuple[facts.LoadKey, facts.LoadKey]]:
+def headline_loads(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> list[tuple[LoadKey, LoadKey]]:
     """The load at the top of B's sheet, per model, and the same load on A."""
     headline = b.headline
     if headline is None and a.headline is not None:  # B's tier was changed under its headline
@@ -277,31 +226,46 @@ def headline_loads(
     return [((m, *before), (m, *headline)) for m in pairing.models] if headline and before else []
 
 
-def _answer_changes(
-    a: facts.SheetFacts, b: facts.SheetFacts, loads: Sequence[tuple[facts.LoadKey, facts.LoadKey]]
-) -> Iterator[Change]:
+def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Iterable[tuple[LoadKey, LoadKey]]) -> Iterator[Change]:
     """The loads of both sheets that are answered otherwise."""
-    if a.is_calculated and b.is_calculated:
-        both = ((la, lb) for la, lb in loads if la in a.answers and lb in b.answers)
-        yield from (_answer(a, b, la, lb) for la, lb in both if _answers_differ(a.answers[la], b.answers[lb]))
+    if not (a.is_calculated and b.is_calculated):
+        return
+    for la, lb in loads:
+        before, after = a.answers.get(la), b.answers.get(lb)
+        if before is None or after is None:
+            continue
+        shared = {k: [v, after.more[k]] for k, v in before.more.items() if k in after.more}
+        moved = {k: pair for k, pair in shared.items() if not same(*pair)}
+        is_same = all(same(getattr(before, n), getattr(after, n)) for n in ("instance", "n_instances", "monthly_usd"))
+        if is_same and not moved and (before.instance is not None or before.verdict == after.verdict):
+            continue
+        model, workload, tier = lb
+        load, requests = facts.load_words(b, workload, tier), (a.tiers[la[2] - 1], b.tiers[tier - 1])
+        if not same(*requests):
+            load = f"{b.workloads[workload].name} at {ARROW.join(map(shown_value, requests))}"
+        also = [f"{facts.MORE_OF_ANSWER.get(k, k)} {ARROW.join(map(shown_value, pair))}" for k, pair in moved.items()]
+        was, now = before.monthly_usd, after.monthly_usd
+        figures = {"model": model, "workload": workload, "tier": list(requests), "also": moved,
+                   "change_usd": None if was is None or now is None else now - was}  # fmt: skip
+        old, new = ({"instance": one.instance, "n_instances": one.n_instances, "monthly_usd": one.monthly_usd,
+                     "words": hardware(one)} for one in (before, after))  # fmt: skip
+        words = "; ".join(filter(None, (answer_change(before, after), ", ".join(also))))
+        yield Change(f"{model}.{workload}.{tier}", f"{facts.model_name(model, a, b)}, {load}", words, old, new, figures)
 
 
-def _other_result_changes(a: facts.SheetFacts, b: facts.SheetFacts) -> Iterator[Change]:
+def _other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
     """The results beside those of loads: of What-if and its cases."""
     if not (a.is_calculated and b.is_calculated):
         return
     labels = [one.label for one in b.other_results.values()]
     for name, after in b.other_results.items():
         before = a.other_results.get(name)
-        if before is not None and not facts.same(before.value, after.value):
+        if before is not None and not same(before.value, after.value):
             before, after = (replace(v, value="none") if v.value == "-" else v for v in (before, after))
-            plain = name.replace("_", " ")
-            label = f"{after.label} ({plain})" if labels.count(after.label) > 1 else after.label or plain
+            spaced = name.replace("_", " ")
+            label = f"{after.label} ({spaced})" if labels.count(after.label) > 1 else after.label or spaced
             words = usd_or_none(before.value, after.value) if name.endswith("_usd") else setting_change(before, after)
             yield Change(name, label, words, before.value, after.value)
-
-
-ARROW = " -> "
 
 
 def shown_value(value: Any, shown_as: str = "number") -> str:
@@ -378,7 +342,7 @@ def signed_usd(amount: float) -> str:
     return f"{'-' if amount < 0 else '+'}${text}"
 
 
-def price_change(before: facts.Price, after: facts.Price) -> str:
+def price_change(before: Price, after: Price) -> str:
     """`$55.04 -> $49.00 an hour (-11 %), price of 2026-07-20 -> 2026-11-01`."""
     a, b = before.usd_per_hour, after.usd_per_hour
     days = [one.date.isoformat() if one.date else "no date" for one in (before, after)]
@@ -388,17 +352,17 @@ def price_change(before: facts.Price, after: facts.Price) -> str:
     return f"{usd_change(a, b, 2)} an hour{growth(a, b)}{dates}"
 
 
-def hardware(answer: facts.Answer) -> str:
+def hardware(answer: Answer) -> str:
     """`2x aws/p5.48xlarge`, or why there is none."""
     return f"{shown_value(answer.n_instances)}x {answer.instance}" if answer.instance else answer.verdict or "no answer"
 
 
-def answer_words(answer: facts.Answer) -> str:
+def answer_words(answer: Answer) -> str:
     """`2x aws/p5.48xlarge, $80,358 a month`."""
     return hardware(answer) + (f", {usd(answer.monthly_usd)} a month" if answer.monthly_usd is not None else "")
 
 
-def answer_change(before: facts.Answer, after: facts.Answer) -> str:
+def answer_change(before: Answer, after: Answer) -> str:
     """`1x aws/p5.48xlarge -> 2x aws/p5.48xlarge, $40,179 -> $80,358 a month (+$40,179)`."""
     a, b = hardware(before), hardware(after)
     rented = a if a == b else f"{a}{ARROW}{b}"
@@ -413,7 +377,7 @@ def answer_change(before: facts.Answer, after: facts.Answer) -> str:
     return f"{rented}, {money_words} a month ({signed_usd(after.monthly_usd - before.monthly_usd)})"
 
 
-def setting_change(before: facts.Setting, after: facts.Setting) -> str:
+def setting_change(before: Setting, after: Setting) -> str:
     """`90 % -> 95 %`, as either sheet shows it."""
     shown_as = "percent" if "percent" in (before.shown_as, after.shown_as) else after.shown_as
     if before.built_with or after.built_with:
@@ -421,7 +385,7 @@ def setting_change(before: facts.Setting, after: facts.Setting) -> str:
     return from_to(before.value, after.value, shown_as)
 
 
-def budget_words(side: facts.SheetFacts, amount: float | None) -> str:
+def budget_words(side: SheetFacts, amount: float | None) -> str:
     """`EUR 40,554, with 10% contingency (1 USD = 0.92 EUR)`; nothing where the sheet's totals are plain dollars, or
     where what was typed for them is no currency, rate or share."""
     usual = {"currency": "USD", "fx_rate": 1, "contingency_fraction": 0}

@@ -95,7 +95,7 @@ def read_file(path: Path) -> bytes:
     return data
 
 
-def open_package(data: bytes) -> zipfile.ZipFile:
+def _opened(data: bytes) -> zipfile.ZipFile:
     """The archive of a workbook, its sizes checked. Raises WorkbookError for all that is no plain .xlsx."""
     if data.startswith(COMPOUND_FILE):
         raise WorkbookError(_compound(data))
@@ -278,6 +278,7 @@ class Area(NamedTuple):
 class Outline:
     """A workbook before any cell is read. Sheets and parts stand under their names in the archive."""
 
+    package: zipfile.ZipFile
     sheets: Mapping[str, str]
     names: Sequence[DefinedName]
     properties: Mapping[str, str]
@@ -286,8 +287,9 @@ class Outline:
     styles: str | None
 
 
-def outline(package: zipfile.ZipFile) -> Outline:
-    """The outline of a checked archive. Raises WorkbookError where it is no workbook that openpyxl reads."""
+def outline(data: bytes) -> Outline:
+    """The outline of a workbook. Raises WorkbookError where it is no plain .xlsx, or none that openpyxl reads."""
+    package = _opened(data)
     read_xml(package, _CONTENT_TYPES, MOST_ELEMENTS)
     documents = (target for kind, target in _relations(package, "").values() if kind == "officeDocument")
     book = next(documents, "xl/workbook.xml")
@@ -307,7 +309,7 @@ def outline(package: zipfile.ZipFile) -> Outline:
     custom = read_xml(package, _CUSTOM, MOST_ELEMENTS).iter(_PROPERTY) if _CUSTOM in members else ()
     is_1904 = properties is not None and properties.get("date1904", "0") in ("1", "true")
     return Outline(
-        sheets, tuple(_names(root, [name for name, _ in order])),
+        package, sheets, tuple(_names(root, [name for name, _ in order])),
         {one.get("name", ""): "".join(one.itertext()).strip() for one in custom}, is_1904,
         of_kind.get("sharedStrings"), of_kind.get("styles"),
     )  # fmt: skip

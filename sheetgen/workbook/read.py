@@ -17,18 +17,7 @@ from sheetgen.scenario.inputs import BY_NAME, CHOICES, KV_CACHE, rows_in
 from sheetgen.scenario.overrides import ENGINE, SETTINGS, TABLES, input_kind
 from sheetgen.sheet.model import EXCEL_DAY_ZERO
 from sheetgen.workbook.cells import BLANK, Cell, Grid, as_shown, is_number, read_cells
-from sheetgen.workbook.package import (
-    Area,
-    Outline,
-    Place,
-    WorkbookError,
-    areas,
-    listed,
-    naming,
-    open_package,
-    outline,
-    read_file,
-)  # fmt: skip
+from sheetgen.workbook.package import Area, Outline, Place, WorkbookError, areas, listed, naming, outline, read_file
 
 RESULTS = ("instance", "n_instances", "monthly_usd")  # of each load: rec_<model>_<workload>_<tier number>_<result>
 
@@ -145,8 +134,7 @@ def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
 
 
 def _snapshot(data: bytes, path: str) -> Snapshot:
-    package = open_package(data)
-    book = outline(package)
+    book = outline(data)
     if "sheetgen.schema" not in book.properties and all(one.name.lower() != "meta_schema" for one in book.names):
         raise WorkbookError("was not made by sheetgen, or lost its names. Give a workbook of `sheetgen build`.")
     _check_schema(book.properties.get("sheetgen.schema"), book)
@@ -156,7 +144,7 @@ def _snapshot(data: bytes, path: str) -> Snapshot:
     for area in found.values():
         row, column = last.get(area.sheet, (0, 0))
         last[area.sheet] = max(row, area.row + area.n_rows), max(column, area.column + 1)
-    reading = _Reading(read_cells(package, book, last), book.from_1904)
+    reading = _Reading(read_cells(book, last), book.from_1904)
     cells = {name: reading.named_cell(name, area) for name, area in found.items() if not name.startswith(PREFIX)}
     _check_schema(cells["meta_schema"].value, book)
     columns: dict[str, dict[str, Area]] = defaultdict(dict)
@@ -181,8 +169,7 @@ def read_every_cell(path: Path | str) -> dict[str, Grid]:
     """By sheet, every cell of a workbook, as it stands in the file. Raises WorkbookError."""
     data = read_file(Path(path))
     with naming(path):
-        package = open_package(data)
-        return read_cells(package, outline(package))
+        return read_cells(outline(data))
 
 
 def _check_schema(schema: Any, book: Outline) -> None:

@@ -6,6 +6,7 @@ import datetime
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,7 @@ from sheetgen.workbook.compare import compare
 from sheetgen.workbook.facts import facts_of_workbook, read_sheet
 from sheetgen.workbook.package import Place, WorkbookError
 from sheetgen.workbook.read import Snapshot, column_holds, input_holds, read_workbook
-from sheetgen.writers.formats import json_text
-from sheetgen.writers.json import document
+from sheetgen.writers.json import document, text
 
 N_ROUNDS = amount(6, 24)
 DAY_ZERO = datetime.date(1899, 12, 30)
@@ -138,7 +138,7 @@ def test_junk_in_json_is_one_line_or_a_difference(tmp_path: Path) -> None:
     """Any value of the record put out of place: a WorkbookError, or a comparison that JSON can hold."""
     whole = document(solve(ask(books.catalog(), {**TINY, "models": "8b"})))
     before = tmp_path / "before.json"
-    before.write_text(json_text(whole))
+    before.write_text(text(whole))
     facts, rng, told = read_sheet(before), random.Random(3), 0
     places = [p for name in ("inputs", "candidates") for p in leaves(whole[name])]
     cells = [(cell, key) for cell in whole["cells"] for key in cell]
@@ -155,7 +155,7 @@ def test_junk_in_json_is_one_line_or_a_difference(tmp_path: Path) -> None:
             assert all("\n" not in line and line.isprintable() and len(line) < 600 for line in error.problems)
             continue
         made = bridges(found, books.catalog())
-        json_text([c.data() for s in found.sections.values() for c in s] + [b.data() for b in made])
+        text([c.data() for s in found.sections.values() for c in s] + [asdict(b) for b in made])
         assert all(abs(b.before_usd + sum(s.usd for s in b.steps) - b.after_usd) < 1e-6 * max(1, abs(b.after_usd))
                    for b in made if b.steps)  # fmt: skip
     print(f"150 changes, {told} refused")
