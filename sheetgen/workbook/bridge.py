@@ -15,9 +15,9 @@ from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
 from sheetgen.recommend import solve
 from sheetgen.scenario.inputs import OF_SETTINGS
-from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.overrides import BANDS, ENGINE, SHOWN, TABLES
 from sheetgen.scenario.overrides import SETTINGS as SETTING_KINDS
+from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.question import Question, ask
 from sheetgen.units import DTYPES
 from sheetgen.workbook import facts

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from sheetgen.scenario.parse import plain
-from sheetgen.sheet.money import month_as_budgeted
+from sheetgen.sheet.wording import month_as_budgeted
 from sheetgen.workbook import facts
 from sheetgen.workbook.cells import is_number
 from sheetgen.workbook.facts import Answer, LoadKey, Pairing, Price, Setting, SheetFacts, same

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sheetgen.errors import Problems, shown
 from sheetgen.scenario.inputs import BY_NAME, INPUTS
-from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.overrides import ENGINE
+from sheetgen.scenario.parse import name_part
 from sheetgen.sheet.notes import day_of
 from sheetgen.units import ON_DEMAND, PURCHASES
 from sheetgen.workbook.cells import is_number

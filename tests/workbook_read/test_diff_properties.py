@@ -155,7 +155,7 @@ def test_junk_in_json_is_one_line_or_a_difference(tmp_path: Path) -> None:
             assert all("\n" not in line and line.isprintable() and len(line) < 600 for line in error.problems)
             continue
         made = bridges(found, books.catalog())
-        text([c.data() for s in found.sections.values() for c in s] + [asdict(b) for b in made])
+        json_text([c.data() for s in found.sections.values() for c in s] + [asdict(b) for b in made])
         assert all(abs(b.before_usd + sum(s.usd for s in b.steps) - b.after_usd) < 1e-6 * max(1, abs(b.after_usd))
                    for b in made if b.steps)  # fmt: skip
     print(f"150 changes, {told} refused")
