@@ -26,7 +26,8 @@ from sheetgen.workbook.compare import compare
 from sheetgen.workbook.facts import facts_of_workbook, read_sheet
 from sheetgen.workbook.package import Place, WorkbookError
 from sheetgen.workbook.read import Snapshot, column_holds, input_holds, read_workbook
-from sheetgen.writers.json import document, text
+from sheetgen.writers.formats import json_text
+from sheetgen.writers.json import document
 
 N_ROUNDS = amount(6, 24)
 DAY_ZERO = datetime.date(1899, 12, 30)
@@ -138,7 +139,7 @@ def test_junk_in_json_is_one_line_or_a_difference(tmp_path: Path) -> None:
     """Any value of the record put out of place: a WorkbookError, or a comparison that JSON can hold."""
     whole = document(solve(ask(books.catalog(), {**TINY, "models": "8b"})))
     before = tmp_path / "before.json"
-    before.write_text(text(whole))
+    before.write_text(json_text(whole))
     facts, rng, told = read_sheet(before), random.Random(3), 0
     places = [p for name in ("inputs", "candidates") for p in leaves(whole[name])]
     cells = [(cell, key) for cell in whole["cells"] for key in cell]
