@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.hardware import Workload
-from sheetgen.catalog.stacks import Launcher, LeverFile, LeverWords, NotRun
+from sheetgen.catalog.stacks import Launcher, LeverFile, LeverWords, NotRun, StackFile
 from sheetgen.levers.lever import Lever, Rented, cheapest
 from sheetgen.recommend import Solution, tables
 from sheetgen.scenario.inputs import Settings
@@ -143,7 +143,7 @@ class Facts:
     def of(cls, question: Question) -> Facts:
         """The facts for a question's engine. Raises CatalogError where the catalogs lack one."""
         reference, engine = question.reference, question.engine
-        known, file = reference.assumption, reference.levers
+        known, file = reference.assumption, reference.catalog.file(LeverFile)
         return cls(
             file=file,
             words={one.id: one for one in file.levers},
@@ -151,7 +151,7 @@ class Facts:
             context_fraction=known("lever_context_fraction"),
             fewer_users_fraction=known("lever_fewer_users_fraction"),
             like_size_fraction=known("lever_like_size_fraction"),
-            launcher=next((one for one in reference.launchers if one.engine == engine.engine), None),
+            launcher=next((x for x in reference.catalog.file(StackFile).launchers if x.engine == engine.engine), None),
             not_run=next((one for one in file.not_run if one.engine == engine.engine), None),
         )
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
+from sheetgen.errors import ScenarioError
 from sheetgen.scenario.parse import AUTO_DTYPE, COUNT, FLAG, LEAST, MOST, SHARE, SHARE_ABOVE_0, TEXT, TOKENS, Kind
 from sheetgen.units import (
     DATE,
@@ -115,7 +116,10 @@ class Input:
             return self.default
         if self.words:
             return self.words.index(Kind("word", words=self.words).parse(value or self.words[0], self.asked_as))
-        found = self.kind.parse(value, self.asked_as)
+        try:
+            found = self.kind.parse(value, self.asked_as)
+        except ScenarioError as error:
+            raise ScenarioError(*(f"{line}{option.hint}" for line in error.problems)) from None
         return int(found) if isinstance(self.default, int) and found == int(found) else found
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sheetgen.catalog.engines import Engine
-from sheetgen.catalog.hardware import Gpu, Instance, Term
+from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, Term
 from sheetgen.catalog.hardware import OwnedGpu as KnownGpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, shown
@@ -59,14 +59,6 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Selection:
-    """The candidates in catalog order, and a count of the rows left out by reason."""
-
-    candidates: tuple[Candidate, ...]
-    left_out: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True)
 class Filters:
     """What narrows or widens the candidates; empty means the default."""
 
@@ -77,17 +69,25 @@ class Filters:
     purchase: str = ON_DEMAND
 
 
-def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selection:
-    """The candidates that `filters` allow: by default whole on-demand instances of AWS, Azure and GCP with
-    NVIDIA data-centre GPUs of 22 GiB or more; per provider, GPU and count the cheapest.
+def select(
+    catalog: Catalog, engine: Engine, filters: Filters
+) -> tuple[tuple[Candidate, ...], tuple[tuple[str, int], ...]]:
+    """The candidates that `filters` allow, in catalog order: by default whole on-demand instances of AWS, Azure and GCP
+    with NVIDIA data-centre GPUs of 22 GiB or more; per provider, GPU and count the cheapest. And by reason how many
+    rows were left out.
 
     Raises ScenarioError where a named provider, GPU or instance does not exist, or nothing is left.
     """
     rows = catalog.instances()
-    providers = tuple(dict.fromkeys(r.provider for r in rows))
-    wanted = _providers(filters, providers)
+    wanted = known = tuple(dict.fromkeys(r.provider for r in rows))
+    if not filters.instances and "all" not in filters.providers:
+        for name in filters.providers:
+            if name not in known:
+                raise ScenarioError(f"provider {shown(name)!r} is in no catalog. Known: all, {', '.join(known)}.")
+        wanted = filters.providers or DEFAULT_PROVIDERS
     gpus = {catalog.gpu(name).id for name in filters.gpus}
     named = {catalog.instance(name).id for name in filters.instances}
+    explicit = bool(gpus or named)
     left_out: Counter[str] = Counter()
     kept: list[Candidate] = []
     for row in rows:
@@ -98,7 +98,12 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selection:
             continue
         if filters.region and filters.region.lower() not in (row.region or "").lower():
             continue
-        kept += _offers(row, gpu, engine, filters, explicit=bool(gpus or named), left_out=left_out)
+        reason = _refusal(row, gpu, engine, explicit or bool(filters.providers), explicit)
+        price = next((p for p in row.prices if p.purchase == filters.purchase), None)
+        if reason is None and price is not None:
+            kept += _offers(row, gpu, price)
+        else:
+            left_out[reason or f"without a price for {filters.purchase}"] += 1
     if not named:
         kept = _cheapest(kept, left_out)
     if not kept:
@@ -108,40 +113,20 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selection:
             + ". Widen --providers, --gpus, --instances, --region or --purchase."
         )
     if len(kept) > MAX_CANDIDATES:
-        kept.sort(key=lambda c: c.usd_per_hour / c.gpu_count)
         left_out["beyond the number that a workbook carries"] += len(kept) - MAX_CANDIDATES
-        kept = kept[:MAX_CANDIDATES]
-        order = {row.id: i for i, row in enumerate(rows)}
-        kept.sort(key=lambda c: (order[c.instance.split(" x")[0]], c.gpu_count))
-    return Selection(tuple(kept), tuple(left_out.items()))
+        by_price = sorted(range(len(kept)), key=lambda i: kept[i].usd_per_hour / kept[i].gpu_count)
+        kept = [kept[i] for i in sorted(by_price[:MAX_CANDIDATES])]
+    return tuple(kept), tuple(left_out.items())
 
 
-def _providers(filters: Filters, known: tuple[str, ...]) -> tuple[str, ...]:
-    if filters.instances or "all" in filters.providers:
-        return known
-    for name in filters.providers:
-        if name not in known:
-            raise ScenarioError(f"provider {shown(name)!r} is in no catalog. Known: all, {', '.join(known)}.")
-    return filters.providers or DEFAULT_PROVIDERS
-
-
-def _offers(
-    row: Instance, gpu: Gpu, engine: Engine, filters: Filters, explicit: bool, left_out: Counter[str]
-) -> Iterable[Candidate]:
-    """`row` as candidates in the wanted purchase class, or its reason counted in `left_out`."""
-    reason = _refusal(row, gpu, engine, explicit or bool(filters.providers), explicit)
-    price = next((p for p in row.prices if p.purchase == filters.purchase), None)
-    if reason is None and price is None:
-        reason = f"without a price for {filters.purchase}"
-    if reason is not None or price is None:
-        left_out[str(reason)] += 1
-        return
+def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate]:
+    """`row` as candidates at that price: the instance itself, or GPUs priced one by one in each size of a replica."""
     assumed = row.unit != "instance"
     for shape in TENSOR_PARALLEL_SIZES if assumed else (int(row.gpu_count),):
         times = shape if assumed else 1
         yield Candidate(
             instance=f"{row.id} x{shape}" if assumed else row.id, provider=row.provider, gpu=gpu, gpu_count=shape,
-            purchase=filters.purchase, usd_per_hour=price.usd_per_hour * times, price_as_of=price.as_of,
+            purchase=price.purchase, usd_per_hour=price.usd_per_hour * times, price_as_of=price.as_of,
             region=row.region or "", source=row.source, price_kind=price.kind or "", assumed_shape=assumed,
             prices=tuple(ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "") for p in row.prices),
         )  # fmt: skip
@@ -227,9 +212,7 @@ def owning_of(catalog: Catalog, options: Mapping[str, Any], gpus: tuple[Gpu, ...
         raise ScenarioError(*problems)
     known = {one.gpu: one for one in file.gpus}
     owned = {
-        gpu.id: _as_quoted(
-            _owned(gpu, known.get(gpu.id)), *(of.get(gpu.id, of.get(ALL_GPUS)) for of in (quotes, powers))
-        )
+        gpu.id: _owned(gpu, known.get(gpu.id), *(of.get(gpu.id, of.get(ALL_GPUS)) for of in (quotes, powers)))
         for gpu in gpus
     }
     return Owning(values, terms, owned, quotes, powers)
@@ -254,25 +237,21 @@ def _per_gpu(one: Input, value: Any, catalog: Catalog) -> dict[str, float]:
     return found
 
 
-def _owned(gpu: Gpu, known: KnownGpu | None) -> OwnedGpu:
-    """What the catalog says of one GPU; power that nobody stated will follow from the GPU's rated power."""
+def _owned(gpu: Gpu, known: KnownGpu | None, quote_usd: float | None, quoted_kw: float | None) -> OwnedGpu:
+    """What the user says of an installed GPU and of its power with the cooling, else the catalog; power that nobody
+    stated will follow from the GPU's rated power."""
     capex, power = (known.capex_usd, known.power) if known else (None, None)
     owned = OwnedGpu(rated_watts=gpu.tdp_watts, confidence=known.confidence if known else "")
-    if capex is not None:
+    if quote_usd is not None:
+        owned = replace(owned, capex_usd=(quote_usd,) * 3, capex_source=YOUR_QUOTE)
+    elif capex is not None:
         owned = replace(
             owned, capex_usd=(capex.low, capex.base, capex.high), capex_as_of=capex.as_of, capex_source=capex.source,
             is_module_price=int(capex.price_of == "module"),
         )  # fmt: skip
+    if quoted_kw is not None:
+        return replace(owned, stated_kw_per_gpu=quoted_kw, is_it_power=0, kw_source=YOUR_QUOTE)
     if power is not None:
         is_it_power = int(power.kw_of == "it")
-        owned = replace(owned, stated_kw_per_gpu=power.kw, is_it_power=is_it_power, kw_source=power.source)
-    return owned
-
-
-def _as_quoted(owned: OwnedGpu, capex_usd: float | None, kw: float | None) -> OwnedGpu:
-    """`owned` with the user's own figures: of an installed GPU, and of its power with the cooling."""
-    if capex_usd is not None:
-        owned = replace(owned, capex_usd=(capex_usd,) * 3, capex_as_of=None, capex_source=YOUR_QUOTE, is_module_price=0)
-    if kw is not None:
-        owned = replace(owned, stated_kw_per_gpu=kw, is_it_power=0, kw_source=YOUR_QUOTE)
+        return replace(owned, stated_kw_per_gpu=power.kw, is_it_power=is_it_power, kw_source=power.source)
     return owned

@@ -16,7 +16,7 @@ from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.speed import SpeedConstants
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.scenario.inputs import INPUTS, OF_SETTINGS, OPTION_GROUPS, PER_GPU_KW, PER_GPU_USD, Settings
+from sheetgen.scenario.inputs import INPUTS, OF_SETTINGS, OPTION_GROUPS, PER_GPU_KW, PER_GPU_USD
 from sheetgen.scenario.market import Candidate, ClassPrice, OwnedGpu, Owning
 from sheetgen.scenario.parse import ANY, COUNT, DAY, FLAG, TEXT, TOKENS, Kind, name_part, plain
 from sheetgen.units import DTYPES, GIB, PURCHASES
@@ -27,7 +27,6 @@ PRICE = Kind(high=1e6, blank=True)  # 0, as nothing: it cannot be rented
 RATE = Kind(low=1, high=1e18)
 
 _AT_LEAST_ONE = ("n_layers", "n_heads", "hidden_size", "vocab_size", "max_context_tokens")
-_FLAGS = ("window_is_chunked",)
 _WHOLE = (
     "n_full_layers", "full_kv_heads", "n_windowed_layers", "windowed_kv_heads", "window_tokens", "n_mla_layers",
     "n_other_layers", "n_state_layers", "n_experts", "experts_per_token", "ffn_matrices",
@@ -42,7 +41,7 @@ _PARTS = (  # of a model's shape, any number from 0
 )  # fmt: skip
 SHAPE: dict[str, Kind] = {
     **dict.fromkeys(_AT_LEAST_ONE, Kind("whole", 1)),
-    **dict.fromkeys(_FLAGS, FLAG),
+    "window_is_chunked": FLAG,
     **dict.fromkeys(_WHOLE, Kind("whole")),
     **dict.fromkeys(_PARTS, ANY),
 }
@@ -125,7 +124,6 @@ def input_names(workloads: Iterable[Workload]) -> tuple[str, ...]:
 Row = Mapping[str, Any]
 MOST_OWN_ROWS = 20
 NAMED_BY = {"own_instances": ("provider", "type"), "own_models": ("model",)}
-OWN = tuple(NAMED_BY)
 
 
 @dataclass(frozen=True)
@@ -200,75 +198,62 @@ def read_overrides(given: Any) -> tuple[Overrides, Callable[[Loc], str]]:
         return given or Overrides(), _nowhere
     written = given if isinstance(given, Written) else Written(given, _nowhere)
     problems: list[str] = []
-    found = dict(_parts(written, problems))
+
+    def refuse(loc: Loc, problem: str) -> None:
+        problems.append(f"{written.at(loc)}: {problem}")
+
+    def items(loc: Loc, data: Any, what: str) -> Iterable[tuple[Any, Any]]:
+        if isinstance(data, Mapping):
+            return data.items()
+        if data is not None:
+            refuse(loc, f"{shown(loc[-1] if loc else 'typed')} must hold {what} by name.")
+        return ()
+
+    def values(loc: Loc, data: Any) -> dict[str, Any]:
+        """The inputs, or the columns of a row, by name."""
+        of_row = len(loc) > 1
+        columns = TABLES[str(loc[0]).removeprefix("own_")] if of_row else {}
+        found = {}
+        for key, value in items(loc, data, "columns" if of_row else "inputs"):
+            name, here = str(key), (*loc, key)
+            kind = columns.get(name) if of_row else input_kind(name)
+            if kind is None and of_row:
+                refuse(here, f"unknown column {shown(key)} of {loc[0]}.{did_you_mean(name, columns)}")
+            elif kind is None:
+                refuse(here, f"unknown input {shown(key)}.")
+            else:
+                try:
+                    found[name] = kind.read(value, f"{shown(name)} of {shown(loc[-1])}" if of_row else shown(name))
+                except ScenarioError as error:
+                    for problem in error.problems:
+                        refuse(here, problem)
+        return found
+
+    def own_rows(part: str, data: Any) -> Iterator[Row]:
+        if not isinstance(data, (list, tuple)) or len(data) > MOST_OWN_ROWS:
+            refuse((part,), f"{part} must be a list of at most {MOST_OWN_ROWS} rows.")
+            return
+        for i, row in enumerate(data):
+            found = values((part, i), row)
+            lacks = [name for name in NAMED_BY[part] if not found.get(name)]
+            if lacks:
+                refuse((part, i), f"{part} has a row without {' and '.join(lacks)}. Name it, or take it out.")
+            yield found
+
+    names = [one.name for one in fields(Overrides)]
+    parts: dict[str, Any] = {}
+    for part, data in items((), written.data, "the parts " + ", ".join(names)):
+        if part not in names:
+            refuse((part,), f"unknown part {shown(part)}.{did_you_mean(part, names)}")
+        elif part == "inputs":
+            parts[part] = values((part,), data)
+        elif part in NAMED_BY:
+            parts[part] = tuple(own_rows(part, data))
+        else:
+            parts[part] = {str(key): values((part, key), row) for key, row in items((part,), data, "rows")}
     if problems:
         raise ScenarioError(*problems)
-    return Overrides(**found), written.at
-
-
-def _parts(written: Written, problems: list[str]) -> Iterator[tuple[str, Any]]:
-    names = [one.name for one in fields(Overrides)]
-    for part, data in _items(written, (), written.data, problems, "the parts " + ", ".join(names)):
-        if part not in names:
-            problems.append(f"{written.at((part,))}: unknown part {shown(part)}.{did_you_mean(part, names)}")
-        elif part == "inputs":
-            yield part, dict(_inputs(written, data, problems))
-        elif part in OWN:
-            yield part, tuple(_own(written, part, data, problems))
-        else:
-            rows = _items(written, (part,), data, problems, "rows")
-            yield part, {str(key): dict(_row(written, (part, key), row, problems)) for key, row in rows}
-
-
-def _items(written: Written, loc: Loc, data: Any, problems: list[str], what: str) -> Iterable[tuple[str, Any]]:
-    """The items of a mapping; a problem where it is none."""
-    if isinstance(data, Mapping):
-        return data.items()
-    if data is not None:
-        problems.append(f"{written.at(loc)}: {shown(loc[-1] if loc else 'typed')} must hold {what} by name.")
-    return ()
-
-
-def _inputs(written: Written, data: Any, problems: list[str]) -> Iterator[tuple[str, Any]]:
-    for name, value in _items(written, ("inputs",), data, problems, "inputs"):
-        kind = input_kind(str(name))
-        if kind is None:
-            problems.append(f"{written.at(('inputs', name))}: unknown input {shown(name)}.")
-        else:
-            yield from _value(written, ("inputs", name), kind, value, problems)
-
-
-def _row(written: Written, loc: Loc, data: Any, problems: list[str]) -> Iterator[tuple[str, Any]]:
-    known = TABLES[str(loc[0]).removeprefix("own_")]
-    for column, value in _items(written, loc, data, problems, "columns"):
-        kind = known.get(str(column))
-        if kind is None:
-            at = written.at((*loc, column))
-            problems.append(f"{at}: unknown column {shown(column)} of {loc[0]}.{did_you_mean(str(column), known)}")
-        else:
-            yield from _value(written, (*loc, column), kind, value, problems)
-
-
-def _own(written: Written, part: str, data: Any, problems: list[str]) -> Iterator[Row]:
-    rows = data if isinstance(data, (list, tuple)) else []
-    if rows is not data or len(rows) > MOST_OWN_ROWS:
-        problems.append(f"{written.at((part,))}: {part} must be a list of at most {MOST_OWN_ROWS} rows.")
-        return
-    for i, row in enumerate(rows):
-        found = dict(_row(written, (part, i), row, problems))
-        lacks = [name for name in NAMED_BY[part] if not found.get(name)]
-        if lacks:
-            at = written.at((part, i))
-            problems.append(f"{at}: {part} has a row without {' and '.join(lacks)}. Name it, or take it out.")
-        yield found
-
-
-def _value(written: Written, loc: Loc, kind: Kind, value: Any, problems: list[str]) -> Iterator[tuple[str, Any]]:
-    name = str(loc[-1])
-    try:
-        yield name, kind.read(value, shown(name) if len(loc) < 3 else f"{shown(name)} of {shown(loc[-2])}")
-    except ScenarioError as error:
-        problems += [f"{written.at(loc)}: {problem}" for problem in error.problems]
+    return Overrides(**parts), written.at
 
 
 def unknown_keys(overrides: Overrides, known: Mapping[str, Iterable[str]], at: Callable[[Loc], str]) -> Iterator[str]:
@@ -282,7 +267,6 @@ def unknown_keys(overrides: Overrides, known: Mapping[str, Iterable[str]], at: C
 
 
 BY_READER = "typed in, not from the catalogs"
-_FIELDS = ("n_layers", "n_heads", "hidden_size", "vocab_size", "max_context_tokens")
 _OF_GROUPS = {  # a column: the field of each group of these kinds of attention
     "full_kv_heads": ("n_kv_heads", ("full",)),
     "windowed_kv_heads": ("n_kv_heads", ("windowed", "chunked")),
@@ -308,19 +292,19 @@ def overridden_model(model: Model, row: Row) -> Model:
     """`model` with the numbers of its row; also in the fields and groups that words are made of."""
     if not row:
         return model
-    shape = model.shape()
+
+    def group(one: Any) -> Any:
+        return one.model_copy(
+            update={field: row[c] for c, (field, kinds) in _OF_GROUPS.items() if c in row and one.kind in kinds}
+        )
+
     params = {field: int(row[c]) for c, field in (("n_params", "total"), ("n_params_active", "active")) if c in row}
-    fields: dict[str, Any] = dict(model) | {name: row[name] for name in _FIELDS if name in row}
-    fields |= {"params": model.params.model_copy(update=params)}
-    fields |= {"attention": tuple(_group(one, row) for one in model.attention)}
-    columns = {name: row.get(name, value) for name, value in shape.items()}
+    fields: dict[str, Any] = dict(model) | {name: row[name] for name in _AT_LEAST_ONE if name in row}
+    fields["params"] = model.params.model_copy(update=params)
+    fields["attention"] = tuple(group(one) for one in model.attention)
+    columns = {name: row.get(name, value) for name, value in model.shape().items()}
     sizes = {d: row.get(f"checkpoint_{d}", model.checkpoint_bytes(d)) or 0 for d in DTYPES}
     return OverriddenModel.model_construct(**fields, columns=columns, checkpoint_sizes=sizes)
-
-
-def _group(group: Any, row: Row) -> Any:
-    update = {field: row[c] for c, (field, kinds) in _OF_GROUPS.items() if c in row and group.kind in kinds}
-    return group.model_copy(update=update) if update else group
 
 
 class OverriddenGpu(Gpu):
@@ -352,15 +336,9 @@ def limits_of(engine: Engine, gpu: Gpu) -> tuple[int, int]:
     return engine.batch_limits(known / GIB, gpu.architecture)
 
 
-def overridden_settings(settings: Settings, overrides: Overrides) -> Settings:
-    """`settings` with those that no option asks for."""
-    return replace(settings, **{name: overrides.inputs[name] for name in SETTINGS if name in overrides.inputs})
-
-
 def overridden_owning(owning: Owning, overrides: Overrides) -> Owning:
     """`owning` with what was typed of GPUs; an end of the price that is blank or 0 is not known."""
-    gpus = {key: _owned(one, overrides.gpus.get(key, {})) for key, one in owning.gpus.items()}
-    return replace(owning, gpus=gpus)
+    return replace(owning, gpus={key: _owned(one, overrides.gpus.get(key, {})) for key, one in owning.gpus.items()})
 
 
 def _owned(owned: OwnedGpu, row: Row) -> OwnedGpu:
@@ -376,42 +354,30 @@ def _owned(owned: OwnedGpu, row: Row) -> OwnedGpu:
 
 
 def overridden_candidates(
-    listed: Iterable[Candidate], gpus: Mapping[str, Gpu], overrides: Overrides
+    listed: tuple[Candidate, ...], gpus: Mapping[str, Gpu], overrides: Overrides
 ) -> Iterator[Candidate]:
     """The instances that can be rented: those of the catalog as typed over, then the reader's own rows."""
-    like: Candidate | None = None
-    for one in listed:
-        like = like or one
-        yield from _candidate(one, overrides.instances.get(one.instance, {}), gpus)
-    if like is not None:
-        blank = Candidate("/", "", like.gpu, 0, like.purchase, 0, None, "", BY_READER)
-        for row in overrides.own_instances:
-            yield from _candidate(blank, {"instance_gpu": None, **row}, gpus)
-
-
-def _candidate(one: Candidate, row: Row, gpus: Mapping[str, Gpu]) -> Iterator[Candidate]:
-    """The instance with what was typed into its row; nothing where it then cannot be rented."""
-    if not row:
-        yield replace(one, gpu=gpus[one.gpu.id])
-        return
-    provider, kind = one.instance.split("/", 1)
-    provider, kind = row.get("provider", provider), row.get("type", kind)
-    gpu = _named(row.get("instance_gpu", one.gpu.id), gpus)
-    price, count = row.get("price_usd_per_hour", one.usd_per_hour), row.get("gpu_count", one.gpu_count)
-    if gpu is None or not price or not count:
-        return
-    listed = price == one.usd_per_hour  # its source is of the list's price; the date is the one beside the price
-    yield replace(
-        one, instance=f"{provider}/{kind}", provider=provider, gpu=gpu, gpu_count=count, usd_per_hour=price,
-        price_as_of=_iso(row.get("price_date", one.price_as_of)), region=row.get("region", one.region) or "",
-        source=row.get("source", one.source if listed else "") or BY_READER,
-        price_kind=row.get("terms", one.price_kind) or "", prices=tuple(_prices(one, row)),
-    )  # fmt: skip
-
-
-def _named(name: str | None, gpus: Mapping[str, Gpu]) -> Gpu | None:
-    """The sheet's GPU of that id, as a spreadsheet's look-up finds it: capital letters count for nothing."""
-    return next((gpu for key, gpu in gpus.items() if key.lower() == (name or "").lower()), None)
+    blank = Candidate("/", "", listed[0].gpu, 0, listed[0].purchase, 0, None, "", BY_READER)
+    rows: list[tuple[Candidate, Row]] = [(one, overrides.instances.get(one.instance, {})) for one in listed]
+    rows += [(blank, {"instance_gpu": None, **row}) for row in overrides.own_instances]
+    named = {key.lower(): gpu for key, gpu in gpus.items()}  # to a spreadsheet's look-up capital letters are no others
+    for one, row in rows:
+        if not row:
+            yield replace(one, gpu=gpus[one.gpu.id])
+            continue
+        provider, kind = one.instance.split("/", 1)
+        provider, kind = row.get("provider", provider), row.get("type", kind)
+        gpu = named.get((row.get("instance_gpu", one.gpu.id) or "").lower())
+        price, count = row.get("price_usd_per_hour", one.usd_per_hour), row.get("gpu_count", one.gpu_count)
+        if gpu is None or not price or not count:
+            continue
+        is_listed = price == one.usd_per_hour  # the source is of the list's price; the date, of the one beside it
+        yield replace(
+            one, instance=f"{provider}/{kind}", provider=provider, gpu=gpu, gpu_count=count, usd_per_hour=price,
+            price_as_of=_iso(row.get("price_date", one.price_as_of)), region=row.get("region", one.region) or "",
+            source=row.get("source", one.source if is_listed else "") or BY_READER,
+            price_kind=row.get("terms", one.price_kind) or "", prices=tuple(_prices(one, row)),
+        )  # fmt: skip
 
 
 def _prices(one: Candidate, row: Row) -> Iterator[ClassPrice]:

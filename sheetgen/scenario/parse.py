@@ -49,24 +49,12 @@ def tokens(value: Any, name: str = "context") -> int:
 
 def whole(value: Any, name: str, least: int = 1, most: int = 10_000_000) -> int:
     """A whole number between `least` and `most`."""
-    count = number(value)
-    if not (least <= count <= most) or count != int(count):
-        raise ScenarioError(f"{name} is {shown(value)!r}. It must be a whole number from {least:,} to {most:,}.")
-    return int(count)
-
-
-def currency(value: Any, name: str) -> str:
-    """Three letters of a currency, such as EUR."""
-    text = str(value).strip().upper()
-    if not re.fullmatch(r"[A-Z]{3}", text):
-        raise ScenarioError(f"{name} is {shown(value)!r}. Write its three letters, such as EUR.")
-    return text
+    return int(Kind("whole", least, most).parse(value, name))
 
 
 def tiers(text: str) -> tuple[int, ...]:
     """`1,32,128,1024` as numbers of requests in flight: one to four, each once."""
-    parts = [p for p in str(text).split(",") if p.strip()]
-    numbers = tuple(whole(p.strip(), "tier", most=1_000_000) for p in parts)
+    numbers = tuple(whole(part, "tier", most=1_000_000) for part in words(str(text)))
     if not 1 <= len(numbers) <= 4:
         raise ScenarioError(f"tiers are {shown(text)!r}. Give one to four numbers, such as 1,32,128,1024.")
     if len(set(numbers)) != len(numbers):
@@ -76,12 +64,8 @@ def tiers(text: str) -> tuple[int, ...]:
 
 def dtype(value: Any, name: str) -> str:
     """A precision, or auto."""
-    text = str(value).strip().lower()
-    if text not in DTYPE_CHOICES:
-        raise ScenarioError(
-            f"{name} is {shown(value)!r}. Allowed: {', '.join(DTYPE_CHOICES)}." + did_you_mean(text, DTYPE_CHOICES)
-        )
-    return DTYPE_ALIASES.get(text, text)
+    found = one_of(value, name, DTYPE_CHOICES)
+    return DTYPE_ALIASES.get(found, found)
 
 
 def one_of(value: Any, name: str, allowed: Mapping[str, Any] | tuple[str, ...]) -> str:
@@ -118,14 +102,15 @@ def as_of_date(text: str | None) -> datetime.date:
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     if not re.fullmatch(r"\d+", epoch):
         return datetime.datetime.now(datetime.UTC).date()
-    seconds = int(epoch) if len(epoch) <= 12 else -1
-    start = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    days = seconds // 86_400
-    if not (FIRST_DAY - start.date()).days <= days <= (LAST_DAY - start.date()).days:
+    try:
+        found = datetime.datetime.fromtimestamp(int(epoch), datetime.UTC).date()
+    except (ValueError, OverflowError, OSError):
+        found = datetime.date.max
+    if not FIRST_DAY <= found <= LAST_DAY:
         raise ScenarioError(
             f"SOURCE_DATE_EPOCH is {shown(epoch)!r}. It must be the seconds of a day from {FIRST_DAY} to {LAST_DAY}."
         )
-    return start.date() + datetime.timedelta(days)
+    return found
 
 
 MOST_TEXT = 200  # characters
@@ -169,16 +154,54 @@ class Kind:
                 return None
             raise ScenarioError(f"{name} is blank. It must be {self}.")
         try:
-            return _READ.get(self.what, _number)(self, value)
+            return self._kept(value)
         except (ValueError, SheetgenError):
             raise ScenarioError(f"{name} is {shown(value)!r}. It must be {self}.") from None
 
+    def _kept(self, value: Any) -> Any:
+        """`value` of data, as it is kept. Raises ValueError or ScenarioError where it is none of this kind."""
+        if self.what == "date":
+            return day(value.date() if isinstance(value, datetime.datetime) else value, "")
+        if self.what == "dtype":
+            found = dtype(value, "")
+            if found == "auto":
+                raise ValueError
+            return found
+        if isinstance(value, bool):
+            raise ValueError
+        if self.what in ("text", "name") or (self.what == "any" and isinstance(value, str)):
+            text = str(value)
+            if not text.isprintable() or len(text) > MOST_TEXT or (self.what == "name" and "/" in text):
+                raise ValueError
+            return text
+        if not isinstance(value, (int, float)) or not self.takes(value):
+            raise ValueError
+        return int(value) if float(value).is_integer() else value
+
+    def takes(self, number: float) -> bool:
+        """Whether a number is within the bounds, and whole where it must be; NaN never is."""
+        return self.low <= number <= self.high and not (self.is_whole and number != int(number))
+
     def parse(self, value: Any, name: str) -> Any:
         """`value` as it is written on a command line. Raises ScenarioError with the value and what is allowed."""
-        if self.what in _PARSE:
-            return _PARSE[self.what](self, value, name)
+        match self.what:
+            case "text":
+                return str(value)
+            case "tokens":
+                return tokens(value, name)
+            case "date":
+                return day(value, name).isoformat()
+            case "auto dtype":
+                return dtype(value, name)
+            case "word":
+                return one_of(value, name, self.words)
+            case "currency":
+                text = str(value).strip().upper()
+                if not re.fullmatch(r"[A-Z]{3}", text):
+                    raise ScenarioError(f"{name} is {shown(value)!r}. Write its three letters, such as EUR.")
+                return text
         found = number(value)
-        if not self.low <= found <= self.high or (self.is_whole and found != int(found)):
+        if not self.takes(found):
             raise ScenarioError(f"{name} is {shown(value)!r}. It must be {self}.")
         return int(found) if self.is_whole else found
 
@@ -198,51 +221,6 @@ class Kind:
 def _plain(number: float) -> str:
     return f"{number:,.0f}" if number == int(number) and abs(number) < MOST else f"{number:g}"
 
-
-def _number(kind: Kind, value: Any) -> float:
-    if isinstance(value, (bool, str)) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError
-    whole = float(value).is_integer()
-    if not kind.low <= value <= kind.high or (kind.is_whole and not whole):
-        raise ValueError
-    return int(value) if whole else value
-
-
-def _text(kind: Kind, value: Any) -> str:
-    text = str(value)
-    if isinstance(value, bool) or not text.isprintable() or len(text) > MOST_TEXT:
-        raise ValueError
-    if kind.what == "name" and "/" in text:
-        raise ValueError
-    return text
-
-
-def _date(kind: Kind, value: Any) -> datetime.date:
-    if isinstance(value, datetime.datetime):
-        value = value.date()
-    return day(value, "")
-
-
-def _dtype(kind: Kind, value: Any) -> str:
-    found = dtype(value, "")
-    if found == "auto":
-        raise ValueError
-    return found
-
-
-def _any(kind: Kind, value: Any) -> Any:
-    return _text(kind, value) if isinstance(value, str) else _number(kind, value)
-
-
-_READ: dict[str, Any] = {"any": _any, "text": _text, "name": _text, "date": _date, "dtype": _dtype}
-_PARSE: dict[str, Any] = {
-    "text": lambda kind, value, name: str(value),
-    "tokens": lambda kind, value, name: tokens(value, name),
-    "date": lambda kind, value, name: day(value, name).isoformat(),
-    "auto dtype": lambda kind, value, name: dtype(value, name),
-    "currency": lambda kind, value, name: currency(value, name),
-    "word": lambda kind, value, name: one_of(value, name, kind.words),
-}
 
 ANY = Kind()
 FLAG = Kind("whole", 0, 1)

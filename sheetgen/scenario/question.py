@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,9 +19,8 @@ from sheetgen.formula import round_up
 from sheetgen.scenario import overrides as typed
 from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import DEFAULTS, OUTPUT_TOKENS, engine_defaults
-from sheetgen.scenario.inputs import OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Input, Settings, asked_in
+from sheetgen.scenario.inputs import OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
 from sheetgen.scenario.market import Candidate, Filters, Owning, owning_of, select
-from sheetgen.scenario.overrides import SETTINGS, Overrides, input_names, read_overrides, unknown_keys
 from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.reference import Reference
 from sheetgen.units import DTYPES, ON_DEMAND
@@ -32,41 +31,28 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
 
     Raises ScenarioError for the first that is wrong; of those about money with every problem.
     """
-
     of_engine = engine_defaults(engine) if engine else {}
-
-    def read(one: Input) -> Any:
-        try:
-            found = one.parse(None if one.name in SETTINGS else options.get(one.asked_as))
-        except ScenarioError as error:
-            raise ScenarioError(
-                *(f"{line}{one.option.hint if one.option else ''}" for line in error.problems)
-            ) from None
-        return of_engine.get(one.name) if found is None else found
-
-    money = [one for one in OF_SETTINGS if one.option and one.option.group == "money"]
-    values = {one.name: read(one) for one in OF_SETTINGS if one not in money}
     problems = Problems()
-    for one in money:
-        value = problems.attempt(read, one)
-        values[one.name] = one.default if value is None else value
-    found = Settings(**values)
-    problems += _of_currency(found, options.get("fx_rate") is not None)
-    if problems:
-        raise ScenarioError(*problems)
-    return found
-
-
-def _of_currency(settings: Settings, has_rate: bool) -> list[str]:
-    """What is wrong with a currency other than US dollars without its rate, and with a rate without a currency."""
+    values: dict[str, Any] = {}
+    for one in OF_SETTINGS:
+        given = None if one.name in typed.SETTINGS else options.get(one.asked_as)
+        if one.option and one.option.group == "money":
+            found = problems.attempt(one.parse, given)
+            values[one.name] = one.default if found is None else found
+        else:
+            found = one.parse(given)
+            values[one.name] = of_engine.get(one.name) if found is None else found
+    settings, has_rate = Settings(**values), options.get("fx_rate") is not None
     if settings.currency != "USD" and not has_rate:
-        return [
+        problems.append(
             f"currency is {settings.currency!r}, but no fx_rate is given. "
             "Add --fx-rate, such as 0.92: how many of it one USD is."
-        ]
+        )
     if has_rate and settings.currency == "USD" and settings.fx_rate != 1:
-        return [f"fx_rate is {settings.fx_rate:g}, but currency is USD, whose rate is 1. Name the currency."]
-    return []
+        problems.append(f"fx_rate is {settings.fx_rate:g}, but currency is USD, whose rate is 1. Name the currency.")
+    if problems:
+        raise ScenarioError(*problems)
+    return settings
 
 
 MOST_USERS = 1_000_000_000
@@ -85,31 +71,21 @@ def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload
     chosen = tuple(known[parse.one_of(name, "workload", known)] for name in names)
     if len({w.id for w in chosen}) != len(chosen) or len(chosen) > 3:
         raise ScenarioError(f"workloads are {shown(','.join(names))!r}. Name up to three, each once.")
-    return tuple(_with_contexts(chosen, parse.words(options.get("contexts"))))
-
-
-def _with_contexts(chosen: tuple[Workload, ...], stated: tuple[str, ...]) -> Iterator[Workload]:
-    """The workloads at the contexts requested (`rag=32k`); the answer's length stays, the prompt takes the rest.
-
-    A context shorter than the answer is refused by `too_long_answers`, once overrides are known.
-    """
-    known = {w.id: w for w in chosen}
-    wanted: dict[str, int] = {}
-    for one in stated:
+    wanted: dict[str, int] = {}  # the answer's length stays, the prompt takes the rest
+    for one in parse.words(options.get("contexts")):
         name, equals, length = one.partition("=")
         if not equals:
             raise ScenarioError(f"contexts has {shown(one)!r}. Write a workload and its tokens, such as rag=32k.")
-        workload = parse.one_of(name, "contexts", known)
+        workload = parse.one_of(name, "contexts", {w.id: w for w in chosen})
         if workload in wanted:
             raise ScenarioError(f"contexts names {workload} twice. Keep one.")
         wanted[workload] = parse.tokens(length, f"context of {workload}")
-    for w in chosen:
-        yield sized(w, wanted.get(w.id, w.context_tokens), w.output_tokens)
+    return tuple(sized(w, wanted.get(w.id, w.context_tokens), w.output_tokens) for w in chosen)
 
 
 class _WithContext(Workload):
     """A workload whose input and output do not make up its context: they leave a part of it unused, or do not fit in
-    it, until `too_long_answers` sees that."""
+    it, until `ask` sees that."""
 
     context: int
 
@@ -124,17 +100,6 @@ def sized(workload: Workload, context: int, answer: int) -> Workload:
     if answer <= context:
         return workload.model_copy(update=fields)
     return _WithContext.model_construct(**{**dict(workload), **fields, "context": context})
-
-
-def too_long_answers(workloads: Iterable[Workload]) -> Iterator[str]:
-    """A line for each answer longer than its context: no prompt would be left, and the hardware too cheap."""
-    for w in workloads:
-        if w.output_tokens > w.context_tokens:
-            yield (
-                f"{w.id}: the answer of {w.output_tokens:,} tokens is longer than the context of "
-                f"{w.context_tokens:,}, which holds prompt and answer. Lengthen the context, or shorten the answer "
-                f"(output_{name_part(w.id)} on Inputs, or of a scenario file's typed inputs)."
-            )
 
 
 def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int, ...]) -> tuple[int, int]:
@@ -194,49 +159,37 @@ def with_targets(
     the longest one. Raises ScenarioError for what is no target.
     """
     stated = {option: _stated(options.get(option), option, workloads) for option in TARGETS}
-    return tuple(w.model_copy(update=_targets(w, known, stated)) for w in workloads)
-
-
-def _targets(workload: Workload, known: Sequence[Workload], stated: Mapping[str, Any]) -> dict[str, float | None]:
-    like = _like(workload, known)
-    defaults = {field: getattr(like, field) if like else None for field in TARGETS.values()}
-    return {
-        field: stated[option].get(workload.id, stated[option].get("", defaults[field]))
-        for option, field in TARGETS.items()
-    }
-
-
-def _like(workload: Workload, known: Sequence[Workload]) -> Workload | None:
     by_length = sorted(known, key=lambda w: w.context_tokens)
-    same = next((w for w in by_length if w.id == workload.id), None)
-    reaching = (w for w in by_length if w.context_tokens >= workload.context_tokens)
-    return same or next(reaching, by_length[-1] if by_length else None)
+
+    def targets(workload: Workload) -> dict[str, float | None]:
+        same = (w for w in by_length if w.id == workload.id)
+        reaching = (w for w in by_length if w.context_tokens >= workload.context_tokens)
+        like = next(itertools.chain(same, reaching, reversed(by_length)), None)
+        defaults = {field: getattr(like, field, None) for field in TARGETS.values()}
+        return {
+            field: stated[option].get(workload.id, stated[option].get("", defaults[field]))
+            for option, field in TARGETS.items()
+        }
+
+    return tuple(w.model_copy(update=targets(w)) for w in workloads)
 
 
 def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
     """By workload (or "" for all) milliseconds, None for off."""
     if text is None:
         return {}
-    names = {w.id: w for w in workloads}
     found: dict[str, float | None] = {}
     for part in parse.words(str(text)):
-        name, equals, value = part.rpartition("=")
-        key = parse.one_of(name, option, names) if equals else ""
+        name, equals, value = (word.strip() for word in part.rpartition("="))
+        key = parse.one_of(name, option, {w.id: w for w in workloads}) if equals else ""
         if key in found:
             raise ScenarioError(f"{option} is {shown(text)!r}, which says {key or 'all workloads'} twice. Keep one.")
-        found[key] = _milliseconds(value.strip(), part, option)
+        found[key] = target = None if value.lower() == OFF else parse.number(value)
+        if target is not None and not TARGET_MS.takes(target):
+            raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLE}")
     if not found:
         raise ScenarioError(f"{option} is {shown(text)!r}. {_EXAMPLE}")
     return found
-
-
-def _milliseconds(text: str, part: str, option: str) -> float | None:
-    if text.lower() == OFF:
-        return None
-    number = parse.number(text)
-    if not (math.isfinite(number) and TARGET_MS.low <= number <= TARGET_MS.high):
-        raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLE}")
-    return number
 
 
 MAX_PIPELINE_PARALLEL_SIZE = 8
@@ -289,7 +242,7 @@ class Question:
     filters: Filters = field(default=Filters())
     owning: Owning = field(default=Owning())
     options: Mapping[str, Any] = field(default_factory=dict)  # as they were given
-    overrides: Overrides = field(default=Overrides())
+    overrides: typed.Overrides = field(default=typed.Overrides())
     listed: tuple[Candidate, ...] = ()  # the catalog's instances, where some were typed over; see `rows`
 
     @property
@@ -332,23 +285,37 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     providers, gpus, instances = (parse.words(options.get(name)) for name in ("providers", "gpus", "instances"))
     purchase = settings.purchase if settings else ON_DEMAND
     filters = Filters(providers, gpus, instances, options.get("region") or "", purchase)
-    selection = attempt(select, catalog, engine, filters) if engine else None
-    by_id = {c.gpu.id: c.gpu for c in selection.candidates} if selection else {}
+    candidates, left_out = (attempt(select, catalog, engine, filters) if engine else None) or ((), ())
+    by_id = {c.gpu.id: c.gpu for c in candidates}
     owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
     headline = attempt(headline_of, options.get("headline"), workloads, tiers) if workloads and tiers else None
-    overrides = attempt(read_overrides, options.get("typed"))
-    if problems or selection is None or headline is None or owning is None or speed is None or workloads is None:
+    overrides = attempt(typed.read_overrides, options.get("typed"))
+    if problems or workloads is None or headline is None:
         raise ScenarioError(*dict.fromkeys(problems))
     given = {name: value for name, value in options.items() if value is not None and name != "typed"}
     question = Question(
-        models, workloads, tiers, engine, tuple(by_id.values()), selection.candidates, selection.left_out, settings,
-        as_of, headline, Reference(catalog), speed, (), filters, owning,
+        models, workloads, tiers, engine, tuple(by_id.values()), candidates, left_out, settings, as_of, headline,
+        Reference(catalog), speed, (), filters, owning,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
     )  # fmt: skip
     question = _overridden(question, *overrides)
-    if too_long := list(too_long_answers(question.workloads)):
+    # No prompt would be left, and the hardware too cheap.
+    too_long = [
+        f"{w.id}: the answer of {w.output_tokens:,} tokens is longer than the context of {w.context_tokens:,}, which"
+        " holds prompt and answer. Lengthen the context, or shorten the answer"
+        f" (output_{name_part(w.id)} on Inputs, or of a scenario file's typed inputs)."
+        for w in question.workloads
+        if w.output_tokens > w.context_tokens
+    ]
+    if too_long:
         raise ScenarioError(*too_long)
-    loads = tuple(_loads(question.models, question.workloads, tiers))
+    loads = tuple(
+        Load(m, w, t, workload.context_tokens, workload.input_tokens, requests,
+             workload.context_tokens > (model.model.max_context_tokens or 0))
+        for m, model in enumerate(question.models)
+        for w, workload in enumerate(question.workloads)
+        for t, requests in enumerate(tiers)
+    )  # fmt: skip
     if all(c.over_limit for c in loads):
         longest = max(m.model.max_context_tokens or 0 for m in question.models)
         if one_load:
@@ -360,7 +327,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     return replace(question, loads=loads)
 
 
-def _overridden(question: Question, overrides: Overrides, at: Callable[[Loc], str]) -> Question:
+def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Loc], str]) -> Question:
     """`question` with what was typed over it.
 
     Raises ScenarioError for a row or an input that the sheet does not have, and where nothing can be rented then.
@@ -368,11 +335,11 @@ def _overridden(question: Question, overrides: Overrides, at: Callable[[Loc], st
     if not overrides:
         return question
     known = {
-        "inputs": input_names(question.workloads), "models": (m.model.id for m in question.models),
+        "inputs": typed.input_names(question.workloads), "models": (m.model.id for m in question.models),
         "gpus": (g.id for g in question.gpus), "instances": (c.instance for c in question.candidates),
         "precisions": DTYPES,
     }  # fmt: skip
-    problems = list(unknown_keys(overrides, known, at))
+    problems = list(typed.unknown_keys(overrides, known, at))
     overrides = overrides.spelled((g.id for g in question.gpus), (c.instance for c in question.candidates))
     gpus = {g.id: typed.overridden_gpu(g, overrides.gpus.get(g.id, {})) for g in question.gpus}
     candidates = tuple(typed.overridden_candidates(question.candidates, gpus, overrides))
@@ -380,27 +347,24 @@ def _overridden(question: Question, overrides: Overrides, at: Callable[[Loc], st
         problems.append(f"{at(())}: no instance is left to choose from: none has a price above 0. Give one a price.")
     if problems:
         raise ScenarioError(*problems)
+
+    def model(one: SheetModel) -> SheetModel:
+        row = overrides.models.get(one.model.id, {})
+        weight = row.get("own_weight_dtype", one.auto_weight_dtype)
+        kv = row.get("own_kv_dtype", one.auto_kv_cache_dtype)
+        return _sheet_model(typed.overridden_model(one.model, row), weight, kv, question.settings)
+
+    def workload(one: Workload) -> Workload:
+        answer = overrides.input(f"output_{name_part(one.id)}", None)
+        return one if answer is None else sized(one, one.context_tokens, answer)
+
+    of_settings = {name: value for name, value in overrides.inputs.items() if name in typed.SETTINGS}
     return replace(
-        question,
-        models=tuple(_overridden_model(m, question.settings, overrides) for m in question.models),
-        workloads=tuple(_overridden_workload(w, overrides) for w in question.workloads),
-        engine=question.engine.with_columns(overrides.inputs), gpus=tuple(gpus.values()),
-        candidates=candidates, settings=typed.overridden_settings(question.settings, overrides),
-        owning=typed.overridden_owning(question.owning, overrides),
+        question, models=tuple(map(model, question.models)), workloads=tuple(map(workload, question.workloads)),
+        engine=question.engine.with_columns(overrides.inputs), gpus=tuple(gpus.values()), candidates=candidates,
+        settings=replace(question.settings, **of_settings), owning=typed.overridden_owning(question.owning, overrides),
         options={**question.options, "typed": overrides.data()}, overrides=overrides, listed=question.candidates,
     )  # fmt: skip
-
-
-def _overridden_workload(workload: Workload, overrides: Overrides) -> Workload:
-    """`workload` with its answer as typed; the prompt takes what the context leaves."""
-    answer = overrides.input(f"output_{name_part(workload.id)}", None)
-    return workload if answer is None else sized(workload, workload.context_tokens, answer)
-
-
-def _overridden_model(one: SheetModel, settings: Settings, overrides: Overrides) -> SheetModel:
-    row = overrides.models.get(one.model.id, {})
-    weight, kv = row.get("own_weight_dtype", one.auto_weight_dtype), row.get("own_kv_dtype", one.auto_kv_cache_dtype)
-    return _sheet_model(typed.overridden_model(one.model, row), weight, kv, settings)
 
 
 def _sheet_model(model: Model, weight_dtype: str, kv_cache_dtype: str, settings: Settings | None) -> SheetModel:
@@ -431,13 +395,3 @@ def _models(catalog: Catalog, options: Mapping[str, Any], settings: Settings | N
     if problems:
         raise ScenarioError(*problems)
     return tuple(found)
-
-
-def _loads(models: tuple[SheetModel, ...], workloads: tuple[Workload, ...], tiers: tuple[int, ...]) -> list[Load]:
-    return [
-        Load(m, w, t, workload.context_tokens, workload.input_tokens, requests,
-             workload.context_tokens > (model.model.max_context_tokens or 0))
-        for m, model in enumerate(models)
-        for w, workload in enumerate(workloads)
-        for t, requests in enumerate(tiers)
-    ]  # fmt: skip

@@ -7,14 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sheetgen.catalog.base import Document
-from sheetgen.catalog.engines import Engine, load_engine
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 
 if TYPE_CHECKING:
     from sheetgen.catalog.guidance import Assumption, Fingerprint
-    from sheetgen.catalog.stacks import Launcher, LeverFile
 
 _ALL_MODELS: dict[str, tuple[Model, ...]] = {}  # by the catalogs' hash, the last one only: to read them takes long
 
@@ -26,17 +24,17 @@ class Reference:
     """
 
     def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+        self.catalog = catalog
 
     @cached_property
     def sha256(self) -> str:
-        return self._catalog.catalog_sha256()
+        return self.catalog.catalog_sha256()
 
     @cached_property
     def assumptions(self) -> Mapping[str, Assumption]:
         from sheetgen.catalog import guidance
 
-        return guidance.assumptions(self._catalog)
+        return guidance.assumptions(self.catalog)
 
     def assumption(self, name: str) -> float:
         """The value of an assumption that is a number."""
@@ -49,38 +47,21 @@ class Reference:
         """Those of the page."""
         from sheetgen.catalog import guidance
 
-        return guidance.fingerprints(self._catalog)
-
-    @cached_property
-    def levers(self) -> LeverFile:
-        from sheetgen.catalog.stacks import LeverFile
-
-        return self._catalog.file(LeverFile)
-
-    @cached_property
-    def launchers(self) -> tuple[Launcher, ...]:
-        from sheetgen.catalog.stacks import StackFile
-
-        return self._catalog.file(StackFile).launchers
+        return guidance.fingerprints(self.catalog)
 
     @cached_property
     def models(self) -> tuple[Model, ...]:
         """Every model that can serve: drafts of others are left out."""
         if self.sha256 not in _ALL_MODELS:
             _ALL_MODELS.clear()
-            _ALL_MODELS[self.sha256] = tuple(m for m in self._catalog.models() if m.kind != "draft")
+            _ALL_MODELS[self.sha256] = tuple(m for m in self.catalog.models() if m.kind != "draft")
         return _ALL_MODELS[self.sha256]
 
     @cached_property
     def gpus(self) -> tuple[Gpu, ...]:
         """Every GPU whose memory is known."""
-        return tuple(g for g in self._catalog.gpus() if g.memory.engine_bytes)
-
-    @cached_property
-    def engines(self) -> tuple[Engine, ...]:
-        """Every engine, at its default version."""
-        return tuple(load_engine(self._catalog, name) for name in self._catalog.ids("engines"))
+        return tuple(g for g in self.catalog.gpus() if g.memory.engine_bytes)
 
     def document(self, relative: str) -> Document:
         """A file of the catalogs, which knows where each of its fields stands."""
-        return self._catalog.read_document(relative)
+        return self.catalog.read_document(relative)
