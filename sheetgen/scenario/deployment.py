@@ -64,32 +64,25 @@ def number_column(name: str, given: Any, n_rows: int, errors: Any) -> Any:
     default = numpy.nan if DEFAULTS[name] is None else float(DEFAULTS[name])
     if given is None:
         return numpy.full(n_rows, default)
-    kind = getattr(getattr(given, "dtype", None), "kind", "O")
-    if kind in "fiu":
-        column = numpy.asarray(given, float)
-        for row in numpy.flatnonzero(numpy.isinf(column)):
-            _refuse(name, column[row], int(row), errors)
-        return numpy.select([numpy.isnan(column), numpy.isinf(column)], [default, numpy.nan], column)
-    return numpy.array([_number(name, v, i, default, errors) for i, v in enumerate(given)], float)
+    is_numeric = getattr(getattr(given, "dtype", None), "kind", "O") in "fiu"
+    values = numpy.asarray(given, float) if is_numeric else list(given)
+    column = numpy.array(values if is_numeric else [_number(name, value) for value in values], float)
+    hint = " Write a number of tokens, such as 16k or 16384." if name in _TOKENS else ""
+    for row in numpy.flatnonzero(numpy.isinf(column)):
+        _report(errors, int(row), f"{name} is {shown(values[row])!r}, which is not a number.{hint}")
+    return numpy.select([numpy.isnan(column), numpy.isinf(column)], [default, numpy.nan], column)
 
 
-def _number(name: str, value: Any, row: int, default: float, errors: Any) -> float:
+def _number(name: str, value: Any) -> float:
+    """NaN where blank, infinity where it is no number."""
     if is_blank(value):
-        return default
+        return math.nan
     text = str(value).strip()
     try:
         found = parse.tokens(text, name) if name in _TOKENS and text[-1:] in "kKmM" else parse.number(text)
     except ScenarioError:
-        found = numpy.nan
-    if not math.isfinite(found):
-        _refuse(name, value, row, errors)
-        return numpy.nan
-    return found
-
-
-def _refuse(name: str, value: Any, row: int, errors: Any) -> None:
-    hint = " Write a number of tokens, such as 16k or 16384." if name in _TOKENS else ""
-    _report(errors, row, f"{name} is {shown(value)!r}, which is not a number.{hint}")
+        return math.inf
+    return found if math.isfinite(found) else math.inf
 
 
 def _report(errors: Any, row: int, problem: str) -> None:
@@ -271,17 +264,6 @@ def band_columns(engine: Engine, scope: str) -> Columns:
     return found
 
 
-def _bands(names: Resolved) -> Columns:
-    """The band where the constants were set on this GPU and version, up to the largest TP among the runs, and
-    the band elsewhere under names that end in _elsewhere."""
-    engine = names.engine
-    here = engine.band_scope(names.gpu.id)
-    elsewhere = {f"{k}_elsewhere": v for k, v in band_columns(engine, "other").items()}
-    measured = here == "calibrated" and names.draft is None
-    largest = engine.calibrated_tensor_parallel_size if measured else 0
-    return {**band_columns(engine, here), **elsewhere, "calibrated_tensor_parallel_size": largest}
-
-
 SPEED_FIGURES: tuple[Figure, ...] = ("tpot", "ttft", "output_tokens_per_second")
 SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "anchored")
 
@@ -293,15 +275,6 @@ def speed_band_columns(speed: SpeedFile, scope: Scope, is_moe: bool) -> Columns:
         band = speed.band(figure, scope, is_moe)
         found |= {f"{figure}_band_low": band.low, f"{figure}_band_high": band.high}
     return found
-
-
-def _speed_bands(names: Resolved) -> Columns:
-    """The bands of all scopes, under names that end in the scope, and which scope holds without an anchor."""
-    is_moe, known = names.model.experts is not None, names.speed
-    of_scope = {scope: speed_band_columns(known, scope, is_moe) for scope in SPEED_SCOPES}
-    here = "other" if names.draft else known.scope(names.engine.engine, names.gpu)
-    every = {f"{name}_{scope}": v for scope, found in of_scope.items() for name, v in found.items()}
-    return {**every, "speed_is_fitted": int(here == "fitted")}
 
 
 def draft_columns(draft: Model | None, kv_cache_dtype: str) -> Columns:
@@ -348,8 +321,12 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
     is_frame, known = known is not None, {} if known is None else known
     for key in keys:
         if key not in known:
-            one, error = _resolved(dict(zip(NAMES, key, strict=True)), catalog)
-            known[key] = one, error, _named_columns(one) if one else None
+            try:
+                one = resolve(dict(zip(NAMES, key, strict=True)), catalog)
+            except SheetgenError as error:
+                known[key] = None, "\n".join(error.problems), None
+            else:
+                known[key] = one, None, _named_columns(one)
     rows = [known[key] for key in keys]
     found = _objects(one for one, _, _ in rows)
     errors = _objects(error for _, error, _ in rows)[code]
@@ -417,28 +394,33 @@ def _distinct(given: Any, n_rows: int, default: Any) -> tuple[Any, list[Any]]:
     return numpy.fromiter(map(at.__getitem__, given), int, n_rows), list(places) or [default]
 
 
-def _resolved(row: dict[str, Any], catalog: Catalog) -> tuple[Resolved | None, str | None]:
-    try:
-        return resolve(row, catalog), None
-    except SheetgenError as error:
-        return None, "\n".join(error.problems)
-
-
 def _named_columns(names: Resolved) -> Columns:
-    """All numbers that the names of a row contribute, the engine's defaults among them."""
-    memory = names.gpu.memory.engine_bytes
-    gpu = (memory / GIB, names.gpu.architecture)
+    """All numbers that the names of a row contribute, the engine's defaults among them.
+
+    Bands of memory are those where the constants were set on this GPU and version, up to the largest TP among the runs;
+    elsewhere they are those under names that end in _elsewhere. Bands of speed have names that end in their scope.
+    """
+    engine, gpu, is_moe = names.engine, names.gpu, names.model.experts is not None
+    memory = gpu.memory.engine_bytes
+    here = engine.band_scope(gpu.id)
+    measured = here == "calibrated" and names.draft is None
+    speed_scope = "other" if names.draft else names.speed.scope(engine.engine, gpu)
+    of_gpu = memory / GIB, gpu.architecture
     own = {
-        **engine_defaults(names.engine),
-        **dict(zip(("max_num_seqs", "max_num_batched_tokens"), names.engine.batch_limits(*gpu), strict=True)),
-        "gpu_memory_utilization": names.engine.utilization_on(*gpu),
+        **engine_defaults(engine),
+        **dict(zip(("max_num_seqs", "max_num_batched_tokens"), engine.batch_limits(*of_gpu), strict=True)),
+        "gpu_memory_utilization": engine.utilization_on(*of_gpu),
     }
     return {
-        **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype), **names.engine.columns(),
-        **_bands(names), **draft_columns(names.draft, names.kv_cache_dtype),
-        **speed_columns(names.speed, names.engine, names.gpu, names.weight_dtype), **_speed_bands(names),
-        "gpu_memory_bytes": memory, "is_older_gpu": int(names.engine.is_older(names.gpu.architecture)),
-        **{OWN + name: value for name, value in own.items()},
+        **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype), **engine.columns(),
+        **band_columns(engine, here), **{f"{k}_elsewhere": v for k, v in band_columns(engine, "other").items()},
+        "calibrated_tensor_parallel_size": engine.calibrated_tensor_parallel_size if measured else 0,
+        **draft_columns(names.draft, names.kv_cache_dtype),
+        **speed_columns(names.speed, engine, gpu, names.weight_dtype),
+        **{f"{name}_{scope}": band for scope in SPEED_SCOPES
+           for name, band in speed_band_columns(names.speed, scope, is_moe).items()},
+        "speed_is_fitted": int(speed_scope == "fitted"), "gpu_memory_bytes": memory,
+        "is_older_gpu": int(engine.is_older(gpu.architecture)), **{OWN + name: value for name, value in own.items()},
     }  # fmt: skip
 
 
