@@ -67,8 +67,9 @@ def did_you_mean(word: str, allowed: Iterable[str]) -> str:
     """` Did you mean X?` for the nearest of `allowed`, or nothing where none is near."""
     import difflib
 
-    near = difflib.get_close_matches(word.lower(), list(allowed), n=1, cutoff=0.6)
-    return f" Did you mean {near[0]}?" if near else ""
+    spelled = {one.lower(): one for one in allowed}
+    near = difflib.get_close_matches(word.lower(), spelled, n=1, cutoff=0.6)
+    return f" Did you mean {spelled[near[0]]}?" if near else ""
 
 
 class _Shown(str):

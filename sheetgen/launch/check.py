@@ -104,18 +104,6 @@ class Trial:
         return self.runs and starts and self.known["sequences_in_pool"] >= self.known["max_num_seqs"]
 
 
-def inputs_for(engine: str, requested: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
-    """The typed inputs of a point as they hold for `engine`: a version is its own engine's; a share, a block size or a
-    KV manager that was typed with --engine is that engine's, and without it everyone's."""
-    own = engine == point["engine"]
-    long = {SHORT_SPELLINGS.get(name, name): value for name, value in requested.items()}
-    given = {name: value for name, value in long.items() if value is not None and name in DEFAULTS}
-    for name in ENGINES_OWN:
-        if not own and (name == "engine_version" or requested.get("engine") is not None):
-            given.pop(name, None)
-    return {**given, "engine": engine}
-
-
 def trials(rows: Sequence[Mapping[str, Any]], launcher: Launcher, catalog: Catalog) -> list[Trial | None]:
     """Every row of inputs sized; None for one that cannot be. Raises ScenarioError where the first cannot be."""
     columns = {name: [row.get(name) for row in rows] for name in DEFAULTS}
@@ -123,7 +111,15 @@ def trials(rows: Sequence[Mapping[str, Any]], launcher: Launcher, catalog: Catal
     error = sized.points.errors[0]
     if error is not None:
         raise ScenarioError(*error.splitlines())
-    names = [_with_caches_of(launcher, one) for one in sized.points.names]
+
+    def with_caches(one: Resolved) -> Resolved:
+        """The same names, with the GPU keeping what the engine quantizes by itself, whatever the GPU."""
+        added = tuple(d for d in launcher.kv_cache_anywhere if d not in one.gpu.kv_run)
+        if one.kv_cache_dtype not in added:
+            return one
+        return replace(one, gpu=one.gpu.model_copy(update={"kv_run": (*one.gpu.kv_run, *added)}))
+
+    names = [with_caches(one) for one in sized.points.names]
     verdicts = judge(sized.known, names)
     ranks = numpy.asarray(sized.known["tensor_parallel_size"])
     uncharged = numpy.where(ranks > 1, launcher.uncharged_gib_at_more_ranks, launcher.uncharged_gib) * GIB
@@ -138,14 +134,6 @@ def trials(rows: Sequence[Mapping[str, Any]], launcher: Launcher, catalog: Catal
             float(left[place]), float(needed[place]),
         )  # fmt: skip
     return found
-
-
-def _with_caches_of(launcher: Launcher, names: Resolved) -> Resolved:
-    """The same names, with the GPU keeping what the engine quantizes by itself, whatever the GPU."""
-    added = tuple(d for d in launcher.kv_cache_anywhere if d not in names.gpu.kv_run)
-    if names.kv_cache_dtype not in added:
-        return names
-    return replace(names, gpu=names.gpu.model_copy(update={"kv_run": (*names.gpu.kv_run, *added)}))
 
 
 @dataclass(frozen=True)
@@ -181,13 +169,19 @@ class Checked:
 
 
 def check(requested: Mapping[str, Any], point: Mapping[str, Any], launcher: Launcher, catalog: Catalog) -> Checked:
-    """`requested` holds the inputs as typed, `point` the record of the same point as `sheetgen size` sized it."""
-    given = inputs_for(launcher.engine, requested, point)
-    ranks = point["data_parallel_size"]
-    wanted = math.ceil(point["concurrent_requests"] / ranks)
-    given.setdefault("max_num_seqs", wanted)
-    plain = {**given, "weight_dtype": "auto"}
-    first, unquantized = trials([given, plain], launcher, catalog)
+    """`requested` holds the inputs as typed, `point` the record of the same point as `sheetgen size` sized it.
+
+    A typed version is its own engine's. A share, a block size or a KV manager that was typed with --engine is that
+    engine's, and without it everyone's.
+    """
+    long = {SHORT_SPELLINGS.get(name, name): value for name, value in requested.items()}
+    given = {name: value for name, value in long.items() if value is not None and name in DEFAULTS}
+    for name in ENGINES_OWN if launcher.engine != point["engine"] else ():
+        if name == "engine_version" or requested.get("engine") is not None:
+            given.pop(name, None)
+    given["engine"] = launcher.engine
+    given.setdefault("max_num_seqs", math.ceil(point["concurrent_requests"] / point["data_parallel_size"]))
+    first, unquantized = trials([given, {**given, "weight_dtype": "auto"}], launcher, catalog)
     assert first is not None
     loads = (
         unquantized is not None
@@ -215,7 +209,15 @@ def _obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
         yield f"{engine.name} takes no draft model"
     if names.weight_dtype not in launcher.weight_dtypes:
         yield f"{engine.name} loads no {names.weight_dtype} weights; it loads {', '.join(launcher.weight_dtypes)}"
-    yield from _cache_obstacles(first, launcher)
+    dtype, version, is_fp32 = names.kv_cache_dtype, engine.default_version, names.weight_dtype == "fp32"
+    if is_fp32 and dtype in ("bf16", "fp16"):
+        yield f"{engine.name} keeps the cache of 32-bit weights in 32 bits: size it with --kv-cache-dtype fp32"
+    elif is_fp32 and dtype == "fp32":
+        pass  # as wide as the weights, which every engine does
+    elif dtype not in launcher.kv_cache_dtypes:
+        yield f"{engine.name} keeps no KV cache in {dtype}; it keeps {', '.join(launcher.kv_cache_dtypes)}"
+    elif not launcher.keeps(dtype, version):
+        yield f"{engine.name} {version} keeps no KV cache in {dtype}; {launcher.kv_cache_from[dtype]} and later do"
     if point["data_parallel_size"] > 1 and first.known["n_params_routed"]:
         size = point["tensor_parallel_size"]
         if "data_parallel_size" not in launcher.flags:
@@ -223,19 +225,6 @@ def _obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
         elif launcher.engine == "tensorrt-llm" and size > 1:  # whose attention ranks are its tensor-parallel ones
             rest = f"(tensor_parallel_size {size})"
             yield f"{engine.name} shares experts over data-parallel ranks of one GPU each alone {rest}"
-
-
-def _cache_obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
-    names, engine = first.names, first.names.engine
-    dtype, version, is_fp32 = names.kv_cache_dtype, engine.default_version, names.weight_dtype == "fp32"
-    if is_fp32 and dtype in ("bf16", "fp16"):
-        yield f"{engine.name} keeps the cache of 32-bit weights in 32 bits: size it with --kv-cache-dtype fp32"
-    elif is_fp32 and dtype == "fp32":
-        return
-    elif dtype not in launcher.kv_cache_dtypes:
-        yield f"{engine.name} keeps no KV cache in {dtype}; it keeps {', '.join(launcher.kv_cache_dtypes)}"
-    elif not launcher.keeps(dtype, version):
-        yield f"{engine.name} {version} keeps no KV cache in {dtype}; {launcher.kv_cache_from[dtype]} and later do"
 
 
 def _most_that_hold(first: Trial, given: Mapping[str, Any], launcher: Launcher, catalog: Catalog) -> Trial | None:

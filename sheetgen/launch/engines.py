@@ -86,7 +86,10 @@ def checkpoint_for(
     listed = any(typed.strip().lower() in folder.index.models for folder in catalog.folders)
     if is_path(typed) and not listed:
         return _folder(typed, model, dtype, words)
-    own = _own_id(typed, model, catalog)
+    own = typed.strip() if "/" in typed else None  # a Hugging Face id, in its catalog spelling where it has one
+    if own is not None:
+        spelled = (model.hf_id, *model.same_architecture, *(c.hf_id for c in model.checkpoints))
+        own = next((one for one in spelled if one and one.lower() == own.lower()), own)
     base = own or model.hf_id
     named = catalog.resolve_model(typed)[1] if own else None
     if base and dtype == (named or model.weight_dtype):
@@ -107,15 +110,6 @@ def checkpoint_for(
     blank = f"{dtype.upper()}-CHECKPOINT-OF-{(base or model.id).rsplit('/', 1)[-1]}"
     why = f"no checkpoint of {base or model.name} in {dtype} is known here: put its id or folder in place of {blank}"
     return Checkpoint(blank, is_known=False, words=words, notes=(why,))
-
-
-def _own_id(typed: str, model: Model, catalog: Catalog) -> str | None:
-    """The Hugging Face id that was typed, in its catalog spelling where it has one; None for an id or alias of ours."""
-    name = typed.strip()
-    if "/" not in name:
-        return None
-    spelled = (model.hf_id, *model.same_architecture, *(c.hf_id for c in model.checkpoints))
-    return next((one for one in spelled if one and one.lower() == name.lower()), name)
 
 
 def _folder(typed: str, model: Model, dtype: str, words: tuple[str, ...]) -> Checkpoint:
@@ -174,6 +168,11 @@ class Plan:
     def caches_prefixes(self) -> bool:
         return bool(self.value("enable_prefix_caching"))
 
+    @property
+    def needs_chunks(self) -> bool:
+        """Whether a prompt may be longer than a step."""
+        return bool(self.value("max_model_len") > self.value("max_num_batched_tokens"))
+
     def flags(self, *names: Input) -> dict[str, Any]:
         """The engine's flag and the point's value for each input; sizes of 1 that change nothing are left out."""
         found: dict[str, Any] = {}
@@ -200,6 +199,11 @@ class Plan:
                 found[flag] = word
         return found
 
+    def draft_method(self, eagle: str, model: str) -> str:
+        """The engine's word for the draft: an EAGLE head, which reads the target's hidden states, or its own model."""
+        draft = self.trial.names.draft
+        return eagle if draft is not None and "eagle" in draft.id else model
+
     def copies(self) -> list[str]:
         """Data parallelism of a model without experts is so many servers, each with all weights."""
         ranks, n = self.value("data_parallel_size"), self.trial.n_gpus // self.value("data_parallel_size")
@@ -221,11 +225,6 @@ class Written:
     files: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     other: dict[str, Written] = field(default_factory=dict)
-
-
-def is_eagle(draft: Model) -> bool:
-    """Whether a draft is an EAGLE head, which reads the target's hidden states, and no model of its own."""
-    return "eagle" in draft.id
 
 
 def vllm(plan: Plan) -> Written:
@@ -251,9 +250,8 @@ def vllm_flags(plan: Plan) -> dict[str, Any]:
     if not plan.value("hybrid_kv_manager") and plan.trial.names.engine.frees_windows and has_kinds:
         flags[names["hybrid_kv_manager"]] = True
     flags |= plan.checkpoint_flags()
-    draft = plan.trial.names.draft
-    if draft is not None and plan.draft is not None:
-        method = "eagle3" if is_eagle(draft) else "draft_model"
+    if plan.draft is not None:
+        method = plan.draft_method("eagle3", "draft_model")
         drafting = {"method": method, "model": plan.draft.word, "num_speculative_tokens": plan.speculative_tokens}
         flags[names["draft_model"]] = json.dumps(drafting)
     return flags
@@ -283,10 +281,9 @@ def sglang(plan: Plan) -> Written:
     if not plan.caches_prefixes:
         flags[names["enable_prefix_caching"]] = True
     flags |= plan.checkpoint_flags()
-    draft = plan.trial.names.draft
-    if draft is not None and plan.draft is not None:
+    if plan.draft is not None:
         flags |= {
-            "--speculative-algorithm": "EAGLE3" if is_eagle(draft) else "STANDALONE",
+            "--speculative-algorithm": plan.draft_method("EAGLE3", "STANDALONE"),
             names["draft_model"]: plan.draft.word,
             "--speculative-num-steps": plan.speculative_tokens,
             "--speculative-eagle-topk": 1,  # a chain of drafted tokens, as in the other engines
@@ -377,21 +374,16 @@ def _trtllm_options(plan: Plan) -> dict[str, Any]:
     if plan.has_own_block_size:
         cache["tokens_per_block"] = plan.value("block_size")
     # Without chunks a prompt longer than max_num_tokens is refused.
-    options: dict[str, Any] = {"kv_cache_config": cache, "enable_chunked_prefill": _needs_chunks(plan)}
+    options: dict[str, Any] = {"kv_cache_config": cache, "enable_chunked_prefill": plan.needs_chunks}
     if plan.checkpoint.dtype:
         options["dtype"] = plan.checkpoint.dtype
-    draft = plan.trial.names.draft
-    if draft is not None and plan.draft is not None:
+    if plan.draft is not None:
         options["speculative_config"] = {
-            "decoding_type": "Eagle" if is_eagle(draft) else "DraftTarget",  # Eagle reads EAGLE 3 heads in all of 1.x
+            "decoding_type": plan.draft_method("Eagle", "DraftTarget"),  # Eagle reads EAGLE 3 heads in all of 1.x
             "max_draft_len": plan.speculative_tokens,
             "speculative_model_dir": plan.draft.word,
         }
     return options
-
-
-def _needs_chunks(plan: Plan) -> bool:
-    return bool(plan.value("max_model_len") > plan.value("max_num_batched_tokens"))
 
 
 def _trtllm_build(plan: Plan) -> Written:
@@ -405,7 +397,7 @@ def _trtllm_build(plan: Plan) -> Written:
     }  # fmt: skip
     is_fp8 = plan.value("kv_cache_dtype") == "fp8"
     in_fp8 = is_fp8 and plan.value("weight_dtype") == "fp8"
-    if in_fp8 or (not is_fp8 and (plan.caches_prefixes or _needs_chunks(plan))):
+    if in_fp8 or (not is_fp8 and (plan.caches_prefixes or plan.needs_chunks)):
         flags["--use_paged_context_fmha"] = "enable"  # reuse and chunks read paged blocks
     if in_fp8:
         flags["--use_fp8_context_fmha"] = "enable"

@@ -47,23 +47,19 @@ def advise(checked: Mapping[str, Checked], stacks: StackFile) -> Advice:
         able = [engine for engine in rule.suits if engine in held]
         if not able or not all(one.holds(facts) for one in rule.when):
             continue
-        most, first = max(held[engine] for engine in able), rule.first
+        most = max(held[engine] for engine in able)
         behind = {e: 0 if held[e] >= most * (1 - stacks.room_tie_fraction) else most - held[e] for e in able}
-        able.sort(key=lambda engine: (engine != first, not checked[engine].fits, behind[engine]))
+        able.sort(key=lambda engine: (engine != rule.first, not checked[engine].fits, behind[engine]))
+        point, (first, *others) = checked[able[0]].requested.answer, able
+        name = {engine: checked[engine].requested.names.engine.name for engine in able}
+        all_of = "" if checked[first].fits else f" of the {point['concurrent_requests']:,} asked for"
+        pool = f"its pool holds {held[first]:,} requests of {point['context_tokens']:,} tokens{all_of}"
+        others.sort(key=lambda engine: -held[engine])
+        beside = ", ".join(f"{held[engine]:,} {name[engine]}" for engine in others)
         sentence = rule.says.format(**shown_facts(facts))
-        return Advice(able[0], rule, _line(able, sentence, held, checked), held)
+        line = f"{name[first]}: {sentence}; {pool}{f' ({beside})' if beside else ''}."
+        return Advice(first, rule, line, held)
     return Advice(None, None, "no stack: under none of them would the engine start. See what each one lacks.", held)
-
-
-def _line(able: list[str], sentence: str, held: Mapping[str, int], checked: Mapping[str, Checked]) -> str:
-    first, *others = able
-    point = checked[first].requested.answer
-    name = {engine: checked[engine].requested.names.engine.name for engine in able}
-    all_of = "" if checked[first].fits else f" of the {point['concurrent_requests']:,} asked for"
-    pool = f"its pool holds {held[first]:,} requests of {point['context_tokens']:,} tokens{all_of}"
-    others.sort(key=lambda engine: -held[engine])
-    beside = ", ".join(f"{held[engine]:,} {name[engine]}" for engine in others)
-    return f"{name[first]}: {sentence}; {pool}{f' ({beside})' if beside else ''}."
 
 
 def facts_of(trial: Trial) -> Facts:
@@ -83,13 +79,15 @@ def facts_of(trial: Trial) -> Facts:
 
 def shown_facts(facts: Mapping[str, float | str]) -> dict[str, str]:
     """The same as a sentence has them: whole numbers with commas, shares in percent."""
-    return {name: value if isinstance(value, str) else _shown(name, value) for name, value in facts.items()}
 
+    def text(name: str, value: float | str) -> str:
+        if isinstance(value, str):
+            return value
+        if name.endswith("_fraction"):
+            return f"{100 * value:.4g}%"
+        return f"{value:,.1f}" if name.endswith(("_gib", "_mib_per_sequence")) else f"{value:,.0f}"
 
-def _shown(name: str, value: float) -> str:
-    if name.endswith("_fraction"):
-        return f"{100 * value:.4g}%"
-    return f"{value:,.1f}" if name.endswith(("_gib", "_mib_per_sequence")) else f"{value:,.0f}"
+    return {name: text(name, value) for name, value in facts.items()}
 
 
 _INPUTS = (
@@ -171,14 +169,26 @@ def _flags(
 ) -> Flags:  # fmt: skip
     trial = checked.requested if checked.printed is None else checked.printed
     model = checkpoint_for(str(requested["model"]), trial.names, launcher, catalog, checked.loads_unquantized)
-    notes = [*_not_carried(requested, point, trial, launcher), *_lowered(checked), *model.notes]
+    notes: list[str] = []
+    if launcher.engine != point["engine"] and requested.get("engine") is not None:
+        notes += [
+            f"{name} {requested[name]} was typed for {point['engine']}; here it is {trial.answer[name]}"
+            for name in ENGINES_OWN
+            if requested.get(name) is not None and name != "engine_version"
+        ]
+    typed, held = (int(one.known["max_num_seqs"]) for one in (checked.requested, trial))
+    if checked.requested.fits and held < typed:
+        notes.append(f"max_num_seqs {typed:,} was typed; the pool holds {held:,} at full length")
+    notes += model.notes
     written = None
     if checked.printed is not None:
         draft = _draft(requested, trial, launcher, catalog)
-        plan = Plan(checked.printed, launcher, model, draft, file.speculative_tokens)
-        written = WRITERS[launcher.engine](plan)
-        notes += [*(draft.notes if draft else ()), *written.notes, *_reservations(checked.printed)]
-        if _is_by_others(trial, model) and trial.names.kv_cache_dtype in ("bf16", "fp16"):
+        written = WRITERS[launcher.engine](Plan(trial, launcher, model, draft, file.speculative_tokens))
+        notes += [*(draft.notes if draft else ()), *written.notes, *_reservations(trial)]
+        published = trial.names.model
+        # Such a checkpoint somebody quantized after the model was published.
+        is_by_others = trial.names.weight_dtype not in (*UNQUANTIZED, published.weight_dtype)
+        if is_by_others and model.word != published.hf_id and trial.names.kv_cache_dtype in ("bf16", "fp16"):
             notes.append("auto follows the checkpoint: one with scales for an FP8 cache keeps FP8, and holds more")
         if draft is not None:
             notes.append(f"{file.speculative_tokens} tokens drafted ahead are an example's: tune them on your prompts")
@@ -198,29 +208,6 @@ def _draft(requested: Mapping[str, Any], trial: Trial, launcher: Launcher, catal
         return Checkpoint(blank, is_known=False, notes=(why,))
     as_target = replace(trial.names, model=draft, weight_dtype=draft.weight_dtype, draft=None)
     return checkpoint_for(typed, as_target, launcher, catalog)
-
-
-def _not_carried(requested: Mapping[str, Any], point: Mapping[str, Any], trial: Trial, launcher: Launcher) -> list[str]:
-    """Words typed for another engine that this one's flags do not take over."""
-    if launcher.engine == point["engine"] or requested.get("engine") is None:
-        return []
-    typed = [name for name in ENGINES_OWN if requested.get(name) is not None and name != "engine_version"]
-    other = f"was typed for {point['engine']}"
-    return [f"{name} {requested[name]} {other}; here it is {trial.answer[name]}" for name in typed]
-
-
-def _lowered(checked: Checked) -> list[str]:
-    """A limit that was typed higher than what the pool holds at full length."""
-    if checked.printed is None or not checked.requested.fits:
-        return []
-    typed, held = (int(one.known["max_num_seqs"]) for one in (checked.requested, checked.printed))
-    return [f"max_num_seqs {typed:,} was typed; the pool holds {held:,} at full length"] if held < typed else []
-
-
-def _is_by_others(trial: Trial, model: Checkpoint) -> bool:
-    """Whether the weights come from a checkpoint that somebody quantized after the model was published."""
-    quantized = trial.names.weight_dtype not in (*UNQUANTIZED, trial.names.model.weight_dtype)
-    return quantized and model.word != trial.names.model.hf_id
 
 
 def _reservations(trial: Trial) -> list[str]:
@@ -245,19 +232,19 @@ def _reservations(trial: Trial) -> list[str]:
 
 def flags_record(flags: Mapping[str, Flags]) -> dict[str, Any]:
     """The flags as plain values: by engine its command, settings, files, environment, check and notes."""
-    return {engine: _record(one) for engine, one in flags.items()}
-
-
-def _record(one: Flags) -> dict[str, Any]:
-    written = one.written or Written([], {})
-    found: dict[str, Any] = {
-        "command": command(written.groups, " ") if one.written else None,
-        "settings": written.settings, "files": written.files, "env": written.env,
-        "checked": _checked(one), "notes": list(one.notes), "other_commands": {},
-    }  # fmt: skip
-    for name, other in written.other.items():
-        of = {"settings": other.settings, "files": other.files, "notes": other.notes}
-        found["other_commands"][name] = {"command": command(other.groups, " "), **of}
+    found: dict[str, Any] = {}
+    for engine, one in flags.items():
+        written = one.written or Written([], {})
+        found[engine] = {
+            "command": command(written.groups, " ") if one.written else None,
+            "settings": written.settings, "files": written.files, "env": written.env,
+            "checked": _checked(one), "notes": list(one.notes),
+            "other_commands": {
+                name: {"command": command(other.groups, " "), "settings": other.settings, "files": other.files,
+                       "notes": other.notes}
+                for name, other in written.other.items()
+            },
+        }  # fmt: skip
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from sheetgen.catalog.base import read_text
 from sheetgen.catalog.huggingface.config import read_bytes
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Setting, StackFile
-from sheetgen.errors import ScenarioError, did_you_mean, shown
+from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.launch.check import Trial, kv_ceiling_bytes, sequences_in_tokens, trials
 from sheetgen.scenario import parse
 from sheetgen.scenario.parse import SHARE_ABOVE_0, Kind
@@ -60,17 +60,24 @@ def read_settings(text: str, file: StackFile) -> Settings:
 
     Raises ScenarioError with every setting that is unknown, given twice, or no number of its kind.
     """
-    found = stated(text)
+    bare = text.strip()
+    if not bare:
+        raise ScenarioError("kv_budget is blank. Give settings such as max_batch_size=8,max_seq_len=4096, or a file.")
+    in_words = "=" in bare and not _is_file(bare)
+    found = Stated("kv_budget", tuple(_inline(bare))) if in_words else _from_file(bare)
     known = {name.lower(): one for one in file.settings for name in one.names}
-    problems: list[str] = []
+    problems, notes = Problems(), []
     pairs: list[tuple[str, Setting, str]] = []
-    notes: list[str] = []
     for name, value in found.pairs:
         setting = known.get(name.lower().lstrip("-").replace("-", "_"))
         if setting is None:
-            _unknown(name, found, known, problems, notes)
+            near = did_you_mean(name, (one for setting in file.settings for one in setting.names))
+            if in_words:
+                problems.append(f"kv_budget has {shown(name)!r}, which is no setting of trtllm-build or NIM.{near}")
+            elif name.startswith("NIM_") and near:  # a file may have other names, too
+                notes.append(f"{shown(name)} is not read.{near}")
         elif value.strip():
-            pairs.append((name, setting, value.strip()))
+            pairs.append((name.lstrip("-"), setting, value.strip()))
     engines = list(dict.fromkeys(one.engine for _, one, _ in pairs))
     if len(engines) > 1:
         problems.append(f"kv_budget mixes settings of {' and '.join(engines)}. Give those of one.")
@@ -78,64 +85,55 @@ def read_settings(text: str, file: StackFile) -> Settings:
         problems.append(f"{found.where}: holds no setting of trtllm-build or NIM, such as max_batch_size.")
     settings = Settings(engines[0] if engines else "tensorrt-llm", n_layers=found.n_layers, notes=notes)
     for name, setting, value in pairs:
-        try:
-            name = name.lstrip("-")
-            if setting.name == PASSED:
-                _passed(settings, value)
-            elif setting.input is not None:
-                _put(settings, name, setting.input, value)
-            else:
-                _rest(settings, name, setting, value)
-            settings.read[PASSED if setting.name == PASSED else name] = value
-        except ScenarioError as error:
-            problems += error.problems
+        settings.read[PASSED if setting.name == PASSED else name] = value
+        problems.attempt(_take, settings, name, setting, value)
     if problems:
         raise ScenarioError(*dict.fromkeys(problems))
-    _lengths(settings)
+    inputs = settings.inputs
+    prompt, answer = inputs.get("input_tokens"), inputs.pop("output_tokens", None)
+    if inputs.get("max_model_len") is None and prompt is not None and answer is not None:
+        inputs["max_model_len"] = prompt + answer
+    length = inputs.get("max_model_len")
+    if prompt is not None and length is not None and prompt > length:
+        raise ScenarioError(f"max_input_len is {prompt:,}, over the {length:,} tokens of max_seq_len.")
     return settings
-
-
-def _unknown(name: str, found: Stated, known: Iterable[str], problems: list[str], notes: list[str]) -> None:
-    """A name that is no setting: an error where it was typed, a remark where a file has it and it looks like one."""
-    spelled = {one: one.upper() if one.startswith("nim_") else one for one in known}
-    near = did_you_mean(name, spelled)
-    for low, right in spelled.items():
-        near = near.replace(f" {low}?", f" {right}?")
-    if not found.is_file:
-        problems.append(f"kv_budget has {shown(name)!r}, which is no setting of trtllm-build or NIM.{near}")
-    elif name.startswith("NIM_") and near:
-        notes.append(f"{shown(name)} is not read.{near}")
 
 
 def _put(settings: Settings, name: str, into: str, value: str) -> None:
     """One of our inputs, from a setting or an argument called `name`."""
-    number = _read(name, into, value)
-    before = settings.inputs.get(into)
-    if before is not None and before != number:
-        raise ScenarioError(f"kv_budget sets {into} twice, to {before} and by {shown(name)} to {number}. Keep one.")
-    settings.inputs[into] = number
-
-
-def _read(name: str, into: str, value: str) -> Any:
     label = shown(name)
+    number: Any
     if into == "kv_cache_dtype":
-        dtype = CACHES.get(value.lower().removeprefix("torch."))
-        if dtype is None:
+        number = CACHES.get(value.lower().removeprefix("torch."))
+        if number is None:
             raise ScenarioError(f"{label} is {shown(value)!r}. Known: {', '.join(sorted(set(CACHES.values())))}.")
-        return dtype
-    if into == "enable_prefix_caching":
+    elif into == "enable_prefix_caching":
         if value.lower() not in (*_TRUE, *_FALSE):
             raise ScenarioError(f"{label} is {shown(value)!r}. It must be true or false.")
-        return int(value.lower() in _TRUE)
-    if into == "gpu_memory_utilization":
-        return SHARE_ABOVE_0.parse(value, label)
-    return parse.tokens(value, label) if into in _TOKENS else parse.whole(value, label)
+        number = int(value.lower() in _TRUE)
+    elif into == "gpu_memory_utilization":
+        number = SHARE_ABOVE_0.parse(value, label)
+    else:
+        number = parse.tokens(value, label) if into in _TOKENS else parse.whole(value, label)
+    before = settings.inputs.setdefault(into, number)
+    if before != number:
+        raise ScenarioError(f"kv_budget sets {into} twice, to {before} and by {label} to {number}. Keep one.")
 
 
-def _rest(settings: Settings, name: str, setting: Setting, value: str) -> None:
-    """A setting that none of our inputs stands for."""
+def _take(settings: Settings, name: str, setting: Setting, value: str) -> None:
+    """A setting into our input, or into what none of our inputs stands for."""
     label = shown(name)
-    if setting.name == "max_beam_width":
+    if setting.name == PASSED:  # arguments of `vllm serve`, which win over the variables of the same meaning
+        for argument, given in command_flags(value).items():
+            into = argument if argument == "kv_cache_dtype" else RENAMED["vllm"].get(argument)
+            if into is None and argument in ("enable_prefix_caching", "no_enable_prefix_caching"):
+                settings.inputs["enable_prefix_caching"] = int(argument.startswith("enable"))
+            elif into is not None:
+                settings.inputs.pop(into, None)
+                _put(settings, argument, into, str(given))
+    elif setting.input is not None:
+        _put(settings, name, setting.input, value)
+    elif setting.name == "max_beam_width":
         settings.beams = parse.whole(value, label, most=1024)
     elif setting.name == "max_output_len":
         settings.inputs["output_tokens"] = parse.tokens(value, label)
@@ -158,45 +156,13 @@ def _rest(settings: Settings, name: str, setting: Setting, value: str) -> None:
         settings.notes.append(f"{name} is {setting.about}")
 
 
-def _passed(settings: Settings, value: str) -> None:
-    """Arguments of `vllm serve` in NIM's variable, which win over the variables of the same meaning."""
-    for argument, given in command_flags(value).items():
-        into = argument if argument == "kv_cache_dtype" else RENAMED["vllm"].get(argument)
-        if into is None and argument in ("enable_prefix_caching", "no_enable_prefix_caching"):
-            settings.inputs["enable_prefix_caching"] = int(argument.startswith("enable"))
-        elif into is not None:
-            settings.inputs.pop(into, None)
-            _put(settings, argument, into, str(given))
-
-
-def _lengths(settings: Settings) -> None:
-    """The full length where only its parts were stated, and the parts held against it."""
-    prompt, answer = settings.inputs.get("input_tokens"), settings.inputs.pop("output_tokens", None)
-    if settings.inputs.get("max_model_len") is None and prompt is not None and answer is not None:
-        settings.inputs["max_model_len"] = prompt + answer
-    length = settings.inputs.get("max_model_len")
-    if prompt is not None and length is not None and prompt > length:
-        raise ScenarioError(f"max_input_len is {prompt:,}, over the {length:,} tokens of max_seq_len.")
-
-
 @dataclass(frozen=True)
 class Stated:
     """Names and values in their order; where they stand, for messages; the layers of the model that a file is of."""
 
     where: str
-    is_file: bool
     pairs: tuple[tuple[str, str], ...]
     n_layers: int | None = None
-
-
-def stated(text: str) -> Stated:
-    """The pairs of `text`, or of the file that it names. Raises ScenarioError where it is neither."""
-    bare = text.strip()
-    if not bare:
-        raise ScenarioError("kv_budget is blank. Give settings such as max_batch_size=8,max_seq_len=4096, or a file.")
-    if "=" in bare and not _is_file(bare):
-        return Stated("kv_budget", False, tuple(_inline(bare)))
-    return _from_file(bare)
 
 
 def _is_file(name: str) -> bool:
@@ -245,7 +211,7 @@ def _from_file(name: str) -> Stated:
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     matches = [_ENV.fullmatch(line) for line in lines]
     if lines and all(matches):
-        return Stated(where, True, tuple((m[1], _unquoted(m[2])) for m in matches[:MAX_PAIRS] if m))
+        return Stated(where, tuple((m[1], _unquoted(m[2])) for m in matches[:MAX_PAIRS] if m))
     data = read_text(text, where).data
     if not isinstance(data, dict):
         raise ScenarioError(f"{where}: is neither an engine's config.json, nor YAML options, nor lines of NAME=value.")
@@ -272,7 +238,7 @@ def _nested(data: Mapping[str, Any], where: str) -> Stated:
                 found[plain] = json.dumps(value) if isinstance(value, bool) else str(value)
     pretrained = data.get("pretrained_config")
     layers = pretrained.get("num_hidden_layers") if isinstance(pretrained, dict) else None
-    return Stated(where, True, tuple(found.items()), layers if type(layers) is int else None)
+    return Stated(where, tuple(found.items()), layers if type(layers) is int else None)
 
 
 @dataclass(frozen=True)
@@ -350,26 +316,22 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
         needed = tokens * known["kv_bytes_per_token_per_gpu"]
         holds = trial.runs and needed <= known["kv_budget_bytes_per_gpu"] and within >= 1
     ceiling = kv_ceiling_bytes(1, tokens, known["kv_bytes_per_token"])
-    verdict = _verdict(trial, needed, held, holds, limit)
-    return KvBudget(settings, trial, int(known["n_sequences"]), int(tokens), int(ceiling), held, holds, verdict)
-
-
-def _verdict(trial: Trial, needed: float, held: int, holds: bool, limit: int | None) -> str:
-    point, known = trial.answer, trial.known
-    length = f"{point['max_model_len']:,} tokens"
-    if not trial.runs:
-        return trial.verdict
-    if limit is not None and limit < point["max_model_len"]:
-        return (
-            f"does not hold: the pool is to take {limit:,} tokens, less than one sequence of {length}; the engine does"
-            " not start."
-        )
+    full_length = f"{length:,} tokens"
     pool, weights = known["kv_pool_bytes_per_gpu"] / GIB, known["loaded_weights_bytes_per_gpu"] / GIB
-    each = f"{pool:,.2f} GiB are left on it beside {weights:,.2f} GiB of weights"
-    if holds:
-        return f"holds: {needed / GIB:,.2f} GiB of each GPU, and {each}; {held:,} full sequences of {length} fit."
-    requested = f"{needed / GIB:,.2f} GiB of each GPU are asked for"
-    return f"does not hold: {requested}, and {each}; {held:,} full sequences of {length} fit."
+    left = f"{pool:,.2f} GiB are left on it beside {weights:,.2f} GiB of weights"
+    fit = f"{held:,} full sequences of {full_length} fit."
+    if not trial.runs:
+        verdict = trial.verdict
+    elif limit is not None and limit < length:
+        verdict = (
+            f"does not hold: the pool is to take {limit:,} tokens, less than one sequence of {full_length}; the engine"
+            " does not start."
+        )
+    elif holds:
+        verdict = f"holds: {needed / GIB:,.2f} GiB of each GPU, and {left}; {fit}"
+    else:
+        verdict = f"does not hold: {needed / GIB:,.2f} GiB of each GPU are asked for, and {left}; {fit}"
+    return KvBudget(settings, trial, int(known["n_sequences"]), int(tokens), int(ceiling), held, holds, verdict)
 
 
 def budget_record(one: KvBudget) -> dict[str, Any]:
