@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import datetime
 import re
-import types
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, NoReturn, TypeVar, get_args
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -54,11 +53,12 @@ class Document:
 
         The file alone where no lines are known, as of an imported config.
         """
-        if not self.lines:
-            return self.where
+        return f"{self.where}:{self.line(loc)}" if self.lines else self.where
+
+    def line(self, loc: Loc) -> int:
         while loc and loc not in self.lines:
             loc = loc[:-1]
-        return f"{self.where}:{self.lines.get(loc, 1)}"
+        return self.lines.get(loc, 1)
 
 
 def read_bounded(path: Path, most_bytes: int, hint: str = "", folders_too: bool = False) -> bytes:
@@ -156,14 +156,12 @@ class _Builder:
         data = None
         n_documents = 0
         for event in events:
-            if isinstance(event, (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentEndEvent)):
-                continue
             if isinstance(event, yaml.DocumentStartEvent):
                 n_documents += 1
                 if n_documents > 1:
                     self.refuse(event, "starts a second document (---). One file holds one entry")
-                continue
-            data = self.node(event, events, ())
+            elif not isinstance(event, (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentEndEvent)):
+                data = self.node(event, events, ())
         return data
 
     def refuse(self, event: yaml.Event, what: str) -> NoReturn:
@@ -236,12 +234,6 @@ def _label(value: str) -> str:
     return value
 
 
-def _id(value: str) -> str:
-    if not _ID.fullmatch(value) or len(value) > 100 or ".." in value:
-        raise ValueError("is no id: lower case letters, digits, dot, dash and underscore")
-    return value
-
-
 def _date(value: str) -> str:
     if not _DATE.fullmatch(value):
         raise ValueError("is no date: write YYYY, YYYY-MM or YYYY-MM-DD")
@@ -255,18 +247,40 @@ def _date(value: str) -> str:
     return value
 
 
-def _dtype(value: str) -> str:
-    name = DTYPE_ALIASES.get(value, value)
-    if name not in DTYPES:
-        raise ValueError(f"is not one of {', '.join(DTYPES)}.{did_you_mean(value, DTYPES)}".rstrip("."))
-    return name
+def must(holds: Callable[[str], object], complaint: str) -> AfterValidator:
+    """Refuses a text for which `holds` is not so; `complaint` follows upon the field and its text."""
+
+    def check(value: str) -> str:
+        if not holds(value):
+            raise ValueError(complaint)
+        return value
+
+    return AfterValidator(check)
+
+
+def among(names: Collection[str], complaint: str) -> AfterValidator:
+    """Refuses all but some names, and names the nearest of them."""
+
+    def check(value: str) -> str:
+        if value not in names:
+            raise ValueError(f"{complaint}.{did_you_mean(value, names)}")
+        return value
+
+    return AfterValidator(check)
 
 
 Text = Annotated[str, AfterValidator(_text)]
 Label = Annotated[str, AfterValidator(_label)]
-Id = Annotated[str, AfterValidator(_id)]
+Id = Annotated[str, must(
+    lambda value: _ID.fullmatch(value) and len(value) <= 100 and ".." not in value,
+    "is no id: lower case letters, digits, dot, dash and underscore",
+)]  # fmt: skip
 Date = Annotated[str, AfterValidator(_date)]
-DtypeName = Annotated[str, AfterValidator(_dtype)]
+DtypeName = Annotated[
+    str,
+    AfterValidator(lambda value: DTYPE_ALIASES.get(value, value)),
+    among(DTYPES, f"is not one of {', '.join(DTYPES)}"),
+]
 Count = Annotated[int, Field(gt=0, le=10**18)]
 CountOrZero = Annotated[int, Field(ge=0, le=10**18)]
 Many = Annotated[tuple[T, ...], Field(strict=False)]  # a YAML list, kept as a tuple
@@ -307,27 +321,30 @@ _KINDS = {
 
 
 def validate(document: Document, schema: type[E]) -> E:
-    """`document` as `schema`, or a CatalogError with all its problems."""
+    """`document` as `schema`, or a CatalogError with all its problems, in the order of their lines."""
     try:
         entry = schema.model_validate(document.data)
+        problems = [(loc, f"{what}.") for loc, what in _all_problems(entry)]
     except ValidationError as error:
-        raise CatalogError(*_lines(document, schema, error)) from None
-    found = [f"{document.at(loc)}: {what}." for loc, what in entry.problems()]
-    if found:
-        raise CatalogError(*found)
+        faults = error.errors(include_url=False, include_context=True)
+        places = [_in_data(document.data, fault["loc"]) for fault in faults]
+        problems = [(loc, _sentence(schema, fault, loc)) for loc, fault in zip(places, faults, strict=True)]
+    if problems:
+        problems.sort(key=lambda problem: document.line(problem[0]))
+        raise CatalogError(*dict.fromkeys(f"{document.at(loc)}: {what}" for loc, what in problems))
     return entry
 
 
-def _lines(document: Document, schema: type[Entry], error: ValidationError) -> list[str]:
-    out: list[tuple[int, str]] = []
-    for fault in error.errors(include_url=False, include_context=True):
-        loc = _in_data(document.data, fault["loc"])
-        at = document.at(loc)
-        line = int(at.rsplit(":", 1)[1])
-        message = f"{at}: {_sentence(schema, fault, loc)}"
-        if (line, message) not in out:
-            out.append((line, message))
-    return [message for _, message in sorted(out, key=lambda pair: pair[0])]
+def _all_problems(entry: Entry, at: Loc = ()) -> Iterator[Problem]:
+    """Those of an entry, which stands at `at`, and of the entries in it."""
+    yield from (((*at, *loc), what) for loc, what in entry.problems())
+    for name in type(entry).model_fields:
+        value = getattr(entry, name)
+        if isinstance(value, Entry):
+            yield from _all_problems(value, (*at, name))
+        for i, part in enumerate(value if isinstance(value, tuple) else ()):
+            if isinstance(part, Entry):
+                yield from _all_problems(part, (*at, name, i))
 
 
 def _sentence(schema: type[Entry], fault: Any, loc: Loc) -> str:
@@ -371,31 +388,18 @@ def _in_data(data: Any, loc: tuple[str | int, ...]) -> Loc:
 
 def allowed_fields(schema: Any, loc: tuple[str | int, ...]) -> list[str]:
     """Names that may stand at `loc` of a schema: for `Did you mean ...?`."""
-    found: set[str] = set()
-    for member in _members(schema):
-        if isinstance(member, type) and issubclass(member, BaseModel):
-            if not loc:
-                found.update(member.model_fields)
-            elif loc[0] in member.model_fields:
-                found.update(allowed_fields(member.model_fields[str(loc[0])].annotation, loc[1:]))
-            elif _has_kind(member, loc[0]):
-                found.update(allowed_fields(member, loc[1:]))
-        elif get_origin(member) in (tuple, list) and loc:
-            found.update(allowed_fields(get_args(member)[0], loc[1:]))
-    return sorted(found)
+    models = list(_models(schema))
+    for part in loc:  # a field, or the kind of a union's member; all else is a place in a list or mapping
+        fields = [model.model_fields[part].annotation for model in models if part in model.model_fields]
+        of_kind = [model for model in models if "kind" in model.model_fields
+                   and part in get_args(model.model_fields["kind"].annotation)]  # fmt: skip
+        models = [inner for annotation in fields for inner in _models(annotation)] or of_kind or models
+    return sorted({name for model in models for name in model.model_fields})
 
 
-def _has_kind(member: type[BaseModel], tag: str | int) -> bool:
-    kind = member.model_fields.get("kind")
-    return kind is not None and get_origin(kind.annotation) is Literal and tag in get_args(kind.annotation)
-
-
-def _members(schema: Any) -> Iterator[Any]:
-    origin = get_origin(schema)
-    if origin is Annotated:
-        yield from _members(get_args(schema)[0])
-    elif origin in (Union, types.UnionType):
-        for member in get_args(schema):
-            yield from _members(member)
-    else:
-        yield schema
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Every model in an annotation: of a list's items, of a union's members."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)

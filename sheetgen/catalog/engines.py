@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Text
+from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Text, must
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import CatalogError, did_you_mean, shown
 from sheetgen.units import FACTOR, GIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
@@ -25,13 +25,9 @@ _BUILD = re.compile(r"b(\d{1,6})")  # llama.cpp counts builds: b7500
 LEAST_SHARE = 0.01  # of a GPU smaller than what the engine would keep free
 
 
-def _version_text(value: str) -> str:
-    if not (_VERSION.fullmatch(value) or _BUILD.fullmatch(value)):
-        raise ValueError("is no version: write one like 0.19.0")
-    return value
-
-
-Version = Annotated[str, AfterValidator(_version_text)]
+Version = Annotated[
+    str, must(lambda text: _VERSION.fullmatch(text) or _BUILD.fullmatch(text), "is no version: write one like 0.19.0")
+]
 
 
 class BatchDefault(Entry):
@@ -78,6 +74,10 @@ class Band(Entry):
     low: Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
     high: Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
     n_rows: Number
+
+    def problems(self) -> Iterator[Problem]:
+        if self.low > self.high:
+            yield (), f"low {self.low} is above high {self.high}"
 
 
 class Calibrated(Entry):
@@ -174,9 +174,6 @@ class Engine(Entry):
     versions: Many[VersionChange] = ()
 
     def problems(self) -> Iterator[Problem]:
-        for i, band in enumerate(self.bands):
-            if band.low > band.high:
-                yield ("bands", i), f"low {band.low} is above high {band.high}"
         last = self.batch_defaults[-1] if self.batch_defaults else None
         if last is None or last.min_memory_gib > 0 or last.not_architecture != "none":
             yield ("batch_defaults",), "batch_defaults must end with a row for every GPU: min_memory_gib 0, not none"

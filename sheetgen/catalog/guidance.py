@@ -25,10 +25,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Some, Text, twice
+from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Some, Text, among, must, twice
 from sheetgen.catalog.engines import release_of
 from sheetgen.catalog.load import Catalog
-from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.errors import CatalogError, shown
 
 Kind = Literal["typed", "weak", "trap", "oom", "frame", "phase", "clue", "engine"]
 NUMBER = r"(-?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,6})?)"
@@ -54,12 +54,10 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(grouped(pattern))
 
 
-def _word(value: str) -> str:
-    if len(value.strip()) < 3 or len(value) > 80 or not value.isascii():
-        raise ValueError("must be 3 to 80 characters of ASCII: a plain part of the line")
-    return value
-
-
+Word = Annotated[str, must(
+    lambda text: len(text.strip()) >= 3 and len(text) <= 80 and text.isascii(),
+    "must be 3 to 80 characters of ASCII: a plain part of the line",
+)]  # fmt: skip
 Version = Annotated[str, Field(pattern=r"^\d{1,4}(\.\d{1,4}){0,3}$")]
 
 
@@ -93,7 +91,7 @@ class Signature(Entry):
     id: Id
     kind: Kind
     engine: Id | None = None
-    word: Annotated[str, AfterValidator(_word)]
+    word: Word
     match: Annotated[str, AfterValidator(_pattern)] | None = None
     says: Id
     case: Id | None = None
@@ -119,26 +117,13 @@ LABELS = (
 )  # fmt: skip
 
 
-def _label(value: str) -> str:
-    if value not in LABELS:
-        raise ValueError(f"is not one of {', '.join(LABELS)}.{did_you_mean(value, LABELS)}".rstrip("."))
-    return value
-
-
-def _flag(value: str) -> str:
-    if not value.lstrip("-").replace("_", "").replace("-", "").replace("=", "").isalnum() or len(value) > 60:
-        raise ValueError("is no flag: write it as the engine's command line has it, such as --max-model-len")
-    return value
-
-
-def _line(value: str) -> str:
-    if not value.strip() or len(value) > 240:
-        raise ValueError("is empty or longer than 240 characters")
-    return value
-
-
-Flag = Annotated[str, AfterValidator(_flag)]
-Line = Annotated[str, AfterValidator(_line)]  # a line of a log, as it is printed
+Flag = Annotated[str, must(
+    lambda text: re.sub("[_=-]", "", text).isalnum() and len(text) <= 60,
+    "is no flag: write it as the engine's command line has it, such as --max-model-len",
+)]  # fmt: skip
+Line = Annotated[  # of a log, as it is printed
+    str, must(lambda text: text.strip() and len(text) <= 240, "is empty or longer than 240 characters")
+]
 EngineFlags = dict[Id, Flag]
 
 
@@ -192,7 +177,7 @@ class Fingerprint(Entry):
     Without looks_like the log is known only by an engine's own message.
     """
 
-    label: Annotated[str, AfterValidator(_label)]
+    label: Annotated[str, among(LABELS, f"is not one of {', '.join(LABELS)}")]
     where: Label
     bill: Label
     looks_like: Label | None = None
@@ -208,11 +193,7 @@ class Fingerprint(Entry):
     def words(self, engine: str) -> OwnWords:
         """What is said of it for an engine: its own words where it has some, else those for all."""
         own = self.own.get(engine, OwnWords())
-        return OwnWords(
-            looks_like=own.looks_like or self.looks_like,
-            symptom=own.symptom or self.symptom,
-            leave_alone=own.leave_alone or self.leave_alone,
-        )
+        return OwnWords(**{name: getattr(own, name) or getattr(self, name) for name in OwnWords.model_fields})
 
 
 class FingerprintFile(Entry):

@@ -150,8 +150,6 @@ class InstanceRow(Entry):
             if price.purchase in seen:
                 yield ("prices", i), f"a second {price.purchase} price. Keep one"
             seen.add(price.purchase)
-            for loc, what in price.problems():
-                yield ("prices", i, *loc), what
 
 
 class Instance(InstanceRow):
@@ -182,8 +180,6 @@ class InstanceFile(Entry):
             if row.type.lower() in seen:
                 yield ("instances", i, "type"), f"type {row.type} is given twice. Keep one"
             seen.add(row.type.lower())
-            for loc, what in row.problems():
-                yield ("instances", i, *loc), what
 
 
 class Workload(Entry):
@@ -269,11 +265,6 @@ class OwnedGpu(Entry):
     confidence: Confidence
     notes: Many[Text] = ()
 
-    def problems(self) -> Iterator[Problem]:
-        if self.capex_usd is not None:
-            for loc, what in self.capex_usd.problems():
-                yield ("capex_usd", *loc), what
-
 
 class OwningFile(Entry):
     """What GPUs cost to buy, power and house, each figure with its source and its day."""
@@ -284,25 +275,17 @@ class OwningFile(Entry):
     gpus: Many[OwnedGpu]
 
     def problems(self) -> Iterator[Problem]:
-        seen: set[str] = set()
+        ids = [term.id for term in self.terms]
+        yield from twice(ids, lambda i: ("terms", i, "id"), "id {}")
+        yield from twice((one.gpu for one in self.gpus), lambda i: ("gpus", i, "gpu"), "gpu {}")
         for i, term in enumerate(self.terms):
             if term.id not in OWNING_TERMS:
                 near = did_you_mean(term.id, OWNING_TERMS)
                 yield ("terms", i, "id"), f"id {term.id} is no term of owning.{near}".rstrip(".")
-            else:
-                low, high = OWNING_TERMS[term.id]
-                if not low <= term.value <= high:
-                    yield ("terms", i, "value"), f"{term.id} is {term.value:g}, but must be from {low:,g} to {high:,g}"
-            if term.id in seen:
-                yield ("terms", i, "id"), f"id {term.id} is given twice. Keep one"
-            seen.add(term.id)
+                continue
+            low, high = OWNING_TERMS[term.id]
+            if not low <= term.value <= high:
+                yield ("terms", i, "value"), f"{term.id} is {term.value:g}, but must be from {low:,g} to {high:,g}"
         for name in OWNING_TERMS:
-            if name not in seen:
+            if name not in ids:
                 yield ("terms",), f"the term {name} is missing"
-        owned: set[str] = set()
-        for i, one in enumerate(self.gpus):
-            if one.gpu in owned:
-                yield ("gpus", i, "gpu"), f"gpu {one.gpu} is given twice. Keep one"
-            owned.add(one.gpu)
-            for loc, what in one.problems():
-                yield ("gpus", i, *loc), what

@@ -134,6 +134,19 @@ class Checkpoint(Entry):
     source: Text
 
 
+_ATTENTION = (  # columns of the layer list; 0 where a model has no such part
+    "n_full_layers", "full_kv_heads", "full_kv_width", "n_windowed_layers", "windowed_kv_heads", "windowed_kv_width",
+    "window_tokens", "window_is_chunked", "n_mla_layers", "mla_width", "mla_fp8_entry_bytes", "mla_absorbed_elements",
+    "n_other_layers", "other_elements_per_token", "other_bytes_per_token", "attention_elements",
+    "windowed_attention_elements", "n_state_layers", "conv_bytes_per_state_layer", "state_elements_per_layer",
+    "state_element_bytes",
+)  # fmt: skip
+CONV_ELEMENT_BYTES = 2  # the convolution's state is 16-bit in every engine
+# MLA's heads as every model so far has them (DeepSeek, Kimi, GLM): a latent of 512, and 64 for the rotary part.
+MLA_LATENT, MLA_ROTARY = 512, 64
+MLA_KEY_AND_VALUE = 320  # of a head, where the up-projections are not known: DeepSeek's 192 and 128
+
+
 class Model(Entry):
     """One model: shape, parameters, what its layers keep in memory, and where all that is from."""
 
@@ -183,16 +196,14 @@ class Model(Entry):
         for i, group in enumerate(self.attention):
             heads = getattr(group, "n_kv_heads", 1)
             if self.n_heads % heads:
-                yield (("attention", i, "n_kv_heads"), f"n_kv_heads {heads} does not divide n_heads {self.n_heads}")
+                yield ("attention", i, "n_kv_heads"), f"n_kv_heads {heads} does not divide n_heads {self.n_heads}"
             if group.kind in ("indexer", "compressed", "no_cache"):
                 continue
             column = "windowed" if group.kind == "chunked" else group.kind
             shape = group.model_dump(exclude={"n_layers"})
             if seen.setdefault(column, shape) != shape:
-                yield (
-                    ("attention", i),
-                    f"a second {column} group of another shape, which the sheet has no columns for",
-                )
+                what = f"a second {column} group of another shape, which the sheet has no columns for"
+                yield ("attention", i), what
         if all(g.kind == "no_cache" for g in self.attention):
             yield ("attention",), "no layer keeps a cache or a state: nothing to size by context"
         layers = sum(g.n_layers for g in self.attention if g.kind not in BESIDE)
@@ -215,8 +226,59 @@ class Model(Entry):
             yield ("params", "routed_experts"), "routed_experts is given, but experts is missing"
 
     def shape(self) -> dict[str, float]:
-        """The numbers that sizing reads, one column each; 0 where a model has no such part."""
-        return _shape_of(self)
+        """The numbers that sizing reads, one column each; 0 where a model has no such part.
+
+        Groups of one kind have one shape (the schema sees to it): layers add up, the rest is theirs.
+        """
+        p = self.params
+        expert_width = self.moe_intermediate_size or self.intermediate_size or 0
+        out: dict[str, float] = dict.fromkeys(_ATTENTION, 0)
+        for g in self.attention:
+            if g.kind == "full":
+                out["n_full_layers"] += g.n_layers
+                out["full_kv_heads"] = g.n_kv_heads
+                out["full_kv_width"] = g.key_width + g.value_width
+                out["attention_elements"] += g.n_layers * self.n_heads * (g.key_width + g.value_width)
+            elif g.kind == "windowed" or g.kind == "chunked":
+                out["n_windowed_layers"] += g.n_layers
+                out["windowed_kv_heads"] = g.n_kv_heads
+                out["windowed_kv_width"] = g.key_width + g.value_width
+                out["window_tokens"] = g.window_tokens
+                out["windowed_attention_elements"] += g.n_layers * self.n_heads * (g.key_width + g.value_width)
+                out["window_is_chunked"] = int(g.kind == "chunked")
+            elif g.kind == "mla":
+                out["n_mla_layers"] += g.n_layers
+                out["mla_width"] = g.latent_width
+                out["mla_fp8_entry_bytes"] = g.fp8_entry_bytes
+                out["mla_absorbed_elements"] += g.n_layers * g.absorbed_elements
+                known = g.absorbed_elements / MLA_LATENT + self.n_heads * MLA_ROTARY
+                heads = known if g.absorbed_elements else self.n_heads * MLA_KEY_AND_VALUE
+                out["attention_elements"] += g.n_layers * heads
+            elif g.kind == "compressed":
+                out["n_other_layers"] += g.n_layers
+                out["other_elements_per_token"] += g.n_layers * g.elements_per_token
+            elif g.kind == "indexer":
+                out["other_bytes_per_token"] += g.n_layers * g.entry_bytes
+            elif g.kind == "recurrent":
+                out["n_state_layers"] += g.n_layers
+                out["conv_bytes_per_state_layer"] = g.conv_elements * CONV_ELEMENT_BYTES
+                out["state_elements_per_layer"] = g.state_elements
+                out["state_element_bytes"] = int(DTYPES[g.state_dtype].other_bytes)
+        return {
+            "n_layers": self.n_layers, "n_heads": self.n_heads, "hidden_size": self.hidden_size,
+            "vocab_size": self.vocab_size, "intermediate_size": self.intermediate_size or 0,
+            "ffn_matrices": 3 if self.gated_ffn else 2,
+            "n_experts": self.experts.n if self.experts else 0,
+            "experts_per_token": self.experts.top_k if self.experts else 0,
+            "expert_intermediate_size": expert_width if self.experts else 0,
+            "encoder_item_tokens": self.encoder.max_item_tokens if self.encoder else 0,
+            "encoder_item_elements": self.encoder.max_item_elements if self.encoder else 0,
+            "rope_table_elements": self.rope_table_elements, "max_context_tokens": self.max_context_tokens or 0, **out,
+            "n_params": p.total, "n_params_active": p.active,
+            "n_params_quantizable": p.body + p.routed_experts - p.unquantized, "n_params_copied": p.copied,
+            "n_params_mtp": p.mtp_extra, "n_params_routed": p.routed_experts, "n_params_embedding": p.embedding,
+            "n_params_lm_head": p.lm_head, "n_params_per_layer_embedding": p.per_layer_embedding,
+        }  # fmt: skip
 
     def checkpoint_bytes(self, weight_dtype: str) -> int:
         """Size of a known checkpoint in that precision, the vendor's own first; 0 where none is known."""
@@ -232,69 +294,3 @@ class Model(Entry):
 
         known = [c for c in self.checkpoints if c.weight_dtype == weight_dtype]
         return min(known, key=rank).size_bytes if known else 0
-
-
-_ATTENTION = (  # columns of the layer list; 0 where a model has no such part
-    "n_full_layers", "full_kv_heads", "full_kv_width", "n_windowed_layers", "windowed_kv_heads", "windowed_kv_width",
-    "window_tokens", "window_is_chunked", "n_mla_layers", "mla_width", "mla_fp8_entry_bytes", "mla_absorbed_elements",
-    "n_other_layers", "other_elements_per_token", "other_bytes_per_token", "attention_elements",
-    "windowed_attention_elements", "n_state_layers", "conv_bytes_per_state_layer", "state_elements_per_layer",
-    "state_element_bytes",
-)  # fmt: skip
-CONV_ELEMENT_BYTES = 2  # the convolution's state is 16-bit in every engine
-# MLA's heads as every model so far has them (DeepSeek, Kimi, GLM): a latent of 512, and 64 for the rotary part.
-MLA_LATENT, MLA_ROTARY = 512, 64
-MLA_KEY_AND_VALUE = 320  # of a head, where the up-projections are not known: DeepSeek's 192 and 128
-
-
-def _shape_of(model: Model) -> dict[str, float]:
-    """Groups of one kind have one shape (the schema sees to it): layers add up, the rest is theirs."""
-    p = model.params
-    expert_width = model.moe_intermediate_size or model.intermediate_size or 0
-    out: dict[str, float] = dict.fromkeys(_ATTENTION, 0)
-    for g in model.attention:
-        if g.kind == "full":
-            out["n_full_layers"] += g.n_layers
-            out["full_kv_heads"] = g.n_kv_heads
-            out["full_kv_width"] = g.key_width + g.value_width
-            out["attention_elements"] += g.n_layers * model.n_heads * (g.key_width + g.value_width)
-        elif g.kind == "windowed" or g.kind == "chunked":
-            out["n_windowed_layers"] += g.n_layers
-            out["windowed_kv_heads"] = g.n_kv_heads
-            out["windowed_kv_width"] = g.key_width + g.value_width
-            out["window_tokens"] = g.window_tokens
-            out["windowed_attention_elements"] += g.n_layers * model.n_heads * (g.key_width + g.value_width)
-            out["window_is_chunked"] = int(g.kind == "chunked")
-        elif g.kind == "mla":
-            out["n_mla_layers"] += g.n_layers
-            out["mla_width"] = g.latent_width
-            out["mla_fp8_entry_bytes"] = g.fp8_entry_bytes
-            out["mla_absorbed_elements"] += g.n_layers * g.absorbed_elements
-            known = g.absorbed_elements / MLA_LATENT + model.n_heads * MLA_ROTARY
-            heads = known if g.absorbed_elements else model.n_heads * MLA_KEY_AND_VALUE
-            out["attention_elements"] += g.n_layers * heads
-        elif g.kind == "compressed":
-            out["n_other_layers"] += g.n_layers
-            out["other_elements_per_token"] += g.n_layers * g.elements_per_token
-        elif g.kind == "indexer":
-            out["other_bytes_per_token"] += g.n_layers * g.entry_bytes
-        elif g.kind == "recurrent":
-            out["n_state_layers"] += g.n_layers
-            out["conv_bytes_per_state_layer"] = g.conv_elements * CONV_ELEMENT_BYTES
-            out["state_elements_per_layer"] = g.state_elements
-            out["state_element_bytes"] = int(DTYPES[g.state_dtype].other_bytes)
-    return {
-        "n_layers": model.n_layers, "n_heads": model.n_heads, "hidden_size": model.hidden_size,
-        "vocab_size": model.vocab_size, "intermediate_size": model.intermediate_size or 0,
-        "ffn_matrices": 3 if model.gated_ffn else 2,
-        "n_experts": model.experts.n if model.experts else 0,
-        "experts_per_token": model.experts.top_k if model.experts else 0,
-        "expert_intermediate_size": expert_width if model.experts else 0,
-        "encoder_item_tokens": model.encoder.max_item_tokens if model.encoder else 0,
-        "encoder_item_elements": model.encoder.max_item_elements if model.encoder else 0,
-        "rope_table_elements": model.rope_table_elements, "max_context_tokens": model.max_context_tokens or 0, **out,
-        "n_params": p.total, "n_params_active": p.active,
-        "n_params_quantizable": p.body + p.routed_experts - p.unquantized, "n_params_copied": p.copied,
-        "n_params_mtp": p.mtp_extra, "n_params_routed": p.routed_experts, "n_params_embedding": p.embedding,
-        "n_params_lm_head": p.lm_head, "n_params_per_layer_embedding": p.per_layer_embedding,
-    }  # fmt: skip

@@ -14,7 +14,21 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
-from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, twice
+from sheetgen.catalog.base import (
+    Count,
+    Date,
+    DtypeName,
+    Entry,
+    Id,
+    Label,
+    Many,
+    Problem,
+    Some,
+    Text,
+    among,
+    must,
+    twice,
+)
 from sheetgen.catalog.engines import Gib, Share, Version, _version
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
@@ -36,18 +50,6 @@ Input = Literal[
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
-def _word(value: str) -> str:
-    if not _WORD.fullmatch(value):
-        raise ValueError("is no flag or word of one: letters, digits, dot, dash and underscore")
-    return value
-
-
-def _fact(value: str) -> str:
-    if value not in FACTS:
-        raise ValueError(f"is not a fact of a point.{did_you_mean(value, FACTS)}".rstrip("."))
-    return value
-
-
 def _sentence(value: str) -> str:
     """Text whose braces hold names of facts and nothing else: no attribute, index or format."""
     try:
@@ -62,8 +64,8 @@ def _sentence(value: str) -> str:
     return value
 
 
-Word = Annotated[str, AfterValidator(_word)]
-Fact = Annotated[str, AfterValidator(_fact)]
+Word = Annotated[str, must(_WORD.fullmatch, "is no flag or word of one: letters, digits, dot, dash and underscore")]
+Fact = Annotated[str, among(FACTS, "is not a fact of a point")]
 Sentence = Annotated[str, AfterValidator(_sentence)]
 Bound = Annotated[float, Field(ge=-1e15, le=1e15, allow_inf_nan=False)]
 
@@ -172,7 +174,6 @@ class StackFile(Entry):
                 if engine not in engines:
                     near = did_you_mean(engine, engines)
                     yield ("rules", i, "suits"), f"suits has {engine}, which is no launcher here{near.rstrip('?')}"
-        for i, rule in enumerate(self.rules):
             for k, one in enumerate(rule.when):
                 bounds, texts = (one.at_least, one.at_most) != (None, None), bool(one.is_not or one.is_one_of)
                 if not (bounds or texts) or (bounds if one.fact in TEXT_FACTS else texts):
@@ -251,12 +252,8 @@ class LeverFile(Entry):
         missing = [one for one in get_args(LeverId) if one not in ids]
         if missing:
             yield ("levers",), f"levers lacks {', '.join(missing)}"
-        seen: set[str] = set()
-        for i, link in enumerate(self.host_links):
-            for gpu in link.gpus:
-                if gpu in seen:
-                    yield ("host_links", i, "gpus"), f"gpu {gpu} is given twice. Keep one"
-                seen.add(gpu)
+        linked = [(i, gpu) for i, link in enumerate(self.host_links) for gpu in link.gpus]
+        yield from twice((gpu for _, gpu in linked), lambda k: ("host_links", linked[k][0], "gpus"), "gpu {}")
 
     def link(self, gpu_id: str) -> HostLink | None:
         """The host link of a GPU, or nothing where it is not known."""
