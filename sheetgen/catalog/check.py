@@ -58,7 +58,7 @@ def _cross_problems(catalog: Catalog, folder: Folder) -> Iterator[str]:
             yield f"{folder.shown_as}/{INDEX}: is older than the files. Write it anew: sheetgen check --write-index."
             return
     known = {model_id for layer in catalog.folders for model_id in layer.names("models")}
-    for model in folder.models():
+    for model in folder.entries("models", Model):
         for i, other in enumerate(model.nearest):
             if other not in known:
                 at = folder.document(f"models/{model.id}.yaml").at(("nearest", i))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 from sheetgen.catalog import hardware
 from sheetgen.catalog.base import Document, E
@@ -51,13 +51,11 @@ class Catalog:
         low = name.strip().lower()
         if low not in self._names["models"] and is_path(name):
             return self._import(name), None
-        for key in dict.fromkeys((low, stem(low))):
-            if found := self._names["models"].get(key):
-                return self._named(name, low, found)
-        if shorter := without_precision(low):
-            for key in dict.fromkeys((shorter[0], stem(shorter[0]))):
-                if found := self._names["models"].get(key):
-                    return self._named(name, shorter[0], found)[0], shorter[1]
+        for key, stated in ((low, None), without_precision(low) or (low, None)):
+            found = self._names["models"].get(key) or self._names["models"].get(stem(key))
+            if found:
+                model, dtype = self._named(name, key, found)
+                return model, stated or dtype
         raise self._unknown("model", name, low, self._names["models"])
 
     def _import(self, path: str) -> Model:
@@ -100,7 +98,7 @@ class Catalog:
     @cached_property
     def devices(self) -> Devices:
         """The GPUs by the names that drivers and engines print."""
-        return Devices({name: gpu for folder in self.folders for name, gpu in folder.index.devices.items()})
+        return Devices(self._names["devices"])
 
     def gpu_words(self) -> tuple[str, ...]:
         """GPUs in one word of letters and a number, as sentences name them: h100, l40s."""
@@ -195,13 +193,13 @@ class Catalog:
     # Inner parts
 
     @cached_property
-    def _names(self) -> dict[Literal["models", "gpus"], dict[str, str]]:
-        models: dict[str, str] = {}
-        gpus: dict[str, str] = {}
+    def _names(self) -> dict[str, dict[str, str]]:
+        """What names mean, by part of the index; the last folder decides."""
+        names: dict[str, dict[str, str]] = defaultdict(dict)
         for folder in self.folders:
-            models |= folder.index.models
-            gpus |= folder.index.gpus
-        return {"models": models, "gpus": gpus}
+            for part, found in folder.index:
+                names[part] |= found
+        return names
 
     def ids(self, part: str) -> list[str]:
         """Every id of a part of the catalogs, those of the first folder first."""

@@ -53,35 +53,19 @@ def is_path(name: str) -> bool:
         return False
 
 
-def model_names(model: Model) -> Iterator[tuple[str, bool]]:
-    """Every name of a model, and whether it is its own (true) or only follows from one (false)."""
-    own = [model.id, *model.aliases, *model.same_architecture]
-    own += [model.hf_id] if model.hf_id else []
-    for name in own:
-        yield name.lower(), True
-    yield model.name.lower(), False  # as workbooks and pages call it
-    for name in own:
-        yield stem(name), False
-        shorter = without_precision(name)
-        if shorter and shorter[1] == "bf16":
-            yield stem(shorter[0]), False
-    for checkpoint in model.checkpoints:
-        if checkpoint.hf_id:
-            yield checkpoint.hf_id.lower(), False
+def model_names(model: Model) -> tuple[list[str], list[str]]:
+    """The names that are a model's own, and those that only follow from them."""
+    own = [model.id, *model.aliases, *model.same_architecture, *([model.hf_id] if model.hf_id else [])]
+    shorter = [found[0] for name in own if (found := without_precision(name)) and found[1] == "bf16"]
+    checkpoints = [checkpoint.hf_id for checkpoint in model.checkpoints if checkpoint.hf_id]
+    follows = [model.name, *map(stem, [*own, *shorter]), *checkpoints]  # its name: as workbooks and pages call it
+    return [name.lower() for name in own], [name.lower() for name in follows]
 
 
-def gpu_names(gpu: Gpu) -> Iterator[tuple[str, bool]]:
-    for name in (gpu.id, *gpu.aliases):
-        yield name, True
-    yield gpu_key(gpu.id.removeprefix(f"{gpu.vendor}-")), False
-    yield gpu_key(gpu.name), False
-    yield gpu_key(gpu.short_name), False
-
-
-def device_names(gpu: Gpu) -> Iterator[tuple[str, bool]]:
-    """Every name that drivers and engines print for a GPU; all are its own."""
-    for name in gpu.device_names:
-        yield name, True
+def gpu_names(gpu: Gpu) -> tuple[list[str], list[str]]:
+    """The same of a GPU."""
+    follows = gpu.id.removeprefix(f"{gpu.vendor}-"), gpu.name, gpu.short_name
+    return [gpu.id, *gpu.aliases], [gpu_key(name) for name in follows]
 
 
 class Devices:
@@ -110,7 +94,7 @@ def gpu_key(name: str) -> str:
     return re.sub(r"[\s_]+", "-", name.strip().lower())
 
 
-def table(entries: Iterable[tuple[str, Iterable[tuple[str, bool]]]]) -> tuple[dict[str, str], list[str]]:
+def table(entries: Iterable[tuple[str, tuple[Iterable[str], Iterable[str]]]]) -> tuple[dict[str, str], list[str]]:
     """Name to id for all entries, and the names that two entries call their own.
 
     An own name beats one that only follows; a name that follows from several leads to all of them, with
@@ -119,14 +103,13 @@ def table(entries: Iterable[tuple[str, Iterable[tuple[str, bool]]]]) -> tuple[di
     own: dict[str, str] = {}
     follows: dict[str, list[str]] = {}
     clashes: list[str] = []
-    for entry_id, names in entries:
-        for name, is_own in names:
-            if not is_own:
-                if entry_id not in follows.setdefault(name, []):
-                    follows[name].append(entry_id)
-            elif own.setdefault(name, entry_id) != entry_id:
+    for entry_id, (names, following) in entries:
+        for name in names:
+            if own.setdefault(name, entry_id) != entry_id:
                 clashes.append(f"{name} names both {own[name]} and {entry_id}")
-    merged = {name: " ".join(ids) for name, ids in follows.items()} | own
+        for name in following:
+            follows.setdefault(name, []).append(entry_id)
+    merged = {name: " ".join(dict.fromkeys(ids)) for name, ids in follows.items()} | own
     return dict(sorted(merged.items())), clashes
 
 
@@ -183,13 +166,9 @@ class Folder:
         assert isinstance(found, schema)
         return found
 
-    def models(self) -> Iterator[Model]:
-        for name in self.names("models"):
-            yield self.entry(f"models/{name}.yaml", Model)
-
-    def gpus(self) -> Iterator[Gpu]:
-        for name in self.names("gpus"):
-            yield self.entry(f"gpus/{name}.yaml", Gpu)
+    def entries(self, part: str, schema: type[E]) -> Iterator[E]:
+        for name in self.names(part):
+            yield self.entry(f"{part}/{name}.yaml", schema)
 
     @cached_property
     def index(self) -> Index:
@@ -200,17 +179,16 @@ class Folder:
 
     def built_index(self) -> tuple[Index, list[str]]:
         """The index as the files are now, and the names claimed twice."""
-        models, model_clashes = table((m.id, model_names(m)) for m in self.models())
-        gpus, gpu_clashes = table((g.id, gpu_names(g)) for g in self.gpus())
-        called = (((g.aliases or (g.id,))[0], device_names(g)) for g in self.gpus())
-        devices, device_clashes = table(called)
-        index = Index(models=models, gpus=gpus, devices=devices)
-        return index, [*model_clashes, *gpu_clashes, *device_clashes]
+        models, model_clashes = table((m.id, model_names(m)) for m in self.entries("models", Model))
+        all_gpus = list(self.entries("gpus", Gpu))
+        gpus, gpu_clashes = table((g.id, gpu_names(g)) for g in all_gpus)
+        devices, device_clashes = table(((g.aliases or (g.id,))[0], (g.device_names, ())) for g in all_gpus)
+        return Index(models=models, gpus=gpus, devices=devices), [*model_clashes, *gpu_clashes, *device_clashes]
 
 
 def index_text(index: Index) -> str:
     lines = [INDEX_NOTE.rstrip()]
-    for part, names in (("models", index.models), ("gpus", index.gpus), ("devices", index.devices)):
+    for part, names in index:
         lines.append(f"{part}:")
         lines += [f"  '{name}': {entry_id}" for name, entry_id in names.items()]
     return "\n".join(lines) + "\n"
