@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sheetgen.calibration import Anchored
-from sheetgen.catalog.engines import CONSTANTS
-from sheetgen.catalog.speed import SpeedConstants, SpeedFile
+from sheetgen.catalog.engines import CONSTANTS, SpeedConstants, SpeedFile
 from sheetgen.scenario.deployment import ASSUMED_FLOPS_PER_BYTE, DEFAULTS, SPEED_DEFINITIONS, Resolved
 from sheetgen.scenario.reference import Reference
 from sheetgen.units import DTYPES

@@ -37,7 +37,7 @@ from speed_fit import (
 from speed_public import section
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.speed import SpeedFile
+from sheetgen.catalog.engines import SpeedFile
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs" / "speed.md"

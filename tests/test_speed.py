@@ -30,7 +30,7 @@ from speed_public import SOURCES, band_shares, compare, public_rows
 
 import sheetgen
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.speed import SpeedFile
+from sheetgen.catalog.engines import SpeedFile
 
 N_RUNS, N_CONFIGURATIONS = 1903, 94
 BAND_HOLDS, HALF_WIDTH = (0.70, 0.90), 0.35

@@ -237,14 +237,18 @@ def _label(value: str) -> str:
 def _date(value: str) -> str:
     if not _DATE.fullmatch(value):
         raise ValueError("is no date: write YYYY, YYYY-MM or YYYY-MM-DD")
-    year, *rest = (int(part) for part in value.split("-"))
     try:
-        datetime.date(year, *[*rest, 1, 1][:2])
+        day = datetime.date.fromisoformat(first_day(value))
     except ValueError:
         raise ValueError("is no day of the calendar") from None
-    if not 2000 <= year <= 2100:
+    if not 2000 <= day.year <= 2100:
         raise ValueError("is not between 2000 and 2100")
     return value
+
+
+def first_day(as_of: str | None) -> str:
+    """The first day that 2026, 2026-01 or 2026-01-20 may mean, for comparison; no date is before all others."""
+    return f"{as_of}-01-01"[:10] if as_of else ""
 
 
 def must(holds: Callable[[str], object], complaint: str) -> AfterValidator:
@@ -349,7 +353,8 @@ def _all_problems(entry: Entry, at: Loc = ()) -> Iterator[Problem]:
 
 def _sentence(schema: type[Entry], fault: Any, loc: Loc) -> str:
     kind = fault["type"]
-    name = shown(loc[-1] if loc and isinstance(loc[-1], str) else _item(loc))
+    last = loc[-1] if loc else "the file"
+    name = shown(last if isinstance(last, str) else f"item {last + 1} of {loc[-2]}" if len(loc) > 1 else "the file")
     if kind == "extra_forbidden":
         return f"unknown field {name}.{did_you_mean(str(loc[-1]), allowed_fields(schema, fault['loc'][:-1]))}"
     if kind == "missing":
@@ -369,10 +374,6 @@ def _sentence(schema: type[Entry], fault: Any, loc: Loc) -> str:
     if kind in _KINDS:
         return f"{name} is {value!r}, but {_KINDS[kind]}."
     return f"{name} is {value!r}: {fault['msg'].lower()}."
-
-
-def _item(loc: Loc) -> str:
-    return f"item {int(loc[-1]) + 1} of {loc[-2]}" if len(loc) > 1 else "the file"
 
 
 def _in_data(data: Any, loc: tuple[str | int, ...]) -> Loc:

@@ -44,14 +44,10 @@ def _pattern(value: str) -> str:
     return value
 
 
-def grouped(pattern: str) -> str:
-    """`<name>` as a group of that name that holds a number."""
-    return re.sub(r"(?<!\(\?)(?<!\(\?P)<(\w{1,40})>", lambda m: f"(?P<{m[1]}>{NUMBER[1:]}", pattern)
-
-
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(grouped(pattern))
+    """With `<name>` as a group of that name that holds a number."""
+    return re.compile(re.sub(r"(?<!\(\?)(?<!\(\?P)<(\w{1,40})>", lambda m: f"(?P<{m[1]}>{NUMBER[1:]}", pattern))
 
 
 Word = Annotated[str, must(
@@ -101,10 +97,6 @@ class Signature(Entry):
     seen: Label | None = None
     source: Label
 
-    @property
-    def says_label(self) -> bool:
-        return self.kind in ("typed", "weak", "trap")
-
 
 Direction = Literal["raise", "lower", "set", "unset", "free"]
 Setting = Literal[
@@ -150,8 +142,6 @@ class Fix(Entry):
 
 
 class Source(Entry):
-    """Where a fact was read."""
-
     text: Label
     url: Text
 
@@ -207,7 +197,7 @@ class FingerprintFile(Entry):
 
     def problems(self) -> Iterator[Problem]:
         for i, one in enumerate(self.signatures):
-            if one.says_label and one.says not in LABELS:
+            if one.kind in ("typed", "weak", "trap") and one.says not in LABELS:
                 yield ("signatures", i, "says"), f"says {shown(one.says)}, which is no label"
         yield from twice((one.id for one in self.signatures), lambda i: ("signatures", i, "id"), "id {}")
         yield from twice((one.label for one in self.fingerprints), lambda i: ("fingerprints", i, "label"), "label {}")

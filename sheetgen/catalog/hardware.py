@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, twice
+from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, first_day, twice
 from sheetgen.errors import did_you_mean
 from sheetgen.units import OWNING_TERMS, PURCHASES
 
@@ -118,11 +118,6 @@ class InstancePrice(Entry):
         for i, (newer, older) in enumerate(itertools.pairwise(days), start=1):
             if older > newer:
                 yield ("history", i), f"history is not in order: {older} stands below {newer or 'no date'}"
-
-
-def first_day(as_of: str | None) -> str:
-    """The first day that 2026, 2026-01 or 2026-01-20 may mean, for comparison; no date is before all others."""
-    return f"{as_of}-01-01"[:10] if as_of else ""
 
 
 class InstanceRow(Entry):
@@ -267,8 +262,6 @@ class OwnedGpu(Entry):
 
 
 class OwningFile(Entry):
-    """What GPUs cost to buy, power and house, each figure with its source and its day."""
-
     file_name: ClassVar[str] = "owning.yaml"
     checked_on: Date
     terms: Some[Term]

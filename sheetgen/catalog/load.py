@@ -50,21 +50,17 @@ class Catalog:
         """The model that `name` means, and the weight dtype if the name says one."""
         low = name.strip().lower()
         if low not in self._names["models"] and is_path(name):
-            return self._import(name), None
+            from sheetgen.catalog.huggingface import import_file
+
+            model, where = import_file(name)  # a config of the user's own; `read_document` then has its entry too
+            self._imported[f"models/{model.id}.yaml"] = Document(where, model.model_dump(mode="json"), {})
+            return model, None
         for key, stated in ((low, None), without_precision(low) or (low, None)):
             found = self._names["models"].get(key) or self._names["models"].get(stem(key))
             if found:
                 model, dtype = self._named(name, key, found)
                 return model, stated or dtype
         raise self._unknown("model", name, low, self._names["models"])
-
-    def _import(self, path: str) -> Model:
-        """A Hugging Face config of the user's own; `read_document` then has its entry too."""
-        from sheetgen.catalog.huggingface import import_file
-
-        model, where = import_file(path)
-        self._imported[f"models/{model.id}.yaml"] = Document(where, model.model_dump(mode="json"), {})
-        return model
 
     def _named(self, name: str, key: str, found: str) -> tuple[Model, str | None]:
         if " " in found:

@@ -74,8 +74,6 @@ class Recurrent(Entry):
 
 
 class NoCache(Entry):
-    """Layers that keep nothing, and why."""
-
     kind: Literal["no_cache"]
     n_layers: Count
     reason: Label
@@ -125,8 +123,6 @@ class Encoder(Entry):
 
 
 class Checkpoint(Entry):
-    """A known quantized checkpoint and its size."""
-
     hf_id: Label | None
     weight_dtype: DtypeName
     format: Label
@@ -182,16 +178,12 @@ class Model(Entry):
     notes: Many[Text] = ()
 
     def problems(self) -> Iterator[Problem]:
-        yield from self._layer_problems()
-        yield from self._param_problems()
         known = {name for name in (self.hf_id, *self.same_architecture) if name}
         if self.max_context_tokens is None and self.kind != "draft":
             yield ("max_context_tokens",), "max_context_tokens is missing; only a draft may do without"
         for name in self.max_context_of:
             if name not in known:
                 yield ("max_context_of", name), f"{name} is neither hf_id nor in same_architecture"
-
-    def _layer_problems(self) -> Iterator[Problem]:
         seen: dict[str, object] = {}
         for i, group in enumerate(self.attention):
             heads = getattr(group, "n_kv_heads", 1)
@@ -209,8 +201,6 @@ class Model(Entry):
         layers = sum(g.n_layers for g in self.attention if g.kind not in BESIDE)
         if layers != self.n_layers and not self.parallel_hybrid:
             yield ("n_layers",), f"n_layers is {self.n_layers}, but the attention groups have {layers} layers"
-
-    def _param_problems(self) -> Iterator[Problem]:
         p = self.params
         parts = p.embedding + p.body + p.routed_experts + p.lm_head + p.vision + p.per_layer_embedding
         if parts != p.total:

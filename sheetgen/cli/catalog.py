@@ -16,8 +16,8 @@ from sheetgen.errors import CatalogError, shown
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog, Model
-    from sheetgen.catalog.prices import Change, Refresh
-    from sheetgen.catalog.prices.rows import What
+    from sheetgen.catalog.prices.refresh import Refresh
+    from sheetgen.catalog.prices.rows import Change, What
 
 MOST_ROWS = 40  # of the table of changes; --json has all
 MOST_NAMES = 4  # of one reason
@@ -228,7 +228,7 @@ def prices(
       sheetgen catalog prices https://example.com/neocloud.csv --to my-catalogs --add-new
       sheetgen catalog prices aws.csv --as-of 2026-11-20 --region us-gov-west-1 --to gov-catalogs
     """
-    from sheetgen.catalog.prices import files, read_lists, refresh
+    from sheetgen.catalog.prices.refresh import files, read_lists, refresh
     from sheetgen.scenario.parse import as_of_date
 
     if to is not None and not to.strip():

@@ -202,7 +202,7 @@ def _engine(name: str, catalog: Catalog) -> Entry:
 
 def _speed(engine: str, catalog: Catalog) -> dict[str, Any]:
     """The constants of an engine's speed by generation of GPUs, and those for all other GPUs."""
-    from sheetgen.catalog.speed import SpeedFile
+    from sheetgen.catalog.engines import SpeedFile
 
     known = catalog.file(SpeedFile)
     name = known.same_as.get(engine, engine)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from sheetgen import cost
-from sheetgen.catalog.speed import Scope
+from sheetgen.catalog.engines import Scope
 from sheetgen.estimate import CHARGE, PACE
 from sheetgen.formula import cheapest, first_where, least_where, same_money
 from sheetgen.recommend.solution import TABLES, Choice, Columns, Grid, Offer, Profile, Solution, short_tokens

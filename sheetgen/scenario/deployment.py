@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy
 
-from sheetgen.catalog.engines import Engine, load_engine
+from sheetgen.catalog.engines import Engine, Figure, Scope, SpeedFile, load_engine
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.speed import Figure, Scope, SpeedFile
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS

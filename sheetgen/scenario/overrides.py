@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from sheetgen.catalog.base import Loc
-from sheetgen.catalog.engines import CONSTANTS, Engine
+from sheetgen.catalog.engines import CONSTANTS, Engine, SpeedConstants
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.speed import SpeedConstants
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.scenario.inputs import INPUTS, OF_SETTINGS, OPTION_GROUPS, PER_GPU_KW, PER_GPU_USD
 from sheetgen.scenario.market import Candidate, ClassPrice, OwnedGpu, Owning

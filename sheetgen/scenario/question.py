@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sheetgen.catalog.base import Loc
-from sheetgen.catalog.engines import Engine, load_engine
+from sheetgen.catalog.engines import Engine, SpeedFile, load_engine
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.speed import SpeedFile
 from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
 from sheetgen.scenario import overrides as typed

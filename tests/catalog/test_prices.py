@@ -9,9 +9,8 @@ import pytest
 from sheetgen.catalog import Catalog, Instance, default_folder, read_document, validate
 from sheetgen.catalog.check import problems_of
 from sheetgen.catalog.hardware import InstanceFile
-from sheetgen.catalog.prices import Refresh, files, read_lists, refresh
 from sheetgen.catalog.prices.offers import Offer
-from sheetgen.catalog.prices.refresh import file_text
+from sheetgen.catalog.prices.refresh import Refresh, file_text, files, read_lists, refresh
 from sheetgen.catalog.prices.rows import (
     MOST_HISTORY,
     Reading,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.prices import read_lists, refresh
 from sheetgen.catalog.prices.offers import MAX_LINES, read_list
+from sheetgen.catalog.prices.refresh import read_lists, refresh
 from sheetgen.errors import CatalogError
 
 AWS_HEAD = "region,instance_type,on_demand_usd_hr,accelerator_count,accelerator_name"

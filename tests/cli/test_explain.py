@@ -15,7 +15,7 @@ from peaks import without_a_peak
 
 from sheetgen.api import RESULTS, recommended, sized_point
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.speed import SpeedConstants
+from sheetgen.catalog.engines import SpeedConstants
 from sheetgen.explain import (
     CHOICE_QUANTITIES,
     QUANTITIES,

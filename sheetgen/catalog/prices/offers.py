@@ -74,7 +74,10 @@ def read_list(place: str) -> tuple[str, str, str]:
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
         raise CatalogError(f"{name}:{line}: holds a NUL byte, so it is no text. Name a CSV file.")
-    return name, _plain_name(cited), text
+    # As it may stand in a catalog row: no mark-up, no colon but of the scheme and the port.
+    scheme_name, sign, rest = cited.rpartition("://")
+    clean = re.sub(r":(?![0-9]+(/|$))|[^A-Za-z0-9 ._/@%+:-]", "_", rest)
+    return name, f"{scheme_name}{sign}{clean}"[:120].strip() or "list", text
 
 
 def _fetched(url: str, name: str) -> bytes:
@@ -118,13 +121,6 @@ def _public(url: str) -> str:
         return shown(url.split("?")[0].rpartition("@")[2], 200)
     host = parts.netloc.rpartition("@")[2]
     return shown(urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", "")), 200)
-
-
-def _plain_name(name: str) -> str:
-    """A name that may stand in a catalog row: no mark-up, no colon but of the scheme and the port."""
-    scheme, sign, rest = name.rpartition("://")
-    clean = re.sub(r":(?![0-9]+(/|$))|[^A-Za-z0-9 ._/@%+:-]", "_", rest)
-    return f"{scheme}{sign}{clean}"[:120].strip() or "list"
 
 
 @dataclass(frozen=True)

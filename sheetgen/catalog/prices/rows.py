@@ -17,7 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, PastPrice, first_day
+from sheetgen.catalog.base import first_day
+from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, PastPrice
 from sheetgen.catalog.prices.offers import Offer
 from sheetgen.units import PURCHASES
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from sheetgen import cost
-from sheetgen.catalog.speed import SpeedConstants
+from sheetgen.catalog.engines import SpeedConstants
 from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import Expr, formula, is_number, is_text, where
 from sheetgen.recommend import Solution
