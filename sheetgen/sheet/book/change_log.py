@@ -13,23 +13,14 @@ from sheetgen.recommend import Solution
 from sheetgen.scenario.inputs import LOG, LOG_LINES
 from sheetgen.scenario.overrides import TABLES
 from sheetgen.scenario.parse import Kind
-from sheetgen.sheet.book.inputs import (
-    AS_BUILT,
-    BOUND,
-    CHANGED,
-    OUT_OF_RANGE,
-    bound_display,
-    has_bounds,
-    place_in_list,
-    state_formula,
-    state_now,
-)
+from sheetgen.sheet.book.inputs import AS_BUILT, BOUND, CHANGED, OUT_OF_RANGE, put_state
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.model import NONE, Book, Cell, Range, Ref, Sheet, Validation, column_name, plain
 from sheetgen.sheet.page import Page
 from sheetgen.units import DATE, PLAIN, TEXT, Display
 
 WHAT, WHERE, BUILT, NOW, STATE, LEAST, MOST, OUT = range(8)
+COLUMNS = {"value": NOW, "built": BUILT, "least": LEAST, "most": MOST, "state": STATE}
 HEADS = ("Input", "Where", "As built", "Now", "State", "From", "To", "Out of range")
 CHANGED_LINES = 10  # of Inputs that are shown
 TOLERANCE = 1e-9  # a sum that differs by less was added up in another order
@@ -49,6 +40,11 @@ def sum_state(now: float, built: float, tolerance: float) -> str:
     return found
 
 
+SCHEMA = 2
+LOG_HEADS = ("What was changed, and why", "Where", "Was", "Is", "Who", "Date")
+WIDTHS = (56, 22, 36, 36, 14, 12, 12, 13)
+
+
 class AsBuilt:
     """Fills a sheet from a row downwards."""
 
@@ -56,32 +52,32 @@ class AsBuilt:
         self.sheet, self.row, self.wiring = sheet, row, wiring
         self.here, self.built = sheet.name, wiring.baseline or {}
 
+    def text_of(self, name: str) -> str:
+        """A list as formulas of this sheet write it."""
+        return self.wiring.lists[name].expr(self.here).text
+
     def changed_inputs(self) -> None:
         """How many cells of Inputs are not as built, and the first of them."""
-        lists, sheet = self.wiring.lists, self.sheet
-        apart = [state for state in self.wiring.input_states if state.value != AS_BUILT]
-        states = lists["input_states"].expr(self.here).text
+        wiring, sheet = self.wiring, self.sheet
+        apart = [state for state in wiring.input_states if state.value != AS_BUILT]
         self._bar("Inputs that are not as built: the first lines of them, live", "No.", *HEADS[BUILT:LEAST])
         sheet.text(self.row, WHAT, "Cells of Inputs that are not as built", "label")
+        states = self.text_of("input_states")
         counted = Expr(f'COUNTIFS({states},"{CHANGED}")+COUNTIFS({states},"{OUT_OF_RANGE}")')
-        self.wiring.names["chk_inputs_changed"] = sheet.formula(self.row, BUILT, len(apart), counted, PLAIN, "state")
+        wiring.names["chk_inputs_changed"] = sheet.formula(self.row, BUILT, len(apart), counted, PLAIN, "state")
         for k in range(1, CHANGED_LINES + 1):
             self.row += 1
             nth = sheet.put(self.row, WHERE, Cell(k, "fixed", PLAIN), lock="column")
-            place = f"MATCH({nth.expr(self.here).text},{lists['input_nth'].expr(self.here).text},0)"
-            for column, name in ((WHAT, "labels"), (BUILT, "built"), (NOW, "values"), (STATE, "states")):
-                found = f'IFERROR(INDEX({lists[f"input_{name}"].expr(self.here).text},{place}),"{NONE}")'
-                value = self._held(name, apart[k - 1].row) if k <= len(apart) else NONE
-                sheet.formula(
-                    self.row, column, value, Expr(found), TEXT if column in (WHAT, STATE) else AMOUNT, "state"
-                )
+            place = f"MATCH({nth.expr(self.here).text},{self.text_of('input_nth')},0)"
+            for column, name in ((WHAT, "input_labels"), (BUILT, "input_built"), (NOW, "input_values"),
+                                 (STATE, "input_states")):  # fmt: skip
+                value: object = NONE
+                if k <= len(apart):  # what the look-up of a cell of Inputs gives: 0 for a blank one
+                    cell = wiring.inputs_sheet.cells.get((apart[k - 1].row, wiring.lists[name].refs[0].column))
+                    value = 0 if cell is None or cell.value is None else plain(cell.value)
+                found = Expr(f'IFERROR(INDEX({self.text_of(name)},{place}),"{NONE}")')
+                sheet.formula(self.row, column, value, found, TEXT if column in (WHAT, STATE) else AMOUNT, "state")
         self.row += 2
-
-    def _held(self, name: str, row: int) -> object:
-        """What the look-up of a cell of Inputs gives: 0 for a blank one."""
-        column = self.wiring.lists[f"input_{name}"].refs[0].column
-        cell = self.wiring.inputs_sheet.cells.get((row, column))
-        return 0 if cell is None or cell.value is None else plain(cell.value)
 
     def choices(self, others: Sequence[Sheet]) -> None:
         """The yellow cells of other sheets."""
@@ -93,19 +89,12 @@ class AsBuilt:
             self._begin(label, f"{sheet.name}!{column_name(ref.column)}{ref.row + 1}")
             built = self._put(BUILT, 0 if before is None else before, cell.display)
             value = 0 if ref.value is None else ref.value  # what the look-up of a blank gives
-            now = self.sheet.formula(self.row, NOW, value, Expr(name), cell.display, lock="column")
-            one = state_formula(check)
-            env = {"value": now.expr(self.here), "built": built.expr(self.here)}
-            if check is not None and check.source is not None:
-                env["place"] = place_in_list(Expr(name), check)
-            elif check is not None and has_bounds(check):
-                shown = bound_display(check, cell.display)
-                for column, of, bound in zip((LEAST, MOST), ("least", "most"), check.bounds, strict=True):
-                    env[of] = self._put(column, bound, shown).expr(self.here)
+            self.sheet.formula(self.row, NOW, value, Expr(name), cell.display)
             listed = self.wiring.names.get(check.source or "") if check is not None else None
             choices = None if listed is None else [one.value for one in getattr(listed, "refs", [listed])]
-            state = state_now(one, value, built.value, check, choices)
-            states.append(self.sheet.formula(self.row, STATE, state, one.written(env), TEXT, "state"))
+            states.append(put_state(
+                self.sheet, self.row, COLUMNS, value, built.value, check, cell.display, name=name, listed=choices
+            ))  # fmt: skip
             self.row += 1
         if states:
             self.wiring.lists["choice_states"] = self._watched(states)
@@ -120,29 +109,25 @@ class AsBuilt:
         self.row += 1
         for label, where_, name, kind, refs in _columns(self.wiring):
             self._begin(label, where_)
-            numbers = [v for v in (plain(r.value) for r in refs) if isinstance(v, (int, float))]
-            total = plain(math.fsum(numbers))
+            numbers, total = _numbers(refs), _total(refs)
             built = self._put(BUILT, self.built.get(name, total), AMOUNT)
             now = sheet.formula(self.row, NOW, total, Expr(f"SUM({name})"), AMOUNT, lock="column")
-            env = {"now": now.expr(self.here), "built": built.expr(self.here), "tolerance": tolerance.expr(self.here)}
-            state = sum_state(total, built.value, TOLERANCE)
-            states.append(sheet.formula(self.row, STATE, state, sum_state.written(env), TEXT, "state"))
+            env = {"now": now, "built": built, "tolerance": tolerance}
+            states.append(sheet.compute(self.row, STATE, sum_state, env, role="state"))
             low, high = Validation.of(kind, "").bounds
             least, most = (self._put(c, v, BOUND).expr(self.here).text for c, v in ((LEAST, low), (MOST, high)))
             beyond = Expr(f'SUMPRODUCT(({name}<>"")*(({name}<{least})+({name}>{most})))')
             outs.append(sheet.formula(self.row, OUT, sum(not low <= n <= high for n in numbers), beyond, PLAIN))
             self.row += 1
-        self.wiring.lists["column_states"] = watched = self._watched(states)
+        self.wiring.lists["column_states"] = self._watched(states)
         sheet.text(self.row, WHAT, "Columns that are not as built", "label")
-        changed = Expr(f'COUNTIFS({watched.expr(self.here).text},"{CHANGED}")')
+        changed = Expr(f'COUNTIFS({self.text_of("column_states")},"{CHANGED}")')
         n_changed = sum(one.value == CHANGED for one in states)
         self.wiring.names["chk_columns_changed"] = sheet.formula(self.row, BUILT, n_changed, changed, PLAIN, "state")
         self.wiring.lists["columns_out_of_range"] = Range(tuple(outs))
 
-    def _bar(self, title: str, *heads: str) -> None:
-        for column in range(len(HEADS)):
-            text = title if column == WHAT else heads[column - 1] if column <= len(heads) else ""
-            self.sheet.text(self.row, column, text, "section")
+    def _bar(self, *heads: str) -> None:
+        self.sheet.texts(self.row, WHAT, [*heads, *[""] * (len(HEADS) - len(heads))], "section")
         self.row += 1
 
     def _begin(self, label: str, where_: str) -> None:
@@ -186,6 +171,14 @@ def _columns(wiring: Wiring) -> Iterator[tuple[str, str, str, Kind, Sequence[Ref
         yield name.replace("_", " ").capitalize(), "Inputs", f"cat_precisions_{name}", kind, refs
 
 
+def _numbers(refs: Sequence[Ref]) -> list[float]:
+    return [v for v in (plain(r.value) for r in refs) if isinstance(v, (int, float))]
+
+
+def _total(refs: Sequence[Ref]) -> Any:
+    return plain(math.fsum(_numbers(refs)))
+
+
 def values_as_built(book: Book) -> Mapping[str, Any]:
     """What a book of this workbook holds, by defined name: its inputs, and the sums of its yellow columns."""
     found: dict[str, Any] = {}
@@ -193,14 +186,8 @@ def values_as_built(book: Book) -> Mapping[str, Any]:
         if isinstance(refs, Ref) and name.startswith("in_"):
             found[name] = refs.value
         elif isinstance(refs, Range) and name.startswith("cat_"):
-            numbers = (v for v in (plain(r.value) for r in refs.refs) if isinstance(v, (int, float)))
-            found[name] = plain(math.fsum(numbers))
+            found[name] = _total(refs.refs)
     return found
-
-
-SCHEMA = 2
-LOG_HEADS = ("What was changed, and why", "Where", "Was", "Is", "Who", "Date")
-WIDTHS = (56, 22, 36, 36, 14, 12, 12, 13)
 
 
 def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[Sheet] = ()) -> Sheet:
@@ -219,13 +206,12 @@ def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[She
         ("", "Built with", options_words(question.options), TEXT),
         ("meta_options", "The same, as sheetgen pull reads it", options_text(question.options), TEXT),
     ):
-        sheet.text(row, 0, label, "label")
-        ref = sheet.put(row, 1, Cell(value, "small" if name == "meta_options" else "fixed", display), name or None)
+        cell = Cell(value, "small" if name == "meta_options" else "fixed", display)
+        ref = sheet.put(row, 1, cell, name or None, label=label)
         wiring.names |= {name: ref} if name else {}
         row += 1
     row += 1
-    for column, head in enumerate(LOG_HEADS):
-        sheet.text(row, column, head, "head")
+    sheet.texts(row, 0, LOG_HEADS)
     for line in range(LOG_LINES):
         for column, head in enumerate(LOG_HEADS):
             is_day, name = head == "Date", f"log_{line + 1}_{LOG[column]}"

@@ -8,7 +8,7 @@ from typing import Any
 from sheetgen.formula import formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.sheet.model import LEGEND, Sheet
+from sheetgen.sheet.model import Sheet
 from sheetgen.sheet.notes import first_link
 from sheetgen.sheet.page import Page
 from sheetgen.units import TEXT
@@ -44,28 +44,22 @@ def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
                    0))  # fmt: skip
     heads = (("Where it dies", 26), ("Bill that overran", 26), ("What the log says", 66), ("What to change", 58),
              ("On this sheet, as built", 52))  # fmt: skip
-    for column, (head, width) in enumerate(heads):
-        sheet.text(HEAD_ROWS, column, head, "head")
-        sheet.widths[column] = width
-    row = HEAD_ROWS + 1
-    for print_ in page.fingerprints:
-        texts = [str(t) for t in (print_.where, print_.bill, print_.looks_like, print_.change, print_.here)]
-        for column, text in enumerate(texts):
-            sheet.text(row, column, text, "wrapped_bold" if column == 0 else "wrapped")
-        sheet.heights[row] = 13.5 * max(lines(t, w) for t, (_, w) in zip(texts, heads, strict=True)) + 5
-        row += 1
-    row += 1
-    sheet.text(row, 0, "Where each load of this sheet breaks (live)", "section")
-    for column, head in enumerate(("", "", "Longest context, as built", "Bills and the memory for them, as built"), 1):
-        sheet.text(row, column, head, "section")
-    cells = wiring.tables["loads"]
-    baseline = _as_built(solved, page)
-    for i in range(len(solved.question.loads)):
-        sheet.link(row + 1 + i, 0, cells.columns["model"][i], TEXT)
-        sheet.link(row + 1 + i, 1, cells.columns["load_words"][i], TEXT)
-        sheet.compute(row + 1 + i, 2, breaking_words, cells.row(i))
-        for column, text in enumerate(baseline.get(i, ()), 3):
-            sheet.text(row + 1 + i, column, text)
+    sheet.texts(HEAD_ROWS, 0, [head for head, _ in heads])
+    sheet.widths = {column: width for column, (_, width) in enumerate(heads)}
+    for row, one in enumerate(page.fingerprints, HEAD_ROWS + 1):
+        first, *rest = (str(t) for t in (one.where, one.bill, one.looks_like, one.change, one.here))
+        sheet.text(row, 0, first, "wrapped_bold")
+        sheet.texts(row, 1, rest, "wrapped")
+        sheet.heights[row] = 13.5 * max(lines(t, w) for t, (_, w) in zip((first, *rest), heads, strict=True)) + 5
+    row = HEAD_ROWS + 2 + len(page.fingerprints)
+    sheet.texts(row, 0, ("Where each load of this sheet breaks (live)", "", "", "Longest context, as built",
+                         "Bills and the memory for them, as built"), "section")  # fmt: skip
+    loads, baseline = wiring.tables["loads"], _as_built(solved, page)
+    for i, at in enumerate(range(row + 1, row + 1 + loads.n_rows)):
+        for column, name in enumerate(("model", "load_words")):
+            sheet.link(at, column, loads.columns[name][i], TEXT)
+        sheet.compute(at, 2, breaking_words, loads.row(i))
+        sheet.texts(at, 3, baseline.get(i, ()), "text")
     return sheet
 
 
@@ -85,52 +79,47 @@ def _as_built(solved: Solution, page: Page) -> Mapping[int, tuple[str, str]]:
     return found
 
 
-WORDS = (("KV cache",
-         "what the engine keeps in GPU memory of every token of a request; it grows with context and requests"),
-         ("in flight", "requests being answered at the same moment; people online are usually many more"), ("replica",
-         "one running copy of the model, on one GPU or several"), ("TP",
-         "tensor parallelism: the GPUs of one instance that share each layer of a replica"), ("PP",
-         "pipeline stages: instances that each hold some layers of a replica; slower, and they need a fast network"),
-         ("surely free",
-         "share left of the requests that the replicas hold even where each KV pool comes out at the low end of "
-         "the 80% band of prediction errors; a fit is tight by it"), ("full multi-head attention",
-         "what the cache would be if every query head kept keys and values of its own"), ("BF16, FP8",
-         "16 and 8 bits a number; fewer bits take less memory and may cost quality"))  # fmt: skip
+WORDS = (
+    ("KV cache", "what the engine keeps in GPU memory of every token of a request; it grows with context and requests"),
+    ("in flight", "requests being answered at the same moment; people online are usually many more"),
+    ("replica", "one running copy of the model, on one GPU or several"),
+    ("TP", "tensor parallelism: the GPUs of one instance that share each layer of a replica"),
+    ("PP", "pipeline stages: instances that each hold some layers of a replica; slower, and they need a fast network"),
+    ("surely free", "share left of the requests that the replicas hold even where each KV pool comes out at the low "
+     "end of the 80% band of prediction errors; a fit is tight by it"),
+    ("full multi-head attention", "what the cache would be if every query head kept keys and values of its own"),
+    ("BF16, FP8", "16 and 8 bits a number; fewer bits take less memory and may cost quality"),
+)  # fmt: skip
 
 
-def build_notes(page: Page, sheets: Sequence[Sheet] = ()) -> Sheet:
-    """What the workbook says of itself: its sheets, assumptions, what was left out, sources."""
+def build_notes(page: Page) -> Sheet:
+    """What the workbook says of itself: its assumptions, its words, what was left out, sources."""
     sheet = titled("Notes and sources", "Notes and sources",
                    "What this workbook is, what its numbers stand on, and where they come from.", freeze=(HEAD_ROWS,
                    0))  # fmt: skip
     sheet.widths = {0: TEXT_WIDTH, 1: 60}
+    sources = [(s.text, s.url or first_link(s.text)) for s in page.sources]
+    blocks: tuple[tuple[str, Sequence[tuple[str, str | None]]], ...] = (
+        ("About", [
+            ("A sizing sheet for serving large language models: memory, hardware and price. Blue on yellow cells "
+             "are inputs; black figures are formulas; green ones are taken from another sheet.", None),
+            (f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. "
+             "Sheets are protected without a password.", None),
+        ]),
+        ("Assumptions as built (those in use stand on the first sheet and on Inputs)",
+         [(text, None) for text in page.assumptions]),
+        ("Words", [(f"{word}: {meaning}", None) for word, meaning in WORDS]),
+        ("Left out", [(page.left_out, None)]),
+        ("Sources", sources),
+    )  # fmt: skip
     row = HEAD_ROWS
-
-    def block(title: str, texts: Sequence[tuple[str, str | None]]) -> None:
-        nonlocal row
-        sheet.text(row, 0, title, "section")
-        sheet.text(row, 1, "", "section")
+    for title, texts in blocks:
+        sheet.texts(row, 0, (title, ""), "section")
         for text, url in texts:
             row += 1
             sheet.text(row, 0, text, "wrapped")
             sheet.heights[row] = 13.5 * lines(text, TEXT_WIDTH) + 2
             if url:
-                shown = url.split("'")[1] if url.startswith("internal:") else url
-                sheet.text(row, 1, shown, "link_text", url=url)
+                sheet.text(row, 1, url, "link_text", url=url)
         row += 2
-
-    block("About", [
-        ("A sizing sheet for serving large language models: memory, hardware and price. Blue on yellow cells "
-         "are inputs; black figures are formulas; green ones are taken from another sheet.", None),
-        (f"sheetgen {page.version}, catalog {page.catalog}, {page.as_of}. "
-         "Sheets are protected without a password.", None),
-    ])  # fmt: skip
-    contents = [(one.second_line, f"internal:'{one.name}'!A1") for one in sheets if one.kind]
-    if contents:
-        block(f"Sheets. {LEGEND}", contents)
-    block("Assumptions as built (those in use stand on the first sheet and on Inputs)",
-          [(a, None) for a in page.assumptions])  # fmt: skip
-    block("Words", [(f"{word}: {meaning}", None) for word, meaning in WORDS])
-    block("Left out", [(page.left_out, None)])
-    block("Sources", [(s.text, s.url or first_link(s.text)) for s in page.sources])
     return sheet

@@ -66,58 +66,50 @@ def optional_state(value: Any, built: Any, least: Any, most: Any) -> Any:
     return where(value == "", where(built == "", AS_BUILT, CHANGED), known)
 
 
-def state_formula(check: Validation | None, may_be_blank: bool = False) -> Formula:
-    """The formula that tells the state of a cell which accepts that."""
-    if check is not None and check.source is not None:
-        return listed_state
-    if not has_bounds(check):
-        return text_state
-    return optional_state if may_be_blank else number_state
-
-
-def state_now(
-    one: Formula, value: Any, built: Any, check: Validation | None, listed: Sequence[Any] | None = None
-) -> str:
-    """What the formula gives: a blank cell is 0 to a number, and a text is told by its letters, large or small.
-
-    listed: the choices, where the cell may hold another one.
-    """
-    known = listed is None or str(value).lower() in {str(choice).lower() for choice in listed}
-    env: dict[str, Any] = {"value": value, "built": built, "place": 1 if known else float("nan")}
-    if one in (number_state, optional_state):
-        if one is optional_state and value is None:
-            return AS_BUILT if built is None else CHANGED
-        if isinstance(value, str):
-            return OUT_OF_RANGE
-        env = {name: 0 if env[name] is None else number(env[name]) for name in ("value", "built")}
-        env |= dict(zip(("least", "most"), check.bounds if check else (0, 0), strict=True))
-    elif isinstance(value, str) and isinstance(built, str):
-        env |= {"value": value.lower(), "built": built.lower()}
-    return str(one.of(env))
-
-
-def has_bounds(check: Validation | None) -> bool:
-    """Whether a cell accepts numbers between two bounds."""
-    return check is not None and check.source is None and check.kind is not None and check.kind.holds != "text"
-
-
-def bound_display(check: Validation, display: Display) -> Display:
-    """How the bounds of an input are shown: days and shares as the input is."""
-    return display if display.percent else DATE if check.kind and check.kind.what == "date" else BOUND
-
-
-def place_in_list(value: Expr, check: Validation) -> Expr:
-    """Where a choice stands in its list."""
-    return Expr(f"MATCH({value.text},{check.source},0)")
-
-
-def beside(sheet: str, row: int, column: int) -> Expr:
+def beside(sheet: Sheet, row: int, column: int) -> Expr:
     """A cell of the same row, as a formula that runs down the column names it."""
-    return Ref(sheet, row, column, None, lock="column").expr(sheet)
+    return Ref(sheet.name, row, column, None, lock="column").expr(sheet.name)
+
+
+def put_state(
+    sheet: Sheet, row: int, columns: Mapping[str, int], value: Any, built: Any, check: Validation | None,
+    display: Display, *, may_be_blank: bool = False, name: str = "", listed: Sequence[Any] | None = None,
+) -> Ref:  # fmt: skip
+    """Beside a value and the one as built: the bounds between which it may lie, and what became of it.
+
+    columns: where `value`, `built`, `least`, `most` and `state` stand. name: of the choice, where the column shows it
+    alone. listed: the choices, where the cell may hold another one.
+    """
+    env = {what: beside(sheet, row, column) for what, column in columns.items()}
+    known = {"value": value, "built": built}
+    one, kind = text_state, check.kind if check is not None else None
+    if check is not None and check.source is not None:
+        one = listed_state
+        env["place"] = Expr(f"MATCH({name or env['value'].text},{check.source},0)")
+        is_known = listed is None or str(value).lower() in {str(choice).lower() for choice in listed}
+        known["place"] = 1 if is_known else float("nan")
+    elif check is not None and kind is not None and kind.holds != "text":
+        one = optional_state if may_be_blank else number_state
+        shown = display if display.percent else DATE if kind.what == "date" else BOUND
+        for what, bound in zip(("least", "most"), check.bounds, strict=True):
+            known[what] = sheet.put(row, columns[what], Cell(bound, "fixed", shown)).value
+    # In a spreadsheet a blank cell is 0 to a number, a text above all numbers, and letters large or small are the same.
+    if one in (text_state, listed_state):
+        if isinstance(value, str) and isinstance(built, str):
+            known |= {"value": value.lower(), "built": built.lower()}
+        state = one.of(known)
+    elif one is optional_state and value is None:
+        state = AS_BUILT if built is None else CHANGED
+    elif isinstance(value, str):
+        state = OUT_OF_RANGE
+    else:
+        state = one.of({what: 0 if amount is None else number(amount) for what, amount in known.items()})
+    return sheet.formula(row, columns["state"], state, one.written(env), TEXT, "state")
 
 
 LABEL, VALUE, UNIT, LEAST, MOST, BUILT, STATE, NOTE, NTH = range(9)
 WIDTHS = {LABEL: 44, VALUE: 16, UNIT: 12, LEAST: 11, MOST: 11, BUILT: 15, STATE: 12, NOTE: 76, NTH: 4}
+STATE_COLUMNS = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST, "state": STATE}
 HEADS = {LEAST: "from", MOST: "to", BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
 NOT_ZERO = Display("0;;")
 NOTE_CHARACTERS = 96  # of a line in the last column
@@ -150,8 +142,7 @@ class InputsSheet:
     def section(self, title: str, heads: Mapping[int, str] = HEADS) -> None:
         if self.row > HEAD_ROWS:
             self.row += 1
-        for column in range(NOTE + 1):
-            self.sheet.text(self.row, column, heads.get(column, title if column == LABEL else ""), "section")
+        self.sheet.texts(self.row, LABEL, [title, *(heads.get(column, "") for column in range(1, NOTE + 1))], "section")
         self.row += 1
 
     def put(
@@ -169,7 +160,13 @@ class InputsSheet:
         self.wiring.names[f"in_{name}"] = ref
         self.wiring.inputs[read_as or name] = ref
         if role == "input" and self.wiring.baseline is not None:
-            self._watch(f"in_{name}", ref, check, display)
+            built = self.wiring.baseline.get(f"in_{name}", ref.value)
+            if built is not None:
+                self.sheet.put(self.row, BUILT, Cell(built, "fixed", display))
+            may_be_blank = bool(check and check.kind and check.kind.blank)
+            self.states.append(put_state(
+                self.sheet, self.row, STATE_COLUMNS, ref.value, built, check, display, may_be_blank=may_be_blank
+            ))  # fmt: skip
         self.row += 1
         return ref
 
@@ -199,23 +196,6 @@ class InputsSheet:
         self.sheet.text(self.row, UNIT, unit, "unit")
         self.sheet.text(self.row, NOTE, note, "remark_wrapped")
 
-    def _watch(self, name: str, ref: Ref, check: Validation | None, display: Display) -> None:
-        """Beside an input its bounds, its value as built, and what became of it."""
-        sheet, row, here = self.sheet, ref.row, self.sheet.name
-        built = (self.wiring.baseline or {}).get(name, ref.value)
-        one = state_formula(check, bool(check and check.kind and check.kind.blank))
-        columns = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST}
-        env = {name: beside(here, row, column) for name, column in columns.items()}
-        if check is not None and has_bounds(check):
-            for column, bound in zip((LEAST, MOST), check.bounds, strict=True):
-                sheet.put(row, column, Cell(bound, "fixed", bound_display(check, display)))
-        elif check is not None and check.source is not None:
-            env["place"] = place_in_list(env["value"], check)
-        if built is not None:
-            sheet.put(row, BUILT, Cell(built, "fixed", display))
-        state = state_now(one, ref.value, built, check)
-        self.states.append(sheet.formula(row, STATE, state, one.written(env), TEXT, "state"))
-
 
 def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     """The sheet, with every input registered in `wiring`."""
@@ -237,17 +217,16 @@ def _watch(page: InputsSheet) -> None:
     """What the Change log and the checks read of all inputs, and in the frozen rows the word for all of it."""
     sheet, lists = page.sheet, page.wiring.lists
     row = HEAD_ROWS - 1
-    sheet.text(row, LABEL, "All checks", "label")
-    put_light(page.wiring, sheet, row, VALUE)
+    put_light(page.wiring, sheet, row, VALUE, "All checks")
     if not page.states:
         return
-    first, last = page.states[0].row, page.states[-1].row
+    first, last = page.states[0], page.states[-1]
     for name, column in (("labels", LABEL), ("values", VALUE), ("built", BUILT), ("states", STATE), ("nth", NTH)):
-        lists[f"input_{name}"] = Range(tuple(Ref(sheet.name, row, column, None) for row in (first, last)))
-    top = Ref(sheet.name, first, STATE, None).expr(sheet.name).text
-    n_apart = 0
+        corners = (first._replace(column=column, value=None), last._replace(column=column, value=None))
+        lists[f"input_{name}"] = Range(corners)
+    top, n_apart = first.expr(sheet.name).text, 0
     for state in page.states:
-        own = beside(sheet.name, state.row, STATE)
+        own = beside(sheet, state.row, STATE)
         counted = "+".join(f'COUNTIFS({top}:{own.text},"{word}")' for word in (CHANGED, OUT_OF_RANGE))
         n_apart += state.value != AS_BUILT
         nth = n_apart if state.value != AS_BUILT else 0
@@ -424,8 +403,7 @@ def _precisions(page: InputsSheet) -> None:
     )  # fmt: skip
     for title, heads in tables:
         page.section(title, {NOTE: "what"})
-        for column, head in enumerate(("precision", *heads.values())):
-            page.sheet.text(page.row, column, head, "head")
+        page.sheet.texts(page.row, LABEL, ("precision", *heads.values()))
         columns: dict[str, list[Ref]] = {k: [] for k in ("dtype", *heads)}
         for d in DTYPES.values():
             page.row += 1

@@ -248,10 +248,10 @@ def name_all(wiring: Wiring, sheet: str) -> None:
             wiring.lists[name] = named(wiring.names, f"lst_{wiring.prefix}{name}", refs.refs)
 
 
-def put_light(wiring: Wiring, sheet: Sheet, row: int, column: int) -> None:
+def put_light(wiring: Wiring, sheet: Sheet, row: int, column: int, label: str) -> None:
     """The word for all checks: its name alone, for Checks is built last."""
     cell = Cell(wiring.verdict, "light", TEXT, formula=Expr("chk_all"))
-    sheet.put(row, column, cell)
+    sheet.put(row, column, cell, label=label)
     sheet.status_cells.append((row, column))
     wiring.lights.append(cell)
 
