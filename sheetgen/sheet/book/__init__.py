@@ -35,7 +35,7 @@ def build_book(
     """The workbook as data: every cell with its value, and the formula that gives it.
 
     `every_lever` are those of each load; without any there is no Levers sheet. Without `one` there is no What-if.
-    `as_built`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
+    `baseline`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
     """
     wiring = Wiring(baseline=baseline or {})
     inputs = build_inputs(solved, wiring)
@@ -55,7 +55,8 @@ def build_book(
     picked = {} if what_if is None else what_if.picked
     candidates, heads = build_candidates(solved, wiring, apart, picked)
     add_choices(wiring, heads)
-    wiring.names["list_workload"] = _workloads(wiring, inputs)
+    contexts = zip(wiring.lists["contexts"].refs, workloads, strict=True)  # beside them on Inputs
+    wiring.names["list_workload"] = Range(tuple(r._replace(column=0, value=words, name=None) for r, words in contexts))
     wiring.names["list_tier"] = wiring.lists["tiers"]
     guide = build_guide(solved, page, wiring)
     notes = build_notes(page)
@@ -92,11 +93,3 @@ def _name_columns(wiring: Wiring) -> None:
     for column in (c.removeprefix("dtypes_") for c in wiring.lists if c.startswith("dtypes_")):
         if column != "meant":
             wiring.names[f"cat_precisions_{column}"] = wiring.lists[f"dtypes_{column}"]
-
-
-def _workloads(wiring: Wiring, inputs: Any) -> Any:
-    """The workloads' names, beside their contexts on Inputs: the source of the headline's dropdown."""
-    from sheetgen.sheet.model import Ref
-
-    contexts = wiring.lists["contexts"].refs
-    return Range(tuple(Ref(r.sheet, r.row, 0, inputs.cells[r.row, 0].value) for r in contexts))

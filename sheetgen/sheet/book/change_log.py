@@ -50,7 +50,7 @@ class AsBuilt:
 
     def __init__(self, sheet: Sheet, row: int, wiring: Wiring) -> None:
         self.sheet, self.row, self.wiring = sheet, row, wiring
-        self.here, self.built = sheet.name, wiring.baseline or {}
+        self.here, self.built = sheet.name, wiring.baseline
 
     def text_of(self, name: str) -> str:
         """A list as formulas of this sheet write it."""
@@ -96,8 +96,7 @@ class AsBuilt:
                 self.sheet, self.row, COLUMNS, value, built.value, check, cell.display, name=name, listed=choices
             ))  # fmt: skip
             self.row += 1
-        if states:
-            self.wiring.lists["choice_states"] = self._watched(states)
+        self.wiring.lists["choice_states"] = self._watched(states)
         self.row += 1
 
     def columns(self) -> None:
@@ -190,7 +189,7 @@ def values_as_built(book: Book) -> Mapping[str, Any]:
     return found
 
 
-def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[Sheet] = ()) -> Sheet:
+def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[Sheet]) -> Sheet:
     """The sheet; `sheetgen pull` and `diff` read its names. others: sheets with choices of their own."""
     sheet = titled("Change log", "Change log",
                    "What made this workbook, and what was changed since: in words by people, and live by comparison.",
@@ -218,12 +217,9 @@ def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[She
             check = Validation.of(Kind("date"), head, "The day of the change.") if is_day else None
             cell = Cell(question.overrides.input(name, None), "input", DATE if is_day else TEXT, validation=check)
             wiring.names[f"in_{name}"] = sheet.put(row + 1 + line, column, cell, f"in_{name}")
-    if wiring.baseline is None:
-        return sheet
     rest = AsBuilt(sheet, row + LOG_LINES + 2, wiring)
     rest.changed_inputs()
-    if others:
-        rest.choices(others)
+    rest.choices(others)
     rest.columns()
     return sheet
 

@@ -231,14 +231,13 @@ def _named(listed: Range, name: Ref) -> Lookup:
 
 
 def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
-    """The sheet. What stands on sheets that are not built yet is not checked."""
+    """The sheet, for which all others must stand."""
     page = ChecksSheet(wiring)
     _loads(page, len(solved.question.loads))
     _own_rows(page, len(solved.question.rows))
-    if wiring.of_money:
-        heads = "Money and the first sheet", "Money", "First sheet"
-        same = page.pairs(heads, wiring.of_money, USD_CENTS, rounded=True)
-        page.all_of("money_sheet", "Money has the month's cost of the first sheet", same)
+    heads = "Money and the first sheet", "Money", "First sheet"
+    same = page.pairs(heads, wiring.of_money, USD_CENTS, rounded=True)
+    page.all_of("money_sheet", "Money has the month's cost of the first sheet", same)
     if "rec_whatif_monthly_usd" in wiring.names:
         agrees = _what_if(page)
         page.all_of("what_if", "What-if has the first sheet's cost where it asks the same", [agrees])
@@ -392,13 +391,10 @@ def _inputs(page: ChecksSheet) -> None:
     all_numbers, tpot, ttft = (Expr(f"COUNT({page.text_of(refs)})") for refs in (column, *targets))
     label = "No number is missing on Inputs"
     page.line("no_number_missing", label, (value, all_numbers - tpot - ttft), (value, None))
-    if "input_states" in lists:
-        page.none_says("inputs_in_range", "Cells of Inputs that are out of range: none", lists["input_states"],
-                       OUT_OF_RANGE, wiring.input_states)  # fmt: skip
-    if "columns_out_of_range" in lists:
-        columns = lists["columns_out_of_range"]
-        n_out = sum(int(one.value) for one in columns.refs), Expr(f"SUM({page.text_of(columns)})")
-        page.none_of("tables_in_range", "Numbers of tables that are out of range: none", n_out)
-    if "choice_states" in lists:
-        page.none_says("choices_in_range", "Choices on other sheets, out of range or of their list: none",
-                       lists["choice_states"], OUT_OF_RANGE)  # fmt: skip
+    label = "Cells of Inputs that are out of range: none"
+    page.none_says("inputs_in_range", label, lists["input_states"], OUT_OF_RANGE, wiring.input_states)
+    columns = lists["columns_out_of_range"]
+    n_out = sum(int(one.value) for one in columns.refs), Expr(f"SUM({page.text_of(columns)})")
+    page.none_of("tables_in_range", "Numbers of tables that are out of range: none", n_out)
+    label = "Choices on other sheets, out of range or of their list: none"
+    page.none_says("choices_in_range", label, lists["choice_states"], OUT_OF_RANGE)

@@ -5,7 +5,8 @@ What stands in the table of inputs gets its row from there; what is by workload 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sheetgen import cost, units
@@ -159,7 +160,7 @@ class InputsSheet:
         ref = self.sheet.put(self.row, VALUE, Cell(value, role, display, validation=check), f"in_{name}")
         self.wiring.names[f"in_{name}"] = ref
         self.wiring.inputs[read_as or name] = ref
-        if role == "input" and self.wiring.baseline is not None:
+        if role == "input":
             built = self.wiring.baseline.get(f"in_{name}", ref.value)
             if built is not None:
                 self.sheet.put(self.row, BUILT, Cell(built, "fixed", display))
@@ -185,6 +186,17 @@ class InputsSheet:
         """A constant that is no input."""
         return self.put(name, label, value, display, unit, note, role="fixed")
 
+    def of_table(
+        self, title: str, other: Mapping[str, Any] | None = None, after: Mapping[str, Callable[[], None]] | None = None
+    ) -> None:
+        """A section of the table of inputs, at the values of the settings or at `other`, and what stands after some."""
+        self.section(title)
+        settings, values = self.solved.question.settings, other or {}
+        for one in rows_in(title):
+            self.place(one, values.get(one.name, getattr(settings, one.name, None)))
+            if after and one.name in after:
+                after[one.name]()
+
     def computed(self, one: Formula, unit: str, note: str) -> None:
         """A quantity that follows from inputs alone: worked out here once, and read by many cells."""
         self._words(one.label, unit, note)
@@ -201,8 +213,6 @@ def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     """The sheet, with every input registered in `wiring`."""
     page = InputsSheet(solved, wiring)
     _questions(page)
-    _choices(page)
-    _targets(page)
     _money(page)
     _owning(page)
     _engine(page)
@@ -218,8 +228,6 @@ def _watch(page: InputsSheet) -> None:
     sheet, lists = page.sheet, page.wiring.lists
     row = HEAD_ROWS - 1
     put_light(page.wiring, sheet, row, VALUE, "All checks")
-    if not page.states:
-        return
     first, last = page.states[0], page.states[-1]
     for name, column in (("labels", LABEL), ("values", VALUE), ("built", BUILT), ("states", STATE), ("nth", NTH)):
         corners = (first._replace(column=column, value=None), last._replace(column=column, value=None))
@@ -258,19 +266,10 @@ def _questions(page: InputsSheet) -> None:
                  Validation.of(Kind("whole", 1, 1_000_000), f"Tier {i}"))
         for i, n in enumerate(question.tiers, 1)
     ))  # fmt: skip
-    page.section(KV_CACHE)
-    for one in rows_in(KV_CACHE):
-        page.place(one, getattr(question.settings, one.name))
-
-
-def _choices(page: InputsSheet) -> None:
-    question = page.solved.question
-    page.section(CHOICES)
-    shown = {"as_of": question.as_of, **{name: question.reference.assumption(name) for name in MARKED_BY}}
-    for one in rows_in(CHOICES):
-        page.place(one, shown[one.name] if one.name in shown else getattr(question.settings, one.name))
-        if one.name == "weight_dtype":
-            _lengths(page)
+    page.of_table(KV_CACHE)
+    assumed = {name: question.reference.assumption(name) for name in MARKED_BY}
+    page.of_table(CHOICES, {"as_of": question.as_of, **assumed}, {"weight_dtype": partial(_lengths, page)})
+    page.of_table(TARGETS, after={"speed_targets": partial(_targets, page)})
 
 
 def _lengths(page: InputsSheet) -> None:
@@ -297,24 +296,18 @@ def _lengths(page: InputsSheet) -> None:
 
 def _targets(page: InputsSheet) -> None:
     """Targets by workload; a blank one is off."""
-    question = page.solved.question
-    page.section(TARGETS)
-    for one in rows_in(TARGETS):
-        page.place(one, getattr(question.settings, one.name))
-        for target in asked_in("targets") if one.name == "speed_targets" else ():
-            figure = target.name.removesuffix("_ms")
-            page.wiring.lists[f"{figure}_targets"] = Range(tuple(
-                page.place(target, getattr(w, f"{figure}_target_ms"), by=(name_part(w.id), w.name))
-                for w in question.workloads
-            ))  # fmt: skip
+    for target in asked_in("targets"):
+        figure = target.name.removesuffix("_ms")
+        page.wiring.lists[f"{figure}_targets"] = Range(tuple(
+            page.place(target, getattr(w, f"{figure}_target_ms"), by=(name_part(w.id), w.name))
+            for w in page.solved.question.workloads
+        ))  # fmt: skip
 
 
 def _money(page: InputsSheet) -> None:
     """How busy the hardware is, the contingency, the currency, and the constants that formulas of money count in."""
-    settings, as_of = page.solved.question.settings, page.solved.question.as_of
-    page.section(MONEY)
-    for one in rows_in(MONEY):
-        page.place(one, day_of(settings.fx_date) or as_of if one.name == "fx_date" else getattr(settings, one.name))
+    settings = page.solved.question.settings
+    page.of_table(MONEY, {"fx_date": day_of(settings.fx_date) or page.solved.question.as_of})
     for name, label, unit, note in _MONEY_CONSTANTS:
         page.fixed(name, label, cost.CONSTANTS[name], WHOLE, unit, note)
     page.fixed(

@@ -32,7 +32,6 @@ from sheetgen.sheet.book.wiring import (
     RowLookup,
     Table,
     Wiring,
-    env_of,
     in_words,
     matrix,
     named,
@@ -40,7 +39,7 @@ from sheetgen.sheet.book.wiring import (
     with_parts,
 )
 from sheetgen.sheet.book.words import non_torch_position, profile_position
-from sheetgen.sheet.model import Lookup, Range, Ref, RepeatedRow, RowValues, Sheet, Source, lookup, pick
+from sheetgen.sheet.model import Lookup, Range, Ref, RepeatedRow, RowValues, Sheet, lookup, pick
 from sheetgen.sheet.what_if import BASE
 from sheetgen.sizing import memory, parallelism
 from sheetgen.units import DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, USD_CENTS, WHOLE, Display
@@ -115,6 +114,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         f"runs_{what}": _by_precision(wiring, head, what, models[key])
         for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
     } | {"peak_flops": _by_precision(wiring, head, "peak_flops", models["weight_dtype_row"])}
+    of_head = {name: RowValues.of(refs) for name, refs in head.columns.items()}
     blocks: dict[str, Any] = {}
     by_model: set[str] = set()
     short: set[str] = set(ALIKE)
@@ -138,8 +138,8 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         # What depends on the tensor-parallel size alone stands in the first GPU's columns, which have all of them.
         alike = not {*one.inputs} & ({*head.columns, *known} - short)
         columns = [len(sizes.refs)] * len(columns) if alike else columns
-        env = env_of(one, known, head.columns, rows_of, wiring.inputs)
-        rows = matrix(sheet, top, one, labels, columns, env, rows_of["workload"] if of_context else None)
+        given = {**wiring.inputs, **rows_of, **of_head, **known}
+        rows = matrix(sheet, top, one, labels, columns, given, rows_of["workload"] if of_context else None)
         blocks[name] = [RepeatedRow(row, head.columns["tp_position"]) for row in rows] if alike else rows
         short |= {name} if alike else set()
         by_model |= set() if of_context else {name}
@@ -288,21 +288,19 @@ def build_candidates(
         head.computed(one, {"tensor_parallel_size": head.columns["tp"]})
 
     top = head.top + 1
+    of_head = {name: RowValues.of(refs) for name, refs in head.columns.items()}
     for of in (wiring,) if what_if is None else (wiring, what_if):
         cells = of.tables["loads"]
         # A load's context is part of the sheet's structure, so its row of a block is named directly.
         latency = [int(ref.value) - 1 for ref in cells.columns["pace_row"]]
         held = {what: _held(of, what, latency, head) for what in OF_REPLICA}
-        env = env_of(monthly_usd_of_load, held, head.columns, cells.columns, wiring.inputs)
+        given = {**wiring.inputs, **cells.columns, **of_head, **held}
         labels, words, widths = cells.columns["model"], cells.columns["load_words"], [len(offers)] * len(latency)
-        if of is wiring:
-            rows = matrix(sheet, top, monthly_usd_of_load, labels, widths, env, words)
-        else:
-            rows = matrix(sheet, top, monthly_usd_of_load, labels[:-1], widths, env, words)
-            on_it: dict[str, Source | RowValues] = {n: RowValues.of(head.columns[n]) for n in ("instance", "gpu", "tp")}
-            on_it |= {**picked, "monthly_usd": RowValues.of(rows[BASE])}
-            last = top + len(rows)
-            rows += matrix(sheet, last, on_hardware, labels[-1:], widths, lambda r: on_it, words[-1:], headed=False)  # noqa: B023
+        n = len(labels) - (of is what_if)  # the last of What-if's is of the chosen hardware alone
+        rows = matrix(sheet, top, monthly_usd_of_load, labels[:n], widths, given, words)
+        if of is what_if:
+            given = {**picked, **of_head, "monthly_usd": RowValues.of(rows[BASE])}
+            rows += matrix(sheet, top + n, on_hardware, labels[n:], widths, given, words[n:], headed=False)
         of.monthly = [Range(row, lock="columns") for row in rows]
         top += len(rows) + 2
     return sheet, {name: head.range(name) for name in head.columns}

@@ -205,7 +205,7 @@ class Wiring:
     lists: dict[str, Range] = field(default_factory=dict)
     inputs_sheet: Sheet = field(default_factory=lambda: Sheet("Inputs"))
     input_states: list[Ref] = field(default_factory=list)  # on that sheet
-    baseline: Mapping[str, Any] | None = None  # by defined name, where not the values of this build; none: not compared
+    baseline: Mapping[str, Any] = field(default_factory=dict)  # by defined name, where not the values of this build
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
@@ -276,55 +276,44 @@ class RowLookup:
     row: Ref | int
 
 
-Grid = Sequence[Sequence[Source] | RowLookup | RowValues]  # by row and column
-RowEnv = Mapping[str, Source | RowValues | RowLookup]
-
-
 def matrix(
-    sheet: Sheet, top: int, one: Formula, labels: Sequence[Ref], widths: Sequence[int], env: Callable[[int], RowEnv],
+    sheet: Sheet, top: int, one: Formula, labels: Sequence[Ref], widths: Sequence[int], given: Mapping[str, Any],
     loads: Sequence[Ref] | None = None, *, headed: bool = True,
 ) -> list[Row]:  # fmt: skip
     """A block of rows below `top`: the formula's name, then a row of so many cells per label.
 
-    loads: what a row is beside its label, where the rows are loads. headed: or the rows go on with the block above.
+    given: what it reads by name: a source for all cells, a RowValues for all rows, or one of these (a RowLookup, a
+    source for each cell) for each row. loads: what a row is beside its label, where the rows are loads. headed: or
+    the rows go on with the block above.
     """
     if headed:
         sheet.text(top, 0, one.label, "section", note=one.documentation)
         sheet.text(top, 1, one.name, "section")
-    out = []
+    known = {name: given[name] for name in one.inputs if name in given}
+    rows = []
     for r, label in enumerate(labels):
         row = top + 1 + r
         for column, words in enumerate((label,) if loads is None else (label, loads[r])):
             key = (words.sheet, words.row, words.column)
             there = sheet.link(row, column, sheet.linked.get(key, words), TEXT, role="computed", lock="column")
             sheet.linked.setdefault(key, there)
-        width = widths[r]
-        here = {n: s.cut(width) if isinstance(s, RowValues) else s for n, s in _linked(sheet, top, row, env(r)).items()}
-        out.append(sheet.fill_row(row, LEFT, width, one, here))
-    return out
+        env = {}
+        for name, what in known.items():
+            of_row: Any = what if isinstance(what, RowValues | Ref | Range | Lookup) else what[r]
+            whole = isinstance(of_row, RowValues | RowLookup | Ref | Range | Lookup)
+            env[name] = of_row if whole else RowValues.of(of_row)
+        linked = _linked(sheet, top, row, env)
+        cut = {name: s.cut(widths[r]) if isinstance(s, RowValues) else s for name, s in linked.items()}
+        rows.append(sheet.fill_row(row, LEFT, widths[r], one, cut))
+    return rows
 
 
-def with_parts(one: Formula, parts: Sequence[Formula]) -> Formula:
-    """A formula that works out those of `parts` which it reads within itself, so that no cell need hold them."""
-    inner = [part for part in parts if part.name in one.inputs]
-    if not inner:
-        return one
-    named_parts = {part.name for part in inner}
-    read = [name for part in inner for name in part.inputs] + [name for name in one.inputs if name not in named_parts]
-    inputs = tuple(dict.fromkeys(read))
-
-    def function(*args: Any) -> Any:
-        values = dict(zip(inputs, args, strict=True))
-        return one.of(values | {part.name: part.of(values) for part in inner})
-
-    return Formula(one.name, one.label, one.display, inputs, function, one.documented or one.function)
-
-
-def _linked(sheet: Sheet, top: int, row: int, env: RowEnv) -> Mapping[str, Source | RowValues]:
+def _linked(
+    sheet: Sheet, top: int, row: int, env: Mapping[str, Source | RowValues | RowLookup]
+) -> dict[str, Source | RowValues]:
     """`env` with what stands on other sheets brought into cells beside the row: a formula that many cells share must
     not name another sheet, and its ingredients stand where they can be seen. Each is brought once."""
     column = LABELS
-    found: dict[str, Source | RowValues] = {}
 
     def bring(name: str, what: Ref | int) -> Ref:
         nonlocal column
@@ -344,7 +333,8 @@ def _linked(sheet: Sheet, top: int, row: int, env: RowEnv) -> Mapping[str, Sourc
         sheet.linked[key] = ref
         return ref
 
-    for name, source in env.items():
+    found: dict[str, Source | RowValues] = {}
+    for name, source in sorted(env.items(), key=lambda one: isinstance(one[1], RowLookup)):
         if isinstance(source, RowLookup):
             at = bring(f"row of {name}", source.row)
             first = Lookup(None, lambda here, s=source, a=at: s.write(a.expr(here), here))  # type: ignore[misc]
@@ -356,25 +346,17 @@ def _linked(sheet: Sheet, top: int, row: int, env: RowEnv) -> Mapping[str, Sourc
     return found
 
 
-def env_of(
-    one: Formula, grids: Mapping[str, Grid], columns: Mapping[str, Sequence[Source]],
-    rows: Mapping[str, Sequence[Source]], shared: Mapping[str, Source],
-) -> Callable[[int], RowEnv]:  # fmt: skip
-    """What a formula reads in row r: cells of other blocks, of the head, of the row's table, of Inputs, the
-    nearest first. Which is which is settled once, not for every row.
-    """
-    in_grid = {n: grids[n] for n in one.inputs if n in grids}
-    in_column = {n: RowValues.of(columns[n]) for n in one.inputs if n in columns and n not in in_grid}
-    near = {*in_grid, *in_column}
-    in_row = {n: rows[n] for n in one.inputs if n in rows and n not in near}
-    fixed = {n: shared[n] for n in one.inputs if n in shared and n not in {*near, *in_row}}
+def with_parts(one: Formula, parts: Sequence[Formula]) -> Formula:
+    """A formula that works out those of `parts` which it reads within itself, so that no cell need hold them."""
+    inner = [part for part in parts if part.name in one.inputs]
+    if not inner:
+        return one
+    named_parts = {part.name for part in inner}
+    read = [name for part in inner for name in part.inputs] + [name for name in one.inputs if name not in named_parts]
+    inputs = tuple(dict.fromkeys(read))
 
-    def env(r: int) -> RowEnv:
-        found: dict[str, Source | RowValues | RowLookup] = {**fixed, **in_column}
-        for n, by_row in in_row.items():
-            found[n] = by_row[r]
-        for n, grid in in_grid.items():
-            found[n] = of_row if isinstance(of_row := grid[r], RowLookup | RowValues) else RowValues.of(of_row)
-        return found
+    def function(*args: Any) -> Any:
+        values = dict(zip(inputs, args, strict=True))
+        return one.of(values | {part.name: part.of(values) for part in inner})
 
-    return env
+    return Formula(one.name, one.label, one.display, inputs, function, one.documented or one.function)
