@@ -25,19 +25,7 @@ from sheetgen.recommend import Solution
 from sheetgen.recommend.solution import TABLES
 from sheetgen.sheet.book.catalogs import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
-from sheetgen.sheet.book.wiring import (
-    HEAD_ROWS,
-    LEFT,
-    Head,
-    RowLookup,
-    Table,
-    Wiring,
-    in_words,
-    matrix,
-    named,
-    titled,
-    with_parts,
-)
+from sheetgen.sheet.book.wiring import HEAD_ROWS, LEFT, Head, RowLookup, Table, Wiring, in_words, matrix, named, titled
 from sheetgen.sheet.book.words import non_torch_position, profile_position
 from sheetgen.sheet.model import Lookup, Range, Ref, RepeatedRow, RowValues, Sheet, lookup, pick
 from sheetgen.sheet.what_if import BASE
@@ -166,6 +154,22 @@ def _quantities() -> Iterator[tuple[str, Formula]]:
             name, quantity = (one.name, one) if isinstance(one, Formula) else one
             if quantity not in (*NOT_WRITTEN, *SERVED) and name not in ELSEWHERE:
                 yield name, quantity
+
+
+def with_parts(one: Formula, parts: Sequence[Formula]) -> Formula:
+    """A formula that works out those of `parts` which it reads within itself, so that no cell need hold them."""
+    inner = [part for part in parts if part.name in one.inputs]
+    if not inner:
+        return one
+    named_parts = {part.name for part in inner}
+    read = [name for part in inner for name in part.inputs] + [name for name in one.inputs if name not in named_parts]
+    inputs = tuple(dict.fromkeys(read))
+
+    def function(*args: Any) -> Any:
+        values = dict(zip(inputs, args, strict=True))
+        return one.of(values | {part.name: part.of(values) for part in inner})
+
+    return Formula(one.name, one.label, one.display, inputs, function, one.documented or one.function)
 
 
 def _together(columns: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:

@@ -16,18 +16,7 @@ from sheetgen.sheet.book.workings import add_choices, build_loads
 from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, RepeatedRow, Source, Validation, lookup, worked_out
 from sheetgen.sheet.what_if import AUTO, BASE, CASES, LOADS, WhatIf, case_context_tokens, case_requests
 from sheetgen.sizing.kv_cache import short_tokens
-from sheetgen.units import (
-    DTYPES,
-    FACTOR,
-    ONE_DECIMAL,
-    PLAIN,
-    TENSOR_PARALLEL_SIZES,
-    TEXT,
-    UNIT_NAMES,
-    USD,
-    WHOLE,
-    Display,
-)
+from sheetgen.units import DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
 
 CHOICE, ANSWER, LAST = 1, 4, 10  # the columns of the choices and of the answer, and the last one
 PARTS = (  # of a GPU's memory: a label, a colour, and what it is with the formula that gives it
@@ -250,7 +239,7 @@ class WhatIfSheets:
         all GPUs are alike, on any."""
         row = self.wiring.blocks[name][0 if name in self.wiring.by_model else CASES.index("base")]
         first = 0 if isinstance(row, RepeatedRow) else self.first_profile
-        return tuple(row[first : first + len(TENSOR_PARALLEL_SIZES)])
+        return tuple(row[first : first + len(self.of.lists["tp"].refs)])
 
     def _bills(self, sizes: Sequence[Ref], rented: Ref) -> tuple[Ref, Range]:
         """The bills of one GPU at each tensor-parallel size, and the GPUs that are needed; gives the place of the size

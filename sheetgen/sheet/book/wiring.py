@@ -10,21 +10,7 @@ import numpy
 
 from sheetgen.formula import Expr, Formula
 from sheetgen.scenario.overrides import TABLES
-from sheetgen.sheet.model import (
-    NONE,
-    Cell,
-    Lookup,
-    Range,
-    Ref,
-    Row,
-    RowValues,
-    Sheet,
-    Source,
-    Validation,
-    number,
-    pick,
-    plain,
-)
+from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Row, RowValues, Sheet, Source, Validation, number, pick
 from sheetgen.sheet.notes import first_link
 from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE, Display
 
@@ -327,7 +313,7 @@ def _linked(
         if isinstance(what, int):
             ref = sheet.put(row, column, Cell(what, "fixed", PLAIN), lock="column")
         else:
-            whole = float(plain(number(what.value))).is_integer()
+            whole = float(number(what.value)).is_integer()
             ref = sheet.link(row, column, what, WHOLE if whole else FACTOR, lock="column")
         column += 1
         sheet.linked[key] = ref
@@ -344,19 +330,3 @@ def _linked(
         else:
             found[name] = source
     return found
-
-
-def with_parts(one: Formula, parts: Sequence[Formula]) -> Formula:
-    """A formula that works out those of `parts` which it reads within itself, so that no cell need hold them."""
-    inner = [part for part in parts if part.name in one.inputs]
-    if not inner:
-        return one
-    named_parts = {part.name for part in inner}
-    read = [name for part in inner for name in part.inputs] + [name for name in one.inputs if name not in named_parts]
-    inputs = tuple(dict.fromkeys(read))
-
-    def function(*args: Any) -> Any:
-        values = dict(zip(inputs, args, strict=True))
-        return one.of(values | {part.name: part.of(values) for part in inner})
-
-    return Formula(one.name, one.label, one.display, inputs, function, one.documented or one.function)

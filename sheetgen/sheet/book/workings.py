@@ -27,32 +27,16 @@ from sheetgen.formula import (
     whole_text,
 )
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW
+from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.matrices import WHOLE_OF
-from sheetgen.sheet.book.speed import OF_PROFILE, PARTS, SUMS
+from sheetgen.sheet.book.speed import COMPARED, OF_PROFILE, PARTS, SUMS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
-from sheetgen.sheet.book.words import (
-    dearer_by,
-    fit_word,
-    hardware_words,
-    headroom,
-    in_unit,
-    load_words,
-    n_gpus,
-    room_words,
-    runner_up_words,
-    sure_headroom,
-)
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, index, lookup
 from sheetgen.sizing import kv_cache, memory, parallelism, speed
-from sheetgen.sizing.kv_cache import short_tokens
 from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
-SHOWN = (
-    "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
-    "output_tokens_per_second", "prefill_fraction", "bound_by",
-)  # fmt: skip
-TPOT = SHOWN[:3]
+TPOT = COMPARED[:3]
 UNIT_COSTS = (
     cost.usd_per_user_per_month, cost.million_output_tokens_per_month, cost.million_input_tokens_per_month,
     cost.usd_per_million_input_tokens, cost.usd_per_million_output_tokens, cost.usd_per_million_tokens,
@@ -82,12 +66,12 @@ def build_loads(
     table.picked("concurrent_requests", "In flight", lists["tiers"], "tier_row", width=14)
     for fact in ("max_context_tokens", "n_heads", "full_kv_heads", "windowed_kv_heads"):
         table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=14)
-    table.computed(load_words, width=30)
+    table.computed(words.load_words, width=30)
     for one in (kv_cache.charged_tokens, parallelism.users, parallelism.load_requests, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
     for name, of, label in (("context_words", "context_tokens", "Context in words"),
                             ("limit_words", "max_context_tokens", "Model's limit in words")):  # fmt: skip
-        table.computed(short_tokens, {"tokens": table.columns[of]}, name=name, label=label)
+        table.computed(kv_cache.short_tokens, {"tokens": table.columns[of]}, name=name, label=label)
     return sheet
 
 
@@ -232,8 +216,8 @@ def speed_words(n_instances: Any, tpot_ms: Any, tpot_low_ms: Any, tpot_high_ms: 
     Source: the columns beside.
     """
     span = join_text(" (", whole_text(tpot_low_ms), " to ", whole_text(tpot_high_ms), ")")
-    words = join_text(whole_text(tpot_ms), " ms a token", span, "; replicas by ", sized_by)
-    return where(is_number(n_instances), words, "-")
+    said = join_text(whole_text(tpot_ms), " ms a token", span, "; replicas by ", sized_by)
+    return where(is_number(n_instances), said, "-")
 
 
 @formula("First token in words", TEXT)
@@ -243,8 +227,8 @@ def ttft_words(n_instances: Any, ttft_ms: Any, output_tokens_per_second: Any) ->
     Source: the columns beside.
     """
     rate = whole_text(output_tokens_per_second)
-    words = join_text("first token ", whole_text(ttft_ms), " ms, indicative; ", rate, " tokens/s in all")
-    return where(is_number(n_instances), words, "-")
+    said = join_text("first token ", whole_text(ttft_ms), " ms, indicative; ", rate, " tokens/s in all")
+    return where(is_number(n_instances), said, "-")
 
 
 @formula("Replicas by", TEXT)
@@ -287,8 +271,8 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         def find(i: int) -> tuple[Any, Expr]:
             place = columns["position"][i]
             held = lookup(refs, place if through is None else lookup(through, place))
-            words = _verdict(table, i, monthly[i]) if name in ("instance", "type") else (NONE, literal(NONE))
-            return _where_chosen(place, (held.value, held.expr(here)), words, here)
+            none = _verdict(table, i, monthly[i]) if name in ("instance", "type") else (NONE, literal(NONE))
+            return _where_chosen(place, (held.value, held.expr(here)), none, here)
 
         table.looked_up(name, label, find, display, width=width)
 
@@ -305,21 +289,20 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     _of_block(table, "pipeline_stages", "PP")
     _add_parts(table)
     table.computed(chosen_n_replicas, name="n_replicas")
-    table.computed(n_gpus)
+    table.computed(words.n_gpus)
     table.computed(chosen_hourly_usd, name="hourly_usd")
     _add_speed(table, alone)
-    if alone:
-        table.computed(hardware_words, width=40)
-        return
-    _of_block(table, "sure_sequences", "Sequences at the band's low end")
-    for one in (headroom, sure_headroom, fit_word):
-        table.computed(one)
-    table.computed(room_words, width=34)
-    _add_runner_up(table, rows, head)
-    table.computed(hardware_words, width=40)
-    _add_kv(table)
-    for one in UNIT_COSTS:
-        table.computed(one, width=14)
+    if not alone:
+        _of_block(table, "sure_sequences", "Sequences at the band's low end")
+        for one in (words.headroom, words.sure_headroom, words.fit_word):
+            table.computed(one)
+        table.computed(words.room_words, width=34)
+        _add_runner_up(table, rows, head)
+    table.computed(words.hardware_words, width=40)
+    if not alone:
+        _add_kv(table)
+        for one in UNIT_COSTS:
+            table.computed(one, width=14)
 
 
 def _where_chosen(place: Ref, held: tuple[Any, Expr], otherwise: tuple[Any, Any], here: str) -> tuple[Any, Expr]:
@@ -384,7 +367,7 @@ def _add_speed(table: Table, alone: bool) -> None:
     table.computed(chosen(parallelism.requests_per_replica))
     own, of_all = columns["requests_per_replica"], columns["load_requests"]
     for one in PACE:
-        if one.name in (TPOT if alone else SHOWN):
+        if one.name in (TPOT if alone else COMPARED):
             table.computed(chosen(one), {
                 "running_requests": own, "pipeline_parallel_size": columns["pipeline_stages"],
                 "concurrent_requests": of_all if one.name == "output_tokens_per_second" else own,
@@ -431,8 +414,8 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
     def none_if_zero(usd: Ref) -> Lookup:
         return Lookup(usd.value or NONE, lambda here: where(usd.expr(here) == 0, NONE, usd.expr(here)))
 
-    table.computed(dearer_by, {"runner_up_monthly_usd": [none_if_zero(usd) for usd in columns["second"]]})
-    table.computed(runner_up_words, width=48)
+    table.computed(words.dearer_by, {"runner_up_monthly_usd": [none_if_zero(usd) for usd in columns["second"]]})
+    table.computed(words.runner_up_words, width=48)
 
 
 def _add_kv(table: Table) -> None:
@@ -453,5 +436,5 @@ def _add_kv(table: Table) -> None:
         "unsharded_kv_block_bytes": given["kv_block_bytes"],
     }, width=18)  # fmt: skip
     table.computed(memory.kv_bytes, width=20)
-    table.computed(in_unit, {"amount_bytes": columns["kv_bytes"]}, name="kv_in_unit", label="KV in the page's unit",
-                   width=14)  # fmt: skip
+    table.computed(words.in_unit, {"amount_bytes": columns["kv_bytes"]}, name="kv_in_unit",
+                   label="KV in the page's unit", width=14)  # fmt: skip
