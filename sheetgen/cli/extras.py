@@ -12,9 +12,9 @@ from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, f
 from sheetgen.launch.kv_budget import KvBudget, Settings, budget, budget_record, inputs_of
 from sheetgen.startup.compare import Compared, compare, compared_record
 from sheetgen.startup.read import QUANTITIES, read_log
+from sheetgen.startup.words import ENGINE_NAMES
 from sheetgen.units import GIB
 
-ENGINE_NAMES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM"}
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,10 @@ def _comparison(compared: Compared) -> Iterator[str]:
         yield from (*(f"no prediction: {reason}" for reason in compared.unsized), "")
     rows = [("EACH GPU", "predicted", "measured", "difference", "")]
     for name, label in QUANTITIES.items():
-        figure, share = compared.measured.figures.get(name), compared.percent(name)
+        figure, (off, share) = compared.measured.figures.get(name), compared.difference(name)
         if compared.predicted or figure:
             predicted, measured = compared.predicted.get(name), figure.value if figure else None
-            values = _text(name, predicted), _text(name, measured), _text(name, compared.difference(name), "+")
+            values = _text(name, predicted), _text(name, measured), _text(name, off, "+")
             rows.append((f"  {label}", *values, "" if share is None else f"{share:+.1f}%"))
     yield table(rows, right=(1, 2, 3, 4))
     for title, lines in (("NOT IN THE LOG", compared.not_stated), ("NOTES", compared.notes)):

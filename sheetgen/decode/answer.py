@@ -17,30 +17,24 @@ from sheetgen.decode.readings import (
     Way,
     analyse,
     contenders,
-    fastest,
     nearest,
     scaled,
     verdict,
 )
 from sheetgen.units import DTYPES
 
-# Tokens a second that one user gets. MLPerf Inference v5.1 allows 40 ms a token where users interact (Llama 2 70B
-# interactive), and 200 ms where they read along (server).
-FAST_TOKENS_PER_SECOND, READING_TOKENS_PER_SECOND = 25, 5
+# Tokens a second that one user gets at least, the kind of pace, and why. MLPerf Inference v5.1 allows 40 ms a token
+# where users interact (Llama 2 70B interactive), and 200 ms where they read along (server).
+PACES = (
+    (25, "fast", "fast: at least the 25 tokens/s that MLPerf asks of an interactive service"),
+    (5, "readable", "readable: faster than people read, slower than the 25 tokens/s of an interactive service"),
+    (0, "slow", "slow: below the 5 tokens/s at which people read along"),
+)
 NARROWER = ("fp8", "nvfp4")  # weights that vendors benchmark with
 CACHED_FRACTION = 0.95  # of a prompt, where all requests of a benchmark share it
 MOST_SPECULATIVE_GAIN = 3.0  # times; EAGLE-3 (arXiv:2503.01840): up to 6.5 at batch 1, 1.38 at batch 64
 SHORT_TOKENS = 256  # prompt and answer together
-Caution = tuple[str, str]  # its kind, and plain words
-
-
-def pace(tokens_per_second: float) -> tuple[str, str]:
-    """`fast`, `readable` or `slow`, and why."""
-    if tokens_per_second >= FAST_TOKENS_PER_SECOND:
-        return "fast", "fast: at least the 25 tokens/s that MLPerf asks of an interactive service"
-    if tokens_per_second >= READING_TOKENS_PER_SECOND:
-        return "readable", "readable: faster than people read, slower than the 25 tokens/s of an interactive service"
-    return "slow", "slow: below the 5 tokens/s at which people read along"
+Cautions = dict[str, str]  # by kind, in plain words
 
 
 def verdict_words(analysis: Analysis) -> str:
@@ -145,97 +139,88 @@ def rounded(figure: float) -> str:
     return f"{figure:,.0f}" if figure >= 100 else f"{figure:,.1f}"
 
 
-def cautions(analysis: Analysis) -> list[Caution]:
+def cautions(analysis: Analysis) -> Cautions:
     """Everything that the numbers suggest."""
-    said = list(_always(analysis))
+    said = _always(analysis)
     if not analysis.contenders:
-        said += _too_heavy(analysis)
-    elif analysis.overall in ("unlikely", "impossible"):
-        said += _above(analysis)
-    elif analysis.overall == "slower":
-        said += _below(analysis)
-    return said
+        return said | _too_heavy(analysis)
+    if analysis.overall in ("unlikely", "impossible"):
+        return said | _above(analysis)
+    return said | _below(analysis) if analysis.overall == "slower" else said
 
 
-def _always(analysis: Analysis) -> Iterator[Caution]:
-    claim, shapes = analysis.claim, list(analysis.shapes)
+def _always(analysis: Analysis) -> Cautions:
+    claim, shapes, said = analysis.claim, list(analysis.shapes), Cautions()
     counting = {shape: each for shape in shapes if (each := contenders(analysis.shapes[shape]))}
     queued = [shape for shape, each in counting.items() if all(one.waiting for one in each)]
     if queued and len(shapes) == 1:
         one = min(counting[queued[0]], key=lambda one: one.waiting)
-        yield (
-            "offline",
+        said["offline"] = (
             f"At most {one.running:,} of the {claim.concurrency:,} can run at once, {one.waiting:,} wait: such figures"
             " are of a queue that is worked off (offline), and a first token takes about"
-            f" {one.answer['ttft_seconds']:,.1f} s.",
+            f" {one.answer['ttft_seconds']:,.1f} s."
         )
     elif queued:
-        yield "offline", f"With {shapes_words(queued)} tokens, part of the {claim.concurrency:,} would wait."
+        said["offline"] = f"With {shapes_words(queued)} tokens, part of the {claim.concurrency:,} would wait."
     rates = sorted(max(one.rate for one in each) for each in counting.values())
     if not claim.states_lengths and len(rates) > 1:
-        yield (
-            "unstated_lengths",
+        said["unstated_lengths"] = (
             "The length of prompts or answers is not stated: by it alone the prediction goes from"
-            f" {rounded(rates[0])} to {rounded(rates[-1])} tokens/s.",
+            f" {rounded(rates[0])} to {rounded(rates[-1])} tokens/s."
         )
     matching = [shape for shape in shapes if analysis.verdict(shape) == "consistent"]
     if len(shapes) > 1 and matching and all(sum(shape) <= SHORT_TOKENS for shape in matching):
-        yield "short_requests", f"Only the shortest requests match it: {shapes_words(matching)} tokens."
+        said["short_requests"] = f"Only the shortest requests match it: {shapes_words(matching)} tokens."
     elif len(shapes) == 1 and sum(shapes[0]) <= SHORT_TOKENS:
         short, wanted = sum(shapes[0]), claim.context_tokens or 0
         longer = f"; yours are {wanted / short:,.0f} times as long" if wanted >= 2 * short else ""
-        yield "short_requests", f"It is of requests of only {short:,} tokens{longer}."
+        said["short_requests"] = f"It is of requests of only {short:,} tokens{longer}."
+    return said
 
 
-def _above(analysis: Analysis) -> Iterator[Caution]:
-    claim, rate = analysis.claim, analysis.claim.tokens_per_second
+def _above(analysis: Analysis) -> Cautions:
+    claim, rate, said = analysis.claim, analysis.claim.tokens_per_second, Cautions()
     if shapes := _would_match(analysis, lambda one: rate * _answered(one)):
-        of = analysis.shapes[shapes[0]][0]
-        yield (
-            "total_tokens",
+        answered = rate * _answered(analysis.shapes[shapes[0]][0])
+        said["total_tokens"] = (
             f"It would match if input tokens are counted: {rate:,.0f} tokens/s of prompts and answers are"
-            f" {rate * _answered(of):,.0f} of answers ({shapes_words(shapes)} tokens).",
+            f" {answered:,.0f} of answers ({shapes_words(shapes)} tokens)."
         )
     if claim.per == "gpu" and claim.n_gpus > 1 and (shapes := _would_match(analysis, lambda one: rate / claim.n_gpus)):
         of_all = f"all {claim.n_gpus:,} GPUs, not of each"
-        yield "all_gpus", f"It would match if the figure is of {of_all} ({shapes_words(shapes)} tokens)."
+        said["all_gpus"] = f"It would match if the figure is of {of_all} ({shapes_words(shapes)} tokens)."
     for dtype in _narrower(analysis):
         if shapes := _would_match(analysis.variant(weight_dtype=dtype), lambda one: rate):
             instead = f"weights in {dtype} instead of {analysis.names.weight_dtype}"
-            yield "narrower_weights", f"It would match with {instead} ({shapes_words(shapes)} tokens)."
+            said["narrower_weights"] = f"It would match with {instead} ({shapes_words(shapes)} tokens)."
             break
     if shapes := _would_match(analysis.variant(prefix_cache_hit_fraction=CACHED_FRACTION), lambda one: rate):
-        yield (
-            "cached_prompts",
+        said["cached_prompts"] = (
             f"It would match if {CACHED_FRACTION:.0%} of each prompt comes from a prefix cache, as when all requests"
-            f" share a prompt ({shapes_words(shapes)} tokens).",
+            f" share a prompt ({shapes_words(shapes)} tokens)."
         )
     fastest = max(analysis.contenders, key=lambda one: one.rate)
     gain = rate / fastest.rate
     if gain <= MOST_SPECULATIVE_GAIN and fastest.answer["bound_by"] in ("bandwidth", "KV reads", "communication"):
-        yield (
-            "speculative_decoding",
+        said["speculative_decoding"] = (
             f"Speculative decoding could explain it: {gain:.1f} times the prediction, where a step waits for"
-            " memory rather than for arithmetic. It gains less on text that is hard to guess, and under more load.",
+            " memory rather than for arithmetic. It gains less on text that is hard to guess, and under more load."
         )
     if analysis.overall == "impossible" and rate <= max(one.sparse_ceiling for one in analysis.contenders):
-        yield (
-            "sparsity",
-            "Only peaks with 2:4 sparsity, twice the dense ones, would allow it; few checkpoints have such weights.",
+        said["sparsity"] = (
+            "Only peaks with 2:4 sparsity, twice the dense ones, would allow it; few checkpoints have such weights."
         )
+    return said
 
 
-def _too_heavy(analysis: Analysis) -> Iterator[Caution]:
+def _too_heavy(analysis: Analysis) -> Cautions:
     """The first narrower weights that fit, and what the claim is with them."""
     for dtype in _narrower(analysis):
         other = analysis.variant(weight_dtype=dtype)
         if other.contenders:
-            yield (
-                "narrower_weights",
-                f"Weights in {dtype} fit, and the claim is then {other.overall}: read it again with"
-                f" --weight-dtype {dtype}.",
-            )
-            return
+            again = f"read it again with --weight-dtype {dtype}."
+            return {"narrower_weights": f"Weights in {dtype} fit, and the claim is then {other.overall}: {again}"}
+    return {}
 
 
 def _narrower(analysis: Analysis) -> Iterator[str]:
@@ -245,8 +230,8 @@ def _narrower(analysis: Analysis) -> Iterator[str]:
     return (one for one in NARROWER if runs.get(one) == "native" and DTYPES[one].linear_bytes < own)
 
 
-def _below(analysis: Analysis) -> Iterator[Caution]:
-    claim, rate = analysis.claim, analysis.claim.tokens_per_second
+def _below(analysis: Analysis) -> Cautions:
+    claim, rate, said = analysis.claim, analysis.claim.tokens_per_second, Cautions()
     tries = (
         ("per_gpu", claim.n_gpus, "each GPU, not of all"),
         ("per_node", claim.n_gpus / GPUS_OF_A_NODE, "each node of 8 GPUs"),
@@ -255,7 +240,8 @@ def _below(analysis: Analysis) -> Iterator[Caution]:
     for kind, times, whose in tries if not claim.per else ():
         shapes = [shape for shape in analysis.shapes if analysis.verdict(shape, rate * times) == "consistent"]
         if times > 1 and shapes:
-            yield kind, f"It would match if the figure is of {whose} ({shapes_words(shapes)} tokens)."
+            said[kind] = f"It would match if the figure is of {whose} ({shapes_words(shapes)} tokens)."
+    return said
 
 
 def _would_match(analysis: Analysis, of: Callable[[Reading], float]) -> list[tuple[int, int]]:
@@ -289,15 +275,17 @@ def decode(*, catalogs: Catalogs = (), **options: Any) -> Record:
 def decoded(options: Mapping[str, Any], catalog: Catalog) -> Record:
     """The same with catalogs that are open already."""
     analysis = analyse(options, catalog)
-    one = analysis.nearest
+    one, rate = analysis.nearest, analysis.claim.tokens_per_second_of_a_user
+    pace, words = next((kind, words) for least, kind, words in PACES if rate >= least)
+    of_user = {"tokens_per_second": _figure(rate), "seconds_per_token": _figure(1 / rate), "pace": pace, "words": words}
     return {
-        "schema_version": SCHEMA_VERSION, "claim": _claim(analysis), "per_user": _per_user(analysis),
+        "schema_version": SCHEMA_VERSION, "claim": _claim(analysis), "per_user": of_user,
         "verdict": analysis.overall, "verdict_words": verdict_words(analysis),
         "nearest": None if one is None else reading(one, analysis.claim.tokens_per_second),
         "longest_context_tokens": {one: longest_context(analysis, one) or None for one in analysis.kv_dtypes},
         "longest_context_words": length_words(analysis), "capacity": [_capacity(one) for one in analysis.capacity],
         "shapes": [_shape(analysis, shape) for shape in analysis.shapes], "at_context": _at_context(analysis),
-        "cautions": [{"kind": kind, "words": words} for kind, words in cautions(analysis)],
+        "cautions": [{"kind": kind, "words": words} for kind, words in cautions(analysis).items()],
     }  # fmt: skip
 
 
@@ -340,12 +328,6 @@ def _claim(analysis: Analysis) -> Record:
     }  # fmt: skip
 
 
-def _per_user(analysis: Analysis) -> Record:
-    rate = analysis.claim.tokens_per_second_of_a_user
-    kind, words = pace(rate)
-    return {"tokens_per_second": _figure(rate), "seconds_per_token": _figure(1 / rate), "pace": kind, "words": words}
-
-
 def _capacity(one: Reading) -> Record:
     """What a layout holds with the cache in a precision, whatever it is used for."""
     answer, longest = one.answer, int(one.answer["max_context_tokens_that_fit"]) if one.runs else 0
@@ -361,7 +343,7 @@ def _shape(analysis: Analysis, shape: tuple[int, int]) -> Record:
     claim, readings = analysis.claim, analysis.shapes[shape]
     claimed, considered = claim.tokens_per_second, contenders(readings)
     of_dtypes = ([one for one in considered if one.way.kv_cache_dtype == kv] for kv in analysis.kv_dtypes)
-    near = (nearest(each, claimed, analysis.own_dtype) for each in of_dtypes)
+    near = (nearest(each, claimed, analysis.names.kv_cache_dtype) for each in of_dtypes)
     fit_in = {one.way.kv_cache_dtype for one in readings if one.fit >= claim.concurrency}
     return {
         "input_tokens": shape[0], "output_tokens": shape[1], "stated": claim.states_lengths,
@@ -374,23 +356,26 @@ def _shape(analysis: Analysis, shape: tuple[int, int]) -> Record:
 def _at_context(analysis: Analysis) -> Record | None:
     if not analysis.at_context:
         return None
-    predicted, by_claim = fastest(analysis), scaled(analysis)
+    # The fastest layout; with the cache in the stated or the model's own precision where that holds, else in any.
+    counting, by_claim = contenders(analysis.at_context), scaled(analysis)
+    own = [one for one in counting if one.way.kv_cache_dtype == analysis.names.kv_cache_dtype]
+    predicted = max(own or counting, key=lambda one: one.rate, default=None)
     best = by_claim.reading if by_claim else predicted
     rates = map(_figure, (best.rate, best.low, best.high)) if best else (None, None, None)
+    of_claim: Record | None = None
+    if by_claim is not None:
+        predicted_rate = by_claim.basis.rate
+        of_claim = {
+            "factor": _figure(by_claim.factor), "claimed_tokens_per_second": _figure(by_claim.factor * predicted_rate),
+            "predicted_tokens_per_second": _figure(predicted_rate), **reading(by_claim.reading, None),
+        }  # fmt: skip
     return {
         "context_tokens": analysis.claim.context_tokens, "users": analysis.claim.users or analysis.claim.concurrency,
         **dict(zip(RATES[:3], rates, strict=True)), "words": context_words(analysis, predicted, by_claim),
         "predicted": None if predicted is None else reading(predicted, None),
-        "scaled_by_claim": None if by_claim is None else _scaled(by_claim),
+        "scaled_by_claim": of_claim,
         "readings": [reading(one, None) for one in analysis.at_context],
     }  # fmt: skip
-
-
-def _scaled(one: Scaled) -> Record:
-    predicted = one.basis.rate
-    rates = {"factor": one.factor, "claimed_tokens_per_second": one.factor * predicted}
-    rates["predicted_tokens_per_second"] = predicted
-    return {name: _figure(value) for name, value in rates.items()} | reading(one.reading, None)
 
 
 def _figure(value: float) -> float | None:

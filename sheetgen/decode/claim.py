@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sheetgen.errors import ScenarioError, did_you_mean, shown
+from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.scenario import parse
 from sheetgen.scenario.parse import LEAST, Kind
 
@@ -37,8 +37,10 @@ _OF = r"\s*(?:of|is|at|=|:)?\s*"
 _PER = {"node": "per_node", "server": "per_node", "user": "per_user", "request": "per_user", "stream": "per_user"}
 _COUNT = re.compile(rf"{_COUNT_NUMBER}\s*[x×*]\s*{_MAKER}([a-z][\w-]*)", re.I)
 _DTYPE = r"(bf16|fp16|fp8|nvfp4|mxfp4|fp4|int8|int4)"
-_KV = re.compile(rf"\bKV(?:[\s-]*cache)?(?:\s+in|\s*[=:])?\s*{_DTYPE}\b|\b{_DTYPE}[\s-]+KV(?:[\s-]*cache)?\b", re.I)
 _WORDS = {
+    "kv_cache_dtype": re.compile(
+        rf"\bKV(?:[\s-]*cache)?(?:\s+in|\s*[=:])?\s*{_DTYPE}\b|\b{_DTYPE}[\s-]+KV(?:[\s-]*cache)?\b", re.I
+    ),
     "tensor_parallel_size": re.compile(r"\bTP\s*=?\s*([0-9]{1,4})\b", re.I),
     "engine": re.compile(r"\b(vllm|sglang|tensorrt-?llm|trt-?llm|nim|tgi|lmdeploy)\b", re.I),
     "weight_dtype": re.compile(rf"\b{_DTYPE}\b", re.I),
@@ -110,16 +112,10 @@ def read_claim(options: Mapping[str, Any], gpu_words: tuple[str, ...]) -> Claim:
     read = {name: value for name, value in stated.found.items() if name in OPTIONS and name not in given}
     read.pop("per_gpu", None)
     said: dict[str, Any] = {**read, **given}
-    problems = list(_unsaid(said, stated, text))
+    problems = Problems(_unsaid(said, stated, text))
 
     def number(name: str, make: Callable[..., Any], *arguments: Any) -> Any:
-        if name not in said:
-            return None
-        try:
-            return make(said[name], name, *arguments)
-        except ScenarioError as error:
-            problems.extend(error.problems)
-            return None
+        return problems.attempt(make, said[name], name, *arguments) if name in said else None
 
     rate = number("tokens_per_second", Kind(low=LEAST, high=MOST_TOKENS_PER_SECOND).parse)
     concurrency = number("concurrency", parse.whole, 1, MOST_REQUESTS)
@@ -247,11 +243,12 @@ def statements_of(claim: str, gpu_words: tuple[str, ...]) -> Statements:
     of_gpus = _of_gpus(gpu_words)
     _rates(stated, of_gpus["rate"])
     _hardware(stated, of_gpus)
-    for one in stated.take(_KV):
-        stated.add("kv_cache_dtype", _word(one[1] or one[2]))
     for name, pattern in _WORDS.items():
         for one in stated.take(pattern):
-            stated.add(name, _word(one[1]))
+            word = (one[1] or one[2]).lower()  # by the name that the catalogs have for it
+            stated.add(
+                name, "tensorrt-llm" if word.startswith(("tensorrt", "trt")) else {"fp4": "nvfp4"}.get(word, word)
+            )
     _lengths(stated)
     for one in (found for pattern in _CONCURRENCY for found in pattern.finditer(stated.rest)):
         stated.add("concurrency", one[1])
@@ -269,13 +266,11 @@ def _rates(stated: Statements, pattern: re.Pattern[str]) -> None:
             stated.doubtful["tokens_per_second"] = f"{group[0]}{one[1]}, one number or two"
         per = (one["per"] or one["inside"] or "").lower()
         rates[_PER.get(per, "per_gpu") if per else ""].append(f"{float(one[1].replace(',', '')) * scale:.15g}")
-    for kind, said in rates.items():
-        if said:
-            for rate in said:
-                stated.add("tokens_per_second", rate)
-            if kind:
-                stated.add(kind, "1")
-            return
+    kind = next((kind for kind, said in rates.items() if said), "")
+    for rate in rates[kind]:
+        stated.add("tokens_per_second", rate)
+    if kind:
+        stated.add(kind, "1")
 
 
 def _hardware(stated: Statements, of_gpus: Mapping[str, re.Pattern[str]]) -> None:
@@ -302,9 +297,3 @@ def _lengths(stated: Statements) -> None:
     for name, pattern in zip(names, _BEFORE if all(before) or not any(after) else _AFTER, strict=True):
         for one in stated.take(pattern):
             stated.add(name, one[1])
-
-
-def _word(text: str) -> str:
-    """A precision or an engine by the name that the catalogs have for it."""
-    low = text.lower()
-    return "tensorrt-llm" if low.startswith(("tensorrt", "trt")) else {"fp4": "nvfp4"}.get(low, low)

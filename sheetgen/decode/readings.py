@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy
 
 from sheetgen.api import record, size_columns, sized_point
 from sheetgen.catalog.load import Catalog
 from sheetgen.decode.claim import OF_GPUS, Claim, read_claim
-from sheetgen.errors import ScenarioError, SheetgenError
+from sheetgen.errors import Problems, ScenarioError
 from sheetgen.estimate import PACE, RUNNING, STEP, evaluate
 from sheetgen.scenario.deployment import Resolved
 from sheetgen.scenario.inputs import BY_NAME
@@ -30,6 +31,11 @@ _PERFECT = {
     "interconnect_bytes_per_second": numpy.inf,
 }  # fmt: skip
 LEAST_SHARE = 0.5  # of the fastest layout's rate: nobody publishes, or serves in, a layout that wastes more
+Verdict = Literal["consistent", "slower", "unlikely", "impossible", "unknown"]
+Shape = tuple[int, int]
+SHAPES: tuple[Shape, ...] = ((128, 128), (1024, 1024), (8192, 1024), (2048, 2048))  # input, output: vendors' usual ones
+KV_DTYPES = ("bf16", "fp8")
+RAISED_SHARE = 0.95  # gpu_memory_utilization that operators go up to where the engine's default holds nothing
 
 
 @dataclass(frozen=True)
@@ -39,10 +45,6 @@ class Layout:
     tensor_parallel_size: int
     data_parallel_size: int
     n_replicas: int
-
-    def requests_per_replica(self, n_requests: int) -> int:
-        """Requests of the fullest replica."""
-        return -(-n_requests // self.n_replicas)
 
     @property
     def words(self) -> str:
@@ -58,15 +60,12 @@ def layouts(n_gpus: int, is_moe: bool, tensor_parallel_size: int | None = None) 
 
     Raises ScenarioError where a stated tensor_parallel_size does not divide the GPUs.
     """
-    if tensor_parallel_size is not None:
-        if n_gpus % tensor_parallel_size:
-            why = f"which does not divide the {n_gpus:,} GPUs of the claim."
-            raise ScenarioError(f"tensor_parallel_size is {tensor_parallel_size:,}, {why}")
-        pairs = [(tensor_parallel_size, 1)]
-        if is_moe and tensor_parallel_size == 1:
-            pairs += [(1, size) for size in TENSOR_PARALLEL_SIZES[1:]]
-    else:
-        pairs = [(t, 1) for t in TENSOR_PARALLEL_SIZES] + [(1, t) for t in TENSOR_PARALLEL_SIZES[1:] if is_moe]
+    if tensor_parallel_size is not None and n_gpus % tensor_parallel_size:
+        why = f"which does not divide the {n_gpus:,} GPUs of the claim."
+        raise ScenarioError(f"tensor_parallel_size is {tensor_parallel_size:,}, {why}")
+    pairs = [(size, 1) for size in (TENSOR_PARALLEL_SIZES if tensor_parallel_size is None else (tensor_parallel_size,))]
+    if is_moe and tensor_parallel_size in (None, 1):
+        pairs += [(1, size) for size in TENSOR_PARALLEL_SIZES[1:]]
     return tuple(Layout(tp, dp, n_gpus // (tp * dp)) for tp, dp in pairs if n_gpus % (tp * dp) == 0)
 
 
@@ -94,7 +93,7 @@ class Way:
             "data_parallel_size": self.layout.data_parallel_size, "context_tokens": self.context_tokens,
             "input_tokens": self.input_tokens, "output_tokens": self.output_tokens,
             "prefix_cache_hit_fraction": self.prefix_cache_hit_fraction,
-            "concurrent_requests": self.layout.requests_per_replica(self.n_requests),
+            "concurrent_requests": -(-self.n_requests // self.layout.n_replicas),
             "speed_factor": self.speed_factor, "ttft_factor": self.speed_factor,
         }  # fmt: skip
 
@@ -105,8 +104,7 @@ class Reading:
 
     runs: the engine runs on the GPU, and the GPU takes both precisions. holds: it runs, and at least one request of
     the whole length fits. fit: requests at their full length that all GPUs hold at once. rate, low, high, ceiling,
-    sparse_ceiling: output tokens per second of all GPUs; NaN where
-    the GPU's speed is not known.
+    sparse_ceiling: output tokens per second of all GPUs; NaN where the GPU's speed is not known.
     """
 
     way: Way
@@ -139,44 +137,37 @@ class Reading:
         return self.counts and self.low <= tokens_per_second <= self.high
 
 
-@dataclass(frozen=True)
-class Reader:
-    """Reads ways with the `inputs` that they share. `max_num_seqs` is the engine's own: whoever runs more raises it."""
+def read_ways(ways: Sequence[Way], inputs: Mapping[str, Any], max_num_seqs: int, catalog: Catalog) -> list[Reading]:
+    """The readings of all ways that can be sized, with the `inputs` that they share; ways that no engine takes (heads
+    that TP does not divide, contexts over the model's limit) are left out. `max_num_seqs` is the engine's own: whoever
+    runs more raises it.
 
-    inputs: Mapping[str, Any]
-    max_num_seqs: int
-    catalog: Catalog
-
-    def read(self, ways: Sequence[Way]) -> list[Reading]:
-        """The readings of all ways that can be sized; ways that no engine takes (heads that TP does not divide,
-        contexts over the model's limit) are left out.
-
-        Raises ScenarioError where none of them can be sized.
-        """
-        rows = [{**self.inputs, **way.inputs} for way in ways]
-        for row in rows:
-            row["max_num_seqs"] = max(self.max_num_seqs, row["concurrent_requests"])
-        columns = {name: numpy.array([row[name] for row in rows], object) for name in rows[0]}
-        sized = size_columns(columns, len(rows), self.catalog)
-        if not len(sized.points.good):
-            raise ScenarioError(*(sized.points.errors[-1] or "").splitlines())
-        with numpy.errstate(invalid="ignore", divide="ignore"):
-            bounds = ceiling(sized.known), ceiling(sized.known, SPARSE_FACTOR)
-        found = []
-        for place, row in enumerate(sized.points.good.tolist()):
-            way, answer = ways[row], record(sized, row)
-            in_pool = int(sized.known["sequences_in_pool"][place]) * way.layout.data_parallel_size
-            runs = obstacle(sized.points.names[place]) is None
-            holds = runs and in_pool >= 1
-            # The fullest replica's rate of each request, for all requests.
-            share = way.n_requests / answer["concurrent_requests"]
-            ends = (answer[f"output_tokens_per_second{end}"] for end in ("", "_low", "_high"))
-            rates = [math.nan if rate is None else rate * share for rate in ends]
-            busy = min(way.n_requests, way.layout.n_replicas)
-            fit = in_pool * way.layout.n_replicas if holds else 0
-            most = [float(bound[place]) * busy for bound in bounds]
-            found.append(Reading(way, answer, runs, holds, fit, *rates, *most))
-        return found
+    Raises ScenarioError where none of them can be sized.
+    """
+    rows = [{**inputs, **way.inputs} for way in ways]
+    for row in rows:
+        row["max_num_seqs"] = max(max_num_seqs, row["concurrent_requests"])
+    columns = {name: numpy.array([row[name] for row in rows], object) for name in rows[0]}
+    sized = size_columns(columns, len(rows), catalog)
+    if not len(sized.points.good):
+        raise ScenarioError(*(sized.points.errors[-1] or "").splitlines())
+    with numpy.errstate(invalid="ignore", divide="ignore"):
+        bounds = ceiling(sized.known), ceiling(sized.known, SPARSE_FACTOR)
+    found = []
+    for place, at in enumerate(sized.points.good.tolist()):
+        way, answer = ways[at], record(sized, at)
+        in_pool = int(sized.known["sequences_in_pool"][place]) * way.layout.data_parallel_size
+        runs = obstacle(sized.points.names[place]) is None
+        holds = runs and in_pool >= 1
+        # The fullest replica's rate of each request, for all requests.
+        share = way.n_requests / answer["concurrent_requests"]
+        ends = (answer[f"output_tokens_per_second{end}"] for end in ("", "_low", "_high"))
+        rates = [math.nan if rate is None else rate * share for rate in ends]
+        busy = min(way.n_requests, way.layout.n_replicas)
+        fit = in_pool * way.layout.n_replicas if holds else 0
+        most = [float(bound[place]) * busy for bound in bounds]
+        found.append(Reading(way, answer, runs, holds, fit, *rates, *most))
+    return found
 
 
 def contenders(readings: Sequence[Reading]) -> list[Reading]:
@@ -219,19 +210,8 @@ def ceiling(known: Mapping[str, Any], flops_factor: float = 1) -> Any:
     peaks = {name: known[name] * flops_factor for name in ("peak_flops", "peak_flops_16_bit")}
     memory_bound = {**ideal, **dict.fromkeys(peaks, numpy.inf)}
     compute_bound = {**ideal, **peaks, "memory_bandwidth_bytes_per_second": numpy.inf}
-    return numpy.fmin(_rate(memory_bound), _rate(compute_bound))
-
-
-def _rate(values: Mapping[str, Any]) -> Any:
-    known = evaluate((*STEP, *RUNNING, *PACE), values)
-    return known["max_requests_per_second"] * known["output_tokens"]
-
-
-Verdict = Literal["consistent", "slower", "unlikely", "impossible", "unknown"]
-Shape = tuple[int, int]
-SHAPES: tuple[Shape, ...] = ((128, 128), (1024, 1024), (8192, 1024), (2048, 2048))  # input, output: vendors' usual ones
-KV_DTYPES = ("bf16", "fp8")
-RAISED_SHARE = 0.95  # gpu_memory_utilization that operators go up to where the engine's default holds nothing
+    each = [evaluate((*STEP, *RUNNING, *PACE), values) for values in (memory_bound, compute_bound)]
+    return numpy.fmin(*(found["max_requests_per_second"] * found["output_tokens"] for found in each))
 
 
 @dataclass(frozen=True)
@@ -240,23 +220,18 @@ class Analysis:
 
     capacity: at the model's longest context, one reading for each layout and precision of the cache. shapes: by input
     and output tokens. at_context: at the requested context; empty where none was given. has_raised_share: nothing
-    holds at the engine's default gpu_memory_utilization, and RAISED_SHARE was taken.
+    holds at the engine's default gpu_memory_utilization, and RAISED_SHARE was taken. read: `read_ways` with the inputs
+    of the claim.
     """
 
     claim: Claim
     names: Resolved
-    reader: Reader
-    layouts: tuple[Layout, ...]
+    read: Callable[[Sequence[Way]], list[Reading]]
     kv_dtypes: tuple[str, ...]
     capacity: list[Reading]
     shapes: dict[Shape, list[Reading]]
     at_context: list[Reading]
     has_raised_share: bool = False
-
-    @property
-    def own_dtype(self) -> str:
-        """The precision of the cache that is taken where none is stated."""
-        return self.names.kv_cache_dtype
 
     @property
     def contenders(self) -> list[Reading]:
@@ -279,13 +254,7 @@ class Analysis:
 
     @property
     def nearest(self) -> Reading | None:
-        return nearest(self.contenders, self.claim.tokens_per_second, self.own_dtype)
-
-    def ways(self, n_requests: int, *lengths: tuple[int, int | None, int | None]) -> list[Way]:
-        """Every layout and precision of the cache, for contexts with their input and output tokens."""
-        dtype = self.names.weight_dtype
-        each = [(one, kv) for one in self.layouts for kv in self.kv_dtypes]
-        return [Way(one, dtype, kv, n_requests, *length) for length in lengths for one, kv in each]
+        return nearest(self.contenders, self.claim.tokens_per_second, self.names.kv_cache_dtype)
 
     def variant(self, weight_dtype: str | None = None, prefix_cache_hit_fraction: float = 0.0) -> Analysis:
         """The same shapes with other weights, or with prompts that a prefix cache holds."""
@@ -295,7 +264,7 @@ class Analysis:
             for readings in self.shapes.values()
             for one in readings
         ]
-        return replace(self, shapes=_by_shape(self.reader.read(ways)))
+        return replace(self, shapes=_by_shape(self.read(ways)))
 
 
 def verdict(readings: list[Reading], tokens_per_second: float) -> Verdict:
@@ -313,48 +282,37 @@ def verdict(readings: list[Reading], tokens_per_second: float) -> Verdict:
 
 def analyse(options: Mapping[str, Any], catalog: Catalog) -> Analysis:
     """Read a claim. Raises ScenarioError or CatalogError with every problem found."""
-    problems: list[str] = []
-    claim = one = None
-    inputs = {name: options[name] for name in OF_GPUS if options.get(name) is not None}
-    try:
-        claim = read_claim(options, catalog.gpu_words())
-        inputs = claim.inputs
-    except SheetgenError as error:
-        problems.extend(error.problems)
-    try:
-        one = sized_point({**inputs, "context_tokens": 1}, catalog)
-    except SheetgenError as error:
-        problems.extend(error.problems)
-    if claim is None or one is None:
+    problems = Problems()
+    claim = problems.attempt(read_claim, options, catalog.gpu_words())
+    inputs = claim.inputs if claim else {name: options[name] for name in OF_GPUS if options.get(name) is not None}
+    one = problems.attempt(sized_point, {**inputs, "context_tokens": 1}, catalog)
+    if problems:
         raise ScenarioError(*dict.fromkeys(problems))
     names = one.points.names[0]
-    reader = Reader(claim.inputs, int(one.inputs["max_num_seqs"][0]), catalog)
+    read = partial(read_ways, inputs=inputs, max_num_seqs=int(one.inputs["max_num_seqs"][0]), catalog=catalog)
     laid_out = layouts(claim.n_gpus, names.model.experts is not None, claim.tensor_parallel_size)
-    empty = Analysis(claim, names, reader, laid_out, _kv_dtypes(claim, names), [], {}, [])
+    # The stated precision of the cache; else the model's own, bf16 and FP8, as far as the GPU keeps them.
+    own, stated = names.kv_cache_dtype, str(inputs.get("kv_cache_dtype", "auto")).strip().lower()
+    known = dict.fromkeys(("bf16" if own == "fp16" else own, *KV_DTYPES)) if stated == "auto" else ()
+    kv_dtypes = tuple(one for one in known if one in names.gpu.kv_run) or (own,)
+
+    def ways(n_requests: int, *lengths: tuple[int, int | None, int | None]) -> list[Way]:
+        """Every layout and precision of the cache, for contexts with their input and output tokens."""
+        each = [(layout, names.weight_dtype, kv, n_requests) for layout in laid_out for kv in kv_dtypes]
+        return [Way(*one, *length) for length in lengths for one in each]
+
     n, context = claim.concurrency, claim.context_tokens
     shapes = dict.fromkeys((claim.input_tokens or i, claim.output_tokens or o) for i, o in SHAPES)
-    ways = empty.ways(n, *((i + o, i, o) for i, o in shapes))
-    of_shapes, is_raised = reader.read(ways), False
-    if not any(one.holds for one in of_shapes) and "gpu_memory_utilization" not in claim.inputs:
-        raised = replace(reader, inputs={**claim.inputs, "gpu_memory_utilization": RAISED_SHARE})
-        again = raised.read(ways)
+    tries = ways(n, *((i + o, i, o) for i, o in shapes))
+    of_shapes, is_raised = read(tries), False
+    if not any(one.holds for one in of_shapes) and "gpu_memory_utilization" not in inputs:
+        raised = partial(read, inputs={**inputs, "gpu_memory_utilization": RAISED_SHARE})
+        again = raised(tries)
         if any(one.holds for one in again):
-            reader, of_shapes, is_raised = raised, again, True
-    capacity = reader.read(empty.ways(n, (names.model.max_context_tokens or 1, None, None)))
-    at_context = reader.read(empty.ways(claim.users or n, (context, None, None))) if context is not None else []
-    return replace(
-        empty, reader=reader, shapes=_by_shape(of_shapes), capacity=capacity, at_context=at_context,
-        has_raised_share=is_raised,
-    )  # fmt: skip
-
-
-def _kv_dtypes(claim: Claim, names: Resolved) -> tuple[str, ...]:
-    """The stated precision of the cache; else the model's own, bf16 and FP8, as far as the GPU keeps them."""
-    stated = str(claim.inputs.get("kv_cache_dtype", "auto")).strip().lower()
-    if stated != "auto":
-        return (names.kv_cache_dtype,)
-    known = dict.fromkeys(("bf16" if names.kv_cache_dtype == "fp16" else names.kv_cache_dtype, *KV_DTYPES))
-    return tuple(one for one in known if one in names.gpu.kv_run) or (names.kv_cache_dtype,)
+            read, of_shapes, is_raised = raised, again, True
+    capacity = read(ways(n, (names.model.max_context_tokens or 1, None, None)))
+    at_context = read(ways(claim.users or n, (context, None, None))) if context is not None else []
+    return Analysis(claim, names, read, kv_dtypes, capacity, _by_shape(of_shapes), at_context, is_raised)
 
 
 def _by_shape(readings: list[Reading]) -> dict[Shape, list[Reading]]:
@@ -364,21 +322,12 @@ def _by_shape(readings: list[Reading]) -> dict[Shape, list[Reading]]:
     return found
 
 
-@dataclass(frozen=True)
-class Scaled:
+class Scaled(NamedTuple):
     """A prediction set right by the claim. factor: claimed over predicted at the claim's own shape, in `basis`."""
 
     factor: float
     basis: Reading
     reading: Reading
-
-
-def fastest(analysis: Analysis) -> Reading | None:
-    """The fastest layout at the requested context; with the cache in the stated or the model's own precision where
-    that holds, else in any."""
-    counting = contenders(analysis.at_context)
-    own = [one for one in counting if one.way.kv_cache_dtype == analysis.own_dtype]
-    return max(own or counting, key=lambda one: one.rate, default=None)
 
 
 def scaled(analysis: Analysis) -> Scaled | None:
@@ -393,11 +342,11 @@ def scaled(analysis: Analysis) -> Scaled | None:
         return None
     there = {(one.way.layout, one.way.kv_cache_dtype): one for one in analysis.at_context if one.counts}
     bases = [one for one in analysis.contenders if (one.way.layout, one.way.kv_cache_dtype) in there]
-    basis = nearest(bases, claim.tokens_per_second, analysis.own_dtype)
+    basis = nearest(bases, claim.tokens_per_second, analysis.names.kv_cache_dtype)
     if basis is None:
         return None
     factor, kind = claim.tokens_per_second / basis.rate, BY_NAME["speed_factor"].kind
     if not kind.low <= 1 / factor <= kind.high:
         return None
     way = there[basis.way.layout, basis.way.kv_cache_dtype].way
-    return Scaled(factor, basis, analysis.reader.read([replace(way, speed_factor=1 / factor)])[0])
+    return Scaled(factor, basis, analysis.read([replace(way, speed_factor=1 / factor)])[0])

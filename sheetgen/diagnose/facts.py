@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,6 +14,7 @@ from sheetgen.catalog.names import Devices
 from sheetgen.errors import shown
 from sheetgen.startup.lines import ByShape, Line, without_digits
 from sheetgen.startup.read import WORDS as STARTUP_WORDS
+from sheetgen.startup.read import StartupLog
 from sheetgen.units import GIB, MIB
 
 FAILED = ("failed-start", "died-serving")
@@ -28,11 +29,13 @@ _VLLM = re.compile(
     rf"(?:Swapped: {_N} reqs, )?(?:Waiting|Pending): {_N} reqs(?:.{{0,120}}?KV cache usage: {_N}%)?"
 )
 _SGLANG = re.compile(r"(Prefill|Decode) batch")
-_RUNNING, _QUEUE = re.compile(rf"#running-req: {_N}"), re.compile(rf"#queue-req: {_N}")
-_USAGE = re.compile(rf"full token usage: {_N}|(?<!swa )token usage: {_N}")
-_TOKENS = re.compile(rf"#(?:full )?token: {_N}")
-_GENERATED = re.compile(rf"gen throughput \(token/s\): {_N}")
-_NEW = re.compile(rf"#new-token: {_N}")
+_SGLANG_FIGURES = {
+    name: re.compile(before + _N)
+    for name, before in {
+        "running": "#running-req: ", "waiting": "#queue-req: ", "usage": "(?:full |(?<!swa ))token usage: ",
+        "new": "#new-token: ", "tokens": "#(?:full )?token: ", "generated": r"gen throughput \(token/s\): ",
+    }.items()
+}  # fmt: skip
 USAGE_WORDS = ("Avg prompt throughput", "Prefill batch", "Decode batch")
 NEARLY_FULL = 0.95
 FULL = 0.985  # the fullest of the last samples, where requests were thrown out again
@@ -40,6 +43,14 @@ LONG_REQUEST = 65_536  # tokens of one request, beyond which a few of them fill 
 FEW = 8  # requests
 _HIGH = 0.9
 _LOOKED_AT = 12  # samples before the end
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A line of the log, as it is quoted."""
+
+    line_number: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +73,8 @@ class Usage:
 
     first: list[Sample] = field(default_factory=list)
     last: deque[Sample] = field(default_factory=lambda: deque(maxlen=200))
-    n_samples: int = 0
 
     def put(self, sample: Sample) -> None:
-        self.n_samples += 1
         if len(self.first) < 20:
             self.first.append(sample)
         self.last.append(sample)
@@ -104,22 +113,13 @@ class Failure:
         return [frame.signature.says for frame in self.frames]
 
 
-@dataclass(frozen=True, slots=True)
-class PlainError:
-    """An exception that no signature knows."""
-
-    line_number: int
-    text: str
-    phase: str
-
-
 @dataclass
 class Run:
     """What one run of the engine says."""
 
     line_number: int = 1
     failures: list[Failure] = field(default_factory=list)
-    errors: list[PlainError] = field(default_factory=list)
+    errors: list[Evidence] = field(default_factory=list)  # exceptions that no signature knows
     clues: dict[str, Match] = field(default_factory=dict)
     phases: dict[str, dict[str, Match]] = field(default_factory=dict)  # by rank, then by phase: the last of each
     figures: dict[str, float] = field(default_factory=dict)
@@ -164,16 +164,23 @@ class Run:
 
 @dataclass
 class Facts:
-    """All runs of a log; of those before the last only the latest is kept."""
+    """All runs of a log, of which before the last only the latest is kept; and its start, if its engine is known."""
 
     runs: list[Run] = field(default_factory=lambda: [Run()])
     n_runs: int = 1
     votes: Counter[str] = field(default_factory=Counter)
-    n_lines: int = 0
+    startup: StartupLog | None = None
 
     @property
     def run(self) -> Run:
         return self.runs[-1]
+
+    def start_of(self, run: Run) -> StartupLog | None:
+        """The start that was read, if it is of this run: flags may have been changed since."""
+        start = self.startup
+        if start is None or start.line_number < run.line_number:
+            return None
+        return start if run is self.run or start.line_number < self.run.line_number else None
 
 
 def excerpt(text: str, begin: int = 0, end: int = 0, most: int = MOST) -> str:
@@ -196,17 +203,16 @@ def sample_of(line: Line) -> Sample | None:
         prompts, made, running, _, waiting, used = match.groups()
         usage = None if used is None else float(used) / 100
         return Sample(line.number, float(running), float(waiting), usage, float(prompts), float(made), None, match[0])
-    if match := _SGLANG.search(text):
-        part = text[match.start() : match.start() + 600]
-        running, queue, used, new = (p.search(part) for p in (_RUNNING, _QUEUE, _USAGE, _NEW))
-        if running is None:
-            return None
-        tokens, generated = (float(m[1]) if (m := p.search(part)) else None for p in (_TOKENS, _GENERATED))
-        usage = float(used[1] or used[2]) if used else None
-        prompts = (float(new[1]) if new else 1.0) if match[1] == "Prefill" else 0.0
-        waiting = float(queue[1]) if queue else 0.0
-        return Sample(line.number, float(running[1]), waiting, usage, prompts, generated, tokens, excerpt(part))
-    return None
+    match = _SGLANG.search(text)
+    part = text[match.start() : match.start() + 600] if match else ""
+    found = {name: float(m[1]) for name, pattern in _SGLANG_FIGURES.items() if (m := pattern.search(part))}
+    if match is None or "running" not in found:
+        return None
+    return Sample(
+        line.number, found["running"], found.get("waiting", 0.0), found.get("usage"),
+        found.get("new", 1.0) if match[1] == "Prefill" else 0.0, found.get("generated"), found.get("tokens"),
+        excerpt(part),
+    )  # fmt: skip
 
 
 def soon_full(samples: Sequence[Sample]) -> bool:
@@ -272,10 +278,10 @@ _AROUND = 200  # of these, those that a quoted line shows
 _AMOUNTS = 1 << 14  # characters of a line that states amounts
 _MOST_FAILURES = 400  # failures of one run that are kept
 _VOTES = {"typed": 3, "trap": 3, "phase": 2, "engine": 1}  # for an engine, by the kind of its text
-Known = tuple[Signature, re.Pattern[str] | None]
+Known = tuple[Signature, re.Pattern[str]]
 _AMOUNT = r"(\d{1,9}(?:\.\d{1,4})?) (bytes|KiB|MiB|GiB|KB|MB|GB)"
 _UNITS = {"bytes": 1, "KiB": 1024, "KB": 1024, "MiB": MIB, "MB": MIB, "GiB": GIB, "GB": GIB}
-_WORDINGS = (
+_WORDINGS = tuple((name, re.compile(pattern)) for name, pattern in (
     ("tried_bytes", rf"Tried to allocate {_AMOUNT}"),
     ("gpu_memory_bytes", rf"total capaci?ty of {_AMOUNT}"),
     ("gpu_memory_bytes", rf"{_AMOUNT} total capacity"),
@@ -287,23 +293,16 @@ _WORDINGS = (
     ("private_pool_bytes", rf"{_AMOUNT} allocated in private pools"),
     ("reserved_bytes", rf"{_AMOUNT} reserved in total"),
     ("reserved_unallocated_bytes", rf"{_AMOUNT} is reserved by PyTorch but unallocated"),
-)
-_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _WORDINGS)
+))  # fmt: skip
 _PROCESS = re.compile(rf"Process (\d{{1,10}}) has {_AMOUNT}")
 _CONTEXT = 2 * GIB  # of a rank that has only begun
 _GPU = re.compile(r"GPU (\d{1,4})(?: has|;)")
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """What is looked for in lines of one shape."""
-
-    candidates: tuple[Known, ...]
-    opens_run: bool
-    is_traceback: bool
-    is_error: bool
-    is_statistics: bool
-    is_of_startup: bool
+# What of a line is looked at, by words that it holds.
+_TRAITS = {
+    "start": _STARTS, "traceback": (TRACEBACK,), "error": ERROR_WORDS[:3], "statistics": USAGE_WORDS,
+}  # fmt: skip
 
 
 class Matcher:
@@ -311,46 +310,47 @@ class Matcher:
 
     def __init__(self, signatures: Sequence[Signature], devices: Devices) -> None:
         self.facts = Facts()
-        self._known = [
-            ((s, compiled(s.match) if s.match else None), without_digits(s.word), _is_by_shape(s)) for s in signatures
-        ]
-        self._startup_words = tuple({without_digits(word) for word in (*STARTUP_WORDS, *devices.words)})
+        self._known = []
+        for s in signatures:
+            pattern = compiled(s.match) if s.match else re.compile(re.escape(s.word))
+            self._known.append(((s, pattern), without_digits(s.word), _is_by_shape(s)))
+        self._words = {**_TRAITS, "startup": {without_digits(word) for word in (*STARTUP_WORDS, *devices.words)}}
         self._traits = ByShape(str, self._traits_of)
 
     def take(self, line: Line) -> Line | None:
         """Take a line in; what of it may concern the start-up reader."""
         if any(word in line.text for word in _USERS_LINES) and (users := _USERS_TEXT.search(line.text)):
             line = Line(line.number, line.text[: users.start()], line.rank)
-        traits = self._traits(line.text)
+        traits, candidates = self._traits(line.text)
         facts, run = self.facts, self.facts.run
-        facts.n_lines += 1
-        if traits.opens_run and run.ended:
+        if "start" in traits and run.ended:
             facts.runs, facts.n_runs = [run, Run(line.number)], facts.n_runs + 1
             run = facts.run
-        if traits.is_traceback:
+        if "traceback" in traits:
             run.n_tracebacks += 1
             run.tracebacks[line.rank] = []
             for failure in run.failures[-3:]:
                 failure.frames_follow = failure.frames_follow and not failure.frames
-        if traits.is_statistics and (sample := sample_of(line)):
+        if "statistics" in traits and (sample := sample_of(line)):
             run.usage.put(sample)
         is_failure = False
-        for match in _matches(line, traits.candidates):
-            is_failure = _take(run, match, line.text) or is_failure
-            if match.signature.engine:
-                facts.votes[match.signature.engine] += _VOTES.get(match.signature.kind, 1)
-        if traits.is_error and not is_failure:
-            _plain_error(run, line)
-        return line if traits.is_of_startup else None
+        for known in candidates:
+            if match := _match(line, known):
+                is_failure = _take(run, match, line.text) or is_failure
+                if match.signature.engine:
+                    facts.votes[match.signature.engine] += _VOTES.get(match.signature.kind, 1)
+        if "error" in traits and not is_failure and len(run.errors) < _MOST_FAILURES:
+            error = _ERROR.search(line.text)
+            if error and not _CONSEQUENCE.search(error[0]):
+                run.errors.append(Evidence(line.number, excerpt(error[0])))
+        return line if "startup" in traits else None
 
-    def _traits_of(self, text: str) -> Traits:
-        return Traits(
-            tuple(k for k, part, by_shape in self._known if part in text and (not by_shape or _found(text, k))),
-            opens_run=any(word in text for word in _STARTS), is_traceback=TRACEBACK in text,
-            is_error=any(word in text for word in ERROR_WORDS[:3]),
-            is_statistics=any(word in text for word in USAGE_WORDS),
-            is_of_startup=any(word in text for word in self._startup_words),
-        )  # fmt: skip
+    def _traits_of(self, text: str) -> tuple[set[str], tuple[Known, ...]]:
+        """What is looked for in lines of one shape."""
+        line, traits = Line(1, text), {name for name, words in self._words.items() if any(w in text for w in words)}
+        return traits, tuple(
+            known for known, part, by_shape in self._known if part in text and (not by_shape or _match(line, known))
+        )
 
 
 def _is_by_shape(signature: Signature) -> bool:
@@ -359,30 +359,19 @@ def _is_by_shape(signature: Signature) -> bool:
     return not re.search(r"[\d<]|\\d", bare + signature.word)
 
 
-def _found(text: str, known: Known) -> tuple[int, re.Match[str] | None] | None:
-    """Where a signature's word stands and what its pattern found there; None where it is not in the line."""
+def _match(line: Line, known: Known) -> Match | None:
+    """A signature whose word stands in a line and whose pattern is found around it, with its figures."""
     signature, pattern = known
-    at = text.find(signature.word)
-    if at < 0 or pattern is None:
-        return None if at < 0 else (at, None)
-    found = pattern.search(text[max(0, at - _BEFORE) : at + _AFTER])
-    return None if found is None else (at, found)
-
-
-def _matches(line: Line, candidates: Sequence[Known]) -> Iterator[Match]:
-    for known in candidates:
-        hit = _found(line.text, known)
-        if hit is None:
-            continue
-        at, found = hit
-        figures = {k: float(v.replace(",", "")) for k, v in (found.groupdict() if found else {}).items() if v}
-        begin, end = at, at + len(known[0].word)
-        if found:
-            first = max(0, at - _BEFORE)
-            begin, end = min(begin, first + found.start()), max(end, first + found.end())
-        # A pattern may look far back or ahead; what was found is around the word.
-        begin, end = max(begin, at - _AROUND), min(end, at + _AROUND)
-        yield Match(known[0], line.number, line.rank, excerpt(line.text, begin, end), figures)
+    at = line.text.find(signature.word)
+    first = max(0, at - _BEFORE)
+    found = pattern.search(line.text[first : at + _AFTER]) if at >= 0 else None
+    if found is None:
+        return None
+    figures = {name: float(number.replace(",", "")) for name, number in found.groupdict().items() if number}
+    # A pattern may look far back or ahead; what was found is around the word.
+    begin = max(min(at, first + found.start()), at - _AROUND)
+    end = min(max(at + len(signature.word), first + found.end()), at + _AROUND)
+    return Match(signature, line.number, line.rank, excerpt(line.text, begin, end), figures)
 
 
 def _take(run: Run, match: Match, text: str) -> bool:
@@ -399,31 +388,25 @@ def _take(run: Run, match: Match, text: str) -> bool:
         run.clues.setdefault(match.signature.says, match)
         run.figures |= {k: v for k, v in match.figures.items() if k not in run.figures}
     elif kind == "frame":
-        _frame(run, match)
+        frames = run.tracebacks.setdefault(match.rank, [])
+        if len(frames) < 200:
+            frames.append(match)
+        for failure in run.failures[-3:]:
+            of_failure = failure.match.rank == match.rank and match.line_number >= failure.match.line_number
+            if failure.frames_follow and of_failure:
+                failure.frames.append(match)
     elif kind != "engine":
         return _fail(run, match, text)
     return False
 
 
-def _frame(run: Run, match: Match) -> None:
-    frames = run.tracebacks.setdefault(match.rank, [])
-    if len(frames) < 200:
-        frames.append(match)
-    for failure in run.failures[-3:]:
-        of_failure = failure.match.rank == match.rank and match.line_number >= failure.match.line_number
-        if failure.frames_follow and of_failure:
-            failure.frames.append(match)
-
-
 def _fail(run: Run, match: Match, text: str) -> bool:
     if len(run.failures) >= _MOST_FAILURES and not _makes_way(run, match):
         return True
-    before = [f for f in run.tracebacks.get(match.rank, []) if match.line_number - f.line_number < 500]
-    failure = Failure(match, run.phase_of(match.rank), before)
+    frames = [f for f in run.tracebacks.get(match.rank, []) if match.line_number - f.line_number < 500]
+    failure = Failure(match, run.phase_of(match.rank), frames, frames_follow=not frames)
     if match.signature.kind in ("oom", "typed"):
         failure.amounts = amounts(text[:_AMOUNTS])
-    failure.frames_follow = not failure.frames
-    if match.signature.kind in ("typed", "oom"):
         run.tracebacks.pop(match.rank, None)
     run.failures.append(failure)
     return True
@@ -444,18 +427,10 @@ def _is_minor(signature: Signature) -> bool:
     return signature.lasting or signature.kind == "weak"
 
 
-def _plain_error(run: Run, line: Line) -> None:
-    if len(run.errors) >= _MOST_FAILURES:
-        return
-    found = _ERROR.search(line.text)
-    if found and not _CONSEQUENCE.search(found[0]):
-        run.errors.append(PlainError(line.number, excerpt(found[0]), run.phase_of(line.rank)))
-
-
 def amounts(text: str) -> dict[str, float]:
     """Every amount of the line; `other_bytes` is what processes but this one hold, where the line lets one tell."""
     found: dict[str, float] = {}
-    for name, pattern in _PATTERNS:
+    for name, pattern in _WORDINGS:
         if name not in found and (match := pattern.search(text)):
             found[name] = float(match[1]) * _UNITS[match[2]]
     if "reserved_bytes" in found and "allocated_bytes" in found:
@@ -466,27 +441,13 @@ def amounts(text: str) -> dict[str, float]:
         found["n_processes"] = len(sizes) + ("in_use_bytes" in found)
     if gpu := _GPU.search(text):
         found["gpu"] = float(gpu[1])
-    others = _others(found, sizes)
-    if others is not None and not _of_one_job(found, sizes):
-        found["other_bytes"] = others
-    return found
-
-
-def _of_one_job(found: dict[str, float], sizes: list[float]) -> bool:
-    """Several processes of the same small size beside this one: contexts of its own ranks, not somebody else's."""
-    alike = len(sizes) > 1 and max(sizes) - min(sizes) <= 0.01 * max(sizes)
-    return alike and "in_use_bytes" in found and max(sizes) < _CONTEXT
-
-
-def _others(found: dict[str, float], sizes: list[float]) -> float | None:
-    """What is in use and not by this process. A container sees its own process by another number."""
-    least = found.get("allocated_bytes", 0.0)
-    own = found.get("in_use_bytes")
-    if own is not None and own < least:  # a container that cannot see itself: "this process has 0 bytes"
-        return None
+    least, own = found.get("allocated_bytes", 0.0), found.get("in_use_bytes")
+    # A container sees its own process by another number, or not at all: "this process has 0 bytes".
     if own is None and len(sizes) > 1:
-        own = min((size for size in sizes if size >= least), default=max(sizes))
-        return sum(sizes) - own
-    if own is not None and {"gpu_memory_bytes", "free_bytes"} <= found.keys():
-        return max(0.0, found["gpu_memory_bytes"] - found["free_bytes"] - own)
-    return None
+        found["other_bytes"] = sum(sizes) - min((size for size in sizes if size >= least), default=max(sizes))
+    elif own is not None and own >= least and {"gpu_memory_bytes", "free_bytes"} <= found.keys():
+        # Several of the same small size beside this one are contexts of its own ranks, not somebody else's.
+        alike = len(sizes) > 1 and max(sizes) - min(sizes) <= 0.01 * max(sizes)
+        if not (alike and max(sizes) < _CONTEXT):
+            found["other_bytes"] = max(0.0, found["gpu_memory_bytes"] - found["free_bytes"] - own)
+    return found

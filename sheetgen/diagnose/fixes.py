@@ -42,6 +42,35 @@ _SETTINGS = {
 # A step shorter than the longest prompt is refused, or the prompt is, where a prompt is not spread over steps.
 _SPREADS = ("--enable-chunked-prefill", "enable_chunked_prefill")
 
+USELESS: Any = object()  # a change that does not help: it is left out
+Value = tuple[Any, str]  # a value, None where there is none, and what is known of it
+_LEAST_SHARE = 0.1  # below it no model is served: only the other process can give way
+_SAFETY = 0.3 * GIB  # beside what another process holds: the context of this one
+_ROUND = 1024  # tokens: a limit is raised to whole thousands of them
+# TGI limits the prompt alone by the first, prompt and answer by the second, which must be the larger.
+_OF_PROMPT, _OF_BOTH = ("max_input_tokens", "max_input_length"), "max_total_tokens"
+_FAR = 8  # times a limit: no prompt that was meant
+_UNDER_THE_CONTEXT = ("max_prefill_tokens",)  # SGLang takes the larger of it and the context length
+_OF_STEP = ("max_num_batched_tokens",)
+_BELOW_PREEMPTION = 0.9  # of the requests that ran when some were preempted, whatever the statistics showed by then
+_OF_ANSWER = ("max_tokens", "max_new_tokens")  # what a request asks for
+SHARE_STEP = "by 0.02 to 0.05"
+_MOST_STEP = 0.1  # of the card: what is short of more does not go beside a pool
+_FULL_SHARES = ("cuda_memory_fraction",)  # whose default is all of the GPU
+_LAYERS = ("num_gpu", "n_gpu_layers", "n_gpu_layers_draft")
+_FIRST_STEPS = {
+    (direction, flag): words
+    for direction, words, flags in (
+        ("raise", "twice as much",
+         ("ctx_size", "num_ctx", "swap_space", "max_concurrent_requests", "max_queued_requests", "max_queue_size")),
+        ("lower", "half",
+         ("cudagraph_capture_sizes", "cuda_graph_sizes", "cuda_graph_max_bs", "cuda_graph_max_bs_decode",
+          "cpu_offload_gb", "predict", "num_predict", "hicache_ratio", "max_loras", "max_loras_per_batch")),
+        ("raise", "by a few at a time", _LAYERS), ("lower", "by a few at a time", _LAYERS),
+    )
+    for flag in flags
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Fix:
@@ -52,6 +81,23 @@ class Fix:
     value: int | float | str | None
     reason: str
     cost: str
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A change in the light of a log: the verdict, the start, the replay.
+
+    `plain` is the engine's flag without dashes, `name` our input that it sets, `default` what it is if nobody sets it.
+    """
+
+    fix: Advice
+    plain: str
+    name: str
+    default: float | None
+    engine: str | None
+    verdict: Verdict
+    startup: StartupLog | None
+    replayed: Replay | None
 
 
 def fixes_for(
@@ -75,17 +121,23 @@ def fixes_for(
     flags = known.flags.get(engine or "", ())
     version = version or (startup.version if startup and startup.engine == engine else None)
     arguments = tuple(startup.arguments) if startup else ()
+    failure = verdict.failure
+    # vLLM's second engine spreads every prompt over steps, and a server's default step follows the card.
+    has_core = engine == "vllm" and failure is not None and "EngineCore" in failure.match.text
+    card_bytes = verdict.amounts.get("gpu_memory_bytes", 0)
     found: list[Fix] = []
     for fix in chosen:
         newest = flag_of(fix, engine, share)
         flag = newest if fix.direction == "free" else in_version(newest, flags, version, arguments)
         if newest is None or flag is None or any(f.flag == flag for f in found):
             continue
-        if (flag in _OF_NO_BUILT and "built" in verdict.run.clues) or (flag in _SPREADS and _has_core(engine, verdict)):
+        if (flag in _OF_NO_BUILT and "built" in verdict.run.clues) or (flag in _SPREADS and has_core):
             continue
-        default = next((f.default for f in flags if f.flag == flag), None) or _by_card(engine, flag, verdict)
-        situation = Situation(verdict, engine, startup, replayed, default)
-        value, said = value_of(fix, setting_of(fix, newest, engine), bare(flag), situation)
+        default = next((f.default for f in flags if f.flag == flag), None)
+        if not default and has_core and flag == _STEP and 0 < card_bytes < _LARGE_CARD:
+            default = _SMALL_CARD_STEP
+        name = setting_of(fix, newest, engine)
+        value, said = value_of(Situation(fix, bare(flag), name, default, engine, verdict, startup, replayed))
         if value is USELESS:
             continue
         found.append(Fix(flag, fix.direction, value, f"{fix.reason} ({said})" if said else fix.reason, fix.cost))
@@ -118,18 +170,6 @@ def _with_its_switch(found: list[Fix], flags: Sequence[EngineFlag]) -> tuple[Fix
     return tuple(f for f in found if f is not switch)
 
 
-def _has_core(engine: str | None, verdict: Verdict) -> bool:
-    """Whether the line that failed is of vLLM's second engine, which spreads every prompt over steps."""
-    return engine == "vllm" and verdict.failure is not None and "EngineCore" in verdict.failure.match.text
-
-
-def _by_card(engine: str | None, flag: str, verdict: Verdict) -> float | None:
-    """The default where it follows the card, if the line that failed says what card and which time it is of."""
-    if verdict.failure is None or flag != _STEP or not _has_core(engine, verdict):
-        return None
-    return _SMALL_CARD_STEP if 0 < verdict.failure.amounts.get("gpu_memory_bytes", 0) < _LARGE_CARD else None
-
-
 def flag_of(fix: Advice, engine: str | None, share: Assumption | None) -> str | None:
     """The engine's flag; words for what no flag does; None where this engine has nothing to turn."""
     if fix.direction == "free":
@@ -141,8 +181,8 @@ def flag_of(fix: Advice, engine: str | None, share: Assumption | None) -> str | 
 
 
 def in_version(
-    flag: str | None, flags: Sequence[EngineFlag], version: str | None, said: Collection[str] = ()
-) -> str | None:
+    flag: str | None, flags: Sequence[EngineFlag], version: str | None, said: Collection[str]
+) -> str | None:  # fmt: skip
     """The flag as a release calls it; None where it has none, or one that no longer does anything.
 
     Without a version the name that the log's own arguments (`said`) have is taken, else the newest.
@@ -160,200 +200,144 @@ def setting_of(fix: Advice, flag: str, engine: str | None) -> str:
     return fix.setting or RENAMED.get(engine or "", {}).get(plain) or _SETTINGS.get(plain, plain)
 
 
-USELESS: Any = object()  # a change that does not help: it is left out
-Value = tuple[Any, str]  # a value, None where there is none, and what is known of it
-_LEAST_SHARE = 0.1  # below it no model is served: only the other process can give way
-_SAFETY = 0.3 * GIB  # beside what another process holds: the context of this one
-_ROUND = 1024  # tokens: a limit is raised to whole thousands of them
-# TGI limits the prompt alone by the first, prompt and answer by the second, which must be the larger.
-_OF_PROMPT, _OF_BOTH = ("max_input_tokens", "max_input_length"), "max_total_tokens"
-_FAR = 8  # times a limit: no prompt that was meant
-_UNDER_THE_CONTEXT = ("max_prefill_tokens",)  # SGLang takes the larger of it and the context length
-_OF_STEP = ("max_num_batched_tokens",)
-_BELOW_PREEMPTION = 0.9  # of the requests that ran when some were preempted, whatever the statistics showed by then
-_OF_ANSWER = ("max_tokens", "max_new_tokens")  # what a request asks for
-SHARE_STEP = "by 0.02 to 0.05"
-_MOST_STEP = 0.1  # of the card: what is short of more does not go beside a pool
-_LAYERS = ("num_gpu", "n_gpu_layers", "n_gpu_layers_draft")
-_TWICE = ("ctx_size", "num_ctx", "swap_space", "max_concurrent_requests", "max_queued_requests", "max_queue_size")
-_HALF = (
-    "cudagraph_capture_sizes", "cuda_graph_sizes", "cuda_graph_max_bs", "cuda_graph_max_bs_decode", "cpu_offload_gb",
-    "predict", "num_predict", "hicache_ratio", "max_loras", "max_loras_per_batch",
-)  # fmt: skip
-_AT_START = (POOL, WORKSPACE)
-_FULL_SHARES = ("cuda_memory_fraction",)  # whose default is all of the GPU
-
-
-@dataclass(frozen=True)
-class Situation:
-    """What is known of a log: the verdict, the start, the replay; `default` is the flag's where nobody sets it."""
-
-    verdict: Verdict
-    engine: str | None
-    startup: StartupLog | None
-    replayed: Replay | None
-    default: float | None = None
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """Of the whole run; the line that failed outranks the rest."""
-        return {**self.verdict.run.figures, **self.of_failure}
-
-    @property
-    def of_failure(self) -> Mapping[str, float]:
-        return self.verdict.failure.match.figures if self.verdict.failure else {}
-
-
-def value_of(fix: Advice, name: str, plain: str, known: Situation) -> Value:
-    """The value to set (`USELESS`: leave the change out), and what is known of its effect.
-
-    `plain` is the engine's flag without dashes, `name` our input that it sets.
-    """
-    replayed = known.replayed
-    outcome = replayed.outcomes.get(name, "") if replayed else ""
-    of_log = from_log(fix, name, plain, known)
-    if of_log is not None:
+def value_of(known: Situation) -> Value:
+    """The value to set (`USELESS`: leave the change out), and what is known of its effect."""
+    fix, replayed = known.fix, known.replayed
+    outcome = replayed.outcomes.get(known.name, "") if replayed else ""
+    suggested = replayed.values.get(known.name) if replayed else None
+    if (of_log := from_log(known)) is not None:
         value, said = of_log
-        same = replayed is not None and value is not None and replayed.values.get(name) == value
+        same = value is not None and value == suggested
         return value, "; ".join(filter(None, (said, outcome if same else "")))
-    now = current(name, known)
-    if replayed and name in replayed.values:
-        value = replayed.values[name]
-        before = replayed.answer.get(name)
-        if fix.direction not in ("raise", "lower") or before is None or (value > before) == (fix.direction == "raise"):
-            return value, outcome
-    if outcome.startswith(NOT_ENOUGH):
+    if replayed and suggested is not None:
+        before = replayed.answer.get(known.name)
+        is_right_way = before is None or (suggested > before) == (fix.direction == "raise")
+        if fix.direction not in ("raise", "lower") or is_right_way:
+            return suggested, outcome
+    if replayed and known.name in replayed.not_enough:
         return None, outcome
-    given = fix.values.get(known.engine or "", fix.value)
+    now, given = current(known), fix.values.get(known.engine or "", fix.value)
     if given and given.isdigit():
-        return _number(fix, int(given), now, known.default, outcome)
-    value, said = _first_step(fix, name, plain, now, known)
+        # Where no more than the catalog's number was set, a quarter of what was.
+        number, before = int(given), now or known.default
+        if before and fix.direction == "lower" and number >= before:
+            number = max(1, int(before) // 4)
+            if number >= before:
+                return USELESS, ""
+        said = f"{known.default:,.0f} is the default" if known.default and not now else ""
+        return number, "; ".join(filter(None, (outcome, said)))
+    value, said = _first_step(known, now)
     return (given if value is None else value), outcome or said
 
 
-def _number(fix: Advice, number: int, now: float | None, default: float | None, outcome: str) -> Value:
-    """A number of the catalog; where no more than that was set, a quarter of what was."""
-    before = now or default
-    said = f"{default:,.0f} is the default" if default and not now else ""
-    if before and fix.direction == "lower" and number >= before:
-        number = max(1, int(before) // 4)
-        if number >= before:
-            return USELESS, ""
-    return number, "; ".join(filter(None, (outcome, said)))
-
-
-def _first_step(fix: Advice, name: str, plain: str, now: float | None, known: Situation) -> Value:
+def _first_step(known: Situation, now: float | None) -> Value:
     """Where neither the log nor a replay names a value: how far to go first."""
+    direction, name = known.fix.direction, known.name
     if name == "gpu_memory_utilization":
-        return _share_step(fix.direction, plain, now, known)
-    if name == "tensor_parallel_size" and fix.direction == "raise":
+        return _share_step(known, now)
+    if words := _FIRST_STEPS.get((direction, known.plain)):
+        return words, ""
+    if name == "tensor_parallel_size" and direction == "raise":
         return (int(2 * now) if now else "twice as many"), ""
-    if plain in _LAYERS:
-        return "by a few at a time", ""
-    if fix.direction == "raise":
-        return ("twice as much" if plain in _TWICE else None), ""
-    if fix.direction != "lower":
-        return None, ""
-    if plain in _HALF:
-        return "half", ""
     limits = ("max_num_seqs", "max_num_batched_tokens")
-    if name in limits or (name == "max_model_len" and known.verdict.bill.label in _AT_START):
+    is_limit = name in limits or (name == "max_model_len" and known.verdict.bill.label in (POOL, WORKSPACE))
+    if is_limit and direction == "lower":
         return (USELESS if now == 1 else int(now) // 2 if now else "half"), ""
     return None, ""
 
 
-def _share_step(direction: str, plain: str, now: float | None, known: Situation) -> Value:
+def _share_step(known: Situation, now: float | None) -> Value:
+    direction, amounts = known.fix.direction, known.verdict.amounts
     if known.verdict.bill.label == SHARED:
         return None, ""
     if direction == "raise":
-        if plain in _FULL_SHARES and (now or known.default) == known.default:
+        if known.plain in _FULL_SHARES and (now or known.default) == known.default:
             return int(known.default or 1), "its default: it helps only where it was set lower"
         if now is None:
             return SHARE_STEP, ""
         return (round(min(MOST_SHARE, now + 0.05), 2), "") if now < MOST_SHARE else (None, f"{NOT_ENOUGH}: it is {now}")
-    if direction == "lower" and _short_share(known.verdict) > _MOST_STEP:
+    # What the failed allocation was short of, as a share of the card, and a hundredth; nothing where it is not known.
+    short, total = amounts.get("tried_bytes", 0) - amounts.get("free_bytes", 0), amounts.get("gpu_memory_bytes", 0)
+    step = math.ceil(100 * short / total) / 100 + 0.01 if direction == "lower" and short > 0 and total else 0.0
+    if step > _MOST_STEP:
         return USELESS, ""
     if direction == "lower" and now and now > 0.2:
-        return _share_that_leaves(now, known.verdict), ""
-    step = _short_share(known.verdict) if direction == "lower" else 0.0
+        return round(max(0.1, now - max(0.03, step)), 2), ""
     return (f"by {max(0.02, step):.2f}" if step else SHARE_STEP), ""
 
 
-def _short_share(verdict: Verdict) -> float:
-    """What the failed allocation was short of, as a share of the card, and a hundredth; 0 where it is not known."""
-    amounts = verdict.failure.amounts if verdict.failure else {}
-    short, total = amounts.get("tried_bytes", 0) - amounts.get("free_bytes", 0), amounts.get("gpu_memory_bytes", 0)
-    return math.ceil(100 * short / total) / 100 + 0.01 if short > 0 and total else 0.0
-
-
-def _share_that_leaves(now: float, verdict: Verdict) -> float:
-    """A share that leaves what the failed allocation was short of, and a hundredth; three hundredths at least."""
-    return round(max(0.1, now - max(0.03, _short_share(verdict))), 2)
-
-
-def current(name: str, known: Situation) -> float | None:
+def current(known: Situation) -> float | None:
     """What an input was set to, as far as the log says."""
-    stated = known.of_failure.get(name)
-    if stated is None and name == "max_num_batched_tokens":
-        stated = known.of_failure.get("prefill_tokens")
-    if stated:
+    of_step = known.verdict.of_failure.get("prefill_tokens") if known.name == "max_num_batched_tokens" else None
+    if stated := known.verdict.of_failure.get(known.name, of_step):
         return stated
     startup = known.startup
-    if startup is not None:
-        for theirs, ours in RENAMED[startup.engine].items():
-            argument = startup.arguments.get(theirs)
-            if ours == name and argument and isinstance(argument.value, (int, float)) and argument.value > 0:
-                return float(argument.value)
-    return known.verdict.run.figures.get(name)
+    for theirs, ours in RENAMED[startup.engine].items() if startup else ():
+        argument = startup.arguments.get(theirs) if startup else None
+        if ours == known.name and argument and isinstance(argument.value, (int, float)) and argument.value > 0:
+            return float(argument.value)
+    return known.verdict.run.figures.get(known.name)
 
 
-def from_log(fix: Advice, name: str, plain: str, known: Situation) -> Value | None:
+def from_log(known: Situation) -> Value | None:
     """A value that follows from the figures of the log alone; None where none does."""
-    label, case, figures = known.verdict.bill.label, known.verdict.bill.case, known.figures
-    if label == POOL:
-        return _of_pool(fix, name, known)
-    if label == SHARED and name == "gpu_memory_utilization":
-        free, total = figures.get("free_at_start_gib"), figures.get("gpu_memory_gib")
+    bill = known.verdict.bill
+    if bill.label == POOL:
+        return _of_pool(known)
+    if bill.label == SHARED and known.name == "gpu_memory_utilization":
+        free, total = known.verdict.figures.get("free_at_start_gib"), known.verdict.figures.get("gpu_memory_gib")
         if free and total:
             share = math.floor(100 * (free * GIB - _SAFETY) / (total * GIB)) / 100
             return (share if share >= _LEAST_SHARE else USELESS), ""
-    if label == PREFILL and case == "refused":
-        if plain in _OF_STEP and known.verdict.failure and "context length" in known.verdict.failure.match.text:
-            return USELESS, ""  # the message names the limit, and it is another
-        return _of_refusal(fix, plain, figures)
-    if label in (MANY, LONG) and case != "room" and fix.direction == "lower":
-        return _of_full_pool(label, name, known)
+    if bill.label == PREFILL and bill.case == "refused":
+        return _of_refusal(known)
+    if bill.label in (MANY, LONG) and bill.case != "room" and known.fix.direction == "lower":
+        return _of_full_pool(known)
     return None
 
 
-def _of_pool(fix: Advice, name: str, known: Situation) -> Value | None:
-    figures = known.figures
+def _of_pool(known: Situation) -> Value | None:
+    figures, name = known.verdict.figures, known.name
+    needed, there = figures.get("kv_needed_gib", 0), figures.get("kv_available_gib", 0)
     if name == "max_num_seqs" and "mamba_blocks" in figures:
         return int(figures["mamba_blocks"]), ""
     if name == "gpu_memory_utilization":
-        share = _share_that_fits(figures, known)
-        return None if share is None else (share, "")
-    if fix.direction != "lower":
+        # The share in use and what was short of one request, as far as that stays below what any engine starts with.
+        now = current(known)
+        seen = known.startup.figures.get("gpu_memory_bytes", {}) if known.startup else {}
+        total = next((figure.value for figure in seen.values()), 0)
+        share = math.ceil(100 * (now + (needed - there) * GIB / total)) / 100 if now and total else 0
+        return (share, "") if needed > there and 0 < share <= MOST_SHARE else None
+    if known.fix.direction != "lower":
         return None
-    if name == "max_model_len" and (length := _length_that_fits(figures)):
-        return length
-    asked = known.of_failure.get("asked_tokens", 0)
+    if name == "max_model_len":
+        if (longest := figures.get("longest_max_model_len", 0)) > 0:
+            return int(longest), f"the log says that {longest:,.0f} would fit"
+        if (held := figures.get("kv_tokens_available", 0)) > 0:
+            return int(held), f"the log says that the pool holds {held:,.0f}"
+        length = whole(figures.get("max_model_len", 0) * there / needed) if needed > 0 and there > 0 else 0
+        if length > 0:
+            return length, f"worked out from {there:,.2f} of {needed:,.2f} GiB"
+    asked = known.verdict.of_failure.get("asked_tokens", 0)
     if asked > 1 and name in ("max_model_len", "max_batch_total_tokens"):
         return int(asked) // 2, f"{asked:,.0f} did not fit: half, and half again until it starts"
     return None
 
 
-def _of_refusal(fix: Advice, plain: str, figures: Mapping[str, float]) -> Value | None:
+def _of_refusal(known: Situation) -> Value | None:
     """Which limit refused: that of the prompt, or that of prompt and answer together."""
+    figures, plain, failure = known.verdict.figures, known.plain, known.verdict.failure
     prompt, answer = figures.get("prompt_tokens", 0), figures.get("completion_tokens", 0)
     limit, both = figures.get("limit_tokens", 0), figures.get("requested_tokens", 0) or prompt + answer
     answer_is_over = 0 < prompt < limit < both
+    if plain in _OF_STEP and failure and "context length" in failure.match.text:
+        return USELESS, ""  # the message names the limit, and it is another
     if plain in _OF_ANSWER:
         said = f"the limit is {limit:,.0f}, the prompt has {prompt:,.0f}"
         return (int(limit - prompt), said) if answer_is_over else (USELESS, "")
     if plain in _UNDER_THE_CONTEXT and limit:
         return USELESS, ""
-    if fix.direction != "raise":
+    if known.fix.direction != "raise":
         return None
     if plain in _OF_PROMPT:
         if answer_is_over:
@@ -377,51 +361,27 @@ def _up(tokens: float) -> int:
     return math.ceil(tokens / _ROUND) * _ROUND
 
 
-def _of_full_pool(label: str, name: str, known: Situation) -> Value | None:
+def _of_full_pool(known: Situation) -> Value | None:
     """By the statistics of the fullest moment before the end: how many ran, and how full the pool was."""
     failure, usage = known.verdict.failure, known.verdict.run.usage
     seen = [s for s in usage.until(failure.match.line_number if failure else None) if s.usage]
     last = max(reversed(seen), key=lambda s: s.usage or 0.0, default=None)
-    if name == "max_num_seqs":
-        if last is None:
-            return None
+    if last is None:
+        return None
+    if known.name == "max_num_seqs":
         running = int(last.running)
         if running <= 1:
             return USELESS, ""
-        if label == LONG:
+        if known.verdict.bill.label == LONG:
             return running // 2, f"{running:,} ran: half as many may each grow to twice the length"
         most = _BELOW_PREEMPTION if failure and "preempt" in failure.match.text else 1.0
         return max(1, int(running * min(most, 0.95 / (last.usage or 1)))), f"{running:,} ran"
-    if name == "max_model_len" and last is not None and last.running >= 1:
-        pool = known.figures.get("kv_tokens") or (last.tokens / last.usage if last.tokens and last.usage else 0)
-        for figure in (known.startup.figures.get("kv_tokens", {}) if known.startup else {}).values():
-            pool = pool or figure.value
-        if pool:
+    if known.name == "max_model_len" and last.running >= 1:
+        of_start = known.startup.figures.get("kv_tokens", {}).values() if known.startup else ()
+        of_last = last.tokens / last.usage if last.tokens and last.usage else 0
+        pools = (known.verdict.figures.get("kv_tokens"), of_last, *(figure.value for figure in of_start))
+        if pool := next(filter(None, pools), None):
             said = f"the pool's {pool:,.0f} tokens over the {last.running:,.0f} that ran"
             return whole(pool / last.running) or None, said
         return None, f"to the pool's tokens over the {last.running:,.0f} that ran; the log does not print the pool"
     return None
-
-
-def _length_that_fits(figures: Mapping[str, float]) -> Value | None:
-    if (longest := figures.get("longest_max_model_len", 0)) > 0:
-        return int(longest), f"the log says that {longest:,.0f} would fit"
-    if (held := figures.get("kv_tokens_available", 0)) > 0:
-        return int(held), f"the log says that the pool holds {held:,.0f}"
-    needed, there = figures.get("kv_needed_gib", 0), figures.get("kv_available_gib", 0)
-    if needed > 0 and there > 0 and figures.get("max_model_len"):
-        length = whole(figures["max_model_len"] * there / needed)
-        return (length, f"worked out from {there:,.2f} of {needed:,.2f} GiB") if length else None
-    return None
-
-
-def _share_that_fits(figures: Mapping[str, float], known: Situation) -> float | None:
-    """The share in use and what was short of one request, as far as that stays below what any engine starts with."""
-    now = current("gpu_memory_utilization", known)
-    seen = known.startup.figures.get("gpu_memory_bytes", {}) if known.startup else {}
-    total = next(iter(seen.values())).value if seen else 0
-    short = figures.get("kv_needed_gib", 0) - figures.get("kv_available_gib", 0)
-    if not (now and total and short > 0):
-        return None
-    share = math.ceil(100 * (now + short * GIB / total)) / 100
-    return share if share <= MOST_SHARE else None

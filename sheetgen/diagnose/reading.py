@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from sheetgen.catalog.guidance import Signature
@@ -14,7 +13,7 @@ from sheetgen.diagnose.facts import USAGE_WORDS, WORDS, Facts, Matcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.startup.lines import log_lines, open_log
 from sheetgen.startup.read import WORDS as STARTUP_WORDS
-from sheetgen.startup.read import StartupLog, read_lines
+from sheetgen.startup.read import read_lines
 
 _LOOKED_AT = 1 << 16  # bytes of the beginning, which show whether it is text
 _BINARY_SHARE = 0.05
@@ -38,36 +37,27 @@ _BEGINS = re.compile(
 _GOES_ON = re.compile(r"[\w,(=+/`-]$")
 
 
-@dataclass(frozen=True)
-class Read:
-    """A log as it was read: its facts, and its start where the start-up reader knows the engine."""
-
-    facts: Facts
-    startup: StartupLog | None
-    n_bytes: int
-
-
-def read(name: str, signatures: Sequence[Signature], devices: Devices) -> Read:
+def read(name: str, signatures: Sequence[Signature], devices: Devices) -> Facts:
     """The facts of the log called `name` (`-`: stdin). Raises ScenarioError where it is empty or no text."""
     called = "stdin" if name == "-" else str(shown(name, 200))
     words = {*STARTUP_WORDS, *devices.words, *USAGE_WORDS, *WORDS, *(s.word for s in signatures)}
+
+    def of(stream: _CheckedStream) -> Facts:
+        matcher = Matcher(signatures, devices)
+        facts, lines = matcher.facts, map(matcher.take, log_lines(cast(BinaryIO, stream), words))
+        facts.startup = read_lines((line for line in lines if line is not None), devices, lambda: facts.n_runs)
+        return facts
+
     with open_log(name) as raw:
         stream = _CheckedStream(raw, called)
-        found = _read(stream, signatures, devices, words)
+        found = of(stream)
     if not stream.n_bytes:
         raise ScenarioError(f"{called}: is empty. Give the log of a serving engine, with what was printed to stderr.")
     for text in rejoined(stream.kept) if stream.n_bytes <= MOST else ():
-        again = _read(_CheckedStream(io.BytesIO(text), called), signatures, devices, words)
-        if _sureness(again.facts) > _sureness(found.facts):
+        again = of(_CheckedStream(io.BytesIO(text), called))
+        if _sureness(again) > _sureness(found):
             return again
     return found
-
-
-def _read(stream: _CheckedStream, signatures: Sequence[Signature], devices: Devices, words: set[str]) -> Read:
-    matcher = Matcher(signatures, devices)
-    lines = map(matcher.take, log_lines(cast(BinaryIO, stream), words))
-    startup = read_lines((line for line in lines if line is not None), devices, lambda: matcher.facts.n_runs)
-    return Read(matcher.facts, startup, stream.n_bytes)
 
 
 def _sureness(facts: Facts) -> int:

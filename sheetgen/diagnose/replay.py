@@ -43,14 +43,27 @@ class Replay:
 
     inputs: dict[str, Any]
     answer: dict[str, Any]
+    catalog: Catalog
     rows: list[Row] = field(default_factory=list)
     outcomes: dict[str, str] = field(default_factory=dict)  # by input: what its suggested value gives
     values: dict[str, Any] = field(default_factory=dict)  # by input: the value that is suggested
     notes: tuple[str, ...] = ()
+    not_enough: set[str] = field(default_factory=set)  # the inputs of which no value helps
     contradiction: str | None = None  # where the prediction fits what the log says did not fit
+
+    def tried(self, **changes: Any) -> dict[str, Any] | None:
+        """The answer with some inputs changed; None where it cannot be sized."""
+        try:
+            return record(sized_point({**self.inputs, **changes}, self.catalog))
+        except SheetgenError:
+            return None
 
     def suggest(self, name: str, value: Any, outcome: str) -> None:
         self.values[name], self.outcomes[name] = value, outcome
+
+    def refuse(self, name: str, why: str) -> None:
+        self.not_enough.add(name)
+        self.outcomes[name] = f"{NOT_ENOUGH}: {why}"
 
 
 def replay(
@@ -62,11 +75,11 @@ def replay(
         sized = sized_point(inputs, catalog)
     except SheetgenError as error:
         return None, error.problems
-    found = Replay(inputs, record(sized), notes=notes)
-    found.rows = _rows(sized, found.answer, sampler=verdict.bill.label == SAMPLER)
-    found.notes += _weights_differ(startup, found.answer)
+    answer = record(sized)
+    found = Replay(inputs, answer, catalog, _rows(sized, answer, verdict.bill.label == SAMPLER))
+    found.notes = (*notes, *_weights_differ(startup, answer))
     found.contradiction = _contradiction(verdict, found.rows)
-    _suggest(found, verdict, catalog)
+    _suggest(found, verdict)
     return found, ()
 
 
@@ -74,7 +87,6 @@ def _inputs(
     verdict: Verdict, startup: StartupLog | None, engine: str | None, options: Mapping[str, Any], catalog: Catalog
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     given = {name: value for name, value in options.items() if value is not None}
-    figures = verdict.failure.match.figures if verdict.failure else {}
     base = _OF_ENGINE.get(engine or "vllm", engine or "vllm")
     if base not in RENAMED:
         if "model" not in given:
@@ -83,14 +95,13 @@ def _inputs(
     log = startup if startup is not None and startup.engine == base else StartupLog(base, None, {}, {})
     sized = inputs_of(log, _with_memory(measure(log), verdict), given, catalog)
     for name in _FROM_FIGURES:
-        if name in figures and name not in given and figures[name] > 0:
-            value = figures[name]
+        if name not in given and (value := verdict.of_failure.get(name, 0)) > 0:
             sized.inputs[name] = int(value) if value == int(value) else value
     if "max_model_len" not in given:
         keep_within_limit(sized, catalog, "replayed")
     if (length := sized.inputs.get("max_model_len")) and not {"context", "context_tokens"} & given.keys():
         sized.inputs["context_tokens"] = length
-    return sized.inputs, (*sized.not_stated, *sized.notes)
+    return sized.inputs, (*sized.not_stated.values(), *sized.notes)
 
 
 def _with_memory(measured: Measured, verdict: Verdict) -> Measured:
@@ -98,21 +109,13 @@ def _with_memory(measured: Measured, verdict: Verdict) -> Measured:
     if "gpu_memory_bytes" in measured.figures or verdict.failure is None:
         return measured
     match = verdict.failure.match
-    total = verdict.failure.amounts.get("gpu_memory_bytes") or match.figures.get("gpu_memory_gib", 0) * GIB
-    for other in verdict.run.failures:
-        total = total or other.amounts.get("gpu_memory_bytes", 0)
-    if not total:
+    of_others = (other.amounts.get("gpu_memory_bytes") for other in verdict.run.failures)
+    of_line = (verdict.amounts.get("gpu_memory_bytes"), match.figures.get("gpu_memory_gib", 0) * GIB)
+    total = next(filter(None, (*of_line, *of_others)), None)
+    if total is None:
         return measured
     figure = Figure("gpu_memory_bytes", total, match.rank, match.line_number, match.text)
     return replace(measured, figures={**measured.figures, "gpu_memory_bytes": figure})
-
-
-def _try(found: Replay, catalog: Catalog, **changes: Any) -> dict[str, Any] | None:
-    """The answer with some inputs changed; None where it cannot be sized."""
-    try:
-        return record(sized_point({**found.inputs, **changes}, catalog))
-    except SheetgenError:
-        return None
 
 
 def whole(tokens: float) -> int:
@@ -121,25 +124,23 @@ def whole(tokens: float) -> int:
     return int(tokens // step * step)
 
 
-def _suggest(found: Replay, verdict: Verdict, catalog: Catalog) -> None:
+def _suggest(found: Replay, verdict: Verdict) -> None:
     """The value of each input that would have fit, and what it gives."""
-    label, before = verdict.bill.label, found.answer
-    figures = {**verdict.run.figures, **(verdict.failure.match.figures if verdict.failure else {})}
+    label, before, figures = verdict.bill.label, found.answer, verdict.figures
     measured = figures.get("kv_needed_gib", 0) > figures.get("kv_available_gib", 0) > 0
     if measured:
-        _as_measured(found, figures, catalog)
+        _as_measured(found, figures)
     elif verdict.bill.case != "empty" and (label in (LONG, MANY, ADDED) or (label == POOL and not before["fits"])):
-        _lengths(found, catalog)
+        _lengths(found)
     if label in (POOL, WEIGHTS) and not before["fits"]:
-        _more(found, catalog, shares=not measured)
+        _more(found, shares=not measured)
     if label in (SAMPLER, WORKSPACE):
-        _freed(found, "max_num_seqs", min(256, max(1, before["max_num_seqs"] // 4)), catalog)
+        _freed(found, "max_num_seqs", min(256, max(1, before["max_num_seqs"] // 4)))
     if label in (PREFILL, WORKSPACE) and verdict.bill.case != "refused":
-        fewer = min(2048, max(256, before["max_num_batched_tokens"] // 4))
-        _freed(found, "max_num_batched_tokens", fewer, catalog)
+        _freed(found, "max_num_batched_tokens", min(2048, max(256, before["max_num_batched_tokens"] // 4)))
 
 
-def _as_measured(found: Replay, figures: Mapping[str, float], catalog: Catalog) -> None:
+def _as_measured(found: Replay, figures: Mapping[str, float]) -> None:
     """The engine said what one request needs and what there is: that outranks the prediction of both."""
     needed, there, length = figures["kv_needed_gib"], figures["kv_available_gib"], figures.get("max_model_len", 0)
     name = f"KV pool, as the engine measured it: 1 of {length:,.0f} tokens"
@@ -147,7 +148,7 @@ def _as_measured(found: Replay, figures: Mapping[str, float], catalog: Catalog) 
     longest = figures.get("longest_max_model_len") or length * there / needed
     if value := whole(longest):
         found.suggest("max_model_len", value, f"{length:,.0f} -> {value:,} fits")
-    changed, before = _try(found, catalog, kv_cache_dtype="fp8"), found.answer
+    changed, before = found.tried(kv_cache_dtype="fp8"), found.answer
     if changed and changed["kv_cache_dtype"] != before["kv_cache_dtype"] and changed["kv_bytes_per_token"]:
         fits = min(int(length), whole(longest * before["kv_bytes_per_token"] / changed["kv_bytes_per_token"]))
         found.outcomes["kv_cache_dtype"] = f"FP8 KV fits {fits:,} of {length:,.0f} tokens"
@@ -156,57 +157,57 @@ def _as_measured(found: Replay, figures: Mapping[str, float], catalog: Catalog) 
     if wanted <= MOST_SHARE:
         found.suggest("gpu_memory_utilization", wanted, f"{share:g} -> {wanted:g} fits")
     else:
-        found.outcomes["gpu_memory_utilization"] = f"{NOT_ENOUGH}: {MOST_SHARE:g} is the most, and it is short"
+        found.refuse("gpu_memory_utilization", f"{MOST_SHARE:g} is the most, and it is short")
 
 
-def _lengths(found: Replay, catalog: Catalog) -> None:
+def _lengths(found: Replay) -> None:
     before = found.answer
     longest, wanted = before["max_context_tokens_that_fit"] or 0, before["context_tokens"]
     if 0 < longest < wanted and (value := whole(longest)):
         found.suggest("max_model_len", value, f"{wanted:,} -> {value:,} fits")
     elif not longest:
-        found.outcomes["max_model_len"] = f"{NOT_ENOUGH}: no length fits"
-    changed = _try(found, catalog, kv_cache_dtype="fp8")
+        found.refuse("max_model_len", "no length fits")
+    changed = found.tried(kv_cache_dtype="fp8")
     if not changed or changed["kv_cache_dtype"] == before["kv_cache_dtype"]:
         return
-    outcome = f"FP8 KV fits {min(whole(changed['max_context_tokens_that_fit'] or 0), wanted):,} of {wanted:,} tokens"
-    if not changed["max_context_tokens_that_fit"]:
-        outcome = f"{NOT_ENOUGH}: no length fits"
+    fitting = changed["max_context_tokens_that_fit"]
+    if not fitting:
+        found.refuse("kv_cache_dtype", "no length fits")
     elif changed["fits"]:
-        held, held_before = changed["max_concurrency"], before["max_concurrency"]
-        outcome = f"FP8 KV holds {held:,.1f} requests of {wanted:,} tokens, {held_before:,.1f} before"
-    found.outcomes["kv_cache_dtype"] = outcome
+        held = (
+            f"{changed['max_concurrency']:,.1f} requests of {wanted:,} tokens, {before['max_concurrency']:,.1f} before"
+        )
+        found.outcomes["kv_cache_dtype"] = f"FP8 KV holds {held}"
+    else:
+        found.outcomes["kv_cache_dtype"] = f"FP8 KV fits {min(whole(fitting), wanted):,} of {wanted:,} tokens"
 
 
-def _more(found: Replay, catalog: Catalog, shares: bool) -> None:
+def _more(found: Replay, shares: bool) -> None:
     before = found.answer
     if (share := before["gpu_memory_utilization"]) and shares:
         tries = []
         while share + STEP <= MOST_SHARE + 1e-9:
             tries.append(share := round(share + STEP, 2))
-        _first_that_fits(found, "gpu_memory_utilization", tries, f"even {MOST_SHARE:g} does not fit", catalog)
+        _first_that_fits(found, "gpu_memory_utilization", tries, f"even {MOST_SHARE:g} does not fit")
     sizes = [size for size in TENSOR_PARALLEL_SIZES if size > before["tensor_parallel_size"]]
-    _first_that_fits(found, "tensor_parallel_size", sizes, "even 8 does not fit, add pipeline stages", catalog)
-    changed = _try(found, catalog, weight_dtype="fp8")
+    _first_that_fits(found, "tensor_parallel_size", sizes, "even 8 does not fit, add pipeline stages")
+    changed = found.tried(weight_dtype="fp8")
     if changed and changed["weight_dtype"] != before["weight_dtype"]:
         gib = (changed["weights_bytes_per_gpu"] or 0) / GIB
         found.outcomes["weight_dtype"] = f"{gib:,.2f} GiB of weights a GPU" + (", fits" if changed["fits"] else "")
 
 
-def _first_that_fits(found: Replay, name: str, tries: Sequence[float], none: str, catalog: Catalog) -> None:
+def _first_that_fits(found: Replay, name: str, tries: Sequence[float], none: str) -> None:
     for value in tries:
-        if (changed := _try(found, catalog, **{name: value})) and changed["fits"]:
+        if (changed := found.tried(**{name: value})) and changed["fits"]:
             found.suggest(name, value, f"{found.answer[name]:g} -> {value:g} fits")
             return
-    found.outcomes[name] = f"{NOT_ENOUGH}: {none}"
+    found.refuse(name, none)
 
 
-def _freed(found: Replay, name: str, value: int, catalog: Catalog) -> None:
+def _freed(found: Replay, name: str, value: int) -> None:
     before = found.answer
-    if value >= before[name]:
-        return
-    changed = _try(found, catalog, **{name: value})
-    if changed is None:
+    if value >= before[name] or (changed := found.tried(**{name: value})) is None:
         return
     freed = (before["activation_bytes_per_gpu"] or 0) - (changed["activation_bytes_per_gpu"] or 0)
     found.values[name] = value
@@ -214,11 +215,7 @@ def _freed(found: Replay, name: str, value: int, catalog: Catalog) -> None:
         found.outcomes[name] = f"{before[name]:,} -> {value:,} frees {freed / GIB:,.2f} GiB a GPU"
 
 
-def _row(name: str, needed: float, there: float) -> Row:
-    return name, int(needed), int(there), max(0, int(needed - there))
-
-
-def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool = False) -> list[Row]:
+def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool) -> list[Row]:
     """In the order in which an engine pays them: each bill against what those before it left.
 
     The sampler runs last, in what the activations had and what is outside the budget beside the graphs.
@@ -228,20 +225,24 @@ def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool = False) -> lis
     total, counts_graphs = answer["gpu_memory_bytes"], known.get("graphs_in_budget")
     left, outside = known.get("memory_budget_bytes", total), total - known.get("memory_budget_bytes", 0)
     found: list[Row] = []
+
+    def bill(name: str, needed: float, there: float) -> None:
+        found.append((name, int(needed), int(there), max(0, int(needed - there))))
+
     for label, name in _BILLS:
         needed = answer[name] or 0
         if label == "CUDA graphs" and not counts_graphs:
-            found.append(_row(f"{label}, outside the budget", needed, outside))
-            continue
-        found.append(_row(label, needed, left))
-        left = max(0.0, left - needed)
+            bill(f"{label}, outside the budget", needed, outside)
+        else:
+            bill(label, needed, left)
+            left = max(0.0, left - needed)
     one = known.get("kv_bytes_per_sequence_per_gpu", 0) * known.get("requests_per_rank", 1)
-    name = f"KV pool: {answer['concurrent_requests']:,} of {answer['context_tokens']:,} tokens"
-    found.append(_row(name, one, max(0, answer["kv_pool_bytes_per_gpu"] or 0)))
+    pool = f"KV pool: {answer['concurrent_requests']:,} of {answer['context_tokens']:,} tokens"
+    bill(pool, one, max(0, answer["kv_pool_bytes_per_gpu"] or 0))
     if sampler and (logits := known.get("sampler_bytes", 0)):
         graphs = 0 if counts_graphs else answer["cuda_graph_bytes_per_gpu"] or 0
         there = (answer["activation_bytes_per_gpu"] or 0) + max(0.0, outside - graphs)
-        found.append(_row(f"sampler, {answer['max_num_seqs']:,} rows of the vocabulary", logits, there))
+        bill(f"sampler, {answer['max_num_seqs']:,} rows of the vocabulary", logits, there)
     return found
 
 
@@ -255,7 +256,7 @@ def _contradiction(verdict: Verdict, found: Sequence[Row]) -> str | None:
         return None
     what = "this fits" if not any(short for *_, short in found) else f"the {word} fit" + "s" * (not word.endswith("s"))
     said = CONTRADICTS.format(what=what, did="measured less" if row[0].startswith(_LEFT) else "needed more")
-    held = verdict.failure.amounts.get("allocated_bytes", 0.0)
+    held = verdict.amounts.get("allocated_bytes", 0.0)
     if verdict.bill.label == WEIGHTS and held > _BESIDE * row[1]:
         said += f" When it failed {held / GIB:,.2f} GiB were allocated, and the weights are {row[1] / GIB:,.2f}."
     return said
@@ -263,12 +264,9 @@ def _contradiction(verdict: Verdict, found: Sequence[Row]) -> str | None:
 
 def _weights_differ(startup: StartupLog | None, answer: Mapping[str, Any]) -> tuple[str, ...]:
     """The weights are known before anything is run: where the log has others, what was replayed is not what ran."""
-    seen = startup.figures.get("weights_bytes_per_gpu") if startup else None
-    taken = answer["weights_bytes_per_gpu"] or 0
-    if not seen or not taken:
+    seen = startup.figures.get("weights_bytes_per_gpu", {}) if startup else {}
+    measured, taken = max((figure.value for figure in seen.values()), default=0), answer["weights_bytes_per_gpu"] or 0
+    if not seen or abs(measured - taken) <= OTHER_WEIGHTS * taken or not taken:
         return ()
-    measured = max(figure.value for figure in seen.values())
-    if abs(measured - taken) <= OTHER_WEIGHTS * taken:
-        return ()
-    return (f"the log measured {measured / GIB:,.2f} GiB of weights a GPU, the replay takes {taken / GIB:,.2f}: model, "
-            "precision or parallelism are not those of the log.",)  # fmt: skip
+    sizes = f"{measured / GIB:,.2f} GiB of weights a GPU, the replay takes {taken / GIB:,.2f}"
+    return (f"the log measured {sizes}: model, precision or parallelism are not those of the log.",)

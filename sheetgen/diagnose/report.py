@@ -11,18 +11,18 @@ from typing import Any
 from sheetgen.catalog import guidance
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
-from sheetgen.diagnose.facts import excerpt
+from sheetgen.diagnose.facts import Facts, excerpt
 from sheetgen.diagnose.fixes import Fix, fixes_for
-from sheetgen.diagnose.reading import Read, read
+from sheetgen.diagnose.reading import read
 from sheetgen.diagnose.replay import Replay, replay
-from sheetgen.diagnose.verdict import HEALTHY, NOT_AN_OOM, UNDETERMINED, Evidence, Verdict, start_of, verdict_of
+from sheetgen.diagnose.verdict import HEALTHY, NOT_AN_OOM, UNDETERMINED, Verdict, verdict_of
 from sheetgen.errors import SheetgenError
 from sheetgen.recommend import short_tokens
 from sheetgen.scenario import parse
-from sheetgen.startup.compare import Compared, compare
+from sheetgen.startup.compare import compare
 from sheetgen.startup.read import StartupLog, measure
-from sheetgen.startup.words import RENAMED
-from sheetgen.units import GIB, MIB
+from sheetgen.startup.words import ENGINE_NAMES, RENAMED
+from sheetgen.units import GB, GIB, MIB
 
 _BILLS = {"not_an_oom": "none: it failed for another reason", "healthy": "none"}
 _COMPARED = ("weights_bytes_per_gpu", "activation_bytes_per_gpu", "kv_pool_bytes_per_gpu", "kv_tokens")
@@ -108,11 +108,11 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
     """The diagnosis of the log called `name` (`-`: stdin). Raises ScenarioError where it is no text, or is empty."""
     file = catalog.file(guidance.FingerprintFile)
     log = read(name, file.signatures, catalog.devices)
-    verdict = verdict_of(log.facts, log.startup)
+    verdict = verdict_of(log)
     engine = load_engine(catalog, str(options["engine"])).engine if options.get("engine") else engine_of(log)
     any_start = log.startup if log.startup and engine in (log.startup.engine, "nim", None) else None
     version = any_start.version if any_start else None
-    startup = start_of(verdict.run, log.facts, any_start)
+    startup = log.start_of(verdict.run) if any_start else None
     given = {key: value for key, value in options.items() if value is not None and key != "engine"}
     replayed: Replay | None = None
     reasons: tuple[str, ...] = ()
@@ -146,36 +146,34 @@ def _words(one: guidance.Fingerprint | None, verdict: Verdict, engine: str | Non
     return one.bill, f"Typical: {usual}" if usual else ""  # not every line that it speaks of is in this log
 
 
-def engine_of(log: Read) -> str | None:
+def engine_of(log: Facts) -> str | None:
     """The engine that most of the lines are of; NIM is known by its own, for the rest are of the engine inside."""
-    votes = log.facts.votes
+    votes = log.votes
     if votes:
         return "nim" if votes.get("nim") else max(votes, key=lambda engine: votes[engine])
     return log.startup.engine if log.startup else None
 
 
-def _numbers(verdict: Verdict, log: Read) -> dict[str, float | int]:
+def _numbers(verdict: Verdict, log: Facts) -> dict[str, float | int]:
     """Named figures: of the line that decided the label, of the start, of the last statistics."""
     found: dict[str, float] = dict(verdict.run.figures)
-    startup = start_of(verdict.run, log.facts, log.startup)
+    startup = log.start_of(verdict.run)
     if startup is not None and startup.engine in RENAMED:
         found |= {name: figure.value for name, figure in measure(startup).figures.items()}
-    if verdict.failure is not None:
-        found |= verdict.failure.amounts | verdict.failure.match.figures
+    found |= verdict.amounts | verdict.of_failure
     if samples := verdict.run.usage.until(verdict.failure.match.line_number if verdict.failure else None):
         last = samples[-1]
         found |= {"running_requests": last.running, "waiting_requests": last.waiting}
         if last.usage is not None:
             found["kv_usage_fraction"] = last.usage
-    plain = dict(_in_bytes(name, value) for name, value in found.items())
+    plain: dict[str, float] = {}
+    for name, value in found.items():
+        stem, _, unit = name.rpartition("_")
+        if scale := {"gib": GIB, "mib": MIB, "gb": GB}.get(unit):  # as a message prints it; whole bytes here
+            plain[f"{stem}_bytes"] = round(value * scale)
+        else:
+            plain[name] = value
     return {k: int(v) if v == int(v) else round(v, 6) for k, v in plain.items() if abs(v) < 1e18}
-
-
-def _in_bytes(name: str, value: float) -> tuple[str, float]:
-    """A size that a message prints in GiB, MiB or GB, as whole bytes under its own name."""
-    stem, _, unit = name.rpartition("_")
-    scale = {"gib": GIB, "mib": MIB, "gb": 10**9}.get(unit)
-    return (name, value) if scale is None else (f"{stem}_bytes", float(round(value * scale)))
 
 
 def shortfall(numbers: Mapping[str, float | int]) -> Shortfall | None:
@@ -189,28 +187,25 @@ def shortfall(numbers: Mapping[str, float | int]) -> Shortfall | None:
     return None
 
 
-def health(startup: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Health | None:
-    """What a healthy log says of its capacity; None where it states no pool."""
+def health(startup: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Health:
+    """What a healthy log says of its capacity."""
     try:
         compared = compare(startup, options, catalog)
     except SheetgenError as error:
-        return Health(_limit(startup, None, options), {}, error.problems)
+        return Health(_limit(startup, {}, options), {}, error.problems)
     pairs = {
         name: (predicted, compared.measured.figures[name].value)
         for name in _COMPARED
         if (predicted := compared.predicted.get(name)) is not None and name in compared.measured.figures
     }
-    return Health(_limit(startup, compared, options), pairs, compared.unsized)
+    return Health(_limit(startup, compared.inputs, options), pairs, compared.unsized)
 
 
-def _limit(startup: StartupLog, compared: Compared | None, options: Mapping[str, Any]) -> str:
-    """The user that waits first, at the longest context and at half of it: by memory or by the engine's own cap."""
-    measured = compared.measured if compared else measure(startup)
-    tokens = measured.figures.get("kv_tokens")
-    arguments = {name: one.value for name, one in startup.arguments.items()}
-    stated = compared.inputs.get("max_model_len") if compared else None
+def _limit(startup: StartupLog, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """The user that waits first, by memory or by the engine's own cap; nothing where the log states no pool."""
+    tokens = measure(startup).figures.get("kv_tokens")
     each = startup.figures.get("tokens_per_request", {})
-    length = stated or next((f.value for f in each.values()), None)
+    length = inputs.get("max_model_len") or next((f.value for f in each.values()), None)
     requested = options.get("context_tokens") or options.get("max_model_len")
     if requested is not None:
         length = parse.tokens(requested, "context")
@@ -218,9 +213,9 @@ def _limit(startup: StartupLog, compared: Compared | None, options: Mapping[str,
         return ""
     if not length:
         return f"the pool is {tokens.value:,.0f} tokens; max_model_len is not in the log. Add --context 16k"
-    held = int(tokens.value // length)
-    cap = (compared.inputs.get("max_num_seqs") if compared else None) or arguments.get("max_num_seqs")
-    at = short_tokens(int(length))
+    held, at = int(tokens.value // length), short_tokens(int(length))
+    stated = startup.arguments.get("max_num_seqs")
+    cap = inputs.get("max_num_seqs") or (stated.value if stated else None)
     if isinstance(cap, int) and 0 < cap <= held:
         return f"user {cap + 1:,} waits for a free place (max_num_seqs {cap:,}); the pool would hold {held:,} at {at}"
     if held < 1:
@@ -228,10 +223,6 @@ def _limit(startup: StartupLog, compared: Compared | None, options: Mapping[str,
     return f"user {held + 1:,} at {at}: the pool of {tokens.value:,.0f} tokens holds {held:,}"
 
 
-ENGINE_NAMES = {
-    "vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM", "nim": "NIM", "tgi": "TGI",
-    "lmdeploy": "LMDeploy", "llama.cpp": "llama.cpp",
-}  # fmt: skip
 _WIDTH = 110
 _SHOWN_LINE = 160  # of a line that is not the one that decided it
 _SHOWN_LINES = 4
@@ -242,9 +233,11 @@ _STYLE = (
     "@media(max-width:40em){th{display:none}td{display:block;padding:0}tr{display:block;padding:.5em 0}"
     "td:first-child{font-weight:bold;white-space:normal}}"
 )
-_HEALTHY, _ANOTHER = "Healthy: started, or runs, without a failure", "Not out of memory: it failed for another reason"
-_SAID = {HEALTHY: _HEALTHY, NOT_AN_OOM: _ANOTHER}
-Section = tuple[str, list[str]]
+_CHANGES = "CHANGE, IN THIS ORDER"
+_SAID = {
+    HEALTHY: "Healthy: started, or runs, without a failure",
+    NOT_AN_OOM: "Not out of memory: it failed for another reason",
+}
 
 
 def headline(found: Diagnosis) -> str:
@@ -258,35 +251,31 @@ def headline(found: Diagnosis) -> str:
     return f"{said} ({sure})." if said else f"{found.bill} ({sure})"
 
 
-def sections(found: Diagnosis) -> Iterator[Section]:
+def sections(found: Diagnosis) -> list[tuple[str, list[str]]]:
     """Titles and their lines, in the order of the page."""
+    bill, short = found.verdict.bill, found.short
     engine = ENGINE_NAMES.get(found.engine or "", "no serving engine's line was found")
     version = f" {found.engine_version}" if found.engine_version else ""
-    yield "", [f"{engine}{version} · phase: {found.verdict.phase}", *([found.symptom] if found.symptom else [])]
-    evidence, in_full = _nearest_evidence(found), _quoted_in_full(found)
-    if evidence:
-        texts = (one.text if one.line_number in in_full else excerpt(one.text, most=_SHOWN_LINE) for one in evidence)
-        yield "HOW WE KNOW", [f"line {one.line_number:,}: {text}" for one, text in zip(evidence, texts, strict=True)]
-    if found.short is not None:
-        yield "SHORT BY", [_short(found.short)]
-    if found.numbers:
-        yield "FIGURES IN THE LOG", [", ".join(_figures(found))]
-    if found.replayed is not None:
-        yield "REPLAYED", list(_replayed(found, found.replayed))
-    if found.health is not None:
-        yield "THE FIRST LIMIT", list(_health(found.health))
-    if found.fixes:
-        yield "CHANGE, IN THIS ORDER", [_fix(number, fix) for number, fix in enumerate(found.fixes, 1)]
-    if found.verdict.bill.also:
-        yield "ALSO POSSIBLE", [", ".join(dict.fromkeys(found.verdict.bill.also))]
-    if found.verdict.bill.missing:
-        title = "NEXT" if found.verdict.bill.label == NOT_AN_OOM else "WHAT WOULD DECIDE IT"
-        yield title, list(found.verdict.bill.missing)
-    elif found.verdict.bill.label == NOT_AN_OOM:
-        yield "NEXT", ["mend what the quoted line says; no memory flag helps"]
-    remarks = [*found.notes, *(f"not replayed: {reason}" for reason in found.not_replayed_because)]
-    if remarks:
-        yield "NOTES", remarks
+    by = ""
+    if short is not None and short.unit == "bytes":
+        by = f"{_size(short.short_by)}: {short.what.format(_size(short.needed), _size(short.there))}"
+    elif short is not None:
+        by = f"{short.short_by:,} {short.unit}: {short.said}"
+    is_other = bill.label == NOT_AN_OOM
+    mend = ["mend what the quoted line says; no memory flag helps"] if is_other else []
+    every = (
+        ("", [f"{engine}{version} · phase: {found.verdict.phase}", found.symptom]),
+        ("HOW WE KNOW", _quoted(found.verdict)),
+        ("SHORT BY", [by]),
+        ("FIGURES IN THE LOG", [", ".join(_figures(found))]),
+        ("REPLAYED", list(_replayed(found, found.replayed)) if found.replayed else []),
+        ("THE FIRST LIMIT", list(_health(found.health)) if found.health else []),
+        (_CHANGES, [_fix(number, fix) for number, fix in enumerate(found.fixes, 1)]),
+        ("ALSO POSSIBLE", [", ".join(dict.fromkeys(bill.also))]),
+        ("NEXT" if is_other else "WHAT WOULD DECIDE IT", list(bill.missing) or mend),
+        ("NOTES", [*found.notes, *(f"not replayed: {reason}" for reason in found.not_replayed_because)]),
+    )
+    return [(title, list(filter(None, lines))) for title, lines in every if any(lines)]
 
 
 def text(found: Diagnosis) -> str:
@@ -294,8 +283,8 @@ def text(found: Diagnosis) -> str:
     out = [headline(found)]
     for title, lines in sections(found):
         out += [""] + ([title] if title else [])
+        first, rest = ("  ", "    ") if title else ("", "")
         for line in lines:
-            first, rest = ("  ", "    ") if title else ("", "")
             out += textwrap.wrap(line, _WIDTH, initial_indent=first, subsequent_indent=rest)
     return "\n".join(out)
 
@@ -306,35 +295,29 @@ def as_html(found: Diagnosis) -> str:
     for title, lines in sections(found):
         if title:
             parts.append(f"<h2>{html.escape(title.capitalize())}</h2>")
-        if title == "CHANGE, IN THIS ORDER":
-            parts.append(_html_fixes(found.fixes))
-        else:
+        if title != _CHANGES:
             parts += [f"<p>{html.escape(line)}</p>" for line in lines]
+            continue
+        head = "".join(f"<th>{word}</th>" for word in ("Flag", "Direction", "Value", "Why", "Costs"))
+        rows = ((f.flag, f.direction, "" if f.value is None else str(f.value), f.reason, f.cost) for f in found.fixes)
+        cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
+        parts.append(f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>")
     phone = '<meta name="viewport" content="width=device-width,initial-scale=1">'
     head = f'<meta charset="utf-8">{phone}<title>sheetgen diagnose</title><style>{_STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
 
-def _html_fixes(fixes: tuple[Fix, ...]) -> str:
-    rows = ((f.flag, f.direction, "" if f.value is None else str(f.value), f.reason, f.cost) for f in fixes)
-    cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
-    head = "".join(f"<th>{word}</th>" for word in ("Flag", "Direction", "Value", "Why", "Costs"))
-    return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
-
-
-def _nearest_evidence(found: Diagnosis) -> list[Evidence]:
-    """The line that decided it and those next to it, at most four."""
-    lines, failure = list(found.verdict.evidence), found.verdict.failure
-    at = next((i for i, one in enumerate(lines) if failure and one.line_number == failure.match.line_number), 0)
+def _quoted(verdict: Verdict) -> list[str]:
+    """The line that decided it and those next to it; in full the one that decided it, and those with a figure."""
+    lines, decisive = verdict.evidence, verdict.failure.match.line_number if verdict.failure else None
+    at = next((i for i, one in enumerate(lines) if one.line_number == decisive), 0)
     first = max(0, min(at - 2, len(lines) - _SHOWN_LINES))
-    return lines[first : first + _SHOWN_LINES]
-
-
-def _quoted_in_full(found: Diagnosis) -> set[int]:
-    """The lines that are quoted in full: the one that decided it, and those that state a figure."""
-    verdict = found.verdict
-    decisive = {verdict.failure.match.line_number} if verdict.failure else set()
-    return decisive | {clue.line_number for clue in verdict.run.clues.values() if clue.figures}
+    in_full = {decisive, *(clue.line_number for clue in verdict.run.clues.values() if clue.figures)}
+    return [
+        f"line {one.line_number:,}: "
+        + (one.text if one.line_number in in_full else excerpt(one.text, most=_SHOWN_LINE))
+        for one in lines[first : first + _SHOWN_LINES]
+    ]
 
 
 def _figures(found: Diagnosis) -> Iterator[str]:
@@ -349,12 +332,6 @@ def _figures(found: Diagnosis) -> Iterator[str]:
 
 def _size(count: float) -> str:
     return f"{count / GIB:,.2f} GiB" if count >= GIB or not count else f"{count / MIB:,.2f} MiB"
-
-
-def _short(short: Shortfall) -> str:
-    if short.unit == "bytes":
-        return f"{_size(short.short_by)}: {short.what.format(_size(short.needed), _size(short.there))}"
-    return f"{short.short_by:,} {short.unit}: {short.said}"
 
 
 def _replayed(found: Diagnosis, replayed: Replay) -> Iterator[str]:
@@ -384,5 +361,5 @@ def _health(health: Health) -> Iterator[str]:
 def _fix(number: int, fix: Fix) -> str:
     value = "" if fix.value is None or fix.direction == "free" else f"{fix.value}"
     value = f" {value}" if value.startswith("by ") else value and f" to {value}"
-    move = {"raise": "raise", "lower": "lower", "set": "set", "unset": "drop", "free": "free"}[fix.direction]
+    move = "drop" if fix.direction == "unset" else fix.direction
     return f"{number}. {move} {fix.flag}{value}: {fix.reason}. Costs: {fix.cost}"

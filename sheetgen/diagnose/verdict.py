@@ -8,11 +8,21 @@ matched a log is healthy, cut too early, failed by an unknown error, or no log o
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from sheetgen.diagnose.facts import FULL, NEARLY_FULL, Facts, Failure, Match, Run, filled_by, soon_full
-from sheetgen.startup.read import StartupLog
+from sheetgen.diagnose.facts import (
+    FULL,
+    NEARLY_FULL,
+    Evidence,
+    Facts,
+    Failure,
+    Match,
+    Run,
+    Sample,
+    filled_by,
+    soon_full,
+)
 from sheetgen.units import GIB
 
 UNDETERMINED, NOT_AN_OOM, HEALTHY = "undetermined", "not_an_oom", "healthy"
@@ -43,14 +53,6 @@ class Bill:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """A line of the log and why it was looked at."""
-
-    line_number: int
-    text: str
-
-
-@dataclass(frozen=True)
 class Verdict:
     """The bill, the run that it is of, the failure that decided it (none where nothing failed), and the evidence."""
 
@@ -60,6 +62,21 @@ class Verdict:
     phase: str
     evidence: tuple[Evidence, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def of_failure(self) -> dict[str, float]:
+        """The figures of the line that failed."""
+        return self.failure.match.figures if self.failure else {}
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Of the whole run; the line that failed outranks the rest."""
+        return {**self.run.figures, **self.of_failure}
+
+    @property
+    def amounts(self) -> dict[str, float]:
+        """What the line that failed says of the GPU's memory, in bytes."""
+        return self.failure.amounts if self.failure else {}
 
 
 # What the deepest frame says; `None` says nothing by itself.
@@ -73,26 +90,25 @@ _OF_STAGE = {
 WIDE = ("profile", "forward", "compile", "serving", "starting")
 
 
+def _share_of_others(amounts: Mapping[str, float]) -> float:
+    """What processes but this one hold, as a share of the card; 0 where it is not known."""
+    total = amounts.get("gpu_memory_bytes", 0.0)
+    return amounts.get("other_bytes", 0.0) / total if total else 0.0
+
+
 def bill_of(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     """The bill of an allocation failure; `added` are "lora" and "draft" where the arguments have them."""
     amounts, stages = failure.amounts, failure.stages
-    total = amounts.get("gpu_memory_bytes", 0.0)
-    others = amounts.get("other_bytes", 0.0)
-    if total and others > max(GIB, _MOSTLY_OTHERS * total):
+    share = _share_of_others(amounts) if amounts.get("other_bytes", 0.0) > GIB else 0.0
+    if share > _MOSTLY_OTHERS:
         return Bill(SHARED, 0.7, also=(WEIGHTS,))
     found = _by_frame(stages, run) or _by_phase(failure, run, added)
     if failure.match.signature.engine == "llama.cpp":  # which prints no traceback
         missing = tuple(LINES_MISSING if one == FRAMES_MISSING else one for one in found.missing)
         found = replace(found, missing=missing)
-    if total and others > max(GIB, _PARTLY_OTHERS * total) and found.confidence < 0.7:
+    if share > _PARTLY_OTHERS and found.confidence < 0.7:
         return Bill(SHARED, 0.55, also=(found.label,) if found.label != UNDETERMINED else ())
     return found
-
-
-def is_crowded(amounts: Mapping[str, float]) -> bool:
-    """Whether several processes share the GPU, and much of it is not this one's."""
-    others, total = amounts.get("other_bytes", 0.0), amounts.get("gpu_memory_bytes", 0.0)
-    return amounts.get("n_processes", 0) > 1 and total > 0 and others > _MOSTLY_OTHERS * total
 
 
 def _by_frame(stages: list[str], run: Run) -> Bill | None:
@@ -157,6 +173,8 @@ def _by_numbers(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     return Bill(UNDETERMINED, 0.3, also=likely, missing=(FRAMES_MISSING, PHASE_MISSING))
 
 
+# What fills a pool while it serves, by `filled_by`.
+_FILLED = {"length": Bill(LONG, 0.65, also=(MANY,)), "number": Bill(MANY, 0.65, "pool", (LONG,))}
 ERROR_MISSING = "the error line itself: the log ends, or was cut, before it"
 READY_MISSING = "the rest of the log, up to the line that says that the server is ready"
 CAUSE_ABOVE = "read the {who}'s own traceback above this line: it names the cause"
@@ -189,60 +207,42 @@ _OF_CAPACITY = re.compile(
 )
 
 
-def verdict_of(facts: Facts, startup: StartupLog | None) -> Verdict:
+def verdict_of(facts: Facts) -> Verdict:
     """The verdict on the last run; on the one before it where the last one only began."""
-    added = _added(start_of(facts.run, facts, startup))
-    verdict = _verdict_of_run(facts.run, facts, added)
-    if facts.n_runs > 1:
-        before = _verdict_of_run(facts.runs[0], facts, _added(start_of(facts.runs[0], facts, startup)))
-        note = f"the log holds {facts.n_runs} runs"
-        if verdict.bill.label == UNDETERMINED or (verdict.bill.label == HEALTHY and verdict.bill.confidence < 0.5):
-            return replace(before, notes=(f"{note}; the last one had only begun, this is the one before.",))
-        last = f"{note}; this is the last, from line {facts.run.line_number:,}."
-        if before.failure is not None:
-            at = before.failure.match.line_number
-            last += f" The one before it died at line {at:,}: {before.bill.label}."
-        return replace(verdict, notes=(last, *verdict.notes))
-    return verdict
+    verdict = _verdict_of_run(facts.run, facts)
+    if facts.n_runs == 1:
+        return verdict
+    before = _verdict_of_run(facts.runs[0], facts)
+    note = f"the log holds {facts.n_runs} runs"
+    if verdict.bill.label == UNDETERMINED or (verdict.bill.label == HEALTHY and verdict.bill.confidence < 0.5):
+        return replace(before, notes=(f"{note}; the last one had only begun, this is the one before.",))
+    last = f"{note}; this is the last, from line {facts.run.line_number:,}."
+    if before.failure is not None:
+        at = before.failure.match.line_number
+        last += f" The one before it died at line {at:,}: {before.bill.label}."
+    return replace(verdict, notes=(last, *verdict.notes))
 
 
-def start_of(run: Run, facts: Facts, startup: StartupLog | None) -> StartupLog | None:
-    """The start that was read, if it is of this run: flags may have been changed since."""
-    if startup is None or startup.line_number < run.line_number:
-        return None
-    return startup if run is facts.run or startup.line_number < facts.run.line_number else None
-
-
-def _added(startup: StartupLog | None) -> Collection[str]:
-    """What the start arguments add to the model: adapters, a draft."""
-    if startup is None:
-        return ()
-    stated = {name: argument.value for name, argument in startup.arguments.items()}
-    return tuple(word for word, names in _ADDED_ARGUMENTS.items() if any(stated.get(n) not in _OFF for n in names))
-
-
-def _verdict_of_run(run: Run, facts: Facts, added: Collection[str]) -> Verdict:
+def _verdict_of_run(run: Run, facts: Facts) -> Verdict:
+    start = facts.start_of(run)
+    stated = {name: argument.value for name, argument in start.arguments.items()} if start else {}
+    added = [word for word, names in _ADDED_ARGUMENTS.items() if any(stated.get(n) not in _OFF for n in names)]
     failure, bill = _first_cause(run, added)
     if failure is None:
         found = without_failure(run, facts)
-        return replace(found, notes=_recovered(run)) if run.failures and found.bill.label == HEALTHY else found
+        overcome = [f.match for f in run.failures if f not in run.lasting_failures]
+        if found.bill.label != HEALTHY or not overcome:
+            return found
+        failed = f"line {overcome[0].line_number:,} failed on the way, and the engine came up nevertheless"
+        return replace(found, notes=(f"{failed}: {overcome[0].text[:100]}",))
     alone = not facts.votes and not any(one.phases for one in facts.runs)
     if failure.match.signature.kind == "oom" and alone and "other-program" in run.clues:
         # Training, a notebook, an image generator: the same text, and none of the bills of a server.
-        bill = Bill(UNDETERMINED, 0.2, also=(bill.label,) if bill.label != UNDETERMINED else bill.also,
-                    missing=(NO_ENGINE, *bill.missing))  # fmt: skip
+        also = (bill.label,) if bill.label != UNDETERMINED else bill.also
+        bill = Bill(UNDETERMINED, 0.2, also=also, missing=(NO_ENGINE, *bill.missing))
     if bill.label == NOT_AN_OOM and (other := _DIED.search(failure.match.text)):
         bill = replace(bill, missing=(*bill.missing, CAUSE_ABOVE.format(who=other[1].lower())))
-    return Verdict(bill, run, failure, _phase(failure, run, bill), tuple(_evidence(run, failure, bill)))
-
-
-def _recovered(run: Run) -> tuple[str, ...]:
-    """What failed on the way to a start that came up nevertheless."""
-    overcome = [f for f in run.failures if f not in run.lasting_failures]
-    if not overcome:
-        return ()
-    at = overcome[0].match
-    return (f"line {at.line_number:,} failed on the way, and the engine came up nevertheless: {at.text[:100]}",)
+    return Verdict(bill, run, failure, _phase(failure, run, bill), _evidence(run, failure, bill))
 
 
 def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill]:
@@ -262,7 +262,9 @@ def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill
         failure, bill = max(bills, key=lambda fb: (fb[1].label != UNDETERMINED, round(fb[1].confidence, 1)))
         others = [f for f in of_kind["weak"] if f.match.signature.says != NOT_AN_OOM]
         if bill.label != UNDETERMINED or not others:
-            return failure, _with_fragmentation(failure, bill)
+            kept, tried = (failure.amounts.get(k, 0.0) for k in ("reserved_unallocated_bytes", "tried_bytes"))
+            # More reserved and unused than was requested: a cheap trial, never the diagnosis.
+            return failure, replace(bill, also=(*bill.also, FRAGMENTED)) if tried and kept >= 0.9 * tried else bill
         best = max(others, key=_weight)  # the allocator does not say what for, another line does
     else:
         weak = [f for f in of_kind["weak"] if f.match.line_number > run.last("ready")]
@@ -300,16 +302,20 @@ def _clearest(failures: list[Failure]) -> Failure:
 
 def _bill_of_message(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     """The label of a message; the rest of the log may tip it to a neighbour."""
-    s, figures = failure.match.signature, {**run.figures, **failure.match.figures}
+    s, amounts, figures = failure.match.signature, failure.amounts, {**run.figures, **failure.match.figures}
     bill = Bill(s.says, s.confidence, s.case, tuple(s.also))
-    if s.says == WEIGHTS and is_crowded(failure.amounts):
+    if s.says == WEIGHTS and amounts.get("n_processes", 0) > 1 and _share_of_others(amounts) > _MOSTLY_OTHERS:
         return Bill(WEIGHTS, min(s.confidence, _CROWDED), "placed", (SHARED, *s.also))
-    if s.says == PREFILL and s.case == "peak" and 0 < failure.match.figures.get("prefill_tokens", 0) <= _SMALL_STEP:
+    small_step = 0 < failure.match.figures.get("prefill_tokens", 0) <= _SMALL_STEP
+    if s.says == PREFILL and s.case == "peak" and small_step:
         return Bill(PREFILL, s.confidence, "full", (WEIGHTS, *s.also))
     if s.says == POOL and figures.get("kv_available_gib", 1) <= 0:
-        return Bill(POOL, s.confidence, "empty", tuple(s.also))
-    if s.says == MANY and s.case == "pool" and _had_free_tokens(failure, run, figures):
-        return Bill(MANY, min(s.confidence, _HAD_FREE_TOKENS), "room", tuple(s.also))
+        return replace(bill, case="empty")
+    if s.says == MANY and s.case == "pool" and 0 < figures.get("asked_tokens", 0) <= figures.get("pool_free_tokens", 0):
+        # The engine's own figures say that what it requested was there; the statistics may object.
+        seen = [one.usage for one in run.usage.until(failure.match.line_number) if one.usage is not None]
+        if not seen or seen[-1] < NEARLY_FULL:
+            return replace(bill, confidence=min(s.confidence, _HAD_FREE_TOKENS), case="room")
     if s.engine == "sglang" and s.says in (MANY, WORKSPACE) and "draft" in failure.stages:
         return Bill(ADDED, 0.75, "draft", (s.says,))
     if s.engine == "sglang" and s.says == POOL and ("draft" in added or "draft" in run.clues):
@@ -321,139 +327,106 @@ def _bill_of_message(failure: Failure, run: Run, added: Collection[str]) -> Bill
         return Bill(ENCODER, 0.75, also=(WORKSPACE,))
     if s.kind == "weak" and s.says == POOL and failure.phase in SERVING:
         bill = Bill(MANY, s.confidence, "pool", (LONG, POOL))
-    if bill.label in (MANY, LONG) and bill.case in ("pool", "swap", None):
-        return _many_or_long(failure, run, bill)
-    return bill
-
-
-def _had_free_tokens(failure: Failure, run: Run, figures: Mapping[str, float]) -> bool:
-    """Whether the engine's own figures say that what it requested was there, and the statistics do not object."""
-    seen = [s.usage for s in run.usage.until(failure.match.line_number) if s.usage is not None]
-    full = bool(seen) and seen[-1] >= NEARLY_FULL
-    return not full and 0 < figures.get("asked_tokens", 0) <= figures.get("pool_free_tokens", 0)
-
-
-def _many_or_long(failure: Failure, run: Run, bill: Bill) -> Bill:
-    """A full pool: the slope of its usage says whether length or number filled it; slots do, where there is none."""
-    by = filled_by(run.usage.until(failure.match.line_number))
-    if by is None and "one-slot" in run.clues and "several-slots" not in run.clues:
-        by = "length"
-    if by is None and "several-slots" in run.clues:
-        by = "number"
-    if by == "length" and bill.label == MANY:
-        return Bill(LONG, 0.8, None, (MANY,))
-    if by == "number" and bill.label == LONG:
-        return Bill(MANY, 0.7, "pool", (LONG,))
-    return bill
-
-
-def _with_fragmentation(failure: Failure, bill: Bill) -> Bill:
-    """More reserved and unused than was requested: a cheap trial, never the diagnosis."""
-    kept, tried = (failure.amounts.get(k, 0.0) for k in ("reserved_unallocated_bytes", "tried_bytes"))
-    return replace(bill, also=(*bill.also, FRAGMENTED)) if tried and kept >= 0.9 * tried else bill
-
-
-def _phase_words(phase: str) -> str:
-    return PHASES.get(phase, "unknown")
+    if bill.label not in (MANY, LONG) or bill.case not in ("pool", "swap", None):
+        return bill
+    # A full pool: the slope of its usage says whether length or number filled it; slots do, where there is none.
+    by_slots = "number" if "several-slots" in run.clues else "length" if "one-slot" in run.clues else ""
+    by = filled_by(run.usage.until(failure.match.line_number)) or by_slots
+    if not by or _FILLED[by].label == bill.label:
+        return bill
+    return replace(_FILLED[by], confidence=0.8 if by == "length" else 0.7)
 
 
 def _phase(failure: Failure, run: Run, bill: Bill) -> str:
+    phase = failure.phase
     if failure.match.signature.kind == "typed":
         if bill.label in _PHASE_OF_LABEL:
             return _PHASE_OF_LABEL[bill.label]
         if bill.label == PREFILL and bill.case == "refused":
             return "serving"
-    if failure.phase in ("unknown", "failed-start", "died-serving"):
+    if phase in ("unknown", "failed-start", "died-serving"):
         if run.seen("failed-start") or any(s in ("weights", "profile", "cache", "graphs") for s in failure.stages):
-            return _phase_words("failed-start")
-        if run.seen("died-serving"):
-            return _phase_words("died-serving")
-    if failure.phase == "capturing" and failure.match.signature.engine == "tgi":
+            phase = "failed-start"
+        elif run.seen("died-serving"):
+            phase = "died-serving"
+    if phase == "capturing" and failure.match.signature.engine == "tgi":
         return "start: warming up"  # of which the graphs are the last part
-    return _phase_words(failure.phase)
+    return PHASES.get(phase, "unknown")
 
 
-def _evidence(run: Run, failure: Failure, bill: Bill) -> Iterable[Evidence]:
+def _quoted(*ones: Match | Sample) -> tuple[Evidence, ...]:
+    return tuple(Evidence(one.line_number, one.text) for one in ones)
+
+
+def _evidence(run: Run, failure: Failure, bill: Bill) -> tuple[Evidence, ...]:
     """The line that decided it, then what it was weighed by, in the order of the log."""
-    chosen: dict[int, str] = {failure.match.line_number: failure.match.text}
     deep = [f for f in failure.frames if f.signature.says not in WIDE] or failure.frames
-    for frame in deep[-1:]:
-        chosen.setdefault(frame.line_number, frame.text)
-    for other in run.failures[:30]:
-        if other.match.signature.says == failure.match.signature.says and len(chosen) < 3:
-            chosen.setdefault(other.match.line_number, other.match.text)
+    alike = [f.match for f in run.failures[:30] if f.match.signature.says == failure.match.signature.says]
     names = (*STARTING, "died-serving") if bill.label not in (MANY, LONG, PREFILL) else SERVING
-    for name in names:
-        if (match := run.seen(name)) and len(chosen) < 7:
-            chosen.setdefault(match.line_number, match.text)
-    if bill.label in (MANY, LONG):
-        for sample in run.usage.until(failure.match.line_number)[-2:]:
-            chosen.setdefault(sample.line_number, sample.text)
-    for match in run.clues.values():
-        if len(chosen) < 8:
-            chosen.setdefault(match.line_number, match.text)
-    return [Evidence(number, text) for number, text in sorted(chosen.items())]
+    samples = run.usage.until(failure.match.line_number)[-2:] if bill.label in (MANY, LONG) else []
+    chosen: dict[int, Evidence] = {}
+    for ones, most in (
+        ([failure.match, *deep[-1:]], 2), (alike, 3), (filter(None, map(run.seen, names)), 7), (samples, 9),
+        (run.clues.values(), 8),
+    ):  # fmt: skip
+        for one in _quoted(*ones):
+            if len(chosen) < most:
+                chosen.setdefault(one.line_number, one)
+    return tuple(chosen[number] for number in sorted(chosen))
 
 
 def without_failure(run: Run, facts: Facts) -> Verdict:
     """Nothing failed in the file: it is healthy, or it ends too early, or it is no log of an engine."""
     samples = run.usage.until(None)
-    last = next((s for s in reversed(samples) if s.usage is not None), None)
-    shown_last = (Evidence(last.line_number, last.text),) if last else ()
+    last = [s for s in samples if s.usage is not None][-1:]
     phases = {name: match for names in run.phases.values() for name, match in names.items()}
-    marks = tuple(Evidence(m.line_number, m.text) for m in sorted(phases.values(), key=lambda m: m.line_number))[-4:]
-    phase = _phase_words(max(phases.values(), key=lambda m: m.line_number).signature.says) if phases else "unknown"
+    marks = _quoted(*sorted(phases.values(), key=lambda m: m.line_number))[-4:]
+    says = max(phases.values(), key=lambda m: m.line_number).signature.says if phases else ""
+
+    def verdict(bill: Bill, *evidence: Evidence, phase: str = PHASES.get(says, "unknown")) -> Verdict:
+        return Verdict(bill, run, None, phase, evidence)
+
+    by = filled_by(samples)
     fullest = max((s.usage or 0.0 for s in samples), default=0.0)
-    if (last is not None and (last.usage or 0) >= NEARLY_FULL) or fullest >= FULL:
-        by = filled_by(samples)
-        if by is not None:
-            first = Evidence(samples[0].line_number, samples[0].text)
-            label, other = (LONG, MANY) if by == "length" else (MANY, LONG)
-            bill = Bill(label, 0.65, None if by == "length" else "pool", (other,))
-            return Verdict(bill, run, None, "serving", (first, *shown_last))
-    if soon_full(samples) and filled_by(samples) == "length":
-        first = Evidence(samples[0].line_number, samples[0].text)
-        return Verdict(Bill(LONG, 0.5, None, (MANY,)), run, None, "serving", (first, *shown_last))
+    if by and (fullest >= FULL or any((s.usage or 0) >= NEARLY_FULL for s in last)):
+        return verdict(_FILLED[by], *_quoted(samples[0], *last), phase="serving")
+    if by == "length" and soon_full(samples):
+        return verdict(replace(_FILLED[by], confidence=0.5), *_quoted(samples[0], *last), phase="serving")
     frames = run.frames
     if (frames or run.n_tracebacks) and not run.errors:
-        return Verdict(_of_frames(run), run, None, phase, _in_order((*frames[-3:], *run.clues.values()), marks))
+        lines = [*frames[-3:], *run.clues.values()][:8]
+        quoted = {one.line_number: one for one in (*marks, *_quoted(*lines))}
+        return verdict(_of_frames(run), *(quoted[number] for number in sorted(quoted)))
     started = run.seen("ready") or run.seen("serving") or samples
     signs = max([run.last("ready"), run.last("serving"), *(s.line_number for s in samples)])
     late = [e for e in run.errors if e.line_number > signs]
     ended = run.seen("died-serving") or bool(late)
     if run.errors and (not started or ended) and (facts.votes or run.seen("failed-start")):
         error = late[0] if started and late else run.errors[0]
-        evidence = (Evidence(error.line_number, error.text), *marks)
-        if _OF_CAPACITY.search(f"{error.text} {frames}"):
-            bill = _of_frames(run) if frames else Bill(UNDETERMINED, 0.2)
-            bill = replace(bill, missing=(FRAMES_MISSING, PHASE_MISSING))
-            return Verdict(bill, run, None, phase, evidence)
-        return Verdict(Bill(NOT_AN_OOM, 0.6), run, None, phase, evidence)
+        if not _OF_CAPACITY.search(f"{error.text} {frames}"):
+            return verdict(Bill(NOT_AN_OOM, 0.6), error, *marks)
+        bill = _of_frames(run) if frames else Bill(UNDETERMINED, 0.2)
+        return verdict(replace(bill, missing=(FRAMES_MISSING, PHASE_MISSING)), error, *marks)
     if run.seen("died-serving") or run.seen("failed-start"):
-        return Verdict(Bill(UNDETERMINED, 0.2, missing=(ERROR_MISSING,)), run, None, phase, marks)
+        return verdict(Bill(UNDETERMINED, 0.2, missing=(ERROR_MISSING,)), *marks)
     if started:
-        return Verdict(Bill(HEALTHY, 0.9), run, None, phase, (*marks, *shown_last))
+        return verdict(Bill(HEALTHY, 0.9), *marks, *_quoted(*last))
     if "captured" in phases:
-        return Verdict(Bill(HEALTHY, 0.65), run, None, phase, marks)
+        return verdict(Bill(HEALTHY, 0.65), *marks)
     if any(name in phases for name in ("sized", "capturing")):
-        return Verdict(Bill(HEALTHY, 0.45, missing=(READY_MISSING,)), run, None, phase, marks)
-    missing = (READY_MISSING,) if facts.votes else (NO_ENGINE,)
-    return Verdict(Bill(UNDETERMINED, 0.1 if facts.votes else 0.0, missing=missing), run, None, phase, marks)
-
-
-def _in_order(matches: Sequence[Match], marks: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    """Frames and what tipped the scale, each line once, in the order of the log."""
-    chosen = {m.line_number: Evidence(m.line_number, m.text) for m in matches[:8]}
-    return tuple(({one.line_number: one for one in marks} | chosen)[n] for n in sorted(
-        {*chosen, *(one.line_number for one in marks)}))  # fmt: skip
+        return verdict(Bill(HEALTHY, 0.45, missing=(READY_MISSING,)), *marks)
+    if facts.votes:
+        return verdict(Bill(UNDETERMINED, 0.1, missing=(READY_MISSING,)), *marks)
+    return verdict(Bill(UNDETERMINED, 0.0, missing=(NO_ENGINE,)), *marks)
 
 
 def _of_frames(run: Run) -> Bill:
     """Frames of an error whose own line is missing: a suspicion at most."""
-    match = run.frames[-1] if run.frames else None
-    if match is None:
-        return Bill(UNDETERMINED, 0.2, missing=(ERROR_MISSING,))
+    unknown = Bill(UNDETERMINED, 0.2, missing=(ERROR_MISSING,))
+    if not run.frames:
+        return unknown
+    match = run.frames[-1]
     bill = bill_of(Failure(match, run.phase_of(match.rank), run.frames), run, ())
     if bill.label in (UNDETERMINED, PREFILL):
-        return Bill(UNDETERMINED, 0.2, also=bill.also, missing=(ERROR_MISSING,))
+        return replace(unknown, also=bill.also)
     return replace(bill, confidence=min(bill.confidence, 0.45), missing=(ERROR_MISSING,))

@@ -10,7 +10,6 @@ from typing import Any
 from sheetgen.api import record, sized_point
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import Model
 from sheetgen.catalog.names import stem, without_precision
 from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, shown
 from sheetgen.startup.read import QUANTITIES, Measured, StartupLog, measure
@@ -20,7 +19,7 @@ from sheetgen.units import GIB
 NEAR = 0.01  # a GPU is recognized by its memory where the log's figure is this near
 _COPY = re.compile(r"models--([\w.-]{1,96}?)--([\w.-]{1,96})")  # a folder of the Hugging Face cache
 _NAME = re.compile(r"[\w.-]{1,96}(?:/[\w.-]{1,96})?")
-_STATED = (
+_NAMED = (
     "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "gpu_memory_utilization",
     "max_model_len", "max_num_seqs", "max_num_batched_tokens", "kv_cache_dtype", "engine_version",
 )  # fmt: skip
@@ -41,9 +40,10 @@ NOT_SIZED = {
 class SizingInputs:
     """Inputs of `sheetgen.size`, and one sentence for each that the log does not state or that is not sized."""
 
-    inputs: dict[str, Any] = field(default_factory=dict)
-    not_stated: list[str] = field(default_factory=list)
+    inputs: dict[str, Any]
+    not_stated: dict[str, str] = field(default_factory=dict)  # by input
     notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], catalog: Catalog) -> SizingInputs:
@@ -56,25 +56,27 @@ def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], c
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
             sized.inputs[ours] = value
     _parallel(log.engine, stated, sized)
-    problems: list[str] = []
     if "model" not in given:
-        model = _model(stated, catalog, sized, problems)
-        if model is not None and "max_model_len" not in sized.inputs:
-            sized.inputs["max_model_len"] = model.max_context_tokens
-            limit = f"{model.max_context_tokens:,}"
-            sized.not_stated.append(f"max_model_len is not in the log; the model's {limit} was taken.")
+        _model(stated, catalog, sized)
     _dtypes(stated, sized)
     if "gpu" not in given:
-        _gpu(log, measured, catalog, sized, problems)
-    if problems:
-        raise ScenarioError(*problems)
+        _gpu(log, measured, catalog, sized)
+    if sized.problems:
+        raise ScenarioError(*sized.problems)
     sized.inputs |= given
     if not {"max_model_len", "context", "context_tokens"} & given.keys():
         keep_within_limit(sized, catalog, "taken")
     context = sized.inputs.get("max_model_len")
     if context and not {"context", "context_tokens"} & given.keys():
         sized.inputs["context_tokens"] = context
-    sized.notes += [f"{name} is {shown(value)} in the log; {why}." for name, value, why in _not_sized(stated)]
+    for name, why in NOT_SIZED.items():
+        value = stated.get(name)
+        if value in (None, False, 0, "", "{}", "[]", "None"):
+            continue
+        if name == "speculative_config":
+            inner = pairs(str(value))
+            value = inner.get("method") or inner.get("model") or value
+        sized.notes.append(f"{name} is {shown(value)} in the log; {why}.")
     return sized
 
 
@@ -87,14 +89,7 @@ def keep_within_limit(sized: SizingInputs, catalog: Catalog, done: str) -> None:
         sized.inputs["max_model_len"] = limit
 
 
-def name_defaults(sized: SizingInputs, used: Mapping[str, Any]) -> None:
-    """Name each input that neither the log nor an option stated, with the value that was taken."""
-    for name in _STATED:
-        if name not in sized.inputs and not any(line.startswith(name) for line in sized.not_stated):
-            sized.not_stated.append(f"{name} is not in the log; {used[name]} was taken.")
-
-
-def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs, problems: list[str]) -> Model | None:
+def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -> None:
     """The catalog model that the log names; its text is only ever compared with the names in the catalogs."""
     names = [n for key in ("model", "model_path", "model_tag", "served_model_name") for n in _names(stated.get(key))]
     known = {name for folder in catalog.folders for name in folder.index.models}
@@ -108,12 +103,12 @@ def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs, p
         sized.inputs["model"] = model.id
         if dtype is not None:
             sized.inputs["weight_dtype"] = dtype
-        return model
-    if names:
-        problems.append(f"the log's model is {shown(names[0])!r}, which is not in the catalogs. Add --model NAME.")
-    else:
-        problems.append("the log does not say which model was loaded. Add --model NAME.")
-    return None
+        if "max_model_len" not in sized.inputs:
+            limit = sized.inputs["max_model_len"] = model.max_context_tokens
+            sized.not_stated["max_model_len"] = f"max_model_len is not in the log; the model's {limit:,} was taken."
+        return
+    named = f"the log's model is {shown(names[0])!r}, which is not in the catalogs." if names else None
+    sized.problems.append(f"{named or 'the log does not say which model was loaded.'} Add --model NAME.")
 
 
 def _names(value: Value) -> Iterator[str]:
@@ -152,47 +147,33 @@ def _parallel(engine: str, stated: Mapping[str, Value], sized: SizingInputs) -> 
     world = stated.get("world_size")
     if engine == "tensorrt-llm" and "tensor_parallel_size" not in sized.inputs and isinstance(world, int):
         sized.inputs["tensor_parallel_size"] = world
-        sized.not_stated.append(f"tensor_parallel_size is not in the log; its {world} MPI ranks were taken.")
+        words = f"tensor_parallel_size is not in the log; its {world} MPI ranks were taken."
+        sized.not_stated["tensor_parallel_size"] = words
     if stated.get("enable_prefix_caching") is False:
         sized.inputs["enable_prefix_caching"] = 0
     if stated.get("disable_hybrid_kv_cache_manager") is True:
         sized.inputs["hybrid_kv_manager"] = 0
 
 
-def _gpu(log: StartupLog, measured: Measured, catalog: Catalog, sized: SizingInputs, problems: list[str]) -> None:
+def _gpu(log: StartupLog, measured: Measured, catalog: Catalog, sized: SizingInputs) -> None:
     """By its name in the log, else by the memory that the engine saw."""
     if log.gpu is not None:
         sized.inputs["gpu"] = log.gpu[0]
         return
     seen = measured.figures.get("gpu_memory_bytes")
     if seen is None:
-        problems.append("the log names no GPU and no total memory of one. Add --gpu NAME.")
+        sized.problems.append("the log names no GPU and no total memory of one. Add --gpu NAME.")
         return
+    size = f"{seen.value / GIB:.2f} GiB"
     off = {gpu.id: abs(gpu.memory.engine_bytes - seen.value) / gpu.memory.engine_bytes for gpu in catalog.gpus()}
-    near = sorted((share, name) for name, share in off.items() if share <= NEAR)
+    near = [name for share, name in sorted((share, name) for name, share in off.items()) if share <= NEAR]
     if not near:
-        size = f"{seen.value / GIB:.2f} GiB"
-        problems.append(f"the log names no GPU, and its {size} are within 1 % of none in the catalogs. Add --gpu NAME.")
+        lacks = f"the log names no GPU, and its {size} are within 1 % of none in the catalogs."
+        sized.problems.append(f"{lacks} Add --gpu NAME.")
         return
-    sized.inputs["gpu"] = near[0][1]
-    others = ", ".join(name for _, name in near[1:])
-    sized.not_stated.append(
-        f"gpu is not in the log; {near[0][1]} was taken by its memory of {seen.value / GIB:.2f} GiB"
-        + (f" ({others} would do as well)." if others else ".")
-    )
-
-
-def _not_sized(stated: Mapping[str, Value]) -> Iterator[tuple[str, Value, str]]:
-    for name, why in NOT_SIZED.items():
-        value = stated.get(name)
-        if value not in (None, False, 0, "", "{}", "[]", "None"):
-            if name == "speculative_config":
-                inner = pairs(str(value))
-                value = inner.get("method") or inner.get("model") or value
-            yield name, value, why
-
-
-_RATIOS = ("max_concurrency",)
+    sized.inputs["gpu"], *others = near
+    also = f" ({', '.join(others)} would do as well)" if others else ""
+    sized.not_stated["gpu"] = f"gpu is not in the log; {near[0]} was taken by its memory of {size}{also}."
 
 
 @dataclass(frozen=True)
@@ -207,17 +188,13 @@ class Compared:
     notes: tuple[str, ...]
     unsized: tuple[str, ...] = ()
 
-    def difference(self, name: str) -> float | int | None:
-        """Prediction less measurement; None where one of them is missing."""
+    def difference(self, name: str) -> tuple[float | int | None, float | None]:
+        """Prediction less measurement, and the same as a percentage of it; None where one of them is missing."""
         predicted, figure = self.predicted.get(name), self.measured.figures.get(name)
         if predicted is None or figure is None:
-            return None
-        return predicted - _plain(name, figure.value)
-
-    def percent(self, name: str) -> float | None:
-        """The same as a percentage of the measurement."""
-        difference, figure = self.difference(name), self.measured.figures.get(name)
-        return None if difference is None or figure is None or not figure.value else 100 * difference / figure.value
+            return None, None
+        difference = predicted - _plain(name, figure.value)
+        return difference, 100 * difference / figure.value if figure.value else None
 
 
 def compare(log: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Compared:
@@ -227,44 +204,44 @@ def compare(log: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Co
     ScenarioError where the engine could be sized but model or GPU cannot be determined.
     """
     measured = measure(log)
-    starts = [f"the log holds {log.n_starts} starts; the last, from line {log.line_number:,}, was taken."]
-    notes = [*(starts if log.n_starts > 1 else []), *measured.notes]
+    starts = f"the log holds {log.n_starts} starts; the last, from line {log.line_number:,}, was taken."
+    notes = ((starts,) if log.n_starts > 1 else ()) + measured.notes
     try:
         stated = inputs_of(log, measured, options, catalog)
     except SheetgenError:
         try:
             load_engine(catalog, str(options.get("engine") or log.engine))
         except CatalogError as error:
-            return Compared(log, {"engine": log.engine}, {}, measured, (), tuple(notes), error.problems[:1])
+            return Compared(log, {"engine": log.engine}, {}, measured, (), notes, error.problems[:1])
         raise
-    inputs, predicted = stated.inputs, dict[str, Any]()
-    unsized: tuple[str, ...] = ()
+    notes += tuple(stated.notes)
     try:
         sized = sized_point(stated.inputs, catalog)
     except SheetgenError as error:
-        unsized = error.problems
-    else:
-        answer = record(sized)
-        answer["n_gpu_blocks"] = int(sized.known["n_kv_blocks"][0]) if "n_kv_blocks" in sized.known else None
-        name_defaults(stated, answer)
-        inputs = {name: answer[name] for name in (*sized.inputs, "model_id", "gpu_id")}
-        predicted = {name: answer[name] for name in QUANTITIES}
-    return Compared(log, inputs, predicted, measured, tuple(stated.not_stated), (*notes, *stated.notes), unsized)
+        return Compared(log, stated.inputs, {}, measured, tuple(stated.not_stated.values()), notes, error.problems)
+    answer = record(sized)
+    answer["n_gpu_blocks"] = int(sized.known["n_kv_blocks"][0]) if "n_kv_blocks" in sized.known else None
+    for name in _NAMED:
+        if name not in stated.inputs:
+            stated.not_stated.setdefault(name, f"{name} is not in the log; {answer[name]} was taken.")
+    inputs = {name: answer[name] for name in (*sized.inputs, "model_id", "gpu_id")}
+    predicted = {name: answer[name] for name in QUANTITIES}
+    return Compared(log, inputs, predicted, measured, tuple(stated.not_stated.values()), notes)
 
 
 def _plain(name: str, value: float) -> float | int:
-    return value if name in _RATIOS else round(value)
+    return value if name == "max_concurrency" else round(value)
 
 
 def compared_record(compared: Compared) -> dict[str, Any]:
     """The comparison as plain values: bytes whole, what is missing None; `difference` is predicted less measured."""
-    figures, percent = compared.measured.figures, {name: compared.percent(name) for name in QUANTITIES}
+    figures, differences = compared.measured.figures, {name: compared.difference(name) for name in QUANTITIES}
     return {
         "engine": compared.log.engine, "engine_version": compared.log.version, "inputs": compared.inputs,
         "predicted": {name: compared.predicted.get(name) for name in QUANTITIES},
         "measured": {name: _plain(name, figures[name].value) if name in figures else None for name in QUANTITIES},
-        "difference": {name: compared.difference(name) for name in QUANTITIES},
-        "difference_percent": {name: None if of is None else round(of, 4) for name, of in percent.items()},
+        "difference": {name: difference for name, (difference, _) in differences.items()},
+        "difference_percent": {name: of and round(of, 4) for name, (_, of) in differences.items()},
         "not_stated": list(compared.not_stated), "notes": list(compared.notes),
         "not_sized_because": list(compared.unsized),
         "evidence": {

@@ -50,33 +50,20 @@ def open_log(name: str) -> Iterator[BinaryIO]:
     called = "stdin" if name == "-" else shown(name, 200)
     try:
         with contextlib.ExitStack() as stack:
-            raw: BinaryIO = sys.stdin.buffer if name == "-" else stack.enter_context(Path(name).open("rb"))
-            head = raw.read(2)
-            whole = io.BufferedReader(_Chain(head, raw), BLOCK)
-            yield gzip.GzipFile(fileobj=whole) if head == _GZIP else whole  # type: ignore[misc]
+            raw: Any = sys.stdin.buffer if name == "-" else stack.enter_context(Path(name).open("rb"))
+            whole = io.BufferedReader(raw, BLOCK)
+            stack.callback(whole.detach)  # stdin stays open
+            yield gzip.GzipFile(fileobj=whole) if whole.peek(2)[:2] == _GZIP else whole  # type: ignore[misc]
     except (OSError, EOFError, zlib.error, ValueError) as error:
         reason = getattr(error, "strerror", None) or ("a damaged .gz" if not isinstance(error, OSError) else str(error))
         raise ScenarioError(f"{called}: cannot be read ({shown(reason)}).") from error
 
 
-class _Chain(io.RawIOBase):
-    """The first bytes of a stream, which were looked at, and then the rest: a pipe cannot be wound back."""
-
-    def __init__(self, head: bytes, rest: BinaryIO) -> None:
-        self._head, self._rest = head, rest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        data = self._head or self._rest.read(len(buffer))
-        self._head = b""
-        buffer[: len(data)] = data
-        return len(data)
-
-
 def log_lines(stream: BinaryIO, words: Collection[str] = ()) -> Iterator[Line]:
-    """Clean lines of `stream`; with `words` only those that hold one of them, which is much faster."""
+    """Clean lines of `stream`; with `words` only those that hold one of them, which is much faster.
+
+    Container runtimes cut a line at 16 KiB, and a command line goes on after a backslash: the pieces are put together.
+    """
     parts = _fewest(frozenset(words))
 
     def holds(raw: bytes) -> bool:
@@ -84,20 +71,27 @@ def log_lines(stream: BinaryIO, words: Collection[str] = ()) -> Iterator[Line]:
 
     # A block without any of the words is passed over; to look for many takes longer than to look at the lines.
     by_block, passes = 0 < len(parts) <= _FEW_WORDS, ByShape(bytes, holds)
-    joiner = Joiner(LONGEST)
     number = 1
+    held: dict[str, tuple[int, str, int]] = {}  # by stream: where a line began, what of it was read, in how many pieces
     for block in _whole_lines(_blocks(stream)):
-        if by_block and not joiner.waiting and not holds(block):
+        if by_block and not held and not holds(block):
             number += block.count(b"\n")
             continue
-        pieces = block.split(b"\n")
-        for i, raw in enumerate(pieces):
-            if passes(raw) or joiner.waiting:
-                for at, text in joiner.texts(number + i, raw):
-                    yield Line(at, text, rank_of(text))
-        number += len(pieces) - 1
-    for at, text in joiner.rest():
-        yield Line(at, text, rank_of(text))
+        for at, raw in enumerate(block.split(b"\n"), number):
+            if not (held or passes(raw)):
+                continue
+            plain = _COLOURS.sub("", raw[:LONGEST].decode("utf-8", "replace").rstrip("\r\n"))
+            piece, source, is_cut = _unwrapped(plain)
+            began, before, n_pieces = held.pop(source, (at, "", 1))
+            text = before + piece
+            goes_on = not is_cut and text.rstrip().endswith("\\")
+            if (is_cut or goes_on) and len(text) < LONGEST and n_pieces < _MOST_PIECES:
+                held[source] = (began, text.rstrip().removesuffix("\\") + " " if goes_on else text, n_pieces + 1)
+            else:
+                yield from _clean(began, text)
+        number = at
+    for began, text, _ in held.values():
+        yield from _clean(began, text)
 
 
 class ByShape(Generic[AnyStr, Answer]):
@@ -177,78 +171,42 @@ _COLOURS = re.compile(
 _CRI = re.compile(r"\d{4}-\d\d-\d\dT\S{1,40} (stdout|stderr) ([PF])(?: |$)")
 _MESSAGE_KEYS = ("log", "message", "msg", "MESSAGE", "text", "textPayload", "line", "event")
 _DEPTH = 3  # a container's record of an engine's JSON record of a text
+_MOST_PIECES = 64  # of one line
 
 
-class Joiner:
-    """Texts of physical lines, with what was cut in pieces put together again.
-
-    Container runtimes cut a line at 16 KiB, and a command line goes on after a backslash.
-    """
-
-    def __init__(self, longest: int, patience: int = 64) -> None:
-        self._longest, self._patience = longest, patience
-        self._held: dict[str, tuple[int, str, int]] = {}
-
-    @property
-    def waiting(self) -> bool:
-        return bool(self._held)
-
-    def texts(self, number: int, raw: bytes) -> Iterator[tuple[int, str]]:
-        """The clean texts of one physical line, each with the number of the line where it began."""
-        plain = _COLOURS.sub("", raw[: self._longest].decode("utf-8", "replace").rstrip("\r\n"))
-        text, stream, cut = unwrapped(plain)
-        held = self._held.pop(stream, None)
-        pieces = 1
-        if held is not None:
-            number, text, pieces = held[0], held[1] + text, held[2] + 1
-        goes_on = not cut and text.rstrip().endswith("\\")
-        if (cut or goes_on) and len(text) < self._longest and pieces < self._patience:
-            self._held[stream] = (number, text.rstrip().removesuffix("\\") + " " if goes_on else text, pieces)
-            return
-        yield from _clean(number, text)
-
-    def rest(self) -> Iterator[tuple[int, str]]:
-        """What still waits when the log ends."""
-        for number, text, _ in self._held.values():
-            yield from _clean(number, text)
-
-
-def unwrapped(text: str) -> tuple[str, str, bool]:
+def _unwrapped(text: str) -> tuple[str, str, bool]:
     """The engine's own text, the stream it went to, and whether the line was cut in the middle."""
-    stream, cut = "", False
+    stream, is_cut = "", False
     for _ in range(_DEPTH):
         if match := _CRI.match(text):
-            stream, cut, text = match[1], match[2] == "P", text[match.end() :]
-        elif (inner := _json_message(text)) is not None:
-            message, key, named = inner
-            stream, cut = named or stream, key == "log" and bool(named) and not message.endswith("\n")
-            text = _COLOURS.sub("", message.rstrip("\n"))
-        else:
+            stream, is_cut, text = match[1], match[2] == "P", text[match.end() :]
+            continue
+        record = _json_record(text.strip())
+        key = next((key for key in _MESSAGE_KEYS if isinstance(record.get(key), str)), None)
+        if key is None:
             break
-    return text, stream, cut
+        message, named = record[key], record.get("stream") in ("stdout", "stderr")
+        stream = record["stream"] if named else stream
+        is_cut = key == "log" and named and not message.endswith("\n")
+        text = _COLOURS.sub("", message.rstrip("\n"))
+    return text, stream, is_cut
 
 
-def _json_message(text: str) -> tuple[str, str, str] | None:
-    """The message of a JSON record, its key, and the record's stream."""
-    bare = text.strip()
-    if not (bare.startswith("{") and bare.endswith("}")):
-        return None
+def _json_record(text: str) -> dict[str, Any]:
+    """The record that a line is; an empty one where it is none."""
     try:
-        record = json.loads(bare)
+        record = json.loads(text) if text.startswith("{") and text.endswith("}") else None
     except (ValueError, RecursionError, MemoryError):
-        return None
-    for key in _MESSAGE_KEYS if isinstance(record, dict) else ():
-        if isinstance(record.get(key), str):
-            stream = record.get("stream")
-            return record[key], key, stream if stream in ("stdout", "stderr") else ""
-    return None
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
-def _clean(number: int, text: str) -> Iterator[tuple[int, str]]:
+def _clean(number: int, text: str) -> Iterator[Line]:
     """Each piece of a text with line breaks (progress bars overwrite theirs), without control characters."""
     for piece in re.split(r"[\r\n]+", text):
         if piece.strip():
-            yield number, escaped(piece.strip().replace("\t", " "))
+            plain = escaped(piece.strip().replace("\t", " "))
+            yield Line(number, plain, rank_of(plain))
 
 
 # (Worker_TP0_EP0 pid=770)  (VllmWorker rank=1 pid=7)  (VllmWorkerProcess pid=9)  (EngineCore_DP0 pid=5)

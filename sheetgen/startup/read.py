@@ -9,10 +9,11 @@ several parts). "Seen" are the versions whose logs were read, not the first and 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
@@ -22,8 +23,14 @@ from sheetgen.startup.lines import Line, log_lines, open_log
 from sheetgen.startup.words import Value, command_flags, pairs, value
 from sheetgen.units import GIB, MIB
 
-N = r"(-?\d{1,12}(?:,\d{3}){0,4}(?:\.\d{1,6})?)"
+N = r"-?\d{1,12}(?:,\d{3}){0,4}(?:\.\d{1,6})?"
+_V = r"v?(\d{1,4}\.\d{1,4}(?:\.\d{1,8})?(?:(?:\.?(?:rc|post|dev|a|b))\d{1,12}){0,3})"
 UNITS = {"B": 1, "bytes": 1, "MiB": MIB, "MB": MIB, "GiB": GIB, "Gib": GIB, "GB": GIB}
+ENGINES = ("vllm", "sglang", "tensorrt-llm")
+MOST_RANKS = 1024  # that are kept apart
+MOST_OPENING = 10_000  # characters by which two openings of a start are kept apart
+MOST_ARGUMENT_TEXT = 50_000_000  # characters that are searched for arguments
+Keep = Literal["first", "last", "sum"]
 
 
 @dataclass(frozen=True)
@@ -35,14 +42,12 @@ class Pattern:
     regex: re.Pattern[str]
     seen: str
     unit: int = GIB
-    keep: Literal["first", "last", "sum"] = "last"
+    keep: Keep = "last"
 
 
-def _p(
-    engine: str, regex: str, seen: str, unit: int = GIB, keep: Literal["first", "last", "sum"] = "last", word: str = ""
-) -> Pattern:  # fmt: skip
-    """`<name>` in `regex` stands for a number that is the figure `name`; the word is its beginning, unless given."""
-    groups = re.sub(r"(?<!P)<(\w+)>", lambda m: f"(?P<{m[1]}>{N[1:]}", regex)
+def _p(engine: str, regex: str, seen: str = "", unit: int = GIB, keep: Keep = "last", word: str = "") -> Pattern:
+    """In `regex` `<name>` is a number of that name, `<V>` a version; the word is its beginning, unless given."""
+    groups = re.sub(r"(?<!P)<(\w+)>", lambda m: f"(?P<{m[1]}>{N})", regex.replace("<V>", _V))
     beginning = re.sub(r"\\(\W)", r"\1", re.split(r"<|(?<!\\)[(\[]", regex)[0]).strip()
     return Pattern(engine, word or beginning, re.compile(groups), seen, unit, keep)
 
@@ -120,51 +125,44 @@ TENSORRT_LLM = (
 )  # fmt: skip
 
 PATTERNS = (*VLLM, *SGLANG, *TENSORRT_LLM)
-_V = r"v?(\d{1,4}\.\d{1,4}(?:\.\d{1,8})?(?:(?:\.?(?:rc|post|dev|a|b))\d{1,12}){0,3})"
-VERSIONS = tuple(
-    (engine, word, re.compile(regex.replace("<V>", _V)))
-    for engine, word, regex in (
-        ("vllm", "vLLM API server version", r"vLLM API server version <V>"),
-        ("vllm", "LLM engine (v", r"LLM engine \(<V>"),
-        ("vllm", "  version ", "█ {1,4}version <V>"),
-        ("vllm", "vllm-openai:v", r"vllm-openai:<V>"),
-        ("vllm", "vLLM version", r"vLLM version:? <V>"),
-        ("sglang", "SGLang version", r"SGLang version:? <V>"),
-        ("sglang", "lmsysorg/sglang:v", r"lmsysorg/sglang:<V>"),
-        ("tensorrt-llm", "LLM version:", r"TensorRT[- ]LLM version: {1,4}<V>"),
-        ("tensorrt-llm", "LLM Version:", r"TensorRT[- ]LLM Version: {1,4}<V>"),
-        ("tensorrt-llm", "Engine version ", r"Engine version <V>"),
-    )
+VERSIONS = (
+    _vllm(r"vLLM API server version <V>"),
+    _vllm(r"LLM engine \(<V>", word="LLM engine (v"),
+    _vllm("█ {1,4}version <V>", word="  version "),
+    _vllm(r"vllm-openai:<V>", word="vllm-openai:v"),
+    _vllm(r"vLLM version:? <V>", word="vLLM version"),
+    _sglang(r"SGLang version:? <V>", word="SGLang version"),
+    _sglang(r"lmsysorg/sglang:<V>", word="lmsysorg/sglang:v"),
+    _trtllm(r"TensorRT[- ]LLM version: {1,4}<V>", word="LLM version:"),
+    _trtllm(r"TensorRT[- ]LLM Version: {1,4}<V>", word="LLM Version:"),
+    _trtllm(r"Engine version <V>", word="Engine version "),
 )
-# (engine, word, regex whose one group is the value, the engine's own name of the argument)
-SETTINGS = tuple(
-    (engine, word, re.compile(regex.replace("<N>", N)), name)
-    for engine, word, regex, name in (
-        ("vllm", "Using max model len", r"Using max model len <N>", "max_model_len"),
-        ("vllm", "Chunked prefill is enabled", r"max_num_batched_tokens=<N>", "max_num_batched_tokens"),
-        ("vllm", "GPU memory utilization is (", r"GPU memory utilization is \(<N>,", "gpu_memory_utilization"),
-        ("vllm", "x gpu_memory_utilization (", r"x gpu_memory_utilization \(<N>\)", "gpu_memory_utilization"),
-        ("vllm", "kv_cache_size=", r"GiB gpu_memory_utilization=<N>", "gpu_memory_utilization"),
-        ("vllm", "is equivalent to", r"The current --gpu-memory-utilization=<N>", "gpu_memory_utilization"),
-        ("vllm", "aximum concurrency for", r"aximum concurrency for <N> tokens per request", "max_model_len"),
-        ("sglang", "Using KV cache dtype:", r"Using KV cache dtype: torch\.(\w{1,30})", "kv_cache_dtype"),
-        ("sglang", "max_total_num_tokens=", r"context_len=<N>", "context_length"),
-        ("sglang", "max_total_num_tokens=", r"max_running_requests=<N>", "max_running_requests"),
-        ("sglang", "max_total_num_tokens=", r"chunked_prefill_size=<N>", "chunked_prefill_size"),
-        ("tensorrt-llm", "fraction is set", r"fraction is set <N>", "free_gpu_memory_fraction"),
-        ("tensorrt-llm", "max_num_requests=", r"\bmax_seq_len=<N>", "max_seq_len"),
-        ("tensorrt-llm", "max_num_requests=", r"\bmax_num_tokens=<N>", "max_num_tokens"),
-        ("tensorrt-llm", "max_num_requests=", r"\bmax_batch_size=<N>", "max_batch_size"),
-        ("tensorrt-llm", "TRTGptModel max", r"TRTGptModel maxBatchSize: <N>", "max_batch_size"),
-        ("tensorrt-llm", "TRTGptModel max", r"TRTGptModel maxSequenceLen: <N>", "max_seq_len"),
-        ("tensorrt-llm", "TRTGptModel max", r"TRTGptModel maxNumTokens: <N>", "max_num_tokens"),
-        ("tensorrt-llm", "Number of tokens per block", r"Number of tokens per block: <N>", "tokens_per_block"),
-        ("tensorrt-llm", "MPI size:", r"MPI size: <N>", "world_size"),
-        ("tensorrt-llm", "TP Size:", r"TP Size: {1,40}<N>", "tp_size"),
-        ("tensorrt-llm", "PP Size:", r"PP Size: {1,40}<N>", "pp_size"),
-        ("tensorrt-llm", "Starting trtllm-serve for", r"Starting trtllm-serve for model (\S{1,300})", "model"),
-        ("tensorrt-llm", "Model:  ", r"^Model: {2,40}(\S{1,300})$", "model"),
-    )
+# A group has the engine's own name of the argument.
+SETTINGS = (
+    _vllm(r"Using max model len <max_model_len>"),
+    _vllm(r"max_num_batched_tokens=<max_num_batched_tokens>", word="Chunked prefill is enabled"),
+    _vllm(r"GPU memory utilization is \(<gpu_memory_utilization>,"),
+    _vllm(r"x gpu_memory_utilization \(<gpu_memory_utilization>\)"),
+    _vllm(r"GiB gpu_memory_utilization=<gpu_memory_utilization>", word="kv_cache_size="),
+    _vllm(r"The current --gpu-memory-utilization=<gpu_memory_utilization>", word="is equivalent to"),
+    _vllm(r"aximum concurrency for <max_model_len> tokens per request"),
+    _sglang(r"Using KV cache dtype: torch\.(?P<kv_cache_dtype>\w{1,30})", word="Using KV cache dtype:"),
+    _sglang(r"context_len=<context_length>", word="max_total_num_tokens="),
+    _sglang(r"max_running_requests=<max_running_requests>", word="max_total_num_tokens="),
+    _sglang(r"chunked_prefill_size=<chunked_prefill_size>", word="max_total_num_tokens="),
+    _trtllm(r"fraction is set <free_gpu_memory_fraction>"),
+    _trtllm(r"\bmax_seq_len=<max_seq_len>", word="max_num_requests="),
+    _trtllm(r"\bmax_num_tokens=<max_num_tokens>", word="max_num_requests="),
+    _trtllm(r"\bmax_batch_size=<max_batch_size>", word="max_num_requests="),
+    _trtllm(r"TRTGptModel maxBatchSize: <max_batch_size>", word="TRTGptModel max"),
+    _trtllm(r"TRTGptModel maxSequenceLen: <max_seq_len>", word="TRTGptModel max"),
+    _trtllm(r"TRTGptModel maxNumTokens: <max_num_tokens>", word="TRTGptModel max"),
+    _trtllm(r"Number of tokens per block: <tokens_per_block>"),
+    _trtllm(r"MPI size: <world_size>"),
+    _trtllm(r"TP Size: {1,40}<tp_size>", word="TP Size:"),
+    _trtllm(r"PP Size: {1,40}<pp_size>", word="PP Size:"),
+    _trtllm(r"Starting trtllm-serve for model (?P<model>\S{1,300})", word="Starting trtllm-serve for"),
+    _trtllm(r"^Model: {2,40}(?P<model>\S{1,300})$", word="Model:  "),
 )
 # (engine, word, what opens the arguments, how they are read, how far they are to be trusted)
 _DUMPS: tuple[tuple[str, str, str, Callable[[str], dict[str, Value]], int], ...] = (
@@ -182,7 +180,7 @@ _DUMPS: tuple[tuple[str, str, str, Callable[[str], dict[str, Value]], int], ...]
     ("vllm", "Starting to load model ", "load model ", lambda t: {"model": t.partition("...")[0].strip()}, 0),
     ("tensorrt-llm", "trtllm-serve ", "trtllm-serve ", lambda t: command_flags(t.removeprefix("serve "), "model"), 1),
 )
-WORDS = (*(p.word for p in PATTERNS), *(v[1] for v in VERSIONS), *(s[1] for s in SETTINGS), *(d[1] for d in _DUMPS))
+WORDS = tuple(dict.fromkeys([*(p.word for p in (*PATTERNS, *VERSIONS, *SETTINGS)), *(dump[1] for dump in _DUMPS)]))
 ENGINE_SAYS = 4  # a single setting, after the engine has worked it out
 OF_EACH_RANK = " with config: model="  # which each replica of one start prints of itself
 STARTS = ("non-default args:", "args: Namespace(", OF_EACH_RANK, "server_args=", "LLM version:")
@@ -198,6 +196,12 @@ class Argument:
     trust: int
 
 
+def _matches(line: Line, patterns: Iterable[Pattern]) -> Iterator[tuple[Pattern, re.Match[str]]]:
+    for pattern in patterns:
+        if pattern.word in line.text and (match := pattern.regex.search(line.text)):
+            yield pattern, match
+
+
 def arguments_of(line: Line) -> Iterator[tuple[str, Argument]]:
     """Every argument that a line states, each with the engine whose it is."""
     for engine, word, opening, read, trust in _DUMPS:
@@ -206,17 +210,9 @@ def arguments_of(line: Line) -> Iterator[tuple[str, Argument]]:
             for name, given in found.items():
                 yield engine, Argument(name, given, line.number, trust)
             break
-    for engine, word, regex, name in SETTINGS:
-        if word in line.text and (match := regex.search(line.text)):
-            yield engine, Argument(name, value(match[1].replace(",", "")), line.number, ENGINE_SAYS)
-
-
-def version_of(line: Line) -> tuple[str, str] | None:
-    """The engine and the version that a line names."""
-    for engine, word, regex in VERSIONS:
-        if word in line.text and (match := regex.search(line.text)):
-            return engine, match[1]
-    return None
+    for pattern, match in _matches(line, SETTINGS):
+        for name, stated in match.groupdict().items():
+            yield pattern.engine, Argument(name, value(stated.replace(",", "")), line.number, ENGINE_SAYS)
 
 
 def _mended(text: str) -> str:
@@ -235,42 +231,33 @@ class Figure:
     text: str
 
 
-def figures_of(line: Line) -> list[tuple[Pattern, Figure]]:
+def figures_of(line: Line) -> Iterator[tuple[Pattern, Figure]]:
     """Every figure that a line states."""
-    found = []
-    for pattern in PATTERNS:
-        if pattern.word not in line.text or (match := pattern.regex.search(line.text)) is None:
-            continue
+    for pattern, match in _matches(line, PATTERNS):
         groups = match.groupdict()
         unit = UNITS[groups.pop("unit")] if "unit" in groups else pattern.unit
-        text = shown(line.text[max(0, match.start() - 60) :], 300)
+        text = str(shown(line.text[max(0, match.start() - 60) :], 300))
         for name, given in groups.items():
             number = float(given.replace(",", "")) * (unit if "bytes" in name else 1)
-            found.append((pattern, Figure(name, number, line.rank, line.number, str(text))))
-    return found
-
-
-WORDS = tuple(dict.fromkeys(WORDS))
-ENGINES = ("vllm", "sglang", "tensorrt-llm")
-MOST_RANKS = 1024  # that are kept apart
-MOST_OPENING = 10_000  # characters by which two openings of a start are kept apart
-MOST_ARGUMENT_TEXT = 50_000_000  # characters that are searched for arguments
+            yield pattern, Figure(name, number, line.rank, line.number, text)
 
 
 @dataclass
-class Start:
-    """What one start of one engine says. A log may hold several."""
+class StartupLog:
+    """One start of one engine; of those in a log the last that measured anything (or the last of all) is returned.
 
+    arguments: by the engine's own name. figures: by name, then by rank. gpu: as the catalog and the log call it, and
+    its line. n_starts: that measured anything. opened: what followed each of the words that open a start.
+    """
+
+    engine: str
+    version: str | None
+    arguments: dict[str, Argument]
+    figures: dict[str, dict[str, Figure]]
+    gpu: tuple[str, str, int] | None = None
     line_number: int = 1
-    version: str | None = None
-    arguments: dict[str, Argument] = field(default_factory=dict)
-    figures: dict[str, dict[str, Figure]] = field(default_factory=dict)  # by name, then by rank
-    opened: dict[str, str] = field(default_factory=dict)  # what followed each of the words that open a start
-
-    def is_over(self, word: str, said: str) -> bool:
-        """Whether `said` after `word` opens another start: after figures, or if other words opened this one."""
-        again = self.opened.get(word, said) != said
-        return bool(self.figures) or (again and word != OF_EACH_RANK)
+    n_starts: int = 1
+    opened: dict[str, str] = field(default_factory=dict)
 
     def put(self, figure: Figure, keep: str) -> None:
         """Take a figure in; `keep` says what holds where the rank has printed it before."""
@@ -279,7 +266,7 @@ class Start:
         if (before is None and len(ranks) >= MOST_RANKS) or (before is not None and keep == "first"):
             return
         if before is not None and keep == "sum":
-            figure = Figure(figure.name, before.value + figure.value, figure.rank, figure.line_number, figure.text)
+            figure = replace(figure, value=before.value + figure.value)
         ranks[figure.rank] = figure
 
     def argument(self, given: Argument) -> None:
@@ -293,17 +280,18 @@ class Start:
 class Starts:
     """The starts of one engine: the one being read, and of those before only the last, in bounded memory."""
 
-    current: Start = field(default_factory=Start)
-    before: Start | None = None
+    current: StartupLog
+    before: StartupLog | None = None
     n_measured: int = 0
 
     def open(self, line: Line) -> None:
-        """Take in a line that may open a start: this one, or another."""
+        """Take in a line that may open a start: this one; or another, after figures, or if it was opened otherwise."""
         word = next((w for w in STARTS if w in line.text), None)
         if word is None:
             return
         said = line.text.partition(word)[2][:MOST_OPENING]
-        if self.current.is_over(word, said):
+        is_other = self.current.opened.get(word, said) != said and word != OF_EACH_RANK
+        if self.current.figures or is_other:
             self.begin(line.number)
         self.current.opened.setdefault(word, said)
 
@@ -311,26 +299,7 @@ class Starts:
         """A new start begins; the one before counts where it has measured something."""
         if self.current.figures:
             self.before, self.n_measured = self.current, self.n_measured + 1
-        self.current = Start(line_number, self.current.version)
-
-    def last(self) -> tuple[Start, int]:
-        """The last start that measured anything, and how many did."""
-        if self.current.figures or self.before is None:
-            return self.current, self.n_measured + 1
-        return self.before, self.n_measured
-
-
-@dataclass(frozen=True)
-class StartupLog:
-    """The last start in a log that measured anything (or the last of all); `gpu` as the catalog and the log call it."""
-
-    engine: str
-    version: str | None
-    arguments: dict[str, Argument]
-    figures: dict[str, dict[str, Figure]]
-    gpu: tuple[str, str, int] | None = None
-    line_number: int = 1
-    n_starts: int = 1
+        self.current = StartupLog(self.current.engine, self.current.version, {}, {}, line_number=line_number)
 
 
 def read_log(name: str, devices: Devices) -> StartupLog:
@@ -352,8 +321,8 @@ def read_lines(lines: Iterable[Line], devices: Devices, n_runs: Callable[[], int
     `n_runs` says how many runs have begun so far, where who reads along sees an engine end.
     """
     votes: Counter[str] = Counter()
-    starts = {engine: Starts() for engine in ENGINES}
-    gpus: list[tuple[str, str, int]] = []
+    starts = {engine: Starts(StartupLog(engine, None, {}, {})) for engine in ENGINES}
+    gpu: tuple[str, str, int] | None = None
     searched, run = 0, 1
     for line in lines:
         if n_runs() != run:
@@ -362,26 +331,26 @@ def read_lines(lines: Iterable[Line], devices: Devices, n_runs: Callable[[], int
                 known.begin(line.number)
         if searched < MOST_ARGUMENT_TEXT:
             searched += len(line.text)
-            found = tuple(arguments_of(line))
-            for engine in {engine for engine, given in found if given.trust > 1}:
+            arguments = tuple(arguments_of(line))
+            for engine in {engine for engine, given in arguments if given.trust > 1}:
                 starts[engine].open(line)
-            for engine, given in found:
+            for engine, given in arguments:
                 starts[engine].current.argument(given)
                 votes[engine] += 1
-        if (named := version_of(line)) is not None:
-            starts[named[0]].current.version = named[1]
-            votes[named[0]] += 1
+        for pattern, match in itertools.islice(_matches(line, VERSIONS), 1):
+            starts[pattern.engine].current.version = match[1]
+            votes[pattern.engine] += 1
         for pattern, figure in figures_of(line):
             starts[pattern.engine].current.put(figure, pattern.keep)
             votes[pattern.engine] += 3
-        if not gpus and (device := devices.find(line.text)) is not None:
-            gpus.append((*device, line.number))
+        if gpu is None and (device := devices.find(line.text)) is not None:
+            gpu = (*device, line.number)
     if not votes:
         return None
-    engine = max(ENGINES, key=lambda e: votes[e])
-    last, n_starts = starts[engine].last()
-    gpu = gpus[0] if gpus else None
-    return StartupLog(engine, last.version, last.arguments, last.figures, gpu, last.line_number, n_starts)
+    found = starts[max(ENGINES, key=lambda engine: votes[engine])]
+    if found.before is None or found.current.figures:
+        return replace(found.current, gpu=gpu, n_starts=found.n_measured + 1)
+    return replace(found.before, gpu=gpu, n_starts=found.n_measured)
 
 
 # What is compared, in the order of the table; all but the last three in bytes per GPU.
@@ -411,30 +380,28 @@ def measure(log: StartupLog) -> Measured:
     _derive(known)
     pools = known.get("kv_pool_bytes_per_gpu", {})
     rank = min(pools, key=lambda r: pools[r].value) if pools else ""
-    figures = {name: _one(name, known[name], rank) for name in QUANTITIES if known.get(name)}
-    if "kv_tokens" not in figures and "n_gpu_blocks" in figures and log.engine == "vllm":
-        _tokens_of_blocks(figures, log, notes)
-    return Measured(figures, (*_rank_notes(pools, known, rank), *notes))
-
-
-def _one(name: str, ranks: Mapping[str, Figure], rank: str) -> Figure:
-    """The chosen rank's figure; where it states none, the one that leaves the least room."""
-    if rank in ranks:
-        return ranks[rank]
-    pick = min if name in _SMALLEST else max
-    return pick(ranks.values(), key=lambda figure: figure.value)
-
-
-def _rank_notes(pools: Mapping[str, Figure], known: Mapping[str, Mapping[str, Figure]], rank: str) -> list[str]:
-    seen = {name for ranks in known.values() for name in ranks}
-    if len(pools) > 1:
-        values = [figure.value for figure in pools.values()]
-        if max(values) > min(values):
-            return [f"{rank or 'the first rank'} has the smallest KV pool of {len(pools)} ranks; it sets the tokens."]
-        return [f"the {len(pools)} ranks in the log have the same KV pool."]
-    if len(pools) == 1 and len(seen - {""}) > 1 and rank:
-        return [f"only {rank} states its KV pool; the smallest of all ranks sets the tokens."]
-    return []
+    figures: dict[str, Figure] = {}
+    for name in QUANTITIES:
+        if ranks := known.get(name):  # the chosen rank's; where it states none, the one that leaves the least room
+            pick = min if name in _SMALLEST else max
+            figures[name] = ranks.get(rank) or pick(ranks.values(), key=lambda figure: figure.value)
+    if "kv_tokens" not in figures and "n_gpu_blocks" in figures and log.engine == "vllm":  # V0 prints blocks
+        given = log.arguments.get("block_size")
+        size = given.value if given and isinstance(given.value, int) and 0 < given.value <= 4096 else 16
+        blocks = figures["n_gpu_blocks"]
+        figures["kv_tokens"] = replace(blocks, name="kv_tokens", value=blocks.value * size)
+        notes.append(f"the log states blocks; the tokens are blocks x {size}.")
+    values = [figure.value for figure in pools.values()]
+    others = {name for ranks in known.values() for name in ranks} - {""}
+    if len(values) > 1 and max(values) > min(values):
+        notes.insert(
+            0, f"{rank or 'the first rank'} has the smallest KV pool of {len(pools)} ranks; it sets the tokens."
+        )
+    elif len(values) > 1:
+        notes.insert(0, f"the {len(pools)} ranks in the log have the same KV pool.")
+    elif values and len(others) > 1 and rank:
+        notes.insert(0, f"only {rank} states its KV pool; the smallest of all ranks sets the tokens.")
+    return Measured(figures, tuple(notes))
 
 
 def _derive(known: dict[str, dict[str, Figure]]) -> None:
@@ -446,30 +413,19 @@ def _derive(known: dict[str, dict[str, Figure]]) -> None:
             loaded = weights.get(rank) or next(iter(weights.values()), None)
             if loaded is not None and rank not in known.get(target, {}):
                 text = f"(less the weights of line {loaded.line_number}) {figure.text}"
-                found = Figure(target, figure.value - loaded.value, rank, figure.line_number, text)
-                known.setdefault(target, {})[rank] = found
+                rest = replace(figure, name=target, value=figure.value - loaded.value, text=text)
+                known.setdefault(target, {})[rank] = rest
 
 
 def _sglang_pool(known: dict[str, dict[str, Figure]], notes: list[str]) -> None:
     """SGLang states keys and values apart, and the states of recurrent layers in a pool of their own."""
     for rank, keys in known.get("k_bytes_per_gpu", {}).items():
         values = known.get("v_bytes_per_gpu", {}).get(rank)
-        both = keys.value + (values.value if values else 0)
-        pool = Figure("kv_pool_bytes_per_gpu", both, rank, keys.line_number, keys.text)
+        pool = replace(keys, name="kv_pool_bytes_per_gpu", value=keys.value + (values.value if values else 0))
         known.setdefault("kv_pool_bytes_per_gpu", {})[rank] = pool
     if "kv_tokens" not in known and "pool_tokens" in known:
         known["kv_tokens"] = known["pool_tokens"]
     parts = (known.get(f"{part}_state_bytes_per_gpu", {}) for part in ("conv", "ssm"))
     states = [next(iter(ranks.values())).value for ranks in parts if ranks]
     if states:
-        notes.append(f"the states of recurrent layers have {sum(states) / 2**30:.2f} GiB beside the KV pool.")
-
-
-def _tokens_of_blocks(figures: dict[str, Figure], log: StartupLog, notes: list[str]) -> None:
-    """vLLM V0 prints blocks, not tokens."""
-    given = log.arguments.get("block_size")
-    size = given.value if given and isinstance(given.value, int) and 0 < given.value <= 4096 else 16
-    blocks = figures["n_gpu_blocks"]
-    tokens = Figure("kv_tokens", blocks.value * size, blocks.rank, blocks.line_number, blocks.text)
-    figures["kv_tokens"] = tokens
-    notes.append(f"the log states blocks; the tokens are blocks x {size}.")
+        notes.append(f"the states of recurrent layers have {sum(states) / GIB:.2f} GiB beside the KV pool.")

@@ -10,6 +10,10 @@ import re
 import shlex
 from collections.abc import Iterator
 
+ENGINE_NAMES = {
+    "vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM", "nim": "NIM", "tgi": "TGI",
+    "lmdeploy": "LMDeploy", "llama.cpp": "llama.cpp",
+}  # fmt: skip
 # By engine: input -> the engine's arguments for it; numbers only, zero and negative ones say "the default".
 _ARGUMENTS = {
     "vllm": {
@@ -72,10 +76,8 @@ def pairs(text: str) -> dict[str, Value]:
 
 def _parts(text: str) -> Iterator[str]:
     """The text between commas at the top level; ends at the bracket that closes it."""
-    opened = text.find("{") if text.lstrip().startswith("{") else -1
-    if opened < 0 and (call := re.match(r"\s*[\w.]{1,80}\(", text)):
-        opened = call.end() - 1
-    start, depth, quote, skip, before = opened + 1, 0, "", False, ","
+    opening = re.match(r"\s*(?:\{|[\w.]{1,80}\()", text)
+    start, depth, quote, skip, before = opening.end() if opening else 0, 0, "", False, ","
     for i in range(start, len(text)):
         letter = text[i]
         if skip:
@@ -105,17 +107,16 @@ def value(text: str) -> Value:
     bare = text.strip()
     if len(bare) >= 2 and bare[0] in "'\"" and bare[-1] == bare[0]:
         return bare[1:-1]
-    if bare in _WORDS:
-        return _WORDS[bare]
-    return number(bare) if _FLOAT.fullmatch(bare) else bare
-
-
-def number(text: str) -> int | float:
-    return int(text) if _INT.fullmatch(text) else float(text)
+    if _INT.fullmatch(bare):
+        return int(bare)
+    return float(bare) if _FLOAT.fullmatch(bare) else _WORDS.get(bare, bare)
 
 
 def command_flags(text: str, first: str = "") -> dict[str, Value]:
-    """The flags of a command line, dashes written as underscores; the word after the command under `first`."""
+    """The flags of a command line, dashes written as underscores; the word after the command under `first`.
+
+    `32k` is 32,000 and `32K` is 32,768, as vLLM reads them.
+    """
     text = text[:LONGEST_COMMAND]
     try:
         words = shlex.split(text)
@@ -132,12 +133,7 @@ def command_flags(text: str, first: str = "") -> dict[str, Value]:
         name, has_value, given = word.lstrip("-").partition("=")
         if not has_value and i < len(words) and not re.match(r"-{1,2}[A-Za-z]", words[i]):
             given, has_value, i = words[i], "=", i + 1
-        found[name.replace("-", "_")] = _flag_value(given) if has_value else True
+        count = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([kKmMgG])", given)
+        plain = int(float(count[1]) * _HUMAN[count[2]]) if count else value(given)
+        found[name.replace("-", "_")] = plain if has_value else True
     return found
-
-
-def _flag_value(text: str) -> Value:
-    """A flag's value; `32k` is 32,000 and `32K` is 32,768, as vLLM reads them."""
-    if (match := re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([kKmMgG])", text)) is not None:
-        return int(float(match[1]) * _HUMAN[match[2]])
-    return value(text)

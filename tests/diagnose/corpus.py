@@ -85,5 +85,4 @@ def signatures() -> tuple[Signature, ...]:
 
 
 def verdict_on(path: Path, rules: tuple[Signature, ...] | None = None) -> Verdict:
-    found = read(str(path), signatures() if rules is None else rules, DEVICES)
-    return verdict_of(found.facts, found.startup)
+    return verdict_of(read(str(path), signatures() if rules is None else rules, DEVICES))
