@@ -16,7 +16,6 @@ from sheetgen.startup.words import ENGINE_NAMES
 from sheetgen.units import GIB
 
 
-
 @dataclass(frozen=True)
 class Extras:
     """What --flags and --kv-budget add to one point; `requested` are its inputs, completed from the settings."""
