@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from sheetgen.catalog.base import read_bounded
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 MAX_FILE_BYTES = 5_000_000
@@ -34,67 +35,46 @@ def read_config(name: str | Path) -> tuple[dict[str, Any], str]:
     """The config, and the name of its file for messages."""
     try:
         path = config_path(name)
-        where = shown(path, 200)
-        if path.exists() and not path.is_file():
-            raise CatalogError(f"{where}: is not a file.")  # a pipe would be waited for without end
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise CatalogError(f"{shown(name, 200)}: cannot be read ({shown(reason)}).") from error
+        raw = read_bounded(path, MAX_FILE_BYTES)
+    except RuntimeError as error:  # ~ of a user who is not there
+        raise CatalogError(f"{shown(name, 200)}: cannot be read ({shown(error)}).") from error
+    except ValueError as error:
+        raise CatalogError(f"{shown(name, 200)}: {error}.") from error
+    where = shown(path, 200)
     return read_bytes(raw, where), where
 
 
 def read_bytes(raw: bytes, where: str) -> dict[str, Any]:
     if len(raw) > MAX_FILE_BYTES:
         raise CatalogError(f"{where}: is larger than {MAX_FILE_BYTES:,} bytes, which no config.json is.")
+
+    def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = next(key for i, (key, _) in enumerate(pairs) if any(key == other for other, _ in pairs[:i]))
+            raise CatalogError(f"{where}: {shown(twice)} is given twice. Keep one.")
+        return found
+
     try:
-        config = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_no_duplicates)
+        config = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=without_duplicates)
     except UnicodeDecodeError as error:
         raise CatalogError(f"{where}: is not UTF-8 text.") from error
     except json.JSONDecodeError as error:
         raise CatalogError(f"{where}:{error.lineno}: is not valid JSON ({shown(error.msg)}).") from error
-    except _DuplicateKeyError as error:
-        raise CatalogError(f"{where}: {shown(error)} is given twice. Keep one.") from error
     except RecursionError:
         raise CatalogError(f"{where}: is nested deeper than {MAX_DEPTH} levels.") from None
     except ValueError as error:  # a number of thousands of digits
         raise CatalogError(f"{where}: holds a number that is too long.") from error
     if not isinstance(config, dict):
-        raise CatalogError(f"{where}: is a {_kind(config)}, but a config.json is a mapping of fields.")
-    if _depth(config) > MAX_DEPTH:
+        kind = {list: "list", str: "text", bool: "true or false", type(None): "null"}.get(type(config), "number")
+        raise CatalogError(f"{where}: is a {kind}, but a config.json is a mapping of fields.")
+    inside: list[Any] = [config]
+    for _ in range(MAX_DEPTH):
+        values = (value for part in inside for value in (part.values() if isinstance(part, dict) else part))
+        inside = [value for value in values if isinstance(value, (dict, list))]
+    if inside:
         raise CatalogError(f"{where}: is nested deeper than {MAX_DEPTH} levels.")
     return config
-
-
-class _DuplicateKeyError(ValueError):
-    pass
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise _DuplicateKeyError(key)
-        found[key] = value
-    return found
-
-
-def _depth(value: Any) -> int:
-    """Levels of nesting, without recursion."""
-    deepest, waiting = 0, [(value, 1)]
-    while waiting:
-        item, level = waiting.pop()
-        deepest = max(deepest, level)
-        if level > MAX_DEPTH:
-            return level
-        children = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
-        waiting += [(child, level + 1) for child in children if isinstance(child, (dict, list))]
-    return deepest
-
-
-def _kind(value: Any) -> str:
-    return {list: "list", str: "text", bool: "true or false", type(None): "null"}.get(type(value), "number")
 
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")

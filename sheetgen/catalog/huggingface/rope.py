@@ -9,7 +9,7 @@ from __future__ import annotations
 from sheetgen.catalog.huggingface.config import Fields
 from sheetgen.catalog.huggingface.families import Family
 from sheetgen.catalog.huggingface.layers import heads_of
-from sheetgen.catalog.huggingface.special import any_without_compression
+from sheetgen.catalog.huggingface.special import ratios_of
 
 # rope_type -> how many positions its table has
 _TYPES = {
@@ -40,7 +40,7 @@ def rope_tables(f: Fields, family: Family, kinds: set[str]) -> int:
     scaling = _parts(f)[0]
     if family.rope == "deepseek_v4":  # layers with and without compressed entries rotate by other bases
         table = _positions(f, scaling, longest) * f.count("qk_rope_head_dim")
-        return 2 * table if any_without_compression(f) else table
+        return 2 * table if 0 in ratios_of(f) else table
     if family.rope == "mla":
         table = _positions(f, scaling, longest) * f.count("qk_rope_head_dim")
         return 2 * table if f.has("index_head_dim") else table  # the indexer rotates in the other style

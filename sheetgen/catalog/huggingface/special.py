@@ -44,7 +44,8 @@ from sheetgen.catalog.huggingface.layers import (
 def gemma3n(f: Fields, family: Family) -> Decoder:
     n, hidden = f.layers(), f.count("hidden_size")
     kinds = _kinds(f, n, 5)
-    widths = _widths(f, n)
+    key = "intermediate_size"
+    widths = f.whole_numbers(key, n) if isinstance(f.raw(key), list) else [f.count(key)] * n
     inputs, rank = f.count("altup_num_inputs", 4), f.count("laurel_rank", 64)
     altup = whole(2 * hidden + inputs**2 + inputs**3 + inputs * hidden)
     laurel = linear(hidden, rank) + linear(rank, hidden) + whole(hidden)
@@ -94,12 +95,6 @@ def _kinds(f: Fields, n: int, period: int) -> list[str]:
     return ["full" if (i + 1) % period == 0 else "windowed" for i in range(n)]
 
 
-def _widths(f: Fields, n: int) -> list[int]:
-    if isinstance(f.raw("intermediate_size"), list):
-        return f.whole_numbers("intermediate_size", n)
-    return [f.count("intermediate_size")] * n
-
-
 def _layer(
     f: Fields, family: Family, kind: str, heads: Heads, owns_cache: bool, ffn: Tally, ffn_width: int, no_v: bool = False
 ) -> Layer:
@@ -137,7 +132,7 @@ def deepseek_v4(f: Fields, family: Family) -> Decoder:
     hidden, streams = f.count("hidden_size"), f.count("hc_mult")
     mixing = whole(2 * ((2 + streams) * streams * (streams * hidden + 1) + 3))  # before attention and before experts
     made = {}
-    for ratio in set(ratios := _ratios(f)):
+    for ratio in set(ratios := ratios_of(f)):
         attention, shapes = _attention(f, ratio)
         ffn = moe(f, family)
         made[ratio] = joined(Layer(attention, shapes, attention), ffn, mixing + norms(f, family, 2))
@@ -146,7 +141,7 @@ def deepseek_v4(f: Fields, family: Family) -> Decoder:
     return replace(decoder, rest=decoder.rest + head)
 
 
-def _ratios(f: Fields) -> list[int]:
+def ratios_of(f: Fields) -> list[int]:
     """Tokens that one compressed entry stands for, by layer; 0 where a layer has its window only."""
     n = f.layers()
     if f.data.get("layer_types") is not None:
@@ -158,10 +153,6 @@ def _ratios(f: Fields) -> list[int]:
         if ratio not in (0, 4, 128):
             f.refuse(f"compress_ratios[{i}]", f"is {ratio}, but must be 0, 4 or 128.")
     return listed[:n]  # more of them belong to the MTP layers
-
-
-def any_without_compression(f: Fields) -> bool:
-    return 0 in _ratios(f)
 
 
 def _attention(f: Fields, ratio: int) -> tuple[Tally, tuple[Shape, ...]]:
