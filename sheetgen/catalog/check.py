@@ -21,13 +21,21 @@ _FILES: dict[str, type[Entry]] = {one.file_name: one for one in (
 )}  # fmt: skip
 
 
+Fault = tuple[Folder, str, str]  # the folder, its file ("": the folder itself), and the problem in a sentence
+
+
 def problems_of(catalog: Catalog) -> list[str]:
+    """What is wrong in all catalogs, in sentences."""
+    return [problem for _, _, problem in faults_of(catalog)]
+
+
+def faults_of(catalog: Catalog) -> list[Fault]:
     """Faults of single files first; what holds between files only where the files are sound."""
-    out = [problem for folder in catalog.folders for problem in _file_problems(folder)]
-    return out or [problem for folder in catalog.folders for problem in _cross_problems(catalog, folder)]
+    found = [(folder, *fault) for folder in catalog.folders for fault in _file_faults(folder)]
+    return found or [(folder, *fault) for folder in catalog.folders for fault in _cross_faults(catalog, folder)]
 
 
-def _file_problems(folder: Folder) -> Iterator[str]:
+def _file_faults(folder: Folder) -> Iterator[tuple[str, str]]:
     for path in sorted(folder.path.rglob("*")):
         relative = path.relative_to(folder.path).as_posix()
         if not path.is_file() or relative == INDEX or path.name.startswith("."):
@@ -35,7 +43,7 @@ def _file_problems(folder: Folder) -> Iterator[str]:
         part = relative.split("/", 1)[0]
         if path.suffix != ".yaml":
             if part in _SCHEMAS:
-                yield f"{folder.shown_as}/{relative}: is not read. Name it {shown(path.stem)}.yaml."
+                yield relative, f"{folder.shown_as}/{relative}: is not read. Name it {shown(path.stem)}.yaml."
             continue
         schema = _SCHEMAS.get(part) or _FILES.get(relative)
         try:
@@ -44,26 +52,28 @@ def _file_problems(folder: Folder) -> Iterator[str]:
             else:
                 folder.entry(relative, schema)
         except CatalogError as error:
-            yield from error.problems
+            yield from ((relative, problem) for problem in error.problems)
 
 
-def _cross_problems(catalog: Catalog, folder: Folder) -> Iterator[str]:
+def _cross_faults(catalog: Catalog, folder: Folder) -> Iterator[tuple[str, str]]:
     index, clashes = folder.built_index()
     for clash in clashes:
-        yield f"{folder.shown_as}: {clash}. Give each its own name."
+        yield "", f"{folder.shown_as}: {clash}. Give each its own name."
     if folder.has_index and not clashes:
         target = Path(folder.path / INDEX)
         if not target.is_file() or target.read_text(encoding="utf-8") != index_text(index):
-            yield f"{folder.shown_as}/{INDEX}: is older than the files. Write it anew: sheetgen check --write-index."
+            older = "is older than the files. Write it anew: sheetgen check --write-index."
+            yield INDEX, f"{folder.shown_as}/{INDEX}: {older}"
             return
     known = {model_id for layer in catalog.folders for model_id in layer.names("models")}
     for model in folder.entries("models", Model):
         for i, other in enumerate(model.nearest):
             if other not in known:
-                at = folder.document(f"models/{model.id}.yaml").at(("nearest", i))
-                near = did_you_mean(other, known)
-                yield f"{at}: nearest has {other}, which is not in catalogs/models.{near}"
+                file, near = f"models/{model.id}.yaml", did_you_mean(other, known)
+                at = folder.document(file).at(("nearest", i))
+                yield file, f"{at}: nearest has {other}, which is not in catalogs/models.{near}"
     for provider in folder.names("instances"):
-        yield from catalog.gpu_faults(folder, folder.entry(f"instances/{provider}.yaml", InstanceFile))
-    if folder.has(OwningFile.file_name):
-        yield from catalog.gpu_faults(folder, folder.entry(OwningFile.file_name, OwningFile))
+        file = f"instances/{provider}.yaml"
+        yield from ((file, fault) for fault in catalog.gpu_faults(folder, folder.entry(file, InstanceFile)))
+    if folder.has(file := OwningFile.file_name):
+        yield from ((file, fault) for fault in catalog.gpu_faults(folder, folder.entry(file, OwningFile)))

@@ -89,7 +89,7 @@ def size(
         return
     from sheetgen.cli.bills import bills
 
-    say(bills(sized) + (extras.text(answer) if extras else ""))
+    say(bills(sized, answer) + (extras.text(answer) if extras else ""))
 
 
 @command()

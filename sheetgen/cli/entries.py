@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import attrgetter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,65 +15,13 @@ from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
-Row = dict[str, Any]
-Value = Callable[[Any], Any]
 Entry = tuple[str, str, dict[str, Any]]  # kind, file and fields
-PARTS = ("models", "gpus", "instances", "engines")
-
-
-def _same(*names: str) -> dict[str, Value]:
-    """Columns that have the name of a field of the entry."""
-    return {name: attrgetter(name) for name in names}
-
-
-def _listed(instance: Any) -> Any:
-    """The price of an hour that is not agreed on before."""
-    from sheetgen.units import ON_DEMAND
-
-    return instance.price(ON_DEMAND)
-
-
-def _engines(catalog: Catalog) -> list[Any]:
-    from sheetgen.catalog.engines import load_engine
-
-    names = {n for folder in catalog.folders for n in folder.names("engines")}
-    return [load_engine(catalog, name) for name in sorted(names)]
-
-
-# By kind its entries, and what each column has of one.
-_LISTS: dict[str, tuple[Callable[[Catalog], Iterable[Any]], dict[str, Value]]] = {
-    "models": (lambda catalog: catalog.models(), {
-        **_same("id", "name"), "aliases": lambda m: list(m.aliases), "n_params": attrgetter("params.total"),
-        "n_params_active": attrgetter("params.active"),
-        **_same("max_context_tokens", "weight_dtype", "kind", "confidence"),
-    }),
-    "gpus": (lambda catalog: catalog.gpus(), {
-        **_same("id", "name"), "aliases": lambda g: list(g.aliases), **_same("vendor"),
-        "memory_bytes": attrgetter("memory.engine_bytes"),
-        "memory_gib": lambda g: round(g.memory.engine_bytes / 2**30, 2),
-        "memory_basis": attrgetter("memory.basis"),
-        "bandwidth_gb_per_second": lambda g: round(g.memory_bandwidth_bytes_per_second / 1e9, 1),
-    }),
-    "instances": (lambda catalog: catalog.instances(), {
-        **_same("id", "gpu", "gpu_count", "unit", "region"),
-        "on_demand_usd_per_hour": lambda i: price.usd_per_hour if (price := _listed(i)) else None,
-        "price_as_of": lambda i: price.as_of if (price := _listed(i)) else None,
-        "other_prices": lambda i: [p.purchase for p in i.prices if p != _listed(i)],
-    }),
-    "workloads": (
-        lambda catalog: catalog.workloads(),
-        _same("id", "name", "context_tokens", "input_tokens", "output_tokens", "about"),
-    ),
-    "engines": (_engines, {
-        "id": attrgetter("engine"), **_same("name", "default_version"),
-        "rules_change_from": lambda e: [v.from_version for v in e.versions],
-        **_same("gpu_memory_utilization", "block_size"), "vendors": lambda e: list(e.vendors),
-    }),
-}  # fmt: skip
+KINDS = ("models", "gpus", "instances", "workloads", "engines")
+PARTS = ("models", "gpus", "instances", "engines")  # of a catalog, folders
 
 
 @click.command("list")
-@click.argument("kind", type=click.Choice(list(_LISTS)))
+@click.argument("kind", type=click.Choice(KINDS))
 @click.argument("words", nargs=-1)
 @common
 def list_entries(kind: str, words: tuple[str, ...], as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
@@ -88,25 +35,57 @@ def list_entries(kind: str, words: tuple[str, ...], as_json: bool, catalogs: tup
     """
     from sheetgen.catalog import Catalog
 
-    entries, columns = _LISTS[kind]
-    listed = ({name: value(one) for name, value in columns.items()} for one in entries(Catalog(*catalogs)))
-    rows = [row for row in listed if _matches(row, words)]
+    listed = [(row, [_cell(value) for value in row.values()]) for row in _rows(kind, Catalog(*catalogs))]
+    found = [(row, cells) for row, cells in listed if all(word.lower() in " ".join(cells).lower() for word in words)]
     if as_json:
-        print_json(rows)
-        return
-    if not rows:
+        print_json([row for row, _ in found])
+    elif not found:
         say(f"No {kind} with {' and '.join(words)}." if words else f"No {kind}.")
-        return
-    head = list(rows[0])
-    numbers = [i for i, name in enumerate(head) if any(isinstance(r[name], (int, float)) for r in rows)]
-    cells = ([_cell(v) for v in row.values()] for row in rows)
-    say(table([[name.replace("_", " ") for name in head], *cells], numbers))
-    note(f"{len(rows)} {kind}", quiet)
+    else:
+        head = [*found[0][0]]
+        numbers = [i for i, name in enumerate(head) if any(isinstance(row[name], (int, float)) for row, _ in found)]
+        say(table([[name.replace("_", " ") for name in head], *(cells for _, cells in found)], numbers))
+        note(f"{len(found)} {kind}", quiet)
 
 
-def _matches(row: Row, words: Sequence[str]) -> bool:
-    text = " ".join(_cell(v) for v in row.values()).lower()
-    return all(word.lower() in text for word in words)
+def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
+    """Every entry of a kind, by the columns of its table."""
+    from sheetgen.catalog.engines import load_engine
+    from sheetgen.units import GB, GIB, ON_DEMAND
+
+    def fields(entry: object, *names: str) -> dict[str, Any]:
+        return {name: getattr(entry, name) for name in names}
+
+    if kind == "models":
+        for model in catalog.models():
+            n_params = {"n_params": model.params.total, "n_params_active": model.params.active}
+            more = fields(model, "max_context_tokens", "weight_dtype", "kind", "confidence")
+            yield {**fields(model, "id", "name"), "aliases": list(model.aliases), **n_params, **more}
+    elif kind == "gpus":
+        for gpu in catalog.gpus():
+            yield {
+                **fields(gpu, "id", "name"), "aliases": list(gpu.aliases), "vendor": gpu.vendor,
+                "memory_bytes": gpu.memory.engine_bytes, "memory_gib": round(gpu.memory.engine_bytes / GIB, 2),
+                "memory_basis": gpu.memory.basis,
+                "bandwidth_gb_per_second": round(gpu.memory_bandwidth_bytes_per_second / GB, 1),
+            }  # fmt: skip
+    elif kind == "instances":
+        for one in catalog.instances():
+            price = one.price(ON_DEMAND)
+            yield {
+                **fields(one, "id", "gpu", "gpu_count", "unit", "region"),
+                "on_demand_usd_per_hour": price and price.usd_per_hour, "price_as_of": price and price.as_of,
+                "other_prices": [other.purchase for other in one.prices if other != price],
+            }  # fmt: skip
+    elif kind == "workloads":
+        for load in catalog.workloads():
+            yield fields(load, "id", "name", "context_tokens", "input_tokens", "output_tokens", "about")
+    else:
+        for engine in (load_engine(catalog, name) for name in sorted(catalog.ids("engines"))):
+            versions = {"rules_change_from": [version.from_version for version in engine.versions]}
+            more = fields(engine, "gpu_memory_utilization", "block_size")
+            names = {"id": engine.engine, **fields(engine, "name", "default_version")}
+            yield {**names, **versions, **more, "vendors": list(engine.vendors)}
 
 
 def _cell(value: Any) -> str:
@@ -150,9 +129,11 @@ def find(name: str, catalog: Catalog) -> Entry:
     near = ""
     for look in (_model, _gpu, _workload, _engine, _instance):
         try:
-            return look(name, catalog)
+            kind, file, fields = look(name, catalog)
         except UnknownNameError as error:
             near = near or error.near
+        else:
+            return kind, catalog.read_document(file).where, fields
     listed = "`sheetgen list models` (gpus, instances, ...) has all."
     raise CatalogError(f"{shown(name)!r} is in no catalog.{near} {listed}")
 
@@ -167,19 +148,17 @@ def _model(name: str, catalog: Catalog) -> Entry:
         f"kv_bytes_per_token at {found.kv_cache_dtype}": kv_bytes_per_token.of(columns),
         "state_bytes_per_sequence": state_bytes_per_sequence.of(columns),
     }
-    where = catalog.read_document(f"models/{found.id}.yaml").where
-    return "model", where, {**found.model_dump(mode="json"), "derived": derived}
+    return "model", f"models/{found.id}.yaml", {**found.model_dump(mode="json"), "derived": derived}
 
 
 def _gpu(name: str, catalog: Catalog) -> Entry:
     found = catalog.gpu(name)
-    return "gpu", catalog.read_document(f"gpus/{found.id}.yaml").where, found.model_dump(mode="json")
+    return "gpu", f"gpus/{found.id}.yaml", found.model_dump(mode="json")
 
 
 def _instance(name: str, catalog: Catalog) -> Entry:
     found = catalog.instance(name)
-    where = catalog.read_document(f"instances/{found.provider}.yaml").where
-    return "instance", where, {"id": found.id, **found.model_dump(mode="json")}
+    return "instance", f"instances/{found.provider}.yaml", {"id": found.id, **found.model_dump(mode="json")}
 
 
 def _workload(name: str, catalog: Catalog) -> Entry:
@@ -187,17 +166,17 @@ def _workload(name: str, catalog: Catalog) -> Entry:
     found = known.get(name.strip().lower())
     if found is None:
         raise UnknownNameError(f"workload {shown(name)!r} is not in the catalogs.", did_you_mean(name, known))
-    return "workload", catalog.read_document("workloads.yaml").where, found.model_dump(mode="json")
+    return "workload", "workloads.yaml", found.model_dump(mode="json")
 
 
 def _engine(name: str, catalog: Catalog) -> Entry:
     from sheetgen.catalog.engines import load_engine
 
     key = name.strip().lower()
-    if not any(key in folder.names("engines") for folder in catalog.folders):
+    if key not in catalog.ids("engines"):
         raise UnknownNameError(f"engine {shown(name)!r} is not in the catalogs.", "")
     entry = load_engine(catalog, key).model_dump(mode="json")
-    return "engine", catalog.read_document(f"engines/{key}.yaml").where, {**entry, "speed": _speed(key, catalog)}
+    return "engine", f"engines/{key}.yaml", {**entry, "speed": _speed(key, catalog)}
 
 
 def _speed(engine: str, catalog: Catalog) -> dict[str, Any]:
@@ -266,35 +245,36 @@ def check(paths: tuple[str, ...], write_index: bool, as_json: bool, catalogs: tu
         from sheetgen.catalog import write_index as write
 
         write(default_folder())
-    problems = list(dict.fromkeys(p for path in paths or (None,) for p in _problems(path, catalogs)))
-    files = {p.split(":", 1)[0] for p in problems}
+    problems = {problem: file for path in paths or (None,) for problem, file in _problems(path, catalogs)}
+    n_files = len(set(problems.values()))
     if as_json:
-        print_json({"problems": problems, "n_files": len(files)})
+        print_json({"problems": list(problems), "n_files": n_files})
     else:
         for problem in problems:
             say(problem, err=True)
     if problems:
         if not as_json:
-            say(f"{count(len(problems), 'problem')} in {count(len(files), 'file')}.", err=True)
+            say(f"{count(len(problems), 'problem')} in {count(n_files, 'file')}.", err=True)
         raise SystemExit(1)
     if not as_json and not quiet:
         say("No problem found in " + (", ".join(paths) if paths else "the catalogs") + ".")
 
 
-def _problems(path: str | None, catalogs: tuple[str, ...]) -> list[str]:
-    """The problems of all catalogs, or of the one folder or file at `path`."""
+def _problems(path: str | None, catalogs: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The problems of all catalogs, or of the one folder or file at `path`, each with its file."""
     from sheetgen.catalog import Catalog, default_folder
-    from sheetgen.catalog.check import problems_of
+    from sheetgen.catalog.check import faults_of
 
-    if path is None:
-        return problems_of(Catalog(*catalogs))
-    target = Path(path)
-    folder = _catalog_of(target)
-    shipped = folder.resolve() == default_folder().resolve()
-    catalog = Catalog(*catalogs) if shipped else Catalog(*catalogs, folder)
-    inside = target.resolve().relative_to(folder.resolve()).as_posix()
-    prefix = "/".join(("catalogs" if shipped else str(folder).rstrip("/"), *((inside,) if inside != "." else ())))
-    return [p for p in problems_of(catalog) if p.startswith((prefix + ":", prefix + "/"))]
+    catalog, chosen, inside = Catalog(*catalogs), None, "."
+    if path is not None:
+        folder = _catalog_of(Path(path))
+        shipped = folder.resolve() == default_folder().resolve()
+        catalog = catalog if shipped else Catalog(*catalogs, folder)
+        chosen = catalog.folders[0 if shipped else -1]
+        inside = Path(path).resolve().relative_to(folder.resolve()).as_posix()
+    for one, file, problem in faults_of(catalog):
+        if chosen is None or (one is chosen and (inside == "." or f"{file}/".startswith(f"{inside}/"))):
+            yield problem, f"{one.shown_as}/{file}"
 
 
 def _catalog_of(target: Path) -> Path:
