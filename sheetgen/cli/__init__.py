@@ -12,9 +12,8 @@ import click
 
 from sheetgen import __version__
 from sheetgen.cli.ask import decode, diagnose, explain, recommend, size
-from sheetgen.cli.build import build, pull
+from sheetgen.cli.build import build, diff, pull
 from sheetgen.cli.catalog import catalog
-from sheetgen.cli.diff import diff
 from sheetgen.cli.entries import check, list_entries, show
 from sheetgen.cli.mail import mail
 from sheetgen.cli.output import say

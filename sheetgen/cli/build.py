@@ -1,4 +1,4 @@
-"""`sheetgen build` and `pull`: a workbook and a PDF, of options or of a workbook that somebody edited."""
+"""`sheetgen build`, `pull` and `diff`: sheets of options, of a workbook that somebody edited, and two compared."""
 
 from __future__ import annotations
 
@@ -122,6 +122,60 @@ def pull(
         wrote = (f"wrote {target}" for target in targets)
         say("\n".join([*lines(pulled), *wrote, *headlines(pulled.solved)]))
     note(f"{len(pulled.solved.question.loads)} loads worked out anew", quiet)
+
+
+@click.command()
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--block", type=click.Choice(["md"]),
+              help="A short block to paste: what changed since A, with a money bridge per model.")  # fmt: skip
+@click.option("--all", "show_all", is_flag=True, help="Every change, not the first ones of each section.")
+@click.option("--exit-code", is_flag=True, help="Exit 1 where something changed, as git diff does.")
+@common
+def diff(
+    before: str, after: str, block: str | None, show_all: bool, exit_code: bool, as_json: bool,
+    catalogs: tuple[str, ...], quiet: bool,
+) -> None:  # fmt: skip
+    """What changed from sheet A to sheet B: load, inputs, prices, facts of models and GPUs, results.
+
+    Each is a workbook of `sheetgen build`, edited or not, or the JSON of `build --format json` or `recommend --json`;
+    of two kinds, what both say is compared. A workbook is read by its defined names, so rows may have moved. Numbers
+    that are equal to 1e-9 are equal.
+
+    \b
+    --json      a, b (file, kind, as_of, version, catalog_sha256), equal; then a list each for recommendation, load,
+                inputs, prices, models, gpus, precisions, results (of loads), what_if, every
+                entry with name, label, before, after, words and, where it applies, change_fraction,
+                change_usd, instance, purchase, row, column, tier; bridge (by
+                model: load, before_usd, after_usd, steps of cause and usd, causes, how, why); not_compared; notes.
+    bridge      how: "solved again" (each cause by itself: prices, then load, then facts and settings), "one cause",
+                "unchanged", or "not separated", with the causes named and no figures made up.
+
+    \b
+    Examples:
+      sheetgen diff last-quarter.xlsx this-quarter.xlsx
+      sheetgen diff output/sizing-sheet.json edited.xlsx --json
+      sheetgen diff q3.xlsx q4.xlsx --block md
+    """
+    if as_json and block:
+        raise click.UsageError("--json and --block do not go together.")
+    from sheetgen.catalog import Catalog
+    from sheetgen.cli import diff_text
+    from sheetgen.workbook.bridge import bridges
+    from sheetgen.workbook.compare import compare
+    from sheetgen.workbook.facts import read_sheets
+
+    a, b = read_sheets(before, after)
+    found = compare(a, b)
+    bridge = () if found.is_equal else bridges(found, Catalog(*catalogs))
+    if as_json:
+        print_json(diff_text.document(found, bridge))
+    elif block:
+        say(diff_text.block_text(found, bridge))
+    else:
+        say(diff_text.text(found, bridge, show_all, quiet))
+    if exit_code and not found.is_equal:
+        raise SystemExit(1)
 
 
 def place_of(folder: str | None, name: str | None) -> Path:

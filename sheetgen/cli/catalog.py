@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,8 @@ from sheetgen.cli.output import count, note, print_json, say, table, write_files
 from sheetgen.errors import CatalogError, shown
 
 if TYPE_CHECKING:
-    from sheetgen.catalog import Catalog, Model
     from sheetgen.catalog.prices.refresh import Refresh
-    from sheetgen.catalog.prices.rows import Change, What
+    from sheetgen.catalog.prices.rows import What
 
 MOST_ROWS = 40  # of the table of changes; --json has all
 MOST_NAMES = 4  # of one reason
@@ -31,47 +30,32 @@ _SAID: dict[What, str] = {
 
 def report(found: Refresh, add_new: bool) -> Iterator[str]:
     """The lists, the prices that change, how many do not, and what prices no row."""
-    for one in found.lists:
-        empty = f", {one.n_without_price:,} without a price" if one.n_without_price else ""
-        broken = f", {len({f.line for f in one.faults}):,} broken" if one.faults else ""
-        yield f"{one.where}: {one.format.title}, {count(one.n_lines, 'line')}{empty}{broken}."
+    for read in found.lists:
+        empty = f", {read.n_without_price:,} without a price" if read.n_without_price else ""
+        broken = f", {len({fault.line for fault in read.faults}):,} broken" if read.faults else ""
+        yield f"{read.where}: {read.format.title}, {count(read.n_lines, 'line')}{empty}{broken}."
     yield ""
-    shown_changes = [one for one in found.changes if one.what in ("changed", "added", "moved")]
-    if shown_changes:
-        yield _table(shown_changes[:MOST_ROWS])
-        if len(shown_changes) > MOST_ROWS:
-            yield f"and {len(shown_changes) - MOST_ROWS:,} more; --json has all"
+    changes = [one for one in found.changes if one.what in ("changed", "added", "moved")]
+    if changes:
+        rows = [("instance", "purchase", "old $/h", "new $/h", "change", "old date", "new date")]
+        for one in changes[:MOST_ROWS]:
+            old, new = (f" {one.old_region}", f" {one.new_region}") if one.what == "moved" else ("", "")
+            prices = _usd(one.old_usd), _usd(one.new_usd), _percent(one.share)
+            rows.append((one.instance, one.purchase, *prices, (one.old_as_of or "–") + old, one.new_as_of + new))
+        yield table(rows, right=(2, 3, 4))
+        if len(changes) > MOST_ROWS:
+            yield f"and {len(changes) - MOST_ROWS:,} more; --json has all"
         yield ""
-    yield from _counts(found, shown_changes)
-    if found.new:
-        names = _some([f"{row.id} ({row.gpu_count}x {row.gpu})" for row in found.new])
-        yield f"{count(len(found.new), 'new row')}{' added' if add_new else ', which --add-new adds'}: {names}."
-    yield from _left(found)
-
-
-def _table(changes: Iterable[Change]) -> str:
-    heads = ("instance", "purchase", "old $/h", "new $/h", "change", "old date", "new date")
-    rows = []
-    for one in changes:
-        old, new = (f" {one.old_region}", f" {one.new_region}") if one.what == "moved" else ("", "")
-        prices = _usd(one.old_usd), _usd(one.new_usd), _percent(one.share)
-        rows.append((one.instance, one.purchase, *prices, (one.old_as_of or "–") + old, one.new_as_of + new))
-    return table([heads, *rows], right=(2, 3, 4))
-
-
-def _counts(found: Refresh, shown_changes: Sequence[Change]) -> Iterator[str]:
     n_of = Counter(one.what for one in found.changes)
     said = [f"{n_of[what]:,} {words}" for what, words in _SAID.items() if n_of[what]]
     yield f"Prices: {', '.join(said) or 'none for a row of the catalogs'}."
-    older = [one for one in found.changes if one.what == "older"]
-    if older:
+    if older := [one for one in found.changes if one.what == "older"]:
         known = sum(not one.touches_row for one in older)
         already = f" ({known:,} there already)" if known else ""
         names = _some([f"{one.instance} {one.purchase} {_usd(one.new_usd)} of {one.new_as_of}" for one in older])
         yield f"{count(len(older), 'price')} older than the catalog's, which stays; kept as history{already}: {names}."
-    far = [one for one in shown_changes if one.what == "changed" and one.old_usd]
-    far = [one for one in far if not 1 / LARGE <= one.new_usd / (one.old_usd or 1) <= LARGE]
-    if far:
+    changed = [one for one in changes if one.what == "changed" and one.old_usd]
+    if far := [one for one in changed if not 1 / LARGE <= one.new_usd / (one.old_usd or 1) <= LARGE]:
         names = _some([f"{one.instance} {one.purchase} {_percent(one.share)}" for one in far])
         yield f"More than {LARGE:g} times dearer or cheaper, so look at the unit and the column: {names}."
     if found.dropped:
@@ -80,18 +64,17 @@ def _counts(found: Refresh, shown_changes: Sequence[Change]) -> Iterator[str]:
         yield f"{count(found.n_other_regions, 'line')} of other regions than the catalog's rows."
     if found.not_in_lists:
         yield f"{count(len(found.not_in_lists), 'catalog row')} not in the lists: {_some(found.not_in_lists)}."
-
-
-def _left(found: Refresh) -> Iterator[str]:
-    """What prices no row, by reason."""
-    by_why: dict[str, list[str]] = {}
-    for one in found.left:
-        by_why.setdefault(one.why, []).append(f"{one.provider or one.offer.provider} {one.offer.name}")
+    if found.new:
+        names = _some([f"{row.id} ({row.gpu_count}x {row.gpu})" for row in found.new])
+        yield f"{count(len(found.new), 'new row')}{' added' if add_new else ', which --add-new adds'}: {names}."
+    by_why: dict[str, list[str]] = {}  # what prices no row, by reason
+    for left in found.left:
+        by_why.setdefault(left.why, []).append(f"{left.provider or left.offer.provider} {left.offer.name}")
     if by_why:
         yield "Not matched, and left alone:"
     reasons = sorted(by_why.items(), key=lambda pair: -len(pair[1]))
-    for why, names in reasons[:MOST_ROWS]:
-        yield f"  {count(len(names), 'line')}: {why} ({_some(list(dict.fromkeys(names)))})"
+    for why, lines in reasons[:MOST_ROWS]:
+        yield f"  {count(len(lines), 'line')}: {why} ({_some(list(dict.fromkeys(lines)))})"
     if len(reasons) > MOST_ROWS:
         yield f"  and {len(reasons) - MOST_ROWS:,} more reasons; --json has all"
 
@@ -147,13 +130,18 @@ def import_model(
       sheetgen catalog import Qwen/Qwen3-8B --out qwen3-8b.yaml
     """
     from sheetgen.catalog import Catalog
-    from sheetgen.catalog.huggingface import write_yaml
+    from sheetgen.catalog.huggingface import fetch_config, import_config, import_file, is_hub_id, write_yaml
 
     if out and to:
         raise click.UsageError("--out and --to exclude each other.")
     if model_id is None and out is not None and out.suffix == ".yaml":
         model_id = out.stem
-    model = _read(config, name, model_id)
+    if is_hub_id(config):
+        fields, where = fetch_config(config)
+        name = name or config.split("/")[1]
+        model = import_config(fields, name=name, hf_id=config, model_id=model_id, where=where)
+    else:
+        model = import_file(config, name=name, model_id=model_id)[0]
     target = to / "models" / f"{model.id}.yaml" if to else out
     text = write_yaml(model)
     if model.id in Catalog(*catalogs).ids("models"):
@@ -168,15 +156,6 @@ def import_model(
         say(text.rstrip("\n"))
     elif not quiet:
         say(f"{target}: written.{_next_step(to)}")
-
-
-def _read(config: str, name: str | None, model_id: str | None) -> Model:
-    from sheetgen.catalog.huggingface import fetch_config, import_config, import_file, is_hub_id
-
-    if not is_hub_id(config):
-        return import_file(config, name=name, model_id=model_id)[0]
-    fields, where = fetch_config(config)
-    return import_config(fields, name=name or config.split("/")[1], hf_id=config, model_id=model_id, where=where)
 
 
 def _next_step(to: Path | None) -> str:
@@ -228,6 +207,7 @@ def prices(
       sheetgen catalog prices https://example.com/neocloud.csv --to my-catalogs --add-new
       sheetgen catalog prices aws.csv --as-of 2026-11-20 --region us-gov-west-1 --to gov-catalogs
     """
+    from sheetgen.catalog import Catalog, default_folder
     from sheetgen.catalog.prices.refresh import files, read_lists, refresh
     from sheetgen.scenario.parse import as_of_date
 
@@ -236,50 +216,44 @@ def prices(
     day = as_of_date(as_of).isoformat() if as_of is not None else None
     if day is not None and day > as_of_date(None).isoformat():
         note(f"--as-of {day} is after today: until then, prices read earlier will not replace these.", quiet)
-    known = _catalogs(catalogs, Path(to) if to else None)
+    target = Path(to) if to else None
+    folders = [default_folder(), *map(Path, catalogs)]
+    if target is not None and target.is_dir() and target.resolve() not in [one.resolve() for one in folders]:
+        catalogs = (*catalogs, str(target))  # what it has from an earlier run is what changes
+    known = Catalog(*catalogs)
     if n_addresses := sum("://" in place for place in lists):
         note(f"fetching {count(n_addresses, 'price list')} ...", quiet)
     found = refresh(known, read_lists(lists), day, region, skip_broken)
     for fault in found.skipped:
         say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
-    written = files(known, Path(to), [*found.changed, *(found.new if add_new else ())]) if to else {}
-    paths = [str(path) for path in written]
-    lost = [path for path, text in written.items() if _n_comments(path) > text.count("\n#") + text.startswith("#")]
-    if to and not dry_run:
+    written = files(known, target, [*found.changed, *(found.new if add_new else ())]) if target else {}
+    paths = list(map(str, written))
+    lost = [path for path, text in written.items() if path.is_file() and _n_comments(path) > _n_comments(text)]
+    if not dry_run:
         write_files({path: text.encode() for path, text in written.items()}, "Choose another folder with --to.")
     if as_json:
         print_json(_json(found, add_new, [] if dry_run else paths))
-    elif not (quiet and to):
-        for line in report(found, add_new):
-            say(line)
-        say(_ending(to, paths, dry_run))
-        for path in lost:
-            say(f"{path}: the comments below its first lines are not kept.")
+        return
+    if quiet and to:
+        return
+    for line in report(found, add_new):
+        say(line)
+    if target is None:
+        say("Nothing was written. --to DIR writes the rows that change into a folder for --catalogs.")
+    elif not paths:
+        say("Nothing to write.")
+    elif dry_run:
+        say(f"Nothing was written (--dry-run). Without it: {', '.join(paths)}.")
+    else:
+        say(f"{', '.join(paths)}: written.{_next_step(target)}")
+    for path in lost:
+        say(f"{path}: the comments below its first lines are not kept.")
 
 
-def _catalogs(catalogs: tuple[str, ...], to: Path | None) -> Catalog:
-    """The catalogs with the target folder over them: what it has from an earlier run is what changes."""
-    from sheetgen.catalog import Catalog, default_folder
-
-    known = {Path(folder).resolve() for folder in catalogs} | {default_folder().resolve()}
-    over = [to] if to is not None and to.is_dir() and to.resolve() not in known else []
-    return Catalog(*catalogs, *over)
-
-
-def _n_comments(path: Path) -> int:
-    """Lines of comment in a file that is to be written anew."""
-    text = path.read_text(encoding="utf-8-sig") if path.is_file() else ""
+def _n_comments(text: Path | str) -> int:
+    """Lines of comment in a file, or in what is to be written."""
+    text = text.read_text(encoding="utf-8-sig") if isinstance(text, Path) else text
     return sum(line.lstrip().startswith("#") for line in text.splitlines())
-
-
-def _ending(to: str | None, written: Sequence[str], dry_run: bool) -> str:
-    if to is None:
-        return "Nothing was written. --to DIR writes the rows that change into a folder for --catalogs."
-    if not written:
-        return "Nothing to write."
-    if dry_run:
-        return f"Nothing was written (--dry-run). Without it: {', '.join(written)}."
-    return f"{', '.join(written)}: written.{_next_step(Path(to))}"
 
 
 # Keys of --json, and what each has of the refresh.

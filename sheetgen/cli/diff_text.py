@@ -1,10 +1,10 @@
-"""What changed between two sheets in words: for a terminal, as a Markdown block to paste, and in a message."""
+"""What changed between two sheets: for a terminal, as JSON, as a Markdown block to paste, and in a message."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sheetgen.errors import escaped
 from sheetgen.mail.message import Changes, Money
@@ -17,18 +17,38 @@ from sheetgen.writers.markdown import plain, table
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
+DIFF_SCHEMA = 1
 SHOWN = 12  # changes of a section, without --all
 SHOWN_IN_BLOCK = 6  # changes of a kind
 SHOWN_IN_MAIL = 5  # of each kind, so that many prices do not hide a setting
 CAUSES = (PRICES, LOAD, SETTINGS)
-NOT_KNOWN = "–"
+
+
+def document(found: Comparison, bridge: Sequence[Bridge]) -> dict[str, Any]:
+    """The comparison as JSON has it."""
+
+    def side(one: SheetFacts) -> dict[str, Any]:
+        return {
+            "file": one.path, "kind": one.kind, "as_of": one.as_of.isoformat() if one.as_of else None,
+            "version": one.version or None, "catalog_sha256": one.catalog_sha256,
+        }  # fmt: skip
+
+    return {
+        "schema_version": DIFF_SCHEMA, "a": side(found.a), "b": side(found.b), "equal": found.is_equal,
+        **{name: [change.data() for change in changes] for name, changes in found.sections.items()},
+        "bridge": [one.data() for one in bridge], "not_compared": list(found.not_compared),
+        "notes": [f"{one.path}: {note}" for one in (found.a, found.b) for note in one.notes],
+    }  # fmt: skip
 
 
 def text(found: Comparison, bridge: Sequence[Bridge], show_all: bool, quiet: bool = False) -> str:
     """Both files, then each section that has changes; one line each."""
-    lines = [f"A  {_side(found.a)}", f"B  {_side(found.b)}", ""]
-    if found.is_equal:
-        lines.append("nothing changed")
+    lines = []
+    for name, side in (("A", found.a), ("B", found.b)):
+        made = f", sheetgen {side.version}" if side.version else ""
+        of = f"{side.kind} as of {side.as_of or 'no date'}{made}, catalog {side.catalog_sha256[:8]}"
+        lines.append(f"{name}  {side.path} ({of})")
+    lines += ["", *(["nothing changed"] if found.is_equal else [])]
     for name, changes in found.sections.items():
         if changes:
             lines += [SECTIONS[name].upper(), *_limited(changes, show_all)]
@@ -41,19 +61,13 @@ def text(found: Comparison, bridge: Sequence[Bridge], show_all: bool, quiet: boo
     return "\n".join(map(escaped, lines)).rstrip()
 
 
-def _side(side: SheetFacts) -> str:
-    made = f", sheetgen {side.version}" if side.version else ""
-    return f"{side.path} ({side.kind} as of {side.as_of or 'no date'}{made}, catalog {side.catalog_sha256[:8]})"
-
-
 def _limited(changes: Sequence[Change], show_all: bool) -> list[str]:
     """The changes, those of dates alone in one line, the first ones without --all."""
     listed = list(changes) if show_all else [c for c in changes if c.more.get("what") != "date"]
-    dated = len(changes) - len(listed)
-    limit = len(listed) if show_all else SHOWN
-    lines = [f"  {change}" for change in listed[:limit]]
-    if len(listed) > limit:
-        lines.append(f"  and {len(listed) - limit:,} more: --all shows them")
+    shown, dated = listed if show_all else listed[:SHOWN], len(changes) - len(listed)
+    lines = [f"  {change}" for change in shown]
+    if len(listed) > len(shown):
+        lines.append(f"  and {len(listed) - len(shown):,} more: --all shows them")
     if dated:
         lines.append(f"  {dated:,} price{'s were' if dated > 1 else ' was'} read on another day and did not change")
     return lines
@@ -87,34 +101,47 @@ def _arrows(text: str) -> str:
 def block_text(found: Comparison, bridge: Sequence[Bridge]) -> str:
     """The block: a bridge of dollars per model, what is rented, and what changed, in a few lines each."""
     a, b = found.a, found.b
-    parts_of_it = [
+    blocks = [
         f"### What changed since {a.as_of or 'the sheet before'}",
         f"{plain(PurePath(a.path).name)} (as of {a.as_of or 'no date'}) against {plain(PurePath(b.path).name)} "
         f"(as of {b.as_of or 'no date'}).",
     ]
     if found.is_equal:
-        return "\n\n".join([*parts_of_it, "Nothing changed."])
-    parts_of_it += [_money_table(bridge), "\n".join(_remarks(bridge, b)), "\n".join(_changes(found))]
-    parts_of_it += ["\n".join(f"- Not compared: {plain(reason)}." for reason in found.not_compared)]
-    return "\n\n".join(part for part in parts_of_it if part)
+        return "\n\n".join([*blocks, "Nothing changed."])
+    remarks = []
+    if any(one.how == "solved again" for one in bridge):
+        remarks.append(
+            "- Dollars a month; solved again cause by cause, in the order of the columns, on which the parts depend."
+        )
+    if budgets := [f"{one.name} {words}" for one in bridge if (words := budget_words(b, one.after_usd))]:
+        remarks.append(f"- As budgeted, a month: {plain('; '.join(budgets))}.")
+    remarks += [f"- {plain(one.name)}: {plain(parts(one))}." for one in bridge if one.how == "not separated"]
+    lines = [("Hardware", str(change)) for change in found.sections["recommendation"]]
+    for kind, changes in _by_kind(found).items():
+        lines += [(kind, str(change)) for change in changes[:SHOWN_IN_BLOCK]]
+        if len(changes) > SHOWN_IN_BLOCK:
+            lines.append((kind, f"and {len(changes) - SHOWN_IN_BLOCK:,} more"))
+    answers = len(found.sections["results"]), len(found.pairing.loads())
+    lines.append(("All loads", f"{answers[0]:,} of {answers[1]:,} have another answer"))
+    blocks += [
+        _money_table(bridge), "\n".join(remarks),
+        "\n".join(f"- **{kind}** {plain(_arrows(words))}" for kind, words in lines),
+        "\n".join(f"- Not compared: {plain(reason)}." for reason in found.not_compared),
+    ]  # fmt: skip
+    return "\n\n".join(filter(None, blocks))
 
 
 def _money_table(bridge: Sequence[Bridge]) -> str:
     """Dollars a month at the headline: before, what each cause did, after."""
-    others = tuple(dict.fromkeys(s.cause for one in bridge for s in one.steps if s.cause not in CAUSES))
-    heads = ("Model, load", "Before", *(c.capitalize() for c in (*CAUSES, *others)), "After")
-    steps = [_steps(one, (*CAUSES, *others)) for one in bridge]
-    rows = [
-        (_arrows(f"{one.name}, {one.load}"), _usd(one.before_usd), *did, _usd(one.after_usd))
-        for one, did in zip(bridge, steps, strict=True)
-    ]
+    causes = tuple(dict.fromkeys((*CAUSES, *(step.cause for one in bridge for step in one.steps))))
+    heads = ("Model, load", "Before", *(cause.capitalize() for cause in causes), "After")
+    rows = []
+    for one in bridge:
+        did = {step.cause: step.usd for step in one.steps}
+        is_known = one.steps or one.how == "unchanged"
+        signed = [_signed(did.get(cause, 0.0)) if is_known else "–" for cause in causes]
+        rows.append((_arrows(f"{one.name}, {one.load}"), _usd(one.before_usd), *signed, _usd(one.after_usd)))
     return table(heads, rows, right=range(1, len(heads)))
-
-
-def _steps(one: Bridge, causes: Sequence[str]) -> Iterator[str]:
-    did = {step.cause: step.usd for step in one.steps}
-    is_known = one.steps or one.how == "unchanged"
-    yield from (_signed(did.get(cause, 0.0)) if is_known else NOT_KNOWN for cause in causes)
 
 
 def _signed(amount: float) -> str:
@@ -122,82 +149,45 @@ def _signed(amount: float) -> str:
     return signed_usd(amount).lstrip("+").replace("-", "−") if amount else "$0"
 
 
-def _remarks(bridge: Sequence[Bridge], b: SheetFacts) -> Iterator[str]:
-    if any(one.how == "solved again" for one in bridge):
-        yield "- Dollars a month; solved again cause by cause, in the order of the columns, on which the parts depend."
-    budgets = [f"{one.name} {words}" for one in bridge if (words := budget_words(b, one.after_usd))]
-    if budgets:
-        yield f"- As budgeted, a month: {plain('; '.join(budgets))}."
-    for one in bridge:
-        if one.how == "not separated":
-            yield f"- {plain(one.name)}: {plain(parts(one))}."
-
-
-def _changes(found: Comparison) -> Iterator[str]:
-    """The hardware, then what changed of the prices, the load, and the rest, the first ones of each."""
-    sections = found.sections
-    yield from (f"- **Hardware** {_line(change)}" for change in sections["recommendation"])
-    for kind, changes in _by_kind(found).items():
-        yield from (f"- **{kind}** {_line(change)}" for change in changes[:SHOWN_IN_BLOCK])
-        if len(changes) > SHOWN_IN_BLOCK:
-            yield f"- **{kind}** and {len(changes) - SHOWN_IN_BLOCK:,} more"
-    yield f"- **All loads** {len(sections['results']):,} of {len(found.pairing.loads()):,} have another answer"
-
-
-def _line(change: Change) -> str:
-    return plain(_arrows(str(change)))
-
-
 def _by_kind(found: Comparison) -> dict[str, list[Change]]:
     """Prices, load, facts and settings. Dates alone and What-if, which moves no answer, stay out."""
-    sections = found.sections
-    market = [c for c in sections["inputs"] if c.name in OF_PRICES]
+    sections, b = found.sections, found.b
     hidden = {*OF_PRICES, *NO_EFFECT} - {*OF_BUDGET}
+    recommended = [side["instance"] for one in sections["recommendation"] for side in (one.before, one.after)]
+
+    def weight(change: Change) -> int:
+        """What either sheet recommends at the headline first, prices of other purchase classes last."""
+        if change.more.get("purchase", b.purchase) != b.purchase:
+            return 2
+        return 0 if change.more.get("instance") in recommended else 1
+
+    prices = sorted((c for c in sections["prices"] if c.more.get("what") != "date"), key=weight)
+    market = [c for c in sections["inputs"] if c.name in OF_PRICES]
     rest = [c for c in sections["inputs"] if c.name not in hidden]
-    prices = [c for c in sections["prices"] if c.more.get("what") != "date"]
-    facts = [*sections["models"], *sections["gpus"], *sections["precisions"]]
     return {
-        "Prices": [*market, *sorted(prices, key=lambda c: _weight(c, found))],
+        "Prices": [*market, *prices],
         "Load": [*sections["load"]],
-        "Facts and settings": [*rest, *facts],
+        "Facts and settings": [*rest, *sections["models"], *sections["gpus"], *sections["precisions"]],
     }
-
-
-def _weight(change: Change, found: Comparison) -> int:
-    """Prices of what either sheet recommends at the headline first, those of other purchase classes last."""
-    if change.more.get("purchase", found.b.purchase) != found.b.purchase:
-        return 2
-    recommended = (side["instance"] for one in found.sections["recommendation"] for side in (one.before, one.after))
-    return 0 if change.more.get("instance") in recommended else 1
 
 
 def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> Changes:
     """From the sheet in the file `before` (workbook or JSON) to the workbook that is sent. Raises WorkbookError."""
     found = compare(read_sheet(before), facts_of_workbook(read_workbook_bytes(workbook, name)))
-    kinds = [list(filter(_says_something, changes)) for changes in _by_kind(found).values()]
-    return Changes(
-        since=f"{PurePath(found.a.path).name}, as of {found.a.as_of or 'no date'}",
-        money=() if found.is_equal else tuple(_money(one, found) for one in bridges(found, catalog)),
-        lines=tuple(map(_arrows, _lines(found, kinds))),
-        more=sum(max(len(changes) - SHOWN_IN_MAIL, 0) for changes in kinds),
-    )
-
-
-def _money(one: Bridge, found: Comparison) -> Money:
-    """A model's dollars before and now, what is rented where that is another, and what moved them."""
-    rented = (c for c in found.sections["recommendation"] if c.more.get("model") == one.model)
-    words = [f"{c.before['words']} → {c.after['words']}" for c in rented if c.before["words"] != c.after["words"]]
-    load, why = _arrows(f"{one.name}, {one.load}"), "; ".join([*words, parts(one)])
-    return Money(load, _usd(one.before_usd), _usd(one.after_usd), why)
-
-
-def _says_something(change: Change) -> bool:
-    """Inputs and facts that one of the sheets alone has, and leaves blank, say nothing; a removed line does."""
-    return "what" in change.more or not (change.before is None is change.after)
-
-
-def _lines(found: Comparison, kinds: list[list[Change]]) -> Iterator[str]:
-    """First what is not known, for it puts the rest in its place."""
-    yield from (f"not compared: {reason}" for reason in found.not_compared)
-    for changes in kinds:
-        yield from map(str, changes[:SHOWN_IN_MAIL])
+    money = []
+    for one in () if found.is_equal else bridges(found, catalog):
+        rented = (c for c in found.sections["recommendation"] if c.more.get("model") == one.model)
+        words = [f"{c.before['words']} → {c.after['words']}" for c in rented if c.before["words"] != c.after["words"]]
+        load, why = _arrows(f"{one.name}, {one.load}"), "; ".join([*words, parts(one)])
+        money.append(Money(load, _usd(one.before_usd), _usd(one.after_usd), why))
+    lines, more = (
+        [f"not compared: {reason}" for reason in found.not_compared],
+        0,
+    )  # first, for it puts the rest in place
+    for changes in _by_kind(found).values():
+        # What one of the sheets alone has, and leaves blank, says nothing; a removed line does.
+        telling = [c for c in changes if "what" in c.more or not (c.before is None is c.after)]
+        lines += map(str, telling[:SHOWN_IN_MAIL])
+        more += max(len(telling) - SHOWN_IN_MAIL, 0)
+    since = f"{PurePath(found.a.path).name}, as of {found.a.as_of or 'no date'}"
+    return Changes(since, tuple(money), tuple(map(_arrows, lines)), more)

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from packages import TINY
 
 from sheetgen.cli import Commands
-from sheetgen.cli.diff import diff
+from sheetgen.cli.build import diff
 
 COMMANDS = Commands("sheetgen", commands={"diff": diff})
 
