@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ def document(found: Comparison, bridge: Sequence[Bridge]) -> dict[str, Any]:
     return {
         "schema_version": DIFF_SCHEMA, "a": side(found.a), "b": side(found.b), "equal": found.is_equal,
         **{name: [change.data() for change in changes] for name, changes in found.sections.items()},
-        "bridge": [one.data() for one in bridge], "not_compared": list(found.not_compared),
+        "bridge": [asdict(one) for one in bridge], "not_compared": list(found.not_compared),
         "notes": [f"{one.path}: {note}" for one in (found.a, found.b) for note in one.notes],
     }  # fmt: skip
 
