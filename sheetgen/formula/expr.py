@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -111,7 +112,6 @@ class Formula:
     display: Display
     inputs: tuple[str, ...]
     function: Callable[..., Any]
-    documented: Callable[..., Any] | None = None  # whose docstring holds, where the function is made of another
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -122,6 +122,21 @@ class Formula:
         if missing:
             raise KeyError(f"formula {self.name!r} reads {missing[0]!r}, which nothing provides")
         return self.function(*(values[name] for name in self.inputs))
+
+    def with_parts(self, parts: Iterable[Formula]) -> Formula:
+        """The same formula, working out within itself those of `parts` which it reads: it reads their inputs."""
+        inner = {part.name: part for part in parts if part.name in self.inputs}
+        if not inner:
+            return self
+        read = (inner[name].inputs if name in inner else (name,) for name in self.inputs)
+        inputs = tuple(dict.fromkeys(itertools.chain.from_iterable(read)))
+
+        @functools.wraps(self.function)
+        def function(*args: Any) -> Any:
+            values = dict(zip(inputs, args, strict=True))
+            return self.of(values | {name: part.of(values) for name, part in inner.items()})
+
+        return replace(self, inputs=inputs, function=function)
 
     @functools.cached_property
     def _template(self) -> Expr:
@@ -137,7 +152,7 @@ class Formula:
     @property
     def documentation(self) -> str:
         """The docstring, for header notes and `explain`."""
-        return textwrap.dedent(inspect.getdoc(self.documented or self.function) or "").strip()
+        return textwrap.dedent(inspect.getdoc(self.function) or "").strip()
 
     @property
     def summary(self) -> str:
@@ -151,11 +166,23 @@ class Formula:
         return next((x.removeprefix("Source:").strip() for x in lines if x.startswith("Source:")), "")
 
 
-def formula(label: str, display: Display = WHOLE) -> Callable[[Callable[..., Any]], Formula]:
-    """Make a function a `Formula`: its name is the column's name, its parameters' names are its inputs."""
+def formula(
+    label: str, display: Display = WHOLE, *, within: Iterable[Formula] = (), passed_on: Iterable[str] = ()
+) -> Callable[[Callable[..., Any]], Formula]:
+    """Make a function a `Formula`: its name is the column's name, its parameters' names are its inputs.
+
+    within: formulas that it works out within itself, where it reads them. passed_on: inputs that it hands by name to
+    another formula, as its `**known`.
+    """
 
     def wrap(function: Callable[..., Any]) -> Formula:
-        inputs = tuple(inspect.signature(function).parameters)
-        return Formula(function.__name__, label, display, inputs, function)
+        parameters = inspect.signature(function).parameters.values()
+        inputs = (*passed_on, *(one.name for one in parameters if one.kind is not one.VAR_KEYWORD))
+
+        @functools.wraps(function)
+        def by_name(*args: Any) -> Any:
+            return function(**dict(zip(inputs, args, strict=True)))
+
+        return Formula(function.__name__, label, display, inputs, by_name if passed_on else function).with_parts(within)
 
     return wrap

@@ -106,22 +106,18 @@ def shard_state_bytes_per_layer(
     return where(n_state_layers > 0, round_up(layer / tensor_parallel_size), 0)
 
 
-@formula("KV per token")
-def kv_bytes_per_token(
-    n_full_layers: Quantity, full_kv_heads: Quantity, full_kv_width: Quantity, n_mla_layers: Quantity,
-    mla_width: Quantity, mla_fp8_entry_bytes: Quantity, other_elements_per_token: Quantity,
-    other_bytes_per_token: Quantity, kv_dtype_bytes: Quantity, kv_scale_bytes: Quantity,
-) -> Any:  # fmt: skip
+_UNSHARDED = ("full_kv_heads" if name == "full_kv_heads_per_gpu" else name for name in shard_kv_bytes_per_token.inputs)
+
+
+@formula("KV per token", passed_on=tuple(_UNSHARDED))
+def kv_bytes_per_token(**known: Quantity) -> Any:
     """Keys and values that one token of context keeps in GPU memory, all growing layers together, in bytes.
 
     Out:    bytes per token beyond every window, before division by tensor_parallel_size.
     Source: arXiv:2305.13245 (GQA), arXiv:2405.04434 (MLA).
     Check:  Llama 3.1 8B, 70B, 405B in bf16: 131,072, 327,680, 516,096.
     """
-    return shard_kv_bytes_per_token(
-        n_full_layers, full_kv_heads, full_kv_width, n_mla_layers, mla_width, mla_fp8_entry_bytes,
-        other_elements_per_token, other_bytes_per_token, kv_dtype_bytes, kv_scale_bytes,
-    )  # fmt: skip
+    return shard_kv_bytes_per_token.of({**known, "full_kv_heads_per_gpu": known["full_kv_heads"]})
 
 
 @formula("KV per token and GPU")
@@ -341,29 +337,13 @@ def kv_blocks_per_sequence(
     return where(shares_pages == 1, shared, ratio(own, kv_block_bytes))
 
 
-@formula("Charge per sequence and rank")
-def charge_bytes(
-    charged_tokens: Quantity, window_tokens: Quantity, window_is_chunked: Quantity, max_num_batched_tokens: Quantity,
-    in_flight_batches: Quantity, hybrid_kv_manager: Quantity, growing_block_tokens: Quantity,
-    windowed_block_tokens: Quantity, n_growing_groups: Quantity, n_windowed_groups: Quantity, n_state_groups: Quantity,
-    state_blocks: Quantity, shares_pages: Quantity, block_size: Quantity, shard_kv_bytes_per_token: Quantity,
-    shard_windowed_bytes_per_token: Quantity, n_state_layers: Quantity, shard_state_bytes_per_layer: Quantity,
-    kv_block_bytes: Quantity,
-) -> Any:  # fmt: skip
+@formula("Charge per sequence and rank", within=[kv_blocks_per_sequence.with_parts([windowed_tokens])])
+def charge_bytes(kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity) -> Any:
     """What admission charges one sequence on one rank, in bytes, before pipeline stages divide it.
 
     Source: kv_blocks_per_sequence x kv_block_bytes.
     """
-    windowed = windowed_tokens(
-        charged_tokens, window_tokens, window_is_chunked, max_num_batched_tokens, in_flight_batches, hybrid_kv_manager
-    )
-    blocks = kv_blocks_per_sequence(
-        charged_tokens, windowed, window_is_chunked, hybrid_kv_manager, growing_block_tokens, windowed_block_tokens,
-        n_growing_groups, n_windowed_groups, n_state_groups, state_blocks, shares_pages, block_size,
-        shard_kv_bytes_per_token, shard_windowed_bytes_per_token, n_state_layers, shard_state_bytes_per_layer,
-        kv_block_bytes,
-    )  # fmt: skip
-    return blocks * kv_block_bytes
+    return kv_blocks_per_sequence * kv_block_bytes
 
 
 @formula("KV per sequence and GPU")

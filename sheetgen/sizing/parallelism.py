@@ -20,7 +20,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.sizing.memory import paid
+from sheetgen.sizing.memory import paid_share
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds
 from sheetgen.units import PERCENT, SECONDS, TEXT
 
@@ -36,51 +36,42 @@ def limit_seconds(
     return where(both(speed_targets == 1, target_ms > 0), target_ms / milliseconds_per_second, no_limit_seconds)
 
 
-def _meets(
-    batch: Quantity, untouched: Quantity, tpot_limit_seconds: Quantity, ttft_limit_seconds: Quantity,
-    output_tokens: Quantity, fixed_step_seconds: Quantity, request_step_seconds: Quantity, expert_seconds: Quantity,
-    prefill_seconds: Quantity, wait_factor: Quantity, base_ttft_seconds: Quantity, steps_before_prefill: Quantity,
-    speed_factor: Quantity, ttft_factor: Quantity,
-) -> Any:  # fmt: skip
-    """Whether a batch of this many requests, which leaves this share of the experts alone, meets both targets."""
-    step = fixed_step_seconds, request_step_seconds, expert_seconds, untouched
-    tpot = tpot_seconds(batch, output_tokens, *step, prefill_seconds, wait_factor, speed_factor)
-    ttft = service_ttft_seconds(
-        batch, *step, prefill_seconds, wait_factor, base_ttft_seconds, steps_before_prefill, ttft_factor
-    )
-    return (tpot <= tpot_limit_seconds) * (ttft <= ttft_limit_seconds)
+@formula("Meets both targets", within=[tpot_seconds, service_ttft_seconds])
+def meets_targets(
+    tpot_seconds: Quantity, service_ttft_seconds: Quantity, tpot_limit_seconds: Quantity, ttft_limit_seconds: Quantity
+) -> Any:
+    """1 where a batch of this many requests, which leaves this share of the experts alone, meets both targets, else 0.
+
+    Source: tpot_seconds, service_ttft_seconds.
+    """
+    return (tpot_seconds <= tpot_limit_seconds) * (service_ttft_seconds <= ttft_limit_seconds)
 
 
-@formula("Strides within the targets")
+# What is the same of batches of any size.
+_OF_ANY_BATCH = tuple(n for n in meets_targets.inputs if n not in ("batch_requests", "untouched_fraction"))
+
+
+@formula("Strides within the targets", passed_on=_OF_ANY_BATCH)
 def strides_within_targets(
-    steps: Quantity, untouched_by_stride: Quantity, requests_per_stride: Quantity, tpot_limit_seconds: Quantity,
-    ttft_limit_seconds: Quantity, output_tokens: Quantity, fixed_step_seconds: Quantity, request_step_seconds: Quantity,
-    expert_seconds: Quantity, prefill_seconds: Quantity, wait_factor: Quantity, base_ttft_seconds: Quantity,
-    steps_before_prefill: Quantity, speed_factor: Quantity, ttft_factor: Quantity,
-) -> Any:  # fmt: skip
+    steps: Quantity, untouched_by_stride: Quantity, requests_per_stride: Quantity, **known: Quantity
+) -> Any:
     """Of batches of 64, 128, ... 4,096 requests, how many meet both targets: both times only grow with the batch.
 
     In:     steps, the numbers from 1 to 64; untouched_by_stride, the share of experts that each stride leaves alone.
     Source: tpot_seconds, service_ttft_seconds.
     """
-    return count_steps(
-        lambda stride, untouched: _meets(
-            stride * requests_per_stride, untouched, tpot_limit_seconds, ttft_limit_seconds, output_tokens,
-            fixed_step_seconds, request_step_seconds, expert_seconds, prefill_seconds, wait_factor,
-            base_ttft_seconds, steps_before_prefill, speed_factor, ttft_factor,
-        ),
-        steps,
-        untouched_by_stride,
-    )  # fmt: skip
+
+    def meets(stride: Quantity, untouched: Quantity) -> Any:
+        batch = {"batch_requests": stride * requests_per_stride, "untouched_fraction": untouched}
+        return meets_targets.of(known | batch)
+
+    return count_steps(meets, steps, untouched_by_stride)
 
 
-@formula("Most requests of a batch within the targets")
+@formula("Most requests of a batch within the targets", passed_on=_OF_ANY_BATCH)
 def batch_limit(
     strides_within_targets: Quantity, steps: Quantity, untouched_by_request: Quantity, expert_miss_fraction: Quantity,
-    requests_per_stride: Quantity, tpot_limit_seconds: Quantity, ttft_limit_seconds: Quantity, output_tokens: Quantity,
-    fixed_step_seconds: Quantity, request_step_seconds: Quantity, expert_seconds: Quantity, prefill_seconds: Quantity,
-    wait_factor: Quantity, base_ttft_seconds: Quantity, steps_before_prefill: Quantity, speed_factor: Quantity,
-    ttft_factor: Quantity,
+    requests_per_stride: Quantity, **known: Quantity,
 ) -> Any:  # fmt: skip
     """The largest batch that meets both targets: the strides that do, and of the next one every single request.
 
@@ -90,19 +81,19 @@ def batch_limit(
     """
     begun = strides_within_targets * requests_per_stride
     left = fading(expert_miss_fraction, begun)
-    return begun + count_steps(
-        lambda one, untouched: _meets(
-            begun + one, left * untouched, tpot_limit_seconds, ttft_limit_seconds, output_tokens,
-            fixed_step_seconds, request_step_seconds, expert_seconds, prefill_seconds, wait_factor,
-            base_ttft_seconds, steps_before_prefill, speed_factor, ttft_factor,
-        ),
-        steps,
-        untouched_by_request,
-    )  # fmt: skip
+
+    def meets(one: Quantity, untouched: Quantity) -> Any:
+        return meets_targets.of(known | {"batch_requests": begun + one, "untouched_fraction": left * untouched})
+
+    return begun + count_steps(meets, steps, untouched_by_request)
 
 
+@formula("Sequences within the targets")
 def paced_sequences(sequences: Quantity, batch_limit: Quantity, pipeline_stages: Quantity) -> Any:
-    """Sequences that one replica may serve: what memory holds, at most one batch within the targets a stage."""
+    """Sequences that one replica may serve: what memory holds, at most one batch within the targets a stage.
+
+    Source: sequences, batch_limit.
+    """
     return smallest(sequences, batch_limit * pipeline_stages)
 
 
@@ -125,29 +116,26 @@ def sized_by(load_requests: Quantity, sequences: Quantity, paced_requests: Quant
     return where(by_speed > round_up(ratio(load_requests, sequences)), "speed", "memory")
 
 
-@formula("Left for layers on a stage")
+@formula("Left for layers on a stage", within=[paid_share])
 def layer_budget_bytes(
     memory_budget_bytes: Quantity, stage_overhead_bytes: Quantity, stage_ends_bytes: Quantity,
-    rope_table_bytes: Quantity, tensor_parallel_size: Quantity, gpu_memory_utilization: Quantity,
-    fraction_of_free: Quantity,
+    rope_table_bytes: Quantity, tensor_parallel_size: Quantity, paid_share: Quantity,
 ) -> Any:  # fmt: skip
     """What one GPU of a pipeline stage has left for layers and their cache, in bytes.
 
     Source: the KV pool's accounting, the layers' weights not yet paid.
     """
     bills = stage_overhead_bytes + stage_ends_bytes / tensor_parallel_size + rope_table_bytes
-    return memory_budget_bytes - paid(bills, gpu_memory_utilization, fraction_of_free)
+    return memory_budget_bytes - bills * paid_share
 
 
-@formula("Layers' share of the budget")
-def paid_layer_bytes(
-    layer_bytes_per_gpu: Quantity, gpu_memory_utilization: Quantity, fraction_of_free: Quantity
-) -> Any:
+@formula("Layers' share of the budget", within=[paid_share])
+def paid_layer_bytes(layer_bytes_per_gpu: Quantity, paid_share: Quantity) -> Any:
     """What the weights of all layers take from one rank's budget, in bytes.
 
     Source: the KV pool's accounting.
     """
-    return paid(layer_bytes_per_gpu, gpu_memory_utilization, fraction_of_free)
+    return layer_bytes_per_gpu * paid_share
 
 
 @formula("Within the model's limit")
@@ -264,25 +252,14 @@ def load_requests(concurrent_requests: Quantity, extra_headroom_fraction: Quanti
     return round_up(concurrent_requests * (1 + extra_headroom_fraction))
 
 
-@formula("Runs")
-def runs(
-    n_heads: Quantity, full_kv_heads: Quantity, windowed_kv_heads: Quantity, tensor_parallel_size: Quantity,
-    runs_weights: Quantity, runs_kv: Quantity,
-) -> Any:  # fmt: skip
-    """1 where the GPU runs both precisions and the heads divide over the ranks, else 0.
-
-    KV heads divide over the ranks, or the ranks over them: engines refuse 10 KV heads at TP 4.
-
-    Source: INTERFACE (TP divides the query heads); vLLM get_num_kv_heads, issues 5951 and 16021.
-    """
-    divides = heads_divide(n_heads, full_kv_heads, windowed_kv_heads, tensor_parallel_size)
-    return where(both(divides == 1, runs_weights == 1, runs_kv == 1), 1, 0)
-
-
+@formula("Heads divide over the ranks")
 def heads_divide(
     n_heads: Quantity, full_kv_heads: Quantity, windowed_kv_heads: Quantity, tensor_parallel_size: Quantity
 ) -> Any:
-    """1 where a rank gets whole query heads, and whole KV heads or whole ranks one of them; else 0."""
+    """1 where a rank gets whole query heads, and whole KV heads or whole ranks one of them; else 0.
+
+    Source: vLLM get_num_kv_heads.
+    """
     size = largest(1, tensor_parallel_size)
     every = [remainder(n_heads, size) == 0]
     for kv_heads in (full_kv_heads, windowed_kv_heads):
@@ -291,47 +268,50 @@ def heads_divide(
     return where(both(*every), 1, 0)
 
 
-@formula("Replicas")
-def n_replicas(
-    load_requests: Quantity, sequences: Quantity, batch_limit: Quantity, pipeline_stages: Quantity,
-    spare_replicas: Quantity,
-) -> Any:  # fmt: skip
+@formula("Runs", within=[heads_divide])
+def runs(heads_divide: Quantity, runs_weights: Quantity, runs_kv: Quantity) -> Any:
+    """1 where the GPU runs both precisions and the heads divide over the ranks, else 0.
+
+    KV heads divide over the ranks, or the ranks over them: engines refuse 10 KV heads at TP 4.
+
+    Source: INTERFACE (TP divides the query heads); vLLM get_num_kv_heads, issues 5951 and 16021.
+    """
+    return where(both(heads_divide == 1, runs_weights == 1, runs_kv == 1), 1, 0)
+
+
+@formula("Replicas", within=[paced_sequences])
+def n_replicas(load_requests: Quantity, paced_sequences: Quantity, spare_replicas: Quantity) -> Any:
     """Replicas that hold the load and serve it within the targets of speed, and the spare ones asked for (N+1).
 
     Source: ceil(load / sequences per replica), by memory or by speed, whichever asks for more.
     """
-    per_replica = paced_sequences(sequences, batch_limit, pipeline_stages)
-    return round_up(ratio(load_requests, per_replica)) + spare_replicas
+    return round_up(ratio(load_requests, paced_sequences)) + spare_replicas
 
 
-@formula("Replicas that share instances")
+@formula("Replicas that share instances", within=[n_replicas])
 def shared_replicas(
-    pipeline_stages: Quantity, sequences: Quantity, batch_limit: Quantity, load_requests: Quantity,
-    spare_replicas: Quantity,
-) -> Any:  # fmt: skip
+    pipeline_stages: Quantity, sequences: Quantity, batch_limit: Quantity, load_requests: Quantity, n_replicas: Quantity
+) -> Any:
     """Replicas without pipeline stages that serve the load; none where a replica needs stages or holds nothing.
 
     Out:    0 where memory holds it but a lone request misses a target of speed: no count would meet it.
     Source: n_replicas.
     """
-    count = n_replicas(load_requests, sequences, batch_limit, pipeline_stages, spare_replicas)
     known = both(pipeline_stages == 1, sequences >= 1, load_requests >= 1)
-    return number_where(known, where(batch_limit >= 1, count, 0))
+    return number_where(known, where(batch_limit >= 1, n_replicas, 0))
 
 
-@formula("Instances of staged replicas")
+@formula("Instances of staged replicas", within=[n_replicas])
 def staged_instances(
-    pipeline_stages: Quantity, sequences: Quantity, batch_limit: Quantity, load_requests: Quantity,
-    spare_replicas: Quantity,
-) -> Any:  # fmt: skip
+    pipeline_stages: Quantity, sequences: Quantity, batch_limit: Quantity, load_requests: Quantity, n_replicas: Quantity
+) -> Any:
     """Whole instances of replicas with pipeline stages: one a stage; none where a replica needs no stages.
 
     Out:    0 where a lone request misses a target of speed, as in shared_replicas.
     Source: n_replicas x pipeline_stages.
     """
-    count = n_replicas(load_requests, sequences, batch_limit, pipeline_stages, spare_replicas) * pipeline_stages
     known = both(pipeline_stages > 1, sequences >= 1, load_requests >= 1)
-    return number_where(known, where(batch_limit >= 1, count, 0))
+    return number_where(known, where(batch_limit >= 1, n_replicas * pipeline_stages, 0))
 
 
 @formula("Replicas per instance")

@@ -283,11 +283,10 @@ def prompts_waited_for(batch_requests: Quantity, wait_factor: Quantity) -> Any:
     return wait_factor * (batch_requests - 1)
 
 
-@formula("Time per output token", SECONDS)
+@formula("Time per output token", SECONDS, within=[step_seconds, prompts_waited_for])
 def tpot_seconds(
-    batch_requests: Quantity, output_tokens: Quantity, fixed_step_seconds: Quantity, request_step_seconds: Quantity,
-    expert_seconds: Quantity, untouched_fraction: Quantity, prefill_seconds: Quantity, wait_factor: Quantity,
-    speed_factor: Quantity,
+    batch_requests: Quantity, output_tokens: Quantity, step_seconds: Quantity, prefill_seconds: Quantity,
+    prompts_waited_for: Quantity, speed_factor: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds between two tokens of one answer (TPOT), the prompts of others among the steps.
 
@@ -296,25 +295,22 @@ def tpot_seconds(
 
     Source: one step and the share of others' prompts; docs/speed.md.
     """
-    step = step_seconds(batch_requests, fixed_step_seconds, request_step_seconds, expert_seconds, untouched_fraction)
-    others = batch_requests - 1 - prompts_waited_for(batch_requests, wait_factor)
-    return speed_factor * (step + prefill_seconds * others / where(output_tokens > 1, output_tokens, 1))
+    others = batch_requests - 1 - prompts_waited_for
+    return speed_factor * (step_seconds + prefill_seconds * others / where(output_tokens > 1, output_tokens, 1))
 
 
-@formula("Time to first token, once its turn comes", SECONDS)
+@formula("Time to first token, once its turn comes", SECONDS, within=[step_seconds, prompts_waited_for])
 def service_ttft_seconds(
-    batch_requests: Quantity, fixed_step_seconds: Quantity, request_step_seconds: Quantity, expert_seconds: Quantity,
-    untouched_fraction: Quantity, prefill_seconds: Quantity, wait_factor: Quantity, base_ttft_seconds: Quantity,
-    steps_before_prefill: Quantity, ttft_factor: Quantity,
+    batch_requests: Quantity, step_seconds: Quantity, prefill_seconds: Quantity, prompts_waited_for: Quantity,
+    base_ttft_seconds: Quantity, steps_before_prefill: Quantity, ttft_factor: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds from a request's turn to its first token: overhead, the running steps, prompts before it, its own.
 
     Source: fitted; indicative under load.
     """
-    step = step_seconds(batch_requests, fixed_step_seconds, request_step_seconds, expert_seconds, untouched_fraction)
-    waited = prefill_seconds * (1 + prompts_waited_for(batch_requests, wait_factor))
+    waited = prefill_seconds * (1 + prompts_waited_for)
     others = (batch_requests - 1) / batch_requests  # nobody's steps are in the way of a lone request
-    return ttft_factor * (base_ttft_seconds + steps_before_prefill * step * others + waited)
+    return ttft_factor * (base_ttft_seconds + steps_before_prefill * step_seconds * others + waited)
 
 
 # How many run at once, and what waiting for a turn costs -------------------------------------------------
@@ -444,18 +440,16 @@ def at_speed_band(predicted: Quantity, band_factor: Quantity) -> Any:
     return predicted * band_factor
 
 
-@formula("Share of time in prompts", PERCENT)
+@formula("Share of time in prompts", PERCENT, within=[step_seconds])
 def prefill_fraction(
-    batch_requests: Quantity, prefill_seconds: Quantity, output_tokens: Quantity, fixed_step_seconds: Quantity,
-    request_step_seconds: Quantity, expert_seconds: Quantity, untouched_fraction: Quantity,
-) -> Any:  # fmt: skip
+    batch_requests: Quantity, prefill_seconds: Quantity, output_tokens: Quantity, step_seconds: Quantity
+) -> Any:
     """The share of a busy GPU's time that goes into prompts; the rest goes into answers.
 
     Source: prompts / (prompts + steps), for one answer of every request of the batch.
     """
-    step = step_seconds(batch_requests, fixed_step_seconds, request_step_seconds, expert_seconds, untouched_fraction)
     prompts = prefill_seconds * batch_requests
-    return ratio(prompts, prompts + output_tokens * step)
+    return ratio(prompts, prompts + output_tokens * step_seconds)
 
 
 @formula("Bound by", TEXT)

@@ -218,7 +218,7 @@ def pool_gib(engine: Engine, total: float, share: float, weights: float, activat
     non_torch = float(memory.non_torch_bytes_at({**engine.columns(), "is_older_gpu": 0}, ranks)) / GIB
     bills = weights + activation * engine.activations_in_budget + non_torch + graphs
     budget = (total - engine.context_gib) * share
-    return float(budget - memory.paid(bills, share, int(engine.fraction_of_free)))
+    return float(budget - bills * memory.paid_share(share, int(engine.fraction_of_free)))
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
             blocks[name] = blocks[written[quantity.name]]
             by_model.add(name)
             continue
-        one = with_parts(with_parts(quantity, NOT_WRITTEN), NOT_WRITTEN)  # a stage's overhead holds what it hands over
+        one = quantity.with_parts(NOT_WRITTEN).with_parts(NOT_WRITTEN)  # a stage's overhead holds what it hands over
         known = {n: v for n, v in {**of_gpu, **blocks}.items() if n in one.inputs}
         of_context = bool({*one.inputs} & {*of_workload, *(known.keys() - by_model - of_gpu.keys())})
         if of_context:
@@ -154,22 +154,6 @@ def _quantities() -> Iterator[tuple[str, Formula]]:
             name, quantity = (one.name, one) if isinstance(one, Formula) else one
             if quantity not in (*NOT_WRITTEN, *SERVED) and name not in ELSEWHERE:
                 yield name, quantity
-
-
-def with_parts(one: Formula, parts: Sequence[Formula]) -> Formula:
-    """A formula that works out those of `parts` which it reads within itself, so that no cell need hold them."""
-    inner = [part for part in parts if part.name in one.inputs]
-    if not inner:
-        return one
-    named_parts = {part.name for part in inner}
-    read = [name for part in inner for name in part.inputs] + [name for name in one.inputs if name not in named_parts]
-    inputs = tuple(dict.fromkeys(read))
-
-    def function(*args: Any) -> Any:
-        values = dict(zip(inputs, args, strict=True))
-        return one.of(values | {part.name: part.of(values) for part in inner})
-
-    return Formula(one.name, one.label, one.display, inputs, function, one.documented or one.function)
 
 
 def _together(columns: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:

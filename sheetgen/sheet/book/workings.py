@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sheetgen import cost
@@ -180,12 +182,13 @@ def chosen_hourly_usd(n_instances: Any, hourly_price: Any) -> Any:
 def chosen(one: Formula) -> Formula:
     """The same formula for a load that has hardware; none for one that has not."""
 
+    @functools.wraps(one.function)
     def read(n_instances: Any, *values: Any) -> Any:
         if isinstance(n_instances, Expr):
             return number_where(is_number(n_instances), one.function(*values))
         return one.function(*values) if n_instances == n_instances else float("nan")
 
-    return Formula(one.name, one.label, one.display, ("n_instances", *one.inputs), read, one.function)
+    return replace(one, inputs=("n_instances", *one.inputs), function=read)
 
 
 @formula("Row of the band", PLAIN)
