@@ -123,12 +123,14 @@ class Formula:
             raise KeyError(f"formula {self.name!r} reads {missing[0]!r}, which nothing provides")
         return self.function(*(values[name] for name in self.inputs))
 
-    def with_parts(self, parts: Iterable[Formula]) -> Formula:
-        """The same formula, working out within itself those of `parts` which it reads: it reads their inputs."""
+    def with_parts(self, parts: Iterable[Formula], first: bool = False) -> Formula:
+        """The same formula, working out within itself those of `parts` which it reads: it reads their inputs, in the
+        places of the parts or, where `first`, before all else."""
         inner = {part.name: part for part in parts if part.name in self.inputs}
         if not inner:
             return self
-        read = (inner[name].inputs if name in inner else (name,) for name in self.inputs)
+        own = dict.fromkeys((*inner, *self.inputs) if first else self.inputs)
+        read = (inner[name].inputs if name in inner else (name,) for name in own)
         inputs = tuple(dict.fromkeys(itertools.chain.from_iterable(read)))
 
         @functools.wraps(self.function)

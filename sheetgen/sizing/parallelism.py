@@ -219,19 +219,14 @@ def is_measured(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size:
     return tensor_parallel_size <= calibrated_tensor_parallel_size
 
 
-@formula("Sequences at the band's low end")
-def sure_sequences(
-    pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity, kv_pool_error_bytes_low: Quantity,
-) -> Any:  # fmt: skip
+@formula("Sequences at the band's low end", passed_on=sequences.inputs)
+def sure_sequences(kv_pool_error_bytes_low: Quantity, **known: Quantity) -> Any:
     """Sequences that one replica still holds where its pool comes out at the low end of the 80 % error band.
 
     Source: sequences, with the pool less what nine of ten predictions of its kind err by at most.
     """
-    return sequences(
-        pipeline_stages, kv_budget_bytes_per_gpu + kv_pool_error_bytes_low, charge_bytes,
-        layer_budget_bytes + kv_pool_error_bytes_low, paid_layer_bytes, n_layers, max_num_seqs,
-    )  # fmt: skip
+    budgets = ("kv_budget_bytes_per_gpu", "layer_budget_bytes")
+    return sequences.of(known | {name: known[name] + kv_pool_error_bytes_low for name in budgets})
 
 
 @formula("Users")

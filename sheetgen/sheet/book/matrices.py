@@ -114,7 +114,8 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
             blocks[name] = blocks[written[quantity.name]]
             by_model.add(name)
             continue
-        one = quantity.with_parts(NOT_WRITTEN).with_parts(NOT_WRITTEN)  # a stage's overhead holds what it hands over
+        one = quantity.with_parts(NOT_WRITTEN, first=True)
+        one = one.with_parts(NOT_WRITTEN, first=True)  # a stage's overhead holds what it hands over
         known = {n: v for n, v in {**of_gpu, **blocks}.items() if n in one.inputs}
         of_context = bool({*one.inputs} & {*of_workload, *(known.keys() - by_model - of_gpu.keys())})
         if of_context:
