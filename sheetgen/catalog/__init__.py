@@ -2,9 +2,8 @@
 
 from sheetgen.catalog.base import Document, read_document, validate
 from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, Tier, Workload
-from sheetgen.catalog.load import Catalog, default_folder
+from sheetgen.catalog.load import Catalog, default_folder, write_index
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.names import write_index
 
 __all__ = [
     "Catalog", "Document", "Gpu", "Instance", "InstancePrice", "Model", "Tier", "Workload", "default_folder",

@@ -9,9 +9,8 @@ from sheetgen.catalog.base import Entry
 from sheetgen.catalog.engines import Engine, SpeedFile
 from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
 from sheetgen.catalog.hardware import Gpu, InstanceFile, OwningFile, TierFile, WorkloadFile
-from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.load import INDEX, Catalog, Folder, index_text
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.names import INDEX, Folder, index_text
 from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.errors import CatalogError, did_you_mean, shown
 

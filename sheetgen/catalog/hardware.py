@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -75,6 +76,11 @@ class Gpu(Entry):
     device_names: Many[Label] = ()
     notes: Many[Text] = ()
 
+    def names(self) -> tuple[list[str], list[str]]:
+        """The names that are its own, and those that only follow from them."""
+        follows = self.id.removeprefix(f"{self.vendor}-"), self.name, self.short_name
+        return [self.id, *self.aliases], [gpu_key(name) for name in follows]
+
     def peak_flops_for(self, weight_dtype: str) -> int | None:
         """Operations per second, dense, that weights of this precision are multiplied with; None where unknown.
 
@@ -91,6 +97,32 @@ class Gpu(Entry):
         if not 0.8 * marketed * 1e9 <= self.memory.engine_bytes <= marketed * 2**30:
             what = f"engine_bytes {self.memory.engine_bytes:,} is not what a {marketed:g} GB GPU can have"
             yield ("memory", "engine_bytes"), what
+
+
+def gpu_key(name: str) -> str:
+    return re.sub(r"[\s_]+", "-", name.strip().lower())
+
+
+class Devices:
+    """The GPUs that a text names as drivers and engines print them.
+
+    words: a text without any of them names no device.
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        makers = sorted({name.split()[0] for name in names})
+        self.words = tuple(f"{maker}{end}" for maker in makers for end in (" ", "_"))
+        longest_first = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+        # A size or letter behind it, a `Ti` or a laptop's GPU is another device.
+        self._pattern = re.compile(rf"(?<![A-Za-z])({longest_first})(?!\w| (?:Ti|D|Laptop)\b)")
+
+    def find(self, text: str) -> tuple[str, str] | None:
+        """The GPU that `text` names, as the catalog calls it and as it stands there; `_` counts as a blank."""
+        if not any(word in text for word in self.words):
+            return None
+        match = self._pattern.search(text.replace("_", " "))
+        return (self._names[match[1]], match[1]) if match else None
 
 
 class PastPrice(Entry):

@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
+from pydantic import Field
+
 from sheetgen.catalog import hardware
-from sheetgen.catalog.base import Document, E
-from sheetgen.catalog.hardware import Gpu, Instance, InstanceFile, InstanceRow, OwningFile
-from sheetgen.catalog.model import Model
-from sheetgen.catalog.names import Devices, Folder, gpu_key, is_path, stem, without_precision
+from sheetgen.catalog.base import Document, E, Entry, read_document, validate
+from sheetgen.catalog.hardware import Devices, Gpu, Instance, InstanceFile, InstanceRow, OwningFile, gpu_key
+from sheetgen.catalog.model import Model, is_path, stem, without_precision
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 
 
@@ -27,6 +29,118 @@ def default_folder() -> Path:
         if (candidate / "models").is_dir():
             return candidate
     raise CatalogError(f"no catalogs found beside {package} or in it. Reinstall sheetgen.")
+
+
+def table(entries: Iterable[tuple[str, tuple[Iterable[str], Iterable[str]]]]) -> tuple[dict[str, str], list[str]]:
+    """Name to id for all entries, and the names that two entries call their own.
+
+    An own name beats one that only follows; a name that follows from several leads to all of them, with
+    spaces between, so that a message can name the candidates.
+    """
+    own: dict[str, str] = {}
+    follows: dict[str, list[str]] = {}
+    clashes: list[str] = []
+    for entry_id, (names, following) in entries:
+        for name in names:
+            if own.setdefault(name, entry_id) != entry_id:
+                clashes.append(f"{name} names both {own[name]} and {entry_id}")
+        for name in following:
+            follows.setdefault(name, []).append(entry_id)
+    merged = {name: " ".join(dict.fromkeys(ids)) for name, ids in follows.items()} | own
+    return dict(sorted(merged.items())), clashes
+
+
+INDEX = "index.yaml"
+INDEX_NOTE = (
+    "# Every name of a model or GPU and the id that it means. Written by `sheetgen check --write-index`; do not edit.\n"
+    "# Two ids with a space between: the name could mean either, and is refused with both.\n"
+    "# Devices: what drivers and engines print, and the GPU's first name.\n"
+)
+
+
+class Index(Entry):
+    models: dict[str, str]
+    gpus: dict[str, str]
+    devices: dict[str, str] = Field(default_factory=dict)
+
+
+class Folder:
+    """`catalogs/`, or a folder that the user lays over it. Reads on demand, each file once."""
+
+    def __init__(self, path: Path, shown_as: str, has_index: bool) -> None:
+        self.path = path
+        self.shown_as = shown(shown_as, 300)
+        self.has_index = has_index
+        self._entries: dict[str, Entry] = {}
+        self._listed: dict[str, tuple[str, ...]] = {}
+
+    def names(self, part: str) -> tuple[str, ...]:
+        """Ids of the files under `models`, `gpus`, `instances` or `engines`, in order."""
+        if part not in self._listed:
+            folder = self.path / part
+            files = folder.glob("*.yaml") if folder.is_dir() else ()
+            self._listed[part] = tuple(sorted(file.stem for file in files))
+        return self._listed[part]
+
+    def has(self, relative: str) -> bool:
+        return relative in self._entries or (self.path / relative).is_file()
+
+    def document(self, relative: str) -> Document:
+        return read_document(self.path / relative, f"{self.shown_as}/{relative}")
+
+    def entry(self, relative: str, schema: type[E]) -> E:
+        """One file as its schema, with an id that is the file's name."""
+        if relative not in self._entries:
+            document = self.document(relative)
+            entry = validate(document, schema)
+            expected = Path(relative).stem
+            key = schema.id_field
+            given = getattr(entry, key, expected)
+            if given != expected:
+                raise CatalogError(f"{document.at((key,))}: {key} is {given}, but the file is named {expected}.yaml.")
+            self._entries[relative] = entry
+        found = self._entries[relative]
+        assert isinstance(found, schema)
+        return found
+
+    def entries(self, part: str, schema: type[E]) -> Iterator[E]:
+        for name in self.names(part):
+            yield self.entry(f"{part}/{name}.yaml", schema)
+
+    @cached_property
+    def index(self) -> Index:
+        """From index.yaml where the folder has one, else from all its files."""
+        if self.has_index and self.has(INDEX):
+            return validate(self.document(INDEX), Index)
+        return self.built_index()[0]
+
+    def built_index(self) -> tuple[Index, list[str]]:
+        """The index as the files are now, and the names claimed twice."""
+        models, model_clashes = table((m.id, m.names()) for m in self.entries("models", Model))
+        all_gpus = list(self.entries("gpus", Gpu))
+        gpus, gpu_clashes = table((g.id, g.names()) for g in all_gpus)
+        devices, device_clashes = table(((g.aliases or (g.id,))[0], (g.device_names, ())) for g in all_gpus)
+        return Index(models=models, gpus=gpus, devices=devices), [*model_clashes, *gpu_clashes, *device_clashes]
+
+
+def index_text(index: Index) -> str:
+    lines = [INDEX_NOTE.rstrip()]
+    for part, names in index:
+        lines.append(f"{part}:")
+        lines += [f"  '{name}': {entry_id}" for name, entry_id in names.items()]
+    return "\n".join(lines) + "\n"
+
+
+def write_index(path: Path) -> Path:
+    """Write `index.yaml` for the catalog folder `path`, as its files are now."""
+    index, clashes = Folder(path, path.name, has_index=False).built_index()
+    if clashes:
+        raise CatalogError(*(f"{path.name}: {clash}. Give each its own name." for clash in clashes))
+    target = path / INDEX
+    half = target.with_suffix(".yaml.tmp")
+    half.write_text(index_text(index), encoding="utf-8")
+    half.replace(target)
+    return target
 
 
 class Catalog:

@@ -1,8 +1,12 @@
-"""The schema of a model's file, and the one set of columns that every model fits in, made of its layer list."""
+"""The schema of a model's file; its names (ids, aliases, Hugging Face ids, quantized checkpoints); and the one set of
+columns that every model fits in, made of its layer list.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -130,6 +134,44 @@ class Checkpoint(Entry):
     source: Text
 
 
+SPARE_WORDS = {"meta", "instruct", "chat", "it", "hf", "base"}  # parts of a name that name no other shape
+
+# The end of a checkpoint's name, and the precision of its weights. First match wins.
+_SUFFIXES = tuple((re.compile(rf"[-_.]({pattern})$"), dtype) for pattern, dtype in (
+    (r"fp8[-_](dynamic|static|block|kv|tensor)", "fp8"), (r"(quantized\.)?w8a8[-_]fp8", "fp8"), (r"fp8", "fp8"),
+    (r"nvfp4(a16)?([-_](kv|v\d+))?|fp4", "nvfp4"), (r"mxfp4", "mxfp4"),
+    (r"gptq[-_](int8|8bit)|(quantized\.)?(w8a8|w8a16)([-_](int8|g128))?|int8|8bit", "int8"),
+    (r"(quantized\.)?w4a16([-_]g128)?", "int4"), (r"(awq|gptq|autoround)([-_](int4|4bit|g128|w4a16|marlin))*", "int4"),
+    (r"(unsloth[-_])?bnb[-_]4bit|int4([-_](awq|gptq|autoround))?|4bit", "int4"), (r"bf16", "bf16"), (r"fp16", "fp16"),
+))  # fmt: skip
+
+
+def stem(name: str) -> str:
+    """The catalog id that a Hugging Face name asks for: no organisation, no spare words, lower case."""
+    last = name.strip().lower().rsplit("/", 1)[-1].replace("_", ".")
+    parts = last.split("-")
+    return "-".join(part for part in parts if part not in SPARE_WORDS) or last
+
+
+def without_precision(name: str) -> tuple[str, str] | None:
+    """`x-FP8-dynamic` as (`x`, `fp8`); nothing where the name ends in no known precision."""
+    low = name.strip().lower()
+    for pattern, dtype in _SUFFIXES:
+        if match := pattern.search(low):
+            return low[: match.start()], dtype
+    return None
+
+
+def is_path(name: str) -> bool:
+    """A `.json` file, or a folder: a model of the user's own, not a name in the catalogs."""
+    if name.lower().endswith(".json") or name.startswith(("/", "./", "../", "~", ".\\")) or "\\" in name:
+        return True
+    try:
+        return (Path(name) / "config.json").is_file()
+    except (OSError, ValueError):  # too long, or no file name at all
+        return False
+
+
 _ATTENTION = (  # columns of the layer list; 0 where a model has no such part
     "n_full_layers", "full_kv_heads", "full_kv_width", "n_windowed_layers", "windowed_kv_heads", "windowed_kv_width",
     "window_tokens", "window_is_chunked", "n_mla_layers", "mla_width", "mla_fp8_entry_bytes", "mla_absorbed_elements",
@@ -214,6 +256,14 @@ class Model(Entry):
             yield (("experts", "top_k"), f"top_k {self.experts.top_k} is more than the {self.experts.n} experts")
         if p.routed_experts and not self.experts:
             yield ("params", "routed_experts"), "routed_experts is given, but experts is missing"
+
+    def names(self) -> tuple[list[str], list[str]]:
+        """The names that are its own, and those that only follow from them, in lower case."""
+        own = [self.id, *self.aliases, *self.same_architecture, *([self.hf_id] if self.hf_id else [])]
+        shorter = [found[0] for name in own if (found := without_precision(name)) and found[1] == "bf16"]
+        checkpoints = [checkpoint.hf_id for checkpoint in self.checkpoints if checkpoint.hf_id]
+        follows = [self.name, *map(stem, [*own, *shorter]), *checkpoints]  # its name: as workbooks and pages call it
+        return [name.lower() for name in own], [name.lower() for name in follows]
 
     def shape(self) -> dict[str, float]:
         """The numbers that sizing reads, one column each; 0 where a model has no such part.

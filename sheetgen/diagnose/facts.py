@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sheetgen.catalog.guidance import Signature, compiled
-from sheetgen.catalog.names import Devices
+from sheetgen.catalog.hardware import Devices
 from sheetgen.errors import shown
 from sheetgen.startup.lines import ByShape, Line, without_digits
 from sheetgen.startup.read import WORDS as STARTUP_WORDS

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO, cast
 
 from sheetgen.catalog.guidance import Signature
-from sheetgen.catalog.names import Devices
+from sheetgen.catalog.hardware import Devices
 from sheetgen.diagnose.facts import USAGE_WORDS, WORDS, Facts, Matcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.startup.lines import log_lines, open_log

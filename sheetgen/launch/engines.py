@@ -13,8 +13,7 @@ from typing import Any
 import yaml
 
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import Model
-from sheetgen.catalog.names import is_path
+from sheetgen.catalog.model import Model, is_path
 from sheetgen.catalog.stacks import Input, Launcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.launch.check import UNQUANTIZED, Trial, known_checkpoint

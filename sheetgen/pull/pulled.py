@@ -10,7 +10,7 @@ from typing import Any
 
 from sheetgen.catalog.base import Loc
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.names import is_path
+from sheetgen.catalog.model import is_path
 from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.pull.audit import Audit, agree, audit
 from sheetgen.pull.changes import HEADLINE, Built, Change, build_anew, changes, first_place, headline, paired, whole

@@ -10,7 +10,7 @@ from typing import Any
 from sheetgen.api import record, sized_point
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.names import stem, without_precision
+from sheetgen.catalog.model import stem, without_precision
 from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, shown
 from sheetgen.startup.read import QUANTITIES, Measured, StartupLog, measure
 from sheetgen.startup.words import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from sheetgen.catalog.names import Devices
+from sheetgen.catalog.hardware import Devices
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.startup.lines import Line, log_lines, open_log
 from sheetgen.startup.words import Value, command_flags, pairs, value

@@ -19,8 +19,7 @@ from sheetgen.catalog.huggingface.quantization import precision_of
 from sheetgen.catalog.huggingface.rope import max_context, rope_tables
 from sheetgen.catalog.huggingface.special import BUILDERS, eagle3, is_eagle3, with_mtp
 from sheetgen.catalog.huggingface.towers import largest_item, vision_params
-from sheetgen.catalog.model import Model
-from sheetgen.catalog.names import stem
+from sheetgen.catalog.model import Model, stem
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from sheetgen.catalog.base import MAX_FILE_BYTES, read_text, scalar, validate
 from sheetgen.catalog.hardware import Instance, InstanceFile, InstanceRow
-from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.names import Folder
+from sheetgen.catalog.load import Catalog, Folder
 from sheetgen.catalog.prices.offers import Fault, Offer, PriceList, read_prices
 from sheetgen.catalog.prices.rows import Change, Reading, Unmatched, changed_row, match, new_rows
 from sheetgen.errors import CatalogError, Problems, did_you_mean, shown
