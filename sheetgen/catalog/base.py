@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn, TypeVar, get_args
@@ -280,11 +280,8 @@ Id = Annotated[str, must(
     "is no id: lower case letters, digits, dot, dash and underscore",
 )]  # fmt: skip
 Date = Annotated[str, AfterValidator(_date)]
-DtypeName = Annotated[
-    str,
-    AfterValidator(lambda value: DTYPE_ALIASES.get(value, value)),
-    among(DTYPES, f"is not one of {', '.join(DTYPES)}"),
-]
+_Named = Annotated[str, AfterValidator(lambda value: DTYPE_ALIASES.get(value, value))]
+DtypeName = Annotated[_Named, among(DTYPES, f"is not one of {', '.join(DTYPES)}")]
 Count = Annotated[int, Field(gt=0, le=10**18)]
 CountOrZero = Annotated[int, Field(ge=0, le=10**18)]
 Many = Annotated[tuple[T, ...], Field(strict=False)]  # a YAML list, kept as a tuple
@@ -302,17 +299,17 @@ class Entry(BaseModel):
         """What is wrong although every field by itself is right."""
         yield from ()
 
+    def twice(self, part: str, key: str, called: str = "") -> Iterator[Problem]:
+        """One for every entry of a list whose `key` an earlier one has; `called`: what it is, with {} for the key."""
+        seen: set[Any] = set()
+        for i, entry in enumerate(getattr(self, part)):
+            value = getattr(entry, key)
+            if value in seen:
+                yield (part, i, key), f"{(called or f'{key} {{}}').format(value)} is given twice. Keep one"
+            seen.add(value)
+
 
 E = TypeVar("E", bound=Entry)
-
-
-def twice(keys: Iterable[Any], place: Callable[[int], Loc], called: str) -> Iterator[Problem]:
-    """A problem for every key that stands in the list before; `called` says what it is, with {} for the key."""
-    seen: set[Any] = set()
-    for i, key in enumerate(keys):
-        if key in seen:
-            yield place(i), f"{called.format(key)} is given twice. Keep one"
-        seen.add(key)
 
 
 _KINDS = {

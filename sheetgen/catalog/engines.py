@@ -101,8 +101,6 @@ _SOURCES = {  # of the fields that a version may change, where the engine says w
 
 
 class VersionChange(Entry):
-    """What differs from a version on, and how that is known."""
-
     from_version: Version
     batch_defaults: Many[BatchDefault] | None = None
     sampler_bytes_per_logit: BytesEach | None = None
@@ -365,10 +363,8 @@ def load_engine(catalog: Catalog, name: str, version: str | None = None) -> Engi
     key = name.strip().lower()
     known = sorted(catalog.ids("engines"))
     if key not in known:
-        raise CatalogError(
-            f"engine {shown(name)!r} has no memory accounting in catalogs/engines. Known: {', '.join(known)}."
-            + did_you_mean(key, known)
-        )
+        what = f"has no memory accounting in catalogs/engines. Known: {', '.join(known)}"
+        raise CatalogError(f"engine {shown(name)!r} {what}.{did_you_mean(key, known)}")
     return catalog.entry("engines", key, Engine).at(version)
 
 

@@ -1,8 +1,5 @@
 """The schema of what the sheet advises and assumes: fingerprints.yaml and assumptions.yaml.
 
-A fingerprint is where a deployment dies, what its log says, and what to change, in which direction. An assumption is
-a judgement of ours with its value and its reason.
-
 A signature is one text that engines print. `word` must be in the line before `match` is tried; `<name>` in `match`
 stands for a number that is kept under that name. What it `says` depends on its kind:
 
@@ -25,7 +22,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Some, Text, among, must, twice
+from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Some, Text, among, must
 from sheetgen.catalog.engines import release_of
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import CatalogError, shown
@@ -113,9 +110,8 @@ Flag = Annotated[str, must(
     lambda text: re.sub("[_=-]", "", text).isalnum() and len(text) <= 60,
     "is no flag: write it as the engine's command line has it, such as --max-model-len",
 )]  # fmt: skip
-Line = Annotated[  # of a log, as it is printed
-    str, must(lambda text: text.strip() and len(text) <= 240, "is empty or longer than 240 characters")
-]
+# A line of a log, as it is printed.
+Line = Annotated[str, must(lambda text: text.strip() and len(text) <= 240, "is empty or longer than 240 characters")]
 EngineFlags = dict[Id, Flag]
 
 
@@ -187,8 +183,6 @@ class Fingerprint(Entry):
 
 
 class FingerprintFile(Entry):
-    """All of fingerprints.yaml: what the page says, and what a log is known by."""
-
     file_name: ClassVar[str] = "fingerprints.yaml"
     checked_on: Date
     fingerprints: Some[Fingerprint]
@@ -199,8 +193,8 @@ class FingerprintFile(Entry):
         for i, one in enumerate(self.signatures):
             if one.kind in ("typed", "weak", "trap") and one.says not in LABELS:
                 yield ("signatures", i, "says"), f"says {shown(one.says)}, which is no label"
-        yield from twice((one.id for one in self.signatures), lambda i: ("signatures", i, "id"), "id {}")
-        yield from twice((one.label for one in self.fingerprints), lambda i: ("fingerprints", i, "label"), "label {}")
+        yield from self.twice("signatures", "id")
+        yield from self.twice("fingerprints", "label")
 
 
 class Assumption(Entry):
@@ -226,7 +220,7 @@ class AssumptionFile(Entry):
     assumptions: Some[Assumption]
 
     def problems(self) -> Iterator[Problem]:
-        yield from twice((one.id for one in self.assumptions), lambda i: ("assumptions", i, "id"), "id {}")
+        yield from self.twice("assumptions", "id")
 
 
 def fingerprints(catalog: Catalog) -> tuple[Fingerprint, ...]:
@@ -236,7 +230,6 @@ def fingerprints(catalog: Catalog) -> tuple[Fingerprint, ...]:
 
 
 def assumptions(catalog: Catalog) -> dict[str, Assumption]:
-    """Every assumption by its id, in the order of the page."""
     return {one.id: one for one in catalog.file(AssumptionFile).assumptions}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, first_day, twice
+from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, first_day
 from sheetgen.errors import did_you_mean
 from sheetgen.units import OWNING_TERMS, PURCHASES
 
@@ -153,8 +153,6 @@ class InstancePrice(Entry):
 
 
 class InstanceRow(Entry):
-    """One thing to rent, as a provider's file lists it."""
-
     type: Label
     gpu: Id
     gpu_count: Annotated[int | float, Field(gt=0, le=1024)]
@@ -229,7 +227,7 @@ class WorkloadFile(Entry):
     workloads: Annotated[tuple[Workload, ...], Field(strict=False, min_length=1, max_length=3)]
 
     def problems(self) -> Iterator[Problem]:
-        yield from twice((one.id for one in self.workloads), lambda i: ("workloads", i, "id"), "workload {}")
+        yield from self.twice("workloads", "id", "workload {}")
 
 
 class Tier(Entry):
@@ -243,8 +241,7 @@ class TierFile(Entry):
     tiers: Annotated[tuple[Tier, ...], Field(strict=False, min_length=1, max_length=4)]
 
     def problems(self) -> Iterator[Problem]:
-        sizes = (one.requests for one in self.tiers)
-        yield from twice(sizes, lambda i: ("tiers", i, "requests"), "a tier of {:,} requests")
+        yield from self.twice("tiers", "requests", "a tier of {:,} requests")
 
 
 class Term(Entry):
@@ -284,8 +281,6 @@ class Power(Entry):
 
 
 class OwnedGpu(Entry):
-    """One kind of GPU, as far as anything is known of owning it."""
-
     gpu: Id
     capex_usd: Capex | None = None
     power: Power | None = None
@@ -300,9 +295,8 @@ class OwningFile(Entry):
     gpus: Many[OwnedGpu]
 
     def problems(self) -> Iterator[Problem]:
-        ids = [term.id for term in self.terms]
-        yield from twice(ids, lambda i: ("terms", i, "id"), "id {}")
-        yield from twice((one.gpu for one in self.gpus), lambda i: ("gpus", i, "gpu"), "gpu {}")
+        yield from self.twice("terms", "id")
+        yield from self.twice("gpus", "gpu")
         for i, term in enumerate(self.terms):
             if term.id not in OWNING_TERMS:
                 near = did_you_mean(term.id, OWNING_TERMS)
@@ -312,5 +306,5 @@ class OwningFile(Entry):
             if not low <= term.value <= high:
                 yield ("terms", i, "value"), f"{term.id} is {term.value:g}, but must be from {low:,g} to {high:,g}"
         for name in OWNING_TERMS:
-            if name not in ids:
+            if all(term.id != name for term in self.terms):
                 yield ("terms",), f"the term {name} is missing"

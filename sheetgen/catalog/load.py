@@ -228,10 +228,8 @@ class Catalog:
                     raise CatalogError(*faults)
                 rows.update({(provider, row.type): row for row in file.instances})
         names = self._names["gpus"]
-        out = [
-            Instance.model_construct(**{**dict(row), "gpu": names[row.gpu], "provider": provider})
-            for (provider, _), row in rows.items()
-        ]
+        out = (Instance.model_construct(**{**dict(row), "gpu": names[row.gpu], "provider": provider})
+               for (provider, _), row in rows.items())  # fmt: skip
         return tuple(sorted(out, key=lambda row: (order[row.provider], row.provider)))
 
     def gpu_faults(self, folder: Folder, file: InstanceFile | OwningFile) -> list[str]:
@@ -246,10 +244,8 @@ class Catalog:
         if not unknown:
             return []
         at = folder.document(relative).at
-        return [
-            f"{at((part, i, 'gpu'))}: gpu is {gpu!r}, which is not in catalogs/gpus.{did_you_mean(gpu, names)}"
-            for i, gpu in unknown
-        ]
+        what = "which is not in catalogs/gpus"
+        return [f"{at((part, i, 'gpu'))}: gpu is {gpu!r}, {what}.{did_you_mean(gpu, names)}" for i, gpu in unknown]
 
     def instances(self) -> tuple[Instance, ...]:
         """Every row in catalog order: providers by their `order`, rows as their file has them."""

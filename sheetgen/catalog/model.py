@@ -186,8 +186,6 @@ MLA_KEY_AND_VALUE = 320  # of a head, where the up-projections are not known: De
 
 
 class Model(Entry):
-    """One model: shape, parameters, what its layers keep in memory, and where all that is from."""
-
     id: Id
     name: Label
     hf_id: Label | None = None
@@ -274,18 +272,15 @@ class Model(Entry):
         expert_width = self.moe_intermediate_size or self.intermediate_size or 0
         out: dict[str, float] = dict.fromkeys(_ATTENTION, 0)
         for g in self.attention:
-            if g.kind == "full":
-                out["n_full_layers"] += g.n_layers
-                out["full_kv_heads"] = g.n_kv_heads
-                out["full_kv_width"] = g.key_width + g.value_width
-                out["attention_elements"] += g.n_layers * self.n_heads * (g.key_width + g.value_width)
-            elif g.kind == "windowed" or g.kind == "chunked":
-                out["n_windowed_layers"] += g.n_layers
-                out["windowed_kv_heads"] = g.n_kv_heads
-                out["windowed_kv_width"] = g.key_width + g.value_width
-                out["window_tokens"] = g.window_tokens
-                out["windowed_attention_elements"] += g.n_layers * self.n_heads * (g.key_width + g.value_width)
-                out["window_is_chunked"] = int(g.kind == "chunked")
+            if isinstance(g, (FullAttention, WindowedAttention)):
+                kind, prefix = ("full", "") if g.kind == "full" else ("windowed", "windowed_")
+                out[f"n_{kind}_layers"] += g.n_layers
+                out[f"{kind}_kv_heads"] = g.n_kv_heads
+                out[f"{kind}_kv_width"] = g.key_width + g.value_width
+                out[f"{prefix}attention_elements"] += g.n_layers * self.n_heads * (g.key_width + g.value_width)
+                if g.kind != "full":
+                    out["window_tokens"] = g.window_tokens
+                    out["window_is_chunked"] = int(g.kind == "chunked")
             elif g.kind == "mla":
                 out["n_mla_layers"] += g.n_layers
                 out["mla_width"] = g.latent_width
@@ -326,8 +321,6 @@ class Model(Entry):
         def rank(checkpoint: Checkpoint) -> int:
             if checkpoint.hf_id is None:
                 return 4
-            if checkpoint.hf_id == self.hf_id:
-                return 0
             order = ((self.hf_id or "/").split("/")[0], "nvidia", "RedHatAI")
             owner = checkpoint.hf_id.split("/")[0]
             return order.index(owner) if owner in order else 3

@@ -1,8 +1,5 @@
 """The schemas of stacks.yaml (how engines are launched, which suits which KV pattern, what other tools call our inputs)
 and of levers.yaml (what changes of a deployment are called and cost, host links, what engines lack).
-
-A launcher has an engine's flags and its words for precisions. A rule names the stacks that a pattern suits, with a
-sentence that holds facts of the point in braces. A setting is a name of trtllm-build's or NIM's for one of our inputs.
 """
 
 from __future__ import annotations
@@ -14,21 +11,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
-from sheetgen.catalog.base import (
-    Count,
-    Date,
-    DtypeName,
-    Entry,
-    Id,
-    Label,
-    Many,
-    Problem,
-    Some,
-    Text,
-    among,
-    must,
-    twice,
-)
+from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, among, must
 from sheetgen.catalog.engines import Gib, Share, Version, _version
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
@@ -37,9 +20,8 @@ FACTS = (
     "vendor", "gpu", "data_center", "gpu_memory_gib", "n_gpus", "tensor_parallel_size", "data_parallel_size",
     "context_tokens", "input_tokens", "concurrent_requests", "prefix_cache_hit_fraction", "prefix_tokens",
     "n_layers", "n_full_layers", "n_windowed_layers", "window_tokens", "context_beyond_window", "windows_freed",
-    "n_mla_layers",
-    "n_state_layers", "state_mib_per_sequence", "is_moe", "has_draft", "weight_dtype", "kv_cache_dtype",
-    "kv_bytes_per_token",
+    "n_mla_layers", "n_state_layers", "state_mib_per_sequence", "is_moe", "has_draft", "weight_dtype",
+    "kv_cache_dtype", "kv_bytes_per_token",
 )  # fmt: skip
 TEXT_FACTS = ("vendor", "gpu", "weight_dtype", "kv_cache_dtype")
 Input = Literal[
@@ -133,7 +115,7 @@ class Rule(Entry):
     when: Many[Condition]
     suits: Some[Id]
     first: Id | None = None
-    says: Sentence
+    says: Sentence  # with facts of the point in braces
     reason: Text
     sources: Some[Text]
 
@@ -168,7 +150,7 @@ class StackFile(Entry):
 
     def problems(self) -> Iterator[Problem]:
         engines = [one.engine for one in self.launchers]
-        yield from twice(engines, lambda i: ("launchers", i, "engine"), "engine {}")
+        yield from self.twice("launchers", "engine")
         for i, rule in enumerate(self.rules):
             for engine in (*rule.suits, *((rule.first,) if rule.first else ())):
                 if engine not in engines:
@@ -193,9 +175,8 @@ class StackFile(Entry):
         """The launcher of that engine. Raises CatalogError for one that has none."""
         known = [one.engine for one in self.launchers]
         if engine not in known:
-            raise CatalogError(
-                f"flags are kept for {', '.join(known)}, not for {shown(engine)!r}.{did_you_mean(engine, known)}"
-            )
+            near = did_you_mean(engine, known)
+            raise CatalogError(f"flags are kept for {', '.join(known)}, not for {shown(engine)!r}.{near}")
         return next(one for one in self.launchers if one.engine == engine)
 
 
@@ -248,12 +229,16 @@ class LeverFile(Entry):
 
     def problems(self) -> Iterator[Problem]:
         ids = [one.id for one in self.levers]
-        yield from twice(ids, lambda i: ("levers", i, "id"), "id {}")
+        yield from self.twice("levers", "id")
         missing = [one for one in get_args(LeverId) if one not in ids]
         if missing:
             yield ("levers",), f"levers lacks {', '.join(missing)}"
-        linked = [(i, gpu) for i, link in enumerate(self.host_links) for gpu in link.gpus]
-        yield from twice((gpu for _, gpu in linked), lambda k: ("host_links", linked[k][0], "gpus"), "gpu {}")
+        seen: set[str] = set()
+        for i, link in enumerate(self.host_links):
+            for gpu in link.gpus:
+                if gpu in seen:
+                    yield ("host_links", i, "gpus"), f"gpu {gpu} is given twice. Keep one"
+                seen.add(gpu)
 
     def link(self, gpu_id: str) -> HostLink | None:
         """The host link of a GPU, or nothing where it is not known."""

@@ -108,9 +108,8 @@ def _fetched(url: str, name: str) -> bytes:
 def _reason(error: Exception) -> object:
     if isinstance(error, urllib.error.HTTPError):
         return f"{error.code} {error.reason}"
-    if isinstance(error, urllib.error.URLError):
-        return getattr(error.reason, "strerror", None) or error.reason
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
 
 
 def _public(url: str) -> str:
@@ -136,27 +135,17 @@ class Fault:
         return f"{self.where}:{self.line}: {self.what}"
 
 
-@dataclass(frozen=True)
-class Table:
-    """A list as CSV: its lines by their numbers in the file, each with its cells by column."""
-
-    where: str
-    cited: str
-    header: tuple[str, ...]
-    header_line: int
-    lines: dict[int, dict[str, str]]
-    faults: tuple[Fault, ...]
-
-
-def read_table(where: str, cited: str, text: str) -> Table:
-    """`text` as a table. Raises CatalogError where it is no CSV."""
+def read_table(where: str, text: str) -> tuple[str, tuple[str, ...], dict[int, dict[str, str]], list[Fault]]:
+    """Where the header stands, its columns, the lines by their numbers, each with its cells by column, and the lines
+    that have more or fewer cells. Raises CatalogError where `text` is no CSV.
+    """
     records = _records(where, text)
     first, head = next(records, (1, []))
-    header = tuple(cell.lower() for cell in head)
+    at, header = f"{where}:{first}", tuple(cell.lower() for cell in head)
     if len(header) > MAX_COLUMNS:
-        raise CatalogError(f"{where}:{first}: has {len(header):,} columns. A price list has at most {MAX_COLUMNS}.")
+        raise CatalogError(f"{at}: has {len(header):,} columns. A price list has at most {MAX_COLUMNS}.")
     if twice := next((name for i, name in enumerate(header) if name and name in header[:i]), None):
-        raise CatalogError(f"{where}:{first}: column {shown(twice)} is there twice. Keep one.")
+        raise CatalogError(f"{at}: column {shown(twice)} is there twice. Keep one.")
     lines: dict[int, dict[str, str]] = {}
     faults: list[Fault] = []
     for number, cells in records:
@@ -167,7 +156,7 @@ def read_table(where: str, cited: str, text: str) -> Table:
         else:
             n_cells = f"{len(cells)} cell{'' if len(cells) == 1 else 's'}"
             faults.append(Fault(where, number, f"has {n_cells} under a header of {len(header)} columns."))
-    return Table(where, cited, header, first, lines, tuple(faults))
+    return at, header, lines, faults
 
 
 def _records(where: str, text: str) -> Iterator[tuple[int, list[str]]]:
@@ -245,31 +234,25 @@ NEOCLOUD = Format(
 FORMATS = (AWS, AZURE, GCP, NEOCLOUD)
 
 
-def recognise(table: Table) -> Format:
+def recognise(at: str, header: tuple[str, ...]) -> Format:
     """The format whose columns the header has. Raises CatalogError, one line, where none fits."""
-    present = set(table.header)
+    present = set(header)
     best = max(FORMATS, key=lambda f: (len(present & {*f.required, *f.optional}), -len(set(f.required) - present)))
     missing = [column for column in best.required if column not in present]
-    at = f"{table.where}:{table.header_line}"
     if len(present & set(best.required)) < 2:
         known = "; ".join(f"{f.title} ({', '.join(f.required)})" for f in FORMATS)
-        other = ""  # other programs put other signs between columns
-        for sign, called in ((";", "semicolons"), ("\t", "tabs")):
-            if len(table.header) == 1 and sign in table.header[0]:
-                other = f"; its columns are separated by {called}, not commas"
-        raise CatalogError(
-            f"{at}: begins with {shown(', '.join(table.header))!r}, which is no price list that sheetgen knows{other}."
-            f" Known: {known}."
-        )
+        what = f"begins with {shown(', '.join(header))!r}, which is no price list that sheetgen knows"
+        for sign, called in ((";", "semicolons"), ("\t", "tabs")):  # other programs put other signs between columns
+            if len(header) == 1 and sign in header[0]:
+                what += f"; its columns are separated by {called}, not commas"
+        raise CatalogError(f"{at}: {what}. Known: {known}.")
     if missing:
-        spare = [column for column in table.header if column not in (*best.required, *best.optional)]
+        spare = [column for column in header if column not in (*best.required, *best.optional)]
         near = did_you_mean(missing[0], spare)
         if not near and len(spare) == len(missing) == 1:
             near = f" Is it {shown(spare[0])}?"
-        known = ", ".join(f.title for f in FORMATS)
-        raise CatalogError(
-            f"{at}: looks like {best.title}, but has no column {', '.join(missing)}.{near} Known: {known}."
-        )
+        what = f"looks like {best.title}, but has no column {', '.join(missing)}"
+        raise CatalogError(f"{at}: {what}.{near} Known: {', '.join(f.title for f in FORMATS)}.")
     return best
 
 
@@ -319,21 +302,20 @@ def read_prices(place: str) -> PriceList:
 
     Raises CatalogError where it is no price list at all; broken lines are in `faults`, in order.
     """
-    table = read_table(*read_list(place))
-    known = recognise(table)
-    if not table.lines and not table.faults:
-        raise CatalogError(f"{table.where}: has a header and no line under it.")
-    if table.lines and not any(cells[known.name].startswith(known.type_starts) for cells in table.lines.values()):
-        raise CatalogError(
-            f"{table.where}:{table.header_line}: has the columns of {known.title}, but no type in it begins"
-            f" {known.type_starts}. Lists of other providers have more columns."
-        )
+    where, cited, text = read_list(place)
+    at, header, lines, faults = read_table(where, text)
+    known = recognise(at, header)
+    if not lines and not faults:
+        raise CatalogError(f"{where}: has a header and no line under it.")
+    if lines and not any(cells[known.name].startswith(known.type_starts) for cells in lines.values()):
+        what = f"has the columns of {known.title}, but no type in it begins {known.type_starts}"
+        raise CatalogError(f"{at}: {what}. Lists of other providers have more columns.")
+    n_lines = len(lines) + len(faults)
     offers: list[Offer] = []
-    faults = list(table.faults)
-    for number, cells in table.lines.items():
+    for number, cells in lines.items():
         row = _Cells(cells)
-        offer = _offer(table, known, number, row)
-        faults += [Fault(table.where, number, what) for what in row.wrong]
+        offer = _offer(known, row, where=where, line=number, cited=cited)
+        faults += [Fault(where, number, what) for what in row.wrong]
         if not row.wrong:
             offers.append(offer)
     clashing: set[int] = set()
@@ -343,7 +325,7 @@ def read_prices(place: str) -> PriceList:
             key: tuple[str, ...] = (offer.name.lower(), offer.region.lower())
             named = f"{offer.name} in {offer.region}"
         else:  # one GPU has several offers; only those alike in every other column are one
-            key = tuple(text for column, text in table.lines[offer.line].items() if column != "price_usd_hour")
+            key = tuple(text for column, text in lines[offer.line].items() if column != "price_usd_hour")
             named = f"{offer.name} of {offer.provider}"
         before = first.setdefault(key, offer)
         if before.prices != offer.prices and before.prices and offer.prices:
@@ -352,8 +334,8 @@ def read_prices(place: str) -> PriceList:
             faults.append(Fault(offer.where, offer.line, what, is_pair=True))
             clashing |= {before.line, offer.line}
     return PriceList(
-        table.where, known, tuple(offer for offer in offers if offer.prices and offer.line not in clashing),
-        n_lines=len(table.lines) + len(table.faults), n_without_price=sum(not offer.prices for offer in offers),
+        where, known, tuple(offer for offer in offers if offer.prices and offer.line not in clashing),
+        n_lines=n_lines, n_without_price=sum(not offer.prices for offer in offers),
         faults=tuple(sorted(faults, key=lambda fault: fault.line)),
     )  # fmt: skip
 
@@ -440,7 +422,8 @@ class _Cells:
         return found
 
 
-def _offer(table: Table, known: Format, number: int, row: _Cells) -> Offer:
+def _offer(known: Format, row: _Cells, **fields: Any) -> Offer:
+    """The offer of a line, whose place is in `fields`."""
     columns = known.prices
     if known is NEOCLOUD:  # one column of prices, and another that says of which class
         spot = row.yes_or_no("is_spot")
@@ -451,7 +434,7 @@ def _offer(table: Table, known: Format, number: int, row: _Cells) -> Offer:
     name = row.name(known.name)
     if not name.startswith(known.type_starts) and not row.wrong:
         row.wrong.append(f"{known.name} is {shown(name)!r}. Every type of {known.title} begins {known.type_starts}.")
-    fields: dict[str, Any] = {field: row.amount(*how) for field, how in known.amounts.items()}
+    fields |= {field: row.amount(*how) for field, how in known.amounts.items()}
     fields["provider"] = known.provider or row.name("provider_id")
     if known.region:
         fields["region"] = row.name(known.region, optional=not prices)  # a type without a price may have none
@@ -459,7 +442,4 @@ def _offer(table: Table, known: Format, number: int, row: _Cells) -> Offer:
         fields["as_of"] = row.day(known.date)
     fields |= {field: row.name(column, optional=True) for field, column in known.names.items()}
     kinds = {purchase: known.terms for purchase, (_, hours) in columns.items() if hours > 1}
-    return Offer(
-        where=table.where, line=number, cited=table.cited, name=name, prices=prices, per_gpu=known is NEOCLOUD,
-        kinds=kinds, **fields,
-    )  # fmt: skip
+    return Offer(name=name, prices=prices, per_gpu=known is NEOCLOUD, kinds=kinds, **fields)
