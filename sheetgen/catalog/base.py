@@ -101,17 +101,15 @@ def read_text(text: str, where: str) -> Document:
     """The same for text at hand."""
     builder = _Builder(where)
     try:
-        events = yaml.parse(text, Loader=_LOADER)
-        data = builder.document(events)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark is not None else 1
-        raise CatalogError(f"{where}:{line}: is not valid YAML ({shown(error.problem or error, 100)}).") from error
+        data = builder.document(yaml.parse(text, Loader=_LOADER))
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1 if isinstance(error.position, int) else 1
         raise CatalogError(f"{where}:{line}: holds a control character. Take it out.") from error
     except yaml.YAMLError as error:
-        raise CatalogError(f"{where}:1: is not valid YAML ({shown(error, 100)}).") from error
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        line = mark.line + 1 if mark is not None else 1
+        what = getattr(error, "problem", None) or error
+        raise CatalogError(f"{where}:{line}: is not valid YAML ({shown(what, 100)}).") from error
     return Document(where, data, builder.lines)
 
 

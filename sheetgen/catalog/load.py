@@ -77,9 +77,7 @@ class Folder:
     def names(self, part: str) -> tuple[str, ...]:
         """Ids of the files under `models`, `gpus`, `instances` or `engines`, in order."""
         if part not in self._listed:
-            folder = self.path / part
-            files = folder.glob("*.yaml") if folder.is_dir() else ()
-            self._listed[part] = tuple(sorted(file.stem for file in files))
+            self._listed[part] = tuple(sorted(file.stem for file in (self.path / part).glob("*.yaml")))
         return self._listed[part]
 
     def has(self, relative: str) -> bool:

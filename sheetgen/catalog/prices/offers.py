@@ -95,8 +95,9 @@ def _fetched(url: str, name: str) -> bytes:
             while len(raw) <= MAX_BYTES and (piece := answer.read1(_CHUNK)):
                 raw += piece
                 if time.monotonic() > until:
-                    what = f"not all of it came within {FETCH_SECONDS} seconds"
-                    raise CatalogError(f"{name}: cannot be fetched ({what}).")
+                    raise CatalogError(
+                        f"{name}: cannot be fetched (not all of it came within {FETCH_SECONDS} seconds)."
+                    )
             stated = answer.headers.get("Content-Length", "")
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise CatalogError(f"{name}: cannot be fetched ({shown(_reason(error), 100)}).") from error
@@ -124,8 +125,6 @@ def _public(url: str) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why one line of a list cannot be used."""
-
     where: str
     line: int
     what: str  # one sentence or two, with their full stops
