@@ -349,7 +349,7 @@ def _all_problems(entry: Entry, at: Loc = ()) -> Iterator[Problem]:
 def _sentence(schema: type[Entry], fault: Any, loc: Loc) -> str:
     kind = fault["type"]
     last = loc[-1] if loc else "the file"
-    name = shown(last if isinstance(last, str) else f"item {last + 1} of {loc[-2]}" if len(loc) > 1 else "the file")
+    name = shown(last if isinstance(last, str) else f"item {last + 1} of {loc[-2]}")
     if kind == "extra_forbidden":
         return f"unknown field {name}.{did_you_mean(str(loc[-1]), allowed_fields(schema, fault['loc'][:-1]))}"
     if kind == "missing":

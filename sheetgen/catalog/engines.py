@@ -238,10 +238,8 @@ class Engine(Entry):
         return max(LEAST_SHARE, round(1 - reserve / gpu_memory_gib, 3))
 
     def _batch_default(self, gpu_memory_gib: float, architecture: str) -> BatchDefault:
-        for row in self.batch_defaults:
-            if gpu_memory_gib >= row.min_memory_gib and not architecture.startswith(row.not_architecture):
-                return row
-        raise AssertionError(f"{self.engine}: batch_defaults has no row for every GPU")
+        large = (row for row in self.batch_defaults if gpu_memory_gib >= row.min_memory_gib)
+        return next(row for row in large if not architecture.startswith(row.not_architecture))  # the last is for all
 
     def is_older(self, architecture: str) -> bool:
         """Whether a GPU is of the architectures that have their own memory outside torch."""

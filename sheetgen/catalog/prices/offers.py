@@ -95,9 +95,8 @@ def _fetched(url: str, name: str) -> bytes:
             while len(raw) <= MAX_BYTES and (piece := answer.read1(_CHUNK)):
                 raw += piece
                 if time.monotonic() > until:
-                    raise CatalogError(
-                        f"{name}: cannot be fetched (not all of it came within {FETCH_SECONDS} seconds)."
-                    )
+                    late = f"not all of it came within {FETCH_SECONDS} seconds"
+                    raise CatalogError(f"{name}: cannot be fetched ({late}).")
             stated = answer.headers.get("Content-Length", "")
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise CatalogError(f"{name}: cannot be fetched ({shown(_reason(error), 100)}).") from error
