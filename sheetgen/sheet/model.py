@@ -190,6 +190,11 @@ class Lookup:
     value: Any
     write: Callable[[str], Expr]
 
+    @classmethod
+    def of(cls, value: Any, text: str, *read: Source) -> Lookup:
+        """A look-up that is written as `text`, with what it reads put in for {0}, {1} and so on."""
+        return cls(value, lambda here: Expr(text.format(*(one.expr(here).text for one in read))))
+
     def expr(self, here: str) -> Expr:
         """The look-up as seen from sheet `here`."""
         return self.write(here)
@@ -405,11 +410,11 @@ def number(value: Any) -> Any:
     return value
 
 
-def position(refs: Range, key: Ref, here: str) -> tuple[int, Expr]:
-    """Where `key` stands in a range of texts or numbers, from 1: the value and MATCH."""
+def position(refs: Range, key: Ref) -> Lookup:
+    """Where `key` stands in a range of texts or numbers, from 1."""
     at = place_of(refs, key.value)
-    assert at is not None, f"{key.value!r} stands nowhere in {refs.expr(here).text}"
-    return at, Expr(f"MATCH({key.expr(here).text},{refs.expr(here).text},0)")
+    assert at is not None, f"{key.value!r} stands nowhere in {refs.name}"
+    return Lookup.of(at, "MATCH({0},{1},0)", key, refs)
 
 
 def place_of(refs: Range, value: Any) -> int | None:
@@ -419,11 +424,6 @@ def place_of(refs: Range, value: Any) -> int | None:
 
 def _matched(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
-
-
-def pick(refs: Range, at: Ref, here: str) -> tuple[Any, Expr]:
-    """The entry of a range at a position from 1: the value and INDEX."""
-    return refs.refs[int(at.value) - 1].value, index(refs, at, here)
 
 
 def index(refs: Range, at: Ref | Lookup, here: str) -> Expr:
@@ -441,8 +441,14 @@ def worked_out(one: Formula, env: Mapping[str, Source]) -> Lookup:
     return Lookup(value, lambda here: one.written({i: env[i].expr(here) for i in one.inputs}))
 
 
+def derived(function: Callable[..., Any], *read: Source) -> Lookup:
+    """What a function that numbers and `Expr` read alike makes of these, to be read within another formula."""
+    value = plain(function(*(number(one.value) for one in read)))
+    return Lookup(value, lambda here: function(*(one.expr(here) for one in read)))
+
+
 def lookup(refs: Range, at: Ref | Lookup) -> Lookup:
-    """`pick` as something that a formula may read; none where the position is none."""
+    """The entry of a range at a position from 1; none where the position is none."""
     value = NONE if at.value == NONE else refs.refs[int(at.value) - 1].value
     return Lookup(value, lambda here: index(refs, at, here))
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from sheetgen import cost
 from sheetgen.catalog.engines import SpeedConstants
 from sheetgen.estimate import MODEL, WORK
-from sheetgen.formula import Expr, formula, is_number, is_text, where
+from sheetgen.formula import formula, is_number, is_text, where
 from sheetgen.recommend import Solution
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.market import OwnedGpu
@@ -17,7 +16,7 @@ from sheetgen.scenario.parse import FLAG, Kind
 from sheetgen.scenario.parse import TEXT as TEXT_KIND
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
-from sheetgen.sheet.model import NONE, Cell, Range, Ref, Sheet, Validation, pick, position
+from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Sheet, Validation, derived, lookup, position
 from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.what_if import SPARE_MODELS
 from sheetgen.sizing.weights import weights_bytes
@@ -149,15 +148,18 @@ def _add_spare_models(table: Table, own: Sequence[Mapping[str, Any]]) -> None:
 
 def derive_models(table: Table) -> None:
     """What follows from a model's shape at the precisions in use."""
-    lists, columns, here = table.wiring.lists, table.columns, table.sheet.name
+    lists, columns = table.wiring.lists, table.columns
     for which, short in (("weight_dtype", "Weights"), ("kv_dtype", "KV")):
         asked = f"asked_{which}"
         table.computed(dtype_in_use, {"asked_dtype": table.wiring.inputs[asked], "own_dtype": columns[f"own_{which}"]},
                        name=asked, label=f"{short} asked for")  # fmt: skip
-        table.looked_up(which, f"{short} in use", partial(_first_name, lists, columns[asked], here), TEXT,
-                        note="The precision by its first name.")  # fmt: skip
-        rows = [position(lists["dtypes_dtype"], at, here) for at in columns[which]]
-        table.looked_up(f"{which}_row", f"{short} row", rows.__getitem__, PLAIN, note="Row of the precision on Inputs.")
+        # A precision's first name where another one was typed (fp8_e4m3 is fp8).
+        first_name, names = "IFERROR(INDEX({1},MATCH({0},{2},0)),{0})", (lists["dtypes_meant"], lists["dtype_aliases"])
+        table.looked_up(which, f"{short} in use", (
+            Lookup.of(DTYPE_ALIASES.get(at.value, at.value), first_name, at, *names) for at in columns[asked]
+        ), TEXT, note="The precision by its first name.")  # fmt: skip
+        rows = (position(lists["dtypes_dtype"], at) for at in columns[which])
+        table.looked_up(f"{which}_row", f"{short} row", rows, PLAIN, note="Row of the precision on Inputs.")
     for key, label, which in (
         ("linear_bytes", "Bytes, quantized weight", "weight_dtype"),
         ("other_bytes", "Bytes, other weight", "weight_dtype"),
@@ -166,24 +168,15 @@ def derive_models(table: Table) -> None:
         ("kv_scale_bytes", "Bytes, KV scale", "kv_dtype"),
     ):
         table.picked(key, label, lists[f"dtypes_{key}"], f"{which}_row", FACTOR)
-
-    def checkpoint(i: int) -> tuple[Any, Expr]:
-        known = Range(tuple(columns[f"checkpoint_{d}"][i] for d in DTYPES), lock="columns")
-        value, expr = pick(known, columns["weight_dtype_row"][i], here)
-        return value or 0, expr
-
-    table.looked_up("checkpoint_bytes", "Checkpoint in use", checkpoint, WHOLE, width=17,
+    by_row = zip(*(columns[f"checkpoint_{d}"] for d in DTYPES), strict=True)
+    known = [[ref._replace(value=ref.value or 0) for ref in refs] for refs in by_row]
+    sizes = (
+        lookup(Range(refs, lock="columns"), at) for refs, at in zip(known, columns["weight_dtype_row"], strict=True)
+    )
+    table.looked_up("checkpoint_bytes", "Checkpoint in use", sizes, WHOLE, width=17,
                     note="Size of the known checkpoint at the precision in use; 0 where none is known.")  # fmt: skip
     for one in (*MODEL, *WORK):
         table.computed(one, width=18)
-
-
-def _first_name(lists: Mapping[str, Range], asked: Sequence[Ref], here: str, i: int) -> tuple[Any, Expr]:
-    """A precision's first name where another one was typed (fp8_e4m3 is fp8)."""
-    typed = asked[i].expr(here).text
-    row = f"MATCH({typed},{lists['dtype_aliases'].expr(here).text},0)"
-    expr = Expr(f"IFERROR(INDEX({lists['dtypes_meant'].expr(here).text},{row}),{typed})")
-    return DTYPE_ALIASES.get(asked[i].value, asked[i].value), expr
 
 
 def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
@@ -361,24 +354,20 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
 
 def _providers_in_order(table: Table) -> None:
     """The providers of the rows, each once, in their order: a reader may type another one."""
-    here, providers = table.sheet.name, table.range("provider")
+    providers, rows = table.range("provider"), list(range(1, table.n_rows + 1))
     names = [r.value for r in providers.refs]
-    firsts = [i + 1 if n and names.index(n) == i else NONE for i, n in enumerate(names)]
-    table.given("row", "Row", list(range(1, table.n_rows + 1)), PLAIN, role="fixed", width=7)
+    firsts = [row for row, name in zip(rows, names, strict=True) if name and names.index(name) == row - 1]
+    table.given("row", "Row", rows, PLAIN, role="fixed", width=7)
 
-    def first(i: int) -> tuple[Any, Expr]:
-        provider, row = table.columns["provider"][i].expr(here), table.columns["row"][i].expr(here)
-        found = Expr(f"MATCH({provider.text},{providers.expr(here).text},0)")
-        expr: Expr = where(is_text(provider), where(found == row, row, NONE), NONE)
-        return firsts[i], expr
+    def where_first(provider: Any, found: Any, row: Any) -> Any:
+        return where(is_text(provider), where(found == row, row, NONE), NONE)
 
-    table.looked_up("first_of_provider", "First of its provider", first, PLAIN)
-    rows = [f for f in firsts if f != NONE]
-
-    def in_order(i: int) -> tuple[Any, Expr]:
-        refs = table.range("first_of_provider").expr(here).text
-        nth = f"SMALL({refs},{table.columns['row'][i].expr(here).text})"
-        expr = Expr(f'IFERROR(INDEX({providers.expr(here).text},{nth}),"{NONE}")')
-        return (names[int(rows[i]) - 1] if i < len(rows) else NONE), expr
-
-    table.looked_up("provider_in_order", "Providers in order", in_order, TEXT, width=14)
+    places = [Lookup.of(names.index(ref.value) + 1, "MATCH({0},{1},0)", ref, providers) for ref in providers.refs]
+    cells = zip(providers.refs, places, table.columns["row"], strict=True)
+    table.looked_up("first_of_provider", "First of its provider", (derived(where_first, *of) for of in cells), PLAIN)
+    found = table.range("first_of_provider")
+    in_order = [*(names[row - 1] for row in firsts), *[NONE] * (table.n_rows - len(firsts))]
+    table.looked_up("provider_in_order", "Providers in order", (
+        Lookup.of(name, 'IFERROR(INDEX({0},SMALL({1},{2})),"-")', providers, found, row)
+        for name, row in zip(in_order, table.columns["row"], strict=True)
+    ), TEXT, width=14)  # fmt: skip

@@ -6,13 +6,13 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sheetgen.formula import Expr, Formula, both, either, formula, is_number, where
+from sheetgen.formula import Formula, both, either, formula, is_number, where
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.inputs import OUT_OF_RANGE
 from sheetgen.sheet.book.matrices import OF_REPLICA
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import check_word
-from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, lookup, pick, worked_out
+from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
 from sheetgen.sheet.what_if import OK, case_requests, model_lacks, own_instance_state, own_model_state
 from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS, Display
 
@@ -110,7 +110,6 @@ CHECKS_OF_LOADS = (
     (money_adds_up, "months_cost", "Instances x price x hours is the month's cost"),
     (tokens_add_up, "tokens_cost", "Prompt and answer tokens at their prices are the month's cost"),
 )
-Count = tuple[Any, Expr]  # a number, and the formula that counts it
 
 
 class ChecksSheet:
@@ -133,50 +132,44 @@ class ChecksSheet:
         self.row, self.below = HEAD_ROWS + 1, BELOW + 2  # the next line, and the next free row of blocks
         self.verdicts: list[Ref] = []
 
-    def line(self, name: str, label: str, holds: Count, of: tuple[Any, Expr | None]) -> None:
-        """One check: it holds where the two counts are the same. `of` without a formula is a fact as built."""
+    def line(self, name: str, label: str, holds: Lookup, of: Lookup | int) -> None:
+        """One check: it holds where the two counts are the same. `of` that is a number is a fact as built."""
         sheet, row = self.sheet, self.row
-        a = sheet.formula(row, 1, *holds, PLAIN, label=label)
-        b = sheet.put(row, 2, Cell(of[0], "fixed" if of[1] is None else "computed", PLAIN, formula=of[1]))
-        same = Lookup(1 if a.value == b.value else 0, lambda here: where(a.expr(here) == b.expr(here), 1, 0))
+        a = sheet.link(row, 1, holds, PLAIN, "computed", label=label)
+        if isinstance(of, int):
+            b = sheet.put(row, 2, Cell(of, "fixed", PLAIN))
+        else:
+            b = sheet.link(row, 2, of, PLAIN, "computed")
+        same = derived(lambda holds, of: where(holds == of, 1, 0), a, b)
         verdict = sheet.compute(row, 3, check_word, {"holds": same}, role="light")
         self.wiring.names[f"chk_{name}"] = verdict
         sheet.status_cells.append((row, 3))
         self.verdicts.append(verdict)
         self.row += 1
 
-    def text_of(self, refs: Range) -> str:
-        """A range as formulas of this sheet write it."""
-        return refs.expr(self.sheet.name).text
-
     def all_of(self, name: str, label: str, ones: Sequence[Ref]) -> None:
         """A check that every cell of a column is 1."""
-        area, held = self.text_of(Range(tuple(ones))), sum(int(one.value) for one in ones)
-        self.line(name, label, (held, Expr(f"SUM({area})")), (len(ones), Expr(f"COUNT({area})")))
-
-    def none_of(self, name: str, label: str, count: Count) -> None:
-        """A check that nothing of a kind is found."""
-        self.line(name, label, count, (0, None))
+        area, held = Range(tuple(ones)), sum(int(one.value) for one in ones)
+        self.line(name, label, Lookup.of(held, "SUM({0})", area), Lookup.of(len(ones), "COUNT({0})", area))
 
     def none_says(self, name: str, label: str, refs: Range, word: str, states: Sequence[Ref] | None = None) -> None:
         """A check that no cell of a range holds a word. states: its cells, where the range has the corners alone."""
         n_found = sum(one.value == word for one in (refs.refs if states is None else states))
-        self.none_of(name, label, (n_found, Expr(f'COUNTIFS({self.text_of(refs)},"{word}")')))
+        self.line(name, label, Lookup.of(n_found, f'COUNTIFS({{0}},"{word}")', refs), 0)
 
     def total(self) -> None:
         """The overall word. What is counted is the lines that hold: one that is an error does not."""
         sheet, row = self.sheet, self.row + 1
         n_lines = sheet.put(row, 2, Cell(len(self.verdicts), "fixed", PLAIN))
         n_ok = sum(one.value == "OK" for one in self.verdicts)
-        counted = Expr(f'COUNTIFS({self.text_of(Range(tuple(self.verdicts)))},"OK")')
-        n_hold = sheet.formula(row, 1, n_ok, counted, PLAIN, label="All checks")
-        word = "OK" if n_ok == len(self.verdicts) else "CHECK"
-        expr = where(n_hold.expr(sheet.name) == n_lines.expr(sheet.name), "OK", "CHECK")
-        self.wiring.names["chk_all"] = sheet.formula(row, 3, word, expr, TEXT, "light")
+        counted = Lookup.of(n_ok, 'COUNTIFS({0},"OK")', Range(tuple(self.verdicts)))
+        n_hold = sheet.link(row, 1, counted, PLAIN, "computed", label="All checks")
+        word = derived(lambda hold, lines: where(hold == lines, "OK", "CHECK"), n_hold, n_lines)
+        self.wiring.names["chk_all"] = sheet.link(row, 3, word, TEXT, "light")
         sheet.status_cells.append((row, 3))
-        self.wiring.verdict = word
+        self.wiring.verdict = word.value
         for light in self.wiring.lights:
-            light.value = word
+            light.value = word.value
 
     def own_rows(
         self, name: str, title: str, one: Formula, listed: Range,
@@ -194,10 +187,9 @@ class ChecksSheet:
             label = f"Row {called.row + 1}"
             states.append(self.sheet.compute(self.below, 1, one, env, display=TEXT, label=label))
         self.below += 2
-        area = self.text_of(Range(tuple(states)))
-        unfinished = sum(state.value not in (OK, NONE) for state in states)
-        counted = Expr(f'COUNTA({area})-COUNTIFS({area},"{OK}")-COUNTIFS({area},"{NONE}")')
-        self.none_of(name, f"Unfinished rows of your own on {title}, told below: none", (unfinished, counted))
+        unfinished = Lookup.of(sum(state.value not in (OK, NONE) for state in states),
+                               'COUNTA({0})-COUNTIFS({0},"OK")-COUNTIFS({0},"-")', Range(tuple(states)))  # fmt: skip
+        self.line(name, f"Unfinished rows of your own on {title}, told below: none", unfinished, 0)
 
     def pairs(
         self, heads: Sequence[str], pairs: Iterable[tuple[str, Ref, Ref | Lookup]], display: Display, rounded: bool
@@ -221,13 +213,13 @@ class ChecksSheet:
 def _filled(refs: Sequence[Ref]) -> Lookup:
     """How many cells of a row are filled."""
     area = Range((refs[0], refs[-1]))
-    return Lookup(sum(ref.value is not None for ref in refs), lambda here: Expr(f"COUNTA({area.expr(here).text})"))
+    return Lookup.of(sum(ref.value is not None for ref in refs), "COUNTA({0})", area)
 
 
 def _named(listed: Range, name: Ref) -> Lookup:
     """How many of a list have this name; spreadsheets do not tell capitals apart."""
     same = sum(str(ref.value).lower() == str(name.value).lower() for ref in listed.refs)
-    return Lookup(same, lambda here: Expr(f"SUMPRODUCT(1*({listed.expr(here).text}={name.expr(here).text}))"))
+    return Lookup.of(same, "SUMPRODUCT(1*({0}={1}))", listed, name)
 
 
 def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
@@ -245,21 +237,22 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     counts = []
     for column in ("price_date", "price_usd_per_hour"):
         refs = instances.range(column)
-        counts.append((sum(r.value is not None for r in refs.refs), Expr(f"COUNT({page.text_of(refs)})")))
+        counts.append(Lookup.of(sum(r.value is not None for r in refs.refs), "COUNT({0})", refs))
     page.line("prices_dated", "Every price has a date", *counts)
     page.none_says("prices_fresh", "Loads whose recommended instance has an old price: none", loads.range("price_age"),
                    "old")  # fmt: skip
     _inputs(page)
     # Errors in what a replica holds: to the choice they are hardware that does not hold the load.
     stems = {f"tbl_{prefix}profiles_{what}" for prefix in ("", "wi_") for what in OF_REPLICA}
-    errors = Expr("+".join(f"SUMPRODUCT(1*ISERROR({name}))" for name in sorted(stems & wiring.names.keys())))
-    page.none_of("no_errors", "Errors in what a replica holds: none", (0, errors))
+    errors = "+".join(f"SUMPRODUCT(1*ISERROR({name}))" for name in sorted(stems & wiring.names.keys()))
+    page.line("no_errors", "Errors in what a replica holds: none", Lookup.of(0, errors), 0)
     # A row that is inserted inside a table pushes others past those that the workings read.
     for key, title, column in (("models", "Models", "n_layers"), ("instances", "Instances", "price_usd_per_hour")):
         n_rows = len(wiring.tables[key].columns[column]) + len(wiring.tables[key].spare.get(column, []))
         area = f"cat_{key}_{column}"
-        counted = Expr(f"SUMPRODUCT(1*({area}={area}))")  # blank cells, too: ROWS is not in the portable vocabulary
-        page.line(f"rows_of_{key}", f"Rows of {title}: as many as the workings read", (n_rows, counted), (n_rows, None))
+        # Blank cells, too: ROWS is not in the portable vocabulary.
+        counted = Lookup.of(n_rows, f"SUMPRODUCT(1*({area}={area}))")
+        page.line(f"rows_of_{key}", f"Rows of {title}: as many as the workings read", counted, n_rows)
     page.total()
     return page.sheet
 
@@ -299,11 +292,8 @@ def _own_rows(page: ChecksSheet, n_listed: int) -> None:
     gpus = [str(ref.value).lower() for ref in wiring.tables["gpus"].columns["gpu"]]
 
     def gpu_known(gpu: Ref) -> Lookup:
-        def write(here: str) -> Expr:
-            asked = gpu.expr(here).text
-            return Expr(f"IFERROR(1*(INDEX(list_gpu,MATCH({asked},list_gpu,0))={asked}),0)")
-
-        return Lookup(int(str(gpu.value).lower() in gpus), write)
+        value = int(str(gpu.value).lower() in gpus)
+        return Lookup.of(value, "IFERROR(1*(INDEX(list_gpu,MATCH({0},list_gpu,0))={0}),0)", gpu)
 
     side_by_side = ("type", "provider", "instance_gpu", "gpu_count", "price_usd_per_hour")
     own = [{n: instances[n][i] for n in side_by_side} for i in range(n_listed, len(instances["type"]))]
@@ -314,9 +304,8 @@ def _own_rows(page: ChecksSheet, n_listed: int) -> None:
     )  # fmt: skip
     if "wi_choices_state" in wiring.names:
         state = wiring.ref("wi_choices_state")
-        counted = Expr(f'COUNTIFS({state.expr(page.sheet.name).text},"{OK}")')
-        label = "What-if's choices stand in their lists, and its model has all facts"
-        page.line("what_if_choices", label, (int(state.value == OK), counted), (1, None))
+        answered = Lookup.of(int(state.value == OK), 'COUNTIFS({0},"OK")', state)
+        page.line("what_if_choices", "What-if's choices stand in their lists, and its model has all facts", answered, 1)
 
 
 def _what_if(page: ChecksSheet) -> Ref:
@@ -333,7 +322,7 @@ def _what_if(page: ChecksSheet) -> Ref:
     requests = sheet.compute(row + 1, 1, case_requests, env,
                              label="Requests in flight on What-if; the headline's workload and tier")  # fmt: skip
     w, t = (
-        sheet.formula(row + 1, 2 + k, *pick(loads.range(name), load, sheet.name), PLAIN)
+        sheet.link(row + 1, 2 + k, lookup(loads.range(name), load), PLAIN, "computed")
         for k, name in enumerate(("workload_row", "tier_row"))
     )
     of_workload = {
@@ -353,11 +342,11 @@ def _what_if(page: ChecksSheet) -> Ref:
     ), FACTOR, rounded=False)  # fmt: skip
     monthly = "$ per month", wiring.ref("rec_whatif_monthly_usd"), lookup(loads.range("monthly_usd"), load)
     costs = page.pairs(("What-if answers", "What-if", "Workings"), [monthly], USD_CENTS, rounded=True)
-    area = page.text_of(Range(tuple(same)))
+    area = Range(tuple(same))
     sheet.text(page.below, 0, "Asked the same, they agree", "label")
     agrees = sheet.compute(page.below, 3, what_if_agrees, {
-        "n_same": Lookup(sum(r.value for r in same), lambda here: Expr(f"SUM({area})")),
-        "n_choices": Lookup(len(same), lambda here: Expr(f"COUNT({area})")),
+        "n_same": Lookup.of(sum(r.value for r in same), "SUM({0})", area),
+        "n_choices": Lookup.of(len(same), "COUNT({0})", area),
         "same_cost": costs[0],
     })  # fmt: skip
     page.below += 2
@@ -372,12 +361,12 @@ def _inputs(page: ChecksSheet) -> None:
         ("tiers", "Every tier is a number above 0", "tier_row"),
     ):
         n = len(lists[name].refs)
-        above = Expr(f'COUNTIFS({page.text_of(lists[name])},">0")')
-        page.line(name, label, (n, above), (n, Expr(f"MAX({page.text_of(wiring.tables['loads'].range(key))})")))
+        of = Lookup.of(n, "MAX({0})", wiring.tables["loads"].range(key))
+        page.line(name, label, Lookup.of(n, 'COUNTIFS({0},">0")', lists[name]), of)
     contexts, answers = lists["contexts"], lists["answers"]
     n_long = sum((a.value or 0) > (c.value or 0) for a, c in zip(answers.refs, contexts.refs, strict=True))
-    longer = Expr(f"SUMPRODUCT(1*({page.text_of(answers)}>{page.text_of(contexts)}))")
-    page.none_of("answers_fit", "Answers longer than their context: none", (n_long, longer))
+    longer = Lookup.of(n_long, "SUMPRODUCT(1*({0}>{1}))", answers, contexts)
+    page.line("answers_fit", "Answers longer than their context: none", longer, 0)
     # As many numbers as when it was built: a number that is missing counts as 0 elsewhere.
     rows = sorted(r.row for r in wiring.inputs.values() if r.sheet == "Inputs" and isinstance(r.value, (int, float)))
     column = Range(tuple(Ref("Inputs", r, 1, None) for r in (rows[0], rows[-1])))
@@ -388,13 +377,12 @@ def _inputs(page: ChecksSheet) -> None:
     # A target may be blank, and one that is typed in makes up for no other number.
     targets = [lists[f"{figure}_targets"] for figure in ("tpot", "ttft")]
     value -= sum(isinstance(r.value, (int, float)) for refs in targets for r in refs.refs)
-    all_numbers, tpot, ttft = (Expr(f"COUNT({page.text_of(refs)})") for refs in (column, *targets))
-    label = "No number is missing on Inputs"
-    page.line("no_number_missing", label, (value, all_numbers - tpot - ttft), (value, None))
+    numbers = Lookup.of(value, "COUNT({0})-COUNT({1})-COUNT({2})", column, *targets)
+    page.line("no_number_missing", "No number is missing on Inputs", numbers, value)
     label = "Cells of Inputs that are out of range: none"
     page.none_says("inputs_in_range", label, lists["input_states"], OUT_OF_RANGE, wiring.input_states)
     columns = lists["columns_out_of_range"]
-    n_out = sum(int(one.value) for one in columns.refs), Expr(f"SUM({page.text_of(columns)})")
-    page.none_of("tables_in_range", "Numbers of tables that are out of range: none", n_out)
+    n_out = Lookup.of(sum(int(one.value) for one in columns.refs), "SUM({0})", columns)
+    page.line("tables_in_range", "Numbers of tables that are out of range: none", n_out, 0)
     label = "Choices on other sheets, out of range or of their list: none"
     page.none_says("choices_in_range", label, lists["choice_states"], OUT_OF_RANGE)

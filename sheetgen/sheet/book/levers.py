@@ -67,8 +67,7 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
     before = {at: levers[0].before for at, levers in enumerate(every_lever) if levers}
     built = Table(wiring, sheet, len(before), left=table.next_column + 1)
     for name, label, width in (("model", "Model of the load", 22), ("load_words", "The load", 26)):
-        found = [(ref.value, ref.expr(sheet.name)) for ref in (loads[name][at] for at in before)]
-        built.looked_up(name, label, found.__getitem__, TEXT, width=width)
+        built.looked_up(name, label, (loads[name][at] for at in before), TEXT, width=width)
     built.given("gpus", "GPUs as built", [one.n_gpus if one else NONE for one in before.values()], WHOLE, role="fixed")
     usd = [one.monthly_usd if one else NONE for one in before.values()]
     built.given("usd", "$ per month as built", usd, USD, role="fixed", width=13)

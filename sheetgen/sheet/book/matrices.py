@@ -10,7 +10,6 @@ import numpy
 
 from sheetgen.cost import discounted_usd_per_hour, n_instances
 from sheetgen.formula import (
-    Expr,
     Formula,
     both,
     either,
@@ -27,7 +26,7 @@ from sheetgen.sheet.book.catalogs import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, LEFT, Head, RowLookup, Table, Wiring, in_words, matrix, named, titled
 from sheetgen.sheet.book.words import non_torch_position, profile_position
-from sheetgen.sheet.model import Lookup, Range, Ref, RepeatedRow, RowValues, Sheet, lookup, pick
+from sheetgen.sheet.model import NONE, Lookup, Range, Ref, RepeatedRow, RowValues, Sheet, derived, lookup, place_of
 from sheetgen.sheet.what_if import BASE
 from sheetgen.sizing import memory, parallelism
 from sheetgen.units import DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, USD_CENTS, WHOLE, Display
@@ -86,7 +85,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     for fact in ("pool_error_bytes_measured", "pool_error_bytes_elsewhere", "is_older_gpu", *OF_GPU):
         if fact not in OF_PROFILE:  # no row of its own: who reads it looks it up on GPUs
             head.columns[fact] = [lookup(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]
-    n_sizes = Lookup(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
+    n_sizes = Lookup.of(len(sizes.refs), "COUNT({0})", sizes)
     head.computed(non_torch_position, {"n_tensor_parallel_sizes": n_sizes})
     head.picked("non_torch_bytes_per_gpu", "Non-torch memory", wiring.lists["non_torch"], "non_torch_position")
     own = head.columns["non_torch_bytes_per_gpu"]
@@ -168,11 +167,11 @@ def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Re
     block = named(wiring.names, f"tbl_gpus_by_precision_{what}", (columns[0][0], columns[-1][-1]))
     gpu_rows = head.columns["gpu_row"]
 
-    def write(dtype_row: Expr, here: str) -> Expr:
-        return Expr(f"INDEX({block.expr(here).text},{gpu_rows[0].expr(here).text},{dtype_row.text})")
+    def first(dtype_row: Ref) -> Lookup:
+        return Lookup.of(None, "INDEX({0},{1},{2})", block, gpu_rows[0], dtype_row)
 
     return [
-        RowLookup([columns[int(at.value) - 1][int(g.value) - 1].value for g in gpu_rows], write, at)
+        RowLookup([columns[int(at.value) - 1][int(g.value) - 1].value for g in gpu_rows], at, first)
         for at in dtype_rows
     ]
 
@@ -226,18 +225,15 @@ def build_candidates(
                    "A column per instance and tensor-parallel size: $ per month for each load. "
                    "A dash: it cannot hold the load, or has no price.", freeze=(HEAD_ROWS + 4, LEFT))  # fmt: skip
     sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(offers))}
-    here = sheet.name
     head = Head(wiring, sheet, len(offers), "candidates")
     head.given("instance_row", "Instance row", [c + 1 for c, _ in offers], PLAIN, role="fixed")
 
-    def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Callable[[int], tuple[Any, Expr]]:
+    places = head.columns["instance_row"]
+
+    def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Iterator[Lookup]:
         """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
-
-        def find(i: int) -> tuple[Any, Expr]:
-            value, expr = pick(instances.range(fact), head.columns["instance_row"][i], here)
-            return (blank if value is None else value), where(test(expr), expr, blank)
-
-        return find
+        refs = instances.range(fact)
+        return (derived(lambda value: where(test(value), value, blank), lookup(refs, at)) for at in places)
 
     head.looked_up("instance", "Instance", of_instance("instance", is_text, "-"), TEXT)
     head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
@@ -247,31 +243,25 @@ def build_candidates(
     head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
     head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", is_number, 0), PLAIN)
 
-    names, discount = gpus.range("gpu"), wiring.inputs["discount_fraction"]
+    names, prices = gpus.range("gpu"), instances.range("price_usd_per_hour")
 
-    listed = [r.value for r in names.refs]
-
-    def price(i: int) -> tuple[Any, Expr]:
+    def paid(listed: Any, known: Any, less: Any) -> Any:
         """What is paid of a price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented."""
-        value, expr = pick(instances.range("price_usd_per_hour"), head.columns["instance_row"][i], here)
-        gpu = head.columns["gpu"][i]
-        known = Expr(f"ISNUMBER(MATCH({gpu.expr(here).text},{names.expr(here).text},0))")
-        less = discount.expr(here)
-        usable = both(is_number(expr), expr > 0, known, is_number(less), less >= 0, less < 1)
-        rented = isinstance(value, (int, float)) and value > 0 and gpu.value in listed
-        paid = discounted_usd_per_hour(value, discount.value) if rented else "-"
-        return paid, where(usable, discounted_usd_per_hour(expr, less), "-")
+        usable = both(is_number(listed), listed > 0, known, is_number(less), less >= 0, less < 1)
+        return where(usable, discounted_usd_per_hour(listed, less), NONE)
 
-    head.looked_up("price_usd_per_hour", "$ per hour", price, USD_CENTS, note=discounted_usd_per_hour.documentation)
-
-    def gpu_row(i: int) -> tuple[Any, Expr]:
-        key = head.columns["gpu"][i]
-        expr = Expr(f"IFERROR(MATCH({key.expr(here).text},{names.expr(here).text},0),1)")
-        return (listed.index(key.value) + 1 if key.value in listed else 1), expr
-
-    head.looked_up("gpu_row", "GPU row", gpu_row, PLAIN)
+    gpu_rows = [place_of(names, gpu.value) for gpu in head.columns["gpu"]]
+    head.looked_up("price_usd_per_hour", "$ per hour", (
+        derived(paid, lookup(prices, at), Lookup.of(row is not None, "ISNUMBER(MATCH({0},{1},0))", gpu, names),
+                wiring.inputs["discount_fraction"])
+        for at, gpu, row in zip(places, head.columns["gpu"], gpu_rows, strict=True)
+    ), USD_CENTS, note=discounted_usd_per_hour.documentation)  # fmt: skip
+    head.looked_up("gpu_row", "GPU row", (
+        Lookup.of(row or 1, "IFERROR(MATCH({0},{1},0),1)", gpu, names)
+        for gpu, row in zip(head.columns["gpu"], gpu_rows, strict=True)
+    ), PLAIN)  # fmt: skip
     sizes = wiring.lists["tp"]
-    n_sizes = Lookup(len(sizes.refs), lambda at: Expr(f"COUNT({sizes.expr(at).text})"))
+    n_sizes = Lookup.of(len(sizes.refs), "COUNT({0})", sizes)
     head.computed(profile_position, {"n_tensor_parallel_sizes": n_sizes}, name="profile")
     for one in (parallelism.replicas_per_instance, parallelism.larger_tensor_parallel_size):
         head.computed(one, {"tensor_parallel_size": head.columns["tp"]})
@@ -302,8 +292,8 @@ def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list
     places = head.columns["profile"]
     at = [int(p.value) - 1 for p in places]
 
-    def write(row: Expr, here: str) -> Expr:
-        return Expr(f"INDEX({block.expr(here).text},{row.text},{places[0].expr(here).text})")
+    def first(row: Ref) -> Lookup:
+        return Lookup.of(None, "INDEX({0},{1},{2})", block, row, places[0])
 
     values = [numpy.asarray(row.values)[at] for row in rows]
-    return [RowLookup(list(values[pace]), write, pace + 1) for pace in latency]
+    return [RowLookup(list(values[pace]), pace + 1, first) for pace in latency]

@@ -11,7 +11,6 @@ from typing import Any
 
 from sheetgen import cost
 from sheetgen.formula import (
-    Expr,
     Formula,
     both,
     first_where,
@@ -32,7 +31,7 @@ from sheetgen.sheet.book.catalogs import class_columns, price_mark
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import rent_words
 from sheetgen.sheet.book.workings import chosen_n_instances
-from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, index, lookup, place_of
+from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
 from sheetgen.units import (
     DATE,
     EXACT_PERCENT,
@@ -174,21 +173,12 @@ def entry(
     An empty cell is no entry: its look-up alone would be 0. beside: a cell that must hold a number, too.
     less: the discount that is taken off the entry, a price.
     """
-    gate = place if beside is None else beside
 
-    def write(here: str) -> Expr:
-        one = index(refs, place, here)
-        paid = one if less is None else cost.discounted_usd_per_hour(one, less.expr(here))
-        expr: Expr = where(is_number(gate.expr(here)), where(test(one), paid, NONE), NONE)
-        return expr
+    def known(gate: Any, one: Any, *discount: Any) -> Any:
+        paid = cost.discounted_usd_per_hour(one, *discount) if discount else one
+        return where(is_number(gate), where(test(one), paid, NONE), NONE)
 
-    if NONE in (place.value, gate.value):
-        return Lookup(NONE, write)
-    value = refs.refs[int(place.value) - 1].value
-    known = value not in (None, "", NONE) and (test is not above_zero or value > 0)
-    if known and less is not None:
-        value = cost.discounted_usd_per_hour(value, less.value)
-    return Lookup(value if known else NONE, write)
+    return derived(known, place if beside is None else beside, lookup(refs, place), *([] if less is None else [less]))
 
 
 def above_zero(one: Any) -> Any:
@@ -325,10 +315,7 @@ def _providers(block: Block, heads: Mapping[str, Range], n_providers: int) -> No
                "$ per month, found", "$ per hour, found", "TP, found", "Column, found")  # fmt: skip
     instances, monthly, at = block.wiring.tables["instances"], block.wiring.monthly, block.at
     corners = Range((monthly[0].refs[0], monthly[-1].refs[-1]))
-    of_load = Lookup(
-        monthly[int(at.value) - 1].value,
-        lambda here: Expr(f"INDEX({corners.expr(here).text},{at.expr(here).text},0)"),
-    )
+    of_load = Lookup.of(monthly[int(at.value) - 1].value, "INDEX({0},{1},0)", corners, at)
     rows: dict[str, Source] = {"monthly": of_load, "prices": heads["price_usd_per_hour"], "sizes": heads["tp"],
                                "providers": heads["provider"]}  # fmt: skip
     for name in instances.columns["provider_in_order"][:n_providers]:
@@ -381,13 +368,14 @@ def _owned(block: Block, on_demand: Ref) -> None:
 
 def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
     """What GPUs says of the recommended one, below its money; gives the row there, and what formulas read."""
-    gpus, gpu, here = block.wiring.tables["gpus"], block.of("gpu"), block.sheet.name
+    gpus, gpu = block.wiring.tables["gpus"], block.of("gpu")
     block.head("To own", "Row on GPUs", "kW per GPU", "Its own draw (1)", "kW per GPU at the meter",
                "Price of the module (1)", "Price date", "Price age", "Source")  # fmt: skip
     block.compute(0, owned_words, {"n_gpus": block.of("n_gpus"), "gpu_name": block.of("gpu_name")})
     names = gpus.range("gpu")  # the row is none where nothing was recommended
-    expr = Expr(f'IFERROR(MATCH({gpu.expr(here).text},{names.expr(here).text},0),"{NONE}")')
-    place = block.sheet.formula(block.row, 1, place_of(names, gpu.value) or NONE, expr, PLAIN)
+    place = block.show(
+        1, Lookup.of(place_of(names, gpu.value) or NONE, 'IFERROR(MATCH({0},{1},0),"-")', gpu, names), PLAIN
+    )
     found: dict[str, Source] = {
         fact: block.show(column, entry(gpus.range(fact), place, test), display, role)
         for column, fact, test, display, role in (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-from sheetgen.formula import Expr, where
 from sheetgen.recommend import Solution
 from sheetgen.scenario.parse import name_part
 from sheetgen.sheet.book.wiring import Wiring, put_light
@@ -46,14 +45,6 @@ def build_sizing(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
         for chart in sheet.charts:
             chart.height = int(chart.height * stretch)
     return sheet
-
-
-def _greatest(refs: Range) -> Lookup:
-    return Lookup(max(r.value for r in refs.refs), lambda here: Expr(f"MAX({refs.expr(here).text})"))
-
-
-def _row_of(name: Ref, names: Range, value: int) -> Lookup:
-    return Lookup(value, lambda here: Expr(f"MATCH({name.expr(here).text},{names.expr(here).text},0)"))
 
 
 class SizingSheet:
@@ -131,19 +122,20 @@ class SizingSheet:
         sheet.text(row, 0, "Positions of the headline's load on Workings, and those as built", "off_page")
         built = [sheet.put(row + 2, k, Cell(at + 1, "off_page", PLAIN)) for k, at in enumerate(self.question.headline)]
         # The largest position there is, not a count of the inputs: an input that is emptied must not shift the rows.
-        env: dict[str, Source] = {"n_workloads": _greatest(loads.range("workload_row")),
-                                  "n_tiers": _greatest(loads.range("tier_row"))}  # fmt: skip
+        env: dict[str, Source] = {
+            name: Lookup.of(max(ref.value for ref in loads.columns[key]), "MAX({0})", loads.range(key))
+            for name, key in (("n_workloads", "workload_row"), ("n_tiers", "tier_row"))
+        }
         workloads = wiring.names["list_workload"]
         assert isinstance(workloads, Range)
         for k, (name, refs) in enumerate((("workload", workloads), ("tier", wiring.lists["tiers"]))):
-            key, otherwise = wiring.ref(f"in_headline_{name}"), built[k].expr(sheet.name).text
-            match = f"MATCH({key.expr(sheet.name).text},{refs.expr(sheet.name).text},0)"
+            key = wiring.ref(f"in_headline_{name}")
             at = place_of(refs, key.value) or int(built[k].value)
-            expr = Expr(f"IFERROR({match},{otherwise})")
-            env[f"{name}_position"] = sheet.formula(row + 1, k, at, expr, PLAIN, "off_page")
+            found = Lookup.of(at, "IFERROR(MATCH({0},{1},0),{2})", key, refs, built[k])
+            env[f"{name}_position"] = sheet.link(row + 1, k, found, PLAIN, "off_page")
         names = self.models.range("model")
         for m, left in enumerate(self.groups):
-            env["model_row"] = _row_of(self.models.columns["model"][m], names, m + 1)
+            env["model_row"] = Lookup.of(m + 1, "MATCH({0},{1},0)", names.refs[m], names)
             self.positions.append(sheet.compute(row + 1, left, cell_position, env, role="off_page"))
         wiring.lists["headline_rows"] = Range(tuple(self.positions))
 
@@ -210,9 +202,8 @@ class SizingSheet:
         put_light(wiring, sheet, top + 1, 1, "Checks")
         dates = wiring.tables["instances"].range("price_date")
         oldest = min((r.value for r in dates.refs if r.value), default=NONE)
-        area = dates.expr(sheet.name).text
-        written = where(Expr(f"COUNT({area})") == 0, NONE, Expr(f"MIN({area})"))
-        sheet.formula(top + 2, 1, oldest, written, DATE, label="Oldest price")
+        written = Lookup.of(oldest, 'IF(COUNT({0})=0,"-",MIN({0}))', dates)
+        sheet.link(top + 2, 1, written, DATE, "computed", label="Oldest price")
         sheet.link(top + 3, 1, wiring.inputs["as_of"], DATE, label="Sheet's date")
         sheet.text(top + 4, 0, f"sheetgen {page.version}", "small")
         sheet.text(top + 5, 0, f"catalog {page.catalog}", "small")

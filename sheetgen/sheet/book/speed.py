@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from sheetgen.estimate import PACE
-from sheetgen.formula import Expr, formula, is_number, join_text, where
+from sheetgen.formula import formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import STRIDE
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
-from sheetgen.sheet.model import Cell, Range, Sheet, Validation, lookup, pick, position
+from sheetgen.sheet.model import Cell, Sheet, Validation, derived, lookup, position
 from sheetgen.sizing import kv_cache, parallelism, speed
 from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE
 
@@ -53,6 +53,11 @@ def stride_requests(one: Any, requests_per_stride: Any) -> Any:
     return one * requests_per_stride
 
 
+def _or_zero(target: Any) -> Any:
+    """A target, 0 where its cell holds no number."""
+    return where(is_number(target), target, 0)
+
+
 def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Contexts") -> Sheet:
     """Contexts: a row per model and workload, and to the right the batches that are tried."""
     models, lists = wiring.tables["models"], wiring.lists
@@ -70,14 +75,9 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
     table.picked("input_tokens", "Prompt", lists["prompts"], "workload_row", width=14)
     table.picked("output_tokens", "Answer", lists["answers"], "workload_row", width=14)
     for figure in ("tpot", "ttft"):
-
-        def or_zero(i: int, refs: Range = lists[f"{figure}_targets"]) -> tuple[Any, Expr]:
-            """A target, 0 where its cell holds no number."""
-            value, expr = pick(refs, table.columns["workload_row"][i], sheet.name)
-            return value or 0, where(is_number(expr), expr, 0)
-
-        target = f"{figure}_target_ms"
-        table.looked_up(target, f"{figure.upper()} target, ms", or_zero, WHOLE)
+        target, refs = f"{figure}_target_ms", lists[f"{figure}_targets"]
+        table.looked_up(target, f"{figure.upper()} target, ms", (
+            derived(_or_zero, lookup(refs, at)) for at in table.columns["workload_row"]), WHOLE)  # fmt: skip
         table.computed(parallelism.limit_seconds, {"target_ms": table.columns[target]}, name=f"{figure}_limit_seconds",
                        label=f"{figure.upper()} in force, s")  # fmt: skip
     for fact in _OF_MODEL:
@@ -120,7 +120,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     sheet = titled("Speed", "Speed", "Every GPU beside the others at the load in the yellow cells. Times in seconds, "
                    "as if memory held the requests: where it holds fewer, the others wait.", landscape=False,
                    freeze=(HEAD_ROWS + 5, 2))  # fmt: skip
-    here, top = sheet.name, HEAD_ROWS
+    top = HEAD_ROWS
     w, t = question.headline
     cell = next(c for c in question.loads if (c.model, c.workload, c.tier) == (0, w, t))
     known = latency.range("pace_words").value
@@ -133,10 +133,10 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     count = Cell(question.overrides.input("speed_requests", cell.concurrent_requests), "input", WHOLE, validation=check)
     requests = sheet.put(top + 1, 1, count, "in_speed_requests", label="Requests of a replica")
     wiring.names |= {"in_speed_pace": chosen, "in_speed_requests": requests}
-    row = sheet.formula(top + 2, 1, *position(latency.range("pace_words"), chosen, here), PLAIN,
-                        label="Its row on Contexts")  # fmt: skip
-    model = sheet.formula(top + 3, 1, *pick(latency.range("model_row"), row, here), PLAIN,
-                          label="Its model's row on Models")  # fmt: skip
+    row = sheet.link(top + 2, 1, position(latency.range("pace_words"), chosen), PLAIN, "computed",
+                     label="Its row on Contexts")  # fmt: skip
+    model = sheet.link(top + 3, 1, lookup(latency.range("model_row"), row), PLAIN, "computed",
+                       label="Its model's row on Models")  # fmt: skip
     n = len(solved.profiles)
     parts = Table(wiring, sheet, n, top=top + 4, left=4 + len(COMPARED))  # to the right of what they make up
     table = Table(wiring, sheet, n, top=top + 4)
@@ -144,13 +144,12 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     places = parts.columns["profile"]
 
     def of_head(table: Table, name: str, label: str, display: Any, width: float) -> None:
-        refs = profiles.range(name)
-        table.looked_up(name, label, lambda i: pick(refs, places[i], here), display, width=width)
+        table.looked_up(name, label, (lookup(profiles.range(name), at) for at in places), display, width=width)
 
     def of_block(table: Table, name: str, label: str) -> None:
         which = model if name in wiring.by_model else row
         display = FACTOR if name.endswith("seconds") else WHOLE
-        table.looked_up(name, label, lambda i: wiring.of_block(name, which, places[i], here), display, width=13)
+        table.looked_up(name, label, (wiring.of_block(name, which, at) for at in places), display, width=13)
 
     for name in PARTS:
         of_block(parts, name, in_words(name))
@@ -170,6 +169,5 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
         if f.name in COMPARED:
             table.computed(f, given, width=13)
     of_block(table, "sequences", "Requests that memory holds")
-    limits = [(limit.value, limit.expr(here)) for limit in parts.columns["batch_limit"]]
-    table.looked_up("limit", "Most requests within the targets", limits.__getitem__, WHOLE, width=13)
+    table.looked_up("limit", "Most requests within the targets", parts.columns["batch_limit"], WHOLE, width=13)
     return sheet

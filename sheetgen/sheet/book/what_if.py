@@ -206,10 +206,8 @@ class WhatIfSheets:
         add_choices(self.wiring, heads, alone=True)
         tables, lists, data = self.wiring.tables, self.of.lists, self.data
         most = self.of.inputs["max_tensor_parallel_size"]
-        hardware_gpus = data.formula(
-            below(data), 1, *at_instance(self.of, "gpu_count", self.picked["hardware"], most, data.name), PLAIN,
-            label="GPUs of the chosen instance",
-        )  # fmt: skip
+        counted = at_instance(self.of, "gpu_count", self.picked["hardware"], most)
+        hardware_gpus = data.link(below(data), 1, counted, PLAIN, "computed", label="GPUs of the chosen instance")
         gpu, model, load = tables["gpus"].below, tables["models"].row(0), tables["loads"].row(BASE)
         runs = {what: Range(tuple(gpu[f"{what}_{d}"] for d in DTYPES)) for what in ("weights", "kv")}
         self.env |= {

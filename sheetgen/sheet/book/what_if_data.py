@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.formula import Expr, formula, is_text, join_text, largest, where
+from sheetgen.formula import formula, is_text, join_text, largest, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import gpu_columns
 from sheetgen.scenario.overrides import Overrides
@@ -17,7 +17,20 @@ from sheetgen.sheet.book import what_if_words
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, titled
 from sheetgen.sheet.book.words import prompt_tokens
-from sheetgen.sheet.model import NONE, BlockColumn, Cell, Range, Ref, Row, Sheet, Source, index, place_of, plain
+from sheetgen.sheet.model import (
+    NONE,
+    BlockColumn,
+    Cell,
+    Lookup,
+    Range,
+    Ref,
+    Row,
+    Sheet,
+    Source,
+    derived,
+    lookup,
+    place_of,
+)
 from sheetgen.sheet.what_if import AUTO, CHOICES, NO_MODEL, OK, WhatIf, choices_state, model_lacks
 from sheetgen.sizing import kv_cache
 from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, DTYPES, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
@@ -139,10 +152,10 @@ def build_data(picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
     }  # fmt: skip
     known: dict[str, Ref] = {}
     for row, (name, choices) in enumerate(listed.items(), HEAD_ROWS):
-        ref, asked = picked[name], picked[name].expr(sheet.name).text
-        text = f'IF(OR({asked}="{NONE}",{asked}=""),0,MIN(1,SUMPRODUCT(1*({LISTS[name]}={asked}))))'
-        value = int(ref.value in choices and ref.value not in (NONE, None))
-        known[name] = sheet.formula(row, 1, value, Expr(text), PLAIN, label=f"{in_words(name)}: known (0 or 1)")
+        value = int(picked[name].value in choices and picked[name].value not in (NONE, None))
+        text = f'IF(OR({{0}}="-",{{0}}=""),0,MIN(1,SUMPRODUCT(1*({LISTS[name]}={{0}}))))'
+        found = Lookup.of(value, text, picked[name])
+        known[name] = sheet.link(row, 1, found, PLAIN, "computed", label=f"{in_words(name)}: known (0 or 1)")
     for asked, name in (("asked_weight_dtype", "weight_dtype"), ("asked_kv_dtype", "kv_cache_dtype")):
         env = {"dtype": picked[name], "known": known[name]}
         wiring.inputs[asked] = sheet.compute(known[name].row, 2, dtype_or_auto, env, display=TEXT)
@@ -153,18 +166,20 @@ def build_data(picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
 
 def at_row(sheet: Sheet, row: int, label: str, refs: Range, key: Ref, otherwise: int = 1) -> Ref:
     """Where a choice stands in its list, with its label; the first place where it stands nowhere."""
-    text = f"IFERROR(MATCH({key.expr(sheet.name).text},{refs.expr(sheet.name).text},0),{otherwise})"
-    return sheet.formula(row, 1, place_of(refs, key.value) or otherwise, Expr(text), PLAIN, label=label)
+    found = Lookup.of(place_of(refs, key.value) or otherwise, f"IFERROR(MATCH({{0}},{{1}},0),{otherwise})", key, refs)
+    return sheet.link(row, 1, found, PLAIN, "computed", label=label)
 
 
-def _of_either(own: Range, own_at: Ref, every: Range, every_at: Ref, here: str, text: bool = False) -> tuple[Any, Expr]:
+def _of_either(own: Range, own_at: Ref, every: Range, every_at: Ref, is_text_: bool = False) -> Lookup:
     """A fact of what was chosen: from the workbook's own rows where it is among them, else from Catalog."""
-    first = index(own, own_at, here)
-    if text:
-        first = where(is_text(first), first, "bf16")
-    expr: Expr = where(own_at.expr(here) > 0, first, index(every, every_at, here))
-    value = own.refs[own_at.value - 1].value if own_at.value else every.refs[every_at.value - 1].value
-    return (value or "bf16") if text else plain(value or 0), expr
+    here, there = lookup(own, own_at), lookup(every, every_at)
+    if is_text_:
+        here = derived(lambda text: where(is_text(text), text, "bf16"), here)
+    found = here.value if own_at.value else there.value
+    return Lookup(
+        found or ("bf16" if is_text_ else 0),
+        lambda on: where(own_at.expr(on) > 0, here.expr(on), there.expr(on)),
+    )
 
 
 def _model(
@@ -174,22 +189,20 @@ def _model(
 
     Where the choices cannot be answered the model takes no context at all, so that nothing is recommended.
     """
-    here, models, names = sheet.name, of.tables["models"], of.area("list_whatif_model")
+    models, names = of.tables["models"], of.area("list_whatif_model")
     n_own = len(models.columns["model"]) + len(models.spare["model"])
     at = at_row(sheet, row, "Model's row on Catalog", names, picked["model"])
     rows = sheet.put(row + 1, 1, Cell(n_own, "fixed", PLAIN), label="Rows of Models, spare ones too")
-    expr = where(at.expr(here) <= rows.expr(here), at.expr(here), 0)
-    own_at = sheet.formula(row + 2, 1, at.value if at.value <= n_own else 0, expr, PLAIN,
-                           label="Its row on Models; 0: of Catalog alone")  # fmt: skip
+    own = derived(lambda at, rows: where(at <= rows, at, 0), at, rows)
+    own_at = sheet.link(row + 2, 1, own, PLAIN, "computed", label="Its row on Models; 0: of Catalog alone")
     table = Table(wiring, sheet, 1, "models", top=row + 3)
-    words = f"What-if: {names.refs[at.value - 1].value}", join_text("What-if: ", index(names, at, here))
-    table.looked_up("model", "Model", [words].__getitem__, TEXT)
+    table.looked_up("model", "Model", [derived(partial(join_text, "What-if: "), lookup(names, at))], TEXT)
     for name, label in LABELS.items():
-        own = Range([*models.columns[name], *models.spare[name]], name=f"cat_models_{name}")
+        facts = Range([*models.columns[name], *models.spare[name]], name=f"cat_models_{name}")
         text = name in DTYPES_OF_MODEL
-        found = _of_either(own, own_at, of.area(f"tbl_every_model_{name}"), at, here, text)
+        found = _of_either(facts, own_at, of.area(f"tbl_every_model_{name}"), at, text)
         called = f"listed_{name}" if name in LISTED else name
-        table.looked_up(called, label, [found].__getitem__, TEXT if text else WHOLE, width=14)
+        table.looked_up(called, label, [found], TEXT if text else WHOLE, width=14)
     listed = {name: table.columns[f"listed_{name}"] for name in LISTED}
     table.computed(model_lacks, listed, name="facts")
     choices = {name: picked[name] for name in (*CHOICES, "users", "context_tokens", "answer_tokens", "tpot_ms")}
@@ -201,28 +214,27 @@ def _model(
     return row + 5
 
 
-def at_instance(of: Wiring, column: str, asked: Ref, otherwise: Ref, here: str) -> tuple[Any, Expr]:
+def at_instance(of: Wiring, column: str, asked: Ref, otherwise: Ref) -> Lookup:
     """What Instances says of the one that was chosen, or something else where a GPU was."""
     rows, held = (of.tables["instances"].range(name) for name in ("instance", column))
     listed = place_of(rows, asked.value)
-    at = f"INDEX({held.expr(here).text},MATCH({asked.expr(here).text},{rows.expr(here).text},0))"
     value = otherwise.value if listed is None else held.refs[listed - 1].value or 0
-    return value, Expr(f"IFERROR({at},{otherwise.expr(here).text})")
+    return Lookup.of(value, "IFERROR(INDEX({0},MATCH({1},{2},0)),{3})", held, asked, rows, otherwise)
 
 
 def _gpu(sheet: Sheet, row: int, asked: Ref, of: Wiring) -> None:
     """The chosen GPU's facts: a row below the others on GPUs."""
     gpus = of.tables["gpus"]
-    gpu = sheet.formula(row, 1, *at_instance(of, "instance_gpu", asked, asked, sheet.name), TEXT,
-                        label="GPU of the chosen hardware")  # fmt: skip
+    chosen = at_instance(of, "instance_gpu", asked, asked)
+    gpu = sheet.link(row, 1, chosen, TEXT, "computed", label="GPU of the chosen hardware")
     every = {name.removeprefix("tbl_every_gpu_"): of.area(name) for name in of.names if "tbl_every_gpu_" in name}
     own_at = at_row(sheet, row + 1, "Its row on GPUs; 0: of Catalog alone", gpus.range("gpu"), gpu, 0)
     every_at = at_row(sheet, row + 2, "Its row among the GPUs of Catalog", every["gpu"], gpu)
     for name, refs in every.items():
         last = gpus.columns[name][-1]
         display = gpus.sheet.cells[last.row, last.column].display
-        found = _of_either(gpus.range(name), own_at, refs, every_at, gpus.sheet.name)
-        gpus.below[name] = gpus.sheet.formula(last.row + 1, last.column, *found, display, lock="column")
+        found = _of_either(gpus.range(name), own_at, refs, every_at)
+        gpus.below[name] = gpus.sheet.link(last.row + 1, last.column, found, display, "computed", lock="column")
     basis = gpus.columns["basis"][-1]
     gpus.sheet.text(basis.row + 1, basis.column, "What-if", "label")
 

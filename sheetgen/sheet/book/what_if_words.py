@@ -24,7 +24,7 @@ from sheetgen.sheet.what_if import OK
 from sheetgen.sizing import parallelism
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, USD
 
-ZERO = Lookup(0, lambda here: Expr("0"))
+ZERO = Lookup.of(0, "0")
 
 
 @formula("GPUs needed", PLAIN)

@@ -10,7 +10,20 @@ import numpy
 
 from sheetgen.formula import Expr, Formula
 from sheetgen.scenario.overrides import TABLES
-from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Row, RowValues, Sheet, Source, Validation, number, pick
+from sheetgen.sheet.model import (
+    NONE,
+    Cell,
+    Lookup,
+    Range,
+    Ref,
+    Row,
+    RowValues,
+    Sheet,
+    Source,
+    Validation,
+    lookup,
+    number,
+)
 from sheetgen.sheet.notes import first_link
 from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE, Display
 
@@ -131,19 +144,19 @@ class Table:
         self.columns[name or one.name] = found
 
     def looked_up(
-        self, name: str, label: str, find: Callable[[int], tuple[Any, Expr]], display: Display, *, note: str = "",
+        self, name: str, label: str, found: Iterable[Ref | Lookup], display: Display, *, note: str = "",
         width: float = 12,
     ) -> None:  # fmt: skip
-        """A column of look-ups: `find` gives each row's value and formula."""
+        """A column of what stands elsewhere."""
         line = self._head(label, note, width)
         self.columns[name] = [
-            self.sheet.formula(*self.place(line, i), *find(i), display, lock=self.lock) for i in range(self.n_rows)
+            self.sheet.link(*self.place(line, i), what, display, "computed", lock=self.lock)
+            for i, what in enumerate(found)
         ]
 
     def picked(self, name: str, label: str, refs: Range, key: str, display: Display = WHOLE, **more: Any) -> None:
         """A column of the entries of `refs` at the positions that the column `key` holds."""
-        here = self.sheet.name
-        self.looked_up(name, label, lambda i: pick(refs, self.columns[key][i], here), display, **more)
+        self.looked_up(name, label, (lookup(refs, at) for at in self.columns[key]), display, **more)
 
     def row(self, i: int) -> dict[str, Ref]:
         """The cells of row `i` by column name."""
@@ -214,12 +227,12 @@ class Wiring:
         assert isinstance(found, Range)
         return Range(found.refs, name=name)
 
-    def of_block(self, name: str, row: Ref, profile: Ref, here: str) -> tuple[Any, Expr]:
-        """What a block of Profiles holds in one of its rows and at a profile, by their positions: value and INDEX."""
+    def of_block(self, name: str, row: Ref, profile: Ref) -> Lookup:
+        """What a block of Profiles holds in one of its rows and at a profile, by their positions."""
         rows = self.blocks[name]
         block = named(self.names, f"tbl_{self.prefix}profiles_{name}", (rows[0][0], rows[-1][-1]))
-        expr = Expr(f"INDEX({block.expr(here).text},{row.expr(here).text},{profile.expr(here).text})")
-        return (0 if profile.value == NONE else rows[row.value - 1][profile.value - 1].value), expr
+        value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
+        return Lookup.of(value, "INDEX({0},{1},{2})", block, row, profile)
 
 
 def name_all(wiring: Wiring, sheet: str) -> None:
@@ -254,12 +267,12 @@ def titled(name: str, title: str, about: str, **more: Any) -> Sheet:
 class RowLookup:
     """What the cells of a row look up in a block: each at its own column, all in one row of it.
 
-    row: the cell that says which row, or its number. write: the first cell's look-up, with that row put in.
+    row: the cell that says which row, or its number. first: the first cell's look-up in the row that a cell says.
     """
 
     values: Sequence[Any]
-    write: Callable[[Expr, str], Expr]
     row: Ref | int
+    first: Callable[[Ref], Lookup]
 
 
 def matrix(
@@ -323,8 +336,7 @@ def _linked(
     for name, source in sorted(env.items(), key=lambda one: isinstance(one[1], RowLookup)):
         if isinstance(source, RowLookup):
             at = bring(f"row of {name}", source.row)
-            first = Lookup(None, lambda here, s=source, a=at: s.write(a.expr(here), here))  # type: ignore[misc]
-            found[name] = RowValues(numpy.array([number(v) for v in source.values], float), first)
+            found[name] = RowValues(numpy.array([number(v) for v in source.values], float), source.first(at))
         elif isinstance(source, Ref) and source.sheet != sheet.name and not source.name:
             found[name] = bring(name, source)
         else:

@@ -20,7 +20,6 @@ from sheetgen.formula import (
     join_text,
     least_above_zero,
     least_where,
-    literal,
     number_where,
     ratio,
     round_nearest,
@@ -34,11 +33,12 @@ from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.matrices import WHOLE_OF
 from sheetgen.sheet.book.speed import COMPARED, OF_PROFILE, PARTS, SUMS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
-from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, index, lookup
+from sheetgen.sheet.model import NONE, Lookup, Range, Sheet, derived, lookup
 from sheetgen.sizing import kv_cache, memory, parallelism, speed
 from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
 TPOT = COMPARED[:3]
+ZERO = Lookup.of(0, "0")
 UNIT_COSTS = (
     cost.usd_per_user_per_month, cost.million_output_tokens_per_month, cost.million_input_tokens_per_month,
     cost.usd_per_million_input_tokens, cost.usd_per_million_output_tokens, cost.usd_per_million_tokens,
@@ -250,7 +250,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     alone: without the runner-up, the room that is left, the cache of the load and unit costs.
     """
     table, monthly = wiring.tables["loads"], wiring.monthly
-    columns, here, gpus = table.columns, table.sheet.name, wiring.tables["gpus"]
+    columns, gpus = table.columns, wiring.tables["gpus"]
     rows: dict[str, Read] = {
         "monthly": monthly, "prices": head["price_usd_per_hour"], "sizes": head["tp"], "gpus": head["gpu"],
         "providers": head["provider"],
@@ -271,13 +271,12 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         through: the range has rows of Instances or GPUs, and this says which one each column is of.
         """
 
-        def find(i: int) -> tuple[Any, Expr]:
-            place = columns["position"][i]
+        found = []
+        for i, place in enumerate(columns["position"]):
             held = lookup(refs, place if through is None else lookup(through, place))
-            none = _verdict(table, i, monthly[i]) if name in ("instance", "type") else (NONE, literal(NONE))
-            return _where_chosen(place, (held.value, held.expr(here)), none, here)
-
-        table.looked_up(name, label, find, display, width=width)
+            none = _verdict(table, i, monthly[i]) if name in ("instance", "type") else Lookup.of(NONE, '"-"')
+            found.append(derived(_where_number, place, held, none))
+        table.looked_up(name, label, found, display, width=width)
 
     instances = wiring.tables["instances"]
     at("instance", "Instance", head["instance"], width=34)
@@ -308,44 +307,38 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
             table.computed(one, width=14)
 
 
-def _where_chosen(place: Ref, held: tuple[Any, Expr], otherwise: tuple[Any, Any], here: str) -> tuple[Any, Expr]:
-    """What is held at a place, the value and its look-up; something else where there is no place."""
-    expr = where(is_number(place.expr(here)), held[1], otherwise[1])
-    return (otherwise[0] if place.value == NONE else held[0]), expr
+def _where_number(place: Any, held: Any, otherwise: Any) -> Any:
+    """What is held at a place; something else where there is no place."""
+    return where(is_number(place), held, otherwise)
 
 
-def _verdict(table: Table, i: int, monthly: Range) -> tuple[Any, Expr]:
+def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
     """Why nothing was chosen for a load."""
-    within, limit, here = table.columns["within_limit"][i], table.columns["limit_words"][i], table.sheet.name
+    within, limit = table.columns["within_limit"][i], table.columns["limit_words"][i]
+
+    def why(within: Any, n_held: Any, limit: Any) -> Any:
+        none = where(n_held > 0, TOO_SLOW, NOTHING_FITS)
+        return where(within == 1, none, join_text("over the model's ", limit))
+
     # Where memory holds the load but no count is fast enough, its month reads 0.
-    slow = bool((monthly.value == 0).any())
-    none = where(Expr(f"COUNT({monthly.expr(here).text})") > 0, TOO_SLOW, NOTHING_FITS)
-    expr = where(within.expr(here) == 1, none, join_text("over the model's ", limit.expr(here)))
-    value = f"over the model's {limit.value}" if within.value != 1 else TOO_SLOW if slow else NOTHING_FITS
-    return value, expr
+    return derived(why, within, Lookup.of(int((monthly.value == 0).sum()), "COUNT({0})", monthly), limit)
 
 
 def _of_block(table: Table, name: str, label: str = "") -> None:
     """What a block of Profiles, a row for each model and workload or each model, holds in the chosen profile's
     column; 0 where nothing was chosen."""
-    row = table.columns["model_row" if name in table.wiring.by_model else "pace_row"]
-
-    def find(i: int) -> tuple[Any, Expr]:
-        place, here = table.columns["profile"][i], table.sheet.name
-        return _where_chosen(place, table.wiring.of_block(name, row[i], place, here), (0, 0), here)
-
-    table.looked_up(name, label or in_words(name), find, _display(name))
+    rows = table.columns["model_row" if name in table.wiring.by_model else "pace_row"]
+    table.looked_up(name, label or in_words(name), (
+        derived(_where_number, place, table.wiring.of_block(name, row, place), ZERO)
+        for place, row in zip(table.columns["profile"], rows, strict=True)
+    ), _display(name))  # fmt: skip
 
 
-def _of_profile(table: Table, name: str, label: str, otherwise: tuple[Any, Any], display: Display) -> None:
+def _of_profile(table: Table, name: str, label: str, otherwise: Lookup, display: Display) -> None:
     """What the head of Profiles says of the chosen profile."""
-    refs, here = table.wiring.tables["profiles"].range(name), table.sheet.name
-
-    def find(i: int) -> tuple[Any, Expr]:
-        place = table.columns["profile"][i]
-        return _where_chosen(place, (lookup(refs, place).value, index(refs, place, here)), otherwise, here)
-
-    table.looked_up(name, label, find, display)
+    refs = table.wiring.tables["profiles"].range(name)
+    found = (derived(_where_number, place, lookup(refs, place), otherwise) for place in table.columns["profile"])
+    table.looked_up(name, label, found, display)
 
 
 def _add_parts(table: Table) -> None:
@@ -355,7 +348,7 @@ def _add_parts(table: Table) -> None:
     for one in SUMS:
         table.computed(one)
     for name in (*OF_PROFILE, "speed_is_fitted"):
-        _of_profile(table, name, in_words(name), (0, 0), _display(name))
+        _of_profile(table, name, in_words(name), ZERO, _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
         table.picked(name, in_words(name), table.wiring.tables["contexts"].range(name), "pace_row", _display(name))
 
@@ -398,26 +391,20 @@ def _add_speed(table: Table, alone: bool) -> None:
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Range]) -> None:
     """The cheapest with another GPU or from another provider, and how much dearer it is."""
-    here, columns = table.sheet.name, table.columns
+    columns = table.columns
     table.computed(runner_up_monthly_usd, rows, name="second", width=16)
     table.computed(runner_up_position, rows, name="second_position", label="Runner-up's column")
     for name, label, refs, through in (
         ("runner_up", "Runner-up", head["instance"], None),
         ("runner_up_gpu", "Runner-up's GPU", table.wiring.tables["gpus"].range("gpu_name"), head["gpu_row"]),
     ):
-
-        def second(i: int, refs: Range = refs, through: Range | None = through) -> tuple[Any, Expr]:
-            place = columns["second_position"][i]
-            none = Lookup(NONE, place.expr) if not place.value else place
-            held = lookup(refs, none if through is None else lookup(through, none))
-            return held.value, where(place.expr(here) > 0, held.expr(here), NONE)
-
-        table.looked_up(name, label, second, TEXT, width=34)
-
-    def none_if_zero(usd: Ref) -> Lookup:
-        return Lookup(usd.value or NONE, lambda here: where(usd.expr(here) == 0, NONE, usd.expr(here)))
-
-    table.computed(words.dearer_by, {"runner_up_monthly_usd": [none_if_zero(usd) for usd in columns["second"]]})
+        found = []
+        for place in columns["second_position"]:
+            held = lookup(refs, place if through is None else lookup(through, place))
+            found.append(derived(lambda place, held: where(place > 0, held, NONE), place, held))
+        table.looked_up(name, label, found, TEXT, width=34)
+    none_if_zero = [derived(lambda usd: where(usd == 0, NONE, usd), usd) for usd in columns["second"]]
+    table.computed(words.dearer_by, {"runner_up_monthly_usd": none_if_zero})
     table.computed(words.runner_up_words, width=48)
 
 
@@ -425,7 +412,7 @@ def _add_kv(table: Table) -> None:
     """The load's own KV bill, before any division, with the batch in flight of the recommended GPU."""
     wiring, columns = table.wiring, table.columns
     batches = wiring.tables["gpus"].range("max_num_batched_tokens")
-    largest = max(r.value for r in batches.refs), Expr(f"MAX({batches.expr(table.sheet.name).text})")
+    largest = Lookup.of(max(r.value for r in batches.refs), "MAX({0})", batches)
     _of_profile(table, "max_num_batched_tokens", "Batch in flight", largest, WHOLE)
     models, undivided = wiring.tables["models"], wiring.tables["undivided"]
     whole = [o.name for o in SHARD if o.name in WHOLE_OF]
