@@ -126,7 +126,7 @@ def with_scenario(path: str | None, options: Mapping[str, Any]) -> dict[str, Any
         if name not in allowed:
             problems.append(f"{at}: unknown option {shown(key)}.{did_you_mean(name, allowed)}")
         elif name == TYPED:
-            found[name] = Written(value, lambda loc: document.at((TYPED, *loc)))
+            found[name] = Written(value, lambda loc: f"{document.at((TYPED, *loc))}: ")
         elif not _is_plain(value) and not (name == "attach" and isinstance(value, bool)):
             option = BY_OPTION[name].option if isinstance(value, dict) and name in BY_OPTION else None
             pairs = f", such as {option.pairs}" if option and option.pairs else ""

@@ -6,7 +6,7 @@ import datetime
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sheetgen.catalog.load import Catalog
 from sheetgen.recommend import Solution, solve
@@ -28,14 +28,9 @@ HEADLINE = "headline"
 NOT_COMPARED = ("headline_workload", "headline_tier")  # read together, as a load
 
 
-@dataclass(frozen=True)
-class BuiltRow:
-    """A filled row of a table: what it is called, the key under which `typed` has it, and its cells by column.
+class BuiltRow(NamedTuple):
+    """A filled row of a table: the key under which `typed` has it, None for one of the reader's own, and its cells."""
 
-    `key` is None for a row of the reader's own.
-    """
-
-    name: str
     key: str | None
     cells: Mapping[str, Any]
 
@@ -48,7 +43,7 @@ class Built:
     book: Book
     inputs: Mapping[str, Any]
     fixed: frozenset[str]  # inputs that no reader is meant to change
-    tables: Mapping[str, Sequence[BuiltRow]]
+    tables: Mapping[str, Mapping[str, BuiltRow]]  # rows by what they are called
     n_rows: Mapping[str, int]  # of each table, the blank ones too
     results: Mapping[str, Any]
 
@@ -73,7 +68,7 @@ def build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[s
     keys = {"instances": [c.instance for c in solved.question.rows], **row_keys(solved.question)}
     return Built(
         solved, book, {n: r.value for n, r in inputs.items()}, frozenset(fixed),
-        {name: tuple(_rows(name, columns[name], keys[name])) for name in KEYS},
+        {name: _rows(name, columns[name], keys[name]) for name in KEYS},
         {name: len(columns[name][KEYS[name]].refs) for name in KEYS}, {n: r.value for n, r in results.items()},
     )  # fmt: skip
 
@@ -83,18 +78,16 @@ def _named(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
     return {n.removeprefix(prefix): r for n, r in book.names.items() if n.startswith(prefix) and isinstance(r, kind)}
 
 
-def _rows(table: str, columns: Mapping[str, Range], keys: Sequence[str]) -> Iterator[BuiltRow]:
-    own_key = KEYS[table]
-    taken: dict[str, bool] = {}
-    for i, ref in enumerate(columns[own_key].refs):
+def _rows(table: str, columns: Mapping[str, Range], keys: Sequence[str]) -> dict[str, BuiltRow]:
+    found: dict[str, BuiltRow] = {}
+    for i, ref in enumerate(columns[KEYS[table]].refs):
         value = ref.value
         if value is None and table == "models":
             value = columns["model"].refs[i].value  # one of the reader's own has a name alone
         if value not in (None, NONE):
-            name = unlike(str(value), taken)
-            taken[name] = True
-            cells = {column: refs.refs[i].value for column, refs in columns.items() if column != own_key}
-            yield BuiltRow(name, keys[i] if i < len(keys) else None, cells)
+            cells = {column: refs.refs[i].value for column, refs in columns.items() if column != KEYS[table]}
+            found[unlike(str(value), found)] = BuiltRow(keys[i] if i < len(keys) else None, cells)
+    return found
 
 
 @dataclass(frozen=True)
@@ -131,16 +124,16 @@ def changes(built: Built, found: Snapshot) -> Iterator[Change]:
 
 def _inputs(built: Built, found: Snapshot) -> Iterator[Change]:
     for name, old in built.inputs.items():
-        if name not in found.inputs or name in NOT_COMPARED:
-            continue
-        new, cell = found.inputs[name], found.cells[f"in_{name}"]
-        if not same(old, new):
-            yield Change("inputs", None, name, old, whole(new), cell.label or name, cell.unit, cell.number_format,
-                         cell.place, name in built.fixed)  # fmt: skip
-    old, new = built.question.headline, headline(built, found)
-    if old != new:
-        cell = found.cells["in_headline_workload"]
-        yield Change("inputs", None, HEADLINE, _load(built, *old), _load(built, *new), "Headline", place=cell.place)
+        if name in found.inputs and name not in NOT_COMPARED and not same(old, found.inputs[name]):
+            cell, new = found.cells[f"in_{name}"], whole(found.inputs[name])
+            yield Change("inputs", None, name, old, new, cell.label or name, cell.unit, cell.number_format, cell.place,
+                         name in built.fixed)  # fmt: skip
+    was, now = built.question.headline, headline(built, found)
+    if was != now:
+        names = [w.name for w in built.question.workloads]
+        old, new = (f"{names[workload]}, tier {tier + 1}" for workload, tier in (was, now))
+        place = found.cells["in_headline_workload"].place
+        yield Change("inputs", None, HEADLINE, old, new, "Headline", place=place)
 
 
 def headline(built: Built, found: Snapshot) -> tuple[int, int]:
@@ -154,19 +147,15 @@ def headline(built: Built, found: Snapshot) -> tuple[int, int]:
     return works.index(at) if at in works else row, tiers.index(tier) if tier in tiers else column
 
 
-def _load(built: Built, workload: int, tier: int) -> str:
-    return f"{built.question.workloads[workload].name}, tier {tier + 1}"
-
-
 def _table(built: Built, found: Snapshot, name: str) -> Iterator[Change]:
     table = found.tables[name]
     order, pairs = paired(built, table)
-    for row in built.tables[name]:
-        here = pairs[row.name]
+    for called, row in built.tables[name].items():
+        here = pairs[called]
         if here is not None:
-            yield from _row(built, table, row, here)
+            yield from _row(built, table, called, row, here)
         else:
-            yield Change(name, row.key, "", row.cells if row.key is None else row.name, None, row.name)
+            yield Change(name, row.key, "", row.cells if row.key is None else called, None, called)
     for key in order:
         if key not in pairs.values():
             yield Change(name, None, "", None, _filled(table[key]), key, place=first_place(table, key))
@@ -177,34 +166,29 @@ def _filled(cells: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def paired(built: Built, table: Table) -> tuple[list[str], dict[str, str | None]]:
-    """The rows as found, in the order of the sheet, and by each row's name as built its name there."""
-    order = sorted(table, key=lambda key: table.at[key])
-    return order, _pair([row.name for row in built.tables[table.name]], order)
-
-
-def _pair(built: Sequence[str], found: Sequence[str]) -> dict[str, str | None]:
-    """By each row's name as built the name as found, None where the row is gone. Both in the order of their sheets.
+    """The rows as found, in the order of the sheet, and by each row's name as built its name there, None where it is
+    gone.
 
     A row whose name was typed over still stands between the same neighbours: where as many rows of unknown names
     stand between two known ones as are missing there, they are those. All others are the reader's own.
     """
-    known = set(found)
-    paired: dict[str, str | None] = {name: name if name in known else None for name in built}
+    found, names = sorted(table, key=lambda key: table.at[key]), built.tables[table.name]
+    pairs: dict[str, str | None] = {name: name if name in table else None for name in names}
     places = {name: i for i, name in enumerate(found)}
     gap: list[str] = []
     after = -1
-    for name in (*built, None):
-        if name is not None and paired[name] is None:
+    for name in (*names, None):
+        if name is not None and pairs[name] is None:
             gap.append(name)
             continue
         until = len(found) if name is None else places[name]
-        between = [one for one in found[after + 1 : until] if one not in paired]
+        between = [one for one in found[after + 1 : until] if one not in pairs]
         if name is None:  # the reader's own rows stand below
             between = between[: len(gap)]
         if len(between) == len(gap):
-            paired.update(zip(gap, between, strict=True))
+            pairs.update(zip(gap, between, strict=True))
         gap, after = [], until
-    return paired
+    return found, pairs
 
 
 def first_place(table: Table, key: str) -> Place:
@@ -212,21 +196,20 @@ def first_place(table: Table, key: str) -> Place:
     return min((table.place(key, column) for column in table.areas), key=lambda place: place.column)
 
 
-def _row(built: Built, table: Table, row: BuiltRow, here: str) -> Iterator[Change]:
+def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> Iterator[Change]:
     """The cells of one row; all of it in one change where it is the reader's own."""
     columns = [column for column in row.cells if column in TABLES[table.name]]
     pairs = {c: (row.cells[c], _canonical(built, table.name, c, table[here].get(c))) for c in columns}
     differ = {column: pair for column, pair in pairs.items() if not same(*pair)}
     title = table.names.get(here) or here
-    if row.key is None:
-        if differ:
-            place = table.place(here, next(iter(differ)))
-            yield Change(table.name, None, "", row.cells, _filled(table[here]), title, place=place)
-        return
-    for column, (old, new) in differ.items():
-        label = f"{row.name if table.name == 'instances' else title}, {table.heads.get(column) or column}"
-        yield Change(table.name, row.key, column, old, whole(new), label, "", table.formats.get(column, ""),
-                     table.place(here, column))  # fmt: skip
+    if row.key is None and differ:
+        place = table.place(here, next(iter(differ)))
+        yield Change(table.name, None, "", row.cells, _filled(table[here]), title, place=place)
+    elif row.key is not None:
+        for column, (old, new) in differ.items():
+            label = f"{called if table.name == 'instances' else title}, {table.heads.get(column) or column}"
+            yield Change(table.name, row.key, column, old, whole(new), label, "", table.formats.get(column, ""),
+                         table.place(here, column))  # fmt: skip
 
 
 def _canonical(built: Built, table: str, column: str, value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from sheetgen.catalog.base import Loc
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import is_path
-from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, did_you_mean, shown
+from sheetgen.errors import CatalogError, Problems, ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.pull.audit import Audit, agree, audit
 from sheetgen.pull.changes import HEADLINE, Built, Change, build_anew, changes, first_place, headline, paired, whole
 from sheetgen.recommend import Solution
@@ -19,10 +19,10 @@ from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import BY_NAME, BY_OPTION, asked_in
 from sheetgen.scenario.overrides import TABLES, Written, input_kind
 from sheetgen.scenario.parse import name_part, plain
-from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS
+from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS, ask
 from sheetgen.sheet.book.change_log import values_as_built
-from sheetgen.workbook.package import Place
-from sheetgen.workbook.read import Snapshot, read_every_cell, read_workbook
+from sheetgen.workbook.package import Place, naming
+from sheetgen.workbook.read import Snapshot, Table, read_every_cell, read_workbook
 
 TARGETS = tuple(one.name for one in asked_in("targets"))
 NO_PRICE = "price_usd_per_hour"
@@ -37,22 +37,24 @@ class Carried:
     places: dict[Loc, Place] = field(default_factory=dict)  # of typed values
     option_places: dict[str, Place] = field(default_factory=dict)
 
-    def question(self, where: str) -> dict[str, Any]:
-        """The options for `ask`; `where` is how messages name the workbook."""
+    def question(self) -> dict[str, Any]:
+        """The options for `ask`."""
 
         def at(loc: Loc) -> str:
             while loc and loc not in self.places:
                 loc = loc[:-1]
-            return f"{where}: {self.places[loc]}" if loc else where
+            return f"{self.places[loc]}: " if loc else ""
 
         return {**self.options, "typed": Written(self.overrides, at)} if self.overrides else self.options
 
-    def placed(self, problem: str, where: str) -> str:
-        """A problem with an option, and where its cell stands."""
-        for option, place in self.option_places.items():
-            if problem.startswith((f"{option} ", f"{option[:-1]} ")):
-                return f"{where}: {place}: {problem}"
-        return problem if problem.startswith(where) else f"{where}: {problem}"
+    def type_over(self, loc: tuple[str, ...], value: Any, place: Place | None) -> None:
+        """A value in place of that of the catalogs."""
+        part = self.overrides
+        for one in loc[:-1]:
+            part = part.setdefault(one, {})
+        part[loc[-1]] = plain(value)
+        if place is not None:
+            self.places[loc] = place
 
 
 def option_of(name: str) -> str | None:
@@ -78,47 +80,33 @@ def carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chang
     after = Carried(options, overrides, dict(before.places), dict(before.option_places))
     blank: list[str] = []
     for change in differ:
-        if change.part == "inputs":
-            _input(after, built, found, change, blank)
+        option = option_of(change.name) if change.part == "inputs" else None
+        if option is not None and change.new is None and option not in TARGETS:
+            blank.append(f"{change.place}: {change.label} (in_{change.name}) is blank. Type a value.")
+        elif option is not None:
+            options[option] = _option(option, built, found, change.new)
+            if change.place is not None:
+                after.option_places[option] = change.place
+        elif change.part == "inputs":
+            after.type_over(("inputs", change.name), change.new, change.place)
         elif change.row is None:
             continue  # the reader's own rows, which are taken together
         elif change.name:
-            _set(after, (change.part, change.row, change.name), change.new, change.place)
+            after.type_over((change.part, change.row, change.name), change.new, change.place)
         elif change.part == "instances":  # a row that is gone: it cannot be rented
-            _set(after, (change.part, change.row, NO_PRICE), None, None)
+            after.type_over((change.part, change.row, NO_PRICE), None, None)
         elif change.part != "gpus" or found.catalog_sha256 == built.question.catalog_sha256:
             blank.append(f"{shown(change.row)} is no longer a row of {change.part}. Put it back.")
     if blank:
         raise ScenarioError(*blank)
     if {"tiers", HEADLINE} & after.option_places.keys():
-        after.options[HEADLINE] = _option(HEADLINE, built, found, None)
+        options[HEADLINE] = _option(HEADLINE, built, found, None)
     tier = found.inputs.get("headline_tier")
     if tier is not None and tier not in [found.inputs.get(f"tier_{i}") for i, _ in enumerate(built.question.tiers, 1)]:
-        _set(after, ("inputs", "headline_tier"), whole(tier), None)  # the dropdown did not follow its list
-    _own_rows(after, built, found)
+        after.type_over(("inputs", "headline_tier"), whole(tier), None)  # the dropdown did not follow its list
+    for part in ("instances", "models"):
+        _own_rows(after, part, built, found.tables[part])
     return after
-
-
-def _set(after: Carried, loc: tuple[str, ...], value: Any, place: Place | None) -> None:
-    part: dict[str, Any] = after.overrides
-    for one in loc[:-1]:
-        part = part.setdefault(one, {})
-    part[loc[-1]] = plain(value)
-    if place is not None:
-        after.places[loc] = place
-
-
-def _input(after: Carried, built: Built, found: Snapshot, change: Change, blank: list[str]) -> None:
-    option = option_of(change.name)
-    if option is None:
-        _set(after, ("inputs", change.name), change.new, change.place)
-        return
-    if change.new is None and option not in TARGETS:
-        blank.append(f"{change.place}: {change.label} (in_{change.name}) is blank. Type a value.")
-        return
-    after.options[option] = _option(option, built, found, change.new)
-    if change.place is not None:
-        after.option_places[option] = change.place
 
 
 def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
@@ -147,22 +135,19 @@ def _text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _own_rows(after: Carried, built: Built, found: Snapshot) -> None:
+def _own_rows(after: Carried, part: str, built: Built, table: Table) -> None:
     """All rows of the reader's own, in the order of their sheet."""
-    for part in ("instances", "models"):
-        table = found.tables[part]
-        order, pairs = paired(built, table)
-        of_catalog = {pairs[row.name] for row in built.tables[part] if row.key is not None}
-        rows: list[dict[str, Any]] = []
-        for key in (one for one in order if one not in of_catalog):
-            row = {c: v for c, v in table[key].items() if c in TABLES[part]}
-            for column in row:
-                after.places[f"own_{part}", len(rows), column] = table.place(key, column)
-            after.places[f"own_{part}", len(rows)] = first_place(table, key)
-            rows.append({c: plain(whole(v)) for c, v in row.items() if v is not None})
-        after.overrides.pop(f"own_{part}", None)
-        if rows:
-            after.overrides[f"own_{part}"] = rows
+    order, pairs = paired(built, table)
+    of_catalog = {pairs[name] for name, row in built.tables[part].items() if row.key is not None}
+    rows: list[dict[str, Any]] = []
+    for key in (one for one in order if one not in of_catalog):
+        row = {c: v for c, v in table[key].items() if c in TABLES[part]}
+        after.places |= {(f"own_{part}", len(rows), column): table.place(key, column) for column in row}
+        after.places[f"own_{part}", len(rows)] = first_place(table, key)
+        rows.append({c: plain(whole(v)) for c, v in row.items() if v is not None})
+    after.overrides.pop(f"own_{part}", None)
+    if rows:
+        after.overrides[f"own_{part}"] = rows
 
 
 ROUNDS = 3  # an option may move what an input holds by default, which then is carried by itself
@@ -208,38 +193,41 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
 
     Raises WorkbookError, ScenarioError or CatalogError, each problem with the file and the cell.
     """
-    where = shown(path, 200)
     found = read_workbook(path)
-    start = _start(found, catalog, models, where)
-    before = _build(catalog, start, where)
-    if models is not None:
-        _check_models(before, found, where)
-    _check_loads(before, found, where)
-    same_catalog = found.catalog_sha256 == before.question.catalog_sha256
-    if not same_catalog and {row.name for row in before.tables["instances"]} != set(found.tables["instances"]):
-        start = _with_instances_of(found, start, catalog)
-        before = _build(catalog, start, where)
-    differ = list(changes(before, found))
-    # A workbook of another catalog was built with values that nobody has any more.
-    baseline = values_as_built(before.book) if same_catalog else None
-    carried, after, rest = start, before, [one for one in differ if not one.is_fixed]
-    for _ in range(ROUNDS):
-        if not rest:
-            break
-        try:
+    start = _start(found, catalog, models, shown(path, 200))
+    with naming(path, ScenarioError):
+        before = _build(catalog, start, start)
+        if models is not None:
+            _check_models(before, found)
+        lacks = [n for n in before.inputs if n.startswith(("context_", "tier_")) and n not in found.inputs]
+        if lacks:
+            raise ScenarioError(f"has no in_{lacks[0]}, as the sheet that it was built with has. Build it anew.")
+        same_catalog = found.catalog_sha256 == before.question.catalog_sha256
+        if not same_catalog and before.tables["instances"].keys() != found.tables["instances"].keys():
+            start = _with_instances_of(found, start, catalog)
+            before = _build(catalog, start, start)
+        differ = list(changes(before, found))
+        # A workbook of another catalog was built with values that nobody has any more.
+        baseline = values_as_built(before.book) if same_catalog else None
+        carried, after, rest = start, before, [one for one in differ if not one.is_fixed]
+        for _ in range(ROUNDS):
+            if not rest:
+                break
             carried = carry(carried, after, found, rest)
-        except SheetgenError as error:
-            raise ScenarioError(*(f"{where}: {problem}" for problem in error.problems)) from error
-        after = _build(catalog, carried, where, baseline)
-        rest = [one for one in changes(after, found) if not one.is_own and not one.is_fixed]
+            after = _build(catalog, carried, start, baseline)
+            rest = [one for one in changes(after, found) if not one.is_own and not one.is_fixed]
+    # The rows of a sheet of today are those that the workbook was built with, or its cells are not compared.
+    areas = {name: table.areas.values() for name, table in found.tables.items()}
+    same_form = all(max(area.n_rows for area in areas[name]) == n for name, n in before.n_rows.items())
     compared = None
-    if same_catalog or _same_form(before, found):
+    if same_catalog or same_form:
         compared = audit(before.book, after.book, read_every_cell(path), same_catalog=same_catalog)
     changed, fixed = (tuple(one for one in differ if one.is_fixed is fixed) for fixed in (False, True))
-    return Pulled(
-        found, before, changed, fixed, carried.options, _kept(carried.overrides), after, compared,
-        (*found.notes, *_notes(before, after, found, rest)),
-    )  # fmt: skip
+    # What a scenario keeps: not a dropdown that did not follow its list, which another sheet need not repeat.
+    inputs = {name: value for name, value in carried.overrides.get("inputs", {}).items() if name != "headline_tier"}
+    kept = {name: part for name, part in {**carried.overrides, "inputs": inputs}.items() if part}
+    notes = (*found.notes, *_notes(before, after, found, rest))
+    return Pulled(found, before, changed, fixed, carried.options, kept, after, compared, notes)
 
 
 def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
@@ -264,28 +252,15 @@ def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) ->
     return Carried(options, dict(overrides) if isinstance(overrides, Mapping) else {})
 
 
-def _kept(overrides: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a scenario keeps: not a dropdown that did not follow its list, which another sheet need not repeat."""
-    inputs = {name: value for name, value in overrides.get("inputs", {}).items() if name != "headline_tier"}
-    return {name: part for name, part in {**overrides, "inputs": inputs}.items() if part}
-
-
-def _check_models(before: Built, found: Snapshot, where: str) -> None:
+def _check_models(before: Built, found: Snapshot) -> None:
     """Models that were named anew must be those of the workbook, or its figures would stand under other names."""
     named = [m.model.id for m in before.question.models]
     held = list(found.tables["models"])[: len(named)]
     if named != held:
         raise ScenarioError(
-            f"{where}: is of {shown(', '.join(held))}, and models names {shown(', '.join(named))}. "
+            f"is of {shown(', '.join(held))}, and models names {shown(', '.join(named))}. "
             "Leave --models out: it is for a workbook whose models are files."
         )
-
-
-def _check_loads(before: Built, found: Snapshot, where: str) -> None:
-    """Refuse a workbook whose workloads or tiers are not those of the sheet built anew."""
-    lacks = [name for name in before.inputs if name.startswith(("context_", "tier_")) and name not in found.inputs]
-    if lacks:
-        raise ScenarioError(f"{where}: has no in_{lacks[0]}, as the sheet that it was built with has. Build it anew.")
 
 
 def _known(catalog: Catalog, instance: str) -> bool:
@@ -296,11 +271,18 @@ def _known(catalog: Catalog, instance: str) -> bool:
     return True
 
 
-def _build(catalog: Catalog, carried: Carried, where: str, baseline: Mapping[str, Any] | None = None) -> Built:
+def _build(catalog: Catalog, carried: Carried, start: Carried, baseline: Mapping[str, Any] | None = None) -> Built:
+    """The sheet of what was carried. A problem that one option has alone is raised with the place of its cell."""
     try:
-        return build_anew(catalog, carried.question(where), baseline)
+        return build_anew(catalog, carried.question(), baseline)
     except SheetgenError as error:
-        raise ScenarioError(*(carried.placed(problem, where) for problem in error.problems)) from error
+        places: dict[str, Place] = {}
+        for option, place in carried.option_places.items():
+            alone = Problems()
+            alone.attempt(ask, catalog, {**start.options, option: carried.options[option]})
+            places = dict.fromkeys(alone, place) | places
+        placed = (f"{places[one]}: {one}" if one in places else one for one in error.problems)
+        raise ScenarioError(*placed) from error
 
 
 def _with_instances_of(found: Snapshot, start: Carried, catalog: Catalog) -> Carried:
@@ -311,17 +293,13 @@ def _with_instances_of(found: Snapshot, start: Carried, catalog: Catalog) -> Car
     return replace(start, options={**options, "instances": ",".join(one for one in named if one in known)})
 
 
-def _same_form(before: Built, found: Snapshot) -> bool:
-    """Whether the sheet built today has the rows that the workbook was built with."""
-    areas = {name: table.areas.values() for name, table in found.tables.items()}
-    return all(max(area.n_rows for area in areas[name]) == n for name, n in before.n_rows.items())
-
-
 def _notes(before: Built, after: Built, found: Snapshot, rest: Sequence[Change]) -> Iterator[str]:
     """Remarks for the reader: what was read, but has no effect or not the whole."""
     gpus = [g.id for g in after.question.gpus]
     table = found.tables["instances"]
-    counts = {row.name: row.cells.get("gpu_count") for row in before.tables["instances"] if row.key is not None}
+    counts = {
+        name: row.cells.get("gpu_count") for name, row in before.tables["instances"].items() if row.key is not None
+    }
     for key, row in table.items():
         gpu, count = row.get("instance_gpu"), row.get("gpu_count")
         if gpu is not None and str(gpu).lower() not in (one.lower() for one in gpus):
@@ -334,7 +312,7 @@ def _notes(before: Built, after: Built, found: Snapshot, rest: Sequence[Change])
                 f"{table.place(key, 'gpu_count')}: {shown(key)} has {count:g} GPUs; it was built with {built:g}, and "
                 "the workbook does not try what only more can hold. A sheet built anew does."
             )
-    for key in (one for one in found.tables["gpus"] if one not in {row.name for row in after.tables["gpus"]}):
+    for key in (one for one in found.tables["gpus"] if one not in after.tables["gpus"]):
         yield f"{shown(key)} on GPUs is the GPU of no instance of this sheet today, and was left out."
     for one in rest:
         yield f"{one.place or one.part}: {one.label} could not be carried: it is {shown(one.new)}."

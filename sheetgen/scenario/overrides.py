@@ -178,18 +178,18 @@ class Overrides:
 
 @dataclass(frozen=True)
 class Written:
-    """A `typed` as it stands in a file, and where each part of it stands, for messages."""
+    """A `typed` as it stands in a file, and what is said before a problem with a part of it: `file:line: `."""
 
     data: Any
     at: Callable[[Loc], str]
 
 
 def _nowhere(loc: Loc) -> str:
-    return "typed" + "".join(f" {shown(part)}" for part in loc)
+    return "typed" + "".join(f" {shown(part)}" for part in loc) + ": "
 
 
 def read_overrides(given: Any) -> tuple[Overrides, Callable[[Loc], str]]:
-    """`typed` of a scenario, checked but for the keys of its rows, and how to say where a part of it stands.
+    """`typed` of a scenario, checked but for the keys of its rows, and `at` of `Written`.
 
     Raises ScenarioError with every problem: an unknown table, column or input, and a value out of range.
     """
@@ -199,7 +199,7 @@ def read_overrides(given: Any) -> tuple[Overrides, Callable[[Loc], str]]:
     problems: list[str] = []
 
     def refuse(loc: Loc, problem: str) -> None:
-        problems.append(f"{written.at(loc)}: {problem}")
+        problems.append(f"{written.at(loc)}{problem}")
 
     def items(loc: Loc, data: Any, what: str) -> Iterable[tuple[Any, Any]]:
         if isinstance(data, Mapping):
@@ -262,7 +262,7 @@ def unknown_keys(overrides: Overrides, known: Mapping[str, Iterable[str]], at: C
         for key in getattr(overrides, part):
             if key not in names:
                 what = "an input" if part == "inputs" else f"a row of {part}"
-                yield f"{at((part, key))}: {shown(key)} is not {what} on this sheet.{did_you_mean(key, names)}"
+                yield f"{at((part, key))}{shown(key)} is not {what} on this sheet.{did_you_mean(key, names)}"
 
 
 BY_READER = "typed in, not from the catalogs"

@@ -343,7 +343,7 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
     gpus = {g.id: typed.overridden_gpu(g, overrides.gpus.get(g.id, {})) for g in question.gpus}
     candidates = tuple(typed.overridden_candidates(question.candidates, gpus, overrides))
     if not candidates:
-        problems.append(f"{at(())}: no instance is left to choose from: none has a price above 0. Give one a price.")
+        problems.append(f"{at(())}no instance is left to choose from: none has a price above 0. Give one a price.")
     if problems:
         raise ScenarioError(*problems)
 

@@ -64,12 +64,12 @@ class WorkbookError(SheetgenError):
 
 
 @contextlib.contextmanager
-def naming(path: Path | str) -> Iterator[None]:
-    """Puts the file's name before each problem with it."""
+def naming(path: Path | str, kind: type[SheetgenError] = WorkbookError) -> Iterator[None]:
+    """Puts the file's name before each problem with it, which is raised as `kind`."""
     try:
         yield
-    except WorkbookError as error:
-        raise WorkbookError(*(f"{shown(path, 200)}: {problem}" for problem in error.problems)) from error
+    except SheetgenError as error:
+        raise kind(*(f"{shown(path, 200)}: {problem}" for problem in error.problems)) from error
 
 
 def read_file(path: Path) -> bytes:

@@ -77,7 +77,7 @@ def test_rows_that_the_sheet_does_not_have_are_told_with_the_nearest() -> None:
         "precisions": {"fp9": {"other_bytes": 2}},
     }
     with pytest.raises(ScenarioError) as raised:
-        ask(books.catalog(), {**SMALL, "typed": Written(typed, lambda loc: ".".join(map(str, loc)))})
+        ask(books.catalog(), {**SMALL, "typed": Written(typed, lambda loc: ".".join(map(str, loc)) + ": ")})
     assert list(raised.value.problems) == [
         "inputs.output_rag: output_rag is not an input on this sheet. Did you mean output_chat?",
         "models.llama-3.1-9b: llama-3.1-9b is not a row of models on this sheet. Did you mean llama-3.1-8b?",
