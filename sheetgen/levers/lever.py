@@ -1,20 +1,26 @@
-"""A lever: one change, what is rented without and with it, its cost beside money; and which a reader sees first."""
+"""A lever: one change, what is rented without and with it, its cost beside money; and which a reader sees first.
+
+Changed loads are worked out together: each model, workload and settings once, whatever the requests in flight.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy
 
 from sheetgen import cost
+from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import same_money
-from sheetgen.recommend import Solution
+from sheetgen.recommend import Fit, Solution, tables
 from sheetgen.recommend.solution import Axes, Table
-from sheetgen.recommend.solve import cheapest_position
+from sheetgen.recommend.solve import least_cost
+from sheetgen.scenario.inputs import Settings
 from sheetgen.scenario.market import Candidate
+from sheetgen.scenario.question import Load, Question, SheetModel
 from sheetgen.sizing import parallelism
 
 # What the requests in flight decide: the last columns of the tables.
@@ -22,6 +28,10 @@ OF_REQUESTS = (
     parallelism.load_requests, parallelism.shared_replicas, parallelism.staged_instances, parallelism.n_replicas,
     cost.n_instances, cost.hourly_usd, cost.monthly_usd,
 )  # fmt: skip
+ANOTHER_MODEL = "model"  # a family that no ranking by dollars holds: quality is not compared
+OneLoad = tuple[Settings, SheetModel, Workload]
+ModelKey = tuple[int, str, str]
+Key = tuple[Settings, ModelKey, Workload]
 
 
 @dataclass(frozen=True)
@@ -30,48 +40,16 @@ class Rented:
 
     candidate: Candidate
     n_instances: int
-    n_replicas: int
     n_gpus: int
     monthly_usd: float
 
     @classmethod
     def of(cls, solved: Solution, row: int) -> Rented | None:
         """What was chosen for a load, or nothing where nothing holds it."""
-        choice = solved.choices[row]
-        if choice.offer is None:
+        fit = Fit.of(solved, row)
+        if fit is None:
             return None
-        size = solved.tensor_parallel_size(choice.offer) * choice.pipeline_parallel_size
-        return cls(
-            solved.candidate(choice.offer),
-            choice.n_instances,
-            choice.n_replicas,
-            choice.n_replicas * size,
-            choice.monthly_usd,
-        )
-
-
-def cheapest(
-    tables: Solution, rows: Sequence[int], requests: Sequence[int], memory_above: Sequence[int]
-) -> list[Rented | None]:
-    """What loads of the tables take with other requests in flight, on GPUs that show more bytes than `memory_above`.
-
-    Chosen as in the sheet itself; nothing where nothing holds a load.
-    """
-    axes: Axes = ("chosen", "offer")
-    grid = tables.grid.along("chosen", {"load": rows})
-    grid.put(("chosen",), {"concurrent_requests": numpy.array(requests, float)})
-    costs = grid.evaluate(OF_REQUESTS, axes)
-    memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
-    monthly = numpy.where(memory > numpy.array(memory_above)[:, None], costs["monthly_usd"], numpy.nan)
-    known = Table(grid, axes, monthly.shape)
-    best, position = cheapest_position(monthly, costs["n_instances"], known["tensor_parallel_size"])
-    found: list[Rented | None] = [None] * len(rows)
-    for i in numpy.flatnonzero(~numpy.isnan(best)).tolist():
-        offer = int(position[i]) - 1
-        count, replicas = int(costs["n_instances"][i, offer]), int(costs["n_replicas"][i, offer])
-        size = tables.tensor_parallel_size(offer) * int(known["pipeline_stages"][i, offer])
-        found[i] = Rented(tables.candidate(offer), count, replicas, replicas * size, float(monthly[i, offer]))
-    return found
+        return cls(fit.candidate, fit.choice.n_instances, fit.gpus_used, fit.choice.monthly_usd)
 
 
 @dataclass(frozen=True)
@@ -137,9 +115,6 @@ class Lever:
 EveryLever = Sequence[Sequence[Lever]]  # of every load of a sheet, in their order
 
 
-ANOTHER_MODEL = "model"  # a family that no ranking by dollars holds: quality is not compared
-
-
 def rank(lever: Lever) -> float:
     """Sorts levers: what makes a load fit comes first, then by dollars saved, where 12 digits tell them apart."""
     return -math.inf if lever.now_fits else -float(f"{lever.saved_usd or 0.0:.12g}")
@@ -156,14 +131,124 @@ def best(by_row: Mapping[int, Sequence[Lever]], count: int) -> list[tuple[int, L
     Where fewer save anything, those that change nothing follow: that they do not is worth knowing. Another model is
     never among them.
     """
-    order = {
-        (row, place): (rank(one), place)
+    open_ones = [
+        (rank(one), place, row, one)
         for row, levers in by_row.items()
         for place, one in enumerate(levers)
         if one.priced and one.family != ANOTHER_MODEL and rank(one) <= 0
-    }
+    ]
     chosen: dict[tuple[int, str], tuple[int, Lever]] = {}
-    for row, place in sorted(order, key=lambda key: order[key]):
-        lever = by_row[row][place]
+    for _, _, row, lever in sorted(open_ones, key=lambda one: one[:2]):
         chosen.setdefault((row, lever.family), (row, lever))
     return list(chosen.values())[:count]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A load of the sheet with something changed; what is not given stays.
+
+    requests: in flight. memory_above: only candidates whose GPU shows more bytes than this.
+    """
+
+    row: int
+    model: SheetModel | None = None
+    workload: Workload | None = None
+    requests: int | None = None
+    settings: Settings | None = None
+    memory_above: int = 0
+
+
+class Loads:
+    """The loads of a sheet, and every changed one that was requested: the tables it was worked out in, and its row.
+
+    Other requests in flight and bigger GPUs change nothing but the last columns of these tables: see `_cheapest`.
+    """
+
+    def __init__(self, solved: Solution) -> None:
+        self.solved = solved
+        self._known: dict[Key, tuple[Solution, int]] = {}
+        for row in range(len(solved.question.loads)):
+            self._known.setdefault(_key(self._load(Change(row))), (solved, row))
+
+    def ask(self, changes: Sequence[Change]) -> list[Rented | None]:
+        """What each changed load takes; nothing where nothing holds it."""
+        self.work_out(changes)
+        by_tables: dict[int, list[tuple[int, Solution, int]]] = {}  # where in `changes`, its tables, the row there
+        for i, change in enumerate(changes):
+            solved, row = self._known[_key(self._load(change))]
+            by_tables.setdefault(id(solved), []).append((i, solved, row))
+        found: list[Rented | None] = [None] * len(changes)
+        for here in by_tables.values():
+            mine = [changes[i] for i, _, _ in here]
+            requests = [one.requests or self.solved.question.loads[one.row].concurrent_requests for one in mine]
+            rows, above = [row for _, _, row in here], [one.memory_above for one in mine]
+            for (i, _, _), answer in zip(here, _cheapest(here[0][1], rows, requests, above), strict=True):
+                found[i] = answer
+        return found
+
+    def work_out(self, changes: Iterable[Change]) -> None:
+        """Make the changed loads known, all that are new together.
+
+        Other models apart from other workloads: `tables` works out the speed of all pairs of those it is given.
+        """
+        groups: dict[tuple[Settings, bool], dict[Key, OneLoad]] = {}
+        for change in changes:
+            load = self._load(change)
+            if (key := _key(load)) not in self._known:
+                groups.setdefault((load[0], change.model is None), {})[key] = load
+        for (settings, _), loads in groups.items():
+            solved = tables(_question(self.solved.question, settings, list(loads.values())))
+            self._known |= {key: (solved, row) for row, key in enumerate(loads)}
+
+    def _load(self, change: Change) -> OneLoad:
+        question = self.solved.question
+        cell = question.loads[change.row]
+        model, workload = question.models[cell.model], question.workloads[cell.workload]
+        return change.settings or question.settings, change.model or model, change.workload or workload
+
+
+def _key(load: OneLoad) -> Key:
+    return load[0], _model_key(load[1]), load[2]
+
+
+def _model_key(model: SheetModel) -> ModelKey:
+    """A model by its object and precisions: two models of one id may differ, as an imported one does."""
+    return id(model.model), model.weight_dtype, model.kv_cache_dtype
+
+
+def _question(sheet: Question, settings: Settings, loads: Sequence[OneLoad]) -> Question:
+    """A sheet's question with a cell for each load, and the models and workloads that these are of."""
+    models = {_model_key(model): model for _, model, _ in loads}
+    workloads = tuple(dict.fromkeys(w for _, _, w in loads))
+    places, at = {key: i for i, key in enumerate(models)}, {workload: i for i, workload in enumerate(workloads)}
+    cells = tuple(
+        Load(
+            places[_model_key(model)], at[workload], tier=0, context_tokens=workload.context_tokens,
+            input_tokens=workload.input_tokens, concurrent_requests=1,
+            over_limit=workload.context_tokens > (model.model.max_context_tokens or 0),
+        )
+        for _, model, workload in loads
+    )  # fmt: skip
+    models_ = tuple(models.values())
+    return replace(sheet, settings=settings, models=models_, workloads=workloads, loads=cells, headline=(0, 0))
+
+
+def _cheapest(
+    tables: Solution, rows: Sequence[int], requests: Sequence[int], memory_above: Sequence[int]
+) -> list[Rented | None]:
+    """What loads of the tables take with other requests in flight, on GPUs that show more bytes than `memory_above`.
+
+    Chosen as in the sheet itself; nothing where nothing holds a load.
+    """
+    axes: Axes = ("chosen", "offer")
+    grid = tables.grid.along("chosen", {"load": rows})
+    grid.put(("chosen",), {"concurrent_requests": numpy.array(requests, float)})
+    costs = grid.evaluate(OF_REQUESTS, axes)
+    memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
+    monthly = numpy.where(memory > numpy.array(memory_above)[:, None], costs["monthly_usd"], numpy.nan)
+    known = Table(grid, axes, monthly.shape)
+    n_gpus = costs["n_replicas"] * known["tensor_parallel_size"] * known["pipeline_stages"]
+    return [
+        least and Rented(tables.candidate(least.offer), least.n_instances, int(n_gpus[i, least.offer]), least.usd)
+        for i, least in enumerate(least_cost(monthly, costs["n_instances"], known["tensor_parallel_size"]))
+    ]

@@ -16,7 +16,7 @@ from sheetgen import cost
 from sheetgen.estimate import evaluate
 from sheetgen.formula import Formula
 from sheetgen.recommend.solution import Choice, Solution
-from sheetgen.recommend.solve import cheapest_position
+from sheetgen.recommend.solve import least_cost
 from sheetgen.scenario.market import Candidate, ClassPrice, OwnedGpu
 from sheetgen.units import ON_DEMAND, PURCHASES
 
@@ -138,13 +138,12 @@ def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
     found = []
     for provider in dict.fromkeys(of_slot.tolist()):
         monthly = numpy.where(of_slot == provider, costs["monthly_usd"], numpy.nan)
-        best, position = cheapest_position(monthly[None, :], costs["n_instances"][None, :], sizes)
-        if over or numpy.isnan(best[0]):
+        (least,) = least_cost(monthly[None, :], costs["n_instances"][None, :], sizes)
+        if over or least is None:
             found.append(ProviderCost(provider, None, 0, math.nan, math.nan))
-            continue
-        offer = int(position[0]) - 1
-        count, hourly = int(costs["n_instances"][offer]), float(costs["hourly_usd"][offer])
-        found.append(ProviderCost(provider, offer, count, hourly, float(best[0])))
+        else:
+            hourly = float(costs["hourly_usd"][least.offer])
+            found.append(ProviderCost(provider, least.offer, least.n_instances, hourly, least.usd))
     return tuple(found)
 
 

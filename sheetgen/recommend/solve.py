@@ -6,7 +6,7 @@ The choice for each load is the least monthly cost; then how fast the chosen har
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -219,29 +219,42 @@ NOTHING_FITS = "nothing fits"
 TOO_SLOW = "no count meets the target"  # memory holds it somewhere, but a lone request is too slow
 
 
-def cheapest_position(monthly: Any, instances: Any, size: Any) -> tuple[Any, Any]:
-    """Per row the least monthly cost, and where it stands from 1: ties by fewer instances, smaller TP, then order."""
+class Least(NamedTuple):
+    """The least monthly cost of a load: of which offer, and of how many instances."""
+
+    offer: int
+    n_instances: int
+    usd: float
+
+
+def least_cost(monthly: Any, instances: Any, size: Any) -> list[Least | None]:
+    """By row the least of its offers, or nothing where all are NaN: ties by fewer instances, smaller TP, then order."""
     best = cheapest(monthly, numpy.nan)
     least = same_money(monthly, best[:, None])
     fewest = least_where(instances, least)
     narrowest = least_where(size, least, instances == fewest[:, None])
-    return best, first_where(least, instances == fewest[:, None], size == narrowest[:, None])
+    position = first_where(least, instances == fewest[:, None], size == narrowest[:, None])
+    found: list[Least | None] = [None] * len(best)
+    for row in numpy.flatnonzero(~numpy.isnan(best)).tolist():
+        offer = int(position[row]) - 1
+        found[row] = Least(offer, int(instances[row, offer]), float(best[row]))
+    return found
 
 
 def choose(solved: Solution) -> list[Choice]:
     """Per cell the least monthly cost; ties: fewer instances, then smaller TP, then catalog order."""
     costs, offers = solved.costs, solved.offers
-    monthly, instances = costs["monthly_usd"], costs["n_instances"]
-    best, position = cheapest_position(monthly, instances, costs["tensor_parallel_size"])
+    monthly = costs["monthly_usd"]
+    best = least_cost(monthly, costs["n_instances"], costs["tensor_parallel_size"])
     gpu = numpy.array([solved.profiles[s.profile].gpu for s in offers])
     providers = [solved.candidate(i).provider for i in range(len(offers))]
     provider = numpy.array([providers.index(p) for p in providers])
     choices = []
-    for row, cell in enumerate(solved.question.loads):
-        if cell.over_limit or numpy.isnan(best[row]):
+    for row, (cell, least) in enumerate(zip(solved.question.loads, best, strict=True)):
+        if cell.over_limit or least is None:
             choices.append(Choice(_verdict_without(solved, row)))
             continue
-        offer = int(position[row]) - 1
+        offer = least.offer
         other = (gpu != gpu[offer]) | (provider != provider[offer])
         others = numpy.where(other, monthly[row], numpy.nan)
         second = cheapest(others, numpy.nan)
@@ -257,7 +270,7 @@ def choose(solved: Solution) -> list[Choice]:
                 sequences_per_replica=int(held),
                 pipeline_parallel_size=int(costs["pipeline_stages"][row, offer]),
                 n_replicas=int(replicas),
-                n_instances=int(instances[row, offer]),
+                n_instances=least.n_instances,
                 hourly_usd=float(costs["hourly_usd"][row, offer]),
                 monthly_usd=float(monthly[row, offer]),
                 runner_up_monthly_usd=None if runner_up is None else float(second),
@@ -280,13 +293,11 @@ def _verdict_without(solved: Solution, row: int) -> str:
 
 def with_memory_alone(choices: tuple[Choice, ...], alone: Solution) -> tuple[Choice, ...]:
     """The choices with what memory alone would take, where that costs less: `alone` is without targets."""
-    monthly, instances = alone.costs["monthly_usd"], alone.costs["n_instances"]
-    best, position = cheapest_position(monthly, instances, alone.costs["tensor_parallel_size"])
-    out = []
-    for row, choice in enumerate(choices):
-        cheaper = not numpy.isnan(best[row]) and (choice.offer is None or best[row] < choice.monthly_usd * (1 - 1e-12))
-        offer = int(position[row]) - 1
-        by_memory = (offer, int(instances[row, offer]), float(best[row])) if cheaper else None
+    costs, out = alone.costs, []
+    best = least_cost(costs["monthly_usd"], costs["n_instances"], costs["tensor_parallel_size"])
+    for choice, least in zip(choices, best, strict=True):
+        cheaper = least and (choice.offer is None or least.usd < choice.monthly_usd * (1 - 1e-12))
+        by_memory = least if cheaper else None
         by = "speed" if by_memory and choice.offer is not None else choice.sized_by
         out.append(replace(choice, without_targets=by_memory, sized_by=by))
     return tuple(out)

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sheetgen import cost
-from sheetgen.levers import EveryLever, Lever, Offload
-from sheetgen.levers.lever import Rented, in_order
+from sheetgen.levers import EveryLever, Lever, Offload, Rented, in_order
 from sheetgen.recommend import Choice, Solution, money, why_not
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.scenario.market import DEFAULT_PROVIDERS, Candidate, OwnedGpu

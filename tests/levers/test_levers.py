@@ -9,9 +9,8 @@ import pytest
 from asked import FAMILIES, THREE, alone, answered, catalog, every, load, of_load, same
 
 from sheetgen.catalog import guidance
-from sheetgen.levers import Lever, best, levers_of, levers_of_sheet
-from sheetgen.levers import plan as asking
-from sheetgen.levers.lever import in_order
+from sheetgen.levers import Lever, best, in_order, levers_of, levers_of_sheet
+from sheetgen.levers import lever as asking
 from sheetgen.recommend import solve, tables
 from sheetgen.sheet.wording import saving
 

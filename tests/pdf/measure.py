@@ -30,14 +30,13 @@ _BUILD = _TIMED.format(
 from pathlib import Path
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.cli.build import archive_of, draw
-from sheetgen.levers.plan import Facts
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
 catalog = Catalog()
 asked = {"models": sys.argv[1], "as_of": "2026-11-20"}
 question = ask(catalog, asked)
 catalog.models()
-Facts.of(question)
+question.reference.assumptions, question.reference.levers, question.reference.launchers
 guidance.fingerprints(catalog)
 """,
     timed="""
