@@ -15,9 +15,9 @@ import numpy
 from sheetgen import cost
 from sheetgen.estimate import evaluate
 from sheetgen.formula import Formula
-from sheetgen.recommend.solution import Choice, Solution
-from sheetgen.recommend.solve import least_cost
-from sheetgen.scenario.market import Candidate, ClassPrice, OwnedGpu
+from sheetgen.recommend.solution import Fit, Solution
+from sheetgen.recommend.solve import least_cost, settings_of
+from sheetgen.scenario.market import ClassPrice, OwnedGpu
 from sheetgen.units import ON_DEMAND, PURCHASES
 
 ENDS = ("low", "base", "high")
@@ -72,26 +72,9 @@ class Sum:
     three_year: tuple[float, float, float]
 
 
-def inputs_of(solved: Solution) -> dict[str, Any]:
+def _inputs(solved: Solution) -> dict[str, Any]:
     """What the formulas of `cost` read that holds for the whole sheet."""
-    settings = solved.question.settings
-    numbers = {k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))}
-    return {**cost.CONSTANTS, **numbers, **solved.question.owning.values, "is_committed": settings.is_committed}
-
-
-def unit_costs(solved: Solution, row: int) -> dict[str, float]:
-    """A year, three years, a user, a million tokens: the results of `UNIT_COSTS`, NaN where nothing holds the load."""
-    cell, choice = solved.question.loads[row], solved.choices[row]
-    values = {
-        **inputs_of(solved),
-        "monthly_usd": math.nan if choice.offer is None else choice.monthly_usd,
-        "users": float(solved.loads["users"][row]),
-        "input_tokens": float(cell.input_tokens),
-        "output_tokens": float(solved.question.workloads[cell.workload].output_tokens),
-        "prefill_fraction": math.nan if choice.offer is None else choice.prefill_fraction,
-        "output_tokens_per_second": math.nan if choice.offer is None else choice.output_tokens_per_second,
-    }
-    return _evaluated(UNIT_COSTS, values)
+    return {**settings_of(solved.question), **solved.question.owning.values}
 
 
 def _evaluated(formulas: tuple[Formula, ...], values: Mapping[str, Any]) -> dict[str, float]:
@@ -99,28 +82,32 @@ def _evaluated(formulas: tuple[Formula, ...], values: Mapping[str, Any]) -> dict
     return {one.name: float(known[one.name]) for one in formulas}
 
 
+def unit_costs(solved: Solution, row: int) -> dict[str, float]:
+    """A year, three years, a user, a million tokens: the results of `UNIT_COSTS`, NaN where nothing holds the load."""
+    cell, choice = solved.question.loads[row], solved.choices[row]
+    of_choice = ("monthly_usd", "prefill_fraction", "output_tokens_per_second")
+    return _evaluated(UNIT_COSTS, {
+        **_inputs(solved), "users": float(solved.loads["users"][row]), "input_tokens": float(cell.input_tokens),
+        "output_tokens": float(solved.question.workloads[cell.workload].output_tokens),
+        **{name: math.nan if choice.offer is None else getattr(choice, name) for name in of_choice},
+    })  # fmt: skip
+
+
 def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
     """The recommended instances in every purchase class, NaN where no price is known; empty where nothing fits."""
-    choice = solved.choices[row]
-    if choice.offer is None:
+    fit, found = Fit.of(solved, row), []
+    if fit is None:
         return ()
-    one = solved.candidate(choice.offer)
-    return tuple(_class_cost(solved, choice, one, purchase) for purchase in PURCHASES)
-
-
-def _class_cost(solved: Solution, choice: Choice, one: Candidate, purchase: str) -> ClassCost:
-    price = one.class_price(purchase)
-    values = {
-        **inputs_of(solved),
-        "is_committed": int(PURCHASES[purchase].committed),
-        "n_instances": choice.n_instances,
-        "price_usd_per_hour": _paid(solved, price),
-    }
-    found = _evaluated(OF_CLASS, values)
-    del found["paid_hours_per_month"]
-    if price is None:
-        return ClassCost(purchase, **found, price_as_of=None, terms="", source="")
-    return ClassCost(purchase, **found, price_as_of=price.price_as_of, terms=price.price_kind, source=one.source)
+    for purchase, paid in PURCHASES.items():
+        price = fit.candidate.class_price(purchase)
+        usd = _evaluated(OF_CLASS, {
+            **_inputs(solved), "is_committed": int(paid.committed), "n_instances": fit.choice.n_instances,
+            "price_usd_per_hour": _paid(solved, price),
+        })  # fmt: skip
+        del usd["paid_hours_per_month"]
+        as_of, terms, source = (price.price_as_of, price.price_kind, fit.candidate.source) if price else (None, "", "")
+        found.append(ClassCost(purchase, **usd, price_as_of=as_of, terms=terms, source=source))
+    return tuple(found)
 
 
 def _paid(solved: Solution, price: ClassPrice | None) -> float:
@@ -152,20 +139,17 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
 
     None where nothing fits or nothing is known of the GPU; NaN where the price or the power is not known.
     """
-    choice = solved.choices[row]
-    if choice.offer is None:
+    fit = Fit.of(solved, row)
+    if fit is None:
         return None
-    one = solved.candidate(choice.offer)
-    gpu = solved.question.owning.gpus.get(one.gpu.id, OwnedGpu())
+    gpu = solved.question.owning.gpus.get(fit.candidate.gpu.id, OwnedGpu())
+    on_demand = _paid(solved, fit.candidate.class_price(ON_DEMAND))
     values = {
-        **inputs_of(solved),
-        "n_gpus": n_gpus(solved, row),
-        "is_module_price": gpu.is_module_price,
+        **_inputs(solved), "n_gpus": fit.gpus_used, "is_module_price": gpu.is_module_price,
         "stated_kw_per_gpu": math.nan if gpu.stated_kw_per_gpu is None else gpu.stated_kw_per_gpu,
-        "rated_watts": math.nan if gpu.rated_watts is None else gpu.rated_watts,
-        "is_it_power": gpu.is_it_power,
-        "on_demand_hourly_usd": float(cost.hourly_usd(choice.n_instances, _paid(solved, one.class_price(ON_DEMAND)))),
-    }
+        "rated_watts": math.nan if gpu.rated_watts is None else gpu.rated_watts, "is_it_power": gpu.is_it_power,
+        "on_demand_hourly_usd": float(cost.hourly_usd(fit.choice.n_instances, on_demand)),
+    }  # fmt: skip
     prices = gpu.capex_usd or (math.nan, math.nan, math.nan)
     return {
         end: {"capex_usd_per_gpu": usd, **_evaluated(OF_OWNING, {**values, "capex_usd_per_gpu": usd})}
@@ -173,22 +157,13 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
     }
 
 
-def n_gpus(solved: Solution, row: int) -> int:
-    """GPUs at work: replicas x TP x PP."""
-    choice = solved.choices[row]
-    size = 0 if choice.offer is None else solved.tensor_parallel_size(choice.offer)
-    return choice.n_replicas * size * choice.pipeline_parallel_size
-
-
 def budget(solved: Solution, row: int) -> Sum | None:
     """The month, the year and three years of a recommendation, with contingency, in the budget's currency."""
     choice, settings = solved.choices[row], solved.question.settings
     if choice.offer is None:
         return None
-    sums = []
-    constants = inputs_of(solved)
-    for one in (None, cost.annual_usd, cost.three_year_usd):
-        usd = choice.monthly_usd if one is None else float(one.of({**constants, "monthly_usd": choice.monthly_usd}))
+    known, sums = {**_inputs(solved), "monthly_usd": choice.monthly_usd}, []
+    for usd in (choice.monthly_usd, float(cost.annual_usd.of(known)), float(cost.three_year_usd.of(known))):
         extra = cost.contingency_usd(usd, settings.contingency_fraction)
         total = cost.in_currency(cost.total_usd(usd, extra), settings.fx_rate)
         sums.append((usd, float(extra), float(total)))

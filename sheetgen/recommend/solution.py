@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy
 
@@ -94,8 +94,9 @@ class Grid:
     places: Mapping[tuple[Axis, Axis], Any]  # (an axis, another): a position on the other for each of the one
 
     def put(self, axes: Axes, columns: Mapping[str, Any]) -> None:
-        """Add columns; they are read in place of earlier ones wherever their axes can be."""
+        """Add columns (lists are numbers); they are read in place of earlier ones wherever their axes can be."""
         for name, column in columns.items():
+            column = numpy.array(column, float) if isinstance(column, list) else column
             own = axes if getattr(column, "ndim", 0) else ()
             self.columns[name] = (*self.columns.get(name, ()), (own, column))
 
@@ -179,16 +180,14 @@ class Table(Mapping[str, Any]):
 Columns = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(NamedTuple):
     """A GPU at a tensor-parallel size: what one replica's rank is."""
 
     gpu: int
     tensor_parallel_size: int
 
 
-@dataclass(frozen=True)
-class Offer:
+class Offer(NamedTuple):
     """A candidate instance at a tensor-parallel size."""
 
     candidate: int

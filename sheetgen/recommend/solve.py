@@ -26,6 +26,9 @@ NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a batch
 MILLISECONDS_PER_SECOND = 1000
 NO_LIMIT_SECONDS = 100_000  # a target that is off
+BAND_SCOPES: tuple[Scope, ...] = ("fitted", "other")  # a sheet has no anchor
+NOTHING_FITS = "nothing fits"
+TOO_SLOW = "no count meets the target"  # memory holds it somewhere, but a lone request is too slow
 
 
 def solve(question: Question) -> Solution:
@@ -35,7 +38,8 @@ def solve(question: Question) -> Solution:
     if question.settings.speed_targets:
         alone = solved.grid.along("chosen", {})
         alone.put((), {"batch_limit": NO_BATCH_LIMIT})
-        choices = with_memory_alone(choices, replace(solved, grid=_held(alone)))
+        _work_out(alone, "sequences", "costs")
+        choices = with_memory_alone(choices, replace(solved, grid=alone))
     _cell_kv(solved, choices)
     return replace(solved, choices=choices)
 
@@ -44,9 +48,9 @@ def tables(question: Question) -> Solution:
     """Every load on every candidate, of which none is chosen yet: for who chooses among them otherwise."""
     gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     profiles = tuple(Profile(g, t) for g in range(len(question.gpus)) for t in TENSOR_PARALLEL_SIZES)
-    profile_index = {(p.gpu, p.tensor_parallel_size): i for i, p in enumerate(profiles)}
+    places = {profile: i for i, profile in enumerate(profiles)}
     offers = tuple(
-        Offer(c, profile_index[gpu_index[one.gpu.id], t])
+        Offer(c, places[Profile(gpu_index[one.gpu.id], t)])
         for c, one in enumerate(question.candidates)
         for t in TENSOR_PARALLEL_SIZES
         if t <= one.gpu_count
@@ -58,29 +62,19 @@ def tables(question: Question) -> Solution:
     grid = grid.along("load", {"pace": [question.pace(one) for one in question.loads]})
     _put_facts(grid, question)
     candidates = [question.candidates[s.candidate] for s in offers]
-    grid.put(("offer",), {
-        "gpu_count": numpy.array([c.gpu_count for c in candidates], float),
-        "listed_usd_per_hour": numpy.array([c.usd_per_hour for c in candidates], float),
-    })  # fmt: skip
-    for name in ("models", "shards", "profiles", "pools"):
-        _work_out(grid, name)
+    listed = [c.usd_per_hour for c in candidates]
+    grid.put(("offer",), {"gpu_count": [c.gpu_count for c in candidates], "listed_usd_per_hour": listed})
+    _work_out(grid, "models", "shards", "profiles", "pools")
     _put_paces(grid, [w for _, w in paces])
-    _work_out(grid, "steps", _batches(grid))
-    for name in ("cells", "offers"):
-        _work_out(grid, name)
-    return Solution(question, profiles, offers, _held(grid), ())
+    _work_out(grid, "steps", also=_batches(grid))
+    _work_out(grid, "cells", "offers", "sequences", "costs")
+    return Solution(question, profiles, offers, grid, ())
 
 
-def _work_out(grid: Grid, table: str, also: Columns | None = None) -> None:
-    axes, formulas = TABLES[table]
-    grid.evaluate(formulas, axes, also)
-
-
-def _held(grid: Grid) -> Grid:
-    """The grid with what a replica of each profile holds of the loads, and what they cost, within its batch limits."""
-    _work_out(grid, "sequences")
-    _work_out(grid, "costs")
-    return grid
+def _work_out(grid: Grid, *names: str, also: Columns | None = None) -> None:
+    for name in names:
+        axes, formulas = TABLES[name]
+        grid.evaluate(formulas, axes, also)
 
 
 def _put_facts(grid: Grid, question: Question) -> None:
@@ -89,7 +83,7 @@ def _put_facts(grid: Grid, question: Question) -> None:
     grid.put((), inputs)
     models = question.models
     rows = [_model_columns(m, question) for m in models]
-    grid.put(("model",), {k: numpy.array([r[k] for r in rows], float) for k in rows[0]})
+    grid.put(("model",), {k: [r[k] for r in rows] for k in rows[0]})
     gpus = gpu_columns(question)
     grid.put(("gpu",), gpus)
     grid.put(("model", "gpu"), {
@@ -101,43 +95,35 @@ def _put_facts(grid: Grid, question: Question) -> None:
     grid.put(("layout",), {"tensor_parallel_size": sizes})
     apart = memory.non_torch_bytes_at({**inputs, "is_older_gpu": gpus["is_older_gpu"][:, None]}, sizes[None, :])
     grid.put(("gpu", "layout"), {"non_torch_bytes_per_tp": apart, "non_torch_bytes_per_gpu": apart})
-    loads = question.loads
-    contexts = numpy.array([c.context_tokens for c in loads], float)
-    grid.put(("load",), {
-        "context_tokens": contexts,
-        "max_model_len": contexts,
-        "input_tokens": numpy.array([c.input_tokens for c in loads], float),
-        "concurrent_requests": numpy.array([c.concurrent_requests for c in loads], float),
-    })  # fmt: skip
+    of_load = ("context_tokens", "input_tokens", "concurrent_requests")
+    columns = {name: [getattr(one, name) for one in question.loads] for name in of_load}
+    grid.put(("load",), {**columns, "max_model_len": columns["context_tokens"]})
+
+
+def settings_of(question: Question) -> Columns:
+    """Constants, and the settings that are numbers."""
+    settings = {k: float(v) for k, v in vars(question.settings).items() if isinstance(v, (int, float))}
+    return {**cost.CONSTANTS, **settings, "is_committed": question.settings.is_committed}
 
 
 def _inputs(question: Question) -> Columns:
     """What holds for the whole sheet: settings, constants and what was typed, by name."""
-    settings, speed = question.settings, question.speed
+    speed = question.speed
     inputs: Columns = {
-        **question.engine.columns(),
-        **{k: float(v) for k, v in vars(settings).items() if isinstance(v, (int, float))},
-        "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
-        "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
-        **cost.CONSTANTS,
-        "is_committed": settings.is_committed,
-        "nvlink_gpus": float(speed.nvlink_gpus),
-        "all_reduce_growth": speed.all_reduce_growth,
+        **question.engine.columns(), **settings_of(question),
+        "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE, "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
+        "nvlink_gpus": float(speed.nvlink_gpus), "all_reduce_growth": speed.all_reduce_growth,
         **{name: float(value) for name, value in deployment.SPEED_DEFINITIONS.items()},
-        "data_parallel_size": 1.0,
-        "requests_per_stride": float(STRIDE),
-        "milliseconds_per_second": float(MILLISECONDS_PER_SECOND),
-        "no_limit_seconds": float(NO_LIMIT_SECONDS),
-    }
+        "data_parallel_size": 1.0, "requests_per_stride": float(STRIDE),
+        "milliseconds_per_second": float(MILLISECONDS_PER_SECOND), "no_limit_seconds": float(NO_LIMIT_SECONDS),
+    }  # fmt: skip
     return inputs | {name: float(value) for name, value in question.overrides.inputs.items() if name in inputs}
 
 
 def _model_columns(model: SheetModel, question: Question) -> Columns:
     """The numbers of a model at its precisions, whose bytes may have been typed over."""
-    columns, typed = (
-        deployment.model_columns(model.model, model.weight_dtype, model.kv_cache_dtype),
-        question.overrides.precisions,
-    )
+    columns = deployment.model_columns(model.model, model.weight_dtype, model.kv_cache_dtype)
+    typed = question.overrides.precisions
     of_weights, of_kv = (typed.get(d, {}) for d in (model.weight_dtype, model.kv_cache_dtype))
     columns |= {name: v for name, v in of_weights.items() if not name.startswith("kv_")}
     return columns | {name: v for name, v in of_kv.items() if name.startswith("kv_")}
@@ -173,16 +159,11 @@ def _pool_error(question: Question, scope: str) -> float:
 
 def _put_paces(grid: Grid, workloads: list[Any]) -> None:
     """By model and workload its prompt, answer and targets."""
-    columns: Columns = {
-        "input_tokens": numpy.array([w.input_tokens for w in workloads], float),
-        "output_tokens": numpy.array([w.output_tokens for w in workloads], float),
-    }
+    grid.put(("pace",), {n: [getattr(w, n) for w in workloads] for n in ("input_tokens", "output_tokens")})
     for figure in ("tpot", "ttft"):
-        target = numpy.array([getattr(w, f"{figure}_target_ms") or 0 for w in workloads], float)
-        columns[f"{figure}_target_ms"] = target
-        grid.put(("pace",), {**columns, "target_ms": target})
-        found = grid.evaluate(((f"{figure}_limit_seconds", parallelism.limit_seconds),), ("pace",))
-        columns |= found
+        target = [getattr(w, f"{figure}_target_ms") or 0 for w in workloads]
+        grid.put(("pace",), {f"{figure}_target_ms": target, "target_ms": target})
+        grid.evaluate(((f"{figure}_limit_seconds", parallelism.limit_seconds),), ("pace",))
 
 
 def _batches(grid: Grid) -> Columns:
@@ -206,17 +187,12 @@ def _cell_kv(solved: Solution, choices: tuple[Choice, ...]) -> None:
         for c in choices
     ]
     whole = solved.grid.along("chosen", {"load": range(len(choices)), "layout": [0] * len(choices)})
-    whole.put(("chosen",), {"max_num_batched_tokens": numpy.array(of_gpu, float)})
+    whole.put(("chosen",), {"max_num_batched_tokens": of_gpu})
     found = whole.evaluate(CHARGE, ("chosen",))
     found |= {f"unsharded_{n}": whole.read(n, ("chosen",)) for n in ("kv_blocks_per_sequence", "kv_block_bytes")}
     whole.put(("chosen",), found)
     found |= whole.evaluate((kv_cache.kv_bytes_per_sequence, memory.kv_bytes), ("chosen",))
     solved.grid.put(("load",), found)
-
-
-BAND_SCOPES: tuple[Scope, ...] = ("fitted", "other")  # a sheet has no anchor
-NOTHING_FITS = "nothing fits"
-TOO_SLOW = "no count meets the target"  # memory holds it somewhere, but a lone request is too slow
 
 
 class Least(NamedTuple):
@@ -262,22 +238,14 @@ def choose(solved: Solution) -> list[Choice]:
         replicas = costs["n_replicas"][row, offer]
         load = costs["load_requests"][row, 0]
         held, sure = costs["sequences"][row, offer], costs["sure_sequences"][row, offer]
-        choices.append(
-            Choice(
-                verdict="fits",
-                offer=offer,
-                runner_up=runner_up,
-                sequences_per_replica=int(held),
-                pipeline_parallel_size=int(costs["pipeline_stages"][row, offer]),
-                n_replicas=int(replicas),
-                n_instances=least.n_instances,
-                hourly_usd=float(costs["hourly_usd"][row, offer]),
-                monthly_usd=float(monthly[row, offer]),
-                runner_up_monthly_usd=None if runner_up is None else float(second),
-                headroom_fraction=float(parallelism.headroom_fraction(load, held, replicas)),
-                sure_headroom_fraction=float(parallelism.sure_headroom_fraction(load, sure, replicas)),
-            )
-        )
+        choices.append(Choice(
+            "fits", offer, runner_up, sequences_per_replica=int(held), n_replicas=int(replicas),
+            pipeline_parallel_size=int(costs["pipeline_stages"][row, offer]), n_instances=least.n_instances,
+            hourly_usd=float(costs["hourly_usd"][row, offer]), monthly_usd=float(monthly[row, offer]),
+            runner_up_monthly_usd=None if runner_up is None else float(second),
+            headroom_fraction=float(parallelism.headroom_fraction(load, held, replicas)),
+            sure_headroom_fraction=float(parallelism.sure_headroom_fraction(load, sure, replicas)),
+        ))  # fmt: skip
     return choices
 
 
@@ -309,10 +277,8 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     if not rows:
         return choices
     at = solved.grid.along("chosen", {"load": rows, "offer": [choices[i].offer for i in rows]})
-    at.put(("chosen",), {
-        "n_replicas": numpy.array([float(choices[i].n_replicas) for i in rows]),
-        "pipeline_parallel_size": numpy.array([float(choices[i].pipeline_parallel_size) for i in rows]),
-    })  # fmt: skip
+    of_choice = ("n_replicas", "pipeline_parallel_size")
+    at.put(("chosen",), {name: [getattr(choices[i], name) for i in rows] for name in of_choice})
     found = at.evaluate((parallelism.requests_per_replica,), ("chosen",))
     each = found["requests_per_replica"]
     at.put(("chosen",), {"running_requests": each, "concurrent_requests": each})
@@ -324,23 +290,19 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     limits = at.read("batch_limit", ("chosen",)) * at.read("pipeline_parallel_size", ("chosen",))
     out = list(choices)
     for n, i in enumerate(rows):
-        bands = _bands(solved, i, choices[i])
-        figures = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
-        times: dict[str, Any] = {name: float(found[name][n]) for name in figures}
+        names = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
+        times: dict[str, Any] = {name: float(found[name][n]) for name in names}
+        ends = zip(times.values(), _bands(solved, i, choices[i]), strict=True)
         by = str(parallelism.sized_by(load[n], choices[i].sequences_per_replica, limits[n]))
         out[i] = replace(
-            choices[i],
-            sized_by=by,
-            replicas_by=by,
+            choices[i], **times, bound_by=str(found["bound_by"][n]), sized_by=by, replicas_by=by,
             requests_per_replica=int(found["requests_per_replica"][n]),
             prefill_fraction=float(found["prefill_fraction"][n]),
-            bound_by=str(found["bound_by"][n]),
             bands=tuple(
-                (float(speed.at_speed_band(times[name], low)), float(speed.at_speed_band(times[name], high)))
-                for name, (low, high) in zip(figures, bands, strict=True)
+                (float(speed.at_speed_band(time, low)), float(speed.at_speed_band(time, high)))
+                for time, (low, high) in ends
             ),
-            **times,
-        )
+        )  # fmt: skip
     return tuple(out)
 
 

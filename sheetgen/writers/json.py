@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sheetgen import cost
 from sheetgen.levers import EveryLever, Lever, Offload, Rented, in_order
-from sheetgen.recommend import Choice, Solution, money, why_not
+from sheetgen.recommend import Choice, Fit, Solution, money, why_not
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.scenario.market import DEFAULT_PROVIDERS, Candidate, OwnedGpu
 from sheetgen.scenario.question import Question
@@ -197,13 +197,13 @@ def _provider(solved: Solution, one: money.ProviderCost) -> Record:
 
 def _owned(solved: Solution, row: int) -> Record | None:
     """Owning the recommended GPUs at the low, base and high price; None where nothing is recommended."""
-    ends, offer = money.owned(solved, row), solved.choices[row].offer
-    if ends is None or offer is None:
+    ends, fit = money.owned(solved, row), Fit.of(solved, row)
+    if ends is None or fit is None:
         return None
-    gpu = solved.candidate(offer).gpu.id
+    gpu = fit.candidate.gpu.id
     known = solved.question.owning.gpus.get(gpu, OwnedGpu())
     return {
-        "gpu": gpu, "n_gpus": money.n_gpus(solved, row), "capex_as_of": known.capex_as_of,
+        "gpu": gpu, "n_gpus": fit.gpus_used, "capex_as_of": known.capex_as_of,
         "capex_source": _known(known.capex_source), "kw_source": known.kw_source,
         "confidence": _known(known.confidence), **{end: _all_known(figures) for end, figures in ends.items()},
     }  # fmt: skip
