@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from string import Formatter
 from typing import Any
 
 import numpy
@@ -84,35 +85,27 @@ def _gib(count: float) -> str:
 
 
 _whole = "{:,.0f}".format
-_ROOM, _CONTEXT = ("sequences_per_replica", _requests), ("context_tokens", _whole)
-_BUDGET = ("memory_budget_bytes", _gib)
-_LACKS, _LACKING = "does not fit: %s short on %sx %s; ", (("short", _gib), ("n_gpus", "{:.0f}".format), ("gpu", str))
-# Each kind of verdict: its sentence, and the columns whose texts stand in it.
-_CAPPED = "fits: room for %s of %s tokens, which is max_num_seqs; memory would hold %s.", (
-    _ROOM, _CONTEXT, ("held", _whole),
-)  # fmt: skip
-_ROOMY = "fits: room for %s of %s tokens; request %s does not fit.", (
-    _ROOM, _CONTEXT, ("sequences_per_replica", lambda room: _whole(room + 1)),
-)  # fmt: skip
+# What stands in the sentences: the column that it is of, and how that is written.
+_WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "room": ("sequences_per_replica", _requests), "admitted": ("sequences_per_replica", _whole),
+    "next": ("sequences_per_replica", lambda room: _whole(room + 1)), "held": ("held", _whole),
+    "asked": ("concurrent_requests", _whole), "requests": ("concurrent_requests", _requests),
+    "context": ("context_tokens", _whole), "longest": ("max_model_len", _whole),
+    "short": ("short", _gib), "n_gpus": ("n_gpus", "{:.0f}".format), "gpu": ("gpu", str),
+    "budget": ("memory_budget_bytes", _gib), "weights": ("loaded_weights_bytes_per_gpu", _gib),
+}  # fmt: skip
+_CAPPED = "fits: room for {room} of {context} tokens, which is max_num_seqs; memory would hold {held}."
+_ROOMY = "fits: room for {room} of {context} tokens; request {next} does not fit."
 _REFUSED = (
-    "does not fit: max_num_seqs admits %s of %s; memory would hold %s. Raise max_num_seqs or add a replica.",
-    (("sequences_per_replica", _whole), ("concurrent_requests", _requests), ("held", _whole)),
+    "does not fit: max_num_seqs admits {admitted} of {requests}; memory would hold {held}. Raise max_num_seqs or "
 )
-_HEAVY = _LACKS + "the weights alone need %s of each GPU, and the engine may use %s.", (
-    *_LACKING, ("loaded_weights_bytes_per_gpu", _gib), _BUDGET,
-)  # fmt: skip
-_CROWDED = (
-    _LACKS + "weights and overhead need more than the %s that the engine may use of each GPU.",
-    (*_LACKING, _BUDGET),
-)
-_STUCK = (
-    _LACKS + "the engine does not start, because one request of max_model_len (%s tokens) is more than the pool."
-    " Lower max_model_len.",
-    (*_LACKING, ("max_model_len", _whole)),
-)
-_NARROW = _LACKS + "room for %s of %s tokens, %s asked for.", (
-    *_LACKING, _ROOM, _CONTEXT, ("concurrent_requests", _whole),
-)  # fmt: skip
+_REFUSED += "add a replica."
+_LACKS = "does not fit: {short} short on {n_gpus}x {gpu}; "
+_HEAVY = _LACKS + "the weights alone need {weights} of each GPU, and the engine may use {budget}."
+_CROWDED = _LACKS + "weights and overhead need more than the {budget} that the engine may use of each GPU."
+_STUCK = _LACKS + "the engine does not start, because one request of max_model_len ({longest} tokens) is more than the "
+_STUCK += "pool. Lower max_model_len."
+_NARROW = _LACKS + "room for {room} of {context} tokens, {asked} asked for."
 
 
 def _sentences(known: Mapping[str, Any], names: list[Resolved], fits: Any, obstacles: Any) -> Any:
@@ -122,7 +115,7 @@ def _sentences(known: Mapping[str, Any], names: list[Resolved], fits: Any, obsta
     said = {**known, "gpu": of_name(lambda one: one.gpu.short_name)}
     full = said["kv_budget_bytes_per_gpu"] < 0
     left = runs
-    for rows, (sentence, columns) in (
+    for rows, sentence in (
         (fits & (said["held"] > said["sequences_per_replica"]), _CAPPED),
         (fits, _ROOMY),
         (said["short"] == 0, _REFUSED),
@@ -133,8 +126,10 @@ def _sentences(known: Mapping[str, Any], names: list[Resolved], fits: Any, obsta
     ):
         at = numpy.flatnonzero(left & rows)
         left = left & ~rows
-        texts = [_texts(numpy.broadcast_to(said[name], len(text))[at].tolist(), rule) for name, rule in columns]
-        text[at] = [sentence % row for row in zip(*texts, strict=True)]
+        written = [_WRITTEN[part] for _, part, _, _ in Formatter().parse(sentence) if part]
+        texts = [_texts(numpy.broadcast_to(said[name], len(text))[at].tolist(), rule) for name, rule in written]
+        template = Formatter().vformat(sentence, (), dict.fromkeys(_WRITTEN, "%s"))
+        text[at] = [template % row for row in zip(*texts, strict=True)]
     is_guess = of_name(lambda one: one.gpu.memory.basis in GUESSED).astype(bool) & runs
     for i in numpy.flatnonzero(is_guess).tolist():
         gpu = names[i].gpu

@@ -16,7 +16,7 @@ import numpy
 from sheetgen import cost, estimate
 from sheetgen.formula import Formula
 from sheetgen.scenario.market import Candidate
-from sheetgen.scenario.question import Question
+from sheetgen.scenario.question import Question, SheetModel
 from sheetgen.sizing import kv_cache, memory, parallelism, weights
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
@@ -26,60 +26,38 @@ Axis = Literal["model", "gpu", "layout", "profile", "pace", "load", "offer", "ch
 Axes = tuple[Axis, ...]
 Named = Formula | tuple[str, Formula]  # under another name where a formula is read for something else
 
-TARGETS = (parallelism.strides_within_targets, parallelism.batch_limit)
-# What one replica on a profile takes and holds of a load, and how many replicas the load needs.
-LOAD = (
-    kv_cache.charge_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages, parallelism.sequences,
-    parallelism.sure_sequences, parallelism.shared_replicas, parallelism.staged_instances,
-)  # fmt: skip
 # Every table of a sheet: its axes, and its quantities in the order in which they come about.
 TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     "models": (("model",), (*estimate.MODEL, *estimate.WORK)),
     "shards": (("model", "layout"), estimate.SHARD),
-    "profiles": (
-        ("profile",),
-        (
-            ("kv_pool_error_bytes_low", parallelism.pool_error_bytes),
-            memory.staged_non_torch_bytes_per_gpu,
-            memory.memory_budget_bytes,
-        ),
-    ),
+    "profiles": (("profile",), (
+        ("kv_pool_error_bytes_low", parallelism.pool_error_bytes), memory.staged_non_torch_bytes_per_gpu,
+        memory.memory_budget_bytes,
+    )),
     # What a model leaves on a profile: pools are those without pipeline stages, and no sheet has a draft model.
-    "pools": (
-        ("model", "profile"),
-        (
-            *estimate.PEAK,
-            ("activation_bytes_per_gpu", memory.profile_peak_bytes),
-            ("weights_bytes_per_gpu", weights.rank_weights_bytes),
-            ("loaded_weights_bytes_per_gpu", weights.rank_weights_bytes),
-            memory.overhead_bytes_per_gpu,
-            memory.stage_overhead_bytes,
-            memory.kv_budget_bytes_per_gpu,
-            parallelism.layer_budget_bytes,
-            parallelism.runs,
-        ),
-    ),
-    "steps": (("pace", "profile"), (*estimate.STEP, *TARGETS)),
-    "cells": (
-        ("load",),
-        (kv_cache.charged_tokens, parallelism.load_requests, parallelism.users, parallelism.within_limit),
-    ),
-    "sequences": (("load", "profile"), LOAD),
-    "offers": (
-        ("offer",),
-        (
-            ("price_usd_per_hour", cost.discounted_usd_per_hour),
-            parallelism.replicas_per_instance,
-            parallelism.larger_tensor_parallel_size,
-        ),
-    ),
+    "pools": (("model", "profile"), (
+        *estimate.PEAK, ("activation_bytes_per_gpu", memory.profile_peak_bytes),
+        ("weights_bytes_per_gpu", weights.rank_weights_bytes),
+        ("loaded_weights_bytes_per_gpu", weights.rank_weights_bytes), memory.overhead_bytes_per_gpu,
+        memory.stage_overhead_bytes, memory.kv_budget_bytes_per_gpu, parallelism.layer_budget_bytes, parallelism.runs,
+    )),
+    "steps": (("pace", "profile"), (*estimate.STEP, parallelism.strides_within_targets, parallelism.batch_limit)),
+    "loads": (("load",), (
+        kv_cache.charged_tokens, parallelism.load_requests, parallelism.users, parallelism.within_limit,
+    )),
+    # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
+    "sequences": (("load", "profile"), (
+        kv_cache.charge_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages, parallelism.sequences,
+        parallelism.sure_sequences, parallelism.shared_replicas, parallelism.staged_instances,
+    )),
+    "offers": (("offer",), (
+        ("price_usd_per_hour", cost.discounted_usd_per_hour), parallelism.replicas_per_instance,
+        parallelism.larger_tensor_parallel_size,
+    )),
     # Per load and offer: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load.
-    "costs": (
-        ("load", "offer"),
-        (
-            parallelism.n_replicas, cost.n_instances, cost.paid_hours_per_month, cost.hourly_usd, cost.monthly_usd,
-        ),
-    ),
+    "costs": (("load", "offer"), (
+        parallelism.n_replicas, cost.n_instances, cost.paid_hours_per_month, cost.hourly_usd, cost.monthly_usd,
+    )),
 }  # fmt: skip
 
 
@@ -274,6 +252,10 @@ class Solution:
             {"load": [row], "profile": [profile]} if offer is None else {"load": [row], "offer": [offer]}
         )
         return Table(self.grid.along("chosen", where), ("chosen",), (1,))
+
+    def model_of(self, row: int) -> SheetModel:
+        """The model of a load, at its precisions."""
+        return self.question.models[self.question.loads[row].model]
 
     def candidate(self, offer: int) -> Candidate:
         """The instance behind an offer."""

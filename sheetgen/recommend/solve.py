@@ -67,7 +67,7 @@ def tables(question: Question) -> Solution:
     _work_out(grid, "models", "shards", "profiles", "pools")
     _put_paces(grid, [w for _, w in paces])
     _work_out(grid, "steps", also=_batches(grid))
-    _work_out(grid, "cells", "offers", "sequences", "costs")
+    _work_out(grid, "loads", "offers", "sequences", "costs")
     return Solution(question, profiles, offers, grid, ())
 
 

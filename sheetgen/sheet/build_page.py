@@ -7,10 +7,10 @@ would save most, and what stands at the head of a model's column.
 from __future__ import annotations
 
 import math
-from importlib.metadata import PackageNotFoundError, version
 
+from sheetgen import __version__
 from sheetgen.catalog.hardware import Workload
-from sheetgen.levers import EveryLever, Lever, best, levers_of_sheet
+from sheetgen.levers import EveryLever, best, levers_of_sheet
 from sheetgen.recommend import TOO_SLOW, Fit, Solution, headline_rows, short_tokens
 from sheetgen.recommend import money as figures
 from sheetgen.scenario.question import Question
@@ -21,6 +21,7 @@ from sheetgen.sheet.wording import dollars, gpus, money, named_size, plural, ren
 from sheetgen.units import PERCENT, UNIT_NAMES
 
 TITLE = "LLM serving sizing sheet"
+MOST_LEVERS = 3
 
 
 def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
@@ -28,20 +29,20 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
 
     `levers` are those of every load where they are known already; else those of the headline are worked out.
     """
-    question = solved.question
-    prints = fingerprints_for(solved)
+    question, prints, rows = solved.question, fingerprints_for(solved), headline_rows(solved)
     if levers is None:
-        levers = levers_of_sheet(solved, headline_rows(solved))
+        levers = levers_of_sheet(solved, rows)
     stale_after, tight_below = (
         question.overrides.input(name, question.reference.assumption(name)) for name in notes.MARKED_BY
     )
     return Page(
         title=TITLE, question=_question(question), precision_line=_precision(question),
-        as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after), version=_version(),
+        as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after), version=__version__,
         catalog=question.catalog_sha256[:8], unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
-        cards=cards(solved), matrix=matrix(solved, tight_below), models=wording.model_facts(solved), bars=bars(solved),
+        cards=tuple(_card(solved, row) for row in rows), matrix=_matrix(solved, tight_below),
+        models=wording.model_facts(solved), bars=_bars(solved),
         breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
-        levers=lever_rows(solved, levers), instances=notes.instance_rows(solved, stale_after),
+        levers=_lever_rows(solved, levers), instances=notes.instance_rows(solved, stale_after),
         price_classes=tuple(notes.price_classes(question).values()),
         subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""), left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
@@ -67,26 +68,11 @@ def _precision(question: Question) -> str:
     ))  # fmt: skip
 
 
-def _version() -> str:
-    try:
-        return version("sheetgen")
-    except PackageNotFoundError:
-        return "unknown"
-
-
-MOST_LEVERS = 3
-
-
-def cards(solved: Solution) -> tuple[Card, ...]:
-    return tuple(_card(solved, row) for row in headline_rows(solved))
-
-
 def _card(solved: Solution, row: int) -> Card:
     question, choice = solved.question, solved.choices[row]
-    load, units = question.loads[row], question.settings.units
-    name, users = question.models[load.model].model.name, whole(solved.loads["users"][row])
-    bills = solved.models["weights_bytes"][load.model], solved.loads["kv_bytes"][row]
-    memory = words("{} weights + {} KV cache", *(named_size(bytes_, units) for bytes_ in bills))
+    name, users = solved.model_of(row).model.name, whole(solved.loads["users"][row])
+    bills = (solved.loads[bill][row] for bill in ("weights_bytes", "kv_bytes"))
+    memory = words("{} weights + {} KV cache", *(named_size(bill, question.settings.units) for bill in bills))
     fit = Fit.of(solved, row)
     if fit is None:
         return Card(model=name, fits=False, rent=choice.verdict, monthly=NONE, provider="–",
@@ -125,12 +111,11 @@ def _runner_up(solved: Solution, row: int) -> Text:
 
 
 def _why_nothing(solved: Solution, row: int) -> Text:
-    load, choice = solved.question.loads[row], solved.choices[row]
-    model = solved.question.models[load.model]
+    load, model = solved.question.loads[row], solved.model_of(row)
     if load.over_limit:
         limit = short_tokens(int(model.model.max_context_tokens or 0))
         return words("{} asked, {} allowed", short_tokens(load.context_tokens), limit)
-    if choice.verdict == TOO_SLOW:
+    if solved.choices[row].verdict == TOO_SLOW:
         target = wording.target_words(solved.question, row)
         return words("a lone request misses {} on every candidate that holds it", target)
     if not (solved.pools["runs"][load.model] == 1).any():
@@ -138,7 +123,7 @@ def _why_nothing(solved: Solution, row: int) -> Text:
     return "no candidate holds weights and one request"
 
 
-def matrix(solved: Solution, tight_below: float) -> tuple[page.MatrixBlock, ...]:
+def _matrix(solved: Solution, tight_below: float) -> tuple[page.MatrixBlock, ...]:
     question = solved.question
     rows = {(c.workload, c.tier, c.model): i for i, c in enumerate(question.loads)}
 
@@ -156,10 +141,8 @@ def matrix(solved: Solution, tight_below: float) -> tuple[page.MatrixBlock, ...]
 
 def _cell(solved: Solution, row: int, tight_below: float) -> page.MatrixCell:
     question, choice = solved.question, solved.choices[row]
-    load = question.loads[row]
-    if load.over_limit:
-        limit = short_tokens(int(question.models[load.model].model.max_context_tokens or 0))
-        return page.MatrixCell("over", f"over {limit}")
+    if question.loads[row].over_limit:
+        return page.MatrixCell("over", f"over {short_tokens(int(solved.model_of(row).model.max_context_tokens or 0))}")
     kv, fit = size(float(solved.loads["kv_bytes"][row]), question.settings.units), Fit.of(solved, row)
     if fit is None:
         return page.MatrixCell("none", choice.verdict, kv)
@@ -169,7 +152,7 @@ def _cell(solved: Solution, row: int, tight_below: float) -> page.MatrixCell:
     return page.MatrixCell(status, status, kv, hardware, rented, usd, choice.sized_by == "speed")
 
 
-def bars(solved: Solution) -> tuple[tuple[page.Bar, ...], ...]:
+def _bars(solved: Solution) -> tuple[tuple[page.Bar, ...], ...]:
     """By model, a bar for each workload at the requests of the headline."""
     question = solved.question
     found: dict[int, list[page.Bar]] = {m: [] for m in range(len(question.models))}
@@ -184,10 +167,10 @@ def _bar(solved: Solution, row: int) -> page.Bar:
     question = solved.question
     load, units = question.loads[row], question.settings.units
     of_load = (
-        question.models[load.model].model.name, question.workloads[load.workload].name,
+        solved.model_of(row).model.name, question.workloads[load.workload].name,
         short_tokens(load.context_tokens), load.workload == question.headline[0],
     )  # fmt: skip
-    weights, kv = float(solved.models["weights_bytes"][load.model]), float(solved.loads["kv_bytes"][row])
+    weights, kv = (float(solved.loads[bill][row]) for bill in ("weights_bytes", "kv_bytes"))
     fit = Fit.of(solved, row)
     if fit is None:
         verdict = solved.choices[row].verdict
@@ -213,27 +196,24 @@ def _copies(held: float, kv: float, units: str) -> Cell:
     return _times(round(copies), kv, units) if is_whole else size(held, units)
 
 
-def lever_rows(solved: Solution, every_lever: EveryLever) -> tuple[page.LeverRow, ...]:
+def _lever_rows(solved: Solution, every_lever: EveryLever) -> tuple[page.LeverRow, ...]:
     """The changes that save most at the headline load, over all models, the best first; none where none has a price."""
-    chosen = best({row: every_lever[row] for row in headline_rows(solved)}, MOST_LEVERS)
-    return tuple(_lever(solved, row, lever) for row, lever in chosen)
-
-
-def _lever(solved: Solution, row: int, lever: Lever) -> page.LeverRow:
-    name, after = solved.question.models[solved.question.loads[row].model].model.name, lever.after
-    saving = wording.saved_money(lever)
-    if after is None:
-        return page.LeverRow(name, lever.words, NONE, NONE, saving)
-    then = rent(after.n_instances, after.candidate), money(after.monthly_usd)
-    return page.LeverRow(name, lever.words, *then, saving, wording.saved_share(lever))
+    rows = []
+    for row, lever in best({row: every_lever[row] for row in headline_rows(solved)}, MOST_LEVERS):
+        name, after = solved.model_of(row).model.name, lever.after
+        assert after is not None, "the best are among those that have a price"
+        then = rent(after.n_instances, after.candidate), money(after.monthly_usd)
+        rows.append(page.LeverRow(name, lever.words, *then, wording.saved_money(lever), wording.saved_share(lever)))
+    return tuple(rows)
 
 
 def facts_of(solved: Solution, row: int) -> MoneyFacts:
     """The money of one load; nothing where nothing holds it."""
     question = solved.question
-    name, fit = question.models[question.loads[row].model].model.name, Fit.of(solved, row)
+    name, fit = solved.model_of(row).model.name, Fit.of(solved, row)
     if fit is None:
         return MoneyFacts(model=name)
+    owned, break_even = _owning(fit)
     units, known = figures.unit_costs(solved, row), question.owning.gpus.get(fit.candidate.gpu.id)
     quoted = known is None or known.capex_usd is None or known.capex_as_of is None
     stale_after_days = question.reference.assumption("stale_after_days")
@@ -244,8 +224,8 @@ def facts_of(solved: Solution, row: int) -> MoneyFacts:
     return MoneyFacts(
         model=name, per_year=words("{} a year", money(units["annual_usd"])),
         per_user=words("{} per user", dollars(units["usd_per_user_per_month"])),
-        per_million_tokens=words(spent, *tokens) if answer == answer else NONE, owned=_owned(fit),
-        break_even=_break_even(fit), budget=_budget(solved, row), capex_is_old=not quoted and old, is_quoted=quoted,
+        per_million_tokens=words(spent, *tokens) if answer == answer else NONE, owned=owned,
+        break_even=break_even, budget=_budget(solved, row), capex_is_old=not quoted and old, is_quoted=quoted,
     )  # fmt: skip
 
 
@@ -254,26 +234,25 @@ def class_costs(solved: Solution, row: int) -> dict[str, Cell]:
     return {one.purchase: dollars(one.monthly_usd) for one in figures.purchase_classes(solved, row)}
 
 
-def _owned(fit: Fit) -> Cell:
-    """What the GPUs of the replicas cost a month when owned, from the low to the high price."""
+def _owning(fit: Fit) -> tuple[Cell, Cell]:
+    """What the GPUs of the replicas cost a month when owned, from the low to the high price, and its break-even."""
     ends = figures.owned(fit.solved, fit.row)
-    if ends is None or ends["base"]["monthly_owned_usd"] != ends["base"]["monthly_owned_usd"]:
-        return NONE
-    low, high = (dollars(ends[end]["monthly_owned_usd"]) for end in ("low", "high"))
-    span = low if low == high else words("{} to {}", low, high)
-    return words("{}: {}", gpus(fit.gpus_used, fit.candidate), span)
+    if ends is None:
+        return NONE, NONE
+    (low, base, high), shares = (
+        [ends[end][name] for end in figures.ENDS] for name in ("monthly_owned_usd", "break_even_utilization")
+    )
+    span = dollars(low) if dollars(low) == dollars(high) else words("{} to {}", dollars(low), dollars(high))
+    owned = words("{}: {}", gpus(fit.gpus_used, fit.candidate), span) if base == base else NONE
+    return owned, _break_even(*shares) if shares[1] == shares[1] else NONE
 
 
-def _break_even(fit: Fit) -> Cell:
+def _break_even(least: float, share_of_hours: float, most: float) -> Cell:
     """The share of the hours above which owning is cheaper than renting on demand, or that it never is."""
-    ends = figures.owned(fit.solved, fit.row)
-    found = {end: one["break_even_utilization"] for end, one in ends.items()} if ends else {}
-    if not found or found["base"] != found["base"]:
-        return NONE
-    low, base, high = (Cell(found[end], PERCENT) for end in figures.ENDS)
-    if found["base"] > 1:
+    low, base, high = (Cell(end, PERCENT) for end in (least, share_of_hours, most))
+    if share_of_hours > 1:
         return words("{}", words("renting on demand is cheaper at any use (owning costs {} of it)", base))
-    if found["high"] > 1:
+    if most > 1:
         high = Cell("never")
     hours = words("above {} of the hours", base)
     span = hours if low == high else words("{} ({} to {})", hours, low, high)

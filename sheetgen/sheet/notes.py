@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
-from sheetgen.recommend import Fit, Solution, headline_rows
+from sheetgen.recommend import Solution, headline_rows
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.scenario.question import Question
@@ -20,7 +20,6 @@ MARKED_BY = ("stale_after_days", "tight_below")  # the assumptions that decide m
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
 _SHOWN_REASONS = 2
 MEMORY_ORIGINS = {"stated": "published"}  # what the catalog calls otherwise than the page
-_URL = re.compile(r"https?://[^\s;,)]+")
 _PAPERS = (
     ("Grouped keys and values: arXiv:2305.13245", "https://arxiv.org/abs/2305.13245"),
     ("Paged KV cache: arXiv:2309.06180", "https://arxiv.org/abs/2309.06180"),
@@ -39,9 +38,9 @@ def is_stale(price_as_of: str | None, as_of: datetime.date, stale_after_days: fl
     return day is not None and (as_of - day).days > stale_after_days
 
 
-def _is_old(one: Candidate, as_of: datetime.date, stale_after_days: float) -> bool:
+def _is_old(one: Candidate, question: Question, stale_after_days: float) -> bool:
     """As the workbook marks it: beside a price that was typed over, the date is still that of the listed one."""
-    return one.source != BY_READER and is_stale(one.price_as_of, as_of, stale_after_days)
+    return one.source != BY_READER and is_stale(one.price_as_of, question.as_of, stale_after_days)
 
 
 def price_banner(question: Question, stale_after_days: float) -> str:
@@ -54,7 +53,7 @@ def price_banner(question: Question, stale_after_days: float) -> str:
     for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == overrides for source in undated):
             parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {how}")
-    if n_old := sum(_is_old(c, question.as_of, stale_after_days) for c in candidates):
+    if n_old := sum(_is_old(c, question, stale_after_days) for c in candidates):
         parts.append(f"{n_old} of {len(candidates)} older than {wording.plain(stale_after_days)} days")
     return "; ".join(parts)
 
@@ -83,10 +82,10 @@ def instance_rows(solved: Solution, stale_after_days: float) -> tuple[InstanceRo
 def used_instances(solved: Solution) -> dict[int, list[int]]:
     """Candidates that the page recommends, each with its loads; those of the headline load first."""
     found: dict[int, list[int]] = {}
-    for row in (*headline_rows(solved), *range(len(solved.choices))):
-        fit = Fit.of(solved, row)
-        if fit is not None and row not in found.setdefault(solved.offers[fit.offer].candidate, []):
-            found[solved.offers[fit.offer].candidate].append(row)
+    for row in dict.fromkeys((*headline_rows(solved), *range(len(solved.choices)))):
+        offer = solved.choices[row].offer
+        if offer is not None:
+            found.setdefault(solved.offers[offer].candidate, []).append(row)
     return found
 
 
@@ -100,7 +99,7 @@ def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after
         hourly=Cell(one.usd_per_hour, USD_CENTS),
         region=one.region + (", assumed shape" if one.assumed_shape else ""),
         price_date=TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE,
-        stale=_is_old(one, question.as_of, stale_after_days), used_for=_used_for(solved, rows),
+        stale=_is_old(one, question, stale_after_days), used_for=_used_for(solved, rows),
         classes=tuple(Cell(price.usd_per_hour, USD_CENTS) if price else NONE for price in prices),
         memory_origin=MEMORY_ORIGINS.get(memory.basis, memory.basis),
         price_origin="assumed" if one.assumed_shape else "published",
@@ -113,8 +112,7 @@ def _used_for(solved: Solution, rows: list[int]) -> Text:
         return wording.plural(len(rows), "load")
     load = solved.question.loads[rows[0]]
     workload = solved.question.workloads[load.workload].name
-    model = solved.question.models[load.model].model.name
-    return words("{}, {} {}", model, workload, wording.whole(load.concurrent_requests))
+    return words("{}, {} {}", solved.model_of(rows[0]).model.name, workload, wording.whole(load.concurrent_requests))
 
 
 def price_classes(question: Question) -> dict[str, str]:
@@ -213,7 +211,7 @@ def _price_origin(source: str) -> str:
 
 
 def _source(text: str) -> Source:
-    link = _URL.search(text)
+    link = re.search(r"https?://[^\s;,)]+", text)
     return Source(text, link[0].rstrip(".") if link else None)
 
 
@@ -227,16 +225,11 @@ _SHAPES = (  # what is found in a text, and where it leads
 MOST_LINK = 2079  # characters that Excel allows
 
 
-def first_link(text: str) -> str | None:
+def first_link(text: str | None) -> str | None:
     """The address that stands first in a text; none where there is none."""
-    found = [(match.start(), i, match) for i, (shape, _) in enumerate(_SHAPES) if (match := shape.search(text))]
+    found = [(match, where) for shape, where in _SHAPES if (match := shape.search(text or ""))]
     if not found:
         return None
-    _, i, match = min(found, key=lambda one: one[:2])
-    link = _SHAPES[i][1].format(match[0], *match.groups()).rstrip(".")
+    match, where = min(found, key=lambda one: one[0].start())
+    link = where.format(match[0], *match.groups()).rstrip(".")
     return link if len(link) <= MOST_LINK else None
-
-
-def links(texts: Iterable[str | None]) -> list[str | None]:
-    """`first_link` of each text."""
-    return [first_link(text) if text else None for text in texts]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
 from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.levers import Lever
@@ -11,7 +13,7 @@ from sheetgen.recommend import Solution, short_tokens
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question
-from sheetgen.sheet.page import NONE, Cell, ModelFacts, joined, words
+from sheetgen.sheet.page import NONE, Cell, ModelFacts, words
 from sheetgen.sizing import kv_cache, weights
 from sheetgen.units import (
     DTYPES,
@@ -217,22 +219,27 @@ def sized_by(solved: Solution, row: int) -> Cell:
     return words("sized by memory; it meets {}", target) if met else Cell("sized by memory")
 
 
-def target_words(question: Question, row: int) -> Cell:
-    """The targets in force for a load: 50 ms a token; NONE where there are none."""
-    workload = question.workloads[question.loads[row].workload]
-    tpot, ttft = workload.tpot_target_ms, workload.ttft_target_ms
-    found = [words("{} ms a token", plain(tpot))] if tpot else []
-    return joined(", ", found + ([words("first token in {} ms", plain(ttft))] if ttft else []))
+def target_words(question: Question, row: int) -> str:
+    """The targets in force for a load: 50 ms a token; nothing where there are none."""
+    return _targets([question.workloads[question.loads[row].workload]])
 
 
 def sizing_rule(question: Question) -> str:
     """What the sheet is sized by, for the line under its title."""
-    tpot = "/".join(dict.fromkeys(plain(w.tpot_target_ms) for w in question.workloads if w.tpot_target_ms))
-    ttft = "/".join(dict.fromkeys(plain(w.ttft_target_ms) for w in question.workloads if w.ttft_target_ms))
-    if not question.settings.speed_targets or not (tpot or ttft):
+    said = _targets(question.workloads)
+    if not question.settings.speed_targets or not said:
         return "sized by memory, not speed"
-    said = [*([f"{tpot} ms a token"] if tpot else []), *([f"first token in {ttft} ms"] if ttft else [])]
-    return f"sized by memory and by speed ({', '.join(said)})"
+    return f"sized by memory and by speed ({said})"
+
+
+def _targets(workloads: Sequence[Workload]) -> str:
+    """The targets of one workload or several: 50/100 ms a token, first token in 200 ms; nothing where there are none."""
+    said = []
+    for figure, pattern in (("tpot", "{} ms a token"), ("ttft", "first token in {} ms")):
+        targets = [getattr(workload, f"{figure}_target_ms") for workload in workloads]
+        if found := "/".join(dict.fromkeys(plain(ms) for ms in targets if ms)):
+            said.append(pattern.format(found))
+    return ", ".join(said)
 
 
 def budget_terms(code: str, fx_rate: float, contingency_fraction: float) -> tuple[str, str]:
@@ -262,28 +269,32 @@ def model_facts(solved: Solution) -> tuple[ModelFacts, ...]:
 
 
 def _facts(solved: Solution, index: int) -> ModelFacts:
-    units = solved.question.settings.units
-    one = solved.question.models[index]
-    token = float(solved.models["kv_bytes_per_token"][index])
-    full = full_attention_bytes(one.model, DTYPES[one.kv_cache_dtype].kv_bytes)
-    state = float(solved.models["state_bytes_per_sequence"][index])
-    columns = model_columns(one.model, one.weight_dtype, one.kv_cache_dtype)
+    units, one = solved.question.settings.units, solved.question.models[index]
+    model, total = one.model, one.model.params.total
+    token, state = (float(solved.models[name][index]) for name in ("kv_bytes_per_token", "state_bytes_per_sequence"))
+    full = full_attention_bytes(model, DTYPES[one.kv_cache_dtype].kv_bytes)
+    columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]
     window = float(kv_cache.shard_windowed_bytes_per_token.of(columns))
+    factor = Cell(full / token, ONE_DECIMAL) if full and token else NONE
+    notes = []
+    if model.kind == "reference_shape":
+        notes.append(f"a reference shape, no real model; near {' and '.join(model.nearest[:2])}")
+    if model.confidence == "unverified":
+        notes.append("unverified figures")
+    if state:
+        notes.append(f"and {middle_size(state, units)} of state a request")
+    if window:
+        notes.append(f"and {small_size(window, units)} a token inside the window")
     return ModelFacts(
-        name=one.model.name, params=_billions(one.model.params.total),
-        weights_bf16=size(weights_in(one.model, "bf16"), units),
-        weights_fp8=size(weights_in(one.model, "fp8"), units), weights_used=one.weight_dtype,
-        kv_used=one.kv_cache_dtype, kv_per_token=small_size(token, units),
-        full_attention_per_token=small_size(full, units, _TENTHS) if full else NONE, ratio=_ratio(token, full),
-        attention=attention_words(one.model), note=_note(one.model, state, window, units),
-        origin=ORIGINS[one.model.confidence],
+        name=model.name,
+        params=words("{} B", Cell(total, replace(ONE_DECIMAL if total >= 10**9 else TWO_DECIMALS, divisor=1e9))),
+        weights_bf16=size(weights_in(model, "bf16"), units), weights_fp8=size(weights_in(model, "fp8"), units),
+        weights_used=one.weight_dtype, kv_used=one.kv_cache_dtype, kv_per_token=small_size(token, units),
+        full_attention_per_token=small_size(full, units, _TENTHS) if full else NONE,
+        ratio="the same" if factor == "1.0" else words("{}× less", factor) if factor else NONE,
+        attention=attention_words(model), note="; ".join(notes), origin=ORIGINS[model.confidence],
     )  # fmt: skip
-
-
-def _billions(count: int) -> Cell:
-    display = ONE_DECIMAL if count >= 10**9 else TWO_DECIMALS
-    return words("{} B", Cell(count, replace(display, divisor=1e9)))
 
 
 def weights_in(model: Model, dtype: str) -> float:
@@ -307,13 +318,6 @@ def full_attention_bytes(model: Model, kv_dtype_bytes: float) -> float:
     width = head.key_width + (head.value_width or head.key_width)
     layers = (model.n_layers - idle, model.n_heads, width)
     return float(kv_cache.kv_bytes_per_token(*layers, 0, 0, 0, 0, 0, kv_dtype_bytes, 0))
-
-
-def _ratio(token: float, full: float) -> Cell:
-    if not full or not token:
-        return NONE
-    factor = Cell(full / token, ONE_DECIMAL)
-    return Cell("the same") if factor == "1.0" else words("{}× less", factor)
 
 
 def attention_words(model: Model) -> str:
@@ -341,16 +345,3 @@ def attention_words(model: Model) -> str:
     words = f"{'MQA' if heads == 1 else 'GQA'}, {heads} of {model.n_heads} heads"
     kept = layers["full"]
     return words if kept == model.n_layers else f"{words}, {kept} of {model.n_layers} layers"
-
-
-def _note(model: Model, state: float, window: float, units: str) -> str:
-    notes = []
-    if model.kind == "reference_shape":
-        notes.append(f"a reference shape, no real model; near {' and '.join(model.nearest[:2])}")
-    if model.confidence == "unverified":
-        notes.append("unverified figures")
-    if state:
-        notes.append(f"and {middle_size(state, units)} of state a request")
-    if window:
-        notes.append(f"and {small_size(window, units)} a token inside the window")
-    return "; ".join(notes)
