@@ -233,7 +233,7 @@ def sizing_rule(question: Question) -> str:
 
 
 def _targets(workloads: Sequence[Workload]) -> str:
-    """The targets of one workload or several: 50/100 ms a token, first token in 200 ms; nothing where there are none."""
+    """The targets of all workloads: 50/100 ms a token, first token in 200 ms; nothing where there are none."""
     said = []
     for figure, pattern in (("tpot", "{} ms a token"), ("ttft", "first token in {} ms")):
         targets = [getattr(workload, f"{figure}_target_ms") for workload in workloads]
