@@ -96,10 +96,8 @@ _WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
 }  # fmt: skip
 _CAPPED = "fits: room for {room} of {context} tokens, which is max_num_seqs; memory would hold {held}."
 _ROOMY = "fits: room for {room} of {context} tokens; request {next} does not fit."
-_REFUSED = (
-    "does not fit: max_num_seqs admits {admitted} of {requests}; memory would hold {held}. Raise max_num_seqs or "
-)
-_REFUSED += "add a replica."
+_REFUSED = "does not fit: max_num_seqs admits {admitted} of {requests}; memory would hold {held}. "
+_REFUSED += "Raise max_num_seqs or add a replica."
 _LACKS = "does not fit: {short} short on {n_gpus}x {gpu}; "
 _HEAVY = _LACKS + "the weights alone need {weights} of each GPU, and the engine may use {budget}."
 _CROWDED = _LACKS + "weights and overhead need more than the {budget} that the engine may use of each GPU."

@@ -15,7 +15,7 @@ import numpy
 
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.stacks import LeverWords
+from sheetgen.catalog.stacks import LeverFile, LeverWords, StackFile
 from sheetgen.estimate import evaluate
 from sheetgen.formula import round_down, same_money
 from sheetgen.levers.lever import Change, Lever, Loads, Offload, Rented
@@ -83,9 +83,9 @@ class Plans:
     def __init__(self, solved: Solution) -> None:
         self.solved, self.question, self.loads = solved, solved.question, Loads(solved)
         reference, engine = self.question.reference, self.question.engine.engine
-        self.file, self.assumption = reference.levers, reference.assumption
+        self.file, self.assumption = reference.catalog.file(LeverFile), reference.assumption
         self.words: dict[str, LeverWords] = {one.id: one for one in self.file.levers}
-        self.launcher = next((one for one in reference.launchers if one.engine == engine), None)
+        self.launcher = next((x for x in reference.catalog.file(StackFile).launchers if x.engine == engine), None)
         self.not_run = next((one for one in self.file.not_run if one.engine == engine), None)
         self.planned: list[tuple[int, Change | None, Lever]] = []
 

@@ -29,6 +29,7 @@ _BUILD = _TIMED.format(
     before="""
 from pathlib import Path
 from sheetgen.catalog import Catalog, guidance
+from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.cli.build import archive_of, draw
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
@@ -36,7 +37,7 @@ catalog = Catalog()
 asked = {"models": sys.argv[1], "as_of": "2026-11-20"}
 question = ask(catalog, asked)
 catalog.models()
-question.reference.assumptions, question.reference.levers, question.reference.launchers
+question.reference.assumptions, catalog.file(LeverFile), catalog.file(StackFile)
 guidance.fingerprints(catalog)
 """,
     timed="""
