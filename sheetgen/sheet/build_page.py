@@ -7,8 +7,8 @@ would save most, and what stands at the head of a model's column.
 from __future__ import annotations
 
 import math
+from importlib.metadata import PackageNotFoundError, version
 
-from sheetgen import __version__
 from sheetgen.catalog.hardware import Workload
 from sheetgen.levers import EveryLever, best, levers_of_sheet
 from sheetgen.recommend import TOO_SLOW, Fit, Solution, headline_rows, short_tokens
@@ -37,7 +37,7 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
     )
     return Page(
         title=TITLE, question=_question(question), precision_line=_precision(question),
-        as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after), version=__version__,
+        as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after), version=_version(),
         catalog=question.catalog_sha256[:8], unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
         cards=tuple(_card(solved, row) for row in rows), matrix=_matrix(solved, tight_below),
         models=wording.model_facts(solved), bars=_bars(solved),
@@ -48,6 +48,13 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
         assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
         purchase=notes.price_classes(question)[question.settings.purchase],
     )  # fmt: skip
+
+
+def _version() -> str:
+    try:
+        return version("sheetgen")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def _question(question: Question) -> str:
