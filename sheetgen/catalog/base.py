@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import stat
 import unicodedata
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
@@ -68,9 +69,10 @@ def read_bounded(path: Path, most_bytes: int, hint: str = "", folders_too: bool 
     without end. `hint` then says what to name; with `folders_too` a folder is called one.
     """
     try:
-        if path.is_file() or not path.exists():
-            with path.open("rb") as file:
-                return file.read(most_bytes + 1)
+        known = path.stat()
+        if stat.S_ISREG(known.st_mode):
+            with path.open("rb") as file:  # which sets aside as much memory as it is asked for
+                return file.read(min(most_bytes, known.st_size) + 1)
         kind = "a folder" if folders_too and path.is_dir() else "not a file"
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         raise ValueError(f"cannot be read ({shown(getattr(error, 'strerror', None) or error)})") from error
@@ -166,7 +168,6 @@ class _Builder:
         raise CatalogError(f"{self.where}:{_line(event)}: {what}.")
 
     def node(self, event: yaml.Event, events: Iterator[yaml.Event], loc: Loc) -> Any:
-        self.lines.setdefault(loc, _line(event))
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             self.refuse(event, "uses an anchor or alias (& or *). Write the value out")
         if getattr(event, "tag", None):
@@ -178,7 +179,9 @@ class _Builder:
         if isinstance(event, yaml.SequenceStartEvent):
             items: list[Any] = []
             while not isinstance(child := next(events), yaml.SequenceEndEvent):
-                items.append(self.node(child, events, (*loc, len(items))))
+                at = (*loc, len(items))
+                self.lines[at] = _line(child)
+                items.append(self.node(child, events, at))
             return items
         return self.mapping(events, loc)
 
@@ -188,11 +191,12 @@ class _Builder:
             if not isinstance(event, yaml.ScalarEvent) or event.anchor or event.tag:
                 self.refuse(event, "has a key that is not plain text")
             key = str(self.scalar(event, key=True))
+            at = (*loc, key)
             if key in found:
-                first = self.lines[(*loc, key)]
+                first = self.lines[at]
                 self.refuse(event, f"{shown(key)} is given twice (first on line {first}). Keep one")
-            self.lines[(*loc, key)] = _line(event)
-            found[key] = self.node(next(events), events, (*loc, key))
+            self.lines[at] = _line(event)
+            found[key] = self.node(next(events), events, at)
         return found
 
     def scalar(self, event: yaml.ScalarEvent, key: bool = False) -> Any:

@@ -43,7 +43,7 @@ def test_a_workbook_is_small(models: str, providers: str, at_most_bytes: int) ->
         heads = sum(LOCAL_HEADER + CENTRAL_HEADER + 2 * len(n) for n in parts.namelist())
     print(f"{models} on {providers}: {len(package):,} bytes; by zlib {by_zlib + heads:,}")
     assert len(package) <= at_most_bytes
-    assert len(package) < 0.92 * (by_zlib + heads)  # or libdeflate was not asked
+    assert len(package) < 0.94 * (by_zlib + heads)  # or libdeflate was not asked
 
 
 class Ours(xlsxwriter.Workbook):  # type: ignore[misc]  # the library has no types
