@@ -93,21 +93,21 @@ def _facts(
     A fact that is 0 is left blank, as its look-up is 0. before: rows of which the first column alone is filled.
     """
     first, left = top + 1 + len(before), len(texts)
-    blanks = numpy.array([[v or None for v in values] for values in numbers.values()], object).T
-    facts = [Row(sheet.name, first + i, left, row, None, "fixed", AS_IT_IS, "both") for i, row in enumerate(blanks)]
-    sheet.rows += facts
+    blanks = numpy.array([[None] * len(before) + [v or None for v in values] for values in numbers.values()], object).T
+    facts = [Row(sheet.name, top + 1 + i, left, row, None, "fixed", AS_IT_IS, "both") for i, row in enumerate(blanks)]
+    sheet.rows += facts[len(before) :]
     sheet.heights[top] = 32
     above, first_column = before, before
     for column, name in enumerate((*texts, *numbers)):
         sheet.text(top, column, LABELS.get(name, in_words(name)), "head")
         sheet.widths[column] = max(sheet.widths.get(column, 0), 30 if column == 0 else 13)
-        refs: Sequence[Ref] = BlockColumn(facts, column - left)
+        refs: Sequence[Ref] = BlockColumn(facts, column - left)  # whose cells are made when they are read
         if name in texts:
-            refs = [sheet.put(first + i, column, Cell(text, "label")) for i, text in enumerate(texts[name])]
+            refs = [*above, *(sheet.put(first + i, column, Cell(text, "label")) for i, text in enumerate(texts[name]))]
+            above = [Ref(sheet.name, ref.row, column + 1, None) for ref in before]
         if column == 0:
-            first_column = [*before, *refs]
-        named(wiring.names, f"tbl_every_{key}_{name}", (*above, *refs))
-        above = [Ref(sheet.name, ref.row, column + 1, None) for ref in before]
+            first_column = list(refs)
+        named(wiring.names, f"tbl_every_{key}_{name}", refs)
     return first_column
 
 
