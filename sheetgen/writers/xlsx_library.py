@@ -141,7 +141,7 @@ def shared_rows(rows: Sequence[Row], first: int) -> list[Shared | None]:
     found: list[Shared | None] = []
     start = 0  # of the run
     above: Row | None = None
-    seen = seen_above = ""
+    seen_above: list[Any] = []
     for i, row in enumerate(rows):
         if row.formula is None:
             found.append(None)
@@ -168,11 +168,15 @@ def _corner(row: Row) -> str:
     return f"{column_name(row.left + len(row) - 1)}{row.row + 1}"
 
 
-def _seen(formula: str, row: int, column: int) -> str:
+def _seen(formula: str, row: int, column: int) -> list[Any]:
     """A formula as its cell sees it, which a cell that it is moved to sees alike: by how far off a reference is."""
-    return _REFERENCE.sub(
-        lambda m: f"{m[2] if m[1] else column_number(m[2]) - column},{m[3]}{m[4] if m[3] else int(m[4]) - row}", formula
-    )
+    parts: list[Any] = _REFERENCE.split(formula)  # text, $, letters, $, digits, text, ...
+    for i in range(1, len(parts), 5):
+        if not parts[i]:
+            parts[i + 1] = column_number(parts[i + 1]) - column
+        if not parts[i + 2]:
+            parts[i + 3] = int(parts[i + 3]) - row
+    return parts
 
 
 def _shareable(cell: Cell) -> str:
@@ -181,7 +185,7 @@ def _shareable(cell: Cell) -> str:
     return "" if formula is None or formula.array or "!" in formula.text else formula.text
 
 
-def _runs(places: Iterable[Place], seen: Mapping[Place, str], step: Place) -> list[list[Place]]:
+def _runs(places: Iterable[Place], seen: Mapping[Place, list[Any]], step: Place) -> list[list[Place]]:
     """Places a step apart, each with the formula of the one before, moved."""
     runs: list[list[Place]] = []
     for at in places:

@@ -13,7 +13,7 @@ from sheetgen.sheet.model import Cell, Row, Sheet
 from sheetgen.units import Display
 
 if TYPE_CHECKING:
-    import numpy
+    pass
 
 INK, BAR, RULE, GREY = "#111827", "#1F2937", "#D1D5DB", "#6B7280"
 INPUT_FILL, INPUT_INK, LINK_INK = "#FFF9DB", "#1D4ED8", "#15803D"
@@ -178,9 +178,28 @@ def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
             continue
         if not (column in wide and isinstance(value, (int, float)) and -SMALL < value < SMALL):
             widen(column, shown_length(value, cell.display))
-    for left, lengths in _blocks(sheet.rows).items():
-        for i, length in enumerate(lengths.tolist()):
-            widen(left + i, length)
+    _fit_rows(sheet.rows, widths)
+
+
+def _fit_rows(rows: Iterable[Row], widths: dict[int, float]) -> None:
+    """The same for the rows of blocks; no number is looked at where the longest of all of its like would fit."""
+    import numpy
+
+    alike: dict[tuple[int, Display, int], list[Any]] = {}
+    for row in rows:
+        kind = row.values.dtype.kind
+        if kind in "fiO":
+            values = row.values
+            if kind == "O":
+                values = numpy.array([v if isinstance(v, (int, float)) else 0 for v in values.tolist()], float)
+            alike.setdefault((row.left, row.display, len(values)), []).append(values)
+    for (left, display, n), found in alike.items():
+        block = numpy.nan_to_num(numpy.array(found))
+        longest = max(shown_length(float(end), display) for end in (block.min(), block.max())) + 1 + display.optional
+        if longest + ROOM > min(widths.get(column, DEFAULT_WIDTH) for column in range(left, left + n)):
+            for column, values in enumerate(block.T.tolist(), left):
+                length = max(shown_length(value, display) for value in set(values))
+                widths[column] = max(widths.get(column, DEFAULT_WIDTH), length + ROOM)
 
 
 def shown_length(value: Any, display: Display) -> int:
@@ -194,40 +213,6 @@ def shown_length(value: Any, display: Display) -> int:
     if display.optional:
         text = max(text, f"{number:.{display.decimals + display.optional}f}".rstrip("0"), key=len)
     return len(text) + len(display.prefix) + len(display.suffix)
-
-
-def _blocks(rows: Iterable[Row]) -> dict[int, numpy.ndarray]:
-    """The greatest length in each column of the rows that begin in the same column."""
-    import numpy
-
-    found: dict[int, numpy.ndarray] = {}
-    for row in rows:
-        lengths = _lengths(row)
-        before = found.get(row.left, lengths[:0])
-        longer, shorter = (before, lengths) if len(before) > len(lengths) else (lengths, before)
-        longer[: len(shorter)] = numpy.maximum(longer[: len(shorter)], shorter)
-        found[row.left] = longer
-    return found
-
-
-def _lengths(row: Row) -> numpy.ndarray:
-    """The same for a row of a block, all at once where they are whole numbers."""
-    import numpy
-
-    display, values = row.display, row.values
-    if values.dtype.kind == "O":
-        numbers = [v if isinstance(v, (int, float)) else 0 for v in values.tolist()]
-        values = numpy.array(numbers, float)
-    if values.dtype.kind not in "fi":
-        return numpy.zeros(len(values), int)
-    values = numpy.nan_to_num(values)
-    if display.optional or display.percent:
-        return numpy.array([shown_length(v, display) for v in values.tolist()])
-    digits = numpy.floor(numpy.log10(numpy.maximum(numpy.abs(values), 1)) + 1e-9).astype(int) + 1
-    commas = (digits - 1) // 3 if display.thousands else 0
-    point = display.decimals + 1 if display.decimals else 0
-    lengths: numpy.ndarray = digits + commas + point + len(display.prefix) + (values < 0)
-    return lengths
 
 
 def text_width(text: str, look: dict[str, Any]) -> float:
