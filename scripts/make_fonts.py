@@ -9,6 +9,7 @@ without a word, so this exits 1 when a mark that we use is missing from a weight
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -42,7 +43,22 @@ def cut(weight: str) -> bytes:
     cutter.subset(font)
     path = TARGET / f"Inter-{weight}.otf"
     subset.save_font(font, str(path), options)
+    path.with_suffix(".json").write_text(json.dumps(widths(path), ensure_ascii=False, indent=0) + "\n", "utf-8")
     return path.read_bytes()
+
+
+def widths(path: Path) -> dict[str, float]:
+    """The width of each character in em, figures in their tabular form: what the page is measured with."""
+    with TTFont(path) as font:
+        advances, per_em = font["hmtx"], font["head"].unitsPerEm
+        tabular: dict[str, str] = {}
+        table = font["GSUB"].table
+        for record in table.FeatureList.FeatureRecord:
+            if record.FeatureTag == "tnum":
+                for index in record.Feature.LookupListIndex:
+                    for sub in table.LookupList.Lookup[index].SubTable:
+                        tabular.update(getattr(sub, "ExtSubTable", sub).mapping)
+        return {chr(code): advances[tabular.get(name, name)][0] / per_em for code, name in font.getBestCmap().items()}
 
 
 def main() -> int:

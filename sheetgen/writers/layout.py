@@ -6,7 +6,9 @@ grid of models, the letterhead. So a number never wraps, and words get all the w
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -21,29 +23,10 @@ FAMILY = "Sheetgen Inter"  # a name of our own, so that an Inter of the system i
 
 
 @cache
-def drawable_with(font: Path) -> Callable[[str], str]:
-    """What makes a text drawable with the bundled fonts alone: a character they lack becomes its plain form, or `?`.
-
-    So a name in another script, an emoji or a control character can never bring in a font of the system, which would
-    differ from machine to machine.
-    """
-    import unicodedata
-
-    from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
-
-    with TTFont(font) as opened:
-        known = frozenset(map(chr, opened.getBestCmap()))
-
-    def drawable(text: str) -> str:
-        if known.issuperset(text):
-            return text
-        return "".join(char if char in known else plain(char) for char in text)
-
-    def plain(char: str) -> str:
-        simple = "".join(c for c in unicodedata.normalize("NFKD", char) if c in known)
-        return " " if char.isspace() else simple or "?"
-
-    return drawable
+def _advances(font: Path) -> dict[str, float]:
+    """The width in em of each character that a font has, figures in their tabular form; scripts/make_fonts.py."""
+    widths: dict[str, float] = json.loads(font.with_suffix(".json").read_text(encoding="utf-8"))
+    return widths
 
 
 def width_em(text: Text, font: Path) -> float:
@@ -53,20 +36,19 @@ def width_em(text: Text, font: Path) -> float:
 
 
 @cache
-def _advances(font: Path) -> dict[str, float]:
-    """The width of each character in em, figures in their tabular form."""
-    from fontTools.ttLib import TTFont
+def drawable_with(font: Path) -> Callable[[str], str]:
+    """What makes a text drawable with the bundled fonts alone: a character they lack becomes its plain form, or `?`.
 
-    with TTFont(font) as opened:
-        widths, per_em = opened["hmtx"], opened["head"].unitsPerEm
-        tabular: dict[str, str] = {}
-        table = opened["GSUB"].table
-        for record in table.FeatureList.FeatureRecord:
-            if record.FeatureTag == "tnum":
-                for index in record.Feature.LookupListIndex:
-                    for sub in table.LookupList.Lookup[index].SubTable:
-                        tabular.update(getattr(sub, "ExtSubTable", sub).mapping)
-        return {chr(code): widths[tabular.get(name, name)][0] / per_em for code, name in opened.getBestCmap().items()}
+    So a name in another script, an emoji or a control character can never bring in a font of the system, which would
+    differ from machine to machine.
+    """
+    known = _advances(font).keys()
+
+    def plain(char: str) -> str:
+        simple = "".join(c for c in unicodedata.normalize("NFKD", char) if c in known)
+        return " " if char.isspace() else simple or "?"
+
+    return lambda text: "".join(char if char in known else plain(char) for char in text)
 
 
 @dataclass(frozen=True)
