@@ -93,8 +93,11 @@ def _facts(
     A fact that is 0 is left blank, as its look-up is 0. before: rows of which the first column alone is filled.
     """
     first, left = top + 1 + len(before), len(texts)
-    blanks = numpy.array([[None] * len(before) + [v or None for v in values] for values in numbers.values()], object).T
-    facts = [Row(sheet.name, top + 1 + i, left, row, None, "fixed", AS_IT_IS, "both") for i, row in enumerate(blanks)]
+    blanks = [(*(None for _ in before), *(v or None for v in values)) for values in numbers.values()]
+    facts = [
+        Row(sheet.name, top + 1 + i, left, row, None, "fixed", AS_IT_IS, "both")
+        for i, row in enumerate(numpy.array(blanks, object).T)
+    ]
     sheet.rows += facts[len(before) :]
     sheet.heights[top] = 32
     above, first_column = before, before
