@@ -25,26 +25,32 @@ if TYPE_CHECKING:
     import pandas
 
     from sheetgen.calibration import Anchored
+    from sheetgen.levers import EveryLever
     from sheetgen.recommend import Solution
 
 Catalogs = str | Path | Sequence[str | Path]
 ROWS_AT_ONCE = 16_384  # of a frame: columns of more rows do not fit in a processor's cache
 
 SHORT_SPELLINGS = {"context": "context_tokens", "users": "concurrent_requests"}
+PREDICTED = (
+    "weights_bytes_per_gpu", "activation_bytes_per_gpu", "non_torch_bytes_per_gpu", "kv_pool_bytes_per_gpu",
+    "kv_tokens", "max_concurrency",
+)  # fmt: skip
+
+
+def _both_ends(*names: str) -> list[str]:
+    """Of the 80 % error band of what was predicted; `band_scope` and `speed_scope` say which runs it is from."""
+    return [f"{name}_{end}" for name in names for end in ("low", "high")]
+
+
 RESULTS = (
     "n_params", "n_params_active", "weights_bytes", "weights_bytes_per_gpu", "activation_bytes_per_gpu",
     "non_torch_bytes_per_gpu", "cuda_graph_bytes_per_gpu", "gpu_memory_bytes", "kv_pool_bytes_per_gpu",
     "kv_bytes_per_token", "kv_bytes_per_token_per_gpu", "state_bytes_per_sequence", "kv_bytes_per_sequence",
     "kv_bytes_per_sequence_steady", "kv_bytes", "kv_tokens", "max_concurrency", "max_context_tokens_that_fit",
     "fits", "verdict", "short_by_bytes", "min_gpus", "ttft_seconds", "tpot_seconds", "output_tokens_per_second",
-    "output_tokens_per_second_per_gpu", "bound_by", "error",
-    # Both ends of the 80 % error band of what was predicted, and which runs the band is from.
-    "weights_bytes_per_gpu_low", "weights_bytes_per_gpu_high", "activation_bytes_per_gpu_low",
-    "activation_bytes_per_gpu_high", "non_torch_bytes_per_gpu_low", "non_torch_bytes_per_gpu_high",
-    "kv_pool_bytes_per_gpu_low", "kv_pool_bytes_per_gpu_high", "kv_tokens_low", "kv_tokens_high",
-    "max_concurrency_low", "max_concurrency_high", "band_scope",
-    "tpot_seconds_low", "tpot_seconds_high", "ttft_seconds_low", "ttft_seconds_high",
-    "output_tokens_per_second_low", "output_tokens_per_second_high", "speed_scope", "running_requests",
+    "output_tokens_per_second_per_gpu", "bound_by", "error", *_both_ends(*PREDICTED), "band_scope",
+    *_both_ends("tpot_seconds", "ttft_seconds", "output_tokens_per_second"), "speed_scope", "running_requests",
     "max_requests_per_second", "queue",
 )  # fmt: skip
 _CALIBRATED, _OTHER, _NONE = (numpy.array([one], object) for one in ("calibrated", "other", None))  # bands' scopes
@@ -53,22 +59,11 @@ TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed
 NAME_LISTS = ("model", "gpus", "providers", "instances")  # options that may be a list of names
 WORDS = tuple(one.asked_as or one.name for one in INPUTS if one.takes_words)  # texts
 ONE_LOAD = ("model", "context_tokens", "context", "users", "input_tokens", "output_tokens")
+_FRACTIONS = ("max_concurrency", "ttft_seconds", "tpot_seconds", "output_tokens_per_second")
 FRACTIONS = (
-    "max_concurrency",
-    "max_concurrency_low",
-    "max_concurrency_high",
-    "gpu_memory_utilization",
-    "requests_per_second",
-    "max_requests_per_second",
-    "speed_factor",
-    "ttft_factor",
-    "output_tokens_per_second_per_gpu",
-    *(
-        f"{name}{end}"
-        for name in ("ttft_seconds", "tpot_seconds", "output_tokens_per_second")
-        for end in ("", "_low", "_high")
-    ),
-)  # all other quantities are whole numbers
+    *_FRACTIONS, *_both_ends(*_FRACTIONS), "gpu_memory_utilization", "requests_per_second", "max_requests_per_second",
+    "speed_factor", "ttft_factor", "output_tokens_per_second_per_gpu",
+)  # fmt: skip  # all other quantities are whole numbers
 
 
 @dataclass(frozen=True)
@@ -262,21 +257,22 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
 
 def recommend_record(solved: Solution, options: Mapping[str, Any]) -> dict[str, Any]:
     """The record that `recommend` gives for its solved question."""
-    from sheetgen.levers import levers_of_sheet
     from sheetgen.scenario.question import MOST_USERS
-    from sheetgen.writers.json import document
 
-    answer = document(solved, fingerprints(solved), levers_of_sheet(solved))
+    answer = sheet_record(solved)
     users = options.get("users")
     answer["inputs"]["users"] = 1 if users is None else parse.whole(users, "users", most=MOST_USERS)
     return {**answer, **answer["cells"][0]}
 
 
-def fingerprints(solved: Solution) -> list[dict[str, Any]]:
-    """Where a deployment dies, in which words, and what to change, with the numbers of this answer."""
+def sheet_record(solved: Solution, levers: EveryLever | None = None) -> dict[str, Any]:
+    """An answer as JSON has it, with where its deployments die; `levers` are of every load where known already."""
+    from sheetgen.levers import levers_of_sheet
     from sheetgen.sheet.fingerprints import fingerprints_for
+    from sheetgen.writers.json import document
 
-    return [one.record() for one in fingerprints_for(solved)]
+    fingerprints = [one.record() for one in fingerprints_for(solved)]
+    return document(solved, fingerprints, levers_of_sheet(solved) if levers is None else levers)
 
 
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -304,24 +305,12 @@ def unit_of(name: str) -> str:
     return "requests" if name in _REQUESTS else "GPUs" if name == "min_gpus" else ""
 
 
+_OPERATOR = re.compile(r'("[^"]*")|(,)|(<=|>=|<>|[+*/=<>]|(?<=[^(,+*/=<>-])-)')  # no minus before a number
+
+
 def spaced(text: str) -> str:
-    """Formula text with room around its operators."""
-    out: list[str] = []
-    quoted = False
-    for i, c in enumerate(text):
-        quoted ^= c == '"'
-        before = text[i - 1] if i else "("
-        if quoted or c == '"' or c not in "+-*/=<>,":
-            out.append(c)
-        elif c == ",":
-            out.append(", ")
-        elif c == "-" and before in "(,+-*/=<>":
-            out.append(c)
-        elif c in "=>" and before in "<>":  # the second half of <=, >= and <>
-            out[-1] = out[-1].rstrip() + c + " "
-        else:
-            out.append(f" {c} ")
-    return "".join(out)
+    """Formula text with room around its operators; what is quoted stays."""
+    return _OPERATOR.sub(lambda found: found[1] or (", " if found[2] else f" {found[3]} "), text)
 
 
 def quantities() -> list[tuple[str, str, str]]:

@@ -74,13 +74,10 @@ SEARCHED: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
 }
 _BAND_ENDS = {
-    "weights_bytes_per_gpu": "weights_error_share",
-    "activation_bytes_per_gpu": "activation_error_bytes",
+    "weights_bytes_per_gpu": "weights_error_share", "activation_bytes_per_gpu": "activation_error_bytes",
     "non_torch_bytes_per_gpu": "non_torch_error_bytes",
-    "kv_pool_bytes_per_gpu": "kv_pool_error_bytes",
-    "kv_tokens": "kv_pool_error_bytes",
-    "max_concurrency": "kv_pool_error_bytes",
-}
+    **dict.fromkeys(("kv_pool_bytes_per_gpu", "kv_tokens", "max_concurrency"), "kv_pool_error_bytes"),
+}  # fmt: skip
 SEARCHED |= {
     f"{name}_{end}": (f"The {end} end of the 80 % error band of {name}.", (name, f"{error}_{end}"))
     for name, error in _BAND_ENDS.items()
@@ -88,22 +85,15 @@ SEARCHED |= {
 }
 ADDED_BY_DRAFT = {"other_bytes_per_token": "draft_bytes_per_token", "n_other_layers": "draft_layers"}
 _FIELDS = {  # columns that stand under another name in the model's file
-    "n_params": ("params", "total"),
-    "n_params_active": ("params", "active"),
-    "n_params_quantizable": ("params", "body"),
-    "n_params_copied": ("params", "copied"),
-    "n_params_routed": ("params", "routed_experts"),
-    "n_params_embedding": ("params", "embedding"),
+    "n_params": ("params", "total"), "n_params_active": ("params", "active"),
+    "n_params_quantizable": ("params", "body"), "n_params_copied": ("params", "copied"),
+    "n_params_routed": ("params", "routed_experts"), "n_params_embedding": ("params", "embedding"),
     "n_params_lm_head": ("params", "lm_head"),
-    "n_params_per_layer_embedding": ("params", "per_layer_embedding"),
-    "ffn_matrices": ("gated_ffn",),
-    "n_params_mtp": ("params", "mtp_extra"),
-    "n_experts": ("experts", "n"),
-    "experts_per_token": ("experts", "top_k"),
-    "expert_intermediate_size": ("moe_intermediate_size",),
-    "encoder_item_tokens": ("encoder", "max_item_tokens"),
-    "encoder_item_elements": ("encoder", "max_item_elements"),
-}
+    "n_params_per_layer_embedding": ("params", "per_layer_embedding"), "n_params_mtp": ("params", "mtp_extra"),
+    "ffn_matrices": ("gated_ffn",), "expert_intermediate_size": ("moe_intermediate_size",),
+    "n_experts": ("experts", "n"), "experts_per_token": ("experts", "top_k"),
+    "encoder_item_tokens": ("encoder", "max_item_tokens"), "encoder_item_elements": ("encoder", "max_item_elements"),
+}  # fmt: skip
 _PRECISION = {
     "linear_bytes": ("weight_dtype", "bytes of a quantized weight"),
     "other_bytes": ("weight_dtype", "bytes of a weight that stays unquantized"),

@@ -17,7 +17,6 @@ from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, VARIANTS, Archive
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
-    from sheetgen.levers import EveryLever
     from sheetgen.recommend import Solution
     from sheetgen.sheet.model import Book
 
@@ -52,6 +51,7 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     formats, place = named or DEFAULT_FORMATS, place_of(asked.pop("out", None), asked.pop("name", None))
     brand = brand_of(asked.pop("brand", None))
     archive = archive_of(asked.pop("pdf_variant", None), asked.pop("attach", None), formats, place.name)
+    from sheetgen.api import sheet_record
     from sheetgen.catalog import Catalog
     from sheetgen.recommend import solve
     from sheetgen.scenario.question import ask
@@ -63,7 +63,7 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     if missing:
         say(missing, err=True)
     if as_json:
-        print_json(document_of(solved))
+        print_json(sheet_record(solved))
     elif not quiet:
         say("\n".join([*(f"wrote {target}" for target in targets), *headlines(solved)]))
     note(f"{len(solved.question.loads)} loads on {len(solved.question.candidates)} instances", quiet)
@@ -98,6 +98,7 @@ def pull(
     requested, drawn_with = formats_named(formats), brand_of(brand)
     place = place_of(out, Path(edited).stem if name is None else name)
     from sheetgen import __version__
+    from sheetgen.api import sheet_record
     from sheetgen.catalog import Catalog
     from sheetgen.pull.pulled import pull as read_back
     from sheetgen.pull.words import data, lines, scenario_text
@@ -116,7 +117,7 @@ def pull(
     if missing:
         say(missing, err=True)
     if as_json:
-        paths, answer = list(map(str, targets)), document_of(pulled.solved)
+        paths, answer = list(map(str, targets)), sheet_record(pulled.solved)
         print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": paths, "sheet": answer})
     elif not quiet:
         wrote = (f"wrote {target}" for target in targets)
@@ -229,6 +230,7 @@ def draw(
 
     Raises MissingLibraryError or PageError where a format was named (`required`) and cannot be drawn.
     """
+    from sheetgen.api import sheet_record
     from sheetgen.levers import levers_of_sheet
     from sheetgen.sheet.build_page import build_page
     from sheetgen.writers.apart import pdf_apart
@@ -255,7 +257,7 @@ def draw(
             one = FORMATS[ending]
             return one.write(book() if one.of_book else page, options)
 
-        record = partial(document_of, solved, levers or ())
+        record = partial(sheet_record, solved, levers or ())
         options = Options(brand=brand, archive=archive, file=file, record=record)
         files: dict[str, bytes] = {}
         missing: str | None = None
@@ -279,15 +281,6 @@ def brand_of(path: str | None) -> Brand | None:
     from sheetgen.brand import read_brand
 
     return read_brand(path)
-
-
-def document_of(solved: Solution, levers: EveryLever | None = None) -> dict[str, Any]:
-    """The answer as JSON has it; `levers` are those of every load where they are known already."""
-    from sheetgen.api import fingerprints
-    from sheetgen.levers import levers_of_sheet
-    from sheetgen.writers.json import document
-
-    return document(solved, fingerprints(solved), levers_of_sheet(solved) if levers is None else levers)
 
 
 def headlines(solved: Solution) -> list[str]:

@@ -20,7 +20,13 @@ def text(answer: Record) -> str:
         "\n".join(["WHAT FITS AT ONCE", answer["longest_context_words"], *_capacity(answer)]),
     ]
     if any(one["nearest"] for one in answer["shapes"]):
-        parts.append(f"WHAT EACH LENGTH GIVES\n{_shapes(answer)}\n{_FIT}")
+        rows = [
+            (f"  {_lengths(shape)}", *_reading(one), rounded(one["ceiling_tokens_per_second"]), one["verdict"])
+            for shape in answer["shapes"]
+            for one in shape["nearest"]
+        ]
+        head = ("  input + output", *_READING, "ceiling", "the claim")
+        parts += ["\n".join(["WHAT EACH LENGTH GIVES", table([head, *rows], right=(3, 4, 5, 6, 8)), _FIT])]
     if answer["at_context"]:
         parts.append(_at_context(answer["at_context"]))
     if answer["cautions"]:
@@ -63,15 +69,6 @@ def _capacity(answer: Record) -> list[str]:
         for one in capacity
     ]  # fmt: skip
     return ["Requests that fit, each at its full length:", table([head, *rows], right=range(2, len(head)))]
-
-
-def _shapes(answer: Record) -> str:
-    rows = [
-        (f"  {_lengths(shape)}", *_reading(one), rounded(one["ceiling_tokens_per_second"]), one["verdict"])
-        for shape in answer["shapes"]
-        for one in shape["nearest"]
-    ]
-    return table([("  input + output", *_READING, "ceiling", "the claim"), *rows], right=(3, 4, 5, 6, 8))
 
 
 _FIT = "By length and KV precision the reading nearest to the claim. fit: at full length; run: at their average length."

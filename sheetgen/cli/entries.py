@@ -15,7 +15,6 @@ from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
-Entry = tuple[str, str, dict[str, Any]]  # kind, file and fields
 KINDS = ("models", "gpus", "instances", "workloads", "engines")
 PARTS = ("models", "gpus", "instances", "engines")  # of a catalog, folders
 
@@ -121,15 +120,15 @@ def show(name: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> No
         say(line)
 
 
-def find(name: str, catalog: Catalog) -> Entry:
+def find(name: str, catalog: Catalog) -> tuple[str, str, dict[str, Any]]:
     """The kind of entry that `name` means, its file, and its fields.
 
     Raises CatalogError where it is ambiguous or in no catalog.
     """
     near = ""
-    for look in (_model, _gpu, _workload, _engine, _instance):
+    for kind in ("model", "gpu", "workload", "engine", "instance"):
         try:
-            kind, file, fields = look(name, catalog)
+            file, fields = _found(kind, name, catalog)
         except UnknownNameError as error:
             near = near or error.near
         else:
@@ -138,45 +137,37 @@ def find(name: str, catalog: Catalog) -> Entry:
     raise CatalogError(f"{shown(name)!r} is in no catalog.{near} {listed}")
 
 
-def _model(name: str, catalog: Catalog) -> Entry:
-    from sheetgen.scenario.deployment import model_columns
-    from sheetgen.sizing.kv_cache import kv_bytes_per_token, state_bytes_per_sequence
-
-    found = catalog.model(name)
-    columns = model_columns(found, found.weight_dtype, found.kv_cache_dtype)
-    derived = {
-        f"kv_bytes_per_token at {found.kv_cache_dtype}": kv_bytes_per_token.of(columns),
-        "state_bytes_per_sequence": state_bytes_per_sequence.of(columns),
-    }
-    return "model", f"models/{found.id}.yaml", {**found.model_dump(mode="json"), "derived": derived}
-
-
-def _gpu(name: str, catalog: Catalog) -> Entry:
-    found = catalog.gpu(name)
-    return "gpu", f"gpus/{found.id}.yaml", found.model_dump(mode="json")
-
-
-def _instance(name: str, catalog: Catalog) -> Entry:
-    found = catalog.instance(name)
-    return "instance", f"instances/{found.provider}.yaml", {"id": found.id, **found.model_dump(mode="json")}
-
-
-def _workload(name: str, catalog: Catalog) -> Entry:
-    known = {w.id: w for w in catalog.workloads()}
-    found = known.get(name.strip().lower())
-    if found is None:
-        raise UnknownNameError(f"workload {shown(name)!r} is not in the catalogs.", did_you_mean(name, known))
-    return "workload", "workloads.yaml", found.model_dump(mode="json")
-
-
-def _engine(name: str, catalog: Catalog) -> Entry:
-    from sheetgen.catalog.engines import load_engine
-
+def _found(kind: str, name: str, catalog: Catalog) -> tuple[str, dict[str, Any]]:
+    """The file and the fields of an entry. Raises UnknownNameError where there is none of that kind."""
     key = name.strip().lower()
-    if key not in catalog.ids("engines"):
-        raise UnknownNameError(f"engine {shown(name)!r} is not in the catalogs.", "")
-    entry = load_engine(catalog, key).model_dump(mode="json")
-    return "engine", f"engines/{key}.yaml", {**entry, "speed": _speed(key, catalog)}
+    if kind == "model":
+        from sheetgen.scenario.deployment import model_columns
+        from sheetgen.sizing.kv_cache import kv_bytes_per_token, state_bytes_per_sequence
+
+        model = catalog.model(name)
+        columns = model_columns(model, model.weight_dtype, model.kv_cache_dtype)
+        derived = {
+            f"kv_bytes_per_token at {model.kv_cache_dtype}": kv_bytes_per_token.of(columns),
+            "state_bytes_per_sequence": state_bytes_per_sequence.of(columns),
+        }
+        return f"models/{model.id}.yaml", {**model.model_dump(mode="json"), "derived": derived}
+    if kind == "gpu":
+        gpu = catalog.gpu(name)
+        return f"gpus/{gpu.id}.yaml", gpu.model_dump(mode="json")
+    if kind == "workload":
+        loads = {load.id: load for load in catalog.workloads()}
+        if key not in loads:
+            raise UnknownNameError(f"workload {shown(name)!r} is not in the catalogs.", did_you_mean(name, loads))
+        return "workloads.yaml", loads[key].model_dump(mode="json")
+    if kind == "engine":
+        from sheetgen.catalog.engines import load_engine
+
+        if key not in catalog.ids("engines"):
+            raise UnknownNameError(f"engine {shown(name)!r} is not in the catalogs.", "")
+        engine = load_engine(catalog, key).model_dump(mode="json")
+        return f"engines/{key}.yaml", {**engine, "speed": _speed(key, catalog)}
+    one = catalog.instance(name)
+    return f"instances/{one.provider}.yaml", {"id": one.id, **one.model_dump(mode="json")}
 
 
 def _speed(engine: str, catalog: Catalog) -> dict[str, Any]:
