@@ -426,15 +426,6 @@ def _matched(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
-def index(refs: Range, at: Ref | Lookup, here: str) -> Expr:
-    """INDEX of a range at a cell's position, as Gnumeric reads it too: a row with its number, one cell as itself."""
-    text, first, last = refs.expr(here).text, refs.refs[0], refs.refs[-1]
-    if (first.row, first.column) == (last.row, last.column):
-        return Expr(text.partition(":")[0])
-    row = "1," if first.column != last.column else ""
-    return Expr(f"INDEX({text},{row}{at.expr(here).text})")
-
-
 def worked_out(one: Formula, env: Mapping[str, Source]) -> Lookup:
     """What `one` gives for the cells in `env`, to be read within another formula."""
     value = plain(one.of({i: number(env[i].value) for i in one.inputs}))
@@ -448,9 +439,20 @@ def derived(function: Callable[..., Any], *read: Source) -> Lookup:
 
 
 def lookup(refs: Range, at: Ref | Lookup) -> Lookup:
-    """The entry of a range at a position from 1; none where the position is none."""
-    value = NONE if at.value == NONE else refs.refs[int(at.value) - 1].value
-    return Lookup(value, lambda here: index(refs, at, here))
+    """The entry of a range at a position from 1; none where the position is none.
+
+    Written as INDEX, as Gnumeric reads it too: a row with its number, one cell as itself.
+    """
+    first, last = refs.refs[0], refs.refs[-1]
+
+    def write(here: str) -> Expr:
+        text = refs.expr(here).text
+        if (first.row, first.column) == (last.row, last.column):
+            return Expr(text.partition(":")[0])
+        row = "1," if first.column != last.column else ""
+        return Expr(f"INDEX({text},{row}{at.expr(here).text})")
+
+    return Lookup(NONE if at.value == NONE else refs.refs[int(at.value) - 1].value, write)
 
 
 @dataclass(frozen=True)

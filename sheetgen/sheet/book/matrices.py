@@ -9,17 +9,7 @@ from typing import Any
 import numpy
 
 from sheetgen.cost import discounted_usd_per_hour, n_instances
-from sheetgen.formula import (
-    Formula,
-    both,
-    either,
-    formula,
-    is_number,
-    is_text,
-    number_or_none,
-    number_where,
-    where,
-)
+from sheetgen.formula import Formula, both, either, formula, is_number, is_text, number_or_none, number_where, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solution import TABLES
 from sheetgen.sheet.book.catalogs import CONSTANTS, OF_GPU

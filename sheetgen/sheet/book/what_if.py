@@ -10,7 +10,7 @@ from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book import what_if_words
 from sheetgen.sheet.book.speed import build_latency
 from sheetgen.sheet.book.what_if_data import add_longest_context, at_instance, below, build_data, build_lists
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, name_all, named, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Wiring, name_all, named, titled
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.book.workings import add_choices, build_loads
 from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, RepeatedRow, Source, Validation, lookup, worked_out
@@ -184,7 +184,7 @@ class WhatIfSheets:
         lines: tuple[tuple[str, str, Source], ...] = (
             ("answers", "Answer, tokens", answer),
             ("tpot_targets", "Target: time per token, ms", self.picked["tpot_ms"]),
-            ("ttft_targets", "Target: first token, ms", what_if_words.ZERO),
+            ("ttft_targets", "Target: first token, ms", ZERO),
         )
         for name, label, what in lines:
             row += 1

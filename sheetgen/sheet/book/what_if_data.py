@@ -15,7 +15,7 @@ from sheetgen.recommend.solve import gpu_columns
 from sheetgen.scenario.overrides import Overrides
 from sheetgen.sheet.book import what_if_words
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Table, Wiring, in_words, named, titled
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.model import (
     NONE,
@@ -255,7 +255,7 @@ def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: 
     sheet.texts(row, 1, (*HEADS, "Halves"))
     halves = sheet.put(row + 1, len(HEADS) + 1, Cell(2, "fixed", PLAIN))
     env = _beside(sheet, row, len(HEADS) + 2, env)
-    low: Source = what_if_words.ZERO
+    low: Source = ZERO
     high: Source = limit
     put = partial(sheet.compute, lock="column")
     for r in range(row + 1, row + 1 + STEPS):

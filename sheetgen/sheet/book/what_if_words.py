@@ -19,12 +19,10 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.sheet.book.words import rent_words
-from sheetgen.sheet.model import NONE, Lookup
+from sheetgen.sheet.model import NONE
 from sheetgen.sheet.what_if import OK
 from sheetgen.sizing import parallelism
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, USD
-
-ZERO = Lookup.of(0, "0")
 
 
 @formula("GPUs needed", PLAIN)

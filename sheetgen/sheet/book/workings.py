@@ -32,13 +32,12 @@ from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.matrices import WHOLE_OF
 from sheetgen.sheet.book.speed import COMPARED, OF_PROFILE, PARTS, SUMS
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, titled
 from sheetgen.sheet.model import NONE, Lookup, Range, Sheet, derived, lookup
 from sheetgen.sizing import kv_cache, memory, parallelism, speed
 from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
 TPOT = COMPARED[:3]
-ZERO = Lookup.of(0, "0")
 UNIT_COSTS = (
     cost.usd_per_user_per_month, cost.million_output_tokens_per_month, cost.million_input_tokens_per_month,
     cost.usd_per_million_input_tokens, cost.usd_per_million_output_tokens, cost.usd_per_million_tokens,
