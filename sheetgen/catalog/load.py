@@ -153,8 +153,6 @@ class Catalog:
                 raise CatalogError(f"{shown(folder)}: is no folder. --catalogs takes a folder like catalogs/.")
             self.folders.append(Folder(Path(folder), str(folder).rstrip("/"), has_index=False))
 
-    # Models
-
     def model(self, name: str) -> Model:
         return self.resolve_model(name)[0]
 
@@ -190,8 +188,6 @@ class Catalog:
     def models(self) -> tuple[Model, ...]:
         return tuple(self.entry("models", entry_id, Model) for entry_id in self.ids("models"))
 
-    # GPUs
-
     def gpu(self, name: str) -> Gpu:
         found = self._names["gpus"].get(gpu_key(name))
         if found is None:
@@ -211,8 +207,6 @@ class Catalog:
     def gpu_words(self) -> tuple[str, ...]:
         """GPUs in one word of letters and a number, as sentences name them: h100, l40s."""
         return tuple(name for name in self._names["gpus"] if re.fullmatch(r"[a-z]+[0-9]+[a-z]?", name))
-
-    # Instances
 
     @cached_property
     def _instances(self) -> tuple[Instance, ...]:
@@ -260,8 +254,6 @@ class Catalog:
         ids = {key: i.id for i in self.instances() for key in (i.type.lower(), i.id.lower())}
         raise self._unknown("instance", name, low, ids)
 
-    # Files
-
     def workloads(self) -> tuple[hardware.Workload, ...]:
         return self.file(hardware.WorkloadFile).workloads
 
@@ -293,8 +285,6 @@ class Catalog:
         for relative, document in sorted(self._imported.items()):
             digest.update(f"{relative}\0{document.data}\0".encode())
         return digest.hexdigest()
-
-    # Inner parts
 
     @cached_property
     def _names(self) -> dict[str, dict[str, str]]:

@@ -2,11 +2,9 @@
 catalogs do not have.
 
 An offer is matched by its type, or by the words of a GPU's name, its memory and its form. What is not certain is
-named, never guessed, and nothing goes by likeness.
-
-The newest price of a row holds, every other becomes its history. A row's source says which of its prices came from
-price lists: `price list a.csv (on-demand, spot); ...`, and beside them what the row was made from, which still
-holds for its shape and its other prices.
+named, never guessed, and nothing goes by likeness. The newest price of a row holds, every other becomes its history.
+A row's source says which of its prices came from price lists: `price list a.csv (on-demand, spot); ...`, and beside
+them what the row was made from, which still holds for its shape and its other prices.
 """
 
 from __future__ import annotations
