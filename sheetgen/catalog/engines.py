@@ -366,7 +366,6 @@ def load_engine(catalog: Catalog, name: str, version: str | None = None) -> Engi
     return catalog.entry("engines", key, Engine).at(version)
 
 
-ShareFrom0 = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
 Factor = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 Figure = Literal["tpot", "ttft", "output_tokens_per_second"]
@@ -389,7 +388,7 @@ class SpeedConstants(Entry):
     seconds_per_layer: Seconds = Field(title="Seconds a layer")
     seconds_per_all_reduce: Seconds = Field(title="Seconds an all-reduce")
     link_efficiency: Share = Field(title="Link's rate reached")
-    wait_factor: ShareFrom0 = Field(title="Share of other prompts waited for")
+    wait_factor: float = Field(ge=0, le=1, allow_inf_nan=False, title="Share of other prompts waited for")
     base_ttft_seconds: Seconds = Field(title="Seconds before any work")
     steps_before_prefill: Factor = Field(title="Steps before the prompt")
 

@@ -104,8 +104,6 @@ LABELS = (
     "concurrency_spike", "long_completion", "sampler_logits_peak", "multimodal_encoder_profile", "lora_draft_model",
     "fragmentation", "host_ram_oom", "gpu_shared_by_other_process", "not_an_oom", "healthy",
 )  # fmt: skip
-
-
 Flag = Annotated[str, must(
     lambda text: re.sub("[_=-]", "", text).isalnum() and len(text) <= 60,
     "is no flag: write it as the engine's command line has it, such as --max-model-len",

@@ -22,7 +22,6 @@ Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Target = Annotated[float | int, Field(gt=0, le=3_600_000, allow_inf_nan=False)]
 Price = Annotated[float, Field(ge=1e-4, le=1e6, allow_inf_nan=False)]
 Usd = Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)]
-Kilowatt = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 
 
 class Memory(Entry):
@@ -274,7 +273,7 @@ class Capex(Entry):
 class Power(Entry):
     """kW of one GPU with its share of the server: what the machine draws, or all-in with the cooling."""
 
-    kw: Kilowatt
+    kw: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
     kw_of: Literal["it", "all-in"]
     as_of: Date
     source: Text

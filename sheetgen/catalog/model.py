@@ -83,10 +83,8 @@ class NoCache(Entry):
     reason: Label
 
 
-Group = Annotated[
-    FullAttention | WindowedAttention | LatentAttention | Indexer | Compressed | Recurrent | NoCache,
-    Field(discriminator="kind"),
-]
+_Groups = FullAttention | WindowedAttention | LatentAttention | Indexer | Compressed | Recurrent | NoCache
+Group = Annotated[_Groups, Field(discriminator="kind")]
 BESIDE = ("indexer", "compressed")  # kinds whose layers are counted in another group too
 
 

@@ -29,7 +29,6 @@ MAX_LINES = 50_000
 MAX_COLUMNS = 200
 SILENCE_SECONDS = 30  # how long a server may say nothing
 FETCH_SECONDS = 120  # how long a whole list may take
-_CHUNK = 2**16
 _SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*)://")
 _HANDLERS = (  # what urllib opens by itself, less file:, ftp: and data:
     urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler,
@@ -92,7 +91,7 @@ def _fetched(url: str, name: str) -> bytes:
     try:
         with opener.open(url, timeout=SILENCE_SECONDS) as answer:
             until = time.monotonic() + FETCH_SECONDS
-            while len(raw) <= MAX_BYTES and (piece := answer.read1(_CHUNK)):
+            while len(raw) <= MAX_BYTES and (piece := answer.read1(2**16)):
                 raw += piece
                 if time.monotonic() > until:
                     late = f"not all of it came within {FETCH_SECONDS} seconds"

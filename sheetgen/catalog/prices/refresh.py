@@ -149,11 +149,8 @@ def _agreeing(readings: Iterable[Reading]) -> tuple[list[Reading], list[Fault]]:
         at_odds = [one for one in others if one.usd_per_hour != first.usd_per_hour]
         kept += [] if at_odds else [first, *others]
         for one in at_odds:
-            what = (
-                f"{row} {purchase} is {one.usd_per_hour:g} here and {first.usd_per_hour:g} in {first.offer.at}, "
-                f"both of {day}. Keep one."
-            )
-            faults.append(Fault(one.offer.where, one.offer.line, what, is_pair=True))
+            what = f"{row} {purchase} is {one.usd_per_hour:g} here and {first.usd_per_hour:g} in {first.offer.at}"
+            faults.append(Fault(one.offer.where, one.offer.line, f"{what}, both of {day}. Keep one.", is_pair=True))
     return kept, faults
 
 

@@ -46,12 +46,9 @@ def words(name: str, interconnect: str = "", memory_gb: float | None = None) -> 
     parts = {_SAME.get(w, w) for w in re.findall(r"[a-z0-9.]+", _MEMORY.sub(" ", low))}
     parts = {"sxm" if re.fullmatch(r"sxm[0-9]?", w) else w for w in parts} - _SPARE
     forms = parts & set().union(*_FORMS)
-    bus = interconnect.lower()
-    return GpuWords(
-        core=frozenset(parts - forms),
-        forms=frozenset(forms | ({bus} & _FORMS[0] if not forms & _FORMS[0] else set())),
-        memory_gb=float(stated[1]) if stated else memory_gb,
-    )
+    if not forms & _FORMS[0]:
+        forms |= {interconnect.lower()} & _FORMS[0]
+    return GpuWords(frozenset(parts - forms), frozenset(forms), float(stated[1]) if stated else memory_gb)
 
 
 def could_be(found: GpuWords, gpu: Gpu) -> bool:
@@ -381,11 +378,9 @@ def _of_gpu(several: list[Unmatched], types: set[tuple[str, str]]) -> Instance |
     for purchase in ORDER:
         if len({offer.prices[purchase] for offer in offers if purchase in offer.prices}) > 1:
             return f"new, but {provider} has several {purchase} prices for it"
-    market = any(offer.tier.lower() in MARKETS for offer in offers)
-    return _row(
-        provider, gpu.short_name, gpu, offers, unit="per_gpu", gpu_count=1, region=ANY_REGION,
-        offer="marketplace" if market else "list",
-    )  # fmt: skip
+    kind = "marketplace" if any(offer.tier.lower() in MARKETS for offer in offers) else "list"
+    shape = {"unit": "per_gpu", "gpu_count": 1, "region": ANY_REGION, "offer": kind}
+    return _row(provider, gpu.short_name, gpu, offers, **shape)
 
 
 def _row(provider: str, name: str, gpu: Gpu, offers: Sequence[Offer], **fields: object) -> Instance:
