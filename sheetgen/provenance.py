@@ -8,8 +8,7 @@ from typing import Any
 
 from sheetgen.calibration import Anchored
 from sheetgen.catalog.engines import CONSTANTS, SpeedConstants, SpeedFile
-from sheetgen.scenario.deployment import ASSUMED_FLOPS_PER_BYTE, DEFAULTS, SPEED_DEFINITIONS, Resolved
-from sheetgen.scenario.reference import Reference
+from sheetgen.scenario.deployment import ASSUMED_FLOPS_PER_BYTE, DEFAULTS, SPEED_DEFINITIONS, Reference, Resolved
 from sheetgen.units import DTYPES
 
 

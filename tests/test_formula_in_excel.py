@@ -27,7 +27,7 @@ from recalculation import (
 )
 from workbook_cells import formulas, values
 
-import sheetgen.formula.expr as vocabulary
+import sheetgen.formula as vocabulary
 from sheetgen.formula import (
     Expr,
     both,

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from sheetgen.catalog.base import Document
 from sheetgen.catalog.engines import Engine, Figure, Scope, SpeedFile, load_engine
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
@@ -20,10 +22,12 @@ from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
-from sheetgen.scenario.reference import Reference
 from sheetgen.sizing.memory import non_torch_bytes_at
 from sheetgen.sizing.parallelism import heads_divide, is_measured
 from sheetgen.units import DTYPES, GIB
+
+if TYPE_CHECKING:
+    from sheetgen.catalog.guidance import Assumption, Fingerprint
 
 Columns = dict[str, Any]
 NO_TEXT: Any = None  # in a column of texts
@@ -149,6 +153,59 @@ def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], er
     refuse(stages > layers, lambda i:
            f"pipeline_parallel_size is {stages[i]:.0f}, more than the {layers[i]:.0f} layers of {model_id(i)}.")
     # fmt: on
+
+
+_ALL_MODELS: dict[str, tuple[Model, ...]] = {}  # by the catalogs' hash, the last one only: to read them takes long
+
+
+class Reference:
+    """The catalogs that a question was put to. Every part is read when it is first needed, and once.
+
+    Each raises CatalogError where its file is missing or wrong.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    @cached_property
+    def sha256(self) -> str:
+        return self.catalog.catalog_sha256()
+
+    @cached_property
+    def assumptions(self) -> Mapping[str, Assumption]:
+        from sheetgen.catalog import guidance
+
+        return guidance.assumptions(self.catalog)
+
+    def assumption(self, name: str) -> float:
+        """The value of an assumption that is a number."""
+        from sheetgen.catalog import guidance
+
+        return guidance.number(dict(self.assumptions), name)
+
+    @cached_property
+    def fingerprints(self) -> tuple[Fingerprint, ...]:
+        """Those of the page."""
+        from sheetgen.catalog import guidance
+
+        return guidance.fingerprints(self.catalog)
+
+    @cached_property
+    def models(self) -> tuple[Model, ...]:
+        """Every model that can serve: drafts of others are left out."""
+        if self.sha256 not in _ALL_MODELS:
+            _ALL_MODELS.clear()
+            _ALL_MODELS[self.sha256] = tuple(m for m in self.catalog.models() if m.kind != "draft")
+        return _ALL_MODELS[self.sha256]
+
+    @cached_property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """Every GPU whose memory is known."""
+        return tuple(g for g in self.catalog.gpus() if g.memory.engine_bytes)
+
+    def document(self, relative: str) -> Document:
+        """A file of the catalogs, which knows where each of its fields stands."""
+        return self.catalog.read_document(relative)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ holds for a whole sheet is a field of `Settings`; the other inputs stand in `INP
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
@@ -241,10 +240,6 @@ class Settings:
 # fmt: on
 
 
-def _of_settings() -> Iterator[Input]:
-    return (replace(one.metadata["input"], name=one.name) for one in fields(Settings))
-
-
 def _text(name: str, option: Option | None, default: Any = None) -> Input:
     return Input(name, TEXT, default, option)
 
@@ -311,7 +306,7 @@ INPUTS: tuple[Input, ...] = (
           "concurrent_requests, input_tokens, output_tokens, tpot_ms and, if measured, ttft_ms; or a JSON or YAML "
           "file.")),
     # What holds for a whole sheet, and what it counts from.
-    *_of_settings(),
+    *(replace(one.metadata["input"], name=one.name) for one in fields(Settings)),
     Input("as_of", DATE_OF_SHEET, None,
           Option("billing", "DATE", "Day from which the age of prices counts. Default today (UTC), or "
                  "SOURCE_DATE_EPOCH."),

@@ -17,11 +17,10 @@ from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
 from sheetgen.scenario import overrides as typed
 from sheetgen.scenario import parse
-from sheetgen.scenario.deployment import DEFAULTS, OUTPUT_TOKENS, engine_defaults
+from sheetgen.scenario.deployment import DEFAULTS, OUTPUT_TOKENS, Reference, engine_defaults
 from sheetgen.scenario.inputs import OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
 from sheetgen.scenario.market import Candidate, Filters, Owning, owning_of, select
 from sheetgen.scenario.parse import name_part
-from sheetgen.scenario.reference import Reference
 from sheetgen.units import DTYPES, ON_DEMAND
 
 

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sheetgen.errors import PageError
-from sheetgen.formula import Expr, Formula
-from sheetgen.formula.expr import call
+from sheetgen.formula import Expr, Formula, call
 from sheetgen.scenario.parse import FIRST_DAY, LAST_DAY, MOST, MOST_TEXT, Kind
 from sheetgen.units import TEXT, Display
 

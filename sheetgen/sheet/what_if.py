@@ -13,8 +13,20 @@ from typing import Any
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError
-from sheetgen.formula import both, either, is_number, is_text, join_text, largest, round_down, round_up, smallest, where
-from sheetgen.formula.expr import Expr, formula
+from sheetgen.formula import (
+    Expr,
+    both,
+    either,
+    formula,
+    is_number,
+    is_text,
+    join_text,
+    largest,
+    round_down,
+    round_up,
+    smallest,
+    where,
+)
 from sheetgen.recommend import Solution
 from sheetgen.scenario.question import Question
 from sheetgen.units import DTYPE_CHOICES, TENSOR_PARALLEL_SIZES, TEXT
