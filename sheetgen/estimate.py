@@ -64,7 +64,7 @@ PACE: tuple[Formula, ...] = (
     speed.queue_seconds, speed.ttft_seconds, speed.output_tokens_per_second, speed.max_requests_per_second,
     speed.prefill_fraction, speed.bound_by,
 )  # fmt: skip
-RUNNING: tuple[Formula, ...] = (speed.filled_tokens, speed.running_capacity, speed.running_requests)
+RUNNING: tuple[Formula, ...] = (speed.filled_tokens, memory.running_capacity, speed.running_requests)
 SPEED: tuple[Formula, ...] = (*WORK, *STEP, *RUNNING, *PACE)
 POINT: tuple[Formula, ...] = (kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
 

@@ -227,13 +227,7 @@ class Written:
 
 
 def vllm(plan: Plan) -> Written:
-    """`vllm serve`."""
-    flags = vllm_flags(plan)
-    return Written([("vllm", "serve", plan.checkpoint.word), *flag_groups(flags)], flags, notes=vllm_notes(plan))
-
-
-def vllm_flags(plan: Plan) -> dict[str, Any]:
-    """Every argument of `vllm serve` that bears on the memory of the point."""
+    """`vllm serve`, with every argument of it that bears on the memory of the point."""
     names, known = plan.launcher.flags, plan.trial.known
     flags = plan.flags(*PARALLEL)
     if plan.value("expert_parallel_size") > 1 or plan.shares_experts:
@@ -253,15 +247,13 @@ def vllm_flags(plan: Plan) -> dict[str, Any]:
         method = plan.draft_method("eagle3", "draft_model")
         drafting = {"method": method, "model": plan.draft.word, "num_speculative_tokens": plan.speculative_tokens}
         flags[names["draft_model"]] = json.dumps(drafting)
-    return flags
-
-
-def vllm_notes(plan: Plan) -> list[str]:
-    size = plan.value("expert_parallel_size")
+    size, notes = plan.value("expert_parallel_size"), []
     ranks = plan.value("tensor_parallel_size") * plan.value("data_parallel_size")
     if size > 1 and size != ranks:
-        return [f"vLLM spreads experts over all {ranks:,} ranks; expert_parallel_size {size:,} has no flag of its own"]
-    return []
+        notes.append(
+            f"vLLM spreads experts over all {ranks:,} ranks; expert_parallel_size {size:,} has no flag of its own"
+        )
+    return Written([("vllm", "serve", plan.checkpoint.word), *flag_groups(flags)], flags, notes=notes)
 
 
 def sglang(plan: Plan) -> Written:
@@ -313,8 +305,8 @@ def nim(plan: Plan) -> Written:
     """`docker run` of an NVIDIA NIM (2.x, vLLM inside): environment, and vLLM's arguments in one of its variables."""
     of_variable = {name: flag for flag, name in NIM_VARIABLES.items()}
     names = {setting: of_variable.get(flag, flag) for setting, flag in plan.launcher.flags.items()}
-    plan = replace(plan, launcher=plan.launcher.model_copy(update={"flags": names}))
-    flags = vllm_flags(plan)
+    of_vllm = vllm(replace(plan, launcher=plan.launcher.model_copy(update={"flags": names})))
+    flags = of_vllm.settings
     inner = {flag: value for flag, value in flags.items() if flag not in NIM_VARIABLES}
     mount: list[tuple[str, ...]] = []
     env = {"NIM_MODEL_PATH": f"hf://{plan.checkpoint.word}"}
@@ -332,7 +324,7 @@ def nim(plan: Plan) -> Written:
         (Expanded(f"{IMAGE}:{plan.trial.names.engine.default_version}"),),
     ]  # fmt: skip
     notes = [
-        *vllm_notes(plan),
+        *of_vllm.notes,
         f"{IMAGE} is the image without a model from build.nvidia.com; a container that brings its model needs no"
         " NIM_MODEL_PATH",
         f"NIM 1.x takes the share from {NIM_SHARE}, 2.x from NIM_PASSTHROUGH_ARGS, which win over other variables",

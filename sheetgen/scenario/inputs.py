@@ -103,11 +103,6 @@ class Input:
         """Of a flag whose option is a word: what is said for 0 and for 1."""
         return self.option.words if self.option else ()
 
-    @property
-    def takes_words(self) -> bool:
-        """Whether its option is a text or a date, and no number."""
-        return bool(self.words) or not self.kind.is_number
-
     def parse(self, value: Any) -> Any:
         """The option's value, its default where blank. Raises ScenarioError with what is allowed."""
         option = self.option

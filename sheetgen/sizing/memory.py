@@ -285,6 +285,20 @@ def sequences_per_replica(sequences_in_pool: Quantity, max_num_seqs: Quantity, d
     return data_parallel_size * smallest(sequences_in_pool, max_num_seqs)
 
 
+@formula("Requests that can run at once")
+def running_capacity(
+    kv_budget_bytes_per_gpu: Quantity, filled_kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity,
+    stage_fraction: Quantity, max_num_seqs: Quantity, data_parallel_size: Quantity,
+) -> Any:  # fmt: skip
+    """Requests that one replica runs at once: what the pool holds at their average length, at most max_num_seqs.
+
+    Source: floor(pool / cache of a running request), per rank.
+    """
+    each = filled_kv_blocks_per_sequence * kv_block_bytes * stage_fraction
+    held = round_down(ratio(largest(0, kv_budget_bytes_per_gpu), each))
+    return data_parallel_size * smallest(held, max_num_seqs)
+
+
 @formula("KV for all requests")
 def kv_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence: Quantity) -> Any:
     """The KV bill of all requests in flight, in bytes, at the admission charge, before any replication.

@@ -10,19 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import (
-    Quantity,
-    both,
-    fading,
-    formula,
-    largest,
-    power,
-    ratio,
-    round_down,
-    round_up,
-    smallest,
-    where,
-)
+from sheetgen.formula import Quantity, both, fading, formula, largest, power, ratio, round_up, smallest, where
 from sheetgen.units import PERCENT, SECONDS, TEXT, TWO_DECIMALS
 
 # What a model makes a step read and compute ---------------------------------------------------------
@@ -328,20 +316,6 @@ def filled_tokens(
     """
     filled = round_up(input_tokens * (1 - prefix_cache_hit_fraction) + output_tokens * average_answer_share)
     return where(kv_reserved == 1, charged_tokens, largest(1, smallest(charged_tokens, filled)))
-
-
-@formula("Requests that can run at once")
-def running_capacity(
-    kv_budget_bytes_per_gpu: Quantity, filled_kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity,
-    stage_fraction: Quantity, max_num_seqs: Quantity, data_parallel_size: Quantity,
-) -> Any:  # fmt: skip
-    """Requests that one replica runs at once: what the pool holds at their average length, at most max_num_seqs.
-
-    Source: floor(pool / cache of a running request), per rank.
-    """
-    each = filled_kv_blocks_per_sequence * kv_block_bytes * stage_fraction
-    held = round_down(ratio(largest(0, kv_budget_bytes_per_gpu), each))
-    return data_parallel_size * smallest(held, max_num_seqs)
 
 
 @formula("Requests running")
