@@ -152,20 +152,17 @@ class Envelope:
 def envelope(sender: str | None, to: Iterable[str], cc: Iterable[str] = ()) -> Envelope:
     """The addresses, checked; what is wrong with any of them is reported in one go. Raises MailError."""
     problems: list[str] = []
-    found = [list(_read(what, texts, problems)) for what, texts in (("to", to), ("cc", cc))]
+    found: dict[str, tuple[str, Address]] = {}
+    for what, texts in (("to", to), ("cc", cc)):
+        for address in _read(what, texts, problems):
+            found.setdefault(address.addr_spec.lower(), (what, address))
     writers = [] if sender is None else list(_read("from", (sender,), problems))
     if len(writers) > 1:
         problems.append(f"from names {len(writers)} addresses. Name one.")
     if problems:
         raise MailError(*dict.fromkeys(problems))
-    seen: set[str] = set()
-    first, second = (tuple(a for a in some if _new(a, seen)) for some in found)
+    first, second = (tuple(a for where, a in found.values() if where == what) for what in ("to", "cc"))
     return Envelope(writers[0] if writers else None, first, second)
-
-
-def _new(address: Address, seen: set[str]) -> bool:
-    key = address.addr_spec.lower()
-    return not (key in seen or seen.add(key))  # type: ignore[func-returns-value]
 
 
 def _is_address(spec: str) -> bool:

@@ -15,7 +15,7 @@ import socket
 import ssl
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -136,12 +136,12 @@ class Delivery:
     attempts: int = 1
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(Exception):
     """Why something was not taken, in words without a full stop; whether trying again may help."""
 
-    words: str
-    is_temporary: bool
+    def __init__(self, words: str, is_temporary: bool) -> None:
+        super().__init__(words)
+        self.words, self.is_temporary = words, is_temporary
 
 
 def of_reply(code: int, reply: bytes | str, server: Server, what: str) -> Failure:
@@ -151,53 +151,40 @@ def of_reply(code: int, reply: bytes | str, server: Server, what: str) -> Failur
     return Failure(f"{what} ({code}{f' {shown(words, 120)}' if words else ''})", 400 <= code < 500 or code == -1)
 
 
+_CHECK = "check host and port of --smtp"
+_OF_ERROR: tuple[tuple[Any, str, bool], ...] = (  # the first that fits: what to say, and whether to try again
+    (smtplib.SMTPServerDisconnected, _CLOSED, True),
+    (smtplib.SMTPException, "offers no login that this program knows (PLAIN, LOGIN, CRAM-MD5)", False),
+    (ssl.SSLError, "does not speak TLS as asked; check the port, or try the other --security", False),
+    (TimeoutError, f"cannot be reached (no answer in time); {_CHECK}", False),
+    (socket.gaierror, "cannot be reached (no such host is known); check the name in --smtp", False),
+    ((ConnectionResetError, BrokenPipeError), _CLOSED, True),
+)
+
+
 def of_error(error: Exception, server: Server) -> Failure:
     """What ended a session before the message was over."""
+    if isinstance(error, Failure):
+        return error
     if isinstance(error, smtplib.SMTPAuthenticationError):
         if 400 <= error.smtp_code < 500:
             return Failure(f"could not check the login ({error.smtp_code})", True)
         source = server.credentials.source if server.credentials else ""
         # Its own words stay out: some servers repeat what they were sent.
         return Failure(f"refused the user name or the password ({error.smtp_code}); check {source}", False)
-    if isinstance(error, smtplib.SMTPNotSupportedError):
-        return Failure(_lacks(error), False)
-    if isinstance(error, smtplib.SMTPSenderRefused):
-        too_large = error.smtp_code == 552  # the size is stated with the sender
-        what = "refused the message" if too_large else f"refused {error.sender} as the sender"
-        return of_reply(error.smtp_code, error.smtp_error, server, what)
-    if isinstance(error, smtplib.SMTPConnectError):
-        return of_reply(error.smtp_code, error.smtp_error, server, "does not take mail now")
     if isinstance(error, smtplib.SMTPResponseException):
-        return of_reply(error.smtp_code, error.smtp_error, server, "broke off")
-    if isinstance(error, smtplib.SMTPServerDisconnected):
-        if "timed out" in str(error):
-            return Failure("did not answer in time; see --timeout", True)
-        return Failure(_CLOSED, True)
-    if isinstance(error, smtplib.SMTPException):
-        return Failure(_lacks(error), False)
-    return _of_network(error)
-
-
-def _lacks(error: smtplib.SMTPException) -> str:
-    if "STARTTLS" in str(error):
-        return "offers no encryption (STARTTLS), and nothing is sent without; try --security tls"
-    return "offers no login that this program knows (PLAIN, LOGIN, CRAM-MD5)"
-
-
-def _of_network(error: Exception) -> Failure:
+        what = "does not take mail now" if isinstance(error, smtplib.SMTPConnectError) else "broke off"
+        return of_reply(error.smtp_code, error.smtp_error, server, what)
+    if isinstance(error, smtplib.SMTPServerDisconnected) and isinstance(error.__context__, TimeoutError):
+        return Failure("did not answer in time; see --timeout", True)
     if isinstance(error, ssl.SSLCertVerificationError):
         why = f"shows a certificate that is not trusted ({clean(error.verify_message)})"
         return Failure(f"{why}; where your company signs its own, name its authority's file in SSL_CERT_FILE", False)
-    if isinstance(error, ssl.SSLError):
-        return Failure("does not speak TLS as asked; check the port, or try the other --security", False)
-    if isinstance(error, TimeoutError):
-        return Failure("cannot be reached (no answer in time); check host and port of --smtp", False)
-    if isinstance(error, socket.gaierror):
-        return Failure("cannot be reached (no such host is known); check the name in --smtp", False)
-    if isinstance(error, (ConnectionResetError, BrokenPipeError)):
-        return Failure(_CLOSED, True)
+    for kind, words, is_temporary in _OF_ERROR:
+        if isinstance(error, kind):
+            return Failure(words, is_temporary)
     reason = (getattr(error, "strerror", None) or type(error).__name__).lower()
-    return Failure(f"cannot be reached ({clean(reason)}); check host and port of --smtp", False)
+    return Failure(f"cannot be reached ({clean(reason)}); {_CHECK}", False)
 
 
 def _redacted(text: str, server: Server) -> str:
@@ -209,22 +196,6 @@ def _redacted(text: str, server: Server) -> str:
         encoded = base64.b64encode(secret.encode()).decode()
         text = text.replace(secret, "***").replace(encoded, "***").replace(encoded.rstrip("="), "***")
     return text
-
-
-class _Watched:
-    """Notes when the end of a message has left: what fails before it can be tried again, what fails after cannot."""
-
-    handed_over = False
-
-    def send(self, s: Any) -> None:
-        super().send(s)  # type: ignore[misc]
-        self.handed_over = self.handed_over or (isinstance(s, bytes) and s.endswith(b"\r\n.\r\n"))
-
-
-class _Plain(_Watched, smtplib.SMTP): ...
-
-
-class _Tls(_Watched, smtplib.SMTP_SSL): ...
 
 
 def deliver(
@@ -240,6 +211,12 @@ def deliver(
     pending = {address: "" for address in recipients}
     tried = 0
     session: _Session | None = None
+
+    def unsure(failed: dict[str, Failure]) -> Delivery:
+        """It may be that those who did not fail have the message: it is not sent again."""
+        of_these = refused | {address: failure.words for address, failure in failed.items()}
+        return Delivery(tuple(accepted), of_these, tuple(a for a in pending if a not in failed), tried)
+
     try:
         while pending and tried < attempts:
             if tried:
@@ -248,119 +225,95 @@ def deliver(
                 report(f"{server}: {next(iter(pending.values()))}; attempt {tried + 1} of {attempts} in {pause:g} s")
                 sleep(pause)
             tried += 1
-            session = _Session(server, timeout, message)
+            session = _Session(server)
             try:
-                for address, failure in session.send(sender, tuple(pending)):
+                session.send(sender, tuple(pending), message, timeout)
+                for address in tuple(pending):
+                    failure = session.failed.get(address)
+                    if failure is not None and failure.is_temporary:
+                        pending[address] = failure.words
+                        continue
+                    del pending[address]
                     if failure is None:
                         accepted.append(address)
-                        del pending[address]
-                    elif failure.is_temporary:
-                        pending[address] = failure.words
                     else:
                         refused[address] = failure.words
-                        del pending[address]
-            except (OSError, smtplib.SMTPException) as error:  # smtplib's are OSErrors by accident of its history
+            except (OSError, smtplib.SMTPException, Failure) as error:  # smtplib's are OSErrors by accident of history
                 if session.handed_over:
-                    return _unsure(accepted, refused, pending, session, tried)
+                    return unsure(session.failed)
                 failure = of_error(error, server)
                 pending = dict.fromkeys(pending, failure.words)
                 if not failure.is_temporary:
                     break
     except KeyboardInterrupt:
         if session is not None and session.handed_over:
-            return _unsure(accepted, refused, pending, session, tried)
+            return unsure(session.failed)
         if not accepted:
             raise
         pending = {a: why or "interrupted" for a, why in pending.items()}
     refused |= pending
     if not accepted:
-        raise MailError(*_nobody(server, refused, tried))
+        after = f" after {tried} attempts" if tried > 1 else ""
+        alike = len(set(refused.values())) == 1  # then in one line
+        lines = [f"{'' if alike else f'{address}: '}{why}{after}" for address, why in refused.items()]
+        raise MailError(*(f"{server}: {line}. Nothing was sent." for line in (lines[:1] if alike else lines)))
     return Delivery(tuple(accepted), refused, (), tried)
-
-
-def _unsure(
-    accepted: Sequence[str], refused: dict[str, str], pending: dict[str, str], session: _Session, tried: int
-) -> Delivery:
-    failed = {address: failure.words for address, failure in session.failed.items()}
-    unsure = tuple(address for address in pending if address not in failed)
-    return Delivery(tuple(accepted), refused | failed, unsure, tried)
-
-
-def _nobody(server: Server, refused: dict[str, str], tried: int) -> Iterator[str]:
-    """One line where all failed alike, else one for each."""
-    after = f" after {tried} attempts" if tried > 1 else ""
-    alike = len(set(refused.values())) == 1
-    for address, why in list(refused.items())[: 1 if alike else None]:
-        yield f"{server}: {'' if alike else f'{address}: '}{why}{after}. Nothing was sent."
 
 
 class _Session:
     """One connection, one message."""
 
-    def __init__(self, server: Server, timeout: float, message: bytes) -> None:
-        self._server, self._timeout, self._message = server, timeout, message
-        self._smtp: _Plain | _Tls | None = None
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.handed_over = False  # the end of the message has left: what fails from then on cannot be tried again
         self.failed: dict[str, Failure] = {}  # recipients that the server did not take
 
-    @property
-    def handed_over(self) -> bool:
-        return self._smtp is not None and self._smtp.handed_over
-
-    def send(self, sender: str, recipients: Sequence[str]) -> list[tuple[str, Failure | None]]:
-        """Each recipient with None or what failed. Raises what smtplib and sockets raise for the whole."""
-        self._smtp = smtp = self._connected()
-        try:
-            outcome = self._transaction(smtp, sender, recipients)
-            with contextlib.suppress(smtplib.SMTPException, OSError):
-                smtp.quit()
-            return outcome
-        finally:
-            smtp.close()
-
-    def _connected(self) -> _Plain | _Tls:
+    def send(self, sender: str, recipients: Sequence[str], message: bytes, timeout: float) -> None:
+        """Raises what smtplib and sockets raise for the whole, and Failure."""
         host, port, login = self._server.host, self._server.port, self._server.credentials
         context = ssl.create_default_context()  # checks certificate and name; SSL_CERT_FILE adds an authority
-        smtp: _Plain | _Tls
+        smtp: smtplib.SMTP
         if self._server.security == "tls":
-            smtp = _Tls(host, port, timeout=self._timeout, context=context)
+            smtp = smtplib.SMTP_SSL(host, port, timeout=timeout, context=context)
         else:
-            smtp = _Plain(host, port, timeout=self._timeout)
+            smtp = smtplib.SMTP(host, port, timeout=timeout)
         try:
             smtp.ehlo_or_helo_if_needed()
             if self._server.security == "starttls":
+                if not smtp.has_extn("starttls"):
+                    what = "offers no encryption (STARTTLS), and nothing is sent without"
+                    raise Failure(f"{what}; try --security tls", False)
                 smtp.starttls(context=context)
                 smtp.ehlo_or_helo_if_needed()
             if login is not None:
                 smtp.login(login.user, login.password)
-        except BaseException:
+            self._transaction(smtp, sender, recipients, message)
+            with contextlib.suppress(smtplib.SMTPException, OSError):
+                smtp.quit()
+        finally:
             smtp.close()
-            raise
-        return smtp
 
-    def _transaction(
-        self, smtp: _Plain | _Tls, sender: str, recipients: Sequence[str]
-    ) -> list[tuple[str, Failure | None]]:
-        options = [f"size={len(self._message)}"] if smtp.has_extn("size") else []
-        code, reply = smtp.mail(sender, options)
+    def _transaction(self, smtp: smtplib.SMTP, sender: str, recipients: Sequence[str], message: bytes) -> None:
+        code, reply = smtp.mail(sender, [f"size={len(message)}"] if smtp.has_extn("size") else [])
         if code != 250:
-            raise smtplib.SMTPSenderRefused(code, reply, sender)
-        failed = self.failed
+            what = "refused the message" if code == 552 else f"refused {sender} as the sender"  # 552: its size
+            raise of_reply(code, reply, self._server, what)
         for address in recipients:
             code, reply = smtp.rcpt(address)
             if code == 421:
-                raise smtplib.SMTPResponseException(code, reply)
+                raise of_reply(code, reply, self._server, "broke off")
             if code not in (250, 251):
-                failed[address] = of_reply(code, reply, self._server, "refused the recipient")
-        taken = [address for address in recipients if address not in failed]
-        if taken:
-            try:
-                code, reply = smtp.data(self._message)
-            except smtplib.SMTPDataError as error:  # it did not ask for the message, whatever its code
-                refused = of_reply(error.smtp_code, error.smtp_error, self._server, "refused the message")
-                failed |= dict.fromkeys(taken, refused)
-            else:
-                if not 200 <= code < 600:  # it has the message, and what it says of it is no reply
-                    raise smtplib.SMTPResponseException(code, reply)
-                if code >= 300:
-                    failed |= dict.fromkeys(taken, of_reply(code, reply, self._server, "refused the message"))
-        return [(address, failed.get(address)) for address in recipients]
+                self.failed[address] = of_reply(code, reply, self._server, "refused the recipient")
+        taken = [address for address in recipients if address not in self.failed]
+        if not taken:
+            return
+        code, reply = smtp.docmd("DATA")
+        if code == 354:  # any other reply: it did not ask for the message
+            smtp.send(re.sub(rb"(?m)^\.", b"..", message).removesuffix(b"\r\n") + b"\r\n.\r\n")
+            self.handed_over = True
+            code, reply = smtp.getreply()
+            if not 200 <= code < 600:  # it has the message, and what it says of it is no reply
+                raise of_reply(code, reply, self._server, "broke off")
+            if code < 300:
+                return
+        self.failed |= dict.fromkeys(taken, of_reply(code, reply, self._server, "refused the message"))

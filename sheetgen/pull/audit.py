@@ -10,7 +10,7 @@ import difflib
 import functools
 import math
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -61,19 +61,15 @@ class Parsed:
 @functools.lru_cache(maxsize=100_000)
 def parsed(text: str, here: str) -> Parsed:
     """The formula `text` of a cell on sheet `here`. Blanks and capital letters outside of texts count for nothing."""
+    text = text.strip().removeprefix("{").removeprefix("=").removesuffix("}")
     targets: list[Target] = []
-    template = "".join(_parts(text.strip().removeprefix("{").removeprefix("=").removesuffix("}"), here, targets))
-    return Parsed(template, tuple(targets))
-
-
-def _parts(text: str, here: str, targets: list[Target]) -> Iterator[str]:
+    parts: list[str] = []
     end, sheet = 0, here
     for match in _TOKEN.finditer(text):
-        between = _plain(text[end : match.start()])
+        between = _BLANKS.sub("", text[end : match.start()]).lower()
         end = match.end()
-        yield between
+        parts += (between, match[0] if match["column"] is None else MARK)
         if match["column"] is None:
-            yield match[0]
             continue
         if named := match["quoted"] or match["sheet"]:
             sheet = named.replace("''", "'")
@@ -81,12 +77,7 @@ def _parts(text: str, here: str, targets: list[Target]) -> Iterator[str]:
             sheet = here
         at = int(match["row"]), 1 + column_number(match["column"])
         targets.append(Target(sheet, *at, not match["row_fixed"], not match["column_fixed"]))
-        yield MARK
-    yield _plain(text[end:])
-
-
-def _plain(text: str) -> str:
-    return _BLANKS.sub("", text).lower()
+    return Parsed("".join((*parts, _BLANKS.sub("", text[end:]).lower())), tuple(targets))
 
 
 At = tuple[int, int]  # row and column, which count from 1
@@ -256,27 +247,20 @@ def _lines(marks: Mapping[At, Mark], axis: int) -> dict[int, tuple[Mark, ...]]:
 
 def _places(built: Mapping[int, Mark], found: Mapping[int, Mark]) -> dict[int, int]:
     """Where each line is now: the same lines in their order; of those that differ, as many in a row as before."""
-    old, new = list(built), list(found)
-    a, b = _numbered([built[n] for n in old], [found[n] for n in new])
-    head = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    known: dict[Mark, int] = {}  # a number for each different line: numbers compare faster than long lines
+    a, b = ([known.setdefault(mark, len(known)) for mark in lines.values()] for lines in (built, found))
+    old, new, least = list(built), list(found), min(len(built), len(found))
+    head = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), least)
     tail = 0
-    while tail < min(len(a), len(b)) - head and a[-1 - tail] == b[-1 - tail]:
+    while tail < least - head and a[-1 - tail] == b[-1 - tail]:
         tail += 1
     places = dict(zip(old[:head], new[:head], strict=True))
-    if tail:
-        places |= dict(zip(old[-tail:], new[-tail:], strict=True))
+    places |= dict(zip(old[len(old) - tail :], new[len(new) - tail :], strict=True))
     a, b, old, new = (one[head : len(one) - tail] for one in (a, b, old, new))
     for what, i, j, k, n in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if what in ("equal", "replace"):
             places |= dict(zip(old[i:j], new[k:n], strict=False))
     return places
-
-
-def _numbered(a: Sequence[Mark], b: Sequence[Mark]) -> tuple[list[int], list[int]]:
-    """Both with a number for each different line: numbers compare faster than long lines."""
-    known: dict[Mark, int] = {}
-    numbers = [known.setdefault(one, len(known)) for one in (*a, *b)]
-    return numbers[: len(a)], numbers[len(a) :]
 
 
 def _same_formula(one: Written, held: Written, places: Mapping[str, Alignment]) -> bool:
@@ -307,14 +291,10 @@ def agree(expected: Any, got: Any) -> bool:
     if isinstance(expected, str) and is_number(got):  # of digits alone
         return expected == f"{got:.15g}"
     if isinstance(expected, str) and isinstance(got, str):
-        return expected == got or _same_words(expected, got)
+        pairs = zip(_PERCENT.findall(expected), _PERCENT.findall(got), strict=False)
+        alike = _PERCENT.sub("%", expected) == _PERCENT.sub("%", got)
+        return alike and all(abs(int(x[:-1]) - int(y[:-1])) <= 1 for x, y in pairs)
     if isinstance(expected, (int, float)) and isinstance(got, (int, float)):
         nothing = 1e-12 if expected == 0 or got == 0 else 0.0
         return math.isclose(expected, got, rel_tol=1e-9, abs_tol=nothing)
     return bool(expected == got)
-
-
-def _same_words(expected: str, got: str) -> bool:
-    a, b = (_PERCENT.sub("%", one) for one in (expected, got))
-    pairs: Iterator[tuple[str, str]] = zip(_PERCENT.findall(expected), _PERCENT.findall(got), strict=False)
-    return a == b and all(abs(int(x[:-1]) - int(y[:-1])) <= 1 for x, y in pairs)

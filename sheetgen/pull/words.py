@@ -133,24 +133,20 @@ class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
+    def text(self, value: str) -> yaml.ScalarNode:
+        is_plain = _SIMPLE.fullmatch(value) and plain_value(value) == value
+        return self.represent_scalar("tag:yaml.org,2002:str", value, style=None if is_plain else '"')
 
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    plain = _SIMPLE.fullmatch(value) and plain_value(value) == value
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=None if plain else '"')
 
-
-_Dumper.add_representer(str, _text)
+_Dumper.add_representer(str, _Dumper.text)
 
 
 def scenario_text(options: Mapping[str, Any], overrides: Mapping[str, Any], origin: str, version: str) -> str:
     """Options as lists where they are lists, what was typed under `typed`; the first lines say where it is from."""
-    data: dict[str, Any] = {name: _listed(str(value)) for name, value in options.items()}
+    texts = {name: str(value) for name, value in options.items()}
+    data: dict[str, Any] = {name: text.split(",") if "," in text else text for name, text in texts.items()}
     if overrides:
         data["typed"] = overrides
     body = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100_000)
     head = f"# What {shown(origin, 100)} asks, as sheetgen {version} read it.\n# sheetgen build --scenario THIS.yaml"
     return f"{head} builds the same sheet.\n{body}"
-
-
-def _listed(value: str) -> str | list[str]:
-    return value.split(",") if "," in value else value
