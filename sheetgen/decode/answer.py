@@ -142,11 +142,17 @@ def rounded(figure: float) -> str:
 def cautions(analysis: Analysis) -> Cautions:
     """Everything that the numbers suggest."""
     said = _always(analysis)
-    if not analysis.contenders:
-        return said | _too_heavy(analysis)
-    if analysis.overall in ("unlikely", "impossible"):
-        return said | _above(analysis)
-    return said | _below(analysis) if analysis.overall == "slower" else said
+    for dtype in _narrower(analysis) if not analysis.contenders else ():
+        other = analysis.variant(weight_dtype=dtype)
+        if other.contenders:  # the first that fits, and what the claim is with it
+            again = f"read it again with --weight-dtype {dtype}."
+            said["narrower_weights"] = f"Weights in {dtype} fit, and the claim is then {other.overall}: {again}"
+            break
+    if analysis.contenders and analysis.overall in ("unlikely", "impossible"):
+        said |= _above(analysis)
+    elif analysis.contenders and analysis.overall == "slower":
+        said |= _below(analysis)
+    return said
 
 
 def _always(analysis: Analysis) -> Cautions:
@@ -213,16 +219,6 @@ def _above(analysis: Analysis) -> Cautions:
     return said
 
 
-def _too_heavy(analysis: Analysis) -> Cautions:
-    """The first narrower weights that fit, and what the claim is with them."""
-    for dtype in _narrower(analysis):
-        other = analysis.variant(weight_dtype=dtype)
-        if other.contenders:
-            again = f"read it again with --weight-dtype {dtype}."
-            return {"narrower_weights": f"Weights in {dtype} fit, and the claim is then {other.overall}: {again}"}
-    return {}
-
-
 def _narrower(analysis: Analysis) -> Iterator[str]:
     """Precisions of weights that the GPU computes in, and that take less than the ones read."""
     own = DTYPES[analysis.names.weight_dtype].linear_bytes
@@ -275,7 +271,7 @@ def decode(*, catalogs: Catalogs = (), **options: Any) -> Record:
 def decoded(options: Mapping[str, Any], catalog: Catalog) -> Record:
     """The same with catalogs that are open already."""
     analysis = analyse(options, catalog)
-    one, rate = analysis.nearest, analysis.claim.tokens_per_second_of_a_user
+    one, rate = analysis.nearest, analysis.claim.tokens_per_second / analysis.claim.concurrency
     pace, words = next((kind, words) for least, kind, words in PACES if rate >= least)
     of_user = {"tokens_per_second": _figure(rate), "seconds_per_token": _figure(1 / rate), "pace": pace, "words": words}
     return {
@@ -307,9 +303,7 @@ def reading(one: Reading, tokens_per_second: float | None) -> Record:
 
 
 def _layout(way: Way) -> Record:
-    of = way.layout
-    return {"layout": of.words, "tensor_parallel_size": of.tensor_parallel_size,
-            "data_parallel_size": of.data_parallel_size, "n_replicas": of.n_replicas}  # fmt: skip
+    return {"layout": way.layout.words, **vars(way.layout)}
 
 
 def _claim(analysis: Analysis) -> Record:

@@ -85,10 +85,6 @@ class Claim:
     read: dict[str, str]
 
     @property
-    def tokens_per_second_of_a_user(self) -> float:
-        return self.tokens_per_second / self.concurrency
-
-    @property
     def states_lengths(self) -> bool:
         return self.input_tokens is not None and self.output_tokens is not None
 
@@ -242,14 +238,30 @@ def statements_of(claim: str, gpu_words: tuple[str, ...]) -> Statements:
     stated = Statements(claim)
     of_gpus = _of_gpus(gpu_words)
     _rates(stated, of_gpus["rate"])
-    _hardware(stated, of_gpus)
+    for one in stated.take(of_gpus["board"]):
+        stated.add("n_gpus", str(GPUS_OF_A_NODE * int(one[1] or 1)))
+        stated.add("gpu", one[2])
+    for pattern in (_COUNT, of_gpus["count_of"], of_gpus["one"]):
+        for one in stated.take(pattern):
+            stated.add("n_gpus", "1" if pattern is of_gpus["one"] else one[1])
+            if one[2].lower().rstrip("s") not in ("gpu", "accelerator"):
+                stated.add("gpu", one[2])
+    for one in stated.take(of_gpus["bare"]):
+        stated.add("gpu", one[1])
     for name, pattern in _WORDS.items():
         for one in stated.take(pattern):
             word = (one[1] or one[2]).lower()  # by the name that the catalogs have for it
-            stated.add(
-                name, "tensorrt-llm" if word.startswith(("tensorrt", "trt")) else {"fp4": "nvfp4"}.get(word, word)
-            )
-    _lengths(stated)
+            is_trt = word.startswith(("tensorrt", "trt"))
+            stated.add(name, "tensorrt-llm" if is_trt else {"fp4": "nvfp4"}.get(word, word))
+    # Tokens of prompt and answer: 1k/1k, ISL 1024 OSL 1024, 1,024 in and 1,024 out.
+    names = ("input_tokens", "output_tokens")
+    for one in stated.take(_PAIR):
+        for name, value in zip(names, one.groups(), strict=True):
+            stated.add(name, value)
+    before, after = ([p.search(stated.rest) for p in patterns] for patterns in (_BEFORE, _AFTER))
+    for name, pattern in zip(names, _BEFORE if all(before) or not any(after) else _AFTER, strict=True):
+        for one in stated.take(pattern):
+            stated.add(name, one[1])
     for one in (found for pattern in _CONCURRENCY for found in pattern.finditer(stated.rest)):
         stated.add("concurrency", one[1])
     return stated
@@ -271,29 +283,3 @@ def _rates(stated: Statements, pattern: re.Pattern[str]) -> None:
         stated.add("tokens_per_second", rate)
     if kind:
         stated.add(kind, "1")
-
-
-def _hardware(stated: Statements, of_gpus: Mapping[str, re.Pattern[str]]) -> None:
-    """How many GPUs, of which kind."""
-    for one in stated.take(of_gpus["board"]):
-        stated.add("n_gpus", str(GPUS_OF_A_NODE * int(one[1] or 1)))
-        stated.add("gpu", one[2])
-    for pattern in (_COUNT, of_gpus["count_of"], of_gpus["one"]):
-        for one in stated.take(pattern):
-            stated.add("n_gpus", "1" if pattern is of_gpus["one"] else one[1])
-            if one[2].lower().rstrip("s") not in ("gpu", "accelerator"):
-                stated.add("gpu", one[2])
-    for one in stated.take(of_gpus["bare"]):
-        stated.add("gpu", one[1])
-
-
-def _lengths(stated: Statements) -> None:
-    """Tokens of prompt and answer: 1k/1k, ISL 1024 OSL 1024, 1,024 in and 1,024 out."""
-    names = ("input_tokens", "output_tokens")
-    for one in stated.take(_PAIR):
-        for name, value in zip(names, one.groups(), strict=True):
-            stated.add(name, value)
-    before, after = ([p.search(stated.rest) for p in patterns] for patterns in (_BEFORE, _AFTER))
-    for name, pattern in zip(names, _BEFORE if all(before) or not any(after) else _AFTER, strict=True):
-        for one in stated.take(pattern):
-            stated.add(name, one[1])

@@ -87,14 +87,11 @@ class Way:
     @property
     def inputs(self) -> Record:
         """What is sized: the fullest replica. An anchor scales both times."""
+        layout = self.layout
         return {
-            "weight_dtype": self.weight_dtype, "kv_cache_dtype": self.kv_cache_dtype,
-            "tensor_parallel_size": self.layout.tensor_parallel_size,
-            "data_parallel_size": self.layout.data_parallel_size, "context_tokens": self.context_tokens,
-            "input_tokens": self.input_tokens, "output_tokens": self.output_tokens,
-            "prefix_cache_hit_fraction": self.prefix_cache_hit_fraction,
-            "concurrent_requests": -(-self.n_requests // self.layout.n_replicas),
-            "speed_factor": self.speed_factor, "ttft_factor": self.speed_factor,
+            **{name: value for name, value in vars(self).items() if name not in ("layout", "n_requests")},
+            "tensor_parallel_size": layout.tensor_parallel_size, "data_parallel_size": layout.data_parallel_size,
+            "concurrent_requests": -(-self.n_requests // layout.n_replicas), "ttft_factor": self.speed_factor,
         }  # fmt: skip
 
 

@@ -13,8 +13,7 @@ from sheetgen.catalog.guidance import Signature, compiled
 from sheetgen.catalog.hardware import Devices
 from sheetgen.errors import shown
 from sheetgen.startup.lines import ByShape, Line, without_digits
-from sheetgen.startup.read import WORDS as STARTUP_WORDS
-from sheetgen.startup.read import StartupLog
+from sheetgen.startup.read import STARTUP_WORDS, StartupLog
 from sheetgen.units import GIB, MIB
 
 FAILED = ("failed-start", "died-serving")
@@ -278,7 +277,7 @@ _AROUND = 200  # of these, those that a quoted line shows
 _AMOUNTS = 1 << 14  # characters of a line that states amounts
 _MOST_FAILURES = 400  # failures of one run that are kept
 _VOTES = {"typed": 3, "trap": 3, "phase": 2, "engine": 1}  # for an engine, by the kind of its text
-Known = tuple[Signature, re.Pattern[str]]
+Known = tuple[Signature, re.Pattern[str] | None]
 _AMOUNT = r"(\d{1,9}(?:\.\d{1,4})?) (bytes|KiB|MiB|GiB|KB|MB|GB)"
 _UNITS = {"bytes": 1, "KiB": 1024, "KB": 1024, "MiB": MIB, "MB": MIB, "GiB": GIB, "GB": GIB}
 _WORDINGS = tuple((name, re.compile(pattern)) for name, pattern in (
@@ -312,8 +311,10 @@ class Matcher:
         self.facts = Facts()
         self._known = []
         for s in signatures:
-            pattern = compiled(s.match) if s.match else re.compile(re.escape(s.word))
-            self._known.append(((s, pattern), without_digits(s.word), _is_by_shape(s)))
+            # Where no digit and no figure decides its match, all lines of a shape match alike.
+            bare = re.sub(r"\{\d+(?:,\d+)?\}|\(\?<[!=]", "", s.match or "<none>")
+            is_by_shape = not re.search(r"[\d<]|\\d", bare + s.word)
+            self._known.append(((s, compiled(s.match) if s.match else None), without_digits(s.word), is_by_shape))
         self._words = {**_TRAITS, "startup": {without_digits(word) for word in (*STARTUP_WORDS, *devices.words)}}
         self._traits = ByShape(str, self._traits_of)
 
@@ -353,24 +354,21 @@ class Matcher:
         )
 
 
-def _is_by_shape(signature: Signature) -> bool:
-    """Whether no digit and no figure decides its match, so that all lines of a shape match alike."""
-    bare = re.sub(r"\{\d+(?:,\d+)?\}|\(\?<[!=]", "", signature.match or "<none>")
-    return not re.search(r"[\d<]|\\d", bare + signature.word)
-
-
 def _match(line: Line, known: Known) -> Match | None:
     """A signature whose word stands in a line and whose pattern is found around it, with its figures."""
     signature, pattern = known
     at = line.text.find(signature.word)
-    first = max(0, at - _BEFORE)
-    found = pattern.search(line.text[first : at + _AFTER]) if at >= 0 else None
-    if found is None:
+    if at < 0:
         return None
-    figures = {name: float(number.replace(",", "")) for name, number in found.groupdict().items() if number}
-    # A pattern may look far back or ahead; what was found is around the word.
-    begin = max(min(at, first + found.start()), at - _AROUND)
-    end = min(max(at + len(signature.word), first + found.end()), at + _AROUND)
+    begin, end, figures = at, at + len(signature.word), dict[str, float]()
+    if pattern is not None:
+        first = max(0, at - _BEFORE)
+        if (found := pattern.search(line.text[first : at + _AFTER])) is None:
+            return None
+        figures = {name: float(number.replace(",", "")) for name, number in found.groupdict().items() if number}
+        # A pattern may look far back or ahead; what was found is around the word.
+        begin = max(min(at, first + found.start()), at - _AROUND)
+        end = min(max(end, first + found.end()), at + _AROUND)
     return Match(signature, line.number, line.rank, excerpt(line.text, begin, end), figures)
 
 

@@ -12,8 +12,7 @@ from sheetgen.catalog.hardware import Devices
 from sheetgen.diagnose.facts import USAGE_WORDS, WORDS, Facts, Matcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.startup.lines import log_lines, open_log
-from sheetgen.startup.read import WORDS as STARTUP_WORDS
-from sheetgen.startup.read import read_lines
+from sheetgen.startup.read import STARTUP_WORDS, read_lines
 
 _LOOKED_AT = 1 << 16  # bytes of the beginning, which show whether it is text
 _BINARY_SHARE = 0.05

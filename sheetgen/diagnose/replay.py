@@ -79,7 +79,18 @@ def replay(
     found = Replay(inputs, answer, catalog, _rows(sized, answer, verdict.bill.label == SAMPLER))
     found.notes = (*notes, *_weights_differ(startup, answer))
     found.contradiction = _contradiction(verdict, found.rows)
-    _suggest(found, verdict)
+    label, figures = verdict.bill.label, verdict.figures
+    measured = figures.get("kv_needed_gib", 0) > figures.get("kv_available_gib", 0) > 0
+    if measured:
+        _as_measured(found, figures)
+    elif verdict.bill.case != "empty" and (label in (LONG, MANY, ADDED) or (label == POOL and not answer["fits"])):
+        _lengths(found)
+    if label in (POOL, WEIGHTS) and not answer["fits"]:
+        _more(found, shares=not measured)
+    if label in (SAMPLER, WORKSPACE):
+        _freed(found, "max_num_seqs", min(256, max(1, answer["max_num_seqs"] // 4)))
+    if label in (PREFILL, WORKSPACE) and verdict.bill.case != "refused":
+        _freed(found, "max_num_batched_tokens", min(2048, max(256, answer["max_num_batched_tokens"] // 4)))
     return found, ()
 
 
@@ -122,22 +133,6 @@ def whole(tokens: float) -> int:
     """A length that is easily typed and not above `tokens`."""
     step = TOKENS_AT_ONCE if tokens >= 4 * TOKENS_AT_ONCE else 16
     return int(tokens // step * step)
-
-
-def _suggest(found: Replay, verdict: Verdict) -> None:
-    """The value of each input that would have fit, and what it gives."""
-    label, before, figures = verdict.bill.label, found.answer, verdict.figures
-    measured = figures.get("kv_needed_gib", 0) > figures.get("kv_available_gib", 0) > 0
-    if measured:
-        _as_measured(found, figures)
-    elif verdict.bill.case != "empty" and (label in (LONG, MANY, ADDED) or (label == POOL and not before["fits"])):
-        _lengths(found)
-    if label in (POOL, WEIGHTS) and not before["fits"]:
-        _more(found, shares=not measured)
-    if label in (SAMPLER, WORKSPACE):
-        _freed(found, "max_num_seqs", min(256, max(1, before["max_num_seqs"] // 4)))
-    if label in (PREFILL, WORKSPACE) and verdict.bill.case != "refused":
-        _freed(found, "max_num_batched_tokens", min(2048, max(256, before["max_num_batched_tokens"] // 4)))
 
 
 def _as_measured(found: Replay, figures: Mapping[str, float]) -> None:

@@ -86,6 +86,11 @@ _OF_STAGE = {
     "weights": Bill(WEIGHTS, 0.88), "pinned": Bill(HOST, 0.85), "cache": Bill(WORKSPACE, 0.5, also=(SHARED, POOL)),
     "slots": Bill(MANY, 0.6, "pool", (LONG,)),
 }  # fmt: skip
+_OF_PHASE = {
+    "loading": Bill(WEIGHTS, 0.8), "loaded": Bill(WORKSPACE, 0.6, "profile", (ENCODER,)),
+    "sized": Bill(WORKSPACE, 0.7, also=(SAMPLER,)), "capturing": Bill(WORKSPACE, 0.87),
+    "captured": Bill(SAMPLER, 0.5, also=(WORKSPACE,)),
+}  # fmt: skip
 # Frames below which others say more: a run of the model, and whether the engine starts or serves.
 WIDE = ("profile", "forward", "compile", "serving", "starting")
 
@@ -136,17 +141,22 @@ def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Bill:
         phase = "died-serving"
     if "images" in run.clues and phase not in ("loading", "sized", "capturing"):
         return Bill(ENCODER, 0.75, also=(WORKSPACE, PREFILL))
-    if phase == "loading":
-        return Bill(ADDED, 0.65, "draft", (WEIGHTS,)) if "draft" in run.clues else Bill(WEIGHTS, 0.8)
-    if phase == "loaded":
-        return Bill(WORKSPACE, 0.6, "profile", (ENCODER,))
-    if phase in ("sized", "capturing"):
-        return Bill(WORKSPACE, 0.87) if phase == "capturing" else Bill(WORKSPACE, 0.7, also=(SAMPLER,))
-    if phase == "captured":
-        return Bill(SAMPLER, 0.5, also=(WORKSPACE,))
+    if phase == "loading" and "draft" in run.clues:
+        return Bill(ADDED, 0.65, "draft", (WEIGHTS,))
+    if phase in _OF_PHASE:
+        return _OF_PHASE[phase]
     if (phase in SERVING and "starting" not in failure.stages) or "forward" in failure.stages:
         return _while_serving(failure, run, added)
-    return _by_numbers(failure, run, added)
+    # Before the pool is made only weights can take nearly all of the card; graphs show as private pools.
+    amounts = failure.amounts
+    total, held = amounts.get("gpu_memory_bytes", 0.0), amounts.get("allocated_bytes", 0.0)
+    alone = total and held / total > _OVER_ANY_BUDGET and "private_pool_bytes" not in amounts
+    if alone and (starting):
+        return Bill(WEIGHTS, 0.55, also=(WORKSPACE,), missing=(FRAMES_MISSING, PHASE_MISSING))
+    likely = (WEIGHTS, PREFILL) if alone else (WORKSPACE, PREFILL)
+    if added:
+        return Bill(ADDED, 0.45, next(iter(added)), likely, (FRAMES_MISSING, PHASE_MISSING))
+    return Bill(UNDETERMINED, 0.3, also=likely, missing=(FRAMES_MISSING, PHASE_MISSING))
 
 
 def _while_serving(failure: Failure, run: Run, added: Collection[str]) -> Bill:
@@ -158,19 +168,6 @@ def _while_serving(failure: Failure, run: Run, added: Collection[str]) -> Bill:
         return Bill(ADDED, 0.55, "lora", (PREFILL,))
     images = (ENCODER,) if "images" in run.clues else ()
     return Bill(PREFILL, 0.55 if images else 0.62, "peak", (*images, SAMPLER), (FRAMES_MISSING,))
-
-
-def _by_numbers(failure: Failure, run: Run, added: Collection[str]) -> Bill:
-    """Before the pool is made only weights can take nearly all of the card; graphs show as private pools."""
-    amounts = failure.amounts
-    total, held = amounts.get("gpu_memory_bytes", 0.0), amounts.get("allocated_bytes", 0.0)
-    alone = total and held / total > _OVER_ANY_BUDGET and "private_pool_bytes" not in amounts
-    if alone and (run.seen("failed-start") or "starting" in failure.stages):
-        return Bill(WEIGHTS, 0.55, also=(WORKSPACE,), missing=(FRAMES_MISSING, PHASE_MISSING))
-    likely = (WEIGHTS, PREFILL) if alone else (WORKSPACE, PREFILL)
-    if added:
-        return Bill(ADDED, 0.45, next(iter(added)), likely, (FRAMES_MISSING, PHASE_MISSING))
-    return Bill(UNDETERMINED, 0.3, also=likely, missing=(FRAMES_MISSING, PHASE_MISSING))
 
 
 # What fills a pool while it serves, by `filled_by`.

@@ -58,7 +58,16 @@ def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], c
     _parallel(log.engine, stated, sized)
     if "model" not in given:
         _model(stated, catalog, sized)
-    _dtypes(stated, sized)
+    how, dtype = (str(stated.get(name) or "").lower() for name in ("quantization", "dtype"))
+    if how in QUANTIZATIONS:
+        sized.inputs.setdefault("weight_dtype", QUANTIZATIONS[how])
+    elif "weight_dtype" not in sized.inputs and "32" in dtype:
+        sized.inputs["weight_dtype"] = "fp32"
+    cache = str(stated.get("kv_cache_dtype") or "").lower().removeprefix("torch.")
+    if cache in DTYPES:
+        sized.inputs["kv_cache_dtype"] = DTYPES[cache]
+    elif cache:
+        sized.notes.append(f"kv_cache_dtype is {shown(cache)!r} in the log, which is not known here; auto was taken.")
     if "gpu" not in given:
         _gpu(log, measured, catalog, sized)
     if sized.problems:
@@ -121,19 +130,6 @@ def _names(value: Value) -> Iterator[str]:
             yield plain
         if "/" in plain and _NAME.fullmatch(plain.rsplit("/", 1)[-1]):
             yield plain.rsplit("/", 1)[-1]
-
-
-def _dtypes(stated: Mapping[str, Value], sized: SizingInputs) -> None:
-    how = str(stated.get("quantization") or "").lower()
-    if how in QUANTIZATIONS:
-        sized.inputs.setdefault("weight_dtype", QUANTIZATIONS[how])
-    elif "weight_dtype" not in sized.inputs and "32" in str(stated.get("dtype") or ""):
-        sized.inputs["weight_dtype"] = "fp32"
-    cache = str(stated.get("kv_cache_dtype") or "").lower().removeprefix("torch.")
-    if cache in DTYPES:
-        sized.inputs["kv_cache_dtype"] = DTYPES[cache]
-    elif cache:
-        sized.notes.append(f"kv_cache_dtype is {shown(cache)!r} in the log, which is not known here; auto was taken.")
 
 
 def _parallel(engine: str, stated: Mapping[str, Value], sized: SizingInputs) -> None:

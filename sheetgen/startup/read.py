@@ -164,12 +164,14 @@ SETTINGS = (
     _trtllm(r"Starting trtllm-serve for model (?P<model>\S{1,300})", word="Starting trtllm-serve for"),
     _trtllm(r"^Model: {2,40}(?P<model>\S{1,300})$", word="Model:  "),
 )
+# vLLM forgets a comma: `chunked_prefill_enabled=False multi_step_stream_outputs=True`.
+_NO_COMMA = re.compile(r"(=(?:True|False|None)) (\w{1,60}=)")
 # (engine, word, what opens the arguments, how they are read, how far they are to be trusted)
 _DUMPS: tuple[tuple[str, str, str, Callable[[str], dict[str, Value]], int], ...] = (
     ("vllm", "non-default args:", "non-default args:", pairs, 2),
     ("vllm", "args: Namespace(", "args:", pairs, 2),
     ("vllm", "EngineArgs(model=", "EngineArgs", lambda t: pairs("EngineArgs" + t), 2),
-    ("vllm", " with config: model=", "with config:", lambda t: pairs(_mended(t)), 3),
+    ("vllm", " with config: model=", "with config:", lambda t: pairs(_NO_COMMA.sub(r"\1, \2", t)), 3),
     ("sglang", "server_args=", "server_args=", pairs, 2),
     ("tensorrt-llm", "LLM Args:", "LLM Args:", pairs, 2),
     ("vllm", "vllm serve ", "vllm serve ", lambda t: command_flags(t, "model"), 1),
@@ -180,7 +182,9 @@ _DUMPS: tuple[tuple[str, str, str, Callable[[str], dict[str, Value]], int], ...]
     ("vllm", "Starting to load model ", "load model ", lambda t: {"model": t.partition("...")[0].strip()}, 0),
     ("tensorrt-llm", "trtllm-serve ", "trtllm-serve ", lambda t: command_flags(t.removeprefix("serve "), "model"), 1),
 )
-WORDS = tuple(dict.fromkeys([*(p.word for p in (*PATTERNS, *VERSIONS, *SETTINGS)), *(dump[1] for dump in _DUMPS)]))
+STARTUP_WORDS = tuple(
+    dict.fromkeys([*(p.word for p in (*PATTERNS, *VERSIONS, *SETTINGS)), *(dump[1] for dump in _DUMPS)])
+)
 ENGINE_SAYS = 4  # a single setting, after the engine has worked it out
 OF_EACH_RANK = " with config: model="  # which each replica of one start prints of itself
 STARTS = ("non-default args:", "args: Namespace(", OF_EACH_RANK, "server_args=", "LLM version:")
@@ -213,11 +217,6 @@ def arguments_of(line: Line) -> Iterator[tuple[str, Argument]]:
     for pattern, match in _matches(line, SETTINGS):
         for name, stated in match.groupdict().items():
             yield pattern.engine, Argument(name, value(stated.replace(",", "")), line.number, ENGINE_SAYS)
-
-
-def _mended(text: str) -> str:
-    """vLLM forgets a comma: `chunked_prefill_enabled=False multi_step_stream_outputs=True`."""
-    return re.sub(r"(=(?:True|False|None)) (\w{1,60}=)", r"\1, \2", text)
 
 
 @dataclass(frozen=True)
@@ -306,7 +305,7 @@ def read_log(name: str, devices: Devices) -> StartupLog:
     """The start-up log in the file `name` (`-`: stdin). Raises ScenarioError where it is none."""
     called = "stdin" if name == "-" else shown(name, 200)
     with open_log(name) as stream:
-        log = read_lines(log_lines(stream, (*WORDS, *devices.words)), devices)
+        log = read_lines(log_lines(stream, (*STARTUP_WORDS, *devices.words)), devices)
     if log is None:
         raise ScenarioError(
             f"{called}: no line of a start of vLLM, SGLang or TensorRT-LLM was found. Give the log from the engine's"

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from sheetgen.catalog import Catalog
 from sheetgen.startup.lines import log_lines
-from sheetgen.startup.read import WORDS as START_WORDS
-from sheetgen.startup.read import StartupLog, measure, read_lines, read_log
+from sheetgen.startup.read import STARTUP_WORDS, StartupLog, measure, read_lines, read_log
 from sheetgen.startup.words import command_flags, pairs
 
 LOGS = Path(__file__).parent / "logs"
 DEVICES = Catalog().devices
-WORDS = (*START_WORDS, *DEVICES.words)
+WORDS = (*STARTUP_WORDS, *DEVICES.words)
 GIB = 2**30
 # engine, version; figures in GiB, tokens, blocks, times; arguments in the engine's words
 EXPECTED: dict[str, tuple[str, str | None, dict[str, float], dict[str, object]]] = {
