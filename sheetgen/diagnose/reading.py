@@ -75,7 +75,7 @@ class _CheckedStream:
 
     def read(self, size: int) -> bytes:
         block = self._stream.read(size)
-        if not self.n_bytes:
+        if not self.n_bytes and block[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # UTF-16 with its mark is text
             self._look_at(block[:_LOOKED_AT])
         if self.n_bytes + len(block) <= MOST:
             self.kept += block
@@ -83,9 +83,7 @@ class _CheckedStream:
         return _USERS_TEXT.sub(rb"\1", block) if any(word in block for word in _OF_USERS) else block
 
     def _look_at(self, head: bytes) -> None:
-        """UTF-16 with its mark is text; without it, every other byte is nought."""
-        if head[:2] in (b"\xff\xfe", b"\xfe\xff") or not head:
-            return
+        """Without its mark every other byte of UTF-16 is nought."""
         if 0.8 * len(head) / 2 <= max(head[::2].count(0), head[1::2].count(0)) and len(head) > 3:
             order = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
             cure = f"Convert it: iconv -f utf-16{order} -t utf-8."

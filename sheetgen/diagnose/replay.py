@@ -68,13 +68,10 @@ class Replay:
 
 def replay(
     verdict: Verdict, startup: StartupLog | None, engine: str | None, options: Mapping[str, Any], catalog: Catalog
-) -> tuple[Replay | None, tuple[str, ...]]:
-    """The replay, or the reasons why there is none. Options win over the log."""
-    try:
-        inputs, notes = _inputs(verdict, startup, engine, options, catalog)
-        sized = sized_point(inputs, catalog)
-    except SheetgenError as error:
-        return None, error.problems
+) -> Replay:
+    """The replay; options win over the log. Raises SheetgenError with the reasons why there is none."""
+    inputs, notes = _inputs(verdict, startup, engine, options, catalog)
+    sized = sized_point(inputs, catalog)
     answer = record(sized)
     found = Replay(inputs, answer, catalog, _rows(sized, answer, verdict.bill.label == SAMPLER))
     found.notes = (*notes, *_weights_differ(startup, answer))
@@ -91,7 +88,7 @@ def replay(
         _freed(found, "max_num_seqs", min(256, max(1, answer["max_num_seqs"] // 4)))
     if label in (PREFILL, WORKSPACE) and verdict.bill.case != "refused":
         _freed(found, "max_num_batched_tokens", min(2048, max(256, answer["max_num_batched_tokens"] // 4)))
-    return found, ()
+    return found
 
 
 def _inputs(

@@ -21,7 +21,7 @@ from sheetgen.recommend import short_tokens
 from sheetgen.scenario import parse
 from sheetgen.startup.compare import compare
 from sheetgen.startup.read import StartupLog, measure
-from sheetgen.startup.words import ENGINE_NAMES, RENAMED
+from sheetgen.startup.words import ENGINE_NAMES
 from sheetgen.units import GB, GIB, MIB
 
 _BILLS = {"not_an_oom": "none: it failed for another reason", "healthy": "none"}
@@ -117,7 +117,10 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
     replayed: Replay | None = None
     reasons: tuple[str, ...] = ()
     if verdict.bill.label not in (UNDETERMINED, NOT_AN_OOM, HEALTHY) or given:
-        replayed, reasons = replay(verdict, startup, engine, given, catalog)
+        try:
+            replayed = replay(verdict, startup, engine, given, catalog)
+        except SheetgenError as error:
+            reasons = error.problems
     if replayed is None:  # a name that was typed and is in no catalog is the user's to mend
         if "model" in given:
             catalog.resolve_model(str(given["model"]))
@@ -157,8 +160,7 @@ def engine_of(log: Facts) -> str | None:
 def _numbers(verdict: Verdict, log: Facts) -> dict[str, float | int]:
     """Named figures: of the line that decided the label, of the start, of the last statistics."""
     found: dict[str, float] = dict(verdict.run.figures)
-    startup = log.start_of(verdict.run)
-    if startup is not None and startup.engine in RENAMED:
+    if startup := log.start_of(verdict.run):
         found |= {name: figure.value for name, figure in measure(startup).figures.items()}
     found |= verdict.amounts | verdict.of_failure
     if samples := verdict.run.usage.until(verdict.failure.match.line_number if verdict.failure else None):
