@@ -84,28 +84,19 @@ def lacks_least(readings: list[Reading]) -> str:
     return str(least.answer["verdict"])
 
 
-def length_words(analysis: Analysis) -> str:
-    """One sentence: the longest context that each request can have had, by precision of the cache."""
-    longest = [(one, longest_context(analysis, one)) for one in analysis.kv_dtypes]
-    if not any(count for _, count in longest):
-        return f"No layout of these GPUs holds {analysis.claim.concurrency:,} requests at once, however short."
-    parts = [f"{count:,} tokens in {name}" if count else f"none in {name}" for name, count in longest]
+def length_words(analysis: Analysis, longest: Mapping[str, int]) -> str:
+    """One sentence: the longest context that each request can have had, by precision of the cache; 0 where none can."""
     limit, n = analysis.names.model.max_context_tokens, analysis.claim.concurrency
-    reached = " (the model's own limit)" if max(count for _, count in longest) == limit else ""
+    if not any(longest.values()):
+        return f"No layout of these GPUs holds {n:,} requests at once, however short."
+    parts = [f"{count:,} tokens in {name}" if count else f"none in {name}" for name, count in longest.items()]
+    reached = " (the model's own limit)" if max(longest.values()) == limit else ""
     return f"At concurrency {n:,} each request can have had at most {', '.join(parts)}{reached}."
 
 
-def longest_context(analysis: Analysis, kv_cache_dtype: str) -> int:
-    """Tokens of the longest context at which all requests fit at once, in the best layout; 0 where none do."""
-    of_dtype = [one for one in analysis.capacity if one.way.kv_cache_dtype == kv_cache_dtype and one.runs]
-    return max((int(one.answer["max_context_tokens_that_fit"]) for one in of_dtype), default=0)
-
-
-def context_words(analysis: Analysis, best: Reading | None, scaled: Scaled | None) -> str | None:
-    """One sentence: what the claim comes to at the requested context; None where none was given."""
+def context_words(analysis: Analysis, best: Reading | None, scaled: Scaled | None) -> str:
+    """One sentence: what the claim comes to at the requested context."""
     claim = analysis.claim
-    if not analysis.at_context:
-        return None
     users = claim.users or claim.concurrency
     where = f"at {claim.context_tokens:,} tokens and {users:,} user{'' if users == 1 else 's'}"
     claimed = f"The claim's {claim.tokens_per_second:,.10g} tokens/s"
@@ -273,13 +264,19 @@ def decoded(options: Mapping[str, Any], catalog: Catalog) -> Record:
     analysis = analyse(options, catalog)
     one, rate = analysis.nearest, analysis.claim.tokens_per_second / analysis.claim.concurrency
     pace, words = next((kind, words) for least, kind, words in PACES if rate >= least)
+    longest = dict.fromkeys(analysis.kv_dtypes, 0)  # at which all requests fit at once, in the best layout
+    for each in analysis.capacity:
+        if each.runs:
+            fits, kv = int(each.answer["max_context_tokens_that_fit"]), each.way.kv_cache_dtype
+            longest[kv] = max(longest[kv], fits)
     of_user = {"tokens_per_second": _figure(rate), "seconds_per_token": _figure(1 / rate), "pace": pace, "words": words}
     return {
         "schema_version": SCHEMA_VERSION, "claim": _claim(analysis), "per_user": of_user,
         "verdict": analysis.overall, "verdict_words": verdict_words(analysis),
         "nearest": None if one is None else reading(one, analysis.claim.tokens_per_second),
-        "longest_context_tokens": {one: longest_context(analysis, one) or None for one in analysis.kv_dtypes},
-        "longest_context_words": length_words(analysis), "capacity": [_capacity(one) for one in analysis.capacity],
+        "longest_context_tokens": {name: count or None for name, count in longest.items()},
+        "longest_context_words": length_words(analysis, longest),
+        "capacity": [_capacity(one) for one in analysis.capacity],
         "shapes": [_shape(analysis, shape) for shape in analysis.shapes], "at_context": _at_context(analysis),
         "cautions": [{"kind": kind, "words": words} for kind, words in cautions(analysis).items()],
     }  # fmt: skip

@@ -151,7 +151,7 @@ def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     amounts = failure.amounts
     total, held = amounts.get("gpu_memory_bytes", 0.0), amounts.get("allocated_bytes", 0.0)
     alone = total and held / total > _OVER_ANY_BUDGET and "private_pool_bytes" not in amounts
-    if alone and (starting):
+    if alone and starting:
         return Bill(WEIGHTS, 0.55, also=(WORKSPACE,), missing=(FRAMES_MISSING, PHASE_MISSING))
     likely = (WEIGHTS, PREFILL) if alone else (WORKSPACE, PREFILL)
     if added:

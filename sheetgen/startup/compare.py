@@ -126,10 +126,7 @@ def _names(value: Value) -> Iterator[str]:
         if copy := _COPY.search(part):
             yield f"{copy[1]}/{copy[2]}"
         plain = part.rstrip("/")
-        if _NAME.fullmatch(plain):
-            yield plain
-        if "/" in plain and _NAME.fullmatch(plain.rsplit("/", 1)[-1]):
-            yield plain.rsplit("/", 1)[-1]
+        yield from filter(_NAME.fullmatch, dict.fromkeys((plain, plain.rpartition("/")[2])))
 
 
 def _parallel(engine: str, stated: Mapping[str, Value], sized: SizingInputs) -> None:
