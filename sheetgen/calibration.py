@@ -74,14 +74,8 @@ def read_anchor(value: Any) -> Anchor:
         problems.append(f"anchor: {lacks}. Write the whole point, such as {EXAMPLE}.")
     if problems:
         raise ScenarioError(*problems)
-    return Anchor(
-        found["concurrent_requests"],
-        found["input_tokens"],
-        found["output_tokens"],
-        found["tpot_ms"] / 1000,
-        found["ttft_ms"] / 1000 if "ttft_ms" in found else None,
-        found.get("prefix_cache_hit_fraction", 0.0),
-    )
+    times = {f"{name}_seconds": found.pop(f"{name}_ms") / 1000 for name in ("tpot", "ttft") if f"{name}_ms" in found}
+    return Anchor(**found, **times)
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, str, Any]]:
@@ -178,13 +172,8 @@ def anchored(value: Any, given: Mapping[str, Any], n_rows: int, catalog: Catalog
     settings = {name: given[name] for name in SETTINGS if name in given}
     own = complete({**settings, "context_tokens": [1] * n_rows}, n_rows, catalog)  # which can be sized at all
     context = anchor.input_tokens + anchor.output_tokens
-    load = {
-        "context_tokens": context,
-        "concurrent_requests": anchor.concurrent_requests,
-        "input_tokens": anchor.input_tokens,
-        "output_tokens": anchor.output_tokens,
-        "prefix_cache_hit_fraction": anchor.prefix_cache_hit_fraction,
-    }
+    of_load = ("concurrent_requests", "input_tokens", "output_tokens", "prefix_cache_hit_fraction")
+    load = {"context_tokens": context, **{name: getattr(anchor, name) for name in of_load}}
     columns = {name: [value] * n_rows for name, value in load.items()}
     lengths = numpy.fmax(own.inputs["max_model_len"], context)
     at = complete({**settings, **columns, "max_model_len": lengths}, n_rows, catalog)

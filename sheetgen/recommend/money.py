@@ -54,7 +54,7 @@ class ClassCost:
 
 @dataclass(frozen=True)
 class ProviderCost:
-    """The cheapest of one provider for a load; `slot` is None where it holds it with nothing."""
+    """The cheapest of one provider for a load; `offer` is None where nothing of it holds the load."""
 
     provider: str
     offer: int | None

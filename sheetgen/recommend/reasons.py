@@ -32,13 +32,11 @@ def why_not(solved: Solution, row: int) -> list[tuple[str, Reason]]:
     """For each candidate instance that was not chosen for a cell: the instance, and the reason."""
     choice = solved.choices[row]
     chosen = None if choice.offer is None else solved.offers[choice.offer].candidate
-    reasons = []
-    for c, candidate in enumerate(solved.question.candidates):
-        if c == chosen:
-            continue
-        mine = [i for i, s in enumerate(solved.offers) if s.candidate == c]
-        reasons.append((candidate.instance, _reason(solved, row, mine, choice)))
-    return reasons
+    offers: dict[int, list[int]] = {}
+    for i, offer in enumerate(solved.offers):
+        offers.setdefault(offer.candidate, []).append(i)
+    candidates = solved.question.candidates
+    return [(candidates[c].instance, _reason(solved, row, offers[c], choice)) for c in offers if c != chosen]
 
 
 def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> Reason:
@@ -57,7 +55,7 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> Reas
         return Reason("dearer", words, least)
     if slow := _too_slow(solved, row, mine):
         return slow
-    model = solved.question.models[cell.model]
+    model = solved.model_of(row)
     if model.weight_dtype not in candidate.gpu.weights_run:
         return Reason("not_run", f"{candidate.gpu.short_name} does not run {model.weight_dtype} weights")
     if model.kv_cache_dtype not in candidate.gpu.kv_run:

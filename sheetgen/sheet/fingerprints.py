@@ -26,6 +26,7 @@ FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page co
 FEWER_SEQUENCES = 256
 _ARROWS = {"raise": "↑", "lower": "↓"}
 _WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth of it is not said
+_SAMPLER = ("sampler_bytes", "sampler_bytes_at_fewer_sequences")
 _SHOWN_CHANGE = 52  # characters: two lines of the page
 
 
@@ -98,9 +99,9 @@ def fingerprints_for(solved: Solution) -> tuple[Fingerprint, ...]:
     numbers = numbers_of(fit) if fit else {}
     share = question.reference.assumptions.get("gpu_memory_utilization")
     shared = {"gpu_memory_utilization": share.flags} if share else {}
-    said = _sentences(numbers, question, _limits(question.reference.fingerprints, engine)) if fit else {}
-    found = []
-    for one in question.reference.fingerprints:
+    prints, found = question.reference.fingerprints, []
+    said = _sentences(numbers, question, prints) if fit else {}
+    for one in prints:
         own, sources = one.words(engine), tuple(Source(s.text, s.url) for s in one.sources)
         fixes, lines = _fixes(one, question, numbers, shared), tuple(one.log_lines.get(engine, ()))
         found.append(Fingerprint(
@@ -129,12 +130,6 @@ def _fixes(
     return tuple(found)
 
 
-def _limits(known: tuple[guidance.Fingerprint, ...], engine: str) -> dict[str, str]:
-    """By label, the engine's flag for the requests in flight; nothing where it has none."""
-    flags = {one.label: fix.flags.get(engine) for one in known for fix in one.fixes if fix.setting == "max_num_seqs"}
-    return {label: guidance.bare(flag) for label, flag in flags.items() if flag}
-
-
 def _helps(
     fix: guidance.Fix, setting: guidance.Setting, flag: str | None, question: Question, numbers: dict[str, Any]
 ) -> bool:
@@ -155,14 +150,14 @@ def _helps(
         return True
     if fix.direction == "raise":
         return _in_use(setting, question, numbers) < int(fix.value)
-    if setting == "max_num_seqs" and numbers and not _sampler_shrinks(numbers):
+    if setting == "max_num_seqs" and numbers and not _shrinks(numbers, *_SAMPLER):
         return False
     return _in_use(setting, question, numbers) > 1
 
 
-def _sampler_shrinks(numbers: dict[str, Any]) -> bool:
-    """Whether fewer requests free enough of the sampler's memory to be worth saying."""
-    return bool(numbers["sampler_bytes_at_fewer_sequences"] < _WORTH_SAYING * numbers["sampler_bytes"])
+def _shrinks(numbers: dict[str, Any], bill: str, fewer_bill: str) -> bool:
+    """Whether a smaller step frees enough of a bill to be worth saying."""
+    return bool(numbers[fewer_bill] < _WORTH_SAYING * numbers[bill])
 
 
 def _in_use(setting: guidance.Setting, question: Question, numbers: dict[str, Any]) -> int:
@@ -170,8 +165,8 @@ def _in_use(setting: guidance.Setting, question: Question, numbers: dict[str, An
     return int(numbers.get(setting) or max(getattr(row, setting) for row in question.engine.batch_defaults))
 
 
-def _sentences(n: dict[str, Any], question: Question, limits: Mapping[str, str]) -> dict[str, str]:
-    """By label, the fingerprint in this sheet's numbers. `limits` has the engine's flag for requests in flight."""
+def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.Fingerprint]) -> dict[str, str]:
+    """By label, the fingerprint in this sheet's numbers."""
     units, engine = question.settings.units, question.engine
     context = short_tokens(n["context_tokens"])
     gpus = f"{n['n_gpus_per_replica']}× {n['gpu']}"
@@ -188,10 +183,12 @@ def _sentences(n: dict[str, Any], question: Question, limits: Mapping[str, str])
     capped = n["sequences_held"] == n["max_num_seqs"]
     hold = "holds" if n["n_gpus_per_replica"] == 1 else "hold"
     spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {n['next_request']:,} "
-    cap = limits.get("concurrency_spike", f"{n['max_num_seqs']:,} at most")
+    fixes = (fix for one in prints if one.label == "concurrency_spike" for fix in one.fixes)
+    flags = [fix.flags[engine.engine] for fix in fixes if fix.setting == "max_num_seqs" and engine.engine in fix.flags]
+    cap = guidance.bare(flags[-1]) if flags else f"{n['max_num_seqs']:,} at most"
     spike += f"waits ({cap})" if capped else "does not fit"
     prefill = f"{n['max_num_batched_tokens']:,} tokens a step: activations {activation} a GPU"
-    if n["activation_bytes_at_fewer_tokens"] < _WORTH_SAYING * n["activation_bytes_per_gpu"]:
+    if _shrinks(n, "activation_bytes_per_gpu", "activation_bytes_at_fewer_tokens"):
         prefill += f", {sizes['activation_bytes_at_fewer_tokens']} at "
         prefill += f"{fewer(n['max_num_batched_tokens'], FEWER_TOKENS):,}"
     pool = f"a {context} request takes {charge} of {sizes['kv_pool_bytes_per_gpu']} a GPU"
@@ -205,7 +202,7 @@ def _sentences(n: dict[str, Any], question: Question, limits: Mapping[str, str])
     weights = f"{sizes['weights_bytes']} in {n['weight_dtype']}, {sizes['weights_bytes_per_gpu']} "
     weights += f"of each GPU's {sizes['gpu_memory_bytes' if engine.fraction_of_free else 'memory_budget_bytes']}"
     sampler = f"logits take {sizes['sampler_bytes']} a GPU"
-    if _sampler_shrinks(n):
+    if _shrinks(n, *_SAMPLER):
         step = fewer(n["max_num_seqs"], FEWER_SEQUENCES)
         sampler = f"{n['max_num_seqs']:,} requests take {sizes['sampler_bytes']} a GPU, "
         sampler += f"{step:,} take {sizes['sampler_bytes_at_fewer_sequences']}"
@@ -312,9 +309,7 @@ def held_per_replica(fit: Fit, contexts: Sequence[int]) -> list[int]:
 
 
 def _breaks(solved: Solution, row: int) -> Breaks:
-    question = solved.question
-    cell = question.loads[row]
-    model = question.models[cell.model].model
+    question, cell, model = solved.question, solved.question.loads[row], solved.model_of(row).model
     asked = BreakPoint(cell.context_tokens, cell.concurrent_requests)
     fit = Fit.of(solved, row)
     if fit is None:

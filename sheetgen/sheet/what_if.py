@@ -80,16 +80,12 @@ def what_if(solved: Solution) -> WhatIf:
     hardware = question.candidates[0] if offer is None else solved.candidate(offer)
     workload, settings = question.workloads[w], question.settings
     usual = {
-        "model": question.models[0].model.name,
-        "hardware": hardware.instance,
-        "tensor_parallel_size": AUTO,
-        "weight_dtype": settings.weight_dtype,
-        "kv_cache_dtype": settings.kv_cache_dtype,
+        "model": question.models[0].model.name, "hardware": hardware.instance, "tensor_parallel_size": AUTO,
+        "weight_dtype": settings.weight_dtype, "kv_cache_dtype": settings.kv_cache_dtype,
         "users": int(round_up(question.tiers[t] / settings.active_fraction)),
-        "context_tokens": workload.context_tokens,
-        "answer_tokens": workload.output_tokens,
+        "context_tokens": workload.context_tokens, "answer_tokens": workload.output_tokens,
         "tpot_ms": workload.tpot_target_ms,
-    }
+    }  # fmt: skip
     picked = {name: question.overrides.input(f"whatif_{name}", value) for name, value in usual.items()}
     factors = {
         name: tuple(question.overrides.input(f"case_{name}_{case}", f) for case, f in zip(CASES, values, strict=True))
