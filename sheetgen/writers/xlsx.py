@@ -6,34 +6,19 @@ Text is always written as text, so that no string of a catalog or a user can bec
 from __future__ import annotations
 
 import datetime
+import functools
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from xlsxwriter.worksheet import Worksheet
 
 from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
-from sheetgen.sheet.model import (
-    CONTROL,
-    EXCEL_DAY_ZERO,
-    INPUT,
-    OUTPUT,
-    TABS,
-    TWINS,
-    WORKINGS,
-    Book,
-    Cell,
-    Chart,
-    Range,
-    Ref,
-    Row,
-    Sheet,
-    Validation,
-    column_name,
-)
+from sheetgen.sheet import model
+from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Cell, Chart, Range, Ref, Row, Sheet, Validation, column_name
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
 from sheetgen.writers.xlsx_styles import DEFAULT_WIDTH, STATUS, fitted, style
@@ -65,6 +50,7 @@ class _Writer:
     def __init__(self, workbook: Any, book: Book, brand: Brand | None) -> None:
         self.workbook, self.book, self.brand = workbook, book, brand
         self.formats: dict[tuple[str, str], Any] = {}
+        self.tint = functools.cache(lambda word: workbook.add_format(TINTS[word]))
 
     def write(self) -> None:
         workbook, book = self.workbook, self.book
@@ -108,13 +94,13 @@ class _Writer:
         for of, shared in zip(sheet.rows, shared_rows(sheet.rows, first), strict=True):
             worksheet.write_row_of(of, self._format(of), shared)
         put_validations(worksheet, sheet)
-        put_tints(worksheet, sheet, self._tint)
+        put_tints(worksheet, sheet, self.tint)
         put_filter(worksheet, sheet)
         for chart in sheet.charts:
             self._chart(sheet, worksheet, chart)
         put_page(worksheet, sheet, self.book, self.brand)
         if sheet.kind:
-            worksheet.set_tab_color(TABS[sheet.kind][1])
+            worksheet.set_tab_color(model.TABS[sheet.kind][1])
         worksheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
 
     def _cell(self, worksheet: Worksheet, row: int, column: int, cell: Cell, shared: Shared | None) -> None:
@@ -142,7 +128,7 @@ class _Writer:
             done = worksheet.write_string(row, column, str(cell.value), form)
         if done:
             self._check(done, _place(worksheet, row, column))
-        if cell.note and worksheet.get_name() not in TWINS:
+        if cell.note and worksheet.get_name() not in model.TWINS:
             lines = 1 + sum(-(-len(line) // 60) for line in cell.note.splitlines())
             worksheet.write_comment(
                 row, column, cell.note, {"x_scale": 3, "y_scale": max(0.6, lines / 5), "font_size": 9}
@@ -175,25 +161,13 @@ class _Writer:
             raise PageError(f"{where}: the workbook library refused the write (code {code})")
 
     def _format(self, cell: Cell | Row) -> Any:
-        role = cell.role
-        if (
-            role == "computed"
-            and cell.formula is not None
-            and "!" in cell.formula.text
-            and "(" not in cell.formula.text
-        ):
+        role, text = cell.role, cell.formula.text if cell.formula else ""
+        if role == "computed" and "!" in text and "(" not in text:
             role = "link"
         key = (role, cell.display.excel)
         if key not in self.formats:
             colors = self.brand.colors if self.brand else None
             self.formats[key] = self.workbook.add_format(style(role, cell.display.excel, colors))
-        return self.formats[key]
-
-    def _tint(self, word: str) -> Any:
-        """The format of a word that is tinted."""
-        key = ("tint", word)
-        if key not in self.formats:
-            self.formats[key] = self.workbook.add_format(TINTS[word])
         return self.formats[key]
 
 
@@ -274,12 +248,9 @@ def put_validations(worksheet: Any, sheet: Sheet) -> None:
 
 def _options(v: Validation) -> dict[str, Any]:
     out: dict[str, Any] = {
-        "input_title": v.title[:MOST_TITLE],
-        "input_message": v.message[:MOST_PROMPT],
-        "ignore_blank": True,
-        "error_title": "Not allowed",
-        "error_message": v.message[:MOST_ERROR],
-    }
+        "input_title": v.title[:MOST_TITLE], "input_message": v.message[:MOST_PROMPT], "ignore_blank": True,
+        "error_title": "Not allowed", "error_message": v.message[:MOST_ERROR],
+    }  # fmt: skip
     if v.source is not None:
         return out | {"validate": "list", "source": f"={v.source}", "ignore_blank": False}
     assert v.kind is not None
@@ -303,27 +274,21 @@ def put_tints(worksheet: Any, sheet: Sheet, form: Callable[[str], Any]) -> None:
 def put_filter(worksheet: Any, sheet: Sheet) -> None:
     """Filter buttons on the heads of the table under the frozen rows, where there is one."""
     area = filtered(sheet)
-    if area is not None and sheet.kind != CONTROL:
+    if area is not None and sheet.kind != model.CONTROL:
         worksheet.autofilter(*area)
 
 
 def filtered(sheet: Sheet) -> Area | None:
     """The table whose heads are the last frozen row: its heads, and its rows as far as they have a first cell."""
-    top = sheet.freeze[0] - 1
-    heads = len(list(_heads(sheet, top)))
+    top, heads = sheet.freeze[0] - 1, 0
+    while (cell := sheet.cells.get((top, heads))) is not None and cell.role == "head":
+        heads += 1
     if heads < LEAST_HEADS:
         return None
     bottom = top
     while (bottom + 1, 0) in sheet.cells:
         bottom += 1
     return Area(top, 0, bottom, heads - 1)
-
-
-def _heads(sheet: Sheet, row: int) -> Iterator[int]:
-    column = 0
-    while (cell := sheet.cells.get((row, column))) is not None and cell.role == "head":
-        yield column
-        column += 1
 
 
 CHART_ROWS = 9  # rows that a chart covers on the page
@@ -386,14 +351,14 @@ def printed_columns(sheet: Sheet) -> tuple[int, int]:
     kind, table, last = sheet.kind, filtered(sheet), last_column(sheet)
     if scale(sheet, 0, last) >= SMALLEST_SCALE:
         return 0, last
-    if kind == WORKINGS:
+    if kind == model.WORKINGS:
         lefts = {row.left for row in sheet.rows if row.formula is not None}
         first = min(lefts) if lefts and min(lefts) > sheet.freeze[1] else 0
         fits = (column for column in range(last, first, -1) if scale(sheet, first, column) >= SMALLEST_SCALE)
         return first, next(fits, first)
-    if kind == INPUT:
+    if kind == model.INPUT:
         return 0, max((c for (_, c), cell in sheet.cells.items() if cell.role == "input"), default=last)
-    return 0, table.right if kind == OUTPUT and table is not None else last
+    return 0, table.right if kind == model.OUTPUT and table is not None else last
 
 
 def _say_columns(worksheet: Any, sheet: Sheet, first: int, last: int) -> None:

@@ -14,7 +14,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 import deflate
@@ -58,11 +58,7 @@ class Packing(Packager):  # type: ignore[misc]  # the library has no types
         """Compress the parts that are done."""
         for buffer, name, is_binary in self.filenames[len(self._parts) :]:
             data = buffer.getvalue() if is_binary else buffer.getvalue().encode()
-            self._parts.append((name, data, self._threads.submit(_smaller, data)))
-
-
-def _smaller(data: bytes) -> bytes:
-    return cast(bytes, deflate.deflate_compress(data, LEVEL))
+            self._parts.append((name, data, self._threads.submit(deflate.deflate_compress, data, LEVEL)))
 
 
 def _zipped(parts: list[tuple[str, bytes, bytes]]) -> bytes:
