@@ -161,7 +161,7 @@ class _Writer:
             raise PageError(f"{where}: the workbook library refused the write (code {code})")
 
     def _format(self, cell: Cell | Row) -> Any:
-        role, text = cell.role, cell.formula.text if cell.formula else ""
+        role, text = cell.role, "" if cell.formula is None else cell.formula.text
         if role == "computed" and "!" in text and "(" not in text:
             role = "link"
         key = (role, cell.display.excel)

@@ -41,7 +41,7 @@ class Packing(Packager):  # type: ignore[misc]  # the library has no types
         super().__init__()
         self.package = b""
         self._threads = ThreadPoolExecutor(THREADS)
-        self._parts: list[tuple[str, bytes, Future[bytes]]] = []
+        self._parts: list[tuple[str, bytes, Future[bytearray]]] = []
 
     def _filename(self, xml_filename: str) -> Any:
         self._begin()
@@ -61,7 +61,7 @@ class Packing(Packager):  # type: ignore[misc]  # the library has no types
             self._parts.append((name, data, self._threads.submit(deflate.deflate_compress, data, LEVEL)))
 
 
-def _zipped(parts: list[tuple[str, bytes, bytes]]) -> bytes:
+def _zipped(parts: list[tuple[str, bytes, bytearray]]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
         for name, data, smaller in parts:
@@ -78,13 +78,13 @@ def _zipped(parts: list[tuple[str, bytes, bytes]]) -> bytes:
 class _Whole:
     """A compressor of the kind that zipfile calls, for a part that is compressed already."""
 
-    def __init__(self, packed: bytes) -> None:
+    def __init__(self, packed: bytearray) -> None:
         self.packed = packed
 
     def compress(self, data: bytes) -> bytes:
         return b""
 
-    def flush(self) -> bytes:
+    def flush(self) -> bytearray:
         return self.packed
 
 
