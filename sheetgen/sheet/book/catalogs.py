@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sheetgen import cost
+from sheetgen import cost, units
 from sheetgen.catalog.engines import SpeedConstants
 from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import formula, is_number, is_text, where
@@ -20,21 +20,7 @@ from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Sheet, Validation, d
 from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.what_if import SPARE_MODELS
 from sheetgen.sizing.weights import weights_bytes
-from sheetgen.units import (
-    DATE,
-    DTYPE_ALIASES,
-    DTYPES,
-    FACTOR,
-    PLAIN,
-    PURCHASES,
-    TENSOR_PARALLEL_SIZES,
-    TEXT,
-    UNIT_NAMES,
-    USD,
-    USD_CENTS,
-    WHOLE,
-    Display,
-)
+from sheetgen.units import DATE, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
 SPARE_INSTANCES = 3
 MOST_GPUS = 1024  # of one instance
@@ -111,7 +97,7 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
                 note="The checkpoint's own precision: what auto stands for.")  # fmt: skip
     table.given("own_kv_dtype", "Own KV", [m.auto_kv_cache_dtype for m in models], TEXT, note="What auto "
                 "stands for: the 16-bit type, unless the checkpoint carries a KV precision.")  # fmt: skip
-    for d in DTYPES:
+    for d in units.DTYPES:
         note = f"Size of a known {d} checkpoint in bytes; it beats the formula. Blank: none known."
         sizes = [m.model.checkpoint_bytes(d) or None for m in models]
         table.given(f"checkpoint_{d}", f"Checkpoint {d}", sizes, WHOLE, width=17, note=note)
@@ -119,12 +105,12 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     derive_models(table)
     fixed = {d: f"weights_{d}" for d in ("bf16", "fp8")}  # for the two rows of the first sheet
     for d, name in fixed.items():
-        at = list(DTYPES).index(d)
+        at = list(units.DTYPES).index(d)
         bytes_of = {key: wiring.lists[f"dtypes_{key}"].refs[at] for key in ("linear_bytes", "other_bytes")}
         known = [ref._replace(value=ref.value or 0) for ref in table.columns[f"checkpoint_{d}"]]
         table.computed(weights_bytes, {**bytes_of, "checkpoint_bytes": known}, name=name, label=f"Weights in {d}",
                        width=17)  # fmt: skip
-    unit = UNIT_NAMES[solved.question.settings.units]
+    unit = units.UNIT_NAMES[solved.question.settings.units]
     for d, name in fixed.items():
         table.computed(in_unit, {"amount_bytes": table.columns[name]}, name=f"{name}_in_unit",
                        label=f"Weights in {d}, {unit}")  # fmt: skip
@@ -156,7 +142,7 @@ def derive_models(table: Table) -> None:
         # A precision's first name where another one was typed (fp8_e4m3 is fp8).
         first_name, names = "IFERROR(INDEX({1},MATCH({0},{2},0)),{0})", (lists["dtypes_meant"], lists["dtype_aliases"])
         table.looked_up(which, f"{short} in use", (
-            Lookup.of(DTYPE_ALIASES.get(at.value, at.value), first_name, at, *names) for at in columns[asked]
+            Lookup.of(units.DTYPE_ALIASES.get(at.value, at.value), first_name, at, *names) for at in columns[asked]
         ), TEXT, note="The precision by its first name.")  # fmt: skip
         rows = (position(lists["dtypes_dtype"], at) for at in columns[which])
         table.looked_up(f"{which}_row", f"{short} row", rows, PLAIN, note="Row of the precision on Inputs.")
@@ -168,7 +154,7 @@ def derive_models(table: Table) -> None:
         ("kv_scale_bytes", "Bytes, KV scale", "kv_dtype"),
     ):
         table.picked(key, label, lists[f"dtypes_{key}"], f"{which}_row", FACTOR)
-    by_row = zip(*(columns[f"checkpoint_{d}"] for d in DTYPES), strict=True)
+    by_row = zip(*(columns[f"checkpoint_{d}"] for d in units.DTYPES), strict=True)
     known = [[ref._replace(value=ref.value or 0) for ref in refs] for refs in by_row]
     sizes = (
         lookup(Range(refs, lock="columns"), at) for refs, at in zip(known, columns["weight_dtype_row"], strict=True)
@@ -196,7 +182,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("gpu_memory_bytes", "Memory, bytes", [g.memory.engine_bytes for g in gpus], WHOLE, width=18,
                 note="Total memory as the engine sees it.")  # fmt: skip
     table.computed(in_unit, {"amount_bytes": table.columns["gpu_memory_bytes"]},
-                   label=f"Memory, {UNIT_NAMES[question.settings.units]}")  # fmt: skip
+                   label=f"Memory, {units.UNIT_NAMES[question.settings.units]}")  # fmt: skip
     table.given("basis", "Basis", [g.memory.basis for g in gpus], TEXT, role="label",
                 note="measured: seen in a log; derived: nvidia-smi less a stated share.")  # fmt: skip
     for key, label in (("max_num_seqs", "Most sequences"), ("max_num_batched_tokens", "Batched tokens")):
@@ -212,7 +198,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
                 PLAIN, note="1: memory outside torch is that of older GPUs on Inputs.")  # fmt: skip
     _add_speed_columns(solved, table)
     for what, runs in (("weights", [g.weights_run for g in gpus]), ("kv", [g.kv_run for g in gpus])):
-        for d in DTYPES:
+        for d in units.DTYPES:
             table.given(f"{what}_{d}", f"{'KV' if what == 'kv' else 'Weights'} {d}", [int(d in r) for r in runs], PLAIN,
                         width=10, validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."))  # fmt: skip
     _add_owning_columns(solved, table)
@@ -232,7 +218,7 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
         ("interconnect_bytes_per_second", "Links, bytes/s", "Each way, to the other GPUs of the node."),
         ("peak_flops_16_bit", "Peak, 16 bits", "Dense operations per second."),
         *((f"peak_flops_{d}", f"Peak, {d} weights", "Dense operations per second with weights of this precision.")
-          for d in DTYPES),
+          for d in units.DTYPES),
     ):  # fmt: skip
         table.given(name, label, [float(v) for v in gpus[name]], WHOLE, width=24, note=note)
     for name in CONSTANTS:
@@ -287,7 +273,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
 
     def n_gpus(count: int) -> Validation:
         """So many GPUs that the sizes with a column of their own are those that the instance may have."""
-        most = next((t for t in TENSOR_PARALLEL_SIZES if t > count), MOST_GPUS + 1) - 1
+        most = next((t for t in units.TENSOR_PARALLEL_SIZES if t > count), MOST_GPUS + 1) - 1
         return Validation.of(Kind("whole", 1, most), "GPUs", "GPUs of one instance. For more, fill a spare row.")
 
     table = Table(wiring, sheet, len(rows) + n_spare, "instances", overrides=over)
@@ -296,10 +282,10 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("provider", "Provider", [r.provider for r in rows], TEXT)
     table.given("instance_gpu", "GPU", [r.gpu.id for r in rows], TEXT, width=30, validation=gpu)
     counts = [r.gpu_count for r in rows]
-    table.given("gpu_count", "GPUs", counts, PLAIN, width=8,
+    taken = [n_gpus(count) for count in (*counts, *[units.TENSOR_PARALLEL_SIZES[-1]] * n_spare)]
+    table.given("gpu_count", "GPUs", counts, PLAIN, width=8, validations=taken,
                 note="Candidates has a column for each tensor-parallel size up to this count. For an instance with "
-                "more GPUs fill a spare row.",
-                validations=[n_gpus(count) for count in (*counts, *[TENSOR_PARALLEL_SIZES[-1]] * n_spare)])  # fmt: skip
+                "more GPUs fill a spare row.")  # fmt: skip
     table.given("price_usd_per_hour", "$ per hour", [r.usd_per_hour for r in rows], USD_CENTS, note="US dollars "
                 "of one instance, before the discount on Inputs. Without one it cannot be rented.")  # fmt: skip
     table.given("purchase", "Class", [r.purchase for r in rows], TEXT, role="remark")
@@ -336,7 +322,7 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
     """What the same instances cost in the other purchase classes; blank where nobody lists a price."""
     in_use, rows = solved.question.settings.purchase, solved.question.rows
     table.given("terms", "Terms", [r.price_kind or None for r in rows], TEXT, role="remark", width=24)
-    for purchase in PURCHASES:
+    for purchase in units.PURCHASES:
         if purchase == in_use:
             continue
         names = class_columns(purchase, in_use)

@@ -14,7 +14,7 @@ from sheetgen.scenario.inputs import LOG, LOG_LINES
 from sheetgen.scenario.overrides import TABLES
 from sheetgen.scenario.parse import Kind
 from sheetgen.sheet.book.inputs import AS_BUILT, BOUND, CHANGED, OUT_OF_RANGE, put_state
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, in_words, titled
 from sheetgen.sheet.model import NONE, Book, Cell, Range, Ref, Sheet, Validation, column_name, plain
 from sheetgen.sheet.page import Page
 from sheetgen.units import DATE, PLAIN, TEXT, Display
@@ -31,10 +31,7 @@ NUMBERS = ("number", "whole", "date")
 
 @formula("State", TEXT)
 def sum_state(now: float, built: float, tolerance: float) -> str:
-    """Whether the sum of a column is the one that the workbook was built with, but for rounding.
-
-    Source: the sum as built and the tolerance on this sheet.
-    """
+    """Whether a column's sum is the one that the workbook was built with, but for rounding."""
     gap, allowed = now - built, tolerance * built
     found: str = where(gap * gap <= allowed * allowed, AS_BUILT, CHANGED)
     return found
@@ -167,7 +164,7 @@ def _columns(wiring: Wiring) -> Iterator[tuple[str, str, str, Kind, Sequence[Ref
                 yield head, table.sheet.name, f"cat_{key}_{name}", kind, refs
     for name, kind in TABLES["precisions"].items():
         refs = list(wiring.lists[f"dtypes_{name}"].refs)
-        yield name.replace("_", " ").capitalize(), "Inputs", f"cat_precisions_{name}", kind, refs
+        yield in_words(name), "Inputs", f"cat_precisions_{name}", kind, refs
 
 
 def _numbers(refs: Sequence[Ref]) -> list[float]:
@@ -195,15 +192,22 @@ def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[She
                    "What made this workbook, and what was changed since: in words by people, and live by comparison.",
                    freeze=(HEAD_ROWS, 0))  # fmt: skip
     sheet.widths = dict(enumerate(WIDTHS))
-    question = solved.question
-    row = HEAD_ROWS
+    question, row = solved.question, HEAD_ROWS
+    options = {name: question.options[name] for name in sorted(question.options)}
+    words = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in options.items() if name != "typed")
+    words += "; values typed over" if options.get("typed") else ""  # they are stated cell by cell below
     for name, label, value, display in (
         ("meta_schema", "Layout of the workbook", SCHEMA, PLAIN),
         ("meta_version", "sheetgen", page.version, TEXT),
         ("meta_catalog_sha256", "Catalog, SHA-256", question.catalog_sha256, TEXT),
         ("meta_date", "Sheet's date, as built", question.as_of, DATE),
-        ("", "Built with", options_words(question.options), TEXT),
-        ("meta_options", "The same, as sheetgen pull reads it", options_text(question.options), TEXT),
+        ("", "Built with", words, TEXT),
+        (
+            "meta_options",
+            "The same, as sheetgen pull reads it",
+            json.dumps(options, ensure_ascii=False, default=str),
+            TEXT,
+        ),
     ):
         cell = Cell(value, "small" if name == "meta_options" else "fixed", display)
         ref = sheet.put(row, 1, cell, name or None, label=label)
@@ -222,14 +226,3 @@ def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[She
     rest.choices(others)
     rest.columns()
     return sheet
-
-
-def options_words(options: Mapping[str, Any]) -> str:
-    """The options of a build in words; what was typed over is stated cell by cell below."""
-    words = (f"{name.replace('_', ' ')} {options[name]}" for name in sorted(options) if name != "typed")
-    return "; ".join(words) + ("; values typed over" if options.get("typed") else "")
-
-
-def options_text(options: Mapping[str, Any]) -> str:
-    """The options of a build as JSON, the same for the same options."""
-    return json.dumps({k: options[k] for k in sorted(options)}, ensure_ascii=False, default=str)

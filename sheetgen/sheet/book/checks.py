@@ -28,10 +28,7 @@ TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
 
 @formula("A load is classified", PLAIN)
 def classified(fit_word: Any) -> Any:
-    """1 where the load has one of the four words.
-
-    Source: definition.
-    """
+    """1 where the load has one of the four words."""
     return where(
         either(fit_word == "fits", fit_word == "tight", fit_word == "none fits", fit_word == "over limit"), 1, 0
     )
@@ -39,20 +36,14 @@ def classified(fit_word: Any) -> Any:
 
 @formula("A load is held", PLAIN)
 def load_is_held(n_instances: Any, sequences: Any, n_replicas: Any, load_requests: Any) -> Any:
-    """1 where the replicas hold the load, or nothing was recommended.
-
-    Source: sequences per replica x replicas >= load.
-    """
+    """1 where the replicas hold the load, or nothing was recommended."""
     replicas = where(is_number(n_replicas), n_replicas, 0)
     return where(is_number(n_instances), where(sequences * replicas >= load_requests, 1, 0), 1)
 
 
 @formula("Money adds up", PLAIN)
 def money_adds_up(n_instances: Any, hourly_price: Any, paid_hours_per_month: Any, monthly_usd: Any) -> Any:
-    """1 where instances x price x hours is the month's cost, or nothing was recommended.
-
-    Source: definition.
-    """
+    """1 where instances x price x hours is the month's cost, or nothing was recommended."""
     count = where(is_number(n_instances), n_instances, 0)
     price = where(is_number(hourly_price), hourly_price, 0)
     month = where(is_number(monthly_usd), monthly_usd, 0)
@@ -64,10 +55,7 @@ def tokens_add_up(
     usd_per_million_input_tokens: Any, million_input_tokens_per_month: Any, usd_per_million_output_tokens: Any,
     million_output_tokens_per_month: Any, monthly_usd: Any, tolerance: Any,
 ) -> Any:  # fmt: skip
-    """1 where prompt and answer tokens at their prices are the month's cost, or a price of them is not known.
-
-    Source: the tolerance below the checks; rounding alone may differ.
-    """
+    """1 where prompt and answer tokens at their prices are the month's cost, or a price of them is not known."""
     prompts = usd_per_million_input_tokens * million_input_tokens_per_month
     gap = prompts + usd_per_million_output_tokens * million_output_tokens_per_month - monthly_usd
     near = where(gap * gap <= tolerance * monthly_usd * (tolerance * monthly_usd), 1, 0)
@@ -76,10 +64,7 @@ def tokens_add_up(
 
 @formula("The same", PLAIN)
 def same_amount(here: Any, there: Any, tolerance: Any) -> Any:
-    """1 where two amounts are the same but for rounding, or neither is known.
-
-    Source: the tolerance below the checks.
-    """
+    """1 where two amounts are the same but for rounding, or neither is known."""
     gap = here - there
     near = where(gap * gap <= tolerance * there * (tolerance * there), 1, 0)
     apart = where(either(is_number(here), is_number(there)), 0, 1)
@@ -88,19 +73,13 @@ def same_amount(here: Any, there: Any, tolerance: Any) -> Any:
 
 @formula("The same", PLAIN)
 def same_value(here: Any, there: Any) -> Any:
-    """1 where two cells hold the same.
-
-    Source: definition.
-    """
+    """1 where two cells hold the same."""
     return where(here == there, 1, 0)
 
 
 @formula("What-if agrees", PLAIN)
 def what_if_agrees(n_same: Any, n_choices: Any, same_cost: Any) -> Any:
-    """1 where What-if has the cost that Workings has, or its choices ask for another load.
-
-    Source: the choices compared above.
-    """
+    """1 where What-if has the cost that Workings has, or its choices ask for another load."""
     return where(n_same == n_choices, same_cost, 1)
 
 
@@ -183,7 +162,13 @@ class ChecksSheet:
         states = []
         for called, cells, facts in rows:
             self.below += 1
-            env = {**facts, "n_filled": _filled(cells), "n_named": _named(listed, called)}
+            n_filled, area = sum(ref.value is not None for ref in cells), Range((cells[0], cells[-1]))
+            # How many have the name: spreadsheets do not tell capitals apart.
+            n_named = sum(str(ref.value).lower() == str(called.value).lower() for ref in listed.refs)
+            env = {
+                **facts, "n_filled": Lookup.of(n_filled, "COUNTA({0})", area),
+                "n_named": Lookup.of(n_named, "SUMPRODUCT(1*({0}={1}))", listed, called),
+            }  # fmt: skip
             label = f"Row {called.row + 1}"
             states.append(self.sheet.compute(self.below, 1, one, env, display=TEXT, label=label))
         self.below += 2
@@ -208,18 +193,6 @@ class ChecksSheet:
             same.append(sheet.compute(self.below, 3, same_amount if rounded else same_value, cells))
         self.below += 2
         return same
-
-
-def _filled(refs: Sequence[Ref]) -> Lookup:
-    """How many cells of a row are filled."""
-    area = Range((refs[0], refs[-1]))
-    return Lookup.of(sum(ref.value is not None for ref in refs), "COUNTA({0})", area)
-
-
-def _named(listed: Range, name: Ref) -> Lookup:
-    """How many of a list have this name; spreadsheets do not tell capitals apart."""
-    same = sum(str(ref.value).lower() == str(name.value).lower() for ref in listed.refs)
-    return Lookup.of(same, "SUMPRODUCT(1*({0}={1}))", listed, name)
 
 
 def build_checks(solved: Solution, wiring: Wiring) -> Sheet:

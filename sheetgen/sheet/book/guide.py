@@ -23,10 +23,7 @@ def lines(text: str, width: float) -> int:
 
 @formula("Where it breaks", TEXT)
 def breaking_words(context_words: Any, n_instances: Any, instance: Any, sequences: Any, n_replicas: Any) -> Any:
-    """Where the recommended hardware of a load stops holding requests.
-
-    Source: sequences per replica x replicas, from Workings.
-    """
+    """Where the recommended hardware of a load stops holding requests: sequences per replica x replicas."""
     replicas = where(is_number(n_replicas), n_replicas, 0)
     held = sequences * replicas
     fits = join_text(

@@ -19,7 +19,7 @@ from sheetgen.scenario.inputs import CHOICES, KV_CACHE, MONEY, OF_TERMS, OWNING,
 from sheetgen.scenario.overrides import OUTPUT, TABLES, input_kind
 from sheetgen.scenario.parse import TOKENS, Kind, name_part
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, put_light, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.model import AND_AUTO, LEGEND, PRECISIONS, Cell, Range, Ref, Sheet, Validation, number
 from sheetgen.sheet.notes import MARKED_BY, day_of
@@ -32,39 +32,26 @@ BOUND = Display("[>=10000000]0E+0;[<=-10000000]0E+0;General")
 
 @formula("State", TEXT)
 def text_state(value: Any, built: Any) -> Any:
-    """Whether a text is the one that the workbook was built with.
-
-    Source: the text as built, beside it.
-    """
+    """Whether a text is the one that the workbook was built with."""
     return where(value == built, AS_BUILT, CHANGED)
 
 
 @formula("State", TEXT)
 def listed_state(value: Any, built: Any, place: Any) -> Any:
-    """Whether a choice is the one that the workbook was built with; of another, whether it is in its list.
-
-    Source: the choice as built beside it, and its place in the list.
-    """
+    """Whether a choice is the one that the workbook was built with; of another, whether it is in its list."""
     return where(value == built, AS_BUILT, where(is_number(place), CHANGED, OUT_OF_RANGE))
 
 
 @formula("State", TEXT)
 def number_state(value: Any, built: Any, least: Any, most: Any) -> Any:
-    """Whether a number is the one that the workbook was built with, and within its bounds; a text is above all bounds.
-
-    Source: the number as built and the bounds, beside it.
-    """
+    """Whether a number is the one as built, and within its bounds; a text is above all bounds."""
     return where(either(value < least, value > most), OUT_OF_RANGE, where(value == built, AS_BUILT, CHANGED))
 
 
 @formula("State", TEXT)
 def optional_state(value: Any, built: Any, least: Any, most: Any) -> Any:
-    """The same of a number that may be blank.
-
-    Source: the number as built and the bounds, beside it.
-    """
-    known = where(either(value < least, value > most), OUT_OF_RANGE, where(value == built, AS_BUILT, CHANGED))
-    return where(value == "", where(built == "", AS_BUILT, CHANGED), known)
+    """The same of a number that may be blank."""
+    return where(value == "", where(built == "", AS_BUILT, CHANGED), number_state(value, built, least, most))
 
 
 def beside(sheet: Sheet, row: int, column: int) -> Expr:
@@ -363,7 +350,7 @@ def _speed(page: InputsSheet) -> None:
          "(GPUs / GPUs of a node) to this power."),
         ("data_parallel_size", "Data-parallel ranks of a replica", 1, PLAIN, "", "A sheet has replicas instead."),
         ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
-        *((name, name.replace("_", " ").capitalize(), value, FACTOR, "", "A definition.")
+        *((name, in_words(name), value, FACTOR, "", "A definition.")
           for name, value in SPEED_DEFINITIONS.items()),
         ("no_queue_seconds", "Waiting for memory", 0, PLAIN, "seconds", "Replicas are as many as hold all requests."),
         ("no_limit_seconds", "A target that is off", NO_LIMIT_SECONDS, WHOLE, "seconds", "Longer than anything takes."),

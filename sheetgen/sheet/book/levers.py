@@ -96,16 +96,13 @@ def _lines(every_lever: EveryLever, model_of: Sequence[int]) -> Iterator[tuple[l
         applies = [lever for lever in levers if not lever.why_not]
         idle = [lever for lever in applies if lever.saved_usd == 0]
         if len(idle) > 1:
-            applies = [*(lever for lever in applies if lever not in idle), _together(idle)]
+            listed = "; ".join(one.words for one in idle)
+            together = replace(idle[0], id="idle", words=f"{len(idle)} that save nothing, each by itself",
+                               changed=listed, after=idle[0].before, note=IDLE)  # fmt: skip
+            applies = [*(lever for lever in applies if lever not in idle), together]
         for lever in sorted(applies, key=lambda one: -(one.saved_usd or 0)):
             yield [at], lever
     yield from refused.values()
-
-
-def _together(idle: Sequence[Lever]) -> Lever:
-    """One line for levers of a load that each save nothing."""
-    return replace(idle[0], id="idle", words=f"{len(idle)} that save nothing, each by itself",
-                   changed="; ".join(one.words for one in idle), after=idle[0].before, note=IDLE)  # fmt: skip
 
 
 def _rounded(value: float | None, digits: int) -> Any:

@@ -156,14 +156,9 @@ def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Re
     columns = [wiring.tables["gpus"].with_below(f"{what}_{d}").refs for d in DTYPES]
     block = named(wiring.names, f"tbl_gpus_by_precision_{what}", (columns[0][0], columns[-1][-1]))
     gpu_rows = head.columns["gpu_row"]
-
-    def first(dtype_row: Ref) -> Lookup:
-        return Lookup.of(None, "INDEX({0},{1},{2})", block, gpu_rows[0], dtype_row)
-
-    return [
-        RowLookup([columns[int(at.value) - 1][int(g.value) - 1].value for g in gpu_rows], at, first)
-        for at in dtype_rows
-    ]
+    by_dtype = [[column[int(g.value) - 1].value for g in gpu_rows] for column in columns]
+    read = (block, gpu_rows[0])
+    return [RowLookup(by_dtype[int(at.value) - 1], at, "INDEX({0},{1},{2})", read) for at in dtype_rows]
 
 
 USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
@@ -189,10 +184,7 @@ def monthly_usd_of_load(
 
 @formula("$ per month on the hardware chosen", USD_OR_SLOW)
 def on_hardware(monthly_usd: Any, instance: Any, gpu: Any, tp: Any, hardware: Any, tensor_parallel_size: Any) -> Any:
-    """The load's $ per month where the candidate is the chosen instance, or has the chosen GPU, at the size asked for.
-
-    Source: the load's row above.
-    """
+    """The load's $ per month where the candidate is, or has, what was chosen, at the size asked for."""
     auto = tensor_parallel_size == "auto"
     of_it = both(either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
     return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
@@ -281,9 +273,5 @@ def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list
     block = named(wiring.names, f"tbl_{wiring.prefix}profiles_{what}", (rows[0][0], rows[-1][-1]))
     places = head.columns["profile"]
     at = [int(p.value) - 1 for p in places]
-
-    def first(row: Ref) -> Lookup:
-        return Lookup.of(None, "INDEX({0},{1},{2})", block, row, places[0])
-
-    values = [numpy.asarray(row.values)[at] for row in rows]
-    return [RowLookup(list(values[pace]), pace + 1, first) for pace in latency]
+    values, read = [numpy.asarray(row.values)[at] for row in rows], (block, places[0])
+    return [RowLookup(list(values[pace]), pace + 1, "INDEX({0},{2},{1})", read) for pace in latency]

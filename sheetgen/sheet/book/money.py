@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sheetgen import cost
+from sheetgen import cost, units
 from sheetgen.formula import (
     Formula,
     both,
@@ -32,49 +32,24 @@ from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import rent_words
 from sheetgen.sheet.book.workings import chosen_n_instances
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
-from sheetgen.units import (
-    DATE,
-    EXACT_PERCENT,
-    FACTOR,
-    ON_DEMAND,
-    ONE_DECIMAL,
-    PERCENT,
-    PLAIN,
-    PURCHASES,
-    TEXT,
-    TWO_DECIMALS,
-    USD,
-    USD_CENTS,
-    WHOLE,
-    Display,
-)
+from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE, Display
 
 
 @formula("$ per month", USD)
 def provider_monthly_usd(provider: Any, monthly: Any, providers: Any) -> Any:
-    """The least $ per month of one provider's instances for the load; none where none of them holds it.
-
-    Source: the load's row on Candidates.
-    """
+    """The least $ per month of one provider's instances for the load; none where none of them holds it."""
     return least_where(monthly, monthly > 0, providers == provider, otherwise="-")
 
 
 @formula("$ per instance and hour", USD_CENTS)
 def provider_price(best: Any, provider: Any, monthly: Any, prices: Any, providers: Any) -> Any:
-    """What an instance of that provider's cheapest costs an hour; the dearest, of which there are the fewest, where
-    months tie.
-
-    Source: INTERFACE (ties: fewer instances first).
-    """
+    """What an instance of that provider's cheapest costs an hour; the dearest, so the fewest, where months tie."""
     return number_where(is_number(best), greatest_where(prices, same_money(monthly, best), providers == provider))
 
 
 @formula("TP", PLAIN)
 def provider_tp(best: Any, price: Any, provider: Any, monthly: Any, prices: Any, sizes: Any, providers: Any) -> Any:
-    """Tensor-parallel size of that provider's cheapest; the smallest where the rest ties.
-
-    Source: INTERFACE (ties: then smaller TP).
-    """
+    """Tensor-parallel size of that provider's cheapest; the smallest where the rest ties."""
     tied = same_money(monthly, best), providers == provider, same_money(prices, price)
     return number_where(is_number(best), least_where(sizes, *tied))
 
@@ -83,38 +58,26 @@ def provider_tp(best: Any, price: Any, provider: Any, monthly: Any, prices: Any,
 def provider_position(
     best: Any, price: Any, size: Any, provider: Any, monthly: Any, prices: Any, sizes: Any, providers: Any
 ) -> Any:
-    """Column of that provider's cheapest; the first in catalog order where all else ties.
-
-    Source: INTERFACE (ties: then catalog order).
-    """
+    """Column of that provider's cheapest; the first in catalog order where all else ties."""
     tied = same_money(monthly, best), providers == provider, same_money(prices, price), sizes == size
     return number_where(is_number(best), first_where(*tied))
 
 
 @formula("Total in words", TEXT)
 def total_words(currency: Any) -> Any:
-    """The label of the line in the budget's currency.
-
-    Source: the currency on Inputs.
-    """
+    """The label of the line in the budget's currency."""
     return join_text("Total, ", currency)
 
 
 @formula("GPUs to own", TEXT)
 def owned_words(n_gpus: Any, gpu_name: Any) -> Any:
-    """The GPUs of the replicas, as they would be bought.
-
-    Source: the choice on Workings.
-    """
+    """The GPUs of the replicas, as they would be bought."""
     return where(is_number(n_gpus), join_text(n_gpus, "× ", gpu_name), "-")
 
 
 @formula("Break-even in words", TEXT)
 def break_even_words(low: Any, base: Any, high: Any) -> Any:
-    """From which share of the month's hours owning is cheaper than renting on demand.
-
-    Source: break-even utilization at the low, base and high price.
-    """
+    """From which share of the month's hours owning is cheaper than renting on demand."""
     span = join_text(percent_text(low), " to ", percent_text(high))
     above = join_text("Owning is cheaper above ", percent_text(base), " of the hours (", span, ") than on demand.")
     never = join_text("Renting on demand is cheaper in any month (owning costs ", percent_text(base), " of it).")
@@ -267,11 +230,11 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Re
                "Hours paid a month", "of it unused, $ per month", "Price date", "Price age", "Terms")  # fmt: skip
     hourly: dict[str, Ref] = {}
     sums: dict[str, list[Ref]] = {}
-    for purchase in PURCHASES:
+    for purchase, one in units.PURCHASES.items():
         block.label(purchase, role="light" if purchase == in_use else "label")
         names = class_columns(purchase, in_use)
         price = entry(table.range(names["price"]), place, above_zero, less=inputs["discount_fraction"])
-        committed = block.sheet.put(block.row, 5, Cell(int(PURCHASES[purchase].committed), "fixed", PLAIN), lock="none")
+        committed = block.sheet.put(block.row, 5, Cell(int(one.committed), "fixed", PLAIN), lock="none")
         paid = block.compute(6, cost.paid_hours_per_month, {"is_committed": committed})
         env: dict[str, Source] = {"n_instances": count, "price_usd_per_hour": price}
         hourly[purchase] = hour = block.compute(HOURLY, cost.hourly_usd, env)
@@ -284,7 +247,7 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Re
             block.show(column, entry(table.range(names[what]), place, test, hour), display)
         block.row += 1
     block.label("Discount, in all rent on this sheet")
-    block.show(1, inputs["discount_fraction"], EXACT_PERCENT)
+    block.show(1, inputs["discount_fraction"], units.EXACT_PERCENT)
     block.row += 1
     block.label(f"Contingency on {in_use}")
     extra = [block.compute(c, cost.contingency_usd, {"usd": usd}) for c, usd in enumerate(sums[in_use], MONTHLY)]
@@ -305,7 +268,7 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Re
     block.label("Source of the prices")
     block.show(1, entry(table.range("source"), place, is_text), TEXT, "small")
     block.row += 1
-    return hourly[ON_DEMAND], sums[in_use][0]
+    return hourly[units.ON_DEMAND], sums[in_use][0]
 
 
 def _providers(block: Block, heads: Mapping[str, Range], n_providers: int) -> None:

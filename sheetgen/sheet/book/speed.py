@@ -53,11 +53,6 @@ def stride_requests(one: Any, requests_per_stride: Any) -> Any:
     return one * requests_per_stride
 
 
-def _or_zero(target: Any) -> Any:
-    """A target, 0 where its cell holds no number."""
-    return where(is_number(target), target, 0)
-
-
 def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Contexts") -> Sheet:
     """Contexts: a row per model and workload, and to the right the batches that are tried."""
     models, lists = wiring.tables["models"], wiring.lists
@@ -75,9 +70,10 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
     table.picked("input_tokens", "Prompt", lists["prompts"], "workload_row", width=14)
     table.picked("output_tokens", "Answer", lists["answers"], "workload_row", width=14)
     for figure in ("tpot", "ttft"):
-        target, refs = f"{figure}_target_ms", lists[f"{figure}_targets"]
-        table.looked_up(target, f"{figure.upper()} target, ms", (
-            derived(_or_zero, lookup(refs, at)) for at in table.columns["workload_row"]), WHOLE)  # fmt: skip
+        target = f"{figure}_target_ms"
+        given = (lookup(lists[f"{figure}_targets"], at) for at in table.columns["workload_row"])
+        found = (derived(lambda ms: where(is_number(ms), ms, 0), one) for one in given)
+        table.looked_up(target, f"{figure.upper()} target, ms", found, WHOLE)
         table.computed(parallelism.limit_seconds, {"target_ms": table.columns[target]}, name=f"{figure}_limit_seconds",
                        label=f"{figure.upper()} in force, s")  # fmt: skip
     for fact in _OF_MODEL:

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from sheetgen.formula import Formula
 from sheetgen.recommend import Solution
 from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.sheet.book import what_if_words
+from sheetgen.sheet.book import words
 from sheetgen.sheet.book.speed import build_latency
 from sheetgen.sheet.book.what_if_data import add_longest_context, at_instance, below, build_data, build_lists
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Wiring, name_all, named, titled
-from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.book.workings import add_choices, build_loads
 from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, RepeatedRow, Source, Validation, lookup, worked_out
 from sheetgen.sheet.what_if import AUTO, BASE, CASES, LOADS, WhatIf, case_context_tokens, case_requests
@@ -22,10 +21,10 @@ CHOICE, ANSWER, LAST = 1, 4, 10  # the columns of the choices and of the answer,
 PARTS = (  # of a GPU's memory: a label, a colour, and what it is with the formula that gives it
     ("Weights", "#1D4ED8", "weights_bytes", None),
     ("Activations", "#0F766E", "activation_bytes", None),
-    ("Overhead", "#6B7280", "other_bytes", what_if_words.other_bytes),
-    ("KV cache in use", "#F59E0B", "kv_in_use_bytes", what_if_words.kv_in_use_bytes),
-    ("KV cache free", "#FDE68A", "kv_free_bytes", what_if_words.kv_free_bytes),
-    ("Not used", "#E5E7EB", "kept_back_bytes", what_if_words.kept_back_bytes),
+    ("Overhead", "#6B7280", "other_bytes", words.other_bytes),
+    ("KV cache in use", "#F59E0B", "kv_in_use_bytes", words.kv_in_use_bytes),
+    ("KV cache free", "#FDE68A", "kv_free_bytes", words.kv_free_bytes),
+    ("Not used", "#E5E7EB", "kept_back_bytes", words.kept_back_bytes),
 )
 # What the page reads of the chosen hardware at each size, and what the longest context does.
 OF_SIZE = (
@@ -79,8 +78,6 @@ class WhatIfSheets:
         workings = build_loads(self.wiring, CASES, loads, "What-if loads", names)
         self.behind = [catalog, data, contexts, workings]
 
-    # The page's right side: lines of a label and cells ----------------------------------------------------
-
     def _bar(self, title: str) -> None:
         self.sheet.texts(self.row, 0, [title, *[""] * LAST], "section")
         self.sheet.heights[self.row] = 20
@@ -112,8 +109,6 @@ class WhatIfSheets:
         """A line of what stands elsewhere."""
         row = self._line(label, label_role)
         return [self.sheet.link(row, ANSWER + 1 + k, what, display, role) for k, what in enumerate(cells)]
-
-    # Before sizing: what is chosen ------------------------------------------------------------------------
 
     def _choices(self) -> dict[str, Ref]:
         """The yellow cells, with names in_whatif_...; the cases' factors stand further down."""
@@ -156,25 +151,21 @@ class WhatIfSheets:
         self.row = CASES_ROW
         self._bar("Cases: what low, base and high users, context and prices take together")
         self.heads = self._head("", *CASES)[1:]
-        users, contexts, self.price_factors = (
-            self._factors(name, f"{label}, times")
-            for name, label in (("users", "Users"), ("context", "Context"), ("price", "Prices"))
-        )
+        factors: dict[str, list[Ref]] = {}
+        for name, label in (("users", "Users, times"), ("context", "Context, times"), ("price", "Prices, times")):
+            check = Validation(label, "A factor above 0; the base is 1.", kind=BY_NAME[f"case_{name}_base"].kind)
+            row, cells = self._line(label), [Cell(f, "input", FACTOR, validation=check) for f in self.one.factors[name]]
+            factors[name] = [
+                self.sheet.put(row, column, cell, f"in_case_{name}_{case}")
+                for column, (case, cell) in enumerate(zip(CASES, cells, strict=True), ANSWER + 1)
+            ]
+            self.inputs |= {str(ref.name): ref for ref in factors[name]}
+        users, contexts, self.price_factors = factors.values()
         tiers = self._computed("Requests in flight", case_requests, *({"case_factor": factor} for factor in users))
         limit = self.wiring.tables["models"].columns["max_context_tokens"][0]
         tokens = self._computed("Context, tokens", case_context_tokens, *(
             {"case_factor": factor, "max_context_tokens": limit} for factor in contexts))  # fmt: skip
         self.wiring.lists |= {"tiers": Range(tuple(tiers)), "contexts": Range(tuple(tokens))}
-
-    def _factors(self, name: str, label: str) -> list[Ref]:
-        check = Validation(label, "A factor above 0; the base is 1.", kind=BY_NAME[f"case_{name}_base"].kind)
-        row, refs = self._line(label), []
-        for k, (case, factor) in enumerate(zip(CASES, self.one.factors[name], strict=True)):
-            full = f"in_case_{name}_{case}"
-            cell = Cell(factor, "input", FACTOR, validation=check)
-            self.inputs[full] = ref = self.sheet.put(row, ANSWER + 1 + k, cell, full)
-            refs.append(ref)
-        return refs
 
     def _lengths_and_targets(self) -> None:
         """By case its prompt and answer, and the targets: what the workings read beside context and requests."""
@@ -194,11 +185,9 @@ class WhatIfSheets:
         row += 1
         data.text(row, 0, "Prompt, tokens", "label")
         lists["prompts"] = Range(tuple(
-            data.compute(row, k, prompt_tokens, {"context_tokens": context, "answer_tokens": answer})
+            data.compute(row, k, words.prompt_tokens, {"context_tokens": context, "answer_tokens": answer})
             for k, context in enumerate(lists["contexts"].refs, 1)
         ))  # fmt: skip
-
-    # After sizing: the answer -----------------------------------------------------------------------------
 
     def answer(self, heads: Mapping[str, Range]) -> None:
         """The choices of its loads, once Profiles and Candidates stand, and the rest of its page."""
@@ -258,17 +247,17 @@ class WhatIfSheets:
                 if one is not None:
                     env[name] = worked_out(one, env)
                 env["amount_bytes"] = env[name]
-            line = self._computed(label, what_if_words.bill_in_unit, *envs, display=ONE_DECIMAL)
+            line = self._computed(label, words.bill_in_unit, *envs, display=ONE_DECIMAL)
             series.append((label, line[0], line[-1], colour))
-        needed = self._computed("GPUs for all users", what_if_words.gpus_needed, *envs)
-        self._computed("Users that one replica holds", what_if_words.users_held, *envs)
+        needed = self._computed("GPUs for all users", words.gpus_needed, *envs)
+        self._computed("Users that one replica holds", words.users_held, *envs)
         row = named(self.of.names, "tbl_whatif_needed", needed)
         env = {"needed": row, "sizes": named(self.of.names, "tbl_whatif_sizes", sizes), "rented": rented,
                "asked": self.picked["tensor_parallel_size"]}  # fmt: skip
         data = self.data
         for at, (name, one) in enumerate((
-            ("asked", what_if_words.size_in_use), ("fewest", what_if_words.fewest_gpus),
-            ("place", what_if_words.tp_position),
+            ("asked", words.size_in_use), ("fewest", words.fewest_gpus),
+            ("place", words.tp_position),
         ), below(data)):  # fmt: skip
             ref = data.compute(at, 1, one, env, label=one.label)
             env[name] = ref = data.pass_on(at, 2, ref, one, env) if data.is_search(ref) else ref
@@ -287,22 +276,22 @@ class WhatIfSheets:
         self.row = HEAD_ROWS + 1
         sequences, stages = (lookup(Range(self._of_sizes(name)), place) for name in ("sequences", "pipeline_stages"))
         n_needed = lookup(needed, place)
-        self._computed("To rent", what_if_words.hardware_answer, {
+        self._computed("To rent", words.hardware_answer, {
             "n_instances": rented["n_instances"], "instance": rented["type"], "needed": n_needed,
             "sequences": sequences,
         }, role="answer")  # fmt: skip
         [monthly] = self._shown("$ per month", rented["monthly_usd"], display=USD, role="answer_money")
         self._shown("which is", rented["hardware_words"], display=TEXT)
         self._shown("Speed", rented["speed_words"], display=TEXT)
-        self._computed("Where it breaks", what_if_words.boundary_words, {
+        self._computed("Where it breaks", words.boundary_words, {
             "tensor_parallel_size": lookup(self.of.area("tbl_whatif_sizes"), place), "sequences": sequences,
             "context_words": worked_out(short_tokens, {**self.env, "tokens": self.picked["context_tokens"]}),
             "stages": stages,
         })  # fmt: skip
         [gpus] = self._shown("GPUs for all users", n_needed, display=PLAIN, role="left_number")
-        self._computed("Longest context for them on one replica", what_if_words.longest_words, {"longest": longest},
+        self._computed("Longest context for them on one replica", words.longest_words, {"longest": longest},
                        role="left_number")  # fmt: skip
-        self._computed("Cheapest of all hardware", what_if_words.cheapest_words,
+        self._computed("Cheapest of all hardware", words.cheapest_words,
                        {"n_instances": load["n_instances"], "instance": load["type"]})  # fmt: skip
         [recommended] = self._shown("its $ per month", load["monthly_usd"], display=USD, role="left_number")
         self._shown("its speed", load["speed_words"], display=TEXT)
@@ -316,10 +305,10 @@ class WhatIfSheets:
         """What each case takes."""
         cases = [self.wiring.tables["loads"].row(LOADS.index((k, k))) for k in range(len(CASES))]
         self.row = CASES_ROW + 7
-        self._computed("Cheapest to rent", what_if_words.cheapest_words, *(
+        self._computed("Cheapest to rent", words.cheapest_words, *(
             {"n_instances": case["n_instances"], "instance": case["type"]} for case in cases), role="rent")  # fmt: skip
         self._shown("GPUs", *(case["n_gpus"] for case in cases), display=PLAIN)
-        monthly = self._computed("$ per month", what_if_words.case_monthly_usd, *(
+        monthly = self._computed("$ per month", words.case_monthly_usd, *(
             {"monthly_usd": case["monthly_usd"], "price_factor": factor}
             for case, factor in zip(cases, self.price_factors, strict=True)))  # fmt: skip
         self._shown("Time per token, ms", *(case["tpot_ms"] for case in cases), display=WHOLE)
@@ -336,19 +325,17 @@ class WhatIfSheets:
         self._bar("What moves $ per month most: each by itself, between its low and its high case")
         self._head("", *CASES, "moves by", "of the base", "")
         usd, swings = self.wiring.tables["loads"].columns["monthly_usd"], []
-        for label, low, high in (("Users", (1, 0), (1, 2)), ("Context", (0, 1), (2, 1))):
-            ends = (usd[LOADS.index(low)], usd[BASE], usd[LOADS.index(high)])
-            swings.append(self._swing(self._shown(label, *ends, display=USD), usd[BASE]))
+        drivers = [
+            self._shown(label, usd[LOADS.index(low)], usd[BASE], usd[LOADS.index(high)], display=USD)
+            for label, low, high in (("Users", (1, 0), (1, 2)), ("Context", (0, 1), (2, 1)))
+        ]
         prices = ({"monthly_usd": usd[BASE], "price_factor": factor} for factor in self.price_factors)
-        swings.append(self._swing(self._computed("Prices", what_if_words.case_monthly_usd, *prices), usd[BASE]))
+        drivers.append(self._computed("Prices", words.case_monthly_usd, *prices))
+        for low, _, high in drivers:
+            env: dict[str, Source] = {"low_usd": low, "high_usd": high, "base_usd": usd[BASE]}
+            env["swing_usd"] = swing = self.sheet.compute(high.row, high.column + 1, words.swing_usd, env)
+            self.sheet.compute(high.row, high.column + 2, words.swing_share, env)
+            swings.append(swing)
         for swing in swings:
-            env: dict[str, Source] = {"swing_usd": swing, "swings": Range(tuple(swings))}
-            self.sheet.compute(swing.row, swing.column + 2, what_if_words.swing_word, env)
-
-    def _swing(self, ends: Sequence[Ref], base: Ref) -> Ref:
-        """Beside what a driver costs at its low, base and high end, how far it moves the cost."""
-        low, _, high = ends
-        env: dict[str, Source] = {"low_usd": low, "high_usd": high, "base_usd": base}
-        env["swing_usd"] = swing = self.sheet.compute(high.row, high.column + 1, what_if_words.swing_usd, env)
-        self.sheet.compute(high.row, high.column + 2, what_if_words.swing_share, env)
-        return swing
+            env = {"swing_usd": swing, "swings": Range(tuple(swings))}
+            self.sheet.compute(swing.row, swing.column + 2, words.swing_word, env)

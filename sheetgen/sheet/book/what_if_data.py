@@ -13,10 +13,9 @@ from sheetgen.formula import formula, is_text, join_text, largest, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import gpu_columns
 from sheetgen.scenario.overrides import Overrides
-from sheetgen.sheet.book import what_if_words
+from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Table, Wiring, in_words, named, titled
-from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.model import (
     NONE,
     BlockColumn,
@@ -56,8 +55,8 @@ def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
     names: list[Ref] = []
     for ref in (*own.columns["model"], *own.spare["model"]):
         expr = ref.expr(sheet.name)
-        words = where(is_text(expr), expr, NO_MODEL)
-        names.append(sheet.formula(HEAD_ROWS + 1 + len(names), 0, ref.value or NO_MODEL, words, TEXT))
+        shown = where(is_text(expr), expr, NO_MODEL)
+        names.append(sheet.formula(HEAD_ROWS + 1 + len(names), 0, ref.value or NO_MODEL, shown, TEXT))
     listed = [m for m in one.models if m.id not in {x.model.id for x in solved.question.models}]
     shapes = [m.shape() for m in listed]
     _facts(
@@ -116,28 +115,19 @@ def _facts(
 
 @formula("Longest context in use")
 def limit_in_use(max_context_tokens: Any, state: Any) -> Any:
-    """The model's longest context; 0 where the choices cannot be answered.
-
-    Source: the state beside.
-    """
+    """The model's longest context; 0 where the choices cannot be answered."""
     return where(state == OK, max_context_tokens, 0)
 
 
 @formula("Layers in use")
 def layers_in_use(n_layers: Any) -> Any:
-    """The model's layers, 1 at least: much is divided by them.
-
-    Source: the column listed.
-    """
+    """The model's layers, 1 at least: much is divided by them."""
     return largest(n_layers, 1)
 
 
 @formula("Precision asked for", TEXT)
 def dtype_or_auto(dtype: Any, known: Any) -> Any:
-    """The precision chosen; auto where there is none of that name.
-
-    Source: the list of precisions on Inputs.
-    """
+    """The precision chosen; auto where there is none of that name."""
     return where(known == 1, dtype, AUTO)
 
 
@@ -261,19 +251,19 @@ def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: 
     for r in range(row + 1, row + 1 + STEPS):
         a = sheet.formula(r, 1, low.value, low.expr(sheet.name), WHOLE, lock="column")
         b = sheet.formula(r, 2, high.value, high.expr(sheet.name), WHOLE, lock="column")
-        tried = put(r, 3, what_if_words.middle_tokens, {"low": a, "high": b, "halves": halves})
-        prompt = put(r, 4, prompt_tokens, {"context_tokens": tried, "answer_tokens": answer_tokens})
+        tried = put(r, 3, words.middle_tokens, {"low": a, "high": b, "halves": halves})
+        prompt = put(r, 4, words.prompt_tokens, {"context_tokens": tried, "answer_tokens": answer_tokens})
         asked = {**env, "context_tokens": tried, "max_model_len": tried, "input_tokens": prompt}
         asked |= {"charged_tokens": put(r, 5, kv_cache.charged_tokens, asked)}
         asked |= {"windowed_tokens": put(r, 6, kv_cache.windowed_tokens, asked)}
         blocks = put(r, 7, kv_cache.kv_blocks_per_sequence, asked)
-        alone = {**env, "charged_tokens": put(r, 8, what_if_words.at_least_one, {"tried": tried})}
+        alone = {**env, "charged_tokens": put(r, 8, words.at_least_one, {"tried": tried})}
         alone |= {"windowed_tokens": put(r, 9, kv_cache.windowed_tokens, alone)}
         alone_blocks = put(r, 10, kv_cache.kv_blocks_per_sequence, alone)
-        fits = put(r, 11, what_if_words.all_fit, {**env, "charged": blocks, "alone": alone_blocks})
+        fits = put(r, 11, words.all_fit, {**env, "charged": blocks, "alone": alone_blocks})
         state = {"fits": fits, "tried": tried, "low": a, "high": b}
-        low = put(r, 12, what_if_words.next_low, state)
-        high = put(r, 13, what_if_words.next_high, state)
+        low = put(r, 12, words.next_low, state)
+        high = put(r, 13, words.next_high, state)
     assert isinstance(low, Ref)
     return low
 
@@ -281,7 +271,7 @@ def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: 
 def _beside(sheet: Sheet, row: int, column: int, env: Mapping[str, Source]) -> dict[str, Source]:
     """`env` with what has no name of its own brought into cells beside the steps: these then share their formulas."""
     read = {name for one in (kv_cache.charged_tokens, kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence,
-                             what_if_words.all_fit) for name in one.inputs}  # fmt: skip
+                             words.all_fit) for name in one.inputs}  # fmt: skip
     apart = sorted(name for name in read & env.keys() if not getattr(env[name], "name", None))
     sheet.texts(row, column, ("Read by all steps", ""))
     brought = {

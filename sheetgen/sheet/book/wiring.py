@@ -266,14 +266,12 @@ def titled(name: str, title: str, about: str, **more: Any) -> Sheet:
 
 @dataclass(frozen=True)
 class RowLookup:
-    """What the cells of a row look up in a block: each at its own column, all in one row of it.
-
-    row: the cell that says which row, or its number. first: the first cell's look-up in the row that a cell says.
-    """
+    """What the cells of a row look up in a block: each at its own column, all in one row of it."""
 
     values: Sequence[Any]
-    row: Ref | int
-    first: Callable[[Ref], Lookup]
+    row: Ref | int  # the cell that says which row, or its number
+    text: str  # the first cell's look-up, with what it reads put in for {0}, {1}, and the cell that says the row last
+    read: tuple[Source, ...]
 
 
 def matrix(
@@ -337,7 +335,8 @@ def _linked(
     for name, source in sorted(env.items(), key=lambda one: isinstance(one[1], RowLookup)):
         if isinstance(source, RowLookup):
             at = bring(f"row of {name}", source.row)
-            found[name] = RowValues(numpy.array([number(v) for v in source.values], float), source.first(at))
+            found[name] = RowValues(numpy.array([number(v) for v in source.values], float),
+                                    Lookup.of(None, source.text, *source.read, at))  # fmt: skip
         elif isinstance(source, Ref) and source.sheet != sheet.name and not source.name:
             found[name] = bring(name, source)
         else:

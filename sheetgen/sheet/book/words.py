@@ -1,12 +1,30 @@
-"""Small formulas of the workbook that are words or look-ups of the page, not sizing."""
+"""Formulas of the workbook that are words or look-ups of a page, not sizing; below them those of What-if."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import both, formula, is_number, is_text, join_text, number_where, percent_text, ratio, where
-from sheetgen.sizing.parallelism import headroom_fraction, sure_headroom_fraction
-from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, WHOLE
+from sheetgen.formula import (
+    Expr,
+    both,
+    cheapest,
+    first_where,
+    formula,
+    is_number,
+    is_text,
+    join_text,
+    largest,
+    number_where,
+    percent_text,
+    ratio,
+    round_up,
+    smallest,
+    where,
+)
+from sheetgen.sheet.model import NONE
+from sheetgen.sheet.what_if import OK
+from sheetgen.sizing import parallelism
+from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, USD, WHOLE
 
 
 @formula("Precision in use", TEXT)
@@ -29,10 +47,7 @@ def in_unit(amount_bytes: Any, unit_bytes: Any) -> Any:
 
 @formula("Prompt tokens")
 def prompt_tokens(context_tokens: Any, answer_tokens: Any) -> Any:
-    """Tokens of the prompt: the context less the answer.
-
-    Source: definition.
-    """
+    """Tokens of the prompt: the context less the answer."""
     return where(context_tokens > answer_tokens, context_tokens - answer_tokens, 0)
 
 
@@ -65,19 +80,13 @@ def non_torch_position(tp_position: Any, is_older_gpu: Any, n_tensor_parallel_si
 
 @formula("Position of a load", PLAIN)
 def cell_position(model_row: Any, workload_position: Any, tier_position: Any, n_workloads: Any, n_tiers: Any) -> Any:
-    """The row of a model, workload and tier among the loads, from 1.
-
-    Source: the order of the Workings sheet.
-    """
+    """The row of a model, workload and tier on Workings, from 1."""
     return ((model_row - 1) * n_workloads + workload_position - 1) * n_tiers + tier_position
 
 
 @formula("What to rent", TEXT)
 def rent_words(n_instances: Any, instance: Any) -> Any:
-    """The number of instances and their name, or the reason why there are none.
-
-    Source: the choice on Workings.
-    """
+    """The number of instances and their name, or the reason why there are none."""
     return where(is_number(n_instances), join_text(n_instances, " × ", instance), instance)
 
 
@@ -106,7 +115,7 @@ def headroom(load_requests: Any, sequences: Any, n_replicas: Any) -> Any:
 
     Source: 1 - load / (replicas x sequences per replica).
     """
-    return number_where(is_number(n_replicas), headroom_fraction(load_requests, sequences, n_replicas))
+    return number_where(is_number(n_replicas), parallelism.headroom_fraction(load_requests, sequences, n_replicas))
 
 
 @formula("Sure headroom", PERCENT)
@@ -115,7 +124,9 @@ def sure_headroom(load_requests: Any, sure_sequences: Any, n_replicas: Any) -> A
 
     Source: 1 - load / (replicas x sequences at the band's low end), at least 0.
     """
-    return number_where(is_number(n_replicas), sure_headroom_fraction(load_requests, sure_sequences, n_replicas))
+    return number_where(
+        is_number(n_replicas), parallelism.sure_headroom_fraction(load_requests, sure_sequences, n_replicas)
+    )
 
 
 @formula("Dearer by", PERCENT)
@@ -159,10 +170,7 @@ def age_word(age_days: Any, stale_after_days: Any, price_usd_per_hour: Any, list
 
 @formula("The answer's load", TEXT)
 def headline_words(load_words: Any, asked: Any, concurrent_requests: Any) -> Any:
-    """The load that the answer is for; where the number chosen is no tier any more, that it is not.
-
-    Source: the load's row on Workings.
-    """
+    """The load that the answer is for; where the number chosen is no tier any more, that it is not."""
     return where(asked == concurrent_requests, load_words, join_text(load_words, "; ", asked, " is no tier now"))
 
 
@@ -203,8 +211,216 @@ def runner_up_words(runner_up: Any, dearer_by: Any) -> Any:
 
 @formula("Check", TEXT)
 def check_word(holds: Any) -> Any:
-    """OK, or CHECK where a check fails.
-
-    Source: definition.
-    """
+    """OK, or CHECK where a check fails."""
     return where(holds == 1, "OK", "CHECK")
+
+
+# The What-if page: bills of one GPU, GPUs needed, cases, and sentences.
+
+
+@formula("GPUs needed", PLAIN)
+def gpus_needed(
+    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any,
+    tensor_parallel_size: Any, hardware_gpus: Any, max_tensor_parallel_size: Any, within_limit: Any,
+) -> Any:  # fmt: skip
+    """GPUs of all replicas at this TP, whole instances not counted; none where it does not hold the load, the
+    hardware has fewer GPUs, or the context is over the model's limit. Pipeline stages are taken at the largest TP only.
+    """
+    of_replicas = pipeline_stages, sequences, batch_limit, load_requests, spare_replicas
+    shared, staged = (one(*of_replicas) for one in (parallelism.shared_replicas, parallelism.staged_instances))
+    at_the_largest = both(is_number(staged), tensor_parallel_size == max_tensor_parallel_size)
+    count = (where(is_number(shared), shared, 0) + where(at_the_largest, staged, 0)) * tensor_parallel_size
+    return number_where(both(count >= 1, tensor_parallel_size <= hardware_gpus, within_limit == 1), count)
+
+
+@formula("Fewest GPUs", PLAIN)
+def fewest_gpus(needed: Any) -> Any:
+    """The fewest GPUs among the sizes; none where no size holds the load."""
+    return cheapest(needed, "-")
+
+
+@formula("Column of the TP", PLAIN)
+def tp_position(asked: Any, fewest: Any, needed: Any, sizes: Any) -> Any:
+    """Which size the page tells of: the one rented or asked for, else that with the fewest GPUs, else the largest."""
+    overrides = first_where(sizes == asked)
+    best = first_where(needed == fewest)
+    last = first_where(sizes == largest_of(sizes))
+    # Where no size holds the load all of them are "-", which a spreadsheet finds equal to each other.
+    return where(overrides > 0, overrides, where(is_number(fewest), best, last))
+
+
+def largest_of(sizes: Any) -> Any:
+    """The largest of a row."""
+    import numpy
+
+    return Expr(f"MAX({sizes.text})") if isinstance(sizes, Expr) else numpy.nanmax(sizes, initial=-numpy.inf)
+
+
+@formula("Overhead", ONE_DECIMAL)
+def other_bytes(overhead_bytes_per_gpu: Any, activation_bytes_per_gpu: Any, activations_in_budget: Any) -> Any:
+    """Memory outside torch and CUDA graphs, in bytes: the overhead without the activations in it."""
+    return overhead_bytes_per_gpu - activations_in_budget * activation_bytes_per_gpu
+
+
+@formula("KV cache in use", ONE_DECIMAL)
+def kv_in_use_bytes(load_requests: Any, sequences: Any, charge_bytes: Any, kv_budget_bytes_per_gpu: Any) -> Any:
+    """What the requests that one replica holds take of a GPU's pool, in bytes; at most the pool."""
+    return largest(0, smallest(smallest(load_requests, sequences) * charge_bytes, kv_budget_bytes_per_gpu))
+
+
+@formula("KV cache free", ONE_DECIMAL)
+def kv_free_bytes(kv_budget_bytes_per_gpu: Any, kv_in_use_bytes: Any) -> Any:
+    """What is left of a GPU's pool, in bytes."""
+    return largest(0, kv_budget_bytes_per_gpu - kv_in_use_bytes)
+
+
+@formula("Not used", ONE_DECIMAL)
+def kept_back_bytes(
+    gpu_memory_bytes: Any, weights_bytes: Any, activation_bytes: Any, other_bytes: Any, kv_in_use_bytes: Any,
+    kv_free_bytes: Any,
+) -> Any:  # fmt: skip
+    """What the engine leaves alone of the memory that it sees, in bytes; 0 where the bills are larger."""
+    bills = weights_bytes + activation_bytes + other_bytes + kv_in_use_bytes + kv_free_bytes
+    return largest(0, gpu_memory_bytes - bills)
+
+
+@formula("All users fit", PLAIN)
+def all_fit(
+    charged: Any, alone: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
+    kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any,
+) -> Any:  # fmt: skip
+    """1 where all requests fit one replica at this context, on its fullest stage, and one of the whole length does."""
+    pool, layers = parallelism.fullest_stage(
+        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers
+    )
+    block = kv_block_bytes * layers / n_layers
+    return where(both(pipeline_stages >= 1, charged * block * load_requests <= pool, alone * block <= pool), 1, 0)
+
+
+@formula("Tried")
+def middle_tokens(low: Any, high: Any, halves: Any) -> Any:
+    """The context half-way between what fits and what may not."""
+    return round_up((low + high) / halves)
+
+
+@formula("Fits up to")
+def next_low(fits: Any, tried: Any, low: Any) -> Any:
+    """The longest context that is known to fit."""
+    return where(fits == 1, tried, low)
+
+
+@formula("Not beyond")
+def next_high(fits: Any, tried: Any, low: Any, high: Any) -> Any:
+    """The longest context that may fit."""
+    return where(fits == 1, high, largest(tried - 1, low))
+
+
+@formula("Charged, alone")
+def at_least_one(tried: Any) -> Any:
+    """The engine starts only where one request of its longest context fits: of 1 token at least."""
+    return largest(tried, 1)
+
+
+def _not_run(hardware: Any, runs_weights: Any, weight_dtype: Any, kv_dtype: Any) -> Any:
+    """Which precision the hardware does not run: of the weights, else of the cache."""
+    of_weights, of_cache = join_text("weights in ", weight_dtype), join_text("a KV cache in ", kv_dtype)
+    return join_text(hardware, " does not run ", where(runs_weights == 1, of_cache, of_weights))
+
+
+@formula("Where it breaks", TEXT)
+def boundary_words(
+    tensor_parallel_size: Any, sequences: Any, context_words: Any, stages: Any, choices_state: Any, hardware: Any,
+    runs_weights: Any, runs_kv: Any, weight_dtype: Any, kv_dtype: Any,
+) -> Any:  # fmt: skip
+    """How many requests of the context one replica holds, and which one it does not."""
+    replica = join_text(
+        "One replica (TP ", tensor_parallel_size, where(stages > 1, join_text(" x ", stages, " stages"), ""), ")"
+    )
+    fits = join_text(
+        replica, " fits ", sequences, where(sequences == 1, " user of ", " users of "), context_words, "; user ",
+        sequences + 1, " does not.",
+    )  # fmt: skip
+    none = where(both(runs_weights == 1, runs_kv == 1), join_text("TP ", tensor_parallel_size,
+                 " does not hold one user of ", context_words), _not_run(hardware, runs_weights, weight_dtype,
+                 kv_dtype))  # fmt: skip
+    none = join_text(none, ".")
+    return where(choices_state == OK, where(sequences >= 1, fits, none), NONE)
+
+
+@formula("To rent, on the hardware chosen", TEXT)
+def hardware_answer(
+    choices_state: Any, n_instances: Any, instance: Any, needed: Any, sequences: Any, hardware: Any,
+    tensor_parallel_size: Any, hardware_gpus: Any, within_limit: Any, limit_words: Any, runs_weights: Any,
+    runs_kv: Any, weight_dtype: Any, kv_dtype: Any,
+) -> Any:  # fmt: skip
+    """The instances of the chosen hardware that hold the load; or in a line why there are none."""
+    rent = where(is_number(needed), join_text("no instance of it with a price; ", needed, " GPUs hold the load"),
+                 where(sequences >= 1, join_text(hardware, " is too slow for the target"),
+                       join_text(hardware, " does not hold one user of this context")))  # fmt: skip
+    too_many = where(is_number(tensor_parallel_size), tensor_parallel_size, 0) > hardware_gpus
+    few = join_text(hardware, " has ", hardware_gpus, where(hardware_gpus == 1, " GPU", " GPUs"))
+    words = where(both(runs_weights == 1, runs_kv == 1), rent, _not_run(hardware, runs_weights, weight_dtype, kv_dtype))
+    words = where(too_many, join_text(few, ": no TP ", tensor_parallel_size), words)
+    words = where(within_limit == 1, words, join_text("the context is over the model's ", limit_words))
+    words = where(is_number(n_instances), join_text(n_instances, " × ", instance), words)
+    return where(choices_state == OK, words, choices_state)
+
+
+@formula("Size in use", PLAIN)
+def size_in_use(rented: Any, asked: Any) -> Any:
+    """The tensor-parallel size of what is rented of the chosen hardware, else the one asked for."""
+    return where(is_number(rented), rented, asked)
+
+
+@formula("Amount", ONE_DECIMAL)
+def bill_in_unit(
+    amount_bytes: Any, unit_bytes: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any
+) -> Any:
+    """A bill in the unit of the page; none at a size that the hardware does not have."""
+    return number_where(both(choices_state == OK, tensor_parallel_size <= hardware_gpus), amount_bytes / unit_bytes)
+
+
+@formula("Users that one replica holds")
+def users_held(
+    sequences: Any, pipeline_stages: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any
+) -> Any:
+    """Sequences of a replica on these GPUs; none at a size that the hardware does not have, or that needs stages."""
+    known = both(choices_state == OK, tensor_parallel_size <= hardware_gpus, pipeline_stages <= 1)
+    return number_where(known, sequences)
+
+
+@formula("Cheapest of all", TEXT)
+def cheapest_words(choices_state: Any, n_instances: Any, instance: Any) -> Any:
+    """The recommended instances; none where the choices cannot be answered."""
+    return where(choices_state == OK, rent_words(n_instances, instance), NONE)
+
+
+@formula("Longest context")
+def longest_words(longest: Any, choices_state: Any, runs_weights: Any, runs_kv: Any) -> Any:
+    """The longest context for all users; none where the choices cannot be answered, or the hardware runs none of it."""
+    return number_where(both(choices_state == OK, runs_weights == 1, runs_kv == 1), longest)
+
+
+@formula("$ per month", USD)
+def case_monthly_usd(monthly_usd: Any, price_factor: Any) -> Any:
+    """A month's cost with all prices times a factor, which leaves the choice; none where nothing holds the load."""
+    return number_where(is_number(monthly_usd), monthly_usd * price_factor)
+
+
+@formula("Moves $ per month by", USD)
+def swing_usd(low_usd: Any, high_usd: Any) -> Any:
+    """How far a driver moves the month's cost between its low and its high end."""
+    return number_where(both(is_number(low_usd), is_number(high_usd)), largest(low_usd - high_usd, high_usd - low_usd))
+
+
+@formula("of the base", PERCENT)
+def swing_share(swing_usd: Any, base_usd: Any) -> Any:
+    """The same as a share of the base."""
+    known = both(is_number(swing_usd), is_number(base_usd))
+    return number_where(known, where(known, swing_usd, 0) / where(known, base_usd, 1))
+
+
+@formula("Which", TEXT)
+def swing_word(swing_usd: Any, swings: Any) -> Any:
+    """`most` for the driver that moves the month's cost most."""
+    return where(is_number(swing_usd), where(swing_usd == largest_of(swings), "most", "less"), "-")
