@@ -128,6 +128,14 @@ def test_two_lists_that_disagree(catalog: Catalog, tmp_path: Path) -> None:
     assert [one.instance for one in kept.changes] == ["aws/g6.xlarge"]
 
 
+def test_two_lists_that_disagree_where_one_has_a_day_of_its_own(catalog: Catalog, tmp_path: Path) -> None:
+    line = f"{NEO_HEAD}\nverda,H100 SXM5,80,SXM,a,False,{{}},{{}}\n"
+    texts = (line.format(2, "2026-11-20"), line.format(3, ""))
+    lists = read_lists([str(written(tmp_path, text, f"{i}.csv")) for i, text in enumerate(texts)])
+    with pytest.raises(CatalogError, match=r"1\.csv:2: verda/H100 SXM5 on-demand is 3 here and 2 in .*0\.csv:2, both"):
+        refresh(catalog, lists, "2026-11-20")
+
+
 def test_an_empty_price_is_no_fault(catalog: Catalog, tmp_path: Path) -> None:
     place = written(tmp_path, f"{AWS_HEAD}\n{GOOD}\nus-east-1,g6.xlarge,,1,l4\n,p5e.48xlarge,  ,8,h200\n")
     found = refresh(catalog, read_lists([str(place)]), "2026-11-20")

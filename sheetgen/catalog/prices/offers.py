@@ -265,6 +265,7 @@ class Offer:
     prices: dict[str, float]
     region: str = ""
     as_of: str = ""
+    has_own_day: bool = True  # else `as_of` is that of the whole list
     tier: str = ""
     per_gpu: bool = False
     gpu: str = ""

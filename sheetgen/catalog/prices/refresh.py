@@ -126,7 +126,9 @@ def _dated(lists: Iterable[PriceList], as_of: str | None) -> tuple[list[Offer], 
     faults: list[Fault] = []
     dateless: list[str] = []
     for one in lists:
-        dated = [replace(offer, as_of=offer.as_of or as_of or "") for offer in one.offers]
+        dated = [
+            offer if offer.as_of else replace(offer, as_of=as_of or "", has_own_day=False) for offer in one.offers
+        ]
         undated = [offer for offer in dated if not offer.as_of]
         if undated and len(undated) == len(dated):
             example = "such as --as-of 2026-11-20"

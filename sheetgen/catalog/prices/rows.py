@@ -127,7 +127,7 @@ def match(
     for provider in sold:
         spelt[_letters(provider)].append(provider)
     known, by_id = by_core(gpus), {gpu.id: gpu for gpu in gpus}
-    claims: dict[tuple[str, str, str], list[tuple[bool, Reading]]] = defaultdict(list)
+    claims: dict[tuple[str, str, str, bool], list[tuple[bool, Reading]]] = defaultdict(list)
     for offer in by_gpu:
         named = next(filter(None, (spelt.get(_letters(n)) for n in (offer.provider, offer.provider + offer.tier))), [])
         if len(named) != 1:
@@ -139,7 +139,8 @@ def match(
             unmatched.append(Unmatched(offer, found, named[0], could[0] if len(could) == 1 else None))
             continue
         for purchase, usd in offer.prices.items():
-            claims[found.id, purchase, offer.as_of].append((by_name, Reading(found, purchase, usd, offer)))
+            claim_of = claims[found.id, purchase, offer.as_of, offer.has_own_day]
+            claim_of.append((by_name, Reading(found, purchase, usd, offer)))
     for claim in claims.values():
         best = [reading for by_name, reading in claim if by_name] or [reading for _, reading in claim]
         row = best[0].row
