@@ -23,12 +23,11 @@ MAX_DEPTH = 30
 def config_path(name: str | Path) -> Path:
     """The file that a path means: itself, or config.json where it is a folder."""
     path = Path(name).expanduser()
-    if path.is_dir():
-        inside = path / "config.json"
-        if not inside.is_file():
-            raise CatalogError(f"{shown(name, 200)}: the folder has no config.json.")
-        return inside
-    return path
+    if not path.is_dir():
+        return path
+    if not (path / "config.json").is_file():
+        raise CatalogError(f"{shown(name, 200)}: the folder has no config.json.")
+    return path / "config.json"
 
 
 def read_config(name: str | Path) -> tuple[dict[str, Any], str]:

@@ -17,7 +17,7 @@ from sheetgen.catalog.huggingface.families import FAMILIES, WRAPPERS, Family
 from sheetgen.catalog.huggingface.layers import NOTHING, Decoder, plain_decoder
 from sheetgen.catalog.huggingface.quantization import precision_of
 from sheetgen.catalog.huggingface.rope import max_context, rope_tables
-from sheetgen.catalog.huggingface.special import BUILDERS, eagle3, is_eagle3, with_mtp
+from sheetgen.catalog.huggingface.special import BUILDERS, eagle3, with_mtp
 from sheetgen.catalog.huggingface.towers import largest_item, vision_params
 from sheetgen.catalog.model import Model, stem
 from sheetgen.errors import CatalogError, did_you_mean, shown
@@ -40,7 +40,9 @@ def import_config(
     precision = precision_of(outer, text)
     vision, vision_notes = vision_params(outer, text, tower)
     encoder, encoder_notes = largest_item(outer, tower)
-    groups = _groups(decoder)
+    # Equal layers together, in the order in which each kind first comes.
+    layers_of = Counter(tuple(shape.items()) for layer in decoder.layers for shape in layer.groups)
+    groups = [{**dict(shape), "n_layers": n} for shape, n in layers_of.items()]
     dual = ["rope tables of dual chunk attention are not counted"] if text.raw("dual_chunk_attention_config") else []
     experts = decoder.experts and dict(zip(("n", "top_k", "shared"), decoder.experts, strict=True))
     notes = [*decoder.notes, *dual, *precision.notes, *vision_notes, *encoder_notes]
@@ -57,7 +59,7 @@ def import_config(
         "rope_table_elements": rope_tables(text, family, {g["kind"] for g in groups}), "encoder": encoder,
         "notes": notes,
     }  # fmt: skip
-    return _validated(data, where)
+    return validate(Document(where, data, {}), Model)
 
 
 def _language_model(outer: Fields) -> tuple[Fields, Family, str]:
@@ -93,16 +95,11 @@ def _family(f: Fields, model_type: str) -> Family:
 
 
 def _decoder(f: Fields, family: Family) -> Decoder:
-    if is_eagle3(f):
+    names = f.raw("architectures")  # an EAGLE-3 head is known by its class: `LlamaForCausalLMEagle3` and its kin
+    if isinstance(names, list) and any("eagle3" in str(name).lower() for name in names):
         return eagle3(f, family)
     decoder = BUILDERS[family.builder](f, family) if family.builder else plain_decoder(f, family)
     return with_mtp(f, family, decoder)
-
-
-def _groups(decoder: Decoder) -> list[dict[str, Any]]:
-    """Equal layers together, in the order in which each kind first comes."""
-    counted = Counter(tuple(shape.items()) for layer in decoder.layers for shape in layer.groups)
-    return [{**dict(shape), "n_layers": n} for shape, n in counted.items()]
 
 
 def _params(decoder: Decoder, vision: int, left: frozenset[str]) -> dict[str, int]:
@@ -136,13 +133,6 @@ def _today() -> str:
     return datetime.datetime.fromtimestamp(moment, datetime.UTC).date().isoformat()
 
 
-def _validated(data: dict[str, Any], where: str) -> Model:
-    try:
-        return validate(Document(where, data, {(): 1}), Model)
-    except CatalogError as error:
-        raise CatalogError(*(p.replace(f"{where}:1: ", f"{where}: ", 1) for p in error.problems)) from None
-
-
 _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
 
 
@@ -150,7 +140,8 @@ def import_file(path: str | Path, *, name: str | None = None, model_id: str | No
     """The entry, and the name of its file for messages. A folder stands for its config.json."""
     config, where = read_config(path)
     file = config_path(path)
-    hf_id = _cached_id(file)
+    cached = filter(None, map(_CACHED.fullmatch, reversed(file.absolute().parts)))  # in huggingface_hub's cache
+    hf_id = next((f"{match[1]}/{match[2]}" for match in cached), None)
     label = name or (hf_id.split("/")[1] if hf_id else _label_of(file))
     source = f"config.json of {hf_id}" if hf_id else f"{_printable(file.name)} of {_label_of(file)}"
     model = import_config(config, name=label, hf_id=hf_id, model_id=model_id, source=source, where=where)
@@ -159,22 +150,13 @@ def import_file(path: str | Path, *, name: str | None = None, model_id: str | No
 
 def _label_of(file: Path) -> str:
     """The folder's name where the file is plainly called config.json, else the file's."""
-    stem = file.stem if file.name.lower() != "config.json" else file.resolve().parent.name
-    return _printable(stem)
+    return _printable(file.stem if file.name.lower() != "config.json" else file.resolve().parent.name)
 
 
 def _printable(text: str) -> str:
     """Without what no name may hold: control characters, < and >, and a first character that starts a formula."""
     kept = "".join(c for c in text if c.isprintable() and c not in "<>").lstrip("=+-@{| ").strip()
     return kept[:100] or "model"
-
-
-def _cached_id(file: Path) -> str | None:
-    """`org/name` where the file lies in the cache of huggingface_hub."""
-    for part in reversed(file.absolute().parts):
-        if match := _CACHED.fullmatch(part):
-            return f"{match.group(1)}/{match.group(2)}"
-    return None
 
 
 def write_yaml(model: Model) -> str:

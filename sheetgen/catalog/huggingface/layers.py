@@ -24,13 +24,8 @@ Kinds = list[str]
 def layer_kinds(f: Fields, family: Family) -> Kinds:
     """One word a layer. A list in the config holds; else the rule of the family's class."""
     n = f.layers()
-    kinds = None
-    for key in ("layer_types", "layers_block_type"):
-        if f.data.get(key) is not None:
-            kinds = f.words(key, WORDS, n)
-            break
-    if kinds is None:
-        kinds = RULES[family.layers](f, n)
+    stated = next((key for key in ("layer_types", "layers_block_type") if f.data.get(key) is not None), None)
+    kinds = f.words(stated, WORDS, n) if stated else RULES[family.layers](f, n)
     if "linear" in kinds and not family.linear:
         f.refuse("layer_types", f"has linear layers, which a {f.raw('model_type')} is not known to have.")
     if f.has("use_sliding_window") and not f.flag("use_sliding_window"):
@@ -199,17 +194,14 @@ def heads_of(f: Fields) -> Heads:
     """Query heads, KV heads and their widths; a missing head_dim is hidden_size / heads."""
     n = f.count("num_attention_heads")
     n_kv = f.count("num_key_value_heads", n)
-    width = head_dim(f, n)
-    return Heads(n, n_kv, width, f.count("v_head_dim", width))
-
-
-def head_dim(f: Fields, n_heads: int) -> int:
     if f.has("head_dim"):
-        return f.count("head_dim")
-    hidden = f.count("hidden_size")
-    if hidden % n_heads:
-        f.refuse("hidden_size", f"{hidden:,} is not a multiple of the {n_heads} heads, and head_dim is missing.")
-    return hidden // n_heads
+        width = f.count("head_dim")
+    else:
+        hidden = f.count("hidden_size")
+        if hidden % n:
+            f.refuse("hidden_size", f"{hidden:,} is not a multiple of the {n} heads, and head_dim is missing.")
+        width = hidden // n
+    return Heads(n, n_kv, width, f.count("v_head_dim", width))
 
 
 def gqa(f: Fields, family: Family, kind: str, heads: Heads, sinks: bool | None = None) -> Layer:
@@ -217,12 +209,8 @@ def gqa(f: Fields, family: Family, kind: str, heads: Heads, sinks: bool | None =
     hidden = f.count("hidden_size")
     qkv_bias, o_bias = f.flag(family.qkv_bias, False), f.flag(family.o_bias, False)
     q_width = heads.n * heads.key
-    tally = (
-        linear(hidden, q_width, qkv_bias)
-        + linear(hidden, heads.n_kv * heads.key, qkv_bias)
-        + linear(hidden, heads.n_kv * heads.value, qkv_bias)
-        + linear(heads.n * heads.value, hidden, o_bias, split="in")
-    )
+    tally = linear(hidden, q_width + heads.n_kv * (heads.key + heads.value), qkv_bias)
+    tally += linear(heads.n * heads.value, hidden, o_bias, split="in")
     if family.q_gate:
         tally += linear(hidden, q_width if family.q_gate == "width" else heads.n, qkv_bias)
     if family.qk_norm and f.flag(family.qk_norm_if, False):
@@ -258,13 +246,8 @@ def mla(f: Fields, family: Family, layer: int = 0) -> Layer:
         queries = linear(hidden, rank, bias, split="none") + whole(rank) + linear(rank, q_width)
     else:
         queries = linear(hidden, q_width)
-    tally = (
-        queries
-        + linear(hidden, latent + rope, bias, split="none")
-        + whole(latent)
-        + linear(latent, heads * (nope + value))
-        + linear(heads * value, hidden, bias, split="in")
-    )
+    tally = queries + linear(hidden, latent + rope, bias, split="none") + whole(latent)
+    tally += linear(latent, heads * (nope + value)) + linear(heads * value, hidden, bias, split="in")
     shape: Shape = {"kind": "mla", "latent_width": latent + rope, "absorbed_elements": latent * heads * (nope + value)}
     if not f.has("index_head_dim"):
         return mixer_of(tally, shape)
@@ -314,7 +297,7 @@ def moe(f: Fields, family: Family, layer: int = 0) -> Layer:
     assert rule is not None
     hidden, n, width = f.count("hidden_size"), f.count(rule.n), f.count(rule.width)
     tally = whole(n * hidden + n * rule.router_bias + n * rule.correction)
-    if shared := shared_width(f, rule, width):
+    if shared := shared_experts(f, rule)[1]:
         tally += matrices(hidden, shared, family.gated)
         if rule.shared_gate:
             tally += whole(hidden)
@@ -322,16 +305,13 @@ def moe(f: Fields, family: Family, layer: int = 0) -> Layer:
     return Layer(tally, routed=n * one.total, moe_width=width)
 
 
-def shared_width(f: Fields, rule: Moe, width: int) -> int:
+def shared_experts(f: Fields, rule: Moe) -> tuple[int, int]:
+    """Their number, and the width of all together."""
     if rule.shared_width:
-        return f.count_or_zero(rule.shared_width)
-    return f.count_or_zero(rule.shared) * width if rule.shared else 0
-
-
-def n_shared(f: Fields, rule: Moe) -> int:
-    if rule.shared_width:
-        return int(f.count_or_zero(rule.shared_width) > 0)
-    return f.count_or_zero(rule.shared) if rule.shared else 0
+        width = f.count_or_zero(rule.shared_width)
+        return int(width > 0), width
+    n = f.count_or_zero(rule.shared) if rule.shared else 0
+    return n, n and n * f.count(rule.width)
 
 
 def moe_layers(f: Fields, rule: Moe, n: int) -> list[bool]:
@@ -346,7 +326,7 @@ def moe_layers(f: Fields, rule: Moe, n: int) -> list[bool]:
         step, first = f.count("moe_layer_freq", 1), f.count("first_k_dense_replace", least=0)
         return [i >= first and i % step == 0 for i in range(n)]
     if rule.layers == "sparse_step":
-        only = set(f.whole_numbers("mlp_only_layers")) if f.data.get("mlp_only_layers") is not None else set()
+        only = set() if f.data.get("mlp_only_layers") is None else set(f.whole_numbers("mlp_only_layers"))
         step = f.count("decoder_sparse_step", 1)
         return [i not in only and (i + 1) % step == 0 for i in range(n)]
     if rule.layers == "period":
@@ -366,10 +346,7 @@ def moe_layers(f: Fields, rule: Moe, n: int) -> list[bool]:
     return [True] * n
 
 
-STATE_DTYPES = {
-    "float32": "fp32", "fp32": "fp32", "bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16",
-    "auto": "",
-}  # fmt: skip
+STATE_DTYPES = dict(float32="fp32", fp32="fp32", bfloat16="bf16", bf16="bf16", float16="fp16", fp16="fp16", auto="")
 
 
 def state_dtype(f: Fields) -> str:
@@ -396,31 +373,22 @@ def mamba2(f: Fields, family: Family) -> Layer:
     groups = f.count(f.first("mamba_n_groups", "mamba_ngroups", "n_groups"))
     kernel = f.count(f.first("mamba_d_conv", "conv_kernel"))
     inner = heads * width
-    _inner_agrees(f, inner)
-    conv = inner + 2 * groups * d_state
-    proj_bias = f.flag(f.first("use_bias", "mamba_proj_bias", "add_bias_linear"), False)
-    conv_bias = f.flag(f.first("mamba_conv_bias", "use_conv_bias"), True)
-    tally = (
-        linear(hidden, inner + conv + heads, proj_bias)
-        + plain(conv * kernel + conv * conv_bias + 3 * heads)
-        + linear(inner, hidden, proj_bias, split="in")
-    )
-    if f.flag("mamba_rms_norm", True):
-        tally += plain(inner)  # this norm is split like the heads
-    return mixer_of(tally, state(conv * (kernel - 1), inner * d_state, state_dtype(f)))
-
-
-def _inner_agrees(f: Fields, inner: int) -> None:
-    """The heads must fill the width that the config gives as well, where it does."""
+    said = inner  # the heads must fill the width that the config gives as well, where it does
     if f.has("mamba_d_ssm"):
         said = f.count("mamba_d_ssm")
     elif f.has("mamba_expand"):
-        said = int(f.number("mamba_expand") * f.count("hidden_size"))
-    else:
-        return
+        said = int(f.number("mamba_expand") * hidden)
     if said != inner:
         key = f.first("mamba_d_ssm", "mamba_expand")
         f.refuse(key, f"gives {said:,} Mamba channels, but its heads have {inner:,}.")
+    conv = inner + 2 * groups * d_state
+    proj_bias = f.flag(f.first("use_bias", "mamba_proj_bias", "add_bias_linear"), False)
+    conv_bias = f.flag(f.first("mamba_conv_bias", "use_conv_bias"), True)
+    tally = linear(hidden, inner + conv + heads, proj_bias) + linear(inner, hidden, proj_bias, split="in")
+    tally += plain(conv * kernel + conv * conv_bias + 3 * heads)
+    if f.flag("mamba_rms_norm", True):
+        tally += plain(inner)  # this norm is split like the heads
+    return mixer_of(tally, state(conv * (kernel - 1), inner * d_state, state_dtype(f)))
 
 
 def mamba1(f: Fields, family: Family) -> Layer:
@@ -435,13 +403,9 @@ def mamba1(f: Fields, family: Family) -> Layer:
     rank = -(-hidden // 16) if f.raw(key) == "auto" else f.count(key)
     proj_bias = f.flag(f.first("mamba_proj_bias", "use_bias"), False)
     conv_bias = f.flag(f.first("mamba_conv_bias", "use_conv_bias"), True)
-    tally = (
-        linear(hidden, 2 * inner, proj_bias)
-        + plain(inner * kernel + inner * conv_bias + inner * d_state + inner)
-        + linear(inner, rank + 2 * d_state, split="in")
-        + linear(rank, inner, bias=True)
-        + linear(inner, hidden, proj_bias, split="in")
-    )
+    tally = linear(hidden, 2 * inner, proj_bias) + plain(inner * (kernel + conv_bias + d_state + 1))
+    tally += linear(inner, rank + 2 * d_state, split="in") + linear(rank, inner, bias=True)
+    tally += linear(inner, hidden, proj_bias, split="in")
     if family.linear == "mamba1_norms":
         tally += whole(rank + 2 * d_state)
     return mixer_of(tally, state(inner * (kernel - 1), inner * d_state, state_dtype(f)))
@@ -453,12 +417,8 @@ def gated_delta_net(f: Fields, family: Family) -> Layer:
     k_width, v_width = f.count("linear_key_head_dim"), f.count("linear_value_head_dim")
     keys, values = k_heads * k_width, v_heads * v_width
     conv = 2 * keys + values
-    tally = (
-        linear(hidden, conv + values)
-        + plain(2 * hidden * v_heads + conv * kernel + 2 * v_heads)
-        + whole(v_width)
-        + linear(values, hidden, split="in")
-    )
+    tally = linear(hidden, conv + values) + linear(values, hidden, split="in") + whole(v_width)
+    tally += plain(2 * hidden * v_heads + conv * kernel + 2 * v_heads)
     return mixer_of(tally, state(conv * (kernel - 1), v_heads * v_width * k_width, state_dtype(f)))
 
 
@@ -472,15 +432,9 @@ def kimi_delta(f: Fields, family: Family) -> Layer:
         heads, width = f.count("linear_num_heads"), f.count("linear_head_dim")
         kernel = f.count("linear_conv_kernel_dim")
     hidden, inner = f.count("hidden_size"), heads * width
-    tally = (
-        linear(hidden, 3 * inner)
-        + plain(3 * inner * kernel + inner + heads)
-        + linear(hidden, 2 * width, split="none")
-        + linear(width, 2 * inner)
-        + linear(hidden, heads)
-        + whole(width)
-        + linear(inner, hidden, split="in")
-    )
+    tally = linear(hidden, 3 * inner + heads) + linear(inner, hidden, split="in")
+    tally += linear(hidden, 2 * width, split="none") + linear(width, 2 * inner)
+    tally += plain(3 * inner * kernel + inner + heads) + whole(width)
     return mixer_of(tally, state(3 * inner * (kernel - 1), heads * width * width, "fp32"))
 
 
@@ -541,6 +495,7 @@ def plain_layer(f: Fields, family: Family, i: int, kind: str, sparse: bool) -> L
 
 
 def layer_mixer(f: Fields, family: Family, i: int, kind: str) -> Layer:
+    """Some configs give windowed layers, or single layers, heads of their own."""
     if kind == "linear":
         return recurrence(f, family)
     if family.attention == "mla":
@@ -548,18 +503,13 @@ def layer_mixer(f: Fields, family: Family, i: int, kind: str) -> Layer:
     sinks = None
     if f.has("add_swa_attention_sink_bias"):
         sinks = f.flag("add_swa_attention_sink_bias" if kind == "windowed" else "add_full_attention_sink_bias", False)
-    return gqa(f, family, kind, layer_heads(f, i, kind), sinks)
-
-
-def layer_heads(f: Fields, i: int, kind: str) -> Heads:
-    """Heads of one layer, where a config gives windowed layers or single layers others."""
     heads = heads_of(f)
     if f.has("num_attention_heads_per_layer"):
-        return replace(heads, n=f.whole_numbers("num_attention_heads_per_layer", f.layers())[i])
-    if kind == "windowed" and f.has("swa_num_key_value_heads"):
+        heads = replace(heads, n=f.whole_numbers("num_attention_heads_per_layer", f.layers())[i])
+    elif kind == "windowed" and f.has("swa_num_key_value_heads"):
         n, n_kv = f.count("swa_num_attention_heads", heads.n), f.count("swa_num_key_value_heads")
-        return Heads(n, n_kv, f.count("swa_head_dim", heads.key), f.count("swa_v_head_dim", heads.value))
-    return heads
+        heads = Heads(n, n_kv, f.count("swa_head_dim", heads.key), f.count("swa_v_head_dim", heads.value))
+    return gqa(f, family, kind, heads, sinks)
 
 
 def joined(mixer: Layer, ffn: Layer, norm: Tally) -> Layer:
@@ -586,6 +536,6 @@ def around(f: Fields, family: Family, layers: tuple[Layer, ...]) -> Decoder:
         n, top_k = f.count(rule.n), f.count(rule.top_k)
         if top_k > n:
             f.refuse(rule.top_k, f"is {top_k}, more than the {n} experts.")
-        experts = (n, top_k, n_shared(f, rule))
+        experts = (n, top_k, shared_experts(f, rule)[0])
     lm_head = 0 if tied else vocab * hidden + vocab * f.flag(family.lm_head_bias, False)
     return Decoder(layers, vocab * hidden, lm_head, rest, f.count("num_attention_heads"), experts)

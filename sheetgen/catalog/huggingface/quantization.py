@@ -36,8 +36,9 @@ class Precision:
 
 def precision_of(outer: Fields, text: Fields) -> Precision:
     """FP8 weights alone never make an FP8 cache."""
-    named = _named(outer, text)
-    stored = named[0].one_of(named[1], _TORCH) if named else "bf16"
+    places = [(fields, key) for fields in (outer, text) for key in ("torch_dtype", "dtype")]
+    named = [(fields, key) for fields, key in places if fields.raw(key) not in (None, "auto")]
+    stored = named[0][0].one_of(named[0][1], _TORCH) if named else "bf16"
     base = "bf16" if stored == "fp32" else stored
     for fields in (outer, text):
         for key in ("quantization_config", "compression_config"):
@@ -74,14 +75,6 @@ def left_alone(q: Fields) -> frozenset[str]:
     return frozenset(left)
 
 
-def _named(outer: Fields, text: Fields) -> tuple[Fields, str] | None:
-    for fields in (outer, text):
-        for key in ("torch_dtype", "dtype"):
-            if fields.raw(key) is not None and fields.raw(key) != "auto":
-                return fields, key
-    return None
-
-
 def _weights(q: Fields) -> str:
     is_old_modelopt = q.has("quant_algo") and not q.has("quant_method")
     method = "modelopt" if is_old_modelopt else q.one_of("quant_method", {m: m for m in _METHODS})
@@ -89,23 +82,24 @@ def _weights(q: Fields) -> str:
         return "fp8_e5m2" if q.raw("fmt") == "e5m2" else "fp8"
     if method == "mxfp4":
         return "mxfp4"
-    own = {"bitsandbytes": _bitsandbytes, "compressed-tensors": _compressed_tensors, "modelopt": _modelopt,
-           "modelopt_fp4": _modelopt}  # fmt: skip
-    if method in own:
-        return own[method](q)
+    if method == "compressed-tensors":
+        return _compressed_tensors(q)
+    if method.startswith("modelopt"):
+        inner = q.part("quantization") if q.has("quantization") else q
+        dtype = inner.one_of("quant_algo", _MODELOPT)
+        if not dtype:
+            inner.refuse("quant_algo", f"is MIXED_PRECISION. {_MIXED}")
+        return dtype
+    if method == "bitsandbytes":
+        for bits in _BITS:
+            if q.flag(q.first(f"load_in_{bits}bit", f"_load_in_{bits}bit"), False):
+                return _BITS[bits]
+        q.refuse("quant_method", "is bitsandbytes, but neither load_in_4bit nor load_in_8bit is true.")
     key = "bits" if method != "awq" else q.first("bits", "w_bit")
     bits = q.count(key)
     if bits not in _BITS:
         q.refuse(key, f"is {bits}, but must be 4 or 8.")
     return _BITS[bits]
-
-
-def _bitsandbytes(q: Fields) -> str:
-    if q.flag(q.first("load_in_4bit", "_load_in_4bit"), False):
-        return "int4"
-    if q.flag(q.first("load_in_8bit", "_load_in_8bit"), False):
-        return "int8"
-    q.refuse("quant_method", "is bitsandbytes, but neither load_in_4bit nor load_in_8bit is true.")
 
 
 def _compressed_tensors(q: Fields) -> str:
@@ -129,14 +123,6 @@ def _compressed_tensors(q: Fields) -> str:
     if len(found) > 1:
         q.refuse("config_groups", f"mix {' and '.join(sorted(found))}. {_MIXED}")
     return next(iter(found))
-
-
-def _modelopt(q: Fields) -> str:
-    inner = q.part("quantization") if q.has("quantization") else q
-    dtype = inner.one_of("quant_algo", _MODELOPT)
-    if not dtype:
-        inner.refuse("quant_algo", f"is MIXED_PRECISION. {_MIXED}")
-    return dtype
 
 
 def _kv_cache(q: Fields) -> str:

@@ -34,16 +34,23 @@ def max_context(f: Fields) -> int:
 
 def rope_tables(f: Fields, family: Family, kinds: set[str]) -> int:
     """Elements of all tables of the model."""
-    if family.rope == "none" or not _has_rope(f, family):
+    if family.rope == "none":
+        return 0
+    if family.rope == "granite_hybrid":
+        rotates = f.text("position_embedding_type", "nope") == "rope"
+    elif family.rope == "baichuan":
+        rotates = f.count("hidden_size") == 4096  # the 7B rotates, the 13B has ALiBi: vLLM tells them apart so
+    else:
+        rotates = not f.flag("alibi", False)
+    if not rotates:
         return 0
     longest = f.count(f.first("max_position_embeddings", "model_max_length", "seq_length"))
     scaling = _parts(f)[0]
-    if family.rope == "deepseek_v4":  # layers with and without compressed entries rotate by other bases
+    if family.rope in ("deepseek_v4", "mla"):
         table = _positions(f, scaling, longest) * f.count("qk_rope_head_dim")
-        return 2 * table if 0 in ratios_of(f) else table
-    if family.rope == "mla":
-        table = _positions(f, scaling, longest) * f.count("qk_rope_head_dim")
-        return 2 * table if f.has("index_head_dim") else table  # the indexer rotates in the other style
+        # Layers with and without compressed entries rotate by other bases; an indexer rotates in the other style.
+        has_two = 0 in ratios_of(f) if family.rope == "deepseek_v4" else f.has("index_head_dim")
+        return 2 * table if has_two else table
     width = heads_of(f).key
     if family.rope in ("gemma3", "gemma4", "olmo3", "by_type"):
         return _two_tables(f, family, kinds, longest, width)
@@ -67,20 +74,10 @@ def _two_tables(f: Fields, family: Family, kinds: set[str], longest: int, width:
     return (local_table if "windowed" in kinds else 0) + (full_table if "full" in kinds else 0)
 
 
-def _has_rope(f: Fields, family: Family) -> bool:
-    if family.rope == "granite_hybrid":
-        return f.text("position_embedding_type", "nope") == "rope"
-    if family.rope == "baichuan":
-        return f.count("hidden_size") == 4096  # the 7B rotates, the 13B has ALiBi: vLLM tells them apart so
-    return not f.flag("alibi", False)
-
-
 def _rotated(f: Fields, family: Family, scaling: Fields | None, width: int) -> int:
     """How much of a head's width is rotated."""
-    if f.has("rotary_dim"):
-        return f.count("rotary_dim")
-    if f.has("attn_rotary_emb"):
-        return f.count("attn_rotary_emb")
+    if f.has(key := f.first("rotary_dim", "attn_rotary_emb")):
+        return f.count(key)
     share = f.number(f.first("partial_rotary_factor", "rotary_pct", "rope_pct"), family.partial_rotary, most=1)
     if scaling is not None:
         share = scaling.number("partial_rotary_factor", share, most=1)
@@ -93,10 +90,8 @@ def _parts(f: Fields) -> tuple[Fields | None, Fields | None]:
     if not f.raw(key):
         return None, None
     whole = f.part(key)
-    if any(whole.has(name) for name in _BY_TYPE):
-        full, local = (whole.part(name) if whole.has(name) else None for name in _BY_TYPE)
-        return full, local
-    return whole, None
+    full, local = (whole.part(name) if whole.has(name) else None for name in _BY_TYPE)
+    return (full, local) if full or local else (whole, None)
 
 
 def _kind(scaling: Fields) -> str:
@@ -110,9 +105,8 @@ def _positions(f: Fields, scaling: Fields | None, longest: int) -> int:
     if kind == "times_factor" or (kind == "dynamic" and not scaling.has("alpha")):
         return int(longest * scaling.number("factor", least=0.001, most=10_000))
     if kind in ("original_times_factor", "both"):
-        original = scaling.count(
-            "original_max_position_embeddings", f.raw("original_max_position_embeddings") or longest
-        )
+        key = "original_max_position_embeddings"
+        original = scaling.count(key, f.raw(key) or longest)
         if kind == "both":
             return original + longest
         return int(original * scaling.number("factor", least=0.001, most=10_000))

@@ -137,8 +137,7 @@ def deepseek_v4(f: Fields, family: Family) -> Decoder:
         ffn = moe(f, family)
         made[ratio] = joined(Layer(attention, shapes, attention), ffn, mixing + norms(f, family, 2))
     decoder = around(f, family, tuple(made[ratio] for ratio in ratios))
-    head = whole(streams * (streams * hidden + 1) + 1)
-    return replace(decoder, rest=decoder.rest + head)
+    return replace(decoder, rest=decoder.rest + whole(streams * (streams * hidden + 1) + 1))
 
 
 def ratios_of(f: Fields) -> list[int]:
@@ -163,10 +162,8 @@ def _attention(f: Fields, ratio: int) -> tuple[Tally, tuple[Shape, ...]]:
     tally = plain(heads) + linear(hidden, rank + width, split="none") + whole(rank + width)
     tally += linear(rank, heads * width) + linear(heads * width // groups, groups * o_rank)
     tally += linear(groups * o_rank, hidden, split="in")
-    window: Shape = {
-        "kind": "windowed", "n_kv_heads": 1, "key_width": width, "value_width": 0,
-        "window_tokens": f.count("sliding_window"),
-    }  # fmt: skip
+    kept: Shape = {"n_kv_heads": 1, "key_width": width, "value_width": 0, "window_tokens": f.count("sliding_window")}
+    window: Shape = {"kind": "windowed", **kept}
     if ratio == 0:
         return tally, (window,)
     tally += _compressor(hidden, width, ratio)
@@ -200,17 +197,12 @@ def nemotron_h(f: Fields, family: Family) -> Decoder:
 
 
 def hybrid_layer(f: Fields, family: Family, kind: str) -> Layer:
-    if kind == "moe":
-        return _expert_layer(f, family)
-    if kind == "mlp":
-        part = replace(dense(f, family), groups=(no_cache("mlp"),))
-    else:
-        part = recurrence(f, family) if kind == "linear" else gqa(f, family, "full", heads_of(f))
-    return plus(part, norms(f, family))
-
-
-def _expert_layer(f: Fields, family: Family) -> Layer:
     """Experts may work in a narrower latent, with a projection into it and one back."""
+    if kind == "mlp":
+        return plus(replace(dense(f, family), groups=(no_cache("mlp"),)), norms(f, family))
+    if kind != "moe":
+        part = recurrence(f, family) if kind == "linear" else gqa(f, family, "full", heads_of(f))
+        return plus(part, norms(f, family))
     hidden, n, width = f.count("hidden_size"), f.count("n_routed_experts"), f.count("moe_intermediate_size")
     bias = f.flag("mlp_bias", False)
     latent = f.count("moe_latent_size", hidden)
@@ -218,8 +210,7 @@ def _expert_layer(f: Fields, family: Family) -> Layer:
     tally = whole(n * hidden) + matrices(hidden, shared, False, bias) + norms(f, family)
     if f.has("moe_latent_size"):
         tally += linear(hidden, latent, bias, split="none") + linear(latent, hidden, bias, split="none")
-    routed = n * 2 * latent * width
-    return Layer(tally, (no_cache("moe"),), routed=routed, moe_width=width)
+    return Layer(tally, (no_cache("moe"),), routed=n * 2 * latent * width, moe_width=width)
 
 
 def _parts(f: Fields) -> list[str]:
@@ -254,6 +245,7 @@ def nemotron_nas(f: Fields, family: Family) -> Decoder:
 
 
 def _block(f: Fields, family: Family, block: Fields) -> Layer:
+    """An FFN's width is as stated, or two thirds of the multiple of the model's, rounded up to 256."""
     hidden, heads = f.count("hidden_size"), f.count("num_attention_heads")
     attention, ffn = block.part("attention"), block.part("ffn")
     for part in (attention, ffn):
@@ -271,45 +263,34 @@ def _block(f: Fields, family: Family, block: Fields) -> Layer:
         tally += mixer.body + norms(f, family)
         attends, groups = mixer.mixer, mixer.groups
     if not ffn.flag("no_op", False):
-        width = _ffn_width(f, ffn)
+        if ffn.has("intermediate_size"):
+            width = ffn.count("intermediate_size")
+        else:
+            width = 256 * -(-int(2 * ffn.number("ffn_mult", most=100) * hidden / 3) // 256)
         tally += matrices(hidden, width, family.gated, f.flag("mlp_bias", False)) + norms(f, family)
     return Layer(tally, groups, attends, dense_width=width)
 
 
-def _ffn_width(f: Fields, ffn: Fields) -> int:
-    """Two thirds of the multiple of the width, rounded up to 256, as its class has it."""
-    if ffn.has("intermediate_size"):
-        return ffn.count("intermediate_size")
-    width = int(2 * ffn.number("ffn_mult", most=100) * f.count("hidden_size") / 3)
-    return 256 * -(-width // 256)
-
-
-_KEYS = ("num_nextn_predict_layers", "mtp_num_hidden_layers")
 _NOTE = "MTP layers: without the second copy of embedding and output matrix that a checkpoint may hold"
-_NOT_COUNTED = "the MTP layers are not counted"
 
 
 def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
     """Adds `mtp_extra` where such layers are like the model's last one with a joining matrix before it."""
-    key = next((key for key in _KEYS if f.raw(key)), None)
-    if key is None or not (n := f.count(key)):
+    key = next((key for key in ("num_nextn_predict_layers", "mtp_num_hidden_layers") if f.raw(key)), None)
+    if key is None:
         return decoder
+    n = f.count(key)
     if not family.mtp:
-        return replace(decoder, notes=(*decoder.notes, _NOT_COUNTED))
-    hidden = f.count("hidden_size")
+        return replace(decoder, notes=(*decoder.notes, "the MTP layers are not counted"))
+    joining = 2 * f.count("hidden_size") ** 2 + 3 * norms(f, family).total  # norms of both inputs and of the output
     if family.mtp == "blocks":
         layers = [hybrid_layer(f, family, kind) for kind in mtp_kinds(f)]
-        extra = sum(layer.body.total + layer.routed for layer in layers) + 2 * hidden * hidden + 3 * hidden
-        return replace(decoder, mtp_extra=n * extra, notes=(*decoder.notes, _NOTE))
-    sparse = bool(decoder.layers[-1].routed)
-    kind = "full" if family.linear or family.attention == "gqa" else "mla"
-    layer = plain_layer(f, family, len(decoder.layers) - 1, kind, sparse)
-    joining = 2 * hidden * hidden + 3 * norms(f, family).total  # norms of both inputs and of the output
-    extra = n * (layer.body.total + layer.routed) + joining * (n if family.mtp == "each" else 1)
+    else:
+        kind = "full" if family.linear or family.attention == "gqa" else "mla"
+        layers = [plain_layer(f, family, len(decoder.layers) - 1, kind, bool(decoder.layers[-1].routed))]
+    extra = n * sum(layer.body.total + layer.routed for layer in layers)
+    extra += joining * (1 if family.mtp == "joined" else n)
     return replace(decoder, mtp_extra=extra, notes=(*decoder.notes, _NOTE))
-
-
-Builder = Callable[[Fields, Family], Decoder]
 
 
 def old_gpt(f: Fields, family: Family) -> Decoder:
@@ -365,9 +346,7 @@ def falcon(f: Fields, family: Family) -> Decoder:
     new = f.flag("new_decoder_architecture", False)
     one = f.flag("multi_query", True) and not new
     n_kv = f.count("num_kv_heads", heads) if new else 1 if one else heads
-    n_norms = 2
-    if f.flag("parallel_attn", True):
-        n_norms = f.count("num_ln_in_parallel_attn", 2 if new else 1)
+    n_norms = f.count("num_ln_in_parallel_attn", 2 if new else 1) if f.flag("parallel_attn", True) else 2
     bias = f.flag("bias", False)
     family = replace(family, qkv_bias=bias, o_bias=bias, mlp_bias=bias, norms=n_norms)
     width = f.count("ffn_hidden_size", 4 * f.count("hidden_size"))
@@ -464,7 +443,7 @@ def minimax_m3(f: Fields, family: Family) -> Decoder:
     layers = []
     for i in range(n):
         layer = plain_layer(f, family, i, "full", sparse[i])
-        layers.append(replace(layer, body=layer.body + tally, groups=(*layer.groups, shape)) if picks[i] else layer)
+        layers.append(replace(plus(layer, tally), groups=(*layer.groups, shape)) if picks[i] else layer)
     return around(f, family, tuple(layers))
 
 
@@ -503,12 +482,6 @@ def attention_free(f: Fields, family: Family) -> Decoder:
     return around(f.reading({**f.defaults, "num_attention_heads": heads}, f.rename), family, layers)
 
 
-def is_eagle3(f: Fields) -> bool:
-    """By the class that the config names: `LlamaForCausalLMEagle3` and its kin."""
-    names = f.raw("architectures")
-    return isinstance(names, list) and any("eagle3" in str(name).lower() for name in names)
-
-
 def eagle3(f: Fields, family: Family) -> Decoder:
     """Everything is of the body: what an engine shares with the target depends on the engine."""
     if f.layers() != 1:
@@ -527,7 +500,7 @@ def eagle3(f: Fields, family: Family) -> Decoder:
     return Decoder((layer,), 0, 0, whole(0), heads.n, kind="draft", notes=(note, "the context follows the target"))
 
 
-BUILDERS: dict[str, Builder] = {
+BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {
     "old_gpt": old_gpt, "opt": opt, "bloom": bloom, "mpt": mpt, "falcon": falcon, "stablelm": stablelm,
     "apertus": apertus, "chatglm": chatglm, "gpt_neo": gpt_neo, "laguna": laguna, "hunyuan": hunyuan,
     "falcon_h1": falcon_h1, "lfm2": lfm2, "attention_free": attention_free, "minimax_m3": minimax_m3,

@@ -51,16 +51,10 @@ def pixtral_tower(v: Fields) -> int:
 
 
 _VIT = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "image_size": 224, "patch_size": 16}
-_PIXTRAL = {
-    "hidden_size": 1024,
-    "intermediate_size": 4096,
-    "num_hidden_layers": 24,
-    "image_size": 1024,
-    "patch_size": 16,
-}
+_LARGE = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "image_size": 1024}
 _TOWERS = {
     "siglip_vision_model": (siglip_tower, _VIT), "clip_vision_model": (clip_tower, {**_VIT, "patch_size": 32}),
-    "pixtral": (pixtral_tower, _PIXTRAL),
+    "pixtral": (pixtral_tower, {**_VIT, **_LARGE}),
 }  # fmt: skip
 
 
@@ -97,10 +91,8 @@ def llama4(outer: Fields, text: Fields) -> int:
     v = outer.part("vision_config", {"hidden_size": 768, "intermediate_size": 5632, "num_hidden_layers": 34,
         "image_size": 448, "patch_size": 14, "projector_input_dim": 4096, "projector_output_dim": 4096,
         "vision_output_dim": 7680})  # fmt: skip
-    width, mlp, n = v.count("hidden_size"), v.count("intermediate_size"), v.count("num_hidden_layers")
-    tower = width + patches(v, width, bias=False) + (grid_of(v) ** 2 + 1) * width + 4 * width + blocks(n, width, mlp)
-    middle, out = v.count("projector_input_dim"), v.count("projector_output_dim")
-    adapter = mlp * middle + middle * out
+    tower, middle = clip_tower(v), v.count("projector_input_dim")
+    adapter = v.count("intermediate_size") * middle + middle * v.count("projector_output_dim")
     return tower + adapter + v.count("vision_output_dim") * text.count("hidden_size")
 
 
@@ -187,10 +179,10 @@ def qwen3_vl(outer: Fields, text: Fields) -> int:
     tower = patches(v, width, bias=True, frames=v.count("temporal_patch_size"))
     tower += v.count("num_position_embeddings") * width + blocks(v.count("depth"), width, v.count("intermediate_size"))
     merger = matrix(merge * width, merge * width) + matrix(merge * width, out)
-    is_vl = str(outer.raw("model_type")).startswith("qwen3_vl")
-    deep = 3 if is_vl and v.raw("deepstack_visual_indexes") is None else 0
-    if v.raw("deepstack_visual_indexes") is not None:
+    if v.has("deepstack_visual_indexes"):
         deep = len(v.items("deepstack_visual_indexes"))
+    else:
+        deep = 3 if str(outer.raw("model_type")).startswith("qwen3_vl") else 0
     return tower + 2 * width + merger + deep * (2 * merge * width + merger)
 
 
@@ -240,30 +232,24 @@ TOWERS: dict[str, Callable[[Fields, Fields], int]] = {
 # The largest image that the engine's profile run feeds, where config.json determines it. Often it does not: the limit
 # is in preprocessor_config.json, which is not read. Then there is a note instead.
 
-Item = dict[str, Any]
-_NO_ENCODER = "the largest image is not in config.json: no encoder is entered"
+Item = tuple[int, int, str]  # its language tokens, its pixels, and where config.json says so
 
 
-def largest_item(outer: Fields, tower: str) -> tuple[Item | None, tuple[str, ...]]:
+def largest_item(outer: Fields, tower: str) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
     """Its language tokens and pixel elements, or why they are not known."""
     if not tower or not outer.raw("vision_config"):
         return None, ()
     found = ITEMS[tower](outer) if tower in ITEMS else None
-    return (found, ()) if found else (None, (_NO_ENCODER,))
-
-
-def _item(tokens: int, elements: int, source: str) -> Item:
-    return {"max_item_tokens": tokens, "max_item_elements": elements, "source": source}
-
-
-def _one_image(side: int) -> int:
-    return 3 * side * side
+    if found is None:
+        return None, ("the largest image is not in config.json: no encoder is entered",)
+    tokens, pixels, source = found
+    return {"max_item_tokens": tokens, "max_item_elements": 3 * pixels, "source": f"config.json: {source}"}, ()
 
 
 def _gemma3_image(outer: Fields) -> Item:
     side = outer.part("vision_config").count("image_size", 224)
     tokens = outer.count("mm_tokens_per_image", 256)
-    return _item(tokens, _one_image(side), f"config.json: mm_tokens_per_image, one image of {side} x {side}")
+    return tokens, side * side, f"mm_tokens_per_image, one image of {side} x {side}"
 
 
 def _pixtral_image(outer: Fields) -> Item:
@@ -272,7 +258,7 @@ def _pixtral_image(outer: Fields) -> Item:
     side = v.count("image_size", 1024)
     patch = v.count("patch_size", 16) * outer.count("spatial_merge_size", 1)
     grid = -(-side // patch)
-    return _item(grid * grid, _one_image(side), f"config.json: image_size {side} in patches of {patch}")
+    return grid * grid, side * side, f"image_size {side} in patches of {patch}"
 
 
 def _llava_image(outer: Fields) -> Item:
@@ -285,7 +271,7 @@ def _llava_image(outer: Fields) -> Item:
     is_full = outer.raw("vision_feature_select_strategy") == "full"
     base = grid * grid + int(is_full and v.raw("model_type") != "siglip_vision_model")
     if outer.raw("image_grid_pinpoints") is None:
-        return _item(base, _one_image(side), f"config.json: image_size {side}")
+        return base, side * side, f"image_size {side}"
     best = (0, 0)
     for i, point in enumerate(outer.items("image_grid_pinpoints")):
         ok = isinstance(point, list) and len(point) == 2 and all(isinstance(x, int) and x >= side for x in point)
@@ -294,7 +280,7 @@ def _llava_image(outer: Fields) -> Item:
         rows, columns = point[0] // side, point[1] // side
         tokens = grid * rows * (grid * columns + 1) + base  # one more at the end of every row
         best = max(best, (tokens, rows * columns + 1))
-    return _item(best[0], best[1] * _one_image(side), "config.json: the largest of image_grid_pinpoints")
+    return best[0], best[1] * side * side, "the largest of image_grid_pinpoints"
 
 
 def _gemma4_image(outer: Fields) -> Item | None:
@@ -303,7 +289,7 @@ def _gemma4_image(outer: Fields) -> Item | None:
     v = outer.part("vision_config")
     tokens = outer.count("vision_soft_tokens_per_image")
     side = v.count("pooling_kernel_size", 3) * v.count("patch_size", 16)
-    return _item(tokens, tokens * _one_image(side), "config.json: vision_soft_tokens_per_image")
+    return tokens, tokens * side * side, "vision_soft_tokens_per_image"
 
 
 def _intern_vit_image(outer: Fields) -> Item | None:
@@ -312,10 +298,10 @@ def _intern_vit_image(outer: Fields) -> Item | None:
         return None
     v = outer.part("vision_config")
     tiles = outer.count("max_dynamic_patch")
-    tiles += int(tiles > 1 and outer.flag("use_thumbnail", True))
+    tiles += tiles > 1 and outer.flag("use_thumbnail", True)
     side = outer.count("force_image_size", v.count("image_size"))
     each = int((side // v.count("patch_size")) ** 2 * outer.number("downsample_ratio", 0.5) ** 2)
-    return _item(tiles * each, tiles * _one_image(side), f"config.json: {tiles} tiles of {side} x {side}")
+    return tiles * each, tiles * side * side, f"{tiles} tiles of {side} x {side}"
 
 
 ITEMS: dict[str, Callable[[Fields], Item | None]] = {

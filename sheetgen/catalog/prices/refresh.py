@@ -52,8 +52,13 @@ def refresh(
     Raises CatalogError with every line that is broken, undated or at odds with another, unless such lines are
     to be left out, which `skipped` then has.
     """
-    if region is not None:
-        region = _known_region(region, lists)
+    if region is not None:  # as the lists spell it
+        spelt = {offer.region.lower(): offer.region for one in lists for offer in one.offers if offer.region}
+        if (low := region.strip().lower()) not in spelt:
+            near = did_you_mean(region.strip(), spelt)
+            named = "which none of the lists has" if spelt else "but none of the lists names regions"
+            raise CatalogError(f"region is {shown(region)!r}, {named}.{near}")
+        region = spelt[low]
     rows, gpus = catalog.instances(), catalog.gpus()
     offers, undated, dateless = _dated(lists, as_of)
     matched, unmatched, n_other_regions = match(offers, rows, gpus, region)
@@ -109,16 +114,6 @@ def files(catalog: Catalog, to: Path, rows: Iterable[Instance]) -> dict[Path, st
     return out
 
 
-def _known_region(region: str, lists: Iterable[PriceList]) -> str:
-    """`region` as the lists spell it."""
-    known = {offer.region.lower(): offer.region for one in lists for offer in one.offers if offer.region}
-    if region.strip().lower() not in known:
-        near = did_you_mean(region.strip(), known)
-        named = "which none of the lists has" if known else "but none of the lists names regions"
-        raise CatalogError(f"region is {shown(region)!r}, {named}.{near}")
-    return known[region.strip().lower()]
-
-
 def _dated(lists: Iterable[PriceList], as_of: str | None) -> tuple[list[Offer], list[Fault], list[str]]:
     """The offers with their day (a line's own says more than `as_of`), the lines that lack one, and the lists that
     never say one."""
@@ -126,9 +121,7 @@ def _dated(lists: Iterable[PriceList], as_of: str | None) -> tuple[list[Offer], 
     faults: list[Fault] = []
     dateless: list[str] = []
     for one in lists:
-        dated = [
-            offer if offer.as_of else replace(offer, as_of=as_of or "", has_own_day=False) for offer in one.offers
-        ]
+        dated = [offer if offer.as_of else replace(offer, as_of=as_of or "", has_own_day=False) for offer in one.offers]
         undated = [offer for offer in dated if not offer.as_of]
         if undated and len(undated) == len(dated):
             example = "such as --as-of 2026-11-20"
