@@ -9,8 +9,9 @@ import datetime
 import difflib
 import functools
 import math
+import operator
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -41,10 +42,6 @@ class Target(NamedTuple):
     row_moves: bool
     column_moves: bool
 
-    def moved(self, rows: int, columns: int) -> Target:
-        row, column = self.row + rows * self.row_moves, self.column + columns * self.column_moves
-        return Target(self.sheet, row, column, self.row_moves, self.column_moves)
-
 
 @dataclass(frozen=True)
 class Parsed:
@@ -53,9 +50,9 @@ class Parsed:
     template: str
     targets: tuple[Target, ...]
 
-    def at(self, rows: int, columns: int) -> tuple[Target, ...]:
-        """The cells of a copy so many rows and columns away."""
-        return self.targets if not rows and not columns else tuple(t.moved(rows, columns) for t in self.targets)
+    def at(self, rows: int, columns: int) -> list[tuple[str, int, int]]:
+        """The sheet, row and column of each cell of a copy so many rows and columns away."""
+        return [(t.sheet, t.row + rows * t.row_moves, t.column + columns * t.column_moves) for t in self.targets]
 
 
 @functools.lru_cache(maxsize=100_000)
@@ -130,7 +127,7 @@ class Audit:
         return "not recalculated" if self.n_as_built == len(self.wrong) else "differs"
 
 
-def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], *, same_catalog: bool = True) -> Audit:
+def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], same_catalog: bool) -> Audit:
     """An edited workbook against the one that was built (its formulas) and the one that its inputs give (values).
 
     Of a workbook of another catalog nobody knows the values as built, so what it says of them is not judged.
@@ -143,7 +140,7 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], *,
     for name in found.keys() & new.keys():
         if old[name].keys() != new[name].keys():  # the inputs moved the sheet's cells
             now[name] = _align(new[name], found[name])
-    still = all(one.is_still for one in places.values())
+    still = all(a == b for one in places.values() for axis in (one.rows, one.columns) for a, b in axis.items())
     overwritten: list[Overwritten] = []
     wrong: list[Place] = []
     n_formulas = n_as_built = n_blank = 0
@@ -199,26 +196,17 @@ class Alignment:
     rows: Mapping[int, int]
     columns: Mapping[int, int]
 
-    def at(self, row: int, column: int) -> tuple[int, int] | None:
+    def at(self, row: int, column: int) -> At | None:
         """Where a cell is now, or nothing."""
         here = self.rows.get(row), self.columns.get(column)
         return None if here[0] is None or here[1] is None else (here[0], here[1])
 
-    def moved(self, row: int, column: int) -> tuple[int, int]:
-        """Where a formula that named a cell names it now; past the table as built, as far off as before."""
-        return _moved(self.rows, row), _moved(self.columns, column)
-
-    @property
-    def is_still(self) -> bool:
-        """Whether nothing moved."""
-        return all(a == b for found in (self.rows, self.columns) for a, b in found.items())
-
-
-def _moved(places: Mapping[int, int], at: int) -> int:
-    if at in places or not places:
-        return places.get(at, at)
-    before = max((p for p in places if p < at), default=None)
-    return at if before is None else places[before] + at - before
+    def moved(self, *cell: int) -> Iterator[int]:
+        """The row and column where a formula that named a cell names it now; past the table as built, as far off as
+        before."""
+        for at, places in zip(cell, (self.rows, self.columns), strict=True):
+            before = at if at in places else max((p for p in places if p < at), default=None)
+            yield at if before is None else places[before] + at - before
 
 
 def _align(built: Cells, found: Cells) -> Alignment:
@@ -267,11 +255,11 @@ def _same_formula(one: Written, held: Written, places: Mapping[str, Alignment]) 
     """Whether the formula is that one with its cells where they are now."""
     if one.formula is None or held.formula is None or one.formula.template != held.formula.template:
         return False
-    for old, new in zip(one.formula.at(*one.away), held.formula.at(*held.away), strict=True):
-        moved = places[old.sheet].moved(old.row, old.column) if old.sheet in places else (old.row, old.column)
-        if (new.sheet, new.row, new.column) != (old.sheet, *moved):
-            return False
-    return True
+    moved = (
+        (sheet, *(places[sheet].moved(row, column) if sheet in places else (row, column)))
+        for sheet, row, column in one.formula.at(*one.away)
+    )
+    return all(map(operator.eq, moved, held.formula.at(*held.away)))
 
 
 def _label(cells: Cells, at: At) -> str:

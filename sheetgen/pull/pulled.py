@@ -1,28 +1,242 @@
-"""An edited workbook carried back: what it asks, the sheet that this gives, and what differs from it."""
+"""An edited workbook carried back: what it asks, the sheet that this gives, and what differs from it, cell by cell of
+those that a reader may change."""
 
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from sheetgen.catalog.base import Loc
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import is_path
-from sheetgen.errors import CatalogError, Problems, ScenarioError, SheetgenError, did_you_mean, shown
+from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.pull.audit import Audit, agree, audit
-from sheetgen.pull.changes import HEADLINE, Built, Change, build_anew, changes, first_place, headline, paired, whole
-from sheetgen.recommend import Solution
+from sheetgen.recommend import Solution, solve
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import BY_NAME, BY_OPTION, asked_in
 from sheetgen.scenario.overrides import TABLES, Written, input_kind
 from sheetgen.scenario.parse import name_part, plain
-from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS, ask
+from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS, Question, ask
+from sheetgen.sheet.book import build_book
 from sheetgen.sheet.book.change_log import values_as_built
+from sheetgen.sheet.build_page import build_page
+from sheetgen.sheet.model import NONE, Book, Range, Ref
+from sheetgen.sheet.what_if import what_if
+from sheetgen.units import DTYPE_ALIASES
+from sheetgen.workbook.bridge import row_keys
+from sheetgen.workbook.cells import is_number
 from sheetgen.workbook.package import Place, naming
-from sheetgen.workbook.read import Snapshot, Table, read_every_cell, read_workbook
+from sheetgen.workbook.read import KEYS, Snapshot, Table, read_every_cell, read_workbook, unlike
+from sheetgen.writers.formats import gc_paused
+
+T = TypeVar("T", Ref, Range)
+HEADLINE = "headline"
+NOT_COMPARED = ("headline_workload", "headline_tier")  # read together, as a load
+
+
+class BuiltRow(NamedTuple):
+    """A filled row of a table: the key under which `typed` has it, None for one of the reader's own, and its cells."""
+
+    key: str | None
+    cells: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A sheet as `build` makes it of some options."""
+
+    solved: Solution
+    book: Book
+    inputs: Mapping[str, Any]
+    fixed: frozenset[str]  # inputs that no reader is meant to change
+    tables: Mapping[str, Mapping[str, BuiltRow]]  # rows by what they are called
+    n_rows: Mapping[str, int]  # of each table, the blank ones too
+    results: Mapping[str, Any]
+
+    @property
+    def question(self) -> Question:
+        return self.solved.question
+
+
+@gc_paused()
+def _build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> Built:
+    """The sheet of these options, which marks what differs from `baseline`.
+
+    Raises ScenarioError or CatalogError where the question cannot be put.
+    """
+    solved = solve(ask(catalog, options))
+    no_levers = ((),) * len(solved.question.loads)  # they stand on sheets of their own, and decide nothing
+    book = build_book(solved, build_page(solved, no_levers), no_levers, what_if(solved), baseline)
+    roles = {(sheet.name, *at): cell.role for sheet in book.sheets for at, cell in sheet.cells.items()}
+    inputs, results = _named(book, "in_", Ref), _named(book, "rec_", Ref)
+    fixed = (n for n, r in inputs.items() if roles.get((r.sheet, r.row, r.column)) != "input")
+    columns = {name: _named(book, f"cat_{name}_", Range) for name in KEYS}
+    keys = {"instances": [c.instance for c in solved.question.rows], **row_keys(solved.question)}
+    return Built(
+        solved, book, {n: r.value for n, r in inputs.items()}, frozenset(fixed),
+        {name: _rows(name, columns[name], keys[name]) for name in KEYS},
+        {name: len(columns[name][KEYS[name]].refs) for name in KEYS}, {n: r.value for n, r in results.items()},
+    )  # fmt: skip
+
+
+def _named(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
+    """What the book's names of a prefix stand for, by the rest of the name."""
+    return {n.removeprefix(prefix): r for n, r in book.names.items() if n.startswith(prefix) and isinstance(r, kind)}
+
+
+def _rows(table: str, columns: Mapping[str, Range], keys: Sequence[str]) -> dict[str, BuiltRow]:
+    found: dict[str, BuiltRow] = {}
+    for i, ref in enumerate(columns[KEYS[table]].refs):
+        value = ref.value
+        if value is None and table == "models":
+            value = columns["model"].refs[i].value  # one of the reader's own has a name alone
+        if value not in (None, NONE):
+            cells = {column: refs.refs[i].value for column, refs in columns.items() if column != KEYS[table]}
+            found[unlike(str(value), found)] = BuiltRow(keys[i] if i < len(keys) else None, cells)
+    return found
+
+
+@dataclass(frozen=True)
+class Change:
+    """One cell that does not hold what it was built with.
+
+    `part` is inputs, or a table; `row` its row as `typed` has it, and `name` an input or a column. A row that is gone
+    has the name "" and no place; one that is the reader's own has the row None and all its cells as `new`.
+    """
+
+    part: str
+    row: str | None
+    name: str
+    old: Any
+    new: Any
+    label: str
+    unit: str = ""
+    number_format: str = ""
+    place: Place | None = None
+    is_fixed: bool = False  # a figure that nobody is meant to change
+
+
+def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
+    """Every difference, in the order of the sheets; those of fixed figures too."""
+    for name, old in built.inputs.items():
+        if name in found.inputs and name not in NOT_COMPARED and not _same(old, found.inputs[name]):
+            cell, new = found.cells[f"in_{name}"], _whole(found.inputs[name])
+            yield Change("inputs", None, name, old, new, cell.label or name, cell.unit, cell.number_format, cell.place,
+                         name in built.fixed)  # fmt: skip
+    was, now = built.question.headline, _headline(built, found)
+    if was != now:
+        names = [w.name for w in built.question.workloads]
+        old, new = (f"{names[workload]}, tier {tier + 1}" for workload, tier in (was, now))
+        place = found.cells["in_headline_workload"].place
+        yield Change("inputs", None, HEADLINE, old, new, "Headline", place=place)
+    for name in TABLES:
+        yield from _table(built, found.tables[name])
+
+
+def _headline(built: Built, found: Snapshot) -> tuple[int, int]:
+    """Positions of the load in the two dropdowns; where one names no load any more, the position as built stays."""
+    question = built.question
+    works = [w.name.lower() for w in question.workloads]
+    tiers = [found.inputs.get(f"tier_{i}") for i, _ in enumerate(question.tiers, 1)]
+    workload, tier = (found.inputs.get(name) for name in NOT_COMPARED)
+    at = str(workload).lower()
+    row, column = question.headline
+    return works.index(at) if at in works else row, tiers.index(tier) if tier in tiers else column
+
+
+def _table(built: Built, table: Table) -> Iterator[Change]:
+    order, pairs = _paired(built, table)
+    for called, row in built.tables[table.name].items():
+        here = pairs[called]
+        if here is not None:
+            yield from _row(built, table, called, row, here)
+        else:
+            yield Change(table.name, row.key, "", row.cells if row.key is None else called, None, called)
+    for key in (one for one in order if one not in pairs.values()):
+        yield Change(table.name, None, "", None, _filled(table[key]), key, place=_first_place(table, key))
+
+
+def _filled(cells: Mapping[str, Any]) -> dict[str, Any]:
+    return {column: _whole(value) for column, value in cells.items() if value is not None}
+
+
+def _paired(built: Built, table: Table) -> tuple[list[str], dict[str, str | None]]:
+    """The rows as found, in the order of the sheet, and by each row's name as built its name there, None where it is
+    gone.
+
+    A row whose name was typed over still stands between the same neighbours: where as many rows of unknown names
+    stand between two known ones as are missing there, they are those. All others are the reader's own.
+    """
+    found, names = sorted(table, key=lambda key: table.at[key]), built.tables[table.name]
+    pairs: dict[str, str | None] = {name: name if name in table else None for name in names}
+    places = {name: i for i, name in enumerate(found)}
+    gap: list[str] = []
+    after = -1
+    for name in (*names, None):
+        if name is not None and pairs[name] is None:
+            gap.append(name)
+            continue
+        until = len(found) if name is None else places[name]
+        between = [one for one in found[after + 1 : until] if one not in pairs]
+        if name is None:  # the reader's own rows stand below
+            between = between[: len(gap)]
+        if len(between) == len(gap):
+            pairs.update(zip(gap, between, strict=True))
+        gap, after = [], until
+    return found, pairs
+
+
+def _first_place(table: Table, key: str) -> Place:
+    """Where a row begins."""
+    return min((table.place(key, column) for column in table.areas), key=lambda place: place.column)
+
+
+def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> Iterator[Change]:
+    """The cells of one row; all of it in one change where it is the reader's own."""
+    columns = [column for column in row.cells if column in TABLES[table.name]]
+    pairs = {c: (row.cells[c], _canonical(built, table.name, c, table[here].get(c))) for c in columns}
+    differ = {column: pair for column, pair in pairs.items() if not _same(*pair)}
+    title = table.names.get(here) or here
+    if row.key is None and differ:
+        place = table.place(here, next(iter(differ)))
+        yield Change(table.name, None, "", row.cells, _filled(table[here]), title, place=place)
+    elif row.key is not None:
+        for column, (old, new) in differ.items():
+            label = f"{called if table.name == 'instances' else title}, {table.heads.get(column) or column}"
+            yield Change(table.name, row.key, column, old, _whole(new), label, "", table.formats.get(column, ""),
+                         table.place(here, column))  # fmt: skip
+
+
+def _canonical(built: Built, table: str, column: str, value: Any) -> Any:
+    """A name as the catalogs spell it: a spreadsheet's look-up does not tell capital letters apart."""
+    if not isinstance(value, str):
+        return value
+    if TABLES[table][column].what == "dtype":
+        return DTYPE_ALIASES.get(value.strip().lower(), value.strip().lower())
+    if column == "instance_gpu":
+        return next((g.id for g in built.question.gpus if g.id.lower() == value.lower()), value)
+    return value
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether a cell still holds what it was built with; programs keep 15 digits of a number."""
+    if isinstance(old, float) and math.isnan(old):
+        old = None
+    if is_number(old) and is_number(new):
+        return math.isclose(old, new, rel_tol=1e-12, abs_tol=0.0)
+    if isinstance(old, datetime.datetime):
+        old = old.date()
+    return bool(old == new) or (old in (None, "") and new in (None, ""))
+
+
+def _whole(value: Any) -> Any:
+    """A number without a fraction as an int: spreadsheets keep floats."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
 
 TARGETS = tuple(one.name for one in asked_in("targets"))
 NO_PRICE = "price_usd_per_hour"
@@ -65,13 +279,11 @@ def option_of(name: str) -> str | None:
         return None
     if name in BY_NAME:
         return BY_NAME[name].asked_as
-    for stem, option in (("context_", "contexts"), ("tier_", "tiers"), *((f"{t}_", t) for t in TARGETS)):
-        if name.startswith(stem):
-            return option
-    return None
+    stems = {"context_": "contexts", "tier_": "tiers", **{f"{target}_": target for target in TARGETS}}
+    return next((option for stem, option in stems.items() if name.startswith(stem)), None)
 
 
-def carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Change]) -> Carried:
+def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Change]) -> Carried:
     """`before`, the options behind `built`, with all that differs from it.
 
     Raises ScenarioError for an input that was emptied.
@@ -103,7 +315,7 @@ def carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chang
         options[HEADLINE] = _option(HEADLINE, built, found, None)
     tier = found.inputs.get("headline_tier")
     if tier is not None and tier not in [found.inputs.get(f"tier_{i}") for i, _ in enumerate(built.question.tiers, 1)]:
-        after.type_over(("inputs", "headline_tier"), whole(tier), None)  # the dropdown did not follow its list
+        after.type_over(("inputs", "headline_tier"), _whole(tier), None)  # the dropdown did not follow its list
     for part in ("instances", "models"):
         _own_rows(after, part, built, found.tables[part])
     return after
@@ -114,37 +326,31 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
     question, inputs = built.question, found.inputs
     parts = {w.id: name_part(w.id) for w in question.workloads}
     if option == "contexts":
-        return ",".join(f"{w}={_text(inputs[f'context_{part}'])}" for w, part in parts.items())
+        return ",".join(f"{w}={_whole(inputs[f'context_{part}'])}" for w, part in parts.items())
     if option in TARGETS:
         targets = {w: inputs[f"{option}_{part}"] for w, part in parts.items()}
-        return ",".join(f"{w}={'off' if ms is None else _text(ms)}" for w, ms in targets.items())
+        return ",".join(f"{w}={'off' if ms is None else _whole(ms)}" for w, ms in targets.items())
     if words := BY_OPTION[option].words:
-        return dict(enumerate(words)).get(value, _text(value))
-    tiers = [_text(inputs[f"tier_{i}"]) for i, _ in enumerate(question.tiers, 1)]
+        return dict(enumerate(words)).get(value, str(_whole(value)))
+    tiers = [str(_whole(inputs[f"tier_{i}"])) for i, _ in enumerate(question.tiers, 1)]
     if option == "tiers":
         return ",".join(tiers)
     if option == HEADLINE:
-        workload, tier = headline(built, found)
+        workload, tier = _headline(built, found)
         return f"{question.workloads[workload].id}:{tiers[tier]}"
-    return _text(value)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return str(_whole(value))
 
 
 def _own_rows(after: Carried, part: str, built: Built, table: Table) -> None:
     """All rows of the reader's own, in the order of their sheet."""
-    order, pairs = paired(built, table)
+    order, pairs = _paired(built, table)
     of_catalog = {pairs[name] for name, row in built.tables[part].items() if row.key is not None}
     rows: list[dict[str, Any]] = []
     for key in (one for one in order if one not in of_catalog):
         row = {c: v for c, v in table[key].items() if c in TABLES[part]}
         after.places |= {(f"own_{part}", len(rows), column): table.place(key, column) for column in row}
-        after.places[f"own_{part}", len(rows)] = first_place(table, key)
-        rows.append({c: plain(whole(v)) for c, v in row.items() if v is not None})
+        after.places[f"own_{part}", len(rows)] = _first_place(table, key)
+        rows.append({c: plain(_whole(v)) for c, v in row.items() if v is not None})
     after.overrides.pop(f"own_{part}", None)
     if rows:
         after.overrides[f"own_{part}"] = rows
@@ -197,8 +403,13 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
     start = _start(found, catalog, models, shown(path, 200))
     with naming(path, ScenarioError):
         before = _build(catalog, start, start)
-        if models is not None:
-            _check_models(before, found)
+        named = [m.model.id for m in before.question.models]
+        held = list(found.tables["models"])[: len(named)]
+        if models is not None and named != held:  # its figures would stand under other names
+            raise ScenarioError(
+                f"is of {shown(', '.join(held))}, and models names {shown(', '.join(named))}. "
+                "Leave --models out: it is for a workbook whose models are files."
+            )
         lacks = [n for n in before.inputs if n.startswith(("context_", "tier_")) and n not in found.inputs]
         if lacks:
             raise ScenarioError(f"has no in_{lacks[0]}, as the sheet that it was built with has. Build it anew.")
@@ -206,22 +417,22 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
         if not same_catalog and before.tables["instances"].keys() != found.tables["instances"].keys():
             start = _with_instances_of(found, start, catalog)
             before = _build(catalog, start, start)
-        differ = list(changes(before, found))
+        differ = list(_changes(before, found))
         # A workbook of another catalog was built with values that nobody has any more.
         baseline = values_as_built(before.book) if same_catalog else None
         carried, after, rest = start, before, [one for one in differ if not one.is_fixed]
         for _ in range(ROUNDS):
             if not rest:
                 break
-            carried = carry(carried, after, found, rest)
+            carried = _carry(carried, after, found, rest)
             after = _build(catalog, carried, start, baseline)
-            rest = [one for one in changes(after, found) if not one.is_own and not one.is_fixed]
+            rest = [one for one in _changes(after, found) if not one.is_fixed and (one.part == "inputs" or one.row)]
     # The rows of a sheet of today are those that the workbook was built with, or its cells are not compared.
     areas = {name: table.areas.values() for name, table in found.tables.items()}
     same_form = all(max(area.n_rows for area in areas[name]) == n for name, n in before.n_rows.items())
     compared = None
     if same_catalog or same_form:
-        compared = audit(before.book, after.book, read_every_cell(path), same_catalog=same_catalog)
+        compared = audit(before.book, after.book, read_every_cell(path), same_catalog)
     changed, fixed = (tuple(one for one in differ if one.is_fixed is fixed) for fixed in (False, True))
     # What a scenario keeps: not a dropdown that did not follow its list, which another sheet need not repeat.
     inputs = {name: value for name, value in carried.overrides.get("inputs", {}).items() if name != "headline_tier"}
@@ -232,16 +443,18 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
 
 def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
     """The options that the workbook was built with, as far as they are any."""
-    known = {*OPTIONS, *SHEET_OPTIONS}
-    plain = {n: v for n, v in found.options.items() if isinstance(v, (str, int, float)) and not isinstance(v, bool)}
-    options: dict[str, Any] = {name: str(value) for name, value in plain.items() if name in known}
+    options: dict[str, Any] = {
+        name: str(value) for name, value in found.options.items()
+        if name in (*OPTIONS, *SHEET_OPTIONS) and (isinstance(value, str) or is_number(value))
+    }  # fmt: skip
     if models is not None:
         options["models"] = models
     elif files := [one for one in parse.words(options.get("models")) if is_path(one)]:
         cure = "Name its models with --models, in the same order."
         raise ScenarioError(f"{where}: was built from the file {shown(files[0])}. {cure}")
     if "instances" in options:  # some may have left the catalog since; their rows are carried as the reader's own
-        options["instances"] = ",".join(one for one in parse.words(options["instances"]) if _known(catalog, one))
+        named = parse.words(options["instances"])
+        options["instances"] = ",".join(one for one in named if Problems().attempt(catalog.instance, one))
     works = {w.id: f"context_{name_part(w.id)}" for w in catalog.workloads()}
     if "workloads" not in options:  # today's catalog may have others
         options["workloads"] = ",".join(w for w, name in works.items() if name in found.inputs)
@@ -252,29 +465,10 @@ def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) ->
     return Carried(options, dict(overrides) if isinstance(overrides, Mapping) else {})
 
 
-def _check_models(before: Built, found: Snapshot) -> None:
-    """Models that were named anew must be those of the workbook, or its figures would stand under other names."""
-    named = [m.model.id for m in before.question.models]
-    held = list(found.tables["models"])[: len(named)]
-    if named != held:
-        raise ScenarioError(
-            f"is of {shown(', '.join(held))}, and models names {shown(', '.join(named))}. "
-            "Leave --models out: it is for a workbook whose models are files."
-        )
-
-
-def _known(catalog: Catalog, instance: str) -> bool:
-    try:
-        catalog.instance(instance)
-    except CatalogError:
-        return False
-    return True
-
-
 def _build(catalog: Catalog, carried: Carried, start: Carried, baseline: Mapping[str, Any] | None = None) -> Built:
     """The sheet of what was carried. A problem that one option has alone is raised with the place of its cell."""
     try:
-        return build_anew(catalog, carried.question(), baseline)
+        return _build_anew(catalog, carried.question(), baseline)
     except SheetgenError as error:
         places: dict[str, Place] = {}
         for option, place in carried.option_places.items():

@@ -11,15 +11,13 @@ import yaml
 from sheetgen.catalog.base import plain_value
 from sheetgen.errors import shown
 from sheetgen.pull.audit import Audit
-from sheetgen.pull.changes import Change
-from sheetgen.pull.pulled import Pulled
+from sheetgen.pull.pulled import Change, Pulled
 from sheetgen.scenario.parse import plain
 from sheetgen.workbook.compare import change_fraction, from_to, shown_value
 
 MOST = 40  # changes that are listed one by one; --json has all
 MOST_FORMULAS = 12
-COLUMNS = {"gpu_count": "GPUs", "instance_gpu": "GPU", "price_usd_per_hour": "$ per hour"}
-SHOWN_OF_OWN = ("gpu_count", "instance_gpu", "price_usd_per_hour")
+SHOWN_OF_OWN = {"gpu_count": "GPUs", "instance_gpu": "GPU", "price_usd_per_hour": "$ per hour"}
 _SIMPLE = re.compile(r"[A-Za-z][\w./-]*( [\w./-]+)*")  # a text that needs no quotes in YAML
 VERDICTS = {
     "agrees": "the workbook agrees: {n:,} formulas hold what Python works out of its inputs",
@@ -76,7 +74,7 @@ def _safe(value: Any) -> Any:
 
 
 def _row_words(cells: Mapping[str, Any]) -> str:
-    named = [f"{COLUMNS[name]} {shown_value(_safe(cells[name]))}" for name in SHOWN_OF_OWN if name in cells]
+    named = [f"{head} {shown_value(_safe(cells[name]))}" for name, head in SHOWN_OF_OWN.items() if name in cells]
     return ", ".join(named) or _count(len(cells), "cell")
 
 

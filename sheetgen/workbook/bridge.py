@@ -153,17 +153,6 @@ def _monthly_usd(
 
     Raises SheetgenError where the question cannot be put: a model that is in no catalog, a value out of range.
     """
-    options = _options(catalog, prices, load, at, settings)
-    base = ask(catalog, options)
-    solved = solve(ask(catalog, {**options, "typed": _overrides(base, prices, load, at[0], settings)}))
-    ids = (solved.question.models[one.model].model.id for one in solved.question.loads)
-    usd_per_month = (None if choice.offer is None else choice.monthly_usd for choice in solved.choices)
-    return dict(zip(ids, usd_per_month, strict=True))
-
-
-def _options(
-    catalog: Catalog, prices: SheetFacts, load: SheetFacts, at: tuple[str, int], settings: SheetFacts
-) -> dict[str, Any]:
     workload, tier = at
     one, requests = load.workloads[workload], load.tiers[tier - 1]
     options: dict[str, Any] = {"models": ",".join(load.models)}
@@ -184,7 +173,12 @@ def _options(
             options[figure] = "off" if target.value is None else str(target.value)
     if settings.as_of is not None:
         options["as_of"] = settings.as_of.isoformat()
-    return {name: value for name, value in options.items() if value is not None}
+    options = {name: value for name, value in options.items() if value is not None}
+    overrides = _overrides(ask(catalog, options), prices, load, workload, settings)
+    solved = solve(ask(catalog, {**options, "typed": overrides}))
+    ids = (solved.question.models[one.model].model.id for one in solved.question.loads)
+    usd_per_month = (None if choice.offer is None else choice.monthly_usd for choice in solved.choices)
+    return dict(zip(ids, usd_per_month, strict=True))
 
 
 def _value(side: SheetFacts, name: str) -> Any:

@@ -89,9 +89,10 @@ def _grid(root: ElementTree.Element, strings: Sequence[str], formats: Sequence[s
             raise _Unread(f"holds {shown(element.tag.rpartition('}')[2])!r} among its rows, as no sheet does.")
         if element.tag != f"{_NAMESPACE}c":
             continue
-        at = position(element.get("r", ""))
-        if at is None:
+        place = _POSITION.fullmatch(element.get("r", ""))
+        if place is None:
             raise _Unread("has cells that do not say where they stand.")
+        at = int(place[2]), 1 + column_number(place[1])
         if at[0] > last[0] or at[1] > last[1]:
             continue
         formula, text, away = element.find(f"{_NAMESPACE}f"), None, (0, 0)
@@ -131,12 +132,6 @@ def _value(cell: ElementTree.Element, strings: Sequence[str]) -> tuple[Any, str]
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether a cell's value is one; a yes or no is none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def position(reference: str) -> tuple[int, int] | None:
-    """`B12` as row and column."""
-    match = _POSITION.fullmatch(reference)
-    return (int(match[2]), 1 + column_number(match[1])) if match else None
 
 
 def as_shown(cell: Cell, from_1904: bool) -> Cell:

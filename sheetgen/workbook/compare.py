@@ -58,7 +58,7 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """Whether nothing changed, as far as both files say."""
+        """As far as both files say."""
         return not any(self.sections.values())
 
 
@@ -116,7 +116,10 @@ def _load_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Ch
     """Models, workloads and tiers: what the hardware has to hold."""
     for change in _lists("model", a.models, b.models, {**a.models, **b.models}):
         answer = b.answers.get((change.after, *b.headline)) if change.after and b.headline else None
-        yield replace(change, words=f"added, {answer_words(answer)} at the headline") if answer else change
+        if answer:
+            month = "" if answer.monthly_usd is None else f", {usd(answer.monthly_usd)} a month"
+            change = replace(change, words=f"added, {hardware(answer)}{month} at the headline")
+        yield change
     paired_a, paired_b = dict(pairing.workloads), {x for _, x in pairing.workloads}
     alone = [k for k in a.workloads if k not in paired_a], [k for k in b.workloads if k not in paired_b]
     yield from _lists("workload", *alone, {k: w.name for side in (a, b) for k, w in side.workloads.items()})
@@ -264,8 +267,10 @@ def _other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
             before, after = (replace(v, value="none") if v.value == "-" else v for v in (before, after))
             spaced = name.replace("_", " ")
             label = f"{after.label} ({spaced})" if labels.count(after.label) > 1 else after.label or spaced
-            words = usd_or_none(before.value, after.value) if name.endswith("_usd") else setting_change(before, after)
-            yield Change(name, label, words, before.value, after.value)
+            old, new = before.value, after.value
+            is_money = name.endswith("_usd")
+            words = usd_change(old, new) + growth(old, new) if is_money else setting_change(before, after)
+            yield Change(name, label, words, old, new)
 
 
 def shown_value(value: Any, shown_as: str = "number") -> str:
@@ -277,12 +282,8 @@ def shown_value(value: Any, shown_as: str = "number") -> str:
     if not is_number(value):
         return str(value)
     if shown_as == "percent":
-        return f"{_digits(value * 100)} %"
-    return _digits(value)
-
-
-def _digits(value: float) -> str:
-    """Up to ten digits, all of a whole number, and never an exponent."""
+        return f"{shown_value(value * 100)} %"
+    # Up to ten digits, all of a whole number, and never an exponent.
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
         return f"{int(value):,}"
     return f"{Decimal(f'{value:.10g}'):,f}"
@@ -317,8 +318,10 @@ def usd(amount: float) -> str:
     return f"{'-' if amount < 0 else ''}${abs(amount):,.0f}"
 
 
-def usd_change(before: float, after: float, decimals: int = 0) -> str:
-    """`$40,179 -> $80,358`; as many decimals as tell the two apart."""
+def usd_change(before: Any, after: Any, decimals: int = 0) -> str:
+    """`$40,179 -> $80,358`; as many decimals as tell the two apart. `$5,095 -> none` where one of them is no number."""
+    if not (is_number(before) and is_number(after)):
+        return ARROW.join(usd(v) if is_number(v) else "none" for v in (before, after))
     for n in (n for n in (0, 2, 4, 8) if n >= decimals):
         texts = [f"${v:,.{n}f}" for v in (before, after)]
         if texts[0] != texts[1]:
@@ -326,20 +329,10 @@ def usd_change(before: float, after: float, decimals: int = 0) -> str:
     return ARROW.join(texts)
 
 
-def usd_or_none(before: Any, after: Any) -> str:
-    """The change of a cell of dollars, which holds a sign where there are none: `$5,095 -> none`."""
-    if all(isinstance(v, (int, float)) for v in (before, after)):
-        return usd_change(before, after) + growth(before, after)
-    return ARROW.join(usd(v) if isinstance(v, (int, float)) else "none" for v in (before, after))
-
-
 def signed_usd(amount: float) -> str:
     """`+$40,179`."""
-    for decimals in (0, 2, 4):
-        text = f"{abs(amount):,.{decimals}f}"
-        if float(text.replace(",", "")):
-            break
-    return f"{'-' if amount < 0 else '+'}${text}"
+    decimals = next((n for n in (0, 2) if round(abs(amount), n)), 4)
+    return f"{'-' if amount < 0 else '+'}${abs(amount):,.{decimals}f}"
 
 
 def price_change(before: Price, after: Price) -> str:
@@ -357,24 +350,16 @@ def hardware(answer: Answer) -> str:
     return f"{shown_value(answer.n_instances)}x {answer.instance}" if answer.instance else answer.verdict or "no answer"
 
 
-def answer_words(answer: Answer) -> str:
-    """`2x aws/p5.48xlarge, $80,358 a month`."""
-    return hardware(answer) + (f", {usd(answer.monthly_usd)} a month" if answer.monthly_usd is not None else "")
-
-
 def answer_change(before: Answer, after: Answer) -> str:
     """`1x aws/p5.48xlarge -> 2x aws/p5.48xlarge, $40,179 -> $80,358 a month (+$40,179)`."""
     a, b = hardware(before), hardware(after)
     rented = a if a == b else f"{a}{ARROW}{b}"
-    if before.monthly_usd is None and after.monthly_usd is None:
-        return rented
-    if before.monthly_usd is None or after.monthly_usd is None:
-        money = [usd(v) if v is not None else "none" for v in (before.monthly_usd, after.monthly_usd)]
-        return f"{rented}, {ARROW.join(money)} a month"
-    if before.monthly_usd == after.monthly_usd:
-        return f"{rented}, {usd(after.monthly_usd)} a month as before"
-    money_words = usd_change(before.monthly_usd, after.monthly_usd)
-    return f"{rented}, {money_words} a month ({signed_usd(after.monthly_usd - before.monthly_usd)})"
+    was, now = before.monthly_usd, after.monthly_usd
+    if was is None or now is None:
+        return rented if was == now else f"{rented}, {usd_change(was, now)} a month"
+    if was == now:
+        return f"{rented}, {usd(now)} a month as before"
+    return f"{rented}, {usd_change(was, now)} a month ({signed_usd(now - was)})"
 
 
 def setting_change(before: Setting, after: Setting) -> str:

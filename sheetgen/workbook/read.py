@@ -15,7 +15,7 @@ from typing import Any
 from sheetgen.errors import shown
 from sheetgen.scenario.inputs import BY_NAME, CHOICES, KV_CACHE, rows_in
 from sheetgen.scenario.overrides import ENGINE, SETTINGS, TABLES, input_kind
-from sheetgen.sheet.model import EXCEL_DAY_ZERO
+from sheetgen.sheet.model import EXCEL_DAY_ZERO, NONE
 from sheetgen.workbook.cells import BLANK, Cell, Grid, as_shown, is_number, read_cells
 from sheetgen.workbook.package import Area, Outline, Place, WorkbookError, areas, listed, naming, outline, read_file
 
@@ -109,7 +109,6 @@ LOG_LINE = "in_log_"
 KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance", "precisions": "dtype"}
 OF_INSTANCES = ("type", "provider", "instance_gpu", "gpu_count", "price_usd_per_hour", "price_date")
 PREFIX = "cat_"
-NONE = "-"  # what a formula shows where there is nothing
 _NUMBERS = re.compile(r"(context|tier|output|tpot_ms|ttft_ms)_.*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # tab and line breaks may stand in a cell
 _KIND = {"n": "number", "s": "text", "b": "yes or no", "d": "date", "e": "error"}
@@ -130,39 +129,35 @@ def read_workbook(path: Path | str) -> Snapshot:
 def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
     """The same of a file that was read; `path` names it in messages."""
     with naming(path):
-        return _snapshot(data, path)
-
-
-def _snapshot(data: bytes, path: str) -> Snapshot:
-    book = outline(data)
-    if "sheetgen.schema" not in book.properties and all(one.name.lower() != "meta_schema" for one in book.names):
-        raise WorkbookError("was not made by sheetgen, or lost its names. Give a workbook of `sheetgen build`.")
-    _check_schema(book.properties.get("sheetgen.schema"), book)
-    found = areas(book)
-    _check_names(found)
-    last: dict[str, tuple[int, int]] = {}  # of each sheet with names the last row and column that are read
-    for area in found.values():
-        row, column = last.get(area.sheet, (0, 0))
-        last[area.sheet] = max(row, area.row + area.n_rows), max(column, area.column + 1)
-    reading = _Reading(read_cells(book, last), book.from_1904)
-    cells = {name: reading.named_cell(name, area) for name, area in found.items() if not name.startswith(PREFIX)}
-    _check_schema(cells["meta_schema"].value, book)
-    columns: dict[str, dict[str, Area]] = defaultdict(dict)
-    for name in (name for name in found if name.startswith(PREFIX)):
-        table, _, column_of_table = name.removeprefix(PREFIX).partition("_")
-        columns[table][column_of_table] = found[name]
-    tables = {name: reading.table(name, of_it) for name, of_it in columns.items() if KEYS.get(name) in of_it}
-    if reading.problems:
-        raise WorkbookError(*(f"{listed(places)} {shown(why, 400)}" for why, places in reading.problems.items()))
-    version, catalog_sha256 = (str(cells[f"meta_{name}"].value or "") for name in ("version", "catalog_sha256"))
-    inputs, results = (
-        {name.removeprefix(prefix): cell.value for name, cell in cells.items() if name.startswith(prefix)}
-        for prefix in ("in_", "rec_")
-    )
-    return Snapshot(
-        path, version, catalog_sha256, _options(cells["meta_options"].value), inputs, tables, results, cells,
-        (*_formula_notes(cells, tables), *reading.below(tables["instances"])),
-    )  # fmt: skip
+        book = outline(data)
+        if "sheetgen.schema" not in book.properties and all(one.name.lower() != "meta_schema" for one in book.names):
+            raise WorkbookError("was not made by sheetgen, or lost its names. Give a workbook of `sheetgen build`.")
+        _check_schema(book.properties.get("sheetgen.schema"), book)
+        found = areas(book)
+        _check_names(found)
+        last: dict[str, tuple[int, int]] = {}  # of each sheet with names the last row and column that are read
+        for area in found.values():
+            row, column = last.get(area.sheet, (0, 0))
+            last[area.sheet] = max(row, area.row + area.n_rows), max(column, area.column + 1)
+        reading = _Reading(read_cells(book, last), book.from_1904)
+        cells = {name: reading.named_cell(name, area) for name, area in found.items() if not name.startswith(PREFIX)}
+        _check_schema(cells["meta_schema"].value, book)
+        columns: dict[str, dict[str, Area]] = defaultdict(dict)
+        for name in (name for name in found if name.startswith(PREFIX)):
+            table, _, column_of_table = name.removeprefix(PREFIX).partition("_")
+            columns[table][column_of_table] = found[name]
+        tables = {name: reading.table(name, of_it) for name, of_it in columns.items() if KEYS.get(name) in of_it}
+        if reading.problems:
+            raise WorkbookError(*(f"{listed(places)} {shown(why, 400)}" for why, places in reading.problems.items()))
+        version, catalog_sha256 = (str(cells[f"meta_{name}"].value or "") for name in ("version", "catalog_sha256"))
+        inputs, results = (
+            {name.removeprefix(prefix): cell.value for name, cell in cells.items() if name.startswith(prefix)}
+            for prefix in ("in_", "rec_")
+        )
+        return Snapshot(
+            path, version, catalog_sha256, _options(cells["meta_options"].value), inputs, tables, results, cells,
+            (*_formula_notes(cells, tables), *reading.below(tables["instances"])),
+        )  # fmt: skip
 
 
 def read_every_cell(path: Path | str) -> dict[str, Grid]:

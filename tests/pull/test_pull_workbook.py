@@ -20,8 +20,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import read_text
 from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.pull.audit import agree
-from sheetgen.pull.changes import NOT_COMPARED
-from sheetgen.pull.pulled import Pulled, option_of, pull
+from sheetgen.pull.pulled import NOT_COMPARED, Pulled, option_of, pull
 from sheetgen.pull.words import data, lines, scenario_text
 from sheetgen.recommend import solve
 from sheetgen.scenario.overrides import TABLES, Written, input_kind
