@@ -165,12 +165,6 @@ def envelope(sender: str | None, to: Iterable[str], cc: Iterable[str] = ()) -> E
     return Envelope(writers[0] if writers else None, first, second)
 
 
-def _is_address(spec: str) -> bool:
-    """Whether a server takes it as it is typed. `=?` would be decoded on the way into a header."""
-    name = spec.partition("@")[0]
-    return bool(_SPEC.fullmatch(spec)) and len(spec) <= LONGEST and len(name) <= LONGEST_NAME and "=?" not in spec
-
-
 def _read(what: str, texts: Iterable[str], problems: list[str]) -> Iterator[Address]:
     for text in texts:
         if not text.isprintable():
@@ -179,7 +173,8 @@ def _read(what: str, texts: Iterable[str], problems: list[str]) -> Iterator[Addr
         for part in _SPLIT.findall(text) if text.strip(" ,") else [text]:
             found = _ONE.fullmatch(part.strip())
             spec = next((found[g].strip() for g in "abc" if found[g] is not None), "") if found else ""
-            if found is None or not _is_address(spec):
+            is_long = len(spec) > LONGEST or spec.find("@") > LONGEST_NAME
+            if found is None or not _SPEC.fullmatch(spec) or is_long or _ENCODED in spec:
                 cure = _IN_ASCII if found and "@" in spec and not spec.isascii() else _AS_KNOWN
                 problems.append(f"{what} is {shown(part.strip())!r}, which is no mail address. {cure}")
                 continue

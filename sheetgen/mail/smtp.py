@@ -71,23 +71,25 @@ def server(
     how = security or ("tls" if port == PORTS["tls"] else "starttls")
     host = found["host"].strip("[]")
     login = _from_file(path, host, notes) if path is not None else _from_environment(environment)
-    if login is not None and how == "none":
-        raise MailError(
-            f"security is none, and {login.source} holds a password: it would be sent where all can read it. "
-            "Use --security starttls or tls, or send without a login."
-        )
+    if login is not None:
+        for what, secret in (("user name", login.user), ("password", login.password)):
+            if not (secret.isascii() and secret.isprintable()):
+                cannot = "holds characters that cannot be sent. Only printable ASCII can; mind line ends."
+                raise MailError(f"{login.source}: the {what} {cannot}")
+        if how == "none":
+            raise MailError(
+                f"security is none, and {login.source} holds a password: it would be sent where all can read it. "
+                "Use --security starttls or tls, or send without a login."
+            )
     return Server(host, port or PORTS[how], how, login)
 
 
 def _from_environment(environment: Mapping[str, str]) -> Credentials | None:
-    values = {name: environment.get(name, "") for name in (USER, PASSWORD)}
-    missing = [name for name, value in values.items() if not value]
-    if len(missing) == 2:
-        return None
-    if missing:
-        there = USER if missing == [PASSWORD] else PASSWORD
-        raise MailError(f"{there} is set, and {missing[0]} is not. Set both, or neither to send without a login.")
-    return _checked(values[USER], values[PASSWORD], f"{USER} and {PASSWORD}")
+    user, password = (environment.get(name, "") for name in (USER, PASSWORD))
+    if bool(user) != bool(password):
+        there, missing = (USER, PASSWORD) if user else (PASSWORD, USER)
+        raise MailError(f"{there} is set, and {missing} is not. Set both, or neither to send without a login.")
+    return Credentials(user, password, f"{USER} and {PASSWORD}") if user else None
 
 
 def _from_file(path: str, host: str, notes: list[str]) -> Credentials:
@@ -108,18 +110,10 @@ def _from_file(path: str, host: str, notes: list[str]) -> Credentials:
         notes.append(f"{where}: others on this machine can read it. Close it with: chmod 600.")
     if not found[0] or not found[2]:
         raise MailError(f"{where}: the entry for {host} lacks a login or a password. {_LINES}")
-    return _checked(found[0], found[2], where)
+    return Credentials(found[0], found[2], where)
 
 
 _LINES = "Write lines such as: machine smtp.acme.com login USER password PASSWORD (as .netrc, in quotes if need be)."
-
-
-def _checked(user: str, password: str, source: str) -> Credentials:
-    for what, text in (("user name", user), ("password", password)):
-        if not (text.isascii() and text.isprintable()):
-            cannot = "holds characters that cannot be sent. Only printable ASCII can; mind line ends."
-            raise MailError(f"{source}: the {what} {cannot}")
-    return Credentials(user, password, source)
 
 
 _CLOSED = "closed the connection before the message was over"
@@ -210,17 +204,9 @@ def deliver(
     refused: dict[str, str] = {}
     pending = {address: "" for address in recipients}
     tried = 0
-    session: _Session | None = None
-
-    def unsure(failed: dict[str, Failure]) -> Delivery:
-        """It may be that those who did not fail have the message: it is not sent again."""
-        of_these = refused | {address: failure.words for address, failure in failed.items()}
-        return Delivery(tuple(accepted), of_these, tuple(a for a in pending if a not in failed), tried)
-
     try:
         while pending and tried < attempts:
             if tried:
-                session = None
                 pause = FIRST_PAUSE * 2 ** (tried - 1)
                 report(f"{server}: {next(iter(pending.values()))}; attempt {tried + 1} of {attempts} in {pause:g} s")
                 sleep(pause)
@@ -238,16 +224,19 @@ def deliver(
                         accepted.append(address)
                     else:
                         refused[address] = failure.words
-            except (OSError, smtplib.SMTPException, Failure) as error:  # smtplib's are OSErrors by accident of history
-                if session.handed_over:
-                    return unsure(session.failed)
+            except (OSError, smtplib.SMTPException, Failure, KeyboardInterrupt) as error:
+                if session.handed_over:  # those who did not fail may have the message: it is not sent again
+                    refused |= {address: failure.words for address, failure in session.failed.items()}
+                    return Delivery(
+                        tuple(accepted), refused, tuple(a for a in pending if a not in session.failed), tried
+                    )
+                if isinstance(error, KeyboardInterrupt):
+                    raise
                 failure = of_error(error, server)
                 pending = dict.fromkeys(pending, failure.words)
                 if not failure.is_temporary:
                     break
     except KeyboardInterrupt:
-        if session is not None and session.handed_over:
-            return unsure(session.failed)
         if not accepted:
             raise
         pending = {a: why or "interrupted" for a, why in pending.items()}
@@ -260,26 +249,26 @@ def deliver(
     return Delivery(tuple(accepted), refused, (), tried)
 
 
+@dataclass
 class _Session:
     """One connection, one message."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self.handed_over = False  # the end of the message has left: what fails from then on cannot be tried again
-        self.failed: dict[str, Failure] = {}  # recipients that the server did not take
+    server: Server
+    handed_over: bool = False  # the end of the message has left: what fails from then on cannot be tried again
+    failed: dict[str, Failure] = field(default_factory=dict)  # recipients that the server did not take
 
     def send(self, sender: str, recipients: Sequence[str], message: bytes, timeout: float) -> None:
         """Raises what smtplib and sockets raise for the whole, and Failure."""
-        host, port, login = self._server.host, self._server.port, self._server.credentials
+        host, port, login = self.server.host, self.server.port, self.server.credentials
         context = ssl.create_default_context()  # checks certificate and name; SSL_CERT_FILE adds an authority
         smtp: smtplib.SMTP
-        if self._server.security == "tls":
+        if self.server.security == "tls":
             smtp = smtplib.SMTP_SSL(host, port, timeout=timeout, context=context)
         else:
             smtp = smtplib.SMTP(host, port, timeout=timeout)
         try:
             smtp.ehlo_or_helo_if_needed()
-            if self._server.security == "starttls":
+            if self.server.security == "starttls":
                 if not smtp.has_extn("starttls"):
                     what = "offers no encryption (STARTTLS), and nothing is sent without"
                     raise Failure(f"{what}; try --security tls", False)
@@ -297,13 +286,13 @@ class _Session:
         code, reply = smtp.mail(sender, [f"size={len(message)}"] if smtp.has_extn("size") else [])
         if code != 250:
             what = "refused the message" if code == 552 else f"refused {sender} as the sender"  # 552: its size
-            raise of_reply(code, reply, self._server, what)
+            raise of_reply(code, reply, self.server, what)
         for address in recipients:
             code, reply = smtp.rcpt(address)
             if code == 421:
-                raise of_reply(code, reply, self._server, "broke off")
+                raise of_reply(code, reply, self.server, "broke off")
             if code not in (250, 251):
-                self.failed[address] = of_reply(code, reply, self._server, "refused the recipient")
+                self.failed[address] = of_reply(code, reply, self.server, "refused the recipient")
         taken = [address for address in recipients if address not in self.failed]
         if not taken:
             return
@@ -313,7 +302,7 @@ class _Session:
             self.handed_over = True
             code, reply = smtp.getreply()
             if not 200 <= code < 600:  # it has the message, and what it says of it is no reply
-                raise of_reply(code, reply, self._server, "broke off")
+                raise of_reply(code, reply, self.server, "broke off")
             if code < 300:
                 return
-        self.failed |= dict.fromkeys(taken, of_reply(code, reply, self._server, "refused the message"))
+        self.failed |= dict.fromkeys(taken, of_reply(code, reply, self.server, "refused the message"))

@@ -168,7 +168,6 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
 
 
 def _written(sheet: Sheet) -> dict[At, Written]:
-    """The cells of a sheet as built."""
     found: dict[At, Written] = {}
     for (row, column), cell in sheet.cells.items():
         text = cell.formula.text if cell.formula is not None else ""
@@ -197,7 +196,6 @@ class Alignment:
     columns: Mapping[int, int]
 
     def at(self, row: int, column: int) -> At | None:
-        """Where a cell is now, or nothing."""
         here = self.rows.get(row), self.columns.get(column)
         return None if here[0] is None or here[1] is None else (here[0], here[1])
 

@@ -191,7 +191,6 @@ def _paired(built: Built, table: Table) -> tuple[list[str], dict[str, str | None
 
 
 def _first_place(table: Table, key: str) -> Place:
-    """Where a row begins."""
     return min((table.place(key, column) for column in table.areas), key=lambda place: place.column)
 
 
@@ -239,7 +238,6 @@ def _whole(value: Any) -> Any:
 
 
 TARGETS = tuple(one.name for one in asked_in("targets"))
-NO_PRICE = "price_usd_per_hour"
 
 
 @dataclass
@@ -306,7 +304,7 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
         elif change.name:
             after.type_over((change.part, change.row, change.name), change.new, change.place)
         elif change.part == "instances":  # a row that is gone: it cannot be rented
-            after.type_over((change.part, change.row, NO_PRICE), None, None)
+            after.type_over((change.part, change.row, "price_usd_per_hour"), None, None)
         elif change.part != "gpus" or found.catalog_sha256 == built.question.catalog_sha256:
             blank.append(f"{shown(change.row)} is no longer a row of {change.part}. Put it back.")
     if blank:
@@ -491,9 +489,7 @@ def _notes(before: Built, after: Built, found: Snapshot, rest: Sequence[Change])
     """Remarks for the reader: what was read, but has no effect or not the whole."""
     gpus = [g.id for g in after.question.gpus]
     table = found.tables["instances"]
-    counts = {
-        name: row.cells.get("gpu_count") for name, row in before.tables["instances"].items() if row.key is not None
-    }
+    counts = {n: row.cells.get("gpu_count") for n, row in before.tables["instances"].items() if row.key is not None}
     for key, row in table.items():
         gpu, count = row.get("instance_gpu"), row.get("gpu_count")
         if gpu is not None and str(gpu).lower() not in (one.lower() for one in gpus):
@@ -501,7 +497,7 @@ def _notes(before: Built, after: Built, found: Snapshot, rest: Sequence[Change])
             place = table.place(key, "instance_gpu")
             yield f"{place}: {shown(gpu)} is no GPU of this sheet: {shown(key)} cannot be rented.{near}"
         built = counts.get(key)
-        if isinstance(count, (int, float)) and isinstance(built, (int, float)) and count > built:
+        if is_number(count) and is_number(built) and count > built:
             yield (
                 f"{table.place(key, 'gpu_count')}: {shown(key)} has {count:g} GPUs; it was built with {built:g}, and "
                 "the workbook does not try what only more can hold. A sheet built anew does."

@@ -199,27 +199,22 @@ def _overrides(
         found: Mapping[str, Mapping[str, Any]] = settings.tables.get(name, {})
         rows = {key: {c: v for c, v in found[key].items() if c in TABLES[name]} for key in keys if key in found}
         tables[name] = {key: row for key, row in rows.items() if row}
-    return {"inputs": inputs, **tables, **_instances(base, prices)}
+    # The instances of the sheet and no others, at its prices.
+    listed: dict[str, dict[str, Any]] = {one.instance: {"price_usd_per_hour": None} for one in base.candidates}
+    own = []
+    for key, offer in prices.offers.items():
+        price = offer.prices.get(prices.purchase)
+        usd_per_hour = price.usd_per_hour if price else None
+        row = {"instance_gpu": offer.gpu, "gpu_count": offer.gpu_count, "price_usd_per_hour": usd_per_hour}
+        provider, _, kind = key.partition("/")
+        if key in listed:
+            listed[key] = row
+        elif price and provider and kind:
+            own.append({"provider": provider, "type": kind, **row})
+    return {"inputs": inputs, **tables, "instances": listed, "own_instances": own}
 
 
 def row_keys(question: Question) -> dict[str, list[str]]:
     """By table, the keys under which the overrides have its rows, in the order of the sheet."""
     models, gpus = [m.model.id for m in question.models], [g.id for g in question.gpus]
     return {"models": models, "gpus": gpus, "precisions": list(DTYPES)}
-
-
-def _instances(base: Question, prices: SheetFacts) -> dict[str, Any]:
-    """The instances of the sheet and no others, at its prices."""
-    rows = {key: {"instance_gpu": offer.gpu, "gpu_count": offer.gpu_count} for key, offer in prices.offers.items()}
-    usd_per_hour = {key: offer.prices[prices.purchase].usd_per_hour for key, offer in prices.offers.items()
-                    if prices.purchase in offer.prices}  # fmt: skip
-    listed = {
-        one.instance: {"price_usd_per_hour": usd_per_hour.get(one.instance), **rows.get(one.instance, {})}
-        for one in base.candidates
-    }
-    own = []
-    for key, price in usd_per_hour.items():
-        provider, _, kind = key.partition("/")
-        if key not in listed and provider and kind:
-            own.append({"provider": provider, "type": kind, **rows[key], "price_usd_per_hour": price})
-    return {"instances": listed, "own_instances": own}

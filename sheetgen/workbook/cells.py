@@ -78,7 +78,6 @@ class _Unread(Exception):
 
 
 def _grid(root: ElementTree.Element, strings: Sequence[str], formats: Sequence[str], last: tuple[float, float]) -> Grid:
-    """The cells of a worksheet up to a row and a column."""
     rows = root.findall(f"{_NAMESPACE}sheetData")
     if len(rows) > 1:
         raise _Unread("has its rows in two places.")
@@ -175,7 +174,6 @@ def _spoken_apart(item: ElementTree.Element) -> str:
 
 
 def _number_formats(styles: ElementTree.Element) -> list[str]:
-    """The number format of each style that a cell may have."""
     from openpyxl.styles.numbers import BUILTIN_FORMATS
 
     own = {one.get("numFmtId"): one.get("formatCode", "General") for one in styles.iter(f"{_NAMESPACE}numFmt")}

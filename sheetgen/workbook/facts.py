@@ -38,7 +38,7 @@ MORE_OF_ANSWER = {  # figures of an answer that JSON has and a workbook's names 
 }  # fmt: skip
 OF_MODELS = {"weights_bytes": "weights, bytes", "weight_dtype": "weights' precision", "kv_cache_dtype": "KV precision"}
 # Results beside the loads, whose own row on the sheet says only part of what they are.
-_OF_WHAT_IF = {
+_LABELS = {
     "whatif_hardware_monthly_usd": "$ per month on the hardware chosen",
     "whatif_hardware_gpus": "GPUs for all users on the hardware chosen",
     "whatif_monthly_usd": "$ per month of the cheapest hardware", "whatif_instance": "cheapest hardware",
@@ -50,7 +50,7 @@ _OF_CASES = {
     "price": "prices, times",
     "monthly_usd": "$ per month",
 }
-_LABELS = _OF_WHAT_IF | {  # inputs are case_users_low, results case_low_monthly_usd
+_LABELS |= {  # inputs are case_users_low, results case_low_monthly_usd
     name: f"{case} case, {label}"
     for case in ("low", "base", "high")
     for what, label in _OF_CASES.items()
@@ -137,7 +137,6 @@ class SheetFacts:
 
     @property
     def classes(self) -> set[str]:
-        """The purchase classes that it has prices of."""
         return {purchase for offer in self.offers.values() for purchase in offer.prices}
 
 

@@ -107,18 +107,12 @@ def _opened(data: bytes) -> zipfile.ZipFile:
     guarded = _Guarded(data)
     try:
         package = zipfile.ZipFile(guarded)
-    except _TooLong as error:
-        raise WorkbookError("lists far more parts than a workbook has. It is not opened.") from error
     except (zipfile.BadZipFile, zipfile.LargeZipFile, OSError, ValueError, NotImplementedError) as error:
         raise WorkbookError(f"is damaged or cut short ({shown(error)}). {COPY_AGAIN}") from error
     guarded.most = math.inf
-    for problem in (*_sizes(package.infolist()), *_kind(package)):
+    for problem in _refusals(package):
         raise WorkbookError(problem)
     return package
-
-
-class _TooLong(Exception):
-    """The list of an archive's members is longer than any workbook's."""
 
 
 class _Guarded(io.BytesIO):
@@ -128,7 +122,7 @@ class _Guarded(io.BytesIO):
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > self.most:
-            raise _TooLong
+            raise WorkbookError("lists far more parts than a workbook has. It is not opened.")
         return super().read(size)
 
 
@@ -155,8 +149,9 @@ def read_member(package: zipfile.ZipFile, name: str) -> bytes:
         raise WorkbookError(f"its part {shown(name)} is damaged ({shown(error)}). {COPY_AGAIN}") from error
 
 
-def _sizes(members: list[zipfile.ZipInfo]) -> Iterator[str]:
-    """What is wrong with the sizes and names that the archive states."""
+def _refusals(package: zipfile.ZipFile) -> Iterator[str]:
+    """What is wrong with the sizes and names that the archive states; then what else it is, where it is no .xlsx."""
+    members, names = package.infolist(), package.namelist()
     if len(members) > MOST_MEMBERS:
         yield f"holds {len(members):,} parts; a workbook has at most {MOST_MEMBERS:,}. It is not opened."
     unpacked = sum(m.file_size for m in members)
@@ -166,16 +161,11 @@ def _sizes(members: list[zipfile.ZipInfo]) -> Iterator[str]:
         ratio = member.file_size / max(1, member.compress_size)
         if member.file_size > RATIO_FROM_BYTES and ratio > MOST_RATIO:
             yield f"its part {shown(member.filename)} unpacks to {ratio:,.0f} times its size. It is not opened."
-    twice = [name for name, n in Counter(m.filename for m in members).items() if n > 1]
+    twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         yield f"holds the part {shown(twice[0])} twice. {SAVE_AS}"
     if any(m.flag_bits & 1 for m in members):
         yield f"is an archive with a password. {SAVE_AS}"
-
-
-def _kind(package: zipfile.ZipFile) -> Iterator[str]:
-    """What else it is, where it is no .xlsx."""
-    names = set(package.namelist())
     if "mimetype" in names:
         kind = read_member(package, "mimetype")[:80].decode("ascii", "replace")
         if "opendocument" in kind:

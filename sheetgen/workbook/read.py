@@ -26,7 +26,7 @@ RESULTS = ("instance", "n_instances", "monthly_usd")  # of each load: rec_<model
 class NamedCell:
     """The cell behind a defined name: its value, where it stands, and the words beside it.
 
-    A date is a datetime.date, a blank cell None. `has_value` is False for a formula that nobody calculated.
+    A date is a datetime.date; a blank cell is None, and so is a formula that nobody calculated.
     """
 
     value: Any
@@ -35,10 +35,6 @@ class NamedCell:
     unit: str
     number_format: str
     is_formula: bool
-
-    @property
-    def has_value(self) -> bool:
-        return self.value is not None or not self.is_formula
 
 
 @dataclass(frozen=True)
@@ -93,7 +89,8 @@ class Snapshot:
     @property
     def is_calculated(self) -> bool:
         """Whether every result has a value: a file that a program wrote may hold formulas alone."""
-        return all(cell.has_value for name, cell in self.cells.items() if name.startswith("rec_"))
+        results = (cell for name, cell in self.cells.items() if name.startswith("rec_"))
+        return all(cell.value is not None or not cell.is_formula for cell in results)
 
 
 META = ("schema", "version", "catalog_sha256", "options")
@@ -229,7 +226,6 @@ class _Reading:
             self.problems[error.problems[0]].append(f"{name} ({place})")
 
     def named_cell(self, name: str, area: Area) -> NamedCell:
-        """The cell behind a name."""
         found, unit, label = self._at(area), self._at(area, 0, 1).value, ""
         if name.startswith(LOG_LINE):  # beside it stands another text that somebody typed
             line, _, what = name.removeprefix(LOG_LINE).partition("_")
@@ -315,7 +311,6 @@ def unlike(key: str, taken: Mapping[str, Any]) -> str:
 
 
 def _options(text: Any) -> Mapping[str, Any]:
-    """The options that the workbook was built with."""
     try:
         found = json.loads(str(text or "{}"))
     except (ValueError, RecursionError):
