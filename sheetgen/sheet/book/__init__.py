@@ -74,12 +74,11 @@ def build_book(
         sizing, *first, inputs, models, gpus, instances, money, comparison, workings, latency, profiles, candidates,
         *levers, guide, checks, notes, log, *behind,
     ]  # fmt: skip
-    as_of = question.as_of
     return Book(
         sheets, wiring.names,
         {"sheetgen.schema": str(SCHEMA), "sheetgen.version": page.version,
          "sheetgen.catalog_sha256": solved.question.catalog_sha256},
-        datetime.datetime(as_of.year, as_of.month, as_of.day), page.paper,
+        datetime.datetime.combine(question.as_of, datetime.time()), page.paper,
     )  # fmt: skip
 
 

@@ -29,9 +29,7 @@ TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
 @formula("A load is classified", PLAIN)
 def classified(fit_word: Any) -> Any:
     """1 where the load has one of the four words."""
-    return where(
-        either(fit_word == "fits", fit_word == "tight", fit_word == "none fits", fit_word == "over limit"), 1, 0
-    )
+    return where(either(*(fit_word == word for word in ("fits", "tight", "none fits", "over limit"))), 1, 0)
 
 
 @formula("A load is held", PLAIN)

@@ -61,10 +61,8 @@ def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
 
 
 def _as_built(solved: Solution, page: Page) -> Mapping[int, tuple[str, str]]:
-    """By load of the headline's tier, what the PDF draws of it; the longest context of the headline's alone.
-
-    Values: a search for the longest context stands on What-if, live.
-    """
+    """By load of the headline's tier, what the PDF draws of it; the longest context, which What-if has live, of the
+    headline's alone."""
     workload, tier = solved.question.headline
     bars = {m: iter(of_model) for m, of_model in enumerate(page.bars)}
     found: dict[int, tuple[str, str]] = {}

@@ -199,13 +199,8 @@ class InputsSheet:
 def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     """The sheet, with every input registered in `wiring`."""
     page = InputsSheet(solved, wiring)
-    _questions(page)
-    _money(page)
-    _owning(page)
-    _engine(page)
-    _speed(page)
-    _precisions(page)
-    _watch(page)
+    for fill in (_questions, _money, _owning, _engine, _speed, _precisions, _watch):
+        fill(page)
     wiring.inputs_sheet = page.sheet
     return page.sheet
 

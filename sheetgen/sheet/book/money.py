@@ -1,8 +1,4 @@
-"""The Money sheet: per model, at the load chosen on the first sheet, what finance asks of the recommendation.
-
-Purchase classes side by side, contingency and currency apart, a user and a million tokens, each provider's
-cheapest, and owning the GPUs instead.
-"""
+"""The Money sheet: per model, at the load chosen on the first sheet, what finance asks of the recommendation."""
 
 from __future__ import annotations
 
@@ -10,81 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sheetgen import cost, units
-from sheetgen.formula import (
-    Formula,
-    both,
-    first_where,
-    formula,
-    greatest_where,
-    is_number,
-    is_text,
-    join_text,
-    least_where,
-    number_where,
-    percent_text,
-    same_money,
-    where,
-)
+from sheetgen.formula import Formula, both, is_number, is_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.money import ENDS
+from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import class_columns, price_mark
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.sheet.book.words import rent_words
 from sheetgen.sheet.book.workings import chosen_n_instances
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
 from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE, Display
-
-
-@formula("$ per month", USD)
-def provider_monthly_usd(provider: Any, monthly: Any, providers: Any) -> Any:
-    """The least $ per month of one provider's instances for the load; none where none of them holds it."""
-    return least_where(monthly, monthly > 0, providers == provider, otherwise="-")
-
-
-@formula("$ per instance and hour", USD_CENTS)
-def provider_price(best: Any, provider: Any, monthly: Any, prices: Any, providers: Any) -> Any:
-    """What an instance of that provider's cheapest costs an hour; the dearest, so the fewest, where months tie."""
-    return number_where(is_number(best), greatest_where(prices, same_money(monthly, best), providers == provider))
-
-
-@formula("TP", PLAIN)
-def provider_tp(best: Any, price: Any, provider: Any, monthly: Any, prices: Any, sizes: Any, providers: Any) -> Any:
-    """Tensor-parallel size of that provider's cheapest; the smallest where the rest ties."""
-    tied = same_money(monthly, best), providers == provider, same_money(prices, price)
-    return number_where(is_number(best), least_where(sizes, *tied))
-
-
-@formula("Column on Candidates", PLAIN)
-def provider_position(
-    best: Any, price: Any, size: Any, provider: Any, monthly: Any, prices: Any, sizes: Any, providers: Any
-) -> Any:
-    """Column of that provider's cheapest; the first in catalog order where all else ties."""
-    tied = same_money(monthly, best), providers == provider, same_money(prices, price), sizes == size
-    return number_where(is_number(best), first_where(*tied))
-
-
-@formula("Total in words", TEXT)
-def total_words(currency: Any) -> Any:
-    """The label of the line in the budget's currency."""
-    return join_text("Total, ", currency)
-
-
-@formula("GPUs to own", TEXT)
-def owned_words(n_gpus: Any, gpu_name: Any) -> Any:
-    """The GPUs of the replicas, as they would be bought."""
-    return where(is_number(n_gpus), join_text(n_gpus, "× ", gpu_name), "-")
-
-
-@formula("Break-even in words", TEXT)
-def break_even_words(low: Any, base: Any, high: Any) -> Any:
-    """From which share of the month's hours owning is cheaper than renting on demand."""
-    span = join_text(percent_text(low), " to ", percent_text(high))
-    above = join_text("Owning is cheaper above ", percent_text(base), " of the hours (", span, ") than on demand.")
-    never = join_text("Renting on demand is cheaper in any month (owning costs ", percent_text(base), " of it).")
-    known = both(is_number(low), is_number(base), is_number(high))
-    unknown = "The purchase price, the power or the on-demand price is not known."
-    return where(known, where(base > 1, never, above), unknown)
-
 
 HOURLY, MONTHLY = 1, 2  # columns of money in every table of a block; those of a year and of three follow
 
@@ -209,7 +139,8 @@ def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> tuple[Ref, R
     sheet.heights[block.row] = 20
     block.row += 1
     block.label("To rent")
-    block.compute(1, rent_words, {"n_instances": block.of("n_instances"), "instance": block.of("type")}, role="light")
+    rented = {"n_instances": block.of("n_instances"), "instance": block.of("type")}
+    block.compute(1, words.rent_words, rented, role="light")
     block.show(4, block.of("load_words"), TEXT)
     block.show(7, block.of("hardware_words"), TEXT)
     block.label("found: column on Candidates, row on Instances, how many", 10, "small")
@@ -257,7 +188,7 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Re
     pairs = enumerate(zip(sums[in_use], extra, strict=True), MONTHLY)
     totals = [block.compute(c, cost.total_usd, {"usd": usd, "contingency_usd": more}) for c, (usd, more) in pairs]
     block.row += 1
-    block.compute(0, total_words, {})
+    block.compute(0, words.total_words, {})
     for column, total in enumerate(totals, MONTHLY):
         block.compute(column, cost.in_currency, {"usd": total}, role="light")
     block.show(5, inputs["fx_rate"], FACTOR)
@@ -283,11 +214,11 @@ def _providers(block: Block, heads: Mapping[str, Range], n_providers: int) -> No
                                "providers": heads["provider"]}  # fmt: skip
     for name in instances.columns["provider_in_order"][:n_providers]:
         env: dict[str, Source] = {**rows, "provider": block.sheet.link(block.row, 0, name, TEXT)}
-        env["best"] = best = block.search(MONTHLY, provider_monthly_usd, env, SEARCHES)
-        env["price"] = block.search(PRICE, provider_price, env, SEARCHES + 1)
+        env["best"] = best = block.search(MONTHLY, words.provider_monthly_usd, env, SEARCHES)
+        env["price"] = block.search(PRICE, words.provider_price, env, SEARCHES + 1)
         count = block.compute(5, chosen_n_instances, env)
-        env["size"] = block.search(6, provider_tp, env, SEARCHES + 2)
-        position = block.search(7, provider_position, env, SEARCHES + 3)
+        env["size"] = block.search(6, words.provider_tp, env, SEARCHES + 2)
+        position = block.search(7, words.provider_position, env, SEARCHES + 3)
         block.compute(HOURLY, cost.hourly_usd, {"n_instances": count, "price_usd_per_hour": env["price"]})
         block.sums(best)
         row = lookup(heads["instance_row"], position)
@@ -323,7 +254,7 @@ def _owned(block: Block, on_demand: Ref) -> None:
         break_even[end] = block.compute(5, cost.break_even_utilization, env)
         block.row += 1
     block.row = words_at
-    block.compute(0, break_even_words, break_even, role="light")
+    block.compute(0, words.break_even_words, break_even, role="light")
     block.row += 1
     block.label(NOT_IN_IT, role="remark")
     block.row += 1
@@ -334,7 +265,7 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
     gpus, gpu = block.wiring.tables["gpus"], block.of("gpu")
     block.head("To own", "Row on GPUs", "kW per GPU", "Its own draw (1)", "kW per GPU at the meter",
                "Price of the module (1)", "Price date", "Price age", "Source")  # fmt: skip
-    block.compute(0, owned_words, {"n_gpus": block.of("n_gpus"), "gpu_name": block.of("gpu_name")})
+    block.compute(0, words.owned_words, {"n_gpus": block.of("n_gpus"), "gpu_name": block.of("gpu_name")})
     names = gpus.range("gpu")  # the row is none where nothing was recommended
     place = block.show(
         1, Lookup.of(place_of(names, gpu.value) or NONE, 'IFERROR(MATCH({0},{1},0),"-")', gpu, names), PLAIN
