@@ -7,6 +7,7 @@ importing sheetgen costs nothing.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -20,14 +21,8 @@ __all__ = ["__version__", "decode", "recommend", "size", "size_frame"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("recommend", "size", "size_frame"):
-        from sheetgen import api
-
-        return getattr(api, name)
-    if name == "decode":
-        from sheetgen.decode.answer import decode
-
-        return decode
+    if name in __all__:
+        return getattr(importlib.import_module("sheetgen.decode.answer" if name == "decode" else "sheetgen.api"), name)
     raise AttributeError(f"module 'sheetgen' has no attribute {name!r}")
 
 

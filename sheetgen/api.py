@@ -84,14 +84,11 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named:
     """
     points = complete(given, n_rows, catalog, named)
     known = point(points.values) if len(points.good) else {}
-    inputs = dict(points.inputs)
-    results: dict[str, Any] = {}
-    found: dict[str, Any] = {}
+    inputs, results, found = dict(points.inputs), dict[str, Any](), dict[str, Any]()
     good = points.good if len(points.good) < n_rows else slice(None)
     if len(points.good):
-        verdicts = judge(known, points.names)
         of_name = by_name(points.names)
-        found = {**known, **vars(verdicts), **pace_words(known)}
+        found = {**known, **vars(judge(known, points.names)), **pace_words(known)}
         found |= {"model_id": of_name(lambda n: n.model.id), "gpu_id": of_name(lambda n: n.gpu.id)}
         measured = numpy.where(points.values["is_calibrated"], _CALIBRATED, _OTHER)
         found["band_scope"] = numpy.where(of_name(lambda n: bool(n.engine.bands)), measured, _NONE)
@@ -112,11 +109,9 @@ def _as_result(name: str, column: Any) -> Any:
         return column
     if name not in FRACTIONS:
         return round_up(numpy.asarray(column, float))
-    return _to_12_digits(numpy.asarray(column, float)) if "_second" in name else column
-
-
-def _to_12_digits(column: Any) -> Any:
-    """Numbers rounded to 12 significant digits: more would be noise, and differ from machine to machine."""
+    if "_second" not in name:
+        return column
+    column = numpy.asarray(column, float)  # more digits would be noise, and differ from machine to machine
     size = numpy.where(numpy.isfinite(column) & (column != 0), numpy.abs(column), 1)
     scale = 10.0 ** (11 - numpy.floor(numpy.log10(size)))
     return numpy.round(column * scale) / scale
@@ -157,18 +152,20 @@ def _check_types(given: Mapping[str, Any]) -> None:
         raise ScenarioError(*problems)
 
 
-def _joined(name: str, value: Any) -> Any:
-    """A list of names as the text that the command line takes."""
-    several = name in NAME_LISTS and isinstance(value, (list, tuple)) and value
-    return ",".join(value) if several and all(isinstance(v, str) for v in value) else value
-
-
 def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
     """One deployment as `Sized`; raises what cannot be sized."""
-    inputs = dict(inputs)
-    anchor = inputs.pop("anchor", None)
-    given = {name: [value] for name, value in _long_names(inputs).items()}
-    found = None
+    named: dict[str, Any] = {}
+    for name, value in inputs.items():
+        long = SHORT_SPELLINGS.get(name, name)
+        if name != "anchor" and long not in DEFAULTS:
+            raise ScenarioError(f"unknown input {shown(name)!r}.{did_you_mean(name, (*DEFAULTS, *SHORT_SPELLINGS))}")
+        if named.get(long) is not None and value is not None:
+            raise ScenarioError(f"{long} is given twice, as {long} and by its short spelling. Keep one.")
+        if value is not None:
+            named[long] = value
+    anchor, found = named.pop("anchor", None), None
+    _check_types(named)
+    given = {name: [value] for name, value in named.items()}
     if anchor is not None:
         from sheetgen.calibration import anchored
 
@@ -178,21 +175,6 @@ def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
     if error is not None:
         raise ScenarioError(*error.splitlines())
     return sized
-
-
-def _long_names(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in inputs.items():
-        long = SHORT_SPELLINGS.get(name, name)
-        if long not in DEFAULTS:
-            known = (*DEFAULTS, *SHORT_SPELLINGS)
-            raise ScenarioError(f"unknown input {shown(name)!r}.{did_you_mean(name, known)}")
-        if found.get(long) is not None and value is not None:
-            raise ScenarioError(f"{long} is given twice, as {long} and by its short spelling. Keep one.")
-        if value is not None:
-            found[long] = value
-    _check_types(found)
-    return found
 
 
 def record(sized: Sized, row: int = 0) -> dict[str, Any]:
@@ -280,10 +262,12 @@ def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     from sheetgen.recommend import solve
     from sheetgen.scenario.question import OPTIONS, ask
 
-    asked = {name: _joined(name, value) for name, value in options.items() if value is not None}
-    for name in asked:
+    asked = {name: value for name, value in options.items() if value is not None}
+    for name, value in asked.items():
         if name not in ONE_LOAD and name not in OPTIONS:
             raise ScenarioError(f"unknown option {shown(name)!r}.{did_you_mean(name, (*ONE_LOAD, *OPTIONS))}")
+        if name in NAME_LISTS and isinstance(value, (list, tuple)) and value and all(isinstance(v, str) for v in value):
+            asked[name] = ",".join(value)
     _check_types(asked)
     if "context" in asked and "context_tokens" in asked:
         raise ScenarioError("context_tokens is given twice, as context_tokens and by its short spelling. Keep one.")

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import click
 
-from sheetgen.cli.options import (
-    ANSWER,
-    DEPLOYMENT,
-    MARKET,
-    OF_ENGINE,
-    PACE,
-    command,
-    common,
-    model_option,
-    rows_of,
-    text_options,
-)  # fmt: skip
+from sheetgen.cli.options import ANSWER, DEPLOYMENT, MARKET, OF_ENGINE, command, common, model_option, text_options
 from sheetgen.cli.output import print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
 
@@ -51,20 +41,15 @@ def size(
       sheetgen size --model 8b --gpu l40s --context 8k --users 16 --flags vllm
       sheetgen size --model 8b --gpu spark --kv-budget max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8
     """
-    from sheetgen.catalog import Catalog
-
     requested, has_extras = {"model": model, **inputs}, flags is not None or kv_budget is not None
     if has_extras and (from_log is not None or batch is not None):
         raise click.UsageError("--flags and --kv-budget do not go with --from-log or --batch.")
     if from_log is not None:
         if batch is not None or out is not None:
             raise click.UsageError("--from-log does not go with --batch or --out.")
-        of_speed = [f"--{name.replace('_', '-')}" for name, *_ in rows_of(*PACE) if requested[name] is not None]
-        if of_speed:  # they would be accepted and ignored
-            raise click.UsageError(f"{', '.join(of_speed)} does not go with --from-log, which compares memory.")
         from sheetgen.cli.extras import run_from_log
 
-        run_from_log(from_log, requested, as_json, Catalog(*catalogs))
+        run_from_log(from_log, requested, as_json, catalogs)
         return
     if batch is not None:
         from sheetgen.cli.batch import run_batch
@@ -76,20 +61,22 @@ def size(
     if model is None:
         raise click.UsageError("Missing option '--model'.")
     from sheetgen.api import record, sized_point
+    from sheetgen.catalog import Catalog
 
-    catalog, extras = Catalog(*catalogs), None
+    catalog, added = Catalog(*catalogs), None
     if has_extras:
-        from sheetgen.cli.extras import Extras
+        from sheetgen.cli.extras import extras
 
-        extras = Extras.of(requested, flags, kv_budget, catalog)
-    sized = sized_point(extras.requested if extras else requested, catalog)
+        requested, added = extras(requested, flags, kv_budget, catalog)
+    sized = sized_point(requested, catalog)
     answer = record(sized)
+    keys, below = added(answer) if added else ({}, "")
     if as_json:
-        print_json(answer | (extras.record(answer) if extras else {}))
+        print_json(answer | keys)
         return
     from sheetgen.cli.bills import bills
 
-    say(bills(sized, answer) + (extras.text(answer) if extras else ""))
+    say(bills(sized, answer) + below)
 
 
 @command()
@@ -197,17 +184,17 @@ def explain(
       sheetgen explain tpot_seconds --model deepseek-r1 --gpu h200 --tensor-parallel-size 8 --users 64
       sheetgen explain monthly_usd --model 70b --context 16k --users 200
     """
-    from sheetgen import explain as explained
     from sheetgen.catalog import Catalog
     from sheetgen.cli.explain import derivation, every_quantity, record, text
+    from sheetgen.explain import find, quantities
 
     if quantity is None:
         if as_json:
-            print_json([{"name": n, "label": label, "summary": about} for n, label, about in explained.quantities()])
+            print_json([{"name": n, "label": label, "summary": about} for n, label, about in quantities()])
         else:
             say(every_quantity())
         return
-    name = explained.find(quantity)
+    name = find(quantity)
     if model is None:
         raise click.UsageError("Missing option '--model'.")
     options = {k: v for k, v in {"model": model, **inputs}.items() if v is not None}
@@ -255,9 +242,11 @@ def diagnose(
     from sheetgen.diagnose.report import as_html, text
     from sheetgen.diagnose.report import diagnose as diagnosed
 
-    if html_file is not None and _is_same_file(log, html_file):
-        what = "is the log itself, which would be overwritten. Choose another place."
-        raise ScenarioError(f"--html {shown(html_file, 200)}: {what}")
+    # A place that cannot be looked at is reported when it is read.
+    with contextlib.suppress(OSError, ValueError):
+        if html_file is not None and log != "-" and Path(log).samefile(html_file):
+            what = "is the log itself, which would be overwritten. Choose another place."
+            raise ScenarioError(f"--html {shown(html_file, 200)}: {what}")
     found = diagnosed(log, options, Catalog(*catalogs))
     if html_file is not None:
         write_files({Path(html_file): as_html(found).encode()}, "Choose another place with --html.")
@@ -265,11 +254,3 @@ def diagnose(
         print_json(found.record())
     else:
         say(text(found))
-
-
-def _is_same_file(log: str, html_file: str) -> bool:
-    """Whether both are one file, by whatever name. A place that cannot be looked at is reported when it is read."""
-    try:
-        return log != "-" and Path(log).samefile(html_file)
-    except (OSError, ValueError):
-        return False

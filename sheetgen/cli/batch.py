@@ -64,11 +64,8 @@ def _read(source: Path, known: Sequence[str]) -> tuple[pandas.DataFrame, dict[in
     width = len(head)
     for i, row in enumerate(rows):
         if any(cell.strip() for cell in row[width:]):
-            lost = shown(",".join(row[width:]))
-            too_long[i] = (
-                f"the row has {len(row)} cells and the header {width}: {lost!r} has no column. "
-                "Quote a cell that holds a comma."
-            )
+            cells = f"{len(row)} cells and the header {width}: {shown(','.join(row[width:]))!r}"
+            too_long[i] = f"the row has {cells} has no column. Quote a cell that holds a comma."
         row[width:] = []
         row += [""] * (width - len(row))
     return pandas.DataFrame(rows, columns=head, dtype=object), too_long

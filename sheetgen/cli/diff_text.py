@@ -181,10 +181,8 @@ def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> 
         words = [f"{c.before['words']} → {c.after['words']}" for c in rented if c.before["words"] != c.after["words"]]
         load, why = _arrows(f"{one.name}, {one.load}"), "; ".join([*words, parts(one)])
         money.append(Money(load, _usd(one.before_usd), _usd(one.after_usd), why))
-    lines, more = (
-        [f"not compared: {reason}" for reason in found.not_compared],
-        0,
-    )  # first, for it puts the rest in place
+    lines = [f"not compared: {reason}" for reason in found.not_compared]  # first: it puts the rest in place
+    more = 0
     for changes in _by_kind(found).values():
         # What one of the sheets alone has, and leaves blank, says nothing; a removed line does.
         telling = [c for c in changes if "what" in c.more or not (c.before is None is c.after)]

@@ -111,30 +111,21 @@ def show(name: str, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> No
     """
     from sheetgen.catalog import Catalog
 
-    kind, file, entry = find(name, Catalog(*catalogs))
-    if as_json:
-        print_json({"kind": kind, "file": file, **entry})
-        return
-    say(f"{kind}, in {file}\n")
-    for line in _lines(entry):
-        say(line)
-
-
-def find(name: str, catalog: Catalog) -> tuple[str, str, dict[str, Any]]:
-    """The kind of entry that `name` means, its file, and its fields.
-
-    Raises CatalogError where it is ambiguous or in no catalog.
-    """
-    near = ""
+    catalog, near = Catalog(*catalogs), ""
     for kind in ("model", "gpu", "workload", "engine", "instance"):
         try:
-            file, fields = _found(kind, name, catalog)
+            file, entry = _found(kind, name, catalog)
+            break
         except UnknownNameError as error:
             near = near or error.near
-        else:
-            return kind, catalog.read_document(file).where, fields
-    listed = "`sheetgen list models` (gpus, instances, ...) has all."
-    raise CatalogError(f"{shown(name)!r} is in no catalog.{near} {listed}")
+    else:
+        listed = "`sheetgen list models` (gpus, instances, ...) has all."
+        raise CatalogError(f"{shown(name)!r} is in no catalog.{near} {listed}")
+    where = catalog.read_document(file).where
+    if as_json:
+        print_json({"kind": kind, "file": where, **entry})
+    else:
+        say("\n".join([f"{kind}, in {where}", "", *_lines(entry)]))
 
 
 def _found(kind: str, name: str, catalog: Catalog) -> tuple[str, dict[str, Any]]:
@@ -240,15 +231,12 @@ def check(paths: tuple[str, ...], write_index: bool, as_json: bool, catalogs: tu
     n_files = len(set(problems.values()))
     if as_json:
         print_json({"problems": list(problems), "n_files": n_files})
-    else:
-        for problem in problems:
-            say(problem, err=True)
+    elif problems:
+        say("\n".join([*problems, f"{count(len(problems), 'problem')} in {count(n_files, 'file')}."]), err=True)
+    elif not quiet:
+        say(f"No problem found in {', '.join(paths) if paths else 'the catalogs'}.")
     if problems:
-        if not as_json:
-            say(f"{count(len(problems), 'problem')} in {count(n_files, 'file')}.", err=True)
         raise SystemExit(1)
-    if not as_json and not quiet:
-        say("No problem found in " + (", ".join(paths) if paths else "the catalogs") + ".")
 
 
 def _problems(path: str | None, catalogs: tuple[str, ...]) -> Iterator[tuple[str, str]]:

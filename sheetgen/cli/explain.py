@@ -6,23 +6,12 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sheetgen import estimate
 from sheetgen.api import ONE_LOAD, recommended, sized_point
 from sheetgen.catalog import Catalog
 from sheetgen.cli.options import MARKET, rows_of
 from sheetgen.cli.output import number_text, table
 from sheetgen.errors import ScenarioError
-from sheetgen.explain import (
-    CHOICE_QUANTITIES,
-    DESCRIBED,
-    READ_AGAIN,
-    SPEED,
-    SPEED_BANDS,
-    ChoiceDerivation,
-    Derivation,
-    Step,
-    quantities,
-)  # fmt: skip
+from sheetgen.explain import CHOICE_QUANTITIES, ChoiceDerivation, Derivation, Step, elsewhere, quantities
 from sheetgen.scenario.question import OPTIONS
 
 
@@ -48,21 +37,15 @@ def every_quantity() -> str:
     return table([("QUANTITY", "LABEL", "WHAT IT IS"), *rows])
 
 
-def _elsewhere(name: str) -> frozenset[str]:
-    """What a derivation does not go into: under speed, how the memory's quantities came about."""
-    of_speed = name in (*(f.name for f in SPEED), *SPEED_BANDS, *DESCRIBED)
-    return frozenset((*(f.name for f in estimate.POINT), *READ_AGAIN)) if of_speed else frozenset()
-
-
 def record(top: Step) -> dict[str, Any]:
     """A derivation as plain values. What stands above, or belongs to another question, stands without its inputs;
     `see` then says where they are."""
-    seen, elsewhere = set[tuple[str, str]](), _elsewhere(top.name)
+    seen, others = set[tuple[str, str]](), elsewhere(top.name)
     shown = [one.name for one in dataclasses.fields(Step) if one.name not in ("inputs", "file")]
 
     def one_record(step: Step) -> dict[str, Any]:
         key = (step.name, step.reading)
-        see = "above" if key in seen else f"sheetgen explain {step.name}" if step.name in elsewhere else ""
+        see = "above" if key in seen else f"sheetgen explain {step.name}" if step.name in others else ""
         see = see if step.inputs else ""
         seen.add(key)
         inputs = [] if see else [one_record(one) for one in step.inputs]
@@ -74,7 +57,7 @@ def record(top: Step) -> dict[str, Any]:
 
 def text(top: Step) -> str:
     """The formula, the same with the values put in, what each input was computed from, and the sources."""
-    seen, elsewhere = set[tuple[str, str]](), _elsewhere(top.name)
+    seen, others = set[tuple[str, str]](), elsewhere(top.name)
     given: list[Step] = []  # numbers from elsewhere: their sources stand at the end, once for all that have it
 
     def inputs(step: Step, indent: str, reading: str) -> Iterator[str]:
@@ -84,7 +67,7 @@ def text(top: Step) -> str:
             yield f"{head}  [{step.origin}, see above]"
             return
         seen.add(key)
-        if step.name in elsewhere:
+        if step.name in others:
             yield f"{head}  [{step.origin}; sheetgen explain {step.name}]"
             return
         given.append(step)

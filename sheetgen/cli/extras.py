@@ -2,61 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import click
+
 from sheetgen.catalog.load import Catalog
+from sheetgen.cli.options import PACE, rows_of
 from sheetgen.cli.output import count, print_json, say, table
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
-from sheetgen.launch.kv_budget import KvBudget, Settings, budget, budget_record, inputs_of
+from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.startup.compare import Compared, compare, compared_record
 from sheetgen.startup.read import QUANTITIES, read_log
 from sheetgen.startup.words import ENGINE_NAMES
 from sheetgen.units import GIB
 
 
-@dataclass(frozen=True)
-class Extras:
-    """What --flags and --kv-budget add to one point; `requested` are its inputs, completed from the settings."""
+def extras(
+    requested: Mapping[str, Any], flags: str | None, kv_budget: str | None, catalog: Catalog
+) -> tuple[dict[str, Any], Callable[[Mapping[str, Any]], tuple[dict[str, Any], str]]]:
+    """The inputs, completed from the settings of --kv-budget; and what gives the keys that --flags and --kv-budget add
+    to the record of their point, and the text below its bills.
 
-    catalog: Catalog
-    requested: dict[str, Any]
-    engines: tuple[str, ...]
-    settings: Settings | None
+    Raises ScenarioError for an engine or a setting that is unknown, or a file that cannot be read.
+    """
+    engines = () if flags is None else engines_asked(flags, catalog)
+    settings, inputs = (None, dict(requested)) if kv_budget is None else inputs_of(kv_budget, requested, catalog)
 
-    @classmethod
-    def of(cls, requested: Mapping[str, Any], flags: str | None, kv_budget: str | None, catalog: Catalog) -> Extras:
-        """Raises ScenarioError for an engine or a setting that is unknown, or a file that cannot be read."""
-        engines = () if flags is None else engines_asked(flags, catalog)
-        if kv_budget is None:
-            return cls(catalog, dict(requested), engines, None)
-        settings, inputs = inputs_of(kv_budget, requested, catalog)
-        return cls(catalog, inputs, engines, settings)
-
-    def record(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        """The keys that they add to the point's record."""
-        found: dict[str, Any] = {}
-        if self.settings is not None:
-            found["kv_budget"] = budget_record(budget(self.settings, self.requested, point, self.catalog))
-        if self.engines:
-            flags, advice = flags_for(self.engines, self.requested, point, self.catalog)
-            found |= {"flags": flags_record(flags), "stack": advice_record(advice)}
-        return found
-
-    def text(self, point: Mapping[str, Any]) -> str:
-        """The same below the bills."""
-        lines = [""]
-        if self.settings is not None:
-            lines += ["", *_budget(budget(self.settings, self.requested, point, self.catalog))]
-        if self.engines:
-            flags, advice = flags_for(self.engines, self.requested, point, self.catalog)
+    def added(point: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        record, lines = dict[str, Any](), [""]
+        if settings is not None:
+            held = budget(settings, inputs, point, catalog)
+            record["kv_budget"] = budget_record(held)
+            lines += ["", *_budget(held)]
+        if engines:
+            written, advice = flags_for(engines, inputs, point, catalog)
+            record |= {"flags": flags_record(written), "stack": advice_record(advice)}
             lines += ["", "LAUNCH FLAGS, each sized again under its engine with max_num_seqs at the requests asked for"]
-            for one in flags.values():
+            for one in written.values():
                 lines += ["", *_flags(one)]
             sources = [f"  {', '.join(advice.rule.sources)}"] if advice.rule else []
             lines += ["", "STACK", f"  {advice.line}", *sources, f"  {CAVEAT}"]
-        return "\n".join(lines)
+        return record, "\n".join(lines)
+
+    return inputs, added
 
 
 def _budget(one: KvBudget) -> Iterator[str]:
@@ -100,8 +89,12 @@ def _flags(one: Flags) -> Iterator[str]:
             yield from ("", f"# {name}", *(f"# note: {note}" for note in other.notes), one.text(other))
 
 
-def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalog: Catalog) -> None:
+def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...]) -> None:
     """Read the log called `name` (`-`: stdin) and print what the engine measured beside its prediction."""
+    of_speed = [f"--{name.replace('_', '-')}" for name, *_ in rows_of(*PACE) if requested[name] is not None]
+    if of_speed:  # they would be accepted and ignored
+        raise click.UsageError(f"{', '.join(of_speed)} does not go with --from-log, which compares memory.")
+    catalog = Catalog(*catalogs)
     compared = compare(read_log(name, catalog.devices), requested, catalog)
     if as_json:
         print_json(compared_record(compared))

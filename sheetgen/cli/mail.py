@@ -16,10 +16,8 @@ from sheetgen.errors import ScenarioError, shown
 from sheetgen.writers.formats import templates_folder
 
 if TYPE_CHECKING:
-    from sheetgen.catalog import Catalog
     from sheetgen.mail.message import Envelope, Mail
     from sheetgen.mail.smtp import Server
-    from sheetgen.recommend import Solution
 
 MAIL_SCHEMA = 1
 NOT_OF_THE_SHEET = ("brand", "models")  # options that go with a workbook, too
@@ -100,6 +98,7 @@ def _message(
     """The message, and the place of its draft."""
     from sheetgen.catalog import Catalog
     from sheetgen.mail.message import Letter, Mail, bodies
+    from sheetgen.pull.pulled import pull
     from sheetgen.recommend import solve
     from sheetgen.scenario.question import ask
     from sheetgen.sheet.build_page import build_page
@@ -114,7 +113,19 @@ def _message(
             raise click.UsageError("Name a workbook, or what to build, such as --models 8b,70b,405b.")
         solved = solve(ask(catalog, given))
     else:
-        solved, files["xlsx"] = _pulled(workbook, catalog, options)
+        for option, value in options.items():
+            if value is not None and option not in NOT_OF_THE_SHEET:
+                flag = option.replace("_", "-")
+                raise click.UsageError(f"--{flag} does not go with a workbook: that is attached as it is.")
+        files["xlsx"] = read_file(Path(workbook))
+        pulled = pull(workbook, catalog, options["models"])
+        if other := pulled.other_results:
+            raise ScenarioError(
+                f"{shown(workbook, 200)}: {len(other):,} of its {len(pulled.found.results):,} results are not what its "
+                "inputs give: it was not recalculated, or formulas were overwritten. Open and save it once; "
+                "`sheetgen pull` names them, and with --format xlsx writes a workbook that agrees."
+            )
+        solved = pulled.solved
         aside = {"brand": options["brand"], "out": None, "name": Path(workbook).stem}
     place = place_of(
         aside["out"] or None if folder is None else folder, aside["name"] or None if name is None else name
@@ -134,26 +145,6 @@ def _message(
         letter = replace(letter, changes=changes_since(since, files["xlsx"], f"{place.name}.xlsx", catalog))
     attached = {f"{place.name}.{ending}": files[ending] for ending in ("pdf", "xlsx")}
     return Mail(addresses, line, *bodies(letter, templates_folder(), brand), attached), Path(f"{place}.eml")
-
-
-def _pulled(workbook: str, catalog: Catalog, options: dict[str, Any]) -> tuple[Solution, bytes]:
-    """What a workbook says now, and its bytes. Raises a SheetgenError."""
-    given = [name for name, value in options.items() if value is not None and name not in NOT_OF_THE_SHEET]
-    if given:
-        flag = given[0].replace("_", "-")
-        raise click.UsageError(f"--{flag} does not go with a workbook: that is attached as it is.")
-    from sheetgen.pull.pulled import pull
-    from sheetgen.workbook.package import read_file
-
-    data = read_file(Path(workbook))
-    pulled = pull(workbook, catalog, options["models"])
-    if other := pulled.other_results:
-        raise ScenarioError(
-            f"{shown(workbook, 200)}: {len(other):,} of its {len(pulled.found.results):,} results are not what its "
-            "inputs give: it was not recalculated, or formulas were overwritten. Open and save it once; "
-            "`sheetgen pull` names them, and with --format xlsx writes a workbook that agrees."
-        )
-    return pulled.solved, data
 
 
 def _send(message: Mail, server: Server, attempts: int, timeout: float, as_json: bool, quiet: bool) -> None:

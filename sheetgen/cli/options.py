@@ -53,23 +53,21 @@ def rows_of(*groups: str, in_size: bool = False) -> list[Row]:
     return [(name, o.metavar, (in_size and o.in_size) or o.help) for name, o in found]
 
 
-def _row(name: str, *words: str) -> Row:
-    """An option by its name, with the table's words where none are given."""
-    if words:
-        return name, *words  # type: ignore[return-value]
-    from sheetgen.scenario.inputs import BY_OPTION
-
-    option = BY_OPTION[name].option
-    assert option is not None
-    return name, option.metavar, option.help
-
-
 def text_options(*parts: str | Row | tuple[str], without: str = "") -> Callable[[F], F]:
     """`--long-name METAVAR` for each option of a group, for one of the table by its name alone, or for a row."""
 
     def make() -> Iterator[click.Option]:
+        from sheetgen.scenario.inputs import BY_OPTION
+
         for part in parts:
-            rows = rows_of(part, in_size="pace" in parts) if isinstance(part, str) else [_row(*part)]
+            if isinstance(part, str):
+                rows = rows_of(part, in_size="pace" in parts)
+            elif len(part) == 3:
+                rows = [part]
+            else:
+                option = BY_OPTION[part[0]].option
+                assert option is not None
+                rows = [(part[0], option.metavar, option.help)]
             for name, metavar, about in rows:
                 spellings = [f"--{name.replace('_', '-')}", *([SHORT[name]] if name in SHORT else []), name]
                 if name != without:

@@ -361,6 +361,12 @@ def test_json_tells_each_derivation_once(name: str, run) -> None:  # type: ignor
     assert cut and all(whole[key] == 1 for key in cut) and max(whole.values()) == 1
 
 
+def test_json_of_a_value_that_is_not_known_is_null(run) -> None:  # type: ignore[no-untyped-def]
+    """SGLang has no error bands: their ends are NaN, which is no JSON."""
+    result = run("explain", "weights_bytes_per_gpu_high", "--model", "8b", "--engine", "sglang", "--json")
+    assert json.loads(result.stdout)["value"] is None and "NaN" not in result.stdout
+
+
 def test_the_list_of_quantities(run) -> None:  # type: ignore[no-untyped-def]
     listed = json.loads(run("explain", "--json").output)
     names = [row["name"] for row in listed]
