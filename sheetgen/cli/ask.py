@@ -152,14 +152,13 @@ def decode(as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any
       sheetgen decode --model gpt-oss-120b --claim "9k tok/s, 256 users, 4x H200, 1k/1k" --context 32k --users 100
     """
     from sheetgen.catalog import Catalog
+    from sheetgen.cli.decode_text import text
     from sheetgen.decode import decoded
 
     answer = decoded(options, Catalog(*catalogs))
     if as_json:
         print_json(answer)
     else:
-        from sheetgen.cli.decode_text import text
-
         say(text(answer))
 
 

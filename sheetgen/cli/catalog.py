@@ -266,7 +266,6 @@ _OF_CHANGE = {
 
 
 def _json(found: Refresh, add_new: bool, written: list[str]) -> dict[str, Any]:
-    """All of it, whatever its length."""
     changes = [one for one in found.changes if one.what != "unchanged"]
     return {
         "lists": [{key: attrgetter(name)(one) for key, name in _OF_LIST.items()} for one in found.lists],

@@ -12,7 +12,6 @@ Record = Mapping[str, Any]
 
 
 def text(answer: Record) -> str:
-    """The text of `sheetgen decode`."""
     claim = answer["claim"]
     parts = [
         _head(claim, answer["per_user"]),

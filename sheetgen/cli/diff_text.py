@@ -26,8 +26,6 @@ CAUSES = (PRICES, LOAD, SETTINGS)
 
 
 def document(found: Comparison, bridge: Sequence[Bridge]) -> dict[str, Any]:
-    """The comparison as JSON has it."""
-
     def side(one: SheetFacts) -> dict[str, Any]:
         return {
             "file": one.path, "kind": one.kind, "as_of": one.as_of.isoformat() if one.as_of else None,

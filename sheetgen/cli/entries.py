@@ -210,9 +210,9 @@ def _plain(value: Any) -> str:
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH...]")
-@click.option("--write-index", is_flag=True, help="First write the catalogs' index of names anew.")
+@click.option("--write-index", "is_anew", is_flag=True, help="First write the catalogs' index of names anew.")
 @common
-def check(paths: tuple[str, ...], write_index: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+def check(paths: tuple[str, ...], is_anew: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
     """Validate catalogs: all of them, or only the folders and files named. Exits 1 where there is a problem.
 
     \b
@@ -222,11 +222,10 @@ def check(paths: tuple[str, ...], write_index: bool, as_json: bool, catalogs: tu
       sheetgen check catalogs/models/llama-3.1-70b.yaml
       sheetgen check --write-index          after adding or renaming a model or GPU
     """
-    if write_index:
-        from sheetgen.catalog import default_folder
-        from sheetgen.catalog import write_index as write
+    if is_anew:
+        from sheetgen.catalog import default_folder, write_index
 
-        write(default_folder())
+        write_index(default_folder())
     problems = {problem: file for path in paths or (None,) for problem, file in _problems(path, catalogs)}
     n_files = len(set(problems.values()))
     if as_json:
@@ -246,24 +245,19 @@ def _problems(path: str | None, catalogs: tuple[str, ...]) -> Iterator[tuple[str
 
     catalog, chosen, inside = Catalog(*catalogs), None, "."
     if path is not None:
-        folder = _catalog_of(Path(path))
+        target = Path(path)
+        if not target.exists():
+            raise CatalogError(f"{shown(target)}: does not exist. Name a catalog folder or a file in one.")
+        folder = target if target.is_dir() else target.parent
+        if folder.resolve().name in PARTS:
+            folder = folder.resolve().parent if folder.is_absolute() else folder.parent
+        holds = any((folder / part).is_dir() for part in PARTS) or any(folder.glob("*.yaml"))
+        if not holds or (target.is_file() and target.suffix != ".yaml"):
+            raise CatalogError(f"{shown(target)}: is no catalog. Name a folder like catalogs/ or a .yaml file in one.")
         shipped = folder.resolve() == default_folder().resolve()
         catalog = catalog if shipped else Catalog(*catalogs, folder)
         chosen = catalog.folders[0 if shipped else -1]
-        inside = Path(path).resolve().relative_to(folder.resolve()).as_posix()
+        inside = target.resolve().relative_to(folder.resolve()).as_posix()
     for one, file, problem in faults_of(catalog):
         if chosen is None or (one is chosen and (inside == "." or f"{file}/".startswith(f"{inside}/"))):
             yield problem, f"{one.shown_as}/{file}"
-
-
-def _catalog_of(target: Path) -> Path:
-    """The catalog folder that `target` is, or is in."""
-    if not target.exists():
-        raise CatalogError(f"{shown(target)}: does not exist. Name a catalog folder or a file in one.")
-    folder = target if target.is_dir() else target.parent
-    if folder.resolve().name in PARTS:
-        folder = folder.resolve().parent if folder.is_absolute() else folder.parent
-    holds = any((folder / part).is_dir() for part in PARTS) or any(folder.glob("*.yaml"))
-    if not holds or (target.is_file() and target.suffix != ".yaml"):
-        raise CatalogError(f"{shown(target)}: is no catalog. Name a folder like catalogs/ or a .yaml file in one.")
-    return folder

@@ -32,7 +32,6 @@ def derivation(name: str, options: Mapping[str, Any], catalog: Catalog) -> Step:
 
 
 def every_quantity() -> str:
-    """A table of what can be explained."""
     rows = [(n, label, s if len(s) <= 90 else s[:89].rsplit(" ", 1)[0] + " …") for n, label, s in quantities()]
     return table([("QUANTITY", "LABEL", "WHAT IT IS"), *rows])
 

@@ -103,7 +103,6 @@ def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalog
 
 
 def _comparison(compared: Compared) -> Iterator[str]:
-    """The comparison as a person reads it."""
     inputs, log = compared.inputs, compared.log
     engine = f"{ENGINE_NAMES[log.engine]} {log.version or 'of an unstated version'}"
     if compared.predicted:

@@ -175,7 +175,6 @@ def _send(message: Mail, server: Server, attempts: int, timeout: float, as_json:
 
 
 def _show(message: Mail, server: Server | None, as_json: bool, quiet: bool) -> None:
-    """What would be sent or written."""
     login = ", with a login" if server and server.credentials else ""
     by = f"by {server} ({server.security}{login})" if server else "a draft"
     envelope = message.envelope

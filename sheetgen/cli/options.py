@@ -141,7 +141,6 @@ def with_scenario(path: str | None, options: Mapping[str, Any]) -> dict[str, Any
 
 
 def _is_plain(value: Any) -> bool:
-    """Nothing, a text, a number, or a list of these."""
     values = value if isinstance(value, list) else [value]
     are_plain = (isinstance(one, (str, int, float)) and not isinstance(one, bool) for one in values)
     return value is None or (bool(values) and all(are_plain))

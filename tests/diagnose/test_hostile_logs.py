@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -211,9 +212,14 @@ def test_one_endless_line(tmp_path: Path) -> None:
 
 def test_thousands_of_deaths_are_looked_through_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Once no failure that is kept can give way to another, none is looked for at each line."""
-    looked = []
+    looked: list[Any] = []
     is_minor = facts._is_minor
-    monkeypatch.setattr(facts, "_is_minor", lambda s: looked.append(s) or is_minor(s))
+
+    def watched(said: Any) -> bool:
+        looked.append(said)
+        return is_minor(said)
+
+    monkeypatch.setattr(facts, "_is_minor", watched)
     path = tmp_path / "x.log"
     path.write_text("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n" * 3000)
     assert len(diagnose(str(path), {}, Catalog()).verdict.run.failures) == 400
