@@ -210,9 +210,9 @@ def _plain(value: Any) -> str:
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH...]")
-@click.option("--write-index", "is_anew", is_flag=True, help="First write the catalogs' index of names anew.")
+@click.option("--write-index", "index_first", is_flag=True, help="First write the catalogs' index of names anew.")
 @common
-def check(paths: tuple[str, ...], is_anew: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
+def check(paths: tuple[str, ...], index_first: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
     """Validate catalogs: all of them, or only the folders and files named. Exits 1 where there is a problem.
 
     \b
@@ -222,7 +222,7 @@ def check(paths: tuple[str, ...], is_anew: bool, as_json: bool, catalogs: tuple[
       sheetgen check catalogs/models/llama-3.1-70b.yaml
       sheetgen check --write-index          after adding or renaming a model or GPU
     """
-    if is_anew:
+    if index_first:
         from sheetgen.catalog import default_folder, write_index
 
         write_index(default_folder())
