@@ -34,6 +34,7 @@ _MISSING = (
 )
 _UNUSED = ("fontTools.subset", "fontTools.varLib.instancer")
 _FRAMES = ("html", "body")  # they end where their page does, and all that is seen is inside them
+_MEASURES = ("width", "height", "position_x")  # numbers once a box is laid out
 _SLACK = 0.6  # CSS pixels: rounding
 _MOST_PAD = 2.2  # points that a row may gain above and below; the rest of the space goes between sections
 _PX = 4 / 3  # WeasyPrint counts in CSS pixels
@@ -97,12 +98,11 @@ def overflows(page: Any) -> list[str]:
                 found.append(f"{box.text[:40]!r} is {max(end - edge, 0) * 0.75:.1f} pt wider than its place")
         elif box.element_tag in _FRAMES:
             continue
-        elif box.is_in_normal_flow() and hasattr(box, "border_box_x") and _is_laid_out(box):
+        elif box.is_in_normal_flow() and all(isinstance(getattr(box, name, None), int | float) for name in _MEASURES):
             x, y = box.border_box_x(), box.border_box_y()
             out = max(left - x, top - y, x + box.border_width() - right, y + box.border_height() - bottom)
             if out > _SLACK:
-                name = f"<{box.element_tag}>"
-                found.append(f"{name} leaves the page's margins by {out * 0.75:.1f} pt")
+                found.append(f"<{box.element_tag}> leaves the page's margins by {out * 0.75:.1f} pt")
     return found
 
 
@@ -123,17 +123,13 @@ def _walk(box: Any, holder: Any) -> Iterator[tuple[Any, Any]]:
         yield from _walk(child, inside)
 
 
-def _is_laid_out(box: Any) -> bool:
-    return all(isinstance(getattr(box, name, None), int | float) for name in ("width", "height", "position_x"))
-
-
 def share_out(page: Any, left: float) -> None:
     """Give `left` points to the rows of the page's tables, and then to the gaps between its sections."""
     sheet = _sheet(page)
     below = [child for child in sheet.children[1:] if child.is_in_normal_flow()]
     if left <= 0 or not below:
         return
-    n_pads = sum(_n_pads(child) for child in sheet.children)
+    n_pads = sum(sum(_sides(row)) for row in _rows(sheet))
     pad = min(_MOST_PAD, 0.8 * left / n_pads) if n_pads and left > 3 * len(below) else 0.0
     gap = (left - pad * n_pads) / len(below)
     moved = 0.0
@@ -162,56 +158,46 @@ def _sheet(page: Any) -> Any:
     return page._page_box.children[0].children[0].children[0]
 
 
-def _is_table(box: Any) -> bool:
-    """A real table, not a layout that is made like one."""
-    return type(box).__name__ == "TableBox" and box.element_tag == "table"
-
-
 def _sides(row: Any) -> tuple[bool, bool]:
     """Whether a row grows above, and below: where it has padding. One without belongs to its neighbour."""
     cell = row.children[0]
     return cell.padding_top > 0, cell.padding_bottom > 0
 
 
-def _n_pads(box: Any) -> int:
-    if _is_table(box):
-        return sum(sum(_sides(row)) for group in box.children for row in group.children)
-    if type(box).__name__ != "BlockBox" or not box.is_in_normal_flow():
-        return 0
-    return sum(_n_pads(child) for child in box.children)
+def _holds_rows(box: Any) -> bool:
+    """Whether a box grows with the rows below it: real tables, not a layout that is made like one, and blocks."""
+    kind = type(box).__name__
+    if kind == "TableBox":
+        return bool(box.element_tag == "table")
+    return kind == "TableRowGroupBox" or (kind == "BlockBox" and box.is_in_normal_flow())
+
+
+def _rows(box: Any) -> Iterator[Any]:
+    if type(box).__name__ == "TableRowBox":
+        yield box
+    elif _holds_rows(box):
+        for child in box.children:
+            yield from _rows(child)
 
 
 def _grown(box: Any, pad: float) -> float:
     """How much higher `box` is, in pixels, with `pad` more in each row of its tables."""
     growth = 0.0
-    if pad > 0 and _is_table(box):
-        growth = _grown_table(box, pad)
-    elif pad > 0 and type(box).__name__ == "BlockBox" and box.is_in_normal_flow():
+    if type(box).__name__ == "TableRowBox":
+        above, below = (pad if grows else 0.0 for grows in _sides(box))
+        growth = above + below
+        for cell in box.children:
+            cell.padding_top += above
+            cell.padding_bottom += below
+            for inside in cell.children:
+                inside.translate(0, above)
+    elif _holds_rows(box):
         for child in box.children:
             child.translate(0, growth)
             growth += _grown(child, pad)
     if growth:
         box.height += growth
     return growth
-
-
-def _grown_table(table: Any, pad: float) -> float:
-    moved = 0.0
-    for group in table.children:
-        group.position_y += moved
-        before = moved
-        for row in group.children:
-            row.translate(0, moved)
-            above, below = (pad if grows else 0.0 for grows in _sides(row))
-            for cell in row.children:
-                cell.padding_top += above
-                cell.padding_bottom += below
-                for inside in cell.children:
-                    inside.translate(0, above)
-            row.height += above + below
-            moved += above + below
-        group.height += moved - before
-    return moved
 
 
 @dataclass(frozen=True)
@@ -241,7 +227,8 @@ def mend_tables(document: Any, pdf: Any) -> None:
 
     named = {}
     for page in document.pages:
-        for table in _tables(page._page_box):
+        boxes = [box for box, _ in _walk(page._page_box, None)]
+        for table in (box for box in boxes if type(box).__name__ in ("TableBox", "InlineTableBox")):
             cells = list(_cells(table))
             heads = [cell for cell in cells if cell.scope]
             for cell in heads:
@@ -261,13 +248,6 @@ def mend_tables(document: Any, pdf: Any) -> None:
         pdf.add_object(tree)
         root = next(one for one in pdf.objects if isinstance(one, dict) and one.get("Type") == "/StructTreeRoot")
         root["IDTree"] = tree.reference
-
-
-def _tables(box: Any) -> Iterator[Any]:
-    if type(box).__name__ in ("TableBox", "InlineTableBox"):
-        yield box
-    for child in getattr(box, "children", ()):
-        yield from _tables(child)
 
 
 def _cells(table: Any) -> Iterator[_Cell]:
