@@ -33,7 +33,7 @@ from xml.etree import ElementTree
 
 from pydantic import AfterValidator, BeforeValidator
 
-from sheetgen.catalog.base import Entry, Label, Loc, read_document, validate
+from sheetgen.catalog.base import Entry, Label, Loc, read_bounded, read_document, validate
 from sheetgen.errors import CatalogError, shown
 
 if TYPE_CHECKING:
@@ -72,16 +72,24 @@ class Colors(Entry):
 
     def wrong(self) -> Iterator[tuple[str, str]]:
         """Which colour cannot be read or is taken, and one sentence with its contrast and one that would do."""
+        tint, ground = self.tint, min(WHITE, self.tint or PAGE["tint"], key=_luminance)
         for name in ("heading", "accent"):
             color = getattr(self, name)
-            if color is not None:
-                ground = min(WHITE, self.tint or PAGE["tint"], key=_luminance)
-                if (ratio := contrast(color, ground)) < LEAST_CONTRAST:
-                    where = "white" if contrast(color, WHITE) < LEAST_CONTRAST else f"the tint {ground}"
-                    ratio = contrast(color, WHITE) if where == "white" else ratio
-                    yield name, _too_pale(name, color, where, ratio, _nearest(color, -0.01, (ground,)))
-        if self.tint is not None:
-            yield from (("tint", sentence) for sentence in _tint_faults(self.tint))
+            if color is not None and contrast(color, ground) < LEAST_CONTRAST:
+                on_white = contrast(color, WHITE) < LEAST_CONTRAST
+                where, other = ("white", WHITE) if on_white else (f"the tint {ground}", ground)
+                yield name, _too_pale(name, color, where, other, (ground,))
+        if tint is None:
+            return
+        ink = min(ON_TINT, key=lambda ink: contrast(tint, ink))
+        if contrast(tint, ink) < LEAST_CONTRAST:
+            yield "tint", _too_pale("tint", tint, f"dark words ({ink})", ink, ON_TINT)
+        parts = bytes.fromhex(tint[1:])
+        hue = 360 * _hls(tint)[0]
+        for what, taken in RESERVED.items():
+            if max(parts) - min(parts) >= _GREY and abs((hue - taken + 180) % 360 - 180) < _TOO_NEAR:
+                means = f"too near to {what}, which means something"
+                yield "tint", f"tint is {tint!r}, {means}. Take a grey, a blue or a violet"
 
 
 def contrast(one: str, other: str) -> float:
@@ -90,41 +98,26 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def _tint_faults(tint: str) -> Iterator[str]:
-    ink, ratio = min(((ink, contrast(tint, ink)) for ink in ON_TINT), key=lambda pair: pair[1])
-    if ratio < LEAST_CONTRAST:
-        yield _too_pale("tint", tint, f"dark words ({ink})", ratio, _nearest(tint, 0.01, ON_TINT))
-    parts = _parts(tint)
-    hue = 360 * colorsys.rgb_to_hls(*(p / 255 for p in parts))[0]
-    for what, taken in RESERVED.items():
-        if max(parts) - min(parts) >= _GREY and abs((hue - taken + 180) % 360 - 180) < _TOO_NEAR:
-            yield f"tint is {tint!r}, too near to {what}, which means something. Take a grey, a blue or a violet"
-
-
-def _too_pale(name: str, color: str, where: str, ratio: float, best: str | None) -> str:
-    # Rounded down: 4.46 must not read as 4.5.
-    shown = int(ratio * 100) / 100
-    advice = f"Try {best!r}" if best else f"Take one that is {'lighter' if name == 'tint' else 'darker'}"
-    return f"{name} is {color!r}: its contrast with {where} is {shown}, and words need {LEAST_CONTRAST}. {advice}"
-
-
-def _nearest(color: str, step: float, others: Iterable[str]) -> str | None:
-    """The first colour of the same hue that can be read with all `others`, going darker or lighter by `step`."""
-    hue, light, saturation = colorsys.rgb_to_hls(*(p / 255 for p in _parts(color)))
+def _too_pale(name: str, color: str, where: str, other: str, others: Iterable[str]) -> str:
+    """That `color` cannot be read with `other`, and the first one of its hue that can be with all `others`."""
+    advice, step = ("Take one that is lighter", 0.01) if name == "tint" else ("Take one that is darker", -0.01)
+    hue, light, saturation = _hls(color)
     while 0 <= (light := light + step) <= 1:
         red, green, blue = (round(p * 255) for p in colorsys.hls_to_rgb(hue, light, saturation))
         found = f"#{red:02X}{green:02X}{blue:02X}"
-        if all(contrast(found, other) >= LEAST_CONTRAST for other in others):
-            return found
-    return None
+        if all(contrast(found, each) >= LEAST_CONTRAST for each in others):
+            advice = f"Try {found!r}"
+            break
+    ratio = int(contrast(color, other) * 100) / 100  # rounded down: 4.46 must not read as 4.5
+    return f"{name} is {color!r}: its contrast with {where} is {ratio}, and words need {LEAST_CONTRAST}. {advice}"
 
 
-def _parts(color: str) -> tuple[int, int, int]:
-    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+def _hls(color: str) -> tuple[float, float, float]:
+    return colorsys.rgb_to_hls(*(p / 255 for p in bytes.fromhex(color[1:])))
 
 
 def _luminance(color: str) -> float:
-    parts = (x / 255 for x in _parts(color))
+    parts = (x / 255 for x in bytes.fromhex(color[1:]))
     red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -168,13 +161,7 @@ class Logo:
 
 
 def read_logo(path: Path) -> Logo:
-    if not path.is_file():
-        raise ValueError("is not a file")  # a pipe would be waited for without end
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ValueError(f"cannot be read ({error.strerror or error})") from error
+    data = read_bounded(path, MAX_BYTES)
     if len(data) > MAX_BYTES:
         raise ValueError(f"is larger than {MAX_BYTES:,} bytes. Save it smaller")
     return logo_of(data)
@@ -182,13 +169,17 @@ def read_logo(path: Path) -> Logo:
 
 def logo_of(data: bytes) -> Logo:
     """The picture in the bytes of a file."""
+    from PIL import Image
+
     if data.startswith((b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")):
         picture = _decoded(data)
     elif data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
         picture = _decoded(svg_to_png(data))
     else:
         raise ValueError("is no PNG, JPEG or SVG. Export it as one of these")
-    if _unseen(picture):
+    on_paper = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture).convert("L")
+    darkest = on_paper.getextrema()[0]
+    if isinstance(darkest, (int, float)) and darkest > _PALE:
         raise ValueError("would not be seen on white paper. Take the version for light grounds")
     kept = io.BytesIO()
     picture.thumbnail(KEPT)
@@ -230,14 +221,6 @@ def _decoded(data: bytes) -> Image:
             raise ValueError("cannot be read as a picture. Export it again") from error
         finally:
             ImageFile.LOAD_TRUNCATED_IMAGES = lenient
-
-
-def _unseen(picture: Image) -> bool:
-    from PIL import Image
-
-    paper = Image.new("RGBA", picture.size, "white")
-    darkest = Image.alpha_composite(paper, picture).convert("L").getextrema()[0]
-    return isinstance(darkest, (int, float)) and darkest > _PALE
 
 
 def svg_to_png(data: bytes) -> bytes:
@@ -352,27 +335,21 @@ def read_brand(path: Path | str) -> Brand:
     path = Path(path)
     document = read_document(path)
     entry = validate(document, BrandFile)
-    if entry.logo is None:
-        return Brand(entry.name, entry.footer or "", entry.colors)
-    try:
-        logo = read_logo(_within(path.parent, entry.logo))
-    except ValueError as error:
-        raise CatalogError(f"{document.at(('logo',))}: logo {shown(entry.logo)!r} {error}.") from error
+    logo = None
+    if entry.logo is not None:
+        try:
+            logo = read_logo(_within(path.parent, entry.logo))
+        except ValueError as error:
+            raise CatalogError(f"{document.at(('logo',))}: logo {shown(entry.logo)!r} {error}.") from error
     return Brand(entry.name, entry.footer or "", entry.colors, logo)
-
-
-def _footer_length(text: str) -> int:
-    """Characters that a text takes in a print footer of Excel: UTF-16, an ampersand four for its codes."""
-    return len(text.encode("utf-16-le")) // 2 + 3 * text.count("&")
 
 
 def _line(most: int, what: str) -> AfterValidator:
     def check(value: str) -> str:
         line = " ".join(value.split())
-        if _footer_length(line) > most:
-            raise ValueError(
-                f"takes {_footer_length(line)} characters (an & counts as 4); {what} may take {most}. Shorten it"
-            )
+        length = len(line.encode("utf-16-le")) // 2 + 3 * line.count("&")  # as a print footer of Excel counts
+        if length > most:
+            raise ValueError(f"takes {length} characters (an & counts as 4); {what} may take {most}. Shorten it")
         return line
 
     return AfterValidator(check)

@@ -75,14 +75,12 @@ def _as_given(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> pandas.Da
         if column.dtype == float and failed.any():
             column = column.mask(failed & (column.abs() >= _INT64))  # what followed from an absurd input
         if column.dtype == float and (column.dropna() % 1 == 0).all():
-            small = bool((column.dropna().abs() < _INT64).all())
-            column = column.astype("Int64") if small else column.map(_integer).astype(object)
+            if (column.dropna().abs() < _INT64).all():
+                column = column.astype("Int64")
+            else:
+                column = column.map(lambda v: None if v != v else int(v)).astype(object)
         if echo:
             column = column.astype(object)
             column[failed] = overrides.loc[failed, name].replace("", None)
         out[name] = column
     return out
-
-
-def _integer(value: float) -> int | None:
-    return None if value != value else int(value)

@@ -21,7 +21,7 @@ from markupsafe import Markup, escape
 
 from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import PageError
-from sheetgen.sheet.page import MARKS, Cell, Page
+from sheetgen.sheet.page import MARKS, Bar, Breaks, Cell, Page
 from sheetgen.writers import layout, pictures
 from sheetgen.writers.formats import Options
 from sheetgen.writers.layout import DENSITIES, FONTS, Density, drawable_with, width_em
@@ -115,30 +115,25 @@ def write_web(page: Page, options: Options) -> bytes:
     """The page as one HTML document, in a company's brand where there is one."""
     templates, brand = options.templates, options.brand
     axes = pictures.axes_of(page.breaks, [(block.context_tokens, visible(block.context)) for block in page.matrix])
+
+    def bar(one: Bar) -> Any:
+        lead = f"{one.model}, {one.workload} {one.context}: "
+        drawn = str(pictures.stacked_bar(one, lead, width=BAR[0], height=BAR[1]))
+        stretched = drawn.replace("<svg ", '<svg preserveAspectRatio="none" ', 1)
+        return Markup(visible(stretched))  # its words are escaped already
+
+    def curve(b: Breaks) -> Any:
+        title = f"{b.model}: {b.next_request}; {b.longest_fit}"
+        return Markup(visible(str(pictures.curve(b, axes, title, width=CURVE[0], height=CURVE[1], family=INHERIT))))
+
     html = _web_environment(templates).get_template("page.html.j2").render(
         page=page, css=style(templates, "page.css"), colors=page_colors(brand.colors if brand else None), brand=brand,
         logo=_logo(brand) if brand else None, marks=MARKS,
-        bars=[[_bar(bar) for bar in of_model] for of_model in page.bars],
+        bars=[[{"bar": one, "picture": bar(one)} for one in of_model] for of_model in page.bars],
         scale=pictures.scale(axes, width=SCALE, height=CURVE[1], family=INHERIT),
-        curves=[_curve(b, axes) for b in page.breaks], sources=[(s.text, s.web_url) for s in page.sources],
+        curves=[curve(b) for b in page.breaks], sources=[(s.text, s.web_url) for s in page.sources],
     )  # fmt: skip
     return html.encode()
-
-
-def _bar(bar: Any) -> dict[str, Any]:
-    """A bar, stretched to the width that there is."""
-    drawn = pictures.stacked_bar(bar, f"{bar.model}, {bar.workload} {bar.context}: ", width=BAR[0], height=BAR[1])
-    return {"bar": bar, "picture": _picture(str(drawn).replace("<svg ", '<svg preserveAspectRatio="none" ', 1))}
-
-
-def _curve(b: Any, axes: pictures.Axes) -> Any:
-    title = f"{b.model}: {b.next_request}; {b.longest_fit}"
-    return _picture(pictures.curve(b, axes, title, width=CURVE[0], height=CURVE[1], family=INHERIT))
-
-
-def _picture(drawn: str) -> Any:
-    """A picture, whose words are escaped already, without what has no shape."""
-    return Markup(visible(str(drawn)))
 
 
 def _logo(brand: Brand) -> dict[str, Any] | None:

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sheetgen import cost
-from sheetgen.levers import EveryLever, Lever, Offload, Rented, in_order
+from sheetgen.levers import EveryLever, Lever, in_order
 from sheetgen.recommend import Choice, Fit, Solution, money, why_not
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
-from sheetgen.scenario.market import DEFAULT_PROVIDERS, Candidate, OwnedGpu
+from sheetgen.scenario.market import DEFAULT_PROVIDERS, OwnedGpu
 from sheetgen.scenario.question import Question
 from sheetgen.writers.formats import Options, json_text
 
@@ -37,7 +37,14 @@ def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = (), l
     question = solved.question
     return {
         "schema_version": SCHEMA_VERSION, "as_of": question.as_of.isoformat(), "inputs": inputs(question),
-        "candidates": [_candidate(c, question.settings.discount_fraction) for c in question.candidates],
+        "candidates": [
+            {
+                **_fields(c, "instance", "provider"), "gpu": c.gpu.id, **_fields(c, "gpu_count", "purchase"),
+                "hourly_usd": cost.discounted_usd_per_hour(c.usd_per_hour, question.settings.discount_fraction),
+                **_fields(c, "price_as_of", "region", "assumed_shape"),
+            }
+            for c in question.candidates
+        ],
         "cells": [_cell(solved, row) | _levers(levers[row] if levers else ()) for row in range(len(question.loads))],
         "fingerprints": [plain(f) for f in fingerprints], "sources": sources(question),
     }  # fmt: skip
@@ -72,15 +79,6 @@ def inputs(question: Question) -> Record:
         "headline": f"{question.workloads[workload].id}:{question.tiers[tier]}",
         "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
         "catalog_sha256": question.catalog_sha256, "typed": question.overrides.data() or None,
-    }  # fmt: skip
-
-
-def _candidate(one: Candidate, discount_fraction: float) -> Record:
-    """An instance at what is paid for it."""
-    return {
-        **_fields(one, "instance", "provider"), "gpu": one.gpu.id, **_fields(one, "gpu_count", "purchase"),
-        "hourly_usd": cost.discounted_usd_per_hour(one.usd_per_hour, discount_fraction),
-        **_fields(one, "price_as_of", "region", "assumed_shape"),
     }  # fmt: skip
 
 
@@ -224,21 +222,22 @@ def _levers(levers: Sequence[Lever]) -> Record:
 
     saved_usd is None where nothing holds the load without the change.
     """
-    host_memory = next((_offload(one.offload, one.note) for one in levers if one.offload), None)
-    return {"levers": [_lever(one, one.after) for one in in_order(levers) if one.after], "host_memory": host_memory}
-
-
-def _lever(one: Lever, after: Rented) -> Record:
-    return {
-        "lever": one.id, **_fields(one, "words", "changed"), "instance": after.candidate.instance,
-        **_fields(after, "n_instances", "n_gpus", "monthly_usd"), **_fields(one, "saved_usd", "saved_fraction", "note"),
-    }  # fmt: skip
-
-
-def _offload(found: Offload, note: str) -> Record:
-    """Weights in host memory, as an indication; bytes are whole numbers."""
-    values = {k: round(v) if "bytes" in k and "second" not in k else v for k, v in vars(found).items()}
-    return {**values, "note": note}
+    host_memory = None
+    for one in levers:
+        if one.offload:
+            found = vars(one.offload)
+            whole = {name: round(found[name]) for name in ("bytes_per_gpu", "parked_kv_bytes_per_gpu")}
+            host_memory = {**found, **whole, "note": one.note}
+            break
+    priced = [
+        {
+            "lever": one.id, **_fields(one, "words", "changed"), "instance": after.candidate.instance,
+            **_fields(after, "n_instances", "n_gpus", "monthly_usd"),
+            **_fields(one, "saved_usd", "saved_fraction", "note"),
+        }
+        for one in in_order(levers) if (after := one.after)
+    ]  # fmt: skip
+    return {"levers": priced, "host_memory": host_memory}
 
 
 def sources(question: Question) -> list[Record]:

@@ -303,18 +303,14 @@ def grid_of(page: Page, content: float, text: float, regular: Path, bold: Path) 
         size = (column - RULE) / sum(widths.values())
         if size >= LEAST_PRINT:
             text = min(text, size)
-            hardware = form == "one" and sum(widths.values()) + _hardware(page, text, regular) <= (column - RULE) / text
+            gpus = BEFORE_GPUS / text + max(width_em(cell.hardware, regular) for _, cell in _cells(page)) + 0.5
+            hardware = form == "one" and sum(widths.values()) + gpus <= (column - RULE) / text
             return Grid(gutter, column, form, text, widths, ticks, params, hardware)
     return Grid(gutter, column, "three", LEAST_PRINT, {}, False, False)
 
 
 def _cells(page: Page) -> list[tuple[bool, MatrixCell]]:
     return [(row.headline, cell) for block in page.matrix for row in block.rows for cell in row.cells]
-
-
-def _hardware(page: Page, text: float, regular: Path) -> float:
-    """The em that the GPUs of a load need behind what to rent."""
-    return BEFORE_GPUS / text + max(width_em(cell.hardware, regular) for _, cell in _cells(page)) + 0.5
 
 
 def _widths(page: Page, form: str, ticks: bool, regular: Path, bold: Path) -> dict[str, float]:

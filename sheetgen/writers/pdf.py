@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime
 import io
-from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from html import escape
@@ -85,17 +84,13 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     A layout takes most of a second, so it begins where pages of this size usually end, and does not try what the
     height left or lacking shows to be hopeless.
     """
-    _refuse_endless(page)
+    n_characters = sum(len(text) for _, text in _texts(page, ""))
+    if n_characters > _MOST_CHARACTERS:  # to lay it out would take minutes
+        limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
+        raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
 
     def at(step: int) -> Layout:
         return _lay_out(page, templates, DENSITIES[step], brand, tall=True)
-
-    def roomier(tall: Layout, steps: Iterable[int]) -> Layout:
-        for step in steps:
-            if tall.left < _ROOM_FOR_MORE or not (found := at(step)).fits:
-                break
-            tall = found
-        return tall
 
     step, last = usual(len(page.models), page.paper, sum(len(block.rows) for block in page.matrix)), len(DENSITIES) - 1
     tall, tried = at(step), -1
@@ -104,7 +99,10 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
             raise PageError(_too_much(page, tall))
         tried, step = step, min(step + max(1, round(-tall.left / _POINTS_A_STEP)), last)
         tall = at(step)
-    tall = roomier(tall, range(step - 1, tried, -1))
+    for roomier in range(step - 1, tried, -1):
+        if tall.left < _ROOM_FOR_MORE or not (found := at(roomier)).fits:
+            break
+        tall = found
     return _filled(page, templates, tall, brand)
 
 
@@ -166,14 +164,6 @@ def _too_much(page: Page, tried: Layout) -> str:
         f"The {page.paper} page cannot hold {len(page.models)} models x {n_loads} loads at {tried.density.text:g} pt"
         f" ({what}). Ask for fewer --models, --workloads or --tiers{other}.{_longest(page)}"
     )
-
-
-def _refuse_endless(page: Page) -> None:
-    """Say at once what no page can hold; to lay it out would take minutes."""
-    n_characters = sum(len(text) for _, text in _texts(page, ""))
-    if n_characters > _MOST_CHARACTERS:
-        limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
-        raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
 
 
 def _longest(page: Page) -> str:

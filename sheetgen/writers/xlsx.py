@@ -10,9 +10,10 @@ import functools
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from xlsxwriter.utility import xl_range, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
 from sheetgen.brand import Brand
@@ -76,7 +77,8 @@ class _Writer:
         if self.brand is not None:
             put_brand(workbook, worksheets[0], book.sheets[0], self.brand)
         for name, target in sorted(book.names.items()):
-            self._check(workbook.define_name(name, "=" + _absolute(target)), name)
+            absolute = Range(target.refs) if isinstance(target, Range) else target._replace(lock="both", name=None)
+            self._check(workbook.define_name(name, f"={absolute.expr('').text}"), name)
 
     def _sheet(self, sheet: Sheet, worksheet: Worksheet) -> None:
         sheet = fitted(sheet)
@@ -94,8 +96,13 @@ class _Writer:
         for of, shared in zip(sheet.rows, shared_rows(sheet.rows, first), strict=True):
             worksheet.write_row_of(of, self._format(of), shared)
         put_validations(worksheet, sheet)
-        put_tints(worksheet, sheet, self.tint)
-        put_filter(worksheet, sheet)
+        tinted = areas(sheet.status_cells)
+        for word in TINTS if tinted else ():  # mutually exclusive rules, one a word for all cells of the sheet
+            rule = {"type": "cell", "criteria": "==", "value": f'"{word}"', "format": self.tint(word)}
+            worksheet.conditional_format(*tinted[0], rule | several(tinted))
+        table = filtered(sheet)
+        if table is not None and sheet.kind != model.CONTROL:
+            worksheet.autofilter(*table)
         for chart in sheet.charts:
             self._chart(sheet, worksheet, chart)
         put_page(worksheet, sheet, self.book, self.brand)
@@ -172,14 +179,7 @@ class _Writer:
 
 
 def _place(worksheet: Worksheet, row: int, column: int) -> str:
-    return f"{worksheet.get_name()}!{column_name(column)}{row + 1}"
-
-
-def _absolute(target: Ref | Range) -> str:
-    """An absolute reference with its sheet."""
-    if isinstance(target, Ref):
-        return Ref(target.sheet, target.row, target.column, None).expr("").text
-    return Range(target.refs).expr("").text
+    return f"{worksheet.get_name()}!{xl_rowcol_to_cell(row, column)}"
 
 
 class Area(NamedTuple):
@@ -191,9 +191,7 @@ class Area(NamedTuple):
     right: int
 
     def __str__(self) -> str:
-        first = f"{column_name(self.left)}{self.top + 1}"
-        last = f"{column_name(self.right)}{self.bottom + 1}"
-        return first if first == last else f"{first}:{last}"
+        return str(xl_range(*self))
 
 
 def areas(cells: Iterable[tuple[int, int]]) -> list[Area]:
@@ -263,21 +261,6 @@ def _options(v: Validation) -> dict[str, Any]:
     return out | {"validate": what, "criteria": "between", "minimum": least, "maximum": most}
 
 
-def put_tints(worksheet: Any, sheet: Sheet, form: Callable[[str], Any]) -> None:
-    """Tints by the word in a cell: mutually exclusive rules, one a word for all cells of the sheet."""
-    found = areas(sheet.status_cells)
-    for word in TINTS if found else ():
-        rule = {"type": "cell", "criteria": "==", "value": f'"{word}"', "format": form(word)}
-        worksheet.conditional_format(*found[0], rule | several(found))
-
-
-def put_filter(worksheet: Any, sheet: Sheet) -> None:
-    """Filter buttons on the heads of the table under the frozen rows, where there is one."""
-    area = filtered(sheet)
-    if area is not None and sheet.kind != model.CONTROL:
-        worksheet.autofilter(*area)
-
-
 def filtered(sheet: Sheet) -> Area | None:
     """The table whose heads are the last frozen row: its heads, and its rows as far as they have a first cell."""
     top, heads = sheet.freeze[0] - 1, 0
@@ -308,7 +291,9 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
     put_print_marks(worksheet, book.properties.get("sheetgen.version", ""), brand, first=is_first)
     first, last = printed_columns(sheet)
     if (first, last) != (0, last_column(sheet)):
-        _say_columns(worksheet, sheet, first, last)
+        labels = f"{_columns(0, sheet.freeze[1] - 1)} and " if first and sheet.freeze[1] else ""
+        words = f"columns {labels}{_columns(first, last)} of {_columns(0, last_column(sheet))}"
+        worksheet.set_header(f"&L&8{words}; the others are on the screen{worksheet.header}")
     last_row = max(r for (r, c), cell in sheet.cells.items() if cell.role != "off_page" and c <= last)
     last_row = max([last_row, *(c.row + CHART_ROWS for c in sheet.charts)])
     worksheet.print_area(0, first, last_row, last)
@@ -330,7 +315,6 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
 
 
 def last_column(sheet: Sheet) -> int:
-    """The last column that holds something."""
     return max([c for _, c in sheet.cells] + [r.left + len(r) - 1 for r in sheet.rows])
 
 
@@ -359,13 +343,6 @@ def printed_columns(sheet: Sheet) -> tuple[int, int]:
     if kind == model.INPUT:
         return 0, max((c for (_, c), cell in sheet.cells.items() if cell.role == "input"), default=last)
     return 0, table.right if kind == model.OUTPUT and table is not None else last
-
-
-def _say_columns(worksheet: Any, sheet: Sheet, first: int, last: int) -> None:
-    """At the head of each page, which columns are printed."""
-    labels = f"{_columns(0, sheet.freeze[1] - 1)} and " if first and sheet.freeze[1] else ""
-    words = f"columns {labels}{_columns(first, last)} of {_columns(0, last_column(sheet))}"
-    worksheet.set_header(f"&L&8{words}; the others are on the screen{worksheet.header}")
 
 
 def _columns(first: int, last: int) -> str:

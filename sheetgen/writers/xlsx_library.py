@@ -20,6 +20,7 @@ from xml.sax.saxutils import escape
 import deflate
 import xlsxwriter
 from xlsxwriter.packager import Packager
+from xlsxwriter.utility import xl_range, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
 from sheetgen.errors import PageError
@@ -55,7 +56,6 @@ class Packing(Packager):  # type: ignore[misc]  # the library has no types
         return []
 
     def _begin(self) -> None:
-        """Compress the parts that are done."""
         for buffer, name, is_binary in self.filenames[len(self._parts) :]:
             data = buffer.getvalue() if is_binary else buffer.getvalue().encode()
             self._parts.append((name, data, self._threads.submit(deflate.deflate_compress, data, LEVEL)))
@@ -117,7 +117,8 @@ class Shared(NamedTuple):
 def shared_runs(cells: Mapping[Place, Cell]) -> dict[Place, Shared]:
     """By row and column, the cells whose formula is the one above moved down, or the one before moved along, and those
     that such a run begins with."""
-    texts = {at: text for at, cell in cells.items() if (text := _shareable(cell))}
+    formulas = {at: cell.formula for at, cell in cells.items() if cell.formula is not None and not cell.formula.array}
+    texts = {at: one.text for at, one in formulas.items() if "!" not in one.text}  # Excel shares none of other sheets
     seen = {at: _seen(text, *at) for at, text in texts.items()}
     down = _runs(sorted(texts, key=lambda at: (at[1], at[0])), seen, (1, 0))
     alone = texts.keys() - {at for run in down for at in run}
@@ -125,8 +126,7 @@ def shared_runs(cells: Mapping[Place, Cell]) -> dict[Place, Shared]:
     found: dict[Place, Shared] = {}
     for number, run in enumerate([*down, *along]):
         (top, left), (bottom, right) = run[0], run[-1]
-        area = f"{column_name(left)}{top + 1}:{column_name(right)}{bottom + 1}"
-        found[run[0]] = Shared(number, texts[run[0]], area)
+        found[run[0]] = Shared(number, texts[run[0]], xl_range(top, left, bottom, right))
         found |= dict.fromkeys(run[1:], Shared(number))
     return found
 
@@ -135,33 +135,20 @@ def shared_rows(rows: Sequence[Row], first: int) -> list[Shared | None]:
     """For each row of cells that share a formula, its part; rows one below the other whose formula moves down are one
     run. Numbers begin with `first`; none for a row of facts."""
     found: list[Shared | None] = []
-    start = 0  # of the run
-    above: Row | None = None
-    seen_above: list[Any] = []
+    seen = [None if row.formula is None else _seen(row.formula.text, row.row, row.left) for row in rows]
+    start, text = 0, ""  # of the run
     for i, row in enumerate(rows):
         if row.formula is None:
             found.append(None)
-            above = None
             continue
-        seen = _seen(row.formula.text, row.row, row.left)
-        if (
-            above is not None and above.row + 1 == row.row
-            and (above.left, len(above)) == (row.left, len(row)) and seen_above == seen
-        ):  # fmt: skip
-            head = found[start]
-            assert head is not None
-            found[start] = head._replace(area=f"{head.area.partition(':')[0]}:{_corner(row)}")
-            found.append(Shared(head.number))
-        else:
-            start = i
-            text, area = row.formula.text, f"{column_name(row.left)}{row.row + 1}:{_corner(row)}"
-            found.append(Shared(first + i, text, area))
-        above, seen_above = row, seen
+        above = rows[i - 1]
+        found.append(Shared(first + start))
+        as_above = i > 0 and (above.row + 1, above.left, len(above)) == (row.row, row.left, len(row))
+        if not as_above or seen[i] != seen[i - 1]:
+            start, text = i, row.formula.text
+        area = f"{xl_rowcol_to_cell(rows[start].row, row.left)}:{xl_rowcol_to_cell(row.row, row.left + len(row) - 1)}"
+        found[start] = Shared(first + start, text, area)
     return found
-
-
-def _corner(row: Row) -> str:
-    return f"{column_name(row.left + len(row) - 1)}{row.row + 1}"
 
 
 def _seen(formula: str, row: int, column: int) -> list[Any]:
@@ -173,12 +160,6 @@ def _seen(formula: str, row: int, column: int) -> list[Any]:
         if not parts[i + 2]:
             parts[i + 3] = int(parts[i + 3]) - row
     return parts
-
-
-def _shareable(cell: Cell) -> str:
-    """A formula's text; nothing where it cannot be shared: Excel shares none that name another sheet."""
-    formula = cell.formula
-    return "" if formula is None or formula.array or "!" in formula.text else formula.text
 
 
 def _runs(places: Iterable[Place], seen: Mapping[Place, list[Any]], step: Place) -> list[list[Place]]:
@@ -216,7 +197,6 @@ class PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no 
         return 0
 
     def write_row_of(self, of: Row, form: Any, shared: Shared | None) -> None:
-        """A row of cells that share a formula."""
         last = of.left + len(of) - 1
         if self._check_dimensions(of.row, of.left) or self._check_dimensions(of.row, last):
             raise PageError(f"{self.get_name()}: row {of.row + 1} is out of a worksheet's bounds")
@@ -263,5 +243,4 @@ class Formula(NamedTuple):
 
     @property
     def value(self) -> Any:
-        """The first cell's value."""
         return self.values[0]

@@ -4,16 +4,12 @@ number that does not fit is shown as ####, a text beside a filled cell is cut.""
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sheetgen.brand import Colors
-from sheetgen.sheet.model import Cell, Row, Sheet
+from sheetgen.sheet.model import Cell, Sheet
 from sheetgen.units import Display
-
-if TYPE_CHECKING:
-    pass
 
 INK, BAR, RULE, GREY = "#111827", "#1F2937", "#D1D5DB", "#6B7280"
 INPUT_FILL, INPUT_INK, LINK_INK = "#FFF9DB", "#1D4ED8", "#15803D"
@@ -131,9 +127,11 @@ def fitted(sheet: Sheet) -> Sheet:
             elif not look.get("shrink"):
                 _fit_text(sheet, widths, (row, column), cell, look)
     for _, column, text, look in wrapped:
-        word = longest_word(text, look) if len(text) * WIDEST_LETTER > widths.get(column, DEFAULT_WIDTH) else 0
-        if widths.get(column, DEFAULT_WIDTH) < word <= MOST_WIDTH:
-            widths[column] = word
+        have = widths.get(column, DEFAULT_WIDTH)
+        if len(text) * WIDEST_LETTER > have:
+            longest = max((text_width(word, look) for word in text.split()), default=0.0)
+            if have < longest <= MOST_WIDTH:
+                widths[column] = longest
     for row, column, text, look in wrapped:
         width = widths.get(column, DEFAULT_WIDTH)
         if len(text) * WIDEST_LETTER > width:
@@ -167,9 +165,8 @@ def _is_empty(sheet: Sheet, row: int, column: int) -> bool:
 
 
 def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
-    def widen(column: int, length: float) -> None:
-        if length + ROOM > widths.get(column, DEFAULT_WIDTH):
-            widths[column] = length + ROOM
+    """Widen columns; no number is looked at where the longest of all of its like would fit."""
+    import numpy
 
     wide = {column for column, width in widths.items() if width >= WIDE}
     for (_, column), cell in sheet.cells.items():
@@ -177,16 +174,11 @@ def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
         if isinstance(value, str) or value is None or cell.role == "off_page":
             continue
         if not (column in wide and isinstance(value, (int, float)) and -SMALL < value < SMALL):
-            widen(column, shown_length(value, cell.display))
-    _fit_rows(sheet.rows, widths)
-
-
-def _fit_rows(rows: Iterable[Row], widths: dict[int, float]) -> None:
-    """The same for the rows of blocks; no number is looked at where the longest of all of its like would fit."""
-    import numpy
-
+            needed = shown_length(value, cell.display) + ROOM
+            if needed > widths.get(column, DEFAULT_WIDTH):
+                widths[column] = needed
     alike: dict[tuple[int, Display, int], list[Any]] = {}
-    for row in rows:
+    for row in sheet.rows:
         kind = row.values.dtype.kind
         if kind in "fiO":
             values = row.values
@@ -232,11 +224,6 @@ def text_height(text: str, width: float, look: dict[str, Any]) -> float:
                 lines, left = lines + 1, usable
             left -= needed + _bare(" ", look)
     return lines * LINE * float(look.get("font_size", 10)) + 2
-
-
-def longest_word(text: str, look: dict[str, Any]) -> float:
-    """The width of the widest word, which a wrapped cell needs at least."""
-    return max((text_width(word, look) for word in text.split()), default=0.0)
 
 
 @functools.lru_cache(maxsize=1 << 14)
