@@ -23,11 +23,6 @@ _FILES: dict[str, type[Entry]] = {one.file_name: one for one in (
 Fault = tuple[Folder, str, str]  # the folder, its file ("": the folder itself), and the problem in a sentence
 
 
-def problems_of(catalog: Catalog) -> list[str]:
-    """What is wrong in all catalogs, in sentences."""
-    return [problem for _, _, problem in faults_of(catalog)]
-
-
 def faults_of(catalog: Catalog) -> list[Fault]:
     """Faults of single files first; what holds between files only where the files are sound."""
     found = [(folder, *fault) for folder in catalog.folders for fault in _file_faults(folder)]

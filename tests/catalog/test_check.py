@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sheetgen.catalog import Catalog, default_folder, read_document, validate, write_index
-from sheetgen.catalog.check import problems_of
+from sheetgen.catalog.check import faults_of
 from sheetgen.catalog.hardware import InstanceFile
 from sheetgen.catalog.model import Model
 from sheetgen.errors import CatalogError
@@ -23,15 +23,15 @@ def edit(folder: Path, file: str, old: str, new: str) -> list[str]:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
-    return [p.removeprefix(f"{folder}/") for p in problems_of(Catalog(base=folder))]
+    return [p.removeprefix(f"{folder}/") for *_, p in faults_of(Catalog(base=folder))]
 
 
 def test_shipped_catalogs_are_sound(catalog: Catalog) -> None:
-    assert problems_of(catalog) == []
+    assert faults_of(catalog) == []
 
 
 def test_a_small_catalog_is_sound(small: Path) -> None:
-    assert problems_of(Catalog(base=small)) == []
+    assert faults_of(Catalog(base=small)) == []
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_all_problems_in_one_run(small: Path) -> None:
 def test_same_name_twice(small: Path) -> None:
     text = (small / MODEL).read_text().replace("id: llama-3.1-8b", "id: other").replace("meta-llama/", "other/")
     (small / "models" / "other.yaml").write_text(text)
-    found = problems_of(Catalog(base=small))
+    found = [problem for *_, problem in faults_of(Catalog(base=small))]
     assert any("8b names both llama-3.1-8b and other" in line for line in found)
     with pytest.raises(CatalogError, match="8b names both"):
         write_index(small)
@@ -203,7 +203,7 @@ def test_files_that_are_not_read(small: Path) -> None:
     (small / "models" / "x.yml").write_text("id: x\n")
     (small / "engines").mkdir()
     (small / "engines" / "vllm.yaml").write_text("a: 1\na: 2\n")
-    found = problems_of(Catalog(base=small))
+    found = [problem for *_, problem in faults_of(Catalog(base=small))]
     assert any("models/x.yml: is not read. Name it x.yaml." in line for line in found)
     assert any("engines/vllm.yaml:2: a is given twice" in line for line in found)
 
@@ -282,5 +282,5 @@ def test_what_an_attack_found_is_a_line(tmp_path, relative, old, new, said):
     text = (default_folder() / relative).read_text(encoding="utf-8")
     assert old in text
     target.write_text(text.replace(old, new, 1), encoding="utf-8")
-    problems = problems_of(Catalog(tmp_path / "over"))
+    problems = [problem for *_, problem in faults_of(Catalog(tmp_path / "over"))]
     assert any(said in p for p in problems), problems

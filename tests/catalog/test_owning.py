@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sheetgen.catalog import Catalog, default_folder
-from sheetgen.catalog.check import problems_of
+from sheetgen.catalog.check import faults_of
 from sheetgen.errors import CatalogError
 from sheetgen.units import OWNING_TERMS as TERMS
 
@@ -56,10 +56,10 @@ def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, old: str, new: str, 
     with pytest.raises(CatalogError, match=r"owning\.yaml:\d+: ") as caught:
         catalog.owning()
     assert words in str(caught.value)
-    assert any(words in problem for problem in problems_of(catalog))
+    assert any(words in problem for *_, problem in faults_of(catalog))
 
 
 def test_a_file_of_your_own_replaces_the_shipped_one(tmp_path: Path) -> None:
     catalog = overlay(tmp_path, "value: 0.08", "value: 0.2")
     assert next(t.value for t in catalog.owning().terms if t.id == "usd_per_kwh") == 0.2
-    assert problems_of(catalog) == []
+    assert faults_of(catalog) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sheetgen.catalog import Catalog, Instance, default_folder, read_document, validate
-from sheetgen.catalog.check import problems_of
+from sheetgen.catalog.check import faults_of
 from sheetgen.catalog.hardware import InstanceFile
 from sheetgen.catalog.prices.offers import Offer
 from sheetgen.catalog.prices.refresh import Refresh, file_text, files, read_lists, refresh
@@ -111,7 +111,7 @@ def test_the_replaced_price_is_history(catalog: Catalog, tmp_path: Path) -> None
     found = read(catalog, a_list(tmp_path, "us-east-1,p5.48xlarge,60,8,h100"), as_of="2026-11-20")
     assert counts(found) == {"changed": 1}
     over = laid_over(catalog, tmp_path / "o", found)
-    assert problems_of(over) == []
+    assert faults_of(over) == []
     row = over.instance("aws/p5.48xlarge")
     price = row.price("on-demand")
     assert price is not None and (price.usd_per_hour, price.as_of) == (60, "2026-11-20")
@@ -297,7 +297,7 @@ def test_new_types(catalog: Catalog, tmp_path: Path) -> None:
         "new, but the list does not say its GPU and how many",
     }
     over = laid_over(catalog, tmp_path, found, add_new=True)
-    assert problems_of(over) == []
+    assert faults_of(over) == []
     row = over.instance("aws/p3dn.24xlarge")
     assert (row.gpu, row.gpu_count, row.vcpu, row.ram_gib) == ("nvidia-v100-sxm2-32gb", 8, 96, 768)
     assert (row.local_nvme_gb, row.network_gbps, row.unit, row.region) == (1800, 100, "instance", "us-east-1")
@@ -307,7 +307,7 @@ def test_new_types(catalog: Catalog, tmp_path: Path) -> None:
 def test_new_rows_by_the_gpu(catalog: Catalog, tmp_path: Path) -> None:
     found = read(catalog, NEOCLOUD)
     over = laid_over(catalog, tmp_path, found, add_new=True)
-    assert problems_of(over) == [] and len(found.new) == 51
+    assert faults_of(over) == [] and len(found.new) == 51
     assert len(over.instances()) == len(catalog.instances()) + 51
     row = over.instance("verda/A100 40GB SXM")  # named by the catalog's name of the GPU, not by the list's
     assert [(p.purchase, p.usd_per_hour) for p in row.prices] == [("on-demand", 0.72), ("spot", 0.25)]

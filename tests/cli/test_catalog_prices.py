@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from sheetgen.catalog import Catalog, default_folder
-from sheetgen.catalog.check import problems_of
+from sheetgen.catalog.check import faults_of
 from sheetgen.catalog.prices import offers
 from sheetgen.catalog.prices.offers import FORMATS
 
@@ -179,7 +179,7 @@ def test_into_catalogs_with_an_index(run: Run, aws: Path, here: Path) -> None:
     old = (default_folder() / "instances" / "aws.yaml").read_text().splitlines()
     new = (here / "catalogs" / "instances" / "aws.yaml").read_text().splitlines()
     assert len(new) == len(old) + 4 and len(set(old) - set(new)) <= 3
-    assert problems_of(Catalog(base=here / "catalogs")) == []
+    assert faults_of(Catalog(base=here / "catalogs")) == []
 
 
 def test_comments_are_not_lost_in_silence(run: Run, aws: Path, here: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from points import POINTS, catalog, launchers, written
 
 from sheetgen.catalog import Catalog, default_folder
-from sheetgen.catalog.check import problems_of
+from sheetgen.catalog.check import faults_of
 from sheetgen.catalog.stacks import FACTS, TEXT_FACTS, StackFile
 from sheetgen.errors import CatalogError
 from sheetgen.launch.flags import advice_record, facts_of, shown_facts
@@ -116,12 +116,12 @@ def test_a_broken_file_is_told_with_its_line(old: str, new: str, problem: str, t
     with pytest.raises(CatalogError) as raised:
         broken.file(StackFile)
     assert any(problem in line and "stacks.yaml:" in line for line in raised.value.problems), raised.value.problems
-    assert any(problem in line for line in problems_of(broken))
+    assert any(problem in line for *_, line in faults_of(broken))
 
 
 def test_check_reads_it(tmp_path: Path) -> None:
     shutil.copy(default_folder() / "stacks.yaml", tmp_path)
-    assert problems_of(Catalog(tmp_path)) == []
+    assert faults_of(Catalog(tmp_path)) == []
 
 
 def test_an_engine_without_a_launcher() -> None:

@@ -36,7 +36,12 @@ def import_config(
             raise CatalogError(f"{where}: {key} {shown(value)!r} holds a control character. Take it out.")
     outer = Fields(config, where)
     text, family, tower = _language_model(outer)
-    decoder = _decoder(text, family)
+    names = text.raw("architectures")  # an EAGLE-3 head is known by its class: `LlamaForCausalLMEagle3` and its kin
+    if isinstance(names, list) and any("eagle3" in str(name).lower() for name in names):
+        decoder = eagle3(text, family)
+    else:
+        build = BUILDERS[family.builder] if family.builder else plain_decoder
+        decoder = with_mtp(text, family, build(text, family))
     precision = precision_of(outer, text)
     vision, vision_notes = vision_params(outer, text, tower)
     encoder, encoder_notes = largest_item(outer, tower)
@@ -46,9 +51,12 @@ def import_config(
     dual = ["rope tables of dual chunk attention are not counted"] if text.raw("dual_chunk_attention_config") else []
     experts = decoder.experts and dict(zip(("n", "top_k", "shared"), decoder.experts, strict=True))
     notes = [*decoder.notes, *dual, *precision.notes, *vision_notes, *encoder_notes]
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = float(epoch) if epoch.isdigit() else time.time()
+    today = datetime.datetime.fromtimestamp(moment, datetime.UTC).date().isoformat()
     data: dict[str, Any] = {
         "id": model_id or _id_of(hf_id or name), "name": name, "hf_id": hf_id, "kind": decoder.kind,
-        "confidence": "sourced", "source": source or f"config.json of {hf_id or name}", "checked_on": _today(),
+        "confidence": "sourced", "source": source or f"config.json of {hf_id or name}", "checked_on": today,
         "n_layers": len(decoder.layers), "hidden_size": text.count("hidden_size"),
         "intermediate_size": max((layer.dense_width for layer in decoder.layers), default=0) or None,
         "moe_intermediate_size": max((layer.moe_width for layer in decoder.layers), default=0) or None,
@@ -94,14 +102,6 @@ def _family(f: Fields, model_type: str) -> Family:
     f.refuse("model_type", what)
 
 
-def _decoder(f: Fields, family: Family) -> Decoder:
-    names = f.raw("architectures")  # an EAGLE-3 head is known by its class: `LlamaForCausalLMEagle3` and its kin
-    if isinstance(names, list) and any("eagle3" in str(name).lower() for name in names):
-        return eagle3(f, family)
-    decoder = BUILDERS[family.builder](f, family) if family.builder else plain_decoder(f, family)
-    return with_mtp(f, family, decoder)
-
-
 def _params(decoder: Decoder, vision: int, left: frozenset[str]) -> dict[str, int]:
     mixers = sum((layer.mixer for layer in decoder.layers), NOTHING)
     body = sum((layer.body for layer in decoder.layers), NOTHING) + decoder.rest
@@ -125,12 +125,6 @@ def _id_of(name: str) -> str:
     """A catalog id from a name: what an id may not hold becomes a dash."""
     plain = re.sub(r"[^a-z0-9._-]+", "-", stem(name))
     return re.sub(r"\.{2,}", ".", plain).strip("-._")[:100] or "model"
-
-
-def _today() -> str:
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = float(epoch) if epoch.isdigit() else time.time()
-    return datetime.datetime.fromtimestamp(moment, datetime.UTC).date().isoformat()
 
 
 _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")

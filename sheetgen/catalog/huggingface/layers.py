@@ -276,9 +276,6 @@ def has_indexer(f: Fields, layer: int) -> bool:
     return max(after, 0) % f.count("index_topk_freq", 1) == 0
 
 
-_MLP_WORDS = {"dense": "dense", "sparse": "moe", "moe": "moe"}
-
-
 def matrices(hidden: int, width: int, gated: bool, bias: bool = False) -> Tally:
     """Two matrices, or three where one gates the other."""
     up = linear(hidden, width, bias)
@@ -317,7 +314,7 @@ def shared_experts(f: Fields, rule: Moe) -> tuple[int, int]:
 def moe_layers(f: Fields, rule: Moe, n: int) -> list[bool]:
     """Which layers have experts instead of a dense part."""
     if f.data.get("mlp_layer_types") is not None:
-        return [word == "moe" for word in f.words("mlp_layer_types", _MLP_WORDS, n)]
+        return [word != "dense" for word in f.words("mlp_layer_types", {w: w for w in ("dense", "sparse", "moe")}, n)]
     if not f.has(rule.n) or f.count_or_zero(rule.n) == 0:
         return [False] * n
     if rule.layers == "first_k":

@@ -98,17 +98,14 @@ def _fetched(url: str, name: str) -> bytes:
                     raise CatalogError(f"{name}: cannot be fetched ({late}).")
             stated = answer.headers.get("Content-Length", "")
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise CatalogError(f"{name}: cannot be fetched ({shown(_reason(error), 100)}).") from error
+        cause = error.reason if isinstance(error, urllib.error.URLError) else error
+        reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+        if isinstance(error, urllib.error.HTTPError):
+            reason = f"{error.code} {error.reason}"
+        raise CatalogError(f"{name}: cannot be fetched ({shown(reason, 100)}).") from error
     if stated.isdecimal() and len(raw) < min(int(stated), MAX_BYTES):
         raise CatalogError(f"{name}: cannot be fetched (it ended after {len(raw):,} of {int(stated):,} bytes).")
     return bytes(raw)
-
-
-def _reason(error: Exception) -> object:
-    if isinstance(error, urllib.error.HTTPError):
-        return f"{error.code} {error.reason}"
-    cause = error.reason if isinstance(error, urllib.error.URLError) else error
-    return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
 
 
 def _public(url: str) -> str:
