@@ -20,12 +20,14 @@ class Verdicts:
     """One entry per deployment.
 
     short_by_bytes is the whole replica's, NaN where it fits; min_gpus is NaN where no number of them would do.
+    reason is the verdict without its first words.
     """
 
     fits: Any
     short_by_bytes: Any
     min_gpus: Any
     verdict: Any
+    reason: Any
 
 
 def judge(known: Mapping[str, Any], names: list[Resolved]) -> Verdicts:
@@ -45,8 +47,10 @@ def judge(known: Mapping[str, Any], names: list[Resolved]) -> Verdicts:
     held = known["shortage_bytes_per_gpu"] == 0
     fewest = numpy.where(held, numpy.fmin(known["min_gpus"], n_gpus), known["min_gpus"])
     said = {**known, "n_gpus": n_gpus, "short": short, "held": known["data_parallel_size"] * known["sequences_in_pool"]}
-    text = _sentences(said, names, fits, obstacles)
-    return Verdicts(fits, numpy.where(fits, numpy.nan, short), numpy.where(runs, fewest, numpy.nan), text)
+    reason = _sentences(said, names, fits, obstacles)
+    verdict = numpy.where(fits, "fits: ", "does not fit: ").astype(object) + reason
+    fewest = numpy.where(runs, fewest, numpy.nan)
+    return Verdicts(fits, numpy.where(fits, numpy.nan, short), fewest, verdict, reason)
 
 
 def by_name(names: Sequence[Resolved]) -> Callable[[Callable[[Resolved], Any]], Any]:
@@ -94,11 +98,11 @@ _WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
     "short": ("short", _gib), "n_gpus": ("n_gpus", "{:.0f}".format), "gpu": ("gpu", str),
     "budget": ("memory_budget_bytes", _gib), "weights": ("loaded_weights_bytes_per_gpu", _gib),
 }  # fmt: skip
-_CAPPED = "fits: room for {room} of {context} tokens, which is max_num_seqs; memory would hold {held}."
-_ROOMY = "fits: room for {room} of {context} tokens; request {next} does not fit."
-_REFUSED = "does not fit: max_num_seqs admits {admitted} of {requests}; memory would hold {held}. "
+_CAPPED = "room for {room} of {context} tokens, which is max_num_seqs; memory would hold {held}."
+_ROOMY = "room for {room} of {context} tokens; request {next} does not fit."
+_REFUSED = "max_num_seqs admits {admitted} of {requests}; memory would hold {held}. "
 _REFUSED += "Raise max_num_seqs or add a replica."
-_LACKS = "does not fit: {short} short on {n_gpus}x {gpu}; "
+_LACKS = "{short} short on {n_gpus}x {gpu}; "
 _HEAVY = _LACKS + "the weights alone need {weights} of each GPU, and the engine may use {budget}."
 _CROWDED = _LACKS + "weights and overhead need more than the {budget} that the engine may use of each GPU."
 _STUCK = _LACKS + "the engine does not start, because one request of max_model_len ({longest} tokens) is more than the "
@@ -109,7 +113,7 @@ _NARROW = _LACKS + "room for {room} of {context} tokens, {asked} asked for."
 def _sentences(known: Mapping[str, Any], names: list[Resolved], fits: Any, obstacles: Any) -> Any:
     """One sentence per row: each kind of verdict with the numbers that it needs, all its rows at once."""
     runs, of_name = numpy.equal(obstacles, NO_TEXT), by_name(names)
-    text = numpy.where(runs, NO_TEXT, "does not fit: " + numpy.where(runs, "", obstacles))
+    text = obstacles.copy()
     said = {**known, "gpu": of_name(lambda one: one.gpu.short_name)}
     full = said["kv_budget_bytes_per_gpu"] < 0
     left = runs

@@ -9,18 +9,7 @@ from typing import Any
 from sheetgen.api import Catalogs, _catalog
 from sheetgen.catalog.load import Catalog
 from sheetgen.decode.claim import GPUS_OF_A_NODE
-from sheetgen.decode.readings import (
-    Analysis,
-    Reading,
-    Scaled,
-    Shape,
-    Way,
-    analyse,
-    contenders,
-    nearest,
-    scaled,
-    verdict,
-)
+from sheetgen.decode.readings import Analysis, Reading, Shape, Way, analyse, contenders, nearest, scaled, verdict
 from sheetgen.units import DTYPES
 
 # Tokens a second that one user gets at least, the kind of pace, and why. MLPerf Inference v5.1 allows 40 ms a token
@@ -47,7 +36,7 @@ def verdict_words(analysis: Analysis) -> str:
         return f"unknown: the speed of {gpu} is not published in full, so that nothing is predicted."
     if at is None:
         every = [one for each in analysis.shapes.values() for one in each]
-        return f"not possible: {lacks_least(every).removeprefix('does not fit: ')}"
+        return f"not possible: {lacks_least(every).reason}"
     if overall == "consistent" and "consistent" not in of.values():
         slow = shapes_words([shape for shape in of if of[shape] == "slower"])
         fast = shapes_words([shape for shape in of if of[shape] != "slower"])
@@ -78,10 +67,9 @@ def _run(analysis: Analysis, one: Reading) -> str:
     return f"{shapes_words([shape])}, {way_words(one)}" if len(analysis.shapes) > 1 else way_words(one)
 
 
-def lacks_least(readings: list[Reading]) -> str:
-    """The verdict of `size` on the way that is short of the fewest bytes of each GPU."""
-    least = min(readings, key=lambda one: (one.answer["short_by_bytes"] or 0) * one.way.layout.n_replicas)
-    return str(least.answer["verdict"])
+def lacks_least(readings: list[Reading]) -> Reading:
+    """The way that is short of the fewest bytes of each GPU."""
+    return min(readings, key=lambda one: (one.answer["short_by_bytes"] or 0) * one.way.layout.n_replicas)
 
 
 def length_words(analysis: Analysis, longest: Mapping[str, int]) -> str:
@@ -94,20 +82,19 @@ def length_words(analysis: Analysis, longest: Mapping[str, int]) -> str:
     return f"At concurrency {n:,} each request can have had at most {', '.join(parts)}{reached}."
 
 
-def context_words(analysis: Analysis, best: Reading | None, scaled: Scaled | None) -> str:
-    """One sentence: what the claim comes to at the requested context."""
+def context_words(analysis: Analysis, one: Reading | None, factor: float | None) -> str:
+    """One sentence: what the claim comes to at the requested context; `factor` is what the claim scaled it by."""
     claim = analysis.claim
     users = claim.users or claim.concurrency
     where = f"at {claim.context_tokens:,} tokens and {users:,} user{'' if users == 1 else 's'}"
     claimed = f"The claim's {claim.tokens_per_second:,.10g} tokens/s"
-    one = scaled.reading if scaled else best
     if one is None:
         holds = any(reading.holds for reading in analysis.at_context)
-        why = "its speed is not predicted." if holds else lacks_least(analysis.at_context)
+        why = "its speed is not predicted." if holds else lacks_least(analysis.at_context).answer["verdict"]
         return f"{claimed} has no counterpart {where}: {why}"
     how = f"80 % band {rounded(one.low)} to {rounded(one.high)}; {way_words(one)}"
-    if scaled is not None:
-        how += f"; the prediction times {scaled.factor:.2f}, as the claim has it"
+    if factor is not None:
+        how += f"; the prediction times {factor:.2f}, as the claim has it"
     if analysis.overall == "impossible":
         return f"Whatever the claim, these GPUs give about {rounded(one.rate)} tokens/s {where} ({how})."
     return f"{claimed} becomes about {rounded(one.rate)} {where} ({how})."
@@ -131,7 +118,6 @@ def rounded(figure: float) -> str:
 
 
 def cautions(analysis: Analysis) -> Cautions:
-    """Everything that the numbers suggest."""
     said = _always(analysis)
     for dtype in _narrower(analysis) if not analysis.contenders else ():
         other = analysis.variant(weight_dtype=dtype)
@@ -236,7 +222,6 @@ def _would_match(analysis: Analysis, of: Callable[[Reading], float]) -> list[tup
 
 
 def _answered(one: Reading) -> float:
-    """The share of a request's tokens that are its answer."""
     prompt, answer = one.answer["input_tokens"], one.answer["output_tokens"]
     return float(answer / (prompt + answer))
 
@@ -351,18 +336,18 @@ def _at_context(analysis: Analysis) -> Record | None:
     counting, by_claim = contenders(analysis.at_context), scaled(analysis)
     own = [one for one in counting if one.way.kv_cache_dtype == analysis.names.kv_cache_dtype]
     predicted = max(own or counting, key=lambda one: one.rate, default=None)
-    best = by_claim.reading if by_claim else predicted
-    rates = map(_figure, (best.rate, best.low, best.high)) if best else (None, None, None)
-    of_claim: Record | None = None
+    best, factor, of_claim = predicted, None, None
     if by_claim is not None:
-        predicted_rate = by_claim.basis.rate
+        basis, best = by_claim
+        factor = analysis.claim.tokens_per_second / basis.rate
         of_claim = {
-            "factor": _figure(by_claim.factor), "claimed_tokens_per_second": _figure(by_claim.factor * predicted_rate),
-            "predicted_tokens_per_second": _figure(predicted_rate), **reading(by_claim.reading, None),
+            "factor": _figure(factor), "claimed_tokens_per_second": _figure(factor * basis.rate),
+            "predicted_tokens_per_second": _figure(basis.rate), **reading(best, None),
         }  # fmt: skip
+    rates = map(_figure, (best.rate, best.low, best.high)) if best else (None, None, None)
     return {
         "context_tokens": analysis.claim.context_tokens, "users": analysis.claim.users or analysis.claim.concurrency,
-        **dict(zip(RATES[:3], rates, strict=True)), "words": context_words(analysis, predicted, by_claim),
+        **dict(zip(RATES[:3], rates, strict=True)), "words": context_words(analysis, best, factor),
         "predicted": None if predicted is None else reading(predicted, None),
         "scaled_by_claim": of_claim,
         "readings": [reading(one, None) for one in analysis.at_context],

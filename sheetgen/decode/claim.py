@@ -136,7 +136,7 @@ def read_claim(options: Mapping[str, Any], gpu_words: tuple[str, ...]) -> Claim:
 
 
 def _known(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options under their long names, without those left out."""
+    """The options under their long names."""
     found: dict[str, Any] = {}
     for name, value in options.items():
         long = SHORT.get(name, name)
@@ -179,7 +179,6 @@ def _flag(name: str) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _of_gpus(words: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
-    """The patterns that hold the names of GPUs."""
     name = "|".join((*sorted(words, key=len, reverse=True), *_UNKNOWN))
     rate = (
         rf"{_RATE_NUMBER}\s*([kM](?![a-z]))?\s*(?:(?:output|generated|decode|total|aggregate|input)\s+)*"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy
 
@@ -18,7 +18,7 @@ from sheetgen.estimate import PACE, RUNNING, STEP, evaluate
 from sheetgen.scenario.deployment import Resolved
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.units import TENSOR_PARALLEL_SIZES
-from sheetgen.verdict import obstacle
+from sheetgen.verdict import judge, obstacle
 
 Record = dict[str, Any]
 SPARSE_FACTOR = 2  # peaks of 2:4 sparsity are twice the dense ones (NVIDIA's data sheets since the A100)
@@ -99,13 +99,15 @@ class Way:
 class Reading:
     """A way, with the record of one replica as `size` gives it.
 
-    runs: the engine runs on the GPU, and the GPU takes both precisions. holds: it runs, and at least one request of
-    the whole length fits. fit: requests at their full length that all GPUs hold at once. rate, low, high, ceiling,
-    sparse_ceiling: output tokens per second of all GPUs; NaN where the GPU's speed is not known.
+    reason: why it fits, or does not. runs: the engine runs on the GPU, and the GPU takes both precisions. holds: it
+    runs, and at least one request of the whole length fits. fit: requests at their full length that all GPUs hold at
+    once. rate, low, high, ceiling, sparse_ceiling: output tokens per second of all GPUs; NaN where the GPU's speed is
+    not known.
     """
 
     way: Way
     answer: Record
+    reason: str
     runs: bool
     holds: bool
     fit: int
@@ -150,6 +152,7 @@ def read_ways(ways: Sequence[Way], inputs: Mapping[str, Any], max_num_seqs: int,
         raise ScenarioError(*(sized.points.errors[-1] or "").splitlines())
     with numpy.errstate(invalid="ignore", divide="ignore"):
         bounds = ceiling(sized.known), ceiling(sized.known, SPARSE_FACTOR)
+    reasons = judge(sized.known, sized.points.names).reason
     found = []
     for place, at in enumerate(sized.points.good.tolist()):
         way, answer = ways[at], record(sized, at)
@@ -163,7 +166,7 @@ def read_ways(ways: Sequence[Way], inputs: Mapping[str, Any], max_num_seqs: int,
         busy = min(way.n_requests, way.layout.n_replicas)
         fit = in_pool * way.layout.n_replicas if holds else 0
         most = [float(bound[place]) * busy for bound in bounds]
-        found.append(Reading(way, answer, runs, holds, fit, *rates, *most))
+        found.append(Reading(way, answer, reasons[place], runs, holds, fit, *rates, *most))
     return found
 
 
@@ -319,18 +322,10 @@ def _by_shape(readings: list[Reading]) -> dict[Shape, list[Reading]]:
     return found
 
 
-class Scaled(NamedTuple):
-    """A prediction set right by the claim. factor: claimed over predicted at the claim's own shape, in `basis`."""
-
-    factor: float
-    basis: Reading
-    reading: Reading
-
-
-def scaled(analysis: Analysis) -> Scaled | None:
-    """The prediction at the requested context, scaled by what the claim is over its own prediction: the same layout and
-    precision, both times multiplied alike. None where the claim's lengths were not stated, where it cannot be true,
-    or where no layout holds both.
+def scaled(analysis: Analysis) -> tuple[Reading, Reading] | None:
+    """The reading that predicts the claim itself, and the prediction at the requested context scaled by what the claim
+    is over it: the same layout and precision, both times multiplied alike. None where the claim's lengths were not
+    stated, where it cannot be true, or where no layout holds both.
 
     Source: one measured point of a configuration takes a third off the error (docs/speed.md); here the claim is it.
     """
@@ -346,4 +341,4 @@ def scaled(analysis: Analysis) -> Scaled | None:
     if not kind.low <= 1 / factor <= kind.high:
         return None
     way = there[basis.way.layout, basis.way.kv_cache_dtype].way
-    return Scaled(factor, basis, analysis.read([replace(way, speed_factor=1 / factor)])[0])
+    return basis, analysis.read([replace(way, speed_factor=1 / factor)])[0]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from sheetgen.catalog.guidance import Signature, compiled
 from sheetgen.catalog.hardware import Devices
@@ -36,11 +34,6 @@ _SGLANG_FIGURES = {
     }.items()
 }  # fmt: skip
 USAGE_WORDS = ("Avg prompt throughput", "Prefill batch", "Decode batch")
-NEARLY_FULL = 0.95
-FULL = 0.985  # the fullest of the last samples, where requests were thrown out again
-LONG_REQUEST = 65_536  # tokens of one request, beyond which a few of them fill a pool
-FEW = 8  # requests
-_HIGH = 0.9
 _LOOKED_AT = 12  # samples before the end
 
 
@@ -128,7 +121,6 @@ class Run:
     none_minor: bool = False  # of the failures kept, once there are as many as are kept
 
     def seen(self, phase: str) -> Match | None:
-        """The first match of a phase, whatever the rank."""
         found = [by_name[phase] for by_name in self.phases.values() if phase in by_name]
         return min(found, key=lambda m: m.line_number) if found else None
 
@@ -142,11 +134,6 @@ class Run:
         up = self.last("ready")
         return [f for f in self.failures if f.match.line_number > up or f.phase in CAME_UP]
 
-    @property
-    def ended(self) -> bool:
-        """Whether something ended it, so that a start that follows is another run."""
-        return any(not f.match.signature.lasting for f in self.failures) or bool(self.errors and self.phases)
-
     def phase_of(self, rank: str) -> str:
         """How far `rank` had come: by its own lines and those of no worker, else by all."""
         own = [m for r, names in self.phases.items() if r == rank or not r.startswith(WORKERS) for m in names.values()]
@@ -157,7 +144,6 @@ class Run:
 
     @property
     def frames(self) -> list[Match]:
-        """All frames, of all ranks."""
         return [match for frames in self.tracebacks.values() for match in frames]
 
 
@@ -196,7 +182,6 @@ def excerpt(text: str, begin: int = 0, end: int = 0, most: int = MOST) -> str:
 
 
 def sample_of(line: Line) -> Sample | None:
-    """The sample that a line holds."""
     text = line.text
     if "Avg prompt throughput" in text and (match := _VLLM.search(text)):
         prompts, made, running, _, waiting, used = match.groups()
@@ -212,41 +197,6 @@ def sample_of(line: Line) -> Sample | None:
         found.get("new", 1.0) if match[1] == "Prefill" else 0.0, found.get("generated"), found.get("tokens"),
         excerpt(part),
     )  # fmt: skip
-
-
-def soon_full(samples: Sequence[Sample]) -> bool:
-    """Whether few requests, and nobody new, fill what is left as fast as they filled what was seen."""
-    known = [s.usage for s in samples if s.usage is not None]
-    rises = len(known) > 2 and all(later > earlier for earlier, later in itertools.pairwise(known))
-    return rises and known[-1] >= _HIGH and FULL - known[-1] <= 2 * (known[-1] - known[0])
-
-
-def filled_by(samples: Sequence[Sample]) -> Literal["length", "number"] | None:
-    """Whether the length of few requests fills the pool, or their number; None where the samples do not say.
-
-    Prompts no longer come in, nobody waits and as many run as before, while the pool fills: length. A queue, new
-    prompts or more and more running: number, unless a few requests hold very many tokens each.
-    """
-    known = [s for s in samples if s.usage is not None]
-    if not known:
-        return None
-    last = known[-1]
-    if last.tokens and 0 < last.running <= FEW and last.tokens / last.running >= LONG_REQUEST:
-        return "length"
-    if max(s.running + s.waiting for s in known) <= 1:
-        return "length"
-    if last.waiting > 0:
-        return "number"
-    if len(known) < 2:
-        return None
-    running = [s.running for s in known]
-    flat = max(running) - min(running) <= max(0.0, 0.1 * max(running))
-    rising = (last.usage or 0) > (known[0].usage or 0)
-    prompts = sum(s.prompt_rate or 0 for s in known)
-    made = sum(s.generation_rate or 0 for s in known)
-    if flat and rising and prompts <= 0.02 * max(made, 1):
-        return "length"
-    return "number" if running[-1] > running[0] or prompts > 0.02 * max(made, 1) else None
 
 
 TRACEBACK = "Traceback (most recent call last)"
@@ -298,12 +248,6 @@ _CONTEXT = 2 * GIB  # of a rank that has only begun
 _GPU = re.compile(r"GPU (\d{1,4})(?: has|;)")
 
 
-# What of a line is looked at, by words that it holds.
-_TRAITS = {
-    "start": _STARTS, "traceback": (TRACEBACK,), "error": ERROR_WORDS[:3], "statistics": USAGE_WORDS,
-}  # fmt: skip
-
-
 class Matcher:
     """Puts line after line into `facts`."""
 
@@ -315,7 +259,11 @@ class Matcher:
             bare = re.sub(r"\{\d+(?:,\d+)?\}|\(\?<[!=]", "", s.match or "<none>")
             is_by_shape = not re.search(r"[\d<]|\\d", bare + s.word)
             self._known.append(((s, compiled(s.match) if s.match else None), without_digits(s.word), is_by_shape))
-        self._words = {**_TRAITS, "startup": {without_digits(word) for word in (*STARTUP_WORDS, *devices.words)}}
+        # What of a line is looked at, by words that it holds.
+        self._words: dict[str, Collection[str]] = {
+            "start": _STARTS, "traceback": (TRACEBACK,), "error": ERROR_WORDS[:3], "statistics": USAGE_WORDS,
+            "startup": {without_digits(word) for word in (*STARTUP_WORDS, *devices.words)},
+        }  # fmt: skip
         self._traits = ByShape(str, self._traits_of)
 
     def take(self, line: Line) -> Line | None:
@@ -324,7 +272,9 @@ class Matcher:
             line = Line(line.number, line.text[: users.start()], line.rank)
         traits, candidates = self._traits(line.text)
         facts, run = self.facts, self.facts.run
-        if "start" in traits and run.ended:
+        if "start" in traits and (
+            (run.errors and run.phases) or any(not f.match.signature.lasting for f in run.failures)
+        ):
             facts.runs, facts.n_runs = [run, Run(line.number)], facts.n_runs + 1
             run = facts.run
         if "traceback" in traits:
@@ -347,7 +297,6 @@ class Matcher:
         return line if "startup" in traits else None
 
     def _traits_of(self, text: str) -> tuple[set[str], tuple[Known, ...]]:
-        """What is looked for in lines of one shape."""
         line, traits = Line(1, text), {name for name, words in self._words.items() if any(w in text for w in words)}
         return traits, tuple(
             known for known, part, by_shape in self._known if part in text and (not by_shape or _match(line, known))
@@ -394,20 +343,15 @@ def _take(run: Run, match: Match, text: str) -> bool:
             if failure.frames_follow and of_failure:
                 failure.frames.append(match)
     elif kind != "engine":
-        return _fail(run, match, text)
-    return False
-
-
-def _fail(run: Run, match: Match, text: str) -> bool:
-    if len(run.failures) >= _MOST_FAILURES and not _makes_way(run, match):
+        if len(run.failures) < _MOST_FAILURES or _makes_way(run, match):
+            frames = [f for f in run.tracebacks.get(match.rank, []) if match.line_number - f.line_number < 500]
+            failure = Failure(match, run.phase_of(match.rank), frames, frames_follow=not frames)
+            if kind in ("oom", "typed"):
+                failure.amounts = amounts(text[:_AMOUNTS])
+                run.tracebacks.pop(match.rank, None)
+            run.failures.append(failure)
         return True
-    frames = [f for f in run.tracebacks.get(match.rank, []) if match.line_number - f.line_number < 500]
-    failure = Failure(match, run.phase_of(match.rank), frames, frames_follow=not frames)
-    if match.signature.kind in ("oom", "typed"):
-        failure.amounts = amounts(text[:_AMOUNTS])
-        run.tracebacks.pop(match.rank, None)
-    run.failures.append(failure)
-    return True
+    return False
 
 
 def _makes_way(run: Run, match: Match) -> bool:

@@ -54,10 +54,17 @@ _UNDER_THE_CONTEXT = ("max_prefill_tokens",)  # SGLang takes the larger of it an
 _OF_STEP = ("max_num_batched_tokens",)
 _BELOW_PREEMPTION = 0.9  # of the requests that ran when some were preempted, whatever the statistics showed by then
 _OF_ANSWER = ("max_tokens", "max_new_tokens")  # what a request asks for
-SHARE_STEP = "by 0.02 to 0.05"
 _MOST_STEP = 0.1  # of the card: what is short of more does not go beside a pool
 _FULL_SHARES = ("cuda_memory_fraction",)  # whose default is all of the GPU
 _LAYERS = ("num_gpu", "n_gpu_layers", "n_gpu_layers_draft")
+
+
+class Step(str):
+    """How far to move it, where another value says what to move it to."""
+
+
+SHARE_STEP = Step("by 0.02 to 0.05")
+_BY_A_FEW = Step("by a few at a time")
 _FIRST_STEPS = {
     (direction, flag): words
     for direction, words, flags in (
@@ -66,7 +73,7 @@ _FIRST_STEPS = {
         ("lower", "half",
          ("cudagraph_capture_sizes", "cuda_graph_sizes", "cuda_graph_max_bs", "cuda_graph_max_bs_decode",
           "cpu_offload_gb", "predict", "num_predict", "hicache_ratio", "max_loras", "max_loras_per_batch")),
-        ("raise", "by a few at a time", _LAYERS), ("lower", "by a few at a time", _LAYERS),
+        ("raise", _BY_A_FEW, _LAYERS), ("lower", _BY_A_FEW, _LAYERS),
     )
     for flag in flags
 }  # fmt: skip
@@ -263,7 +270,7 @@ def _share_step(known: Situation, now: float | None) -> Value:
         return USELESS, ""
     if direction == "lower" and now and now > 0.2:
         return round(max(0.1, now - max(0.03, step)), 2), ""
-    return (f"by {max(0.02, step):.2f}" if step else SHARE_STEP), ""
+    return (Step(f"by {max(0.02, step):.2f}") if step else SHARE_STEP), ""
 
 
 def current(known: Situation) -> float | None:

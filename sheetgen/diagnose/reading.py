@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
+import itertools
 import re
-from collections.abc import Iterator, Sequence
-from typing import BinaryIO, cast
+from collections.abc import Iterable, Iterator, Sequence
 
 from sheetgen.catalog.guidance import Signature
 from sheetgen.catalog.hardware import Devices
 from sheetgen.diagnose.facts import USAGE_WORDS, WORDS, Facts, Matcher
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.startup.lines import log_lines, open_log
+from sheetgen.startup.lines import blocks_of, log_lines, open_log
 from sheetgen.startup.read import STARTUP_WORDS, read_lines
 
-_LOOKED_AT = 1 << 16  # bytes of the beginning, which show whether it is text
 _BINARY_SHARE = 0.05
 _SURE = ("weak", "oom", "trap", "typed")  # kinds of messages, the surest last
 # What a user wrote may hold any engine's error, and is most of a long log. It goes before anything is looked for; the
@@ -24,7 +22,7 @@ _USERS_TEXT = re.compile(
     rb"((?:Received request|Generated response)[^\n]{0,200}?(?:\bprompt: ?|\boutput: ?)[\"'{\[]"
     rb"|(?:Receive|Finish): obj=)[^\n]{2,}"
 )
-MOST = 1 << 16  # bytes of a log that is looked at again
+MOST = 1 << 16  # bytes of a log that is looked at again; as many show whether it is text
 _SHORTEST = 30  # characters of a line that a width may have cut
 _QUOTED = re.compile(r"^(?:[>▎│|] ?)+")
 # How a line of a log begins; what begins otherwise may be the rest of the line above.
@@ -41,19 +39,21 @@ def read(name: str, signatures: Sequence[Signature], devices: Devices) -> Facts:
     called = "stdin" if name == "-" else str(shown(name, 200))
     words = {*STARTUP_WORDS, *devices.words, *USAGE_WORDS, *WORDS, *(s.word for s in signatures)}
 
-    def of(stream: _CheckedStream) -> Facts:
+    def of(blocks: Iterable[bytes]) -> Facts:
         matcher = Matcher(signatures, devices)
-        facts, lines = matcher.facts, map(matcher.take, log_lines(cast(BinaryIO, stream), words))
+        facts, lines = matcher.facts, map(matcher.take, log_lines(map(_without_users_text, blocks), words))
         facts.startup = read_lines((line for line in lines if line is not None), devices, lambda: facts.n_runs)
         return facts
 
     with open_log(name) as raw:
-        stream = _CheckedStream(raw, called)
-        found = of(stream)
-    if not stream.n_bytes:
+        head = raw.read(MOST + 1)
+        is_short = len(head) <= MOST
+        _check_is_text(head[:MOST], called)
+        found = of(itertools.chain([head], () if is_short else blocks_of(raw)))
+    if not head:
         raise ScenarioError(f"{called}: is empty. Give the log of a serving engine, with what was printed to stderr.")
-    for text in rejoined(stream.kept) if stream.n_bytes <= MOST else ():
-        again = of(_CheckedStream(io.BytesIO(text), called))
+    for text in rejoined(head) if is_short else ():
+        again = of([text])
         if _sureness(again) > _sureness(found):
             return again
     return found
@@ -65,32 +65,21 @@ def _sureness(facts: Facts) -> int:
     return max((_SURE.index(kind) for kind in kinds), default=-1)
 
 
-class _CheckedStream:
-    """A stream that counts its bytes, keeps a short log, and refuses what is no text before any of it is read."""
+def _without_users_text(block: bytes) -> bytes:
+    return _USERS_TEXT.sub(rb"\1", block) if any(word in block for word in _OF_USERS) else block
 
-    def __init__(self, stream: BinaryIO, called: str) -> None:
-        self._stream, self._called = stream, called
-        self.n_bytes = 0
-        self.kept = b""
 
-    def read(self, size: int) -> bytes:
-        block = self._stream.read(size)
-        if not self.n_bytes and block[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # UTF-16 with its mark is text
-            self._look_at(block[:_LOOKED_AT])
-        if self.n_bytes + len(block) <= MOST:
-            self.kept += block
-        self.n_bytes += len(block)
-        return _USERS_TEXT.sub(rb"\1", block) if any(word in block for word in _OF_USERS) else block
-
-    def _look_at(self, head: bytes) -> None:
-        """Without its mark every other byte of UTF-16 is nought."""
-        if 0.8 * len(head) / 2 <= max(head[::2].count(0), head[1::2].count(0)) and len(head) > 3:
-            order = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
-            cure = f"Convert it: iconv -f utf-16{order} -t utf-8."
-            raise ScenarioError(f"{self._called}: is UTF-16 without its mark. {cure}")
-        odd = sum(head.count(bytes([code])) for code in range(32) if code not in b"\t\n\v\f\r\x1b\x08")
-        if odd > _BINARY_SHARE * len(head):
-            raise ScenarioError(f"{self._called}: is no text but binary data. Give the engine's log, plain or as .gz.")
+def _check_is_text(head: bytes, called: str) -> None:
+    """UTF-16 with its mark is text; without it every other byte is nought."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return
+    if 0.8 * len(head) / 2 <= max(head[::2].count(0), head[1::2].count(0)) and len(head) > 3:
+        order = "le" if head[1::2].count(0) > head[::2].count(0) else "be"
+        cure = f"Convert it: iconv -f utf-16{order} -t utf-8."
+        raise ScenarioError(f"{called}: is UTF-16 without its mark. {cure}")
+    odd = sum(head.count(bytes([code])) for code in range(32) if code not in b"\t\n\v\f\r\x1b\x08")
+    if odd > _BINARY_SHARE * len(head):
+        raise ScenarioError(f"{called}: is no text but binary data. Give the engine's log, plain or as .gz.")
 
 
 def rejoined(data: bytes) -> Iterator[bytes]:

@@ -23,28 +23,30 @@ _WORTH = 0.005 * GIB  # what a page shows as 0.01
 TOKENS_AT_ONCE = 1024  # a length is given in whole thousands of 1,024
 _OF_ENGINE = {"nim": "vllm"}  # whose arguments its log prints
 _FROM_FIGURES = ("max_model_len", "max_num_seqs", "gpu_memory_utilization")
-Row = tuple[str, int, int, int]  # a bill of one GPU in bytes: name, needed, there, short (0 where it fits)
+Row = tuple[str, int, int, int]  # a bill of one GPU in bytes: its words, needed, there, short (0 where it fits)
 OTHER_WEIGHTS = 0.15  # of the weights: beyond it another model, precision or parallelism was replayed
 _BILLS = (
     ("weights", "weights_bytes_per_gpu"), ("activations", "activation_bytes_per_gpu"),
     ("non-torch (NCCL, CUDA)", "non_torch_bytes_per_gpu"), ("CUDA graphs", "cuda_graph_bytes_per_gpu"),
 )  # fmt: skip
-_ROW_OF = {WEIGHTS: "weights", POOL: "KV pool", WORKSPACE: "CUDA graphs", SAMPLER: "sampler", PREFILL: "activations"}
-CONTRADICTS = (
-    "Our prediction says {what}; the engine {did}, so the GPU, TP or a setting differs, or something else held memory."
-)
-_LEFT = ("weights", "KV pool")  # what is left for them is measured; the others are peaks
+# By label: the bill that overran, that it fits, and what the engine did: what is left is measured, a peak is needed.
+_OVERRAN = {
+    WEIGHTS: ("weights", "the weights fit", "measured less"), POOL: ("KV pool", "the KV pool fits", "measured less"),
+    WORKSPACE: ("CUDA graphs", "the CUDA graphs fit", "needed more"),
+    SAMPLER: ("sampler", "the sampler fits", "needed more"),
+    PREFILL: ("activations", "the activations fit", "needed more"),
+}  # fmt: skip
 _BESIDE = 1.1  # times the predicted bill: what was allocated beyond is mentioned
 
 
 @dataclass
 class Replay:
-    """The sized configuration; `rows` are bills of one GPU in bytes: name, needed, there, short (0 where it fits)."""
+    """The sized configuration, and by bill the row of one GPU."""
 
     inputs: dict[str, Any]
     answer: dict[str, Any]
     catalog: Catalog
-    rows: list[Row] = field(default_factory=list)
+    rows: dict[str, Row] = field(default_factory=dict)
     outcomes: dict[str, str] = field(default_factory=dict)  # by input: what its suggested value gives
     values: dict[str, Any] = field(default_factory=dict)  # by input: the value that is suggested
     notes: tuple[str, ...] = ()
@@ -136,7 +138,7 @@ def _as_measured(found: Replay, figures: Mapping[str, float]) -> None:
     """The engine said what one request needs and what there is: that outranks the prediction of both."""
     needed, there, length = figures["kv_needed_gib"], figures["kv_available_gib"], figures.get("max_model_len", 0)
     name = f"KV pool, as the engine measured it: 1 of {length:,.0f} tokens"
-    found.rows[-1] = (name, int(needed * GIB), int(there * GIB), int((needed - there) * GIB))
+    found.rows["KV pool"] = (name, int(needed * GIB), int(there * GIB), int((needed - there) * GIB))
     longest = figures.get("longest_max_model_len") or length * there / needed
     if value := whole(longest):
         found.suggest("max_model_len", value, f"{length:,.0f} -> {value:,} fits")
@@ -207,7 +209,7 @@ def _freed(found: Replay, name: str, value: int) -> None:
         found.outcomes[name] = f"{before[name]:,} -> {value:,} frees {freed / GIB:,.2f} GiB a GPU"
 
 
-def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool) -> list[Row]:
+def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool) -> dict[str, Row]:
     """In the order in which an engine pays them: each bill against what those before it left.
 
     The sampler runs last, in what the activations had and what is outside the budget beside the graphs.
@@ -216,42 +218,42 @@ def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool) -> list[Row]:
     known = {name: float(column[0]) for name, column in columns.items() if column.dtype.kind in "fiub"}
     total, counts_graphs = answer["gpu_memory_bytes"], known.get("graphs_in_budget")
     left, outside = known.get("memory_budget_bytes", total), total - known.get("memory_budget_bytes", 0)
-    found: list[Row] = []
+    found: dict[str, Row] = {}
 
-    def bill(name: str, needed: float, there: float) -> None:
-        found.append((name, int(needed), int(there), max(0, int(needed - there))))
+    def bill(name: str, words: str, needed: float, there: float) -> None:
+        found[name] = (name + words, int(needed), int(there), max(0, int(needed - there)))
 
-    for label, name in _BILLS:
-        needed = answer[name] or 0
-        if label == "CUDA graphs" and not counts_graphs:
-            bill(f"{label}, outside the budget", needed, outside)
+    for name, column in _BILLS:
+        needed = answer[column] or 0
+        if name == "CUDA graphs" and not counts_graphs:
+            bill(name, ", outside the budget", needed, outside)
         else:
-            bill(label, needed, left)
+            bill(name, "", needed, left)
             left = max(0.0, left - needed)
     one = known.get("kv_bytes_per_sequence_per_gpu", 0) * known.get("requests_per_rank", 1)
-    pool = f"KV pool: {answer['concurrent_requests']:,} of {answer['context_tokens']:,} tokens"
-    bill(pool, one, max(0, answer["kv_pool_bytes_per_gpu"] or 0))
+    held = f": {answer['concurrent_requests']:,} of {answer['context_tokens']:,} tokens"
+    bill("KV pool", held, one, max(0, answer["kv_pool_bytes_per_gpu"] or 0))
     if sampler and (logits := known.get("sampler_bytes", 0)):
         graphs = 0 if counts_graphs else answer["cuda_graph_bytes_per_gpu"] or 0
         there = (answer["activation_bytes_per_gpu"] or 0) + max(0.0, outside - graphs)
-        bill(f"sampler, {answer['max_num_seqs']:,} rows of the vocabulary", logits, there)
+        bill("sampler", f", {answer['max_num_seqs']:,} rows of the vocabulary", logits, there)
     return found
 
 
-def _contradiction(verdict: Verdict, found: Sequence[Row]) -> str | None:
+def _contradiction(verdict: Verdict, rows: Mapping[str, Row]) -> str | None:
     """One sentence where the bill that overran in the log fits in the prediction; None where both agree."""
-    word = _ROW_OF.get(verdict.bill.label)
-    if word is None or verdict.failure is None or verdict.bill.case in ("refused", "state"):
+    name, fits, did = _OVERRAN.get(verdict.bill.label, ("", "", ""))
+    if name not in rows or verdict.failure is None or verdict.bill.case in ("refused", "state"):
         return None
-    row = next((row for row in found if row[0].startswith(word)), None)
-    if row is None or row[3]:
+    _, needed, _, short = rows[name]
+    if short:
         return None
-    what = "this fits" if not any(short for *_, short in found) else f"the {word} fit" + "s" * (not word.endswith("s"))
-    said = CONTRADICTS.format(what=what, did="measured less" if row[0].startswith(_LEFT) else "needed more")
+    what = fits if any(short for *_, short in rows.values()) else "this fits"
+    why = "so the GPU, TP or a setting differs, or something else held memory."
     held = verdict.amounts.get("allocated_bytes", 0.0)
-    if verdict.bill.label == WEIGHTS and held > _BESIDE * row[1]:
-        said += f" When it failed {held / GIB:,.2f} GiB were allocated, and the weights are {row[1] / GIB:,.2f}."
-    return said
+    if verdict.bill.label == WEIGHTS and held > _BESIDE * needed:
+        why += f" When it failed {held / GIB:,.2f} GiB were allocated, and the weights are {needed / GIB:,.2f}."
+    return f"Our prediction says {what}; the engine {did}, {why}"
 
 
 def _weights_differ(startup: StartupLog | None, answer: Mapping[str, Any]) -> tuple[str, ...]:

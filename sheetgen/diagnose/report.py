@@ -12,7 +12,7 @@ from sheetgen.catalog import guidance
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
 from sheetgen.diagnose.facts import Facts, excerpt
-from sheetgen.diagnose.fixes import Fix, fixes_for
+from sheetgen.diagnose.fixes import Fix, Step, fixes_for
 from sheetgen.diagnose.reading import read
 from sheetgen.diagnose.replay import Replay, replay
 from sheetgen.diagnose.verdict import HEALTHY, NOT_AN_OOM, UNDETERMINED, Verdict, verdict_of
@@ -97,7 +97,8 @@ class Diagnosis:
             "replay": {
                 "contradiction": replayed.contradiction, "inputs": replayed.inputs,
                 "verdict": replayed.answer["verdict"], "fits": replayed.answer["fits"],
-                "bills": [dict(zip(names, row, strict=True)) for row in replayed.rows], "changes": replayed.outcomes,
+                "bills": [dict(zip(names, row, strict=True)) for row in replayed.rows.values()],
+                "changes": replayed.outcomes,
             } if replayed else None,
             "not_replayed_because": list(self.not_replayed_because),
             "health": asdict(self.health) if self.health else None,
@@ -243,7 +244,6 @@ _SAID = {
 
 
 def headline(found: Diagnosis) -> str:
-    """The verdict in one line."""
     bill = found.verdict.bill
     sure = f"{bill.label}, confidence {100 * bill.confidence:.0f} %"
     if bill.label == UNDETERMINED:
@@ -281,7 +281,6 @@ def sections(found: Diagnosis) -> list[tuple[str, list[str]]]:
 
 
 def text(found: Diagnosis) -> str:
-    """The page for a terminal."""
     out = [headline(found)]
     for title, lines in sections(found):
         out += [""] + ([title] if title else [])
@@ -342,7 +341,7 @@ def _replayed(found: Diagnosis, replayed: Replay) -> Iterator[str]:
     elif found.health is not None and found.health.first_limit:
         yield "Where this differs from the first limit below, that one counts: it is measured."
     yield f"predicted: {replayed.answer['verdict']}"
-    for name, needed, there, short in replayed.rows:
+    for name, needed, there, short in replayed.rows.values():
         lacking = f", short by {short / GIB:,.2f} GiB" if short else ""
         yield f"{name}: needs {needed / GIB:,.2f} GiB of {there / GIB:,.2f} GiB{lacking}"
     yield from (f"{name}: {outcome}" for name, outcome in replayed.outcomes.items())
@@ -361,7 +360,7 @@ def _health(health: Health) -> Iterator[str]:
 
 
 def _fix(number: int, fix: Fix) -> str:
-    value = "" if fix.value is None or fix.direction == "free" else f"{fix.value}"
-    value = f" {value}" if value.startswith("by ") else value and f" to {value}"
+    value = "" if fix.value is None or fix.direction == "free" else f" to {fix.value}"
+    value = f" {fix.value}" if isinstance(fix.value, Step) else value
     move = "drop" if fix.direction == "unset" else fix.direction
     return f"{number}. {move} {fix.flag}{value}: {fix.reason}. Costs: {fix.cost}"

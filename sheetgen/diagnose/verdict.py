@@ -7,22 +7,13 @@ matched a log is healthy, cut too early, failed by an unknown error, or no log o
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from sheetgen.diagnose.facts import (
-    FULL,
-    NEARLY_FULL,
-    Evidence,
-    Facts,
-    Failure,
-    Match,
-    Run,
-    Sample,
-    filled_by,
-    soon_full,
-)
+from sheetgen.diagnose.facts import Evidence, Facts, Failure, Match, Run, Sample
 from sheetgen.units import GIB
 
 UNDETERMINED, NOT_AN_OOM, HEALTHY = "undetermined", "not_an_oom", "healthy"
@@ -37,6 +28,11 @@ SERVING = ("ready", "serving", "died-serving")
 FRAMES_MISSING = "the traceback above the error line: its deepest engine frame names the bill"
 LINES_MISSING = "the lines above the error: what was being made, and whether an image was being processed"
 PHASE_MISSING = "the log from the engine's first line, which says how far the start had come"
+NEARLY_FULL = 0.95
+FULL = 0.985  # the fullest of the last samples, where requests were thrown out again
+LONG_REQUEST = 65_536  # tokens of one request, beyond which a few of them fill a pool
+FEW = 8  # requests
+_HIGH = 0.9
 _MOSTLY_OTHERS, _PARTLY_OTHERS = 0.25, 0.05  # of the card
 _OVER_ANY_BUDGET = 0.93  # of the card in this process's tensors: more than a pool within the budget leaves
 
@@ -168,6 +164,41 @@ def _while_serving(failure: Failure, run: Run, added: Collection[str]) -> Bill:
         return Bill(ADDED, 0.55, "lora", (PREFILL,))
     images = (ENCODER,) if "images" in run.clues else ()
     return Bill(PREFILL, 0.55 if images else 0.62, "peak", (*images, SAMPLER), (FRAMES_MISSING,))
+
+
+def soon_full(samples: Sequence[Sample]) -> bool:
+    """Whether few requests, and nobody new, fill what is left as fast as they filled what was seen."""
+    known = [s.usage for s in samples if s.usage is not None]
+    rises = len(known) > 2 and all(later > earlier for earlier, later in itertools.pairwise(known))
+    return rises and known[-1] >= _HIGH and FULL - known[-1] <= 2 * (known[-1] - known[0])
+
+
+def filled_by(samples: Sequence[Sample]) -> Literal["length", "number"] | None:
+    """Whether the length of few requests fills the pool, or their number; None where the samples do not say.
+
+    Prompts no longer come in, nobody waits and as many run as before, while the pool fills: length. A queue, new
+    prompts or more and more running: number, unless a few requests hold very many tokens each.
+    """
+    known = [s for s in samples if s.usage is not None]
+    if not known:
+        return None
+    last = known[-1]
+    if last.tokens and 0 < last.running <= FEW and last.tokens / last.running >= LONG_REQUEST:
+        return "length"
+    if max(s.running + s.waiting for s in known) <= 1:
+        return "length"
+    if last.waiting > 0:
+        return "number"
+    if len(known) < 2:
+        return None
+    running = [s.running for s in known]
+    flat = max(running) - min(running) <= max(0.0, 0.1 * max(running))
+    rising = (last.usage or 0) > (known[0].usage or 0)
+    prompts = sum(s.prompt_rate or 0 for s in known)
+    made = sum(s.generation_rate or 0 for s in known)
+    if flat and rising and prompts <= 0.02 * max(made, 1):
+        return "length"
+    return "number" if running[-1] > running[0] or prompts > 0.02 * max(made, 1) else None
 
 
 # What fills a pool while it serves, by `filled_by`.

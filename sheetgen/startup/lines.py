@@ -10,7 +10,7 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import methodcaller
@@ -59,8 +59,13 @@ def open_log(name: str) -> Iterator[BinaryIO]:
         raise ScenarioError(f"{called}: cannot be read ({shown(reason)}).") from error
 
 
-def log_lines(stream: BinaryIO, words: Collection[str] = ()) -> Iterator[Line]:
-    """Clean lines of `stream`; with `words` only those that hold one of them, which is much faster.
+def blocks_of(stream: BinaryIO) -> Iterator[bytes]:
+    """A stream, a MiB at a time."""
+    return iter(partial(stream.read, BLOCK), b"")
+
+
+def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[Line]:
+    """Clean lines of `blocks`; with `words` only those that hold one of them, which is much faster.
 
     Container runtimes cut a line at 16 KiB, and a command line goes on after a backslash: the pieces are put together.
     """
@@ -73,7 +78,7 @@ def log_lines(stream: BinaryIO, words: Collection[str] = ()) -> Iterator[Line]:
     by_block, passes = 0 < len(parts) <= _FEW_WORDS, ByShape(bytes, holds)
     number = 1
     held: dict[str, tuple[int, str, int]] = {}  # by stream: where a line began, what of it was read, in how many pieces
-    for block in _whole_lines(_blocks(stream)):
+    for block in _whole_lines(_in_utf_8(blocks)):
         if by_block and not held and not holds(block):
             number += block.count(b"\n")
             continue
@@ -132,16 +137,15 @@ def _fewest(words: frozenset[str]) -> tuple[bytes, ...]:
     return tuple(w for w in plain if not any(other != w and other in w for other in plain))
 
 
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
-    """The stream as UTF-8, about a MiB at a time."""
+def _in_utf_8(blocks: Iterable[bytes]) -> Iterator[bytes]:
     total, decoder = 0, None
-    while block := stream.read(BLOCK):
+    for block in blocks:
         if not total:
             if block[:2] in _WIDE:
                 decoder = codecs.getincrementaldecoder(_WIDE[block[:2]])("replace")
                 block = block[2:]
             block = block.removeprefix(codecs.BOM_UTF8)
-        total += BLOCK
+        total += len(block)
         if total > MOST:
             raise ScenarioError("the log is larger than 4 GiB. Cut out the part up to the line that says it is ready.")
         yield decoder.decode(block).encode("utf-8", "replace") if decoder else block

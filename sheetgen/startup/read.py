@@ -19,7 +19,7 @@ from typing import Literal
 
 from sheetgen.catalog.hardware import Devices
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.startup.lines import Line, log_lines, open_log
+from sheetgen.startup.lines import Line, blocks_of, log_lines, open_log
 from sheetgen.startup.words import Value, command_flags, pairs, value
 from sheetgen.units import GIB, MIB
 
@@ -231,7 +231,6 @@ class Figure:
 
 
 def figures_of(line: Line) -> Iterator[tuple[Pattern, Figure]]:
-    """Every figure that a line states."""
     for pattern, match in _matches(line, PATTERNS):
         groups = match.groupdict()
         unit = UNITS[groups.pop("unit")] if "unit" in groups else pattern.unit
@@ -259,7 +258,6 @@ class StartupLog:
     opened: dict[str, str] = field(default_factory=dict)
 
     def put(self, figure: Figure, keep: str) -> None:
-        """Take a figure in; `keep` says what holds where the rank has printed it before."""
         ranks = self.figures.setdefault(figure.name, {})
         before = ranks.get(figure.rank)
         if (before is None and len(ranks) >= MOST_RANKS) or (before is not None and keep == "first"):
@@ -305,7 +303,7 @@ def read_log(name: str, devices: Devices) -> StartupLog:
     """The start-up log in the file `name` (`-`: stdin). Raises ScenarioError where it is none."""
     called = "stdin" if name == "-" else shown(name, 200)
     with open_log(name) as stream:
-        log = read_lines(log_lines(stream, (*STARTUP_WORDS, *devices.words)), devices)
+        log = read_lines(log_lines(blocks_of(stream), (*STARTUP_WORDS, *devices.words)), devices)
     if log is None:
         raise ScenarioError(
             f"{called}: no line of a start of vLLM, SGLang or TensorRT-LLM was found. Give the log from the engine's"

@@ -37,7 +37,7 @@ def test_a_length_is_suggested_that_fits(tmp_path: Path) -> None:
     found = told(tmp_path, text + TOO_LONG, gpu="l4")
     assert found.verdict.bill.label == "startup_kv_pool_too_small" and found.engine_version == "0.19.0"
     assert found.replayed is not None and not found.replayed.answer["fits"]
-    row = found.replayed.rows[-1]
+    row = found.replayed.rows["KV pool"]
     assert row[1] > row[2] and row[3] == row[1] - row[2], "what was needed, what there was, by how much it failed"
     values = {fix.flag: fix.value for fix in found.fixes}
     assert values["--max-model-len"] == 16, "the log's own figure outranks the replay"
@@ -63,7 +63,7 @@ def test_the_engines_own_figures_outrank_the_prediction(tmp_path: Path) -> None:
     values = {fix.flag: fix.value for fix in found.fixes}
     assert values["--max-model-len"] == 78640
     assert values["--gpu-memory-utilization"] == pytest.approx(0.96)
-    assert found.replayed is not None and found.replayed.rows[-1][1:] == (10 * 2**30, 6 * 2**30, 4 * 2**30)
+    assert found.replayed is not None and found.replayed.rows["KV pool"][1:] == (10 * 2**30, 6 * 2**30, 4 * 2**30)
 
 
 def test_blocks_are_recomputed(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_weights_that_do_not_fit_get_the_gpus_that_hold_them(tmp_path: Path, gpu
     )
     found = told(tmp_path, text, gpu=gpu)
     assert found.verdict.bill.label == "startup_weights_do_not_fit" and found.replayed is not None
-    weights = found.replayed.rows[0]
+    weights = found.replayed.rows["weights"]
     assert weights[0] == "weights" and weights[3] > 0
     value = next(fix.value for fix in found.fixes if fix.flag == "--tensor-parallel-size")
     asked = {"model": "70b", "gpu": gpu, "engine_version": "0.19.0", "context": 8192, "users": 1}
@@ -153,7 +153,7 @@ def test_what_is_suggested_is_what_the_size_command_says(
         assert found.replayed.contradiction and "the engine measured less" in found.replayed.contradiction
         return
     asked, values = found.replayed.inputs, found.replayed.values
-    for _, needed, there, short in found.replayed.rows:
+    for _, needed, there, short in found.replayed.rows.values():
         assert there is None or short == max(0, needed - there)
     length = values["max_model_len"]
     assert size(**{**asked, "context_tokens": length, "max_model_len": length})["fits"]

@@ -9,7 +9,8 @@ import pytest
 from corpus import signatures, verdict_on
 
 from sheetgen.catalog.guidance import Signature
-from sheetgen.diagnose.facts import Sample, amounts, filled_by
+from sheetgen.diagnose.facts import Sample, amounts
+from sheetgen.diagnose.verdict import filled_by
 from sheetgen.units import GIB, MIB
 
 TORCH = (

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sheetgen.errors import ScenarioError
-from sheetgen.startup.lines import LONGEST, Line, log_lines, open_log, rank_of
+from sheetgen.startup.lines import LONGEST, Line, blocks_of, log_lines, open_log, rank_of
 
 PLAIN = "(Worker_TP1 pid=7) INFO 10-23 [gpu_worker.py:298] Available KV cache memory: 44.59 GiB"
 
 
 def lines(data: bytes, *words: str) -> list[Line]:
-    return list(log_lines(io.BytesIO(data), words))
+    return list(log_lines(blocks_of(io.BytesIO(data)), words))
 
 
 WRAPPED = {
@@ -94,7 +94,7 @@ def test_memory_stays_bounded() -> None:
             return b"GET /health 200 OK, nothing that matters\n" * 25_000 if self.left > 0 else b""
 
     tracemalloc.start()
-    assert list(log_lines(Endless(), ("KV cache",))) == []  # type: ignore[arg-type]
+    assert list(log_lines(blocks_of(Endless()), ("KV cache",))) == []  # type: ignore[arg-type]
     assert tracemalloc.get_traced_memory()[1] < 20_000_000
     tracemalloc.stop()
 
@@ -103,16 +103,16 @@ def test_gzip_by_its_first_bytes(tmp_path: Path) -> None:
     file = tmp_path / "log"
     file.write_bytes(gzip.compress(PLAIN.encode()))
     with open_log(str(file)) as stream:
-        assert next(log_lines(stream)).rank == "TP1"
+        assert next(log_lines(blocks_of(stream))).rank == "TP1"
     file.write_bytes(gzip.compress(PLAIN.encode() * 100)[:-20])
     with pytest.raises(ScenarioError, match="damaged"), open_log(str(file)) as stream:
-        list(log_lines(stream))
+        list(log_lines(blocks_of(stream)))
 
 
 @pytest.mark.parametrize("name", ["", "nothing.log", ".", "\0", "a" * 5000])
 def test_what_cannot_be_read_is_told_in_one_line(name: str) -> None:
     with pytest.raises(ScenarioError) as caught, open_log(name) as stream:
-        list(log_lines(stream))
+        list(log_lines(blocks_of(stream)))
     assert len(caught.value.problems) == 1 and str(caught.value).isprintable()
 
 

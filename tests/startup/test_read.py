@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
@@ -105,7 +104,7 @@ def test_figures_keep_their_line(name: str) -> None:
 
 
 def read(text: str) -> StartupLog:
-    log = read_lines(log_lines(io.BytesIO(text.encode()), WORDS), DEVICES)
+    log = read_lines(log_lines([text.encode()], WORDS), DEVICES)
     assert log is not None
     return log
 
@@ -178,7 +177,7 @@ def test_no_text_breaks_the_readers(text: str) -> None:
     pairs(text)
     command_flags(text, "model")
     pairs("{" * 5000 + text)
-    read_lines(log_lines(io.BytesIO(("non-default args: " + text).encode("utf-8", "replace")), WORDS), DEVICES)
+    read_lines(log_lines([("non-default args: " + text).encode("utf-8", "replace")], WORDS), DEVICES)
 
 
 def test_every_device_is_in_the_catalog() -> None:
@@ -210,7 +209,7 @@ def test_devices(text: str, gpu: str | None) -> None:
 
 
 def test_what_no_engine_says() -> None:
-    assert read_lines(log_lines(io.BytesIO(b"hello\nworld\n")), DEVICES) is None
+    assert read_lines(log_lines([b"hello\nworld\n"]), DEVICES) is None
 
 
 def test_a_thousand_starts_take_the_room_of_two() -> None:
