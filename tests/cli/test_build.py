@@ -182,7 +182,17 @@ def _umask() -> int:
 
 
 @pytest.fixture
-def no_pango(monkeypatch: pytest.MonkeyPatch) -> None:
+def drawn_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other process can be started, so what is patched in this one holds."""
+
+    def refuse() -> None:
+        raise OSError("no more processes")
+
+    monkeypatch.setattr("sheetgen.writers.apart.PdfProcess", refuse)
+
+
+@pytest.fixture
+def no_pango(monkeypatch: pytest.MonkeyPatch, drawn_here: None) -> None:
     from sheetgen.writers import pdf
 
     def refuse(*_: object, **__: object) -> bytes:
@@ -204,7 +214,7 @@ def test_without_pango_a_pdf_that_was_asked_for_is_an_error(run, here: Path, no_
 
 
 @pytest.fixture
-def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_room(monkeypatch: pytest.MonkeyPatch, drawn_here: None) -> None:
     from sheetgen.writers import pdf
 
     def refuse(*_: object, **__: object) -> bytes:
