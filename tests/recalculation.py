@@ -161,7 +161,7 @@ class LiveWorkbook:
         self._typed = typed
         self._book.evaluate_all()
         found = {place: cell.value for place, cell in self._cells.items() if not cell.is_formula}
-        found |= {p: float(v) if isinstance(v, int) and not isinstance(v, bool) else v for p, v in typed.items()}
+        found |= {place: _as_in_a_file(value) for place, value in typed.items()}
         found |= {place: _as_in_a_file(self._book.get_value(*spot)) for place, spot in self._formulas}
         return found | {name: found.get(place) for name, place in self._names.items()}
 

@@ -115,15 +115,17 @@ class Workbook:
         tight_below = solved.question.overrides.input("tight_below", 0.1)
         yield from books.differences(found, self.sheets, solved, tight_below=tight_below)[1]
 
+    def typed(self, edits: Edits) -> dict[tuple[str, str], Any]:
+        """By (sheet, cell), what is typed."""
+        return {self.yellow.spots[key].place: as_cell(value) for key, value in edits.items()}
+
     def edited(self, edits: Edits, name: str = "edited", of: Path | None = None) -> Path:
         """A copy of the workbook with these cells typed into."""
-        typed = {self.yellow.spots[key].place: as_cell(value) for key, value in edits.items()}
-        return edit(of or self.path, self.folder / f"{name}.xlsx", typed)
+        return edit(of or self.path, self.folder / f"{name}.xlsx", self.typed(edits))
 
     def recalculated(self, edits: Edits, of: Path | None = None) -> Recalculated:
         """The same, calculated by formualizer."""
-        typed = {self.yellow.spots[key].place: as_cell(value) for key, value in edits.items()}
-        found = values_after(of or self.path, typed)
+        found = values_after(of or self.path, self.typed(edits))
         return {place: found[place] for place in self.formulas}
 
     def compared(self, after: After, recalculated: Recalculated) -> Compared:
