@@ -16,8 +16,9 @@ from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.estimate import point
 from sheetgen.formula import round_up
+from sheetgen.grouped import Grouped
 from sheetgen.scenario import parse
-from sheetgen.scenario.deployment import DEFAULTS, NAMES, NamedRows, Points, complete
+from sheetgen.scenario.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete
 from sheetgen.scenario.inputs import INPUTS
 from sheetgen.verdict import by_name, judge, pace_words
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from sheetgen.recommend import Solution
 
 Catalogs = str | Path | Sequence[str | Path]
-ROWS_AT_ONCE = 16_384  # of a frame: columns of more rows do not fit in a processor's cache
+ROWS_AT_ONCE = 65_536  # of a frame: columns of more rows do not fit in a processor's cache
 
 SHORT_SPELLINGS = {"context": "context_tokens", "users": "concurrent_requests"}
 PREDICTED = (
@@ -53,7 +54,9 @@ RESULTS = (
     *_both_ends("tpot_seconds", "ttft_seconds", "output_tokens_per_second"), "speed_scope", "running_requests",
     "max_requests_per_second", "queue",
 )  # fmt: skip
-_CALIBRATED, _OTHER, _NONE = (numpy.array([one], object) for one in ("calibrated", "other", None))  # bands' scopes
+_MOST = 308
+_POWERS = 10.0 ** numpy.arange(-_MOST, _MOST + 1)
+_CALIBRATED, _OTHER, _NONE = (numpy.array(one, object) for one in ("calibrated", "other", None))  # bands' scopes
 RESOLVED = ("model_id", "gpu_id")  # what the names of a row stand for
 TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
 NAME_LISTS = ("model", "gpus", "providers", "instances")  # options that may be a list of names
@@ -96,15 +99,22 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named:
             inputs[name] = numpy.array(inputs[name], object)
             inputs[name][good] = of_name(attrgetter(name))
     for name in (*RESOLVED, *RESULTS):
-        results[name] = numpy.full(n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float)
-        if name in found:
-            results[name][good] = _as_result(name, found[name])
-    results["error"][:] = [None if e is None else " ".join(e.splitlines()) for e in points.errors]
+        column = _as_result(name, found[name]) if name in found else None
+        if column is None or named is None or len(points.good) < n_rows:
+            results[name] = numpy.full(n_rows, None if name in TEXTS else numpy.nan, object if name in TEXTS else float)
+            if column is not None:
+                results[name][good] = column
+        else:  # a column of a frame, spread over its rows when it is put beside those of the other parts
+            results[name] = column
+    failed = numpy.flatnonzero(numpy.not_equal(points.errors, NO_TEXT))
+    results["error"][failed] = [" ".join(error.splitlines()) for error in points.errors[failed]]
     return Sized(points, known, inputs, results)
 
 
 def _as_result(name: str, column: Any) -> Any:
     """Whole numbers rounded up, times and rates to 12 digits, other numbers and texts as they are."""
+    if isinstance(column, Grouped):
+        return Grouped(_as_result(name, column.values), column.group)
     if name in TEXTS:
         return column
     if name not in FRACTIONS:
@@ -113,7 +123,7 @@ def _as_result(name: str, column: Any) -> Any:
         return column
     column = numpy.asarray(column, float)  # more digits would be noise, and differ from machine to machine
     size = numpy.where(numpy.isfinite(column) & (column != 0), numpy.abs(column), 1)
-    scale = 10.0 ** (11 - numpy.floor(numpy.log10(size)))
+    scale = _POWERS.take((11 - numpy.floor(numpy.log10(size))).astype(int) + _MOST, mode="clip")
     return numpy.round(column * scale) / scale
 
 
@@ -212,17 +222,18 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), anchor: Any 
         from sheetgen.calibration import frame_factors
 
         given |= frame_factors(anchor, given, len(frame), catalog)
-    parts: list[dict[str, Any]] = []
+    whole: dict[str, Any] = {}
     named: NamedRows = {}
     for start in range(0, max(1, len(frame)), ROWS_AT_ONCE):
         stop = min(len(frame), start + ROWS_AT_ONCE)
         sized = size_columns({name: column[start:stop] for name, column in given.items()}, stop - start, catalog, named)
-        parts.append({**sized.inputs, **sized.results})
-    columns: dict[Any, Any] = {}
-    for name in parts[0]:
-        dtype = object if name in NAMES or name in TEXTS else float
-        whole = numpy.concatenate([numpy.asarray(part[name], dtype) for part in parts])
-        columns[name] = pandas.Series(whole, index=frame.index, dtype=dtype, copy=False)
+        for name, column in {**sized.inputs, **sized.results}.items():
+            if not start:
+                whole[name] = numpy.empty(len(frame), object if name in NAMES or name in TEXTS else float)
+            whole[name][start:stop] = column
+    columns: dict[Any, Any] = {
+        name: pandas.Series(column, index=frame.index, dtype=column.dtype, copy=False) for name, column in whole.items()
+    }
     known = {name: columns.pop(name) if name in columns else frame[name] for name in frame.columns}
     return pandas.DataFrame({**known, **columns}, index=frame.index, copy=False)
 

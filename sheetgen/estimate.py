@@ -156,9 +156,9 @@ def _longest_context(known: Mapping[str, Any]) -> Any:
     """The longest context at which all requests still fit, by bisection on the charge itself."""
     import numpy
 
-    budget = numpy.asarray(known["kv_budget_bytes_per_gpu"], float)
-    low = numpy.zeros_like(budget)
-    high = numpy.asarray(known["max_context_tokens"], float) + low
+    budget = known["kv_budget_bytes_per_gpu"]
+    low = numpy.zeros_like(budget, float)
+    high = known["max_context_tokens"] + low
     while (low < high).any():
         middle = numpy.ceil((low + high) / 2)
         prompt = numpy.maximum(middle - known["output_tokens"], 0)
@@ -170,7 +170,7 @@ def _longest_context(known: Mapping[str, Any]) -> Any:
         if (trial["charged_tokens"] != length).any():
             alone = evaluate(CHARGE, {**asked, "charged_tokens": length})
             whole = kv_cache.kv_bytes_per_sequence_per_gpu.of(alone)
-        fits = numpy.asarray((charge * known["requests_per_rank"] <= budget) & (whole <= budget))
+        fits = (charge * known["requests_per_rank"] <= budget) & (whole <= budget)
         low, high = numpy.where(fits, middle, low), numpy.where(fits, high, numpy.maximum(middle - 1, low))
     return low
 
@@ -179,7 +179,7 @@ def _fewest_gpus(known: Mapping[str, Any]) -> Any:
     """Fewest GPUs of this kind in one replica that hold weights and cache of all requests; NaN if none do."""
     import numpy
 
-    best = numpy.full_like(numpy.asarray(known["kv_budget_bytes_per_gpu"], float), numpy.nan)
+    best = numpy.full_like(known["kv_budget_bytes_per_gpu"], numpy.nan, float)
     for size in TENSOR_PARALLEL_SIZES:
         # One rank of TP `size` without stages; pipeline_stages then says how many stages it takes.
         trial = {**known, "tensor_parallel_size": size, "pipeline_parallel_size": 1}
@@ -191,7 +191,7 @@ def _fewest_gpus(known: Mapping[str, Any]) -> Any:
         trial["max_pipeline_parallel_size"] = 64
         trial["within_limit"] = 1
         trial = evaluate((parallelism.layers_that_fit, parallelism.pipeline_stages), trial)
-        stages = numpy.asarray(trial["pipeline_stages"], float)
+        stages = trial["pipeline_stages"]
         gpus = numpy.where(stages > 0, stages * size, numpy.nan) * known["data_parallel_size"]
         best = numpy.fmin(best, gpus)
     return best

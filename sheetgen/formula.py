@@ -212,7 +212,7 @@ def choose(condition: Any, then: Any, otherwise: Any) -> Any:
     """numpy.where, but numbers beside a text stay numbers."""
     import numpy
 
-    then, otherwise = numpy.asarray(then), numpy.asarray(otherwise)
+    then, otherwise = (one if hasattr(one, "dtype") else numpy.asarray(one) for one in (then, otherwise))
     if (then.dtype.kind in "US") != (otherwise.dtype.kind in "US"):
         then, otherwise = then.astype(object), otherwise.astype(object)
     return numpy.where(condition, then, otherwise)

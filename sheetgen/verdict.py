@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import repeat
 from string import Formatter
 from typing import Any
 
 import numpy
 
+from sheetgen.grouped import Grouped, factorized, once_a_group
 from sheetgen.scenario.deployment import NO_TEXT, SPEED_SCOPES, Resolved
 from sheetgen.units import GIB, MIB
 
@@ -27,17 +30,20 @@ class Verdicts:
     short_by_bytes: Any
     min_gpus: Any
     verdict: Any
-    reason: Any
+
+    @property
+    def reason(self) -> list[str]:
+        return [one.removeprefix(_NOT).removeprefix(_FITS) for one in self.verdict]
 
 
-def judge(known: Mapping[str, Any], names: list[Resolved]) -> Verdicts:
+def judge(known: Mapping[str, Any], names: Sequence[Resolved] | Grouped) -> Verdicts:
     """Verdicts for columns of `estimate.point` and what their names stand for.
 
     A deployment fits when the GPU runs its precisions, the engine would start (one request of max_model_len
     fits in the pool) and the replica holds all requests, in memory and under max_num_seqs.
     """
-    obstacles = by_name(names)(obstacle)
-    runs = numpy.equal(obstacles, NO_TEXT)
+    of_name = by_name(names)
+    runs = numpy.equal(of_name(obstacle), NO_TEXT)
     starts = known["max_concurrency"] >= 1
     fits = runs & starts & (known["concurrent_requests"] <= known["sequences_per_replica"])
     n_gpus = known["tensor_parallel_size"] * known["pipeline_parallel_size"] * known["data_parallel_size"]
@@ -46,23 +52,26 @@ def judge(known: Mapping[str, Any], names: list[Resolved]) -> Verdicts:
     short = numpy.ceil(n_gpus * numpy.maximum(known["shortage_bytes_per_gpu"], to_start))
     held = known["shortage_bytes_per_gpu"] == 0
     fewest = numpy.where(held, numpy.fmin(known["min_gpus"], n_gpus), known["min_gpus"])
-    said = {**known, "n_gpus": n_gpus, "short": short, "held": known["data_parallel_size"] * known["sequences_in_pool"]}
-    reason = _sentences(said, names, fits, obstacles)
-    verdict = numpy.where(fits, "fits: ", "does not fit: ").astype(object) + reason
+    said = {name: known[name] for name in _SAID} | {
+        "runs": runs, "fits": fits, "n_gpus": n_gpus, "short": short,
+        "held": known["data_parallel_size"] * known["sequences_in_pool"],
+        "refused": of_name(lambda one: f"{_NOT}{obstacle(one)}"),
+        "gpu": of_name(lambda one: one.gpu.short_name), "guess": of_name(_guess),
+    }  # fmt: skip
     fewest = numpy.where(runs, fewest, numpy.nan)
-    return Verdicts(fits, numpy.where(fits, numpy.nan, short), fewest, verdict, reason)
+    return Verdicts(fits, numpy.where(fits, numpy.nan, short), fewest, once_a_group(_sentences, said))
 
 
-def by_name(names: Sequence[Resolved]) -> Callable[[Callable[[Resolved], Any]], Any]:
+def by_name(names: Sequence[Resolved] | Grouped) -> Callable[[Callable[[Resolved], Any]], Any]:
     """A column of what a function says of each row's names, which asks it once for each that are different."""
-    distinct = {id(one): one for one in names}
-    places = {key: place for place, key in enumerate(distinct)}
-    code = numpy.fromiter(map(places.__getitem__, map(id, names)), int, len(names))
+    listed = names.values.tolist() if isinstance(names, Grouped) else names
+    code, _ = factorized([id(one) for one in listed])
+    distinct = {id(one): one for one in listed}
 
     def column(of: Callable[[Resolved], Any]) -> Any:
         said = numpy.empty(len(distinct), object)
         said[:] = [of(one) for one in distinct.values()]
-        return said[code]
+        return Grouped(said[code], names.group) if isinstance(names, Grouped) else said[code]
 
     return column
 
@@ -96,28 +105,40 @@ _WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
     "asked": ("concurrent_requests", _whole), "requests": ("concurrent_requests", _requests),
     "context": ("context_tokens", _whole), "longest": ("max_model_len", _whole),
     "short": ("short", _gib), "n_gpus": ("n_gpus", "{:.0f}".format), "gpu": ("gpu", str),
-    "budget": ("memory_budget_bytes", _gib), "weights": ("loaded_weights_bytes_per_gpu", _gib),
+    "arriving": ("requests_per_second", "{:,.4g}".format), "rate": ("max_requests_per_second", "{:,.4g}".format),
+    "waiting": ("waiting", _whole), "budget": ("memory_budget_bytes", _gib),
+    "weights": ("loaded_weights_bytes_per_gpu", _gib),
 }  # fmt: skip
-_CAPPED = "room for {room} of {context} tokens, which is max_num_seqs; memory would hold {held}."
-_ROOMY = "room for {room} of {context} tokens; request {next} does not fit."
-_REFUSED = "max_num_seqs admits {admitted} of {requests}; memory would hold {held}. "
+_ROUNDED: dict[Any, tuple[int, int]] = {_whole: (1, 0), _gib: (GIB, 1)}  # in which unit, to how many decimals
+_FITS, _NOT = "fits: ", "does not fit: "
+_CAPPED = _FITS + "room for {room} of {context} tokens, which is max_num_seqs; memory would hold {held}."
+_ROOMY = _FITS + "room for {room} of {context} tokens; request {next} does not fit."
+_REFUSED = _NOT + "max_num_seqs admits {admitted} of {requests}; memory would hold {held}. "
 _REFUSED += "Raise max_num_seqs or add a replica."
-_LACKS = "{short} short on {n_gpus}x {gpu}; "
+_LACKS = _NOT + "{short} short on {n_gpus}x {gpu}; "
 _HEAVY = _LACKS + "the weights alone need {weights} of each GPU, and the engine may use {budget}."
 _CROWDED = _LACKS + "weights and overhead need more than the {budget} that the engine may use of each GPU."
 _STUCK = _LACKS + "the engine does not start, because one request of max_model_len ({longest} tokens) is more than the "
 _STUCK += "pool. Lower max_model_len."
 _NARROW = _LACKS + "room for {room} of {context} tokens, {asked} asked for."
+_ENDLESS = "the queue grows without bound: {arriving} requests a second arrive, {rate} can be served"
+_WAITS = "{waiting} of {requests} wait for their turn"
+# What the verdicts' sentences read of `estimate.point`.
+_SAID = ("sequences_per_replica", "concurrent_requests", "context_tokens", "max_model_len", "memory_budget_bytes",
+         "loaded_weights_bytes_per_gpu", "kv_budget_bytes_per_gpu", "shortage_bytes_per_gpu")  # fmt: skip
 
 
-def _sentences(known: Mapping[str, Any], names: list[Resolved], fits: Any, obstacles: Any) -> Any:
+def _guess(names: Resolved) -> str:
+    """What a sentence adds where the memory of the GPU is assumed."""
+    gpu = names.gpu
+    is_guess = gpu.memory.basis in GUESSED
+    return f" The memory of {gpu.short_name} is assumed ({_gib(gpu.memory.engine_bytes)})." if is_guess else ""
+
+
+def _sentences(said: Mapping[str, Any]) -> Any:
     """One sentence per row: each kind of verdict with the numbers that it needs, all its rows at once."""
-    runs, of_name = numpy.equal(obstacles, NO_TEXT), by_name(names)
-    text = obstacles.copy()
-    said = {**known, "gpu": of_name(lambda one: one.gpu.short_name)}
-    full = said["kv_budget_bytes_per_gpu"] < 0
-    left = runs
-    for rows, sentence in (
+    fits, runs, full = said["fits"], said["runs"], said["kv_budget_bytes_per_gpu"] < 0
+    text = _written(said["refused"].copy(), said, runs, (
         (fits & (said["held"] > said["sequences_per_replica"]), _CAPPED),
         (fits, _ROOMY),
         (said["short"] == 0, _REFUSED),
@@ -125,48 +146,76 @@ def _sentences(known: Mapping[str, Any], names: list[Resolved], fits: Any, obsta
         (full, _CROWDED),
         (said["shortage_bytes_per_gpu"] == 0, _STUCK),
         (runs, _NARROW),
-    ):
-        at = numpy.flatnonzero(left & rows)
-        left = left & ~rows
-        written = [_WRITTEN[part] for _, part, _, _ in Formatter().parse(sentence) if part]
-        texts = [_texts(numpy.broadcast_to(said[name], len(text))[at].tolist(), rule) for name, rule in written]
-        template = Formatter().vformat(sentence, (), dict.fromkeys(_WRITTEN, "%s"))
-        text[at] = [template % row for row in zip(*texts, strict=True)]
-    is_guess = of_name(lambda one: one.gpu.memory.basis in GUESSED).astype(bool) & runs
-    for i in numpy.flatnonzero(is_guess).tolist():
-        gpu = names[i].gpu
-        text[i] += f" The memory of {gpu.short_name} is assumed ({_gib(gpu.memory.engine_bytes)})."
+    ))  # fmt: skip
+    at = numpy.flatnonzero(runs & said["guess"].astype(bool))
+    text[at] += said["guess"][at]
     return text
 
 
-def _texts(column: list[Any], rule: Callable[[Any], str]) -> Iterable[str]:
-    """The column as text: where its values repeat themselves, each of the different ones is written once."""
-    different = set(column)
-    repeats = 4 * len(different) < len(column)
-    return map({value: rule(value) for value in different}.__getitem__ if repeats else rule, column)
+def _written(text: Any, said: Mapping[str, Any], left: Any, kinds: Iterable[tuple[Any, str]]) -> Any:
+    """`text` with a sentence in the rows that are `left`: that of the first of the `kinds` that holds there."""
+    for rows, sentence in kinds:
+        at = numpy.flatnonzero(left & rows)
+        left = left & ~rows
+        parts: list[Iterable[str]] = []
+        for plain, part, _, _ in Formatter().parse(sentence) if len(at) else ():
+            parts.append(repeat(plain, len(at)))
+            if part:
+                name, rule = _WRITTEN[part]
+                parts += _texts(numpy.broadcast_to(said[name], len(text))[at], rule)
+        text[at] = list(map("".join, zip(*parts, strict=True)))
+    return text
+
+
+def _texts(column: Any, rule: Callable[[Any], str]) -> list[Iterable[str]]:
+    """The column as texts to put together. What repeats itself is written once: the values or, of many numbers, their
+    thousands and the rest."""
+    unit, decimals = _ROUNDED.get(rule, (1, 9))
+    if len(column) > (size := 1000 * 10**decimals):
+        exact = column / unit * 10**decimals
+        near = numpy.rint(exact)
+        # The others are few: below what the unit is for, over a million, or so near to a half that digits must decide.
+        plain = (near >= 2) & (near < 1000 * size) & (numpy.abs(exact - near) < 0.499999)
+        thousands, rest = numpy.divmod(numpy.where(plain, near, 0).astype(int), size)
+        heads, tails = _heads_and_tails(rule)
+        head, tail = heads[thousands], tails[rest + size * (thousands > 0)]
+        head[~plain], tail[~plain] = [rule(value) for value in column[~plain].tolist()], ""
+        return [head, tail]
+    different = set(values := column.tolist())
+    repeats = 4 * len(different) < len(values)
+    return [map({value: rule(value) for value in different}.__getitem__ if repeats else rule, values)]
+
+
+@cache
+def _heads_and_tails(rule: Callable[[Any], str]) -> tuple[Any, Any]:
+    """How a number begins that has so many thousands, and how it goes on: below 1,000, and from there on."""
+    unit, decimals = _ROUNDED[rule]
+    tails = [rule(n * unit / 10**decimals).removeprefix("1,") for n in range(2000 * 10**decimals)]
+    return numpy.array(["", *(f"{n:,}," for n in range(1, 1000))], object), numpy.array(tails, object)
 
 
 def pace_words(known: Mapping[str, Any]) -> dict[str, Any]:
     """What a row's speed is bound by, which runs its bands are from, whether requests queue; and its time to first
     token, which has no end where the queue grows. None where the speed is not known."""
-    running, n_rows = known["running_requests"], len(known["concurrent_requests"])
-    grows, waits = known["grows"] == 1, running < known["concurrent_requests"]
-    queue, some = numpy.full(n_rows, None, object), numpy.flatnonzero(grows | waits)
-    names = ("requests_per_second", "max_requests_per_second", "concurrent_requests", "running_requests")
-    queue[some] = [
-        f"the queue grows without bound: {arriving:,.4g} requests a second arrive, {rate:,.4g} can be served"
-        if endless
-        else f"{count - runs:,.0f} of {_requests(count)} wait for their turn"
-        for endless, arriving, rate, count, runs in zip(
-            grows[some].tolist(), *(known[name][some].tolist() for name in names), strict=True
-        )
-    ]
-    bound = numpy.broadcast_to(known["bound_by"], n_rows).astype(object)
-    bound[grows] = "queue"
-    bound[numpy.isnan(known["tpot_seconds"])] = None
-    scopes = numpy.array(SPEED_SCOPES, object)[numpy.asarray(known["speed_scope"], int)]
+    grows, waiting = known["grows"] == 1, known["concurrent_requests"] - known["running_requests"]
+    said = {name: known[name] for name in ("requests_per_second", "max_requests_per_second", "concurrent_requests")}
+    bound = numpy.where(grows, _as_object("queue"), known["bound_by"])
     served = {
         name: numpy.where(grows, numpy.nan, known[name])
         for name in ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high")
     }
-    return {"queue": queue, "bound_by": bound, "speed_scope": scopes, **served}
+    return {
+        "queue": once_a_group(_queues, {**said, "grows": grows, "waiting": waiting}),
+        "bound_by": numpy.where(numpy.isnan(known["tpot_seconds"]), _as_object(None), bound),
+        "speed_scope": numpy.choose(known["speed_scope"], [_as_object(one) for one in SPEED_SCOPES]), **served,
+    }  # fmt: skip
+
+
+def _as_object(one: Any) -> Any:
+    return numpy.array(one, object)
+
+
+def _queues(said: Mapping[str, Any]) -> Any:
+    """One sentence per row where requests queue, else None."""
+    kinds = (said["grows"], _ENDLESS), (said["waiting"] > 0, _WAITS)
+    return _written(numpy.full(len(said["grows"]), None, object), said, True, kinds)

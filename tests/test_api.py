@@ -256,6 +256,20 @@ def test_a_frame_equals_its_rows() -> None:
     assert sized["fits"].eq(True).sum() > 20
 
 
+def test_rows_of_a_large_frame_are_those_of_a_small_one() -> None:
+    """What is worked out once for many rows alike, and sentences put together of parts that many rows share."""
+    rng, n_rows = random.Random(5), 30_000
+    many = pandas.concat([random_rows(300, 5)] * (n_rows // 300), ignore_index=True)
+    crowd = pandas.Series([rng.random() < 0.8 for _ in range(n_rows)])
+    many.loc[crowd, ["gpu", "engine_version", "pipeline_parallel_size", "data_parallel_size", "kv_allocation"]] = None
+    many.loc[crowd, ["model", "tensor_parallel_size"]] = "8b", 1
+    many["context_tokens"] = [rng.randint(1, 60_000) for _ in range(n_rows)]
+    many["concurrent_requests"] = [rng.randint(1, 3_000) for _ in range(n_rows)]
+    many["requests_per_second"] = [rng.choice([None, rng.uniform(0, 30)]) for _ in range(n_rows)]
+    sized, some = sheetgen.size_frame(many), range(0, n_rows, 71)
+    pandas.testing.assert_frame_equal(sized.iloc[some], sheetgen.size_frame(many.iloc[some]), check_exact=True)
+
+
 def test_dtypes_of_a_frame() -> None:
     sized = sheetgen.size_frame(pandas.DataFrame({"model": ["8b", "x"], "keep": [7, 8]}, index=[5, 5]))
     texts = {"model", "gpu", "engine", "engine_version", "weight_dtype", "kv_cache_dtype", "draft_model"}

@@ -7,7 +7,7 @@ completed as columns, so that a million rows take seconds. A row that cannot be 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
+from sheetgen.grouped import Grouped, factorized
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing.memory import non_torch_bytes_at
@@ -62,18 +63,19 @@ def is_blank(value: Any) -> bool:
         return False
 
 
-def number_column(name: str, given: Any, n_rows: int, errors: Any) -> Any:
+def _default(name: str) -> float:
+    return math.nan if DEFAULTS[name] is None else float(DEFAULTS[name])
+
+
+def number_column(name: str, given: Any, errors: Any) -> Any:
     """The column as floats, the default where blank; NaN, and reported in `errors`, where it is no number."""
-    default = numpy.nan if DEFAULTS[name] is None else float(DEFAULTS[name])
-    if given is None:
-        return numpy.full(n_rows, default)
     is_numeric = getattr(getattr(given, "dtype", None), "kind", "O") in "fiu"
     values = numpy.asarray(given, float) if is_numeric else list(given)
     column = numpy.array(values if is_numeric else [_number(name, value) for value in values], float)
     hint = " Write a number of tokens, such as 16k or 16384." if name in _TOKENS else ""
     for row in numpy.flatnonzero(numpy.isinf(column)):
         _report(errors, int(row), f"{name} is {shown(values[row])!r}, which is not a number.{hint}")
-    return numpy.select([numpy.isnan(column), numpy.isinf(column)], [default, numpy.nan], column)
+    return numpy.select([numpy.isnan(column), numpy.isinf(column)], [_default(name), numpy.nan], column)
 
 
 def _number(name: str, value: Any) -> float:
@@ -96,8 +98,8 @@ def _report(errors: Any, row: int, problem: str) -> None:
 
 def check_bounds(numbers: Columns, errors: Any) -> None:
     """Report in `errors` which numbers, as given, are out of bounds."""
-    for name in NUMBERS:
-        kind, column = _KINDS[name], numbers[name]
+    for name, column in numbers.items():
+        kind = _KINDS[name]
         bad = (column < kind.low) | (column > kind.high)
         if kind.is_whole:
             bad |= column > numpy.floor(column)
@@ -124,7 +126,7 @@ def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], er
     sound = numpy.equal(errors, NO_TEXT)
 
     def refuse(bad: Any, reason: Callable[[Any], str]) -> None:
-        for i in numpy.flatnonzero(bad & sound):
+        for i in numpy.flatnonzero(bad & sound) if bad.any() else ():
             _report(errors, int(i), reason(i))
 
     limit, size = columns["max_context_tokens"], numbers["tensor_parallel_size"]
@@ -351,19 +353,21 @@ class Points:
     inputs: every input, completed with the defaults used. errors: the reason why a row cannot be computed,
     or None. good: positions of the rows without error. values: what the formulas read, for those rows only.
     names: what the names of the good rows stand for. reference: where they were found.
+
+    Of the rows of a frame, columns that have one value in all rows of a group are `Grouped`.
     """
 
     inputs: dict[str, Any]
     errors: Any
     good: Any
     values: Columns
-    names: list[Resolved]
+    names: Sequence[Resolved] | Grouped
     reference: Reference
 
 
 # By names of a row: what they stand for, else why they cannot, and the numbers that they contribute.
 NamedRows = dict[tuple[Any, ...], tuple[Resolved | None, str | None, Columns | None]]
-# What `check` reads of them.
+# What `check` reads of them, row by row.
 CHECKED = ("max_context_tokens", "n_heads", "n_layers", "full_kv_heads", "windowed_kv_heads")
 
 
@@ -377,37 +381,68 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
     is_frame, known = known is not None, {} if known is None else known
     for key in keys:
         if key not in known:
+            row = dict(zip(NAMES, key, strict=True))
             try:
-                one = resolve(dict(zip(NAMES, key, strict=True)), catalog)
+                one = resolve(row, catalog)
             except SheetgenError as error:
                 known[key] = None, "\n".join(error.problems), None
             else:
-                known[key] = one, None, _named_columns(one)
+                own = {**_named_columns(one), "kv_reserved": int(row["kv_allocation"] == "reserved")}
+                known[key] = one, None, own
     rows = [known[key] for key in keys]
     found = _objects(one for one, _, _ in rows)
     errors = _objects(error for _, error, _ in rows)[code]
-    numbers = {name: number_column(name, given.get(name), n_rows, errors) for name in NUMBERS}
+    numbers = {name: number_column(name, given[name], errors) for name in NUMBERS if given.get(name) is not None}
     check_bounds(numbers, errors)
+    group, one_row, few = _groups(code, numbers) if is_frame else (numpy.arange(n_rows), numpy.arange(n_rows), NUMBERS)
+    for name in NUMBERS:
+        if name not in numbers:
+            numbers[name] = Grouped(numpy.full(len(one_row), _default(name)), group)
+        elif name in few:
+            numbers[name] = Grouped(numbers[name][one_row], group)
     some = next((columns for _, _, columns in known.values() if columns), None)
     columns: Columns = {}
     if some is not None:
         table = numpy.array([list((columns or some).values()) for _, _, columns in rows], float)
-        same = [is_frame and bool((row == row[0]).all()) for row in table.T]
-        columns = {k: row[0] if one else row[code] for k, row, one in zip(some, table.T, same, strict=True)}
+        for name, row in zip(some, table.T, strict=True):
+            same = is_frame and name not in CHECKED and (row == row[0]).all()
+            columns[name] = row[0] if same else Grouped(row[code[one_row]], group)
         fill(numbers, columns)
-        check(numbers, {k: numpy.broadcast_to(v, n_rows) for k, v in columns.items() if k in CHECKED},
-              lambda i: found[code[i]].model.id, errors)  # fmt: skip
+        check(numbers, columns, lambda i: found[code[i]].model.id, errors)
     good = numpy.flatnonzero(numpy.equal(errors, NO_TEXT))
+    left, again = numpy.unique(group[good], return_inverse=True) if len(good) < n_rows else (slice(None), group)
+    names = Grouped(found[code[one_row]][left], again)
     values: Columns = {}
     if len(good):
-        values = columns | numbers
-        if len(good) < n_rows:
-            values = {k: v[good] if getattr(v, "ndim", 0) else v for k, v in values.items()}
-        _derive(values, (texts["kv_allocation"] == "reserved")[good])
-    versions = _objects(one.engine.default_version if one else None for one in found)[code]
-    texts["engine_version"] = numpy.where(numpy.equal(versions, NO_TEXT), texts["engine_version"], versions)
+        values = {k: Grouped(v.values[left], again) if isinstance(v, Grouped) else v[good] if numpy.ndim(v) else v
+                  for k, v in (columns | numbers).items()}  # fmt: skip
+        if not is_frame:
+            values = {k: v.rows for k, v in values.items()}
+        _derive(values)
+    at_version = NAMES.index("engine_version")
+    versions = [one.engine.default_version if one else None for one in found]
+    texts["engine_version"] = _objects(v or key[at_version] for v, key in zip(versions, keys, strict=True))[code]
     inputs = {name: (texts | numbers)[name] for name in DEFAULTS}
-    return Points(inputs, errors, good, values, found[code[good]].tolist(), Reference(catalog))
+    return Points(inputs, errors, good, values, names if is_frame else names.rows.tolist(), Reference(catalog))
+
+
+ROWS_OF_A_GROUP = 4  # at least, on average: below, to work out a group is hardly less than to work out its rows
+
+
+def _groups(code: Any, numbers: Columns) -> tuple[Any, Any, list[str]]:
+    """Rows alike in their names, by `code`, and in the numbers that have few values: which group each row is of, one
+    row of each group, and which numbers these are."""
+    group, n_rows, few = code, len(code), list[str]()
+    for name, column in numbers.items():
+        sample = column[:: max(1, n_rows // 1024)]
+        if 2 * len(set(sample.tolist())) <= len(sample):
+            own, values = factorized(column.view(numpy.int64))
+            both, pairs = factorized(group * len(values) + own)
+            if len(pairs) * ROWS_OF_A_GROUP <= n_rows:
+                group, few = both, [*few, name]
+    one_row = numpy.zeros(group.max(initial=-1) + 1, int)
+    one_row[group] = numpy.arange(n_rows)
+    return group, one_row, few
 
 
 def _objects(values: Iterable[Any]) -> Any:
@@ -428,9 +463,7 @@ def _texts(given: Mapping[str, Any], n_rows: int) -> tuple[Columns, Any, list[tu
     sizes = [len(distinct) for distinct in choices]
     if not n_rows:
         return columns, numpy.zeros(0, int), []
-    every, first, code = numpy.unique(numpy.ravel_multi_index(codes, sizes), return_index=True, return_inverse=True)
-    order = numpy.argsort(first)  # as they come
-    every, code = every[order], numpy.argsort(order)[code]
+    code, every = factorized(numpy.ravel_multi_index(codes, sizes))
     places = zip(*(at.tolist() for at in numpy.unravel_index(every, sizes)), strict=True)
     return columns, code, [tuple(of[at] for of, at in zip(choices, row, strict=True)) for row in places]
 
@@ -440,14 +473,12 @@ def _distinct(given: Any, n_rows: int, default: Any) -> tuple[Any, list[Any]]:
     if given is None:
         return numpy.zeros(n_rows, int), [default]
     try:
-        values = dict.fromkeys(given)
+        code, values = factorized(given)
     except TypeError:  # what cannot be hashed is read as text
-        given = [v if v.__hash__ else str(v) for v in given]
-        values = dict.fromkeys(given)
-    texts = {v: default if is_blank(v) else str(v).strip() for v in values}
-    places = {text: i for i, text in enumerate(dict.fromkeys(texts.values()))}
-    at = {v: places[text] for v, text in texts.items()}
-    return numpy.fromiter(map(at.__getitem__, given), int, n_rows), list(places) or [default]
+        code, values = factorized([v if v.__hash__ else str(v) for v in given])
+    texts = [default if is_blank(v) else str(v).strip() for v in values]
+    places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return numpy.array([places[text] for text in texts], int)[code], list(places) or [default]
 
 
 def _named_columns(names: Resolved) -> Columns:
@@ -480,10 +511,9 @@ def _named_columns(names: Resolved) -> Columns:
     }  # fmt: skip
 
 
-def _derive(values: Columns, reserved: Any) -> None:
+def _derive(values: Columns) -> None:
     """Add to `values` what follows from names and sizes together."""
     size = values["tensor_parallel_size"]
-    values["kv_reserved"] = reserved.astype(float)
     values["requests_per_rank"] = numpy.ceil(values["concurrent_requests"] / values["data_parallel_size"])
     values["non_torch_bytes_per_tp"] = non_torch_bytes_at(values, size)
     # Without prefixes to keep, a state is one block whatever the release.
@@ -494,7 +524,7 @@ def _derive(values: Columns, reserved: Any) -> None:
         values[here] = numpy.where(values["is_calibrated"], values[here], values.pop(name))
     # No run had pipeline stages, or more GPUs than a node.
     fitted = (values["speed_is_fitted"] == 1) & (values["pipeline_parallel_size"] == 1)
-    fitted &= size * values["data_parallel_size"] <= values["nvlink_gpus"]
+    fitted = fitted & (size * values["data_parallel_size"] <= values["nvlink_gpus"])
     # A measured point says nothing of the figure that it does not give.
     factors = "speed_factor", "ttft_factor"
     scopes = {factor: numpy.select([values[factor] != 1, fitted], [2, 0], 1) for factor in factors}

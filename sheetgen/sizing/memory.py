@@ -138,8 +138,8 @@ def non_torch_bytes_at(known: Mapping[str, Any], tensor_parallel_size: Any) -> A
         numpy.where(older, known[f"older_non_torch_bytes_tp{t}"], known[f"non_torch_bytes_tp{t}"])
         for t in TENSOR_PARALLEL_SIZES
     ]
-    size = numpy.asarray(tensor_parallel_size)
-    return numpy.select([size < t for t in TENSOR_PARALLEL_SIZES[1:]], figures[:-1], figures[-1])
+    below = [numpy.less(tensor_parallel_size, t) for t in TENSOR_PARALLEL_SIZES[1:]]
+    return numpy.select(below, figures[:-1], figures[-1])
 
 
 @formula("Share of a bill in the budget", FACTOR)
