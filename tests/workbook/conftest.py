@@ -17,8 +17,9 @@ def default_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def families_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Five models of different families: dense, windowed, recurrent, experts with windows, latent attention."""
-    options = {"models": books.FAMILIES, "as_of": books.AS_OF}
+    """Five models of different families: dense, windowed, recurrent, experts with windows, latent attention; on few
+    instances, as other formulas take more models, not more candidates."""
+    options = {**books.SMALL, "models": books.FAMILIES}
     return books.build(tmp_path_factory.mktemp("families"), "families", options)[0]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import books
+from amounts import amount
 from books import (
     Sheets,
     differences,
@@ -255,11 +256,11 @@ def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(lean_b
 def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
     lean_book: tuple[Path, Question], tmp_path: Path
 ) -> None:
-    """LibreOffice takes every sixth: it opens a workbook slowly, and tests/fuzz holds it to many edits at once."""
+    """LibreOffice takes every twelfth: it opens a workbook slowly, and tests/fuzz holds it to many edits at once."""
     path, sheets = lean_book[0], Sheets(lean_book[0])
     poison(path, tmp_path / "poisoned.xlsx")
     some = [(i, edit(tmp_path / "poisoned.xlsx", tmp_path / f"edit-{i}.xlsx", EDITS[i].typed(sheets)))
-            for i in range(0, len(EDITS), 6)]  # fmt: skip
+            for i in range(0, len(EDITS), amount(12, 3))]  # fmt: skip
     done = convert_all([file for _, file in some], tmp_path, timeout=300)
     by_libreoffice = {i: file for (i, _), file in zip(some, done, strict=True)}
     base, n_solve, n_engines = solve(lean_book[1]), 0, 0

@@ -38,7 +38,7 @@ def book(request: pytest.FixtureRequest) -> Path:
 @needs_libreoffice
 def test_libreoffice_recalculates_every_formula(book: Path, tmp_path: Path) -> None:
     result = assert_recalculates(book, tmp_path)
-    assert result.n_compared == result.n_formulas > 25_000
+    assert result.n_compared == result.n_formulas > 15_000
     print(f"{book.stem}: {result}")
 
 
@@ -61,7 +61,9 @@ def test_libreoffice_finds_one_wrong_sign(lean_book: tuple[Path, Question], tmp_
     assert (sheet, cell) in {(m.sheet, m.cell) for m in result.mismatches}
 
 
+@pytest.mark.parametrize("book", ["families_book", pytest.param("default_book", marks=pytest.mark.long)], indirect=True)
 def test_formualizer_recalculates_every_formula(book: Path, tmp_path: Path) -> None:
+    """The default one, edited, stands in test_edits: there LibreOffice and formualizer agree in every cell."""
     poisoned = tmp_path / "poisoned.xlsx"
     n_poisoned = poison(book, poisoned)
     result = compare(book, recalculate_with_formualizer(poisoned, tmp_path / "out.xlsx"))
