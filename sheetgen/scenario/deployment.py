@@ -394,36 +394,41 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
     errors = _objects(error for _, error, _ in rows)[code]
     numbers = {name: number_column(name, given[name], errors) for name in NUMBERS if given.get(name) is not None}
     check_bounds(numbers, errors)
-    group, one_row, few = _groups(code, numbers) if is_frame else (numpy.arange(n_rows), numpy.arange(n_rows), NUMBERS)
+    group, one_row, few = _groups(code, numbers) if is_frame else (code, numpy.arange(n_rows), list[str]())
+
+    def column(values: Any) -> Any:
+        return Grouped(values, group) if is_frame else values
+
     for name in NUMBERS:
         if name not in numbers:
-            numbers[name] = Grouped(numpy.full(len(one_row), _default(name)), group)
+            numbers[name] = column(numpy.full(len(one_row), _default(name)))
         elif name in few:
-            numbers[name] = Grouped(numbers[name][one_row], group)
+            numbers[name] = column(numbers[name][one_row])
     some = next((columns for _, _, columns in known.values() if columns), None)
     columns: Columns = {}
     if some is not None:
         table = numpy.array([list((columns or some).values()) for _, _, columns in rows], float)
         for name, row in zip(some, table.T, strict=True):
             same = is_frame and name not in CHECKED and (row == row[0]).all()
-            columns[name] = row[0] if same else Grouped(row[code[one_row]], group)
+            columns[name] = row[0] if same else column(row[code[one_row]])
         fill(numbers, columns)
         check(numbers, columns, lambda i: found[code[i]].model.id, errors)
     good = numpy.flatnonzero(numpy.equal(errors, NO_TEXT))
-    left, again = numpy.unique(group[good], return_inverse=True) if len(good) < n_rows else (slice(None), group)
-    names = Grouped(found[code[one_row]][left], again)
-    values: Columns = {}
-    if len(good):
+    values = {**columns, **numbers, "names": column(found[code[one_row]])}
+    if len(good) < n_rows:
+        left, again = numpy.unique(group[good], return_inverse=True) if is_frame else (None, None)
         values = {k: Grouped(v.values[left], again) if isinstance(v, Grouped) else v[good] if numpy.ndim(v) else v
-                  for k, v in (columns | numbers).items()}  # fmt: skip
-        if not is_frame:
-            values = {k: v.rows for k, v in values.items()}
+                  for k, v in values.items()}  # fmt: skip
+    names = values.pop("names") if is_frame else values.pop("names").tolist()
+    if len(good):
         _derive(values)
+    else:
+        values = {}
     at_version = NAMES.index("engine_version")
     versions = [one.engine.default_version if one else None for one in found]
     texts["engine_version"] = _objects(v or key[at_version] for v, key in zip(versions, keys, strict=True))[code]
     inputs = {name: (texts | numbers)[name] for name in DEFAULTS}
-    return Points(inputs, errors, good, values, names if is_frame else names.rows.tolist(), Reference(catalog))
+    return Points(inputs, errors, good, values, names, Reference(catalog))
 
 
 ROWS_OF_A_GROUP = 4  # at least, on average: below, to work out a group is hardly less than to work out its rows
