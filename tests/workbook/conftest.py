@@ -19,7 +19,7 @@ def default_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def families_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five models of different families: dense, windowed, recurrent, experts with windows, latent attention; on few
     instances, as other formulas take more models, not more candidates."""
-    options = {**books.SMALL, "models": books.FAMILIES}
+    options = {"models": books.FAMILIES, "instances": books.INSTANCES, "as_of": books.AS_OF}
     return books.build(tmp_path_factory.mktemp("families"), "families", options)[0]
 
 
