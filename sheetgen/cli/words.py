@@ -8,7 +8,17 @@ from sheetgen.cli.output import count, table
 from sheetgen.levers import Lever, best, levers_of
 from sheetgen.recommend import Solution, why_not
 from sheetgen.sheet.build_page import class_costs, facts_of
-from sheetgen.sheet.wording import first_token, month_as_budgeted, price_class, saving, sized_by, throughput, token_time
+from sheetgen.sheet.wording import (
+    first_token,
+    layout_words,
+    month_as_budgeted,
+    price_class,
+    saving,
+    served,
+    sized_by,
+    throughput,
+    token_time,
+)
 from sheetgen.units import GIB
 
 SHOWN_LEVERS = 3
@@ -69,19 +79,15 @@ def dearer(share: float) -> str:
 def _memory(solved: Solution, offer: int) -> Iterator[str]:
     """How the load sits on the recommended instances, and what comes second."""
     choice, candidate = solved.choices[0], solved.candidate(offer)
-    size, stages = solved.tensor_parallel_size(offer), choice.pipeline_parallel_size
+    layout, stages = solved.layout(offer), choice.pipeline_parallel_size
     weights, kv = solved.models["weights_bytes"][solved.question.loads[0].model], solved.loads["kv_bytes"][0]
     discount = solved.question.settings.discount_fraction
-    shape = f" (TP {size}{f', PP {stages}' if stages > 1 else ''})"
+    each, shape = layout.n_gpus * stages, layout_words(layout, stages)
     yield (
-        f"{count(choice.n_replicas, 'replica')} of {size * stages}x {candidate.gpu.short_name}{shape}: "
-        f"{choice.n_replicas * size * stages:,} GPUs at work of {choice.n_instances * candidate.gpu_count:,} rented"
+        f"{count(choice.n_replicas, 'replica')} of {each}x {candidate.gpu.short_name} ({shape}): "
+        f"{choice.n_replicas * each:,} GPUs at work of {choice.n_instances * candidate.gpu_count:,} rented"
     )
-    yield (
-        f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; "
-        f"a replica holds {choice.sequences_per_replica:,} requests, "
-        f"{percent(choice.sure_headroom_fraction)} of the room is surely free"
-    )
+    yield (f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; {served(choice)}")
     times = f"{token_time(solved, 0)}, {throughput(solved, 0)}, {first_token(solved, 0)}"
     yield f"{times}, indicative; bound by {choice.bound_by}"
     yield str(sized_by(solved, 0))

@@ -24,7 +24,7 @@ from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.inputs import Settings
 from sheetgen.scenario.question import SheetModel
 from sheetgen.sizing import kv_cache
-from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, TENSOR_PARALLEL_SIZES
+from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT
 
 FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # of FP4 the first wins where both cost the same
 WEIGHTS, KV = "weight_dtype", "kv_cache_dtype"  # the precisions of a model on a sheet
@@ -306,7 +306,8 @@ class Plans:
         fit = Fit.of(self.solved, row)
         if fit is None:
             return "nothing is chosen to make smaller"
-        size, stages, replicas = fit.tensor_parallel_size, fit.choice.pipeline_parallel_size, fit.choice.n_replicas
+        layout, stages, replicas = fit.layout, fit.choice.pipeline_parallel_size, fit.choice.n_replicas
+        size = layout.tensor_parallel_size
         profile, gpu = self.solved.offers[fit.offer].profile, fit.candidate.gpu
         if replicas > 1:
             replicas -= 1
@@ -314,7 +315,8 @@ class Plans:
             stages -= 1
         elif size > 1:
             size //= 2
-            profile -= TENSOR_PARALLEL_SIZES.index(2 * size) - TENSOR_PARALLEL_SIZES.index(size)
+            smaller = layout._replace(tensor_parallel_size=size)
+            profile -= self.question.layouts.index(layout) - self.question.layouts.index(smaller)
         else:
             return "one GPU is the least"
         link = self.file.link(gpu.id)

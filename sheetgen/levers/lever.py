@@ -16,8 +16,8 @@ from sheetgen import cost
 from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import same_money
 from sheetgen.recommend import Fit, Solution, tables
+from sheetgen.recommend.choice import pick
 from sheetgen.recommend.solution import Axes, Table
-from sheetgen.recommend.solve import least_cost
 from sheetgen.scenario.inputs import Settings
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Load, Question, SheetModel
@@ -25,8 +25,7 @@ from sheetgen.sizing import parallelism
 
 # What the requests in flight decide: the last columns of the tables.
 OF_REQUESTS = (
-    parallelism.load_requests, parallelism.shared_replicas, parallelism.staged_instances, parallelism.n_replicas,
-    cost.n_instances, cost.hourly_usd, cost.monthly_usd,
+    parallelism.load_requests, parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.monthly_usd,
 )  # fmt: skip
 ANOTHER_MODEL = "model"  # a family that no ranking by dollars holds: quality is not compared
 OneLoad = tuple[Settings, SheetModel, Workload]
@@ -245,10 +244,12 @@ def _cheapest(
     grid.put(("chosen",), {"concurrent_requests": numpy.array(requests, float)})
     costs = grid.evaluate(OF_REQUESTS, axes)
     memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
-    monthly = numpy.where(memory > numpy.array(memory_above)[:, None], costs["monthly_usd"], numpy.nan)
-    known = Table(grid, axes, monthly.shape)
-    n_gpus = costs["n_replicas"] * known["tensor_parallel_size"] * known["pipeline_stages"]
+    shape = costs["monthly_usd"].shape
+    known = Table(grid, axes, shape)
+    sizes = known["tensor_parallel_size"] * known["data_parallel_size"] * known["pipeline_stages"]
+    n_gpus = costs["n_replicas"] * sizes
+    picks = pick(known, memory > numpy.array(memory_above)[:, None])
     return [
-        least and Rented(tables.candidate(least.offer), least.n_instances, int(n_gpus[i, least.offer]), least.usd)
-        for i, least in enumerate(least_cost(monthly, costs["n_instances"], known["tensor_parallel_size"]))
+        one and Rented(tables.candidate(one[0].offer), one[0].n_instances, int(n_gpus[i, one[0].offer]), one[0].usd)
+        for i, one in enumerate(picks)
     ]

@@ -5,11 +5,12 @@ Four axes, as in the workbook: models, profiles (GPU x TP), loads (model x workl
 is the least of a row.
 """
 
+from sheetgen.recommend.choice import Pick
 from sheetgen.recommend.reasons import Reason, why_not
 from sheetgen.recommend.solution import Choice, Columns, Fit, Offer, Profile, Solution, headline_rows, short_tokens
-from sheetgen.recommend.solve import NOTHING_FITS, TOO_SLOW, solve, tables
+from sheetgen.recommend.solve import NOTHING_FITS, TOO_SLOW, has_little_headroom, solve, tables
 
 __all__ = [
-    "NOTHING_FITS", "TOO_SLOW", "Choice", "Columns", "Fit", "Offer", "Profile", "Reason", "Solution", "headline_rows",
-    "short_tokens", "solve", "tables", "why_not",
+    "NOTHING_FITS", "TOO_SLOW", "Choice", "Columns", "Fit", "Offer", "Pick", "Profile", "Reason", "Solution",
+    "has_little_headroom", "headline_rows", "short_tokens", "solve", "tables", "why_not",
 ]  # fmt: skip

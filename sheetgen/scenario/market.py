@@ -18,6 +18,7 @@ from sheetgen.units import GIB, ON_DEMAND, TENSOR_PARALLEL_SIZES
 
 DEFAULT_PROVIDERS = ("aws", "azure", "gcp")
 LEAST_MEMORY_BYTES = 22 * GIB
+LEAST_LINK_BYTES_PER_SECOND = 200e9  # of GPUs whose data-parallel ranks share experts
 MAX_CANDIDATES = 120  # instances; more would make the workbook slow to open
 
 
@@ -49,6 +50,8 @@ class Candidate:
     source: str
     price_kind: str = ""  # the terms of a reserved price, as the catalog names them
     assumed_shape: bool = False
+    network_gbps: float = 0  # 0 where nobody states it
+    tries_ranks: bool = True  # data-parallel layouts too: not where the listed GPU's links are not made for them
     prices: tuple[ClassPrice, ...] = ()
 
     def class_price(self, purchase: str) -> ClassPrice | None:
@@ -128,8 +131,14 @@ def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate
             instance=f"{row.id} x{shape}" if assumed else row.id, provider=row.provider, gpu=gpu, gpu_count=shape,
             purchase=price.purchase, usd_per_hour=price.usd_per_hour * times, price_as_of=price.as_of,
             region=row.region or "", source=row.source, price_kind=price.kind or "", assumed_shape=assumed,
+            network_gbps=row.network_gbps or 0, tries_ranks=shares_experts(gpu),
             prices=tuple(ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "") for p in row.prices),
         )  # fmt: skip
+
+
+def shares_experts(gpu: Gpu) -> bool:
+    """Whether a GPU's links are made for data-parallel ranks that share experts."""
+    return (gpu.interconnect_bytes_per_second or 0) >= LEAST_LINK_BYTES_PER_SECOND
 
 
 def _refusal(row: Instance, gpu: Gpu, engine: Engine, wide: bool, explicit: bool) -> str | None:

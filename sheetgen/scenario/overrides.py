@@ -62,7 +62,8 @@ TABLES: dict[str, dict[str, Kind]] = {
         **{f"peak_flops_{d}": RATE for d in ("16_bit", *DTYPES)},
         **{name: FACTOR if any(getattr(bound, "ge", None) == 0 for bound in field.metadata) else DIVISOR
            for name, field in SpeedConstants.model_fields.items()},
-        **{f"{what}_{d}": FLAG for what in ("weights", "kv") for d in DTYPES},
+        **{f"weights_{d}": Kind("whole", 0, 2) for d in DTYPES},  # 1: keeps weights in it, 2: computes in it
+        **{f"kv_{d}": FLAG for d in DTYPES},
         **{f"capex_{end}_usd": Kind(high=PER_GPU_USD.high, blank=True) for end in ("low", "base", "high")},
         **dict.fromkeys(("is_module_price", "is_it_power"), FLAG),
         "capex_date": DAY,
@@ -74,6 +75,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         "type": Kind("text"),
         **dict.fromkeys(("instance_gpu", "region", "terms", "source"), TEXT),
         "gpu_count": Kind("whole", 1, 1024, blank=True),
+        "network_gbps": Kind(high=100_000, blank=True),
         "price_usd_per_hour": PRICE,
         "price_date": DAY,
         **{f"price_{stem}": PRICE for stem in CLASS_STEMS},
@@ -315,11 +317,11 @@ class OverriddenGpu(Gpu):
 def overridden_gpu(gpu: Gpu, row: Row) -> Gpu:
     """`gpu` with the memory and the precisions of its row."""
     runs = {what: {d: row.get(f"{what}_{d}") for d in DTYPES} for what in ("weights", "kv")}
-    native: dict[str, Any] = {d: "native" for d, on in runs["weights"].items() if on}
+    typed: dict[str, Any] = {d: ("weight_only", "native")[int(how) - 1] for d, how in runs["weights"].items() if how}
     kept = {d: how for d, how in gpu.weights_run.items() if runs["weights"][d] != 0}
     cache = [d for d in gpu.kv_run if runs["kv"][d] != 0]
     fields: dict[str, Any] = {
-        "weights_run": {**native, **kept},
+        "weights_run": {**kept, **typed},
         "kv_run": (*cache, *(d for d, on in runs["kv"].items() if on and d not in cache)),
     }
     memory = row.get("gpu_memory_bytes")
@@ -376,6 +378,7 @@ def overridden_candidates(
             price_as_of=_iso(row.get("price_date", one.price_as_of)), region=row.get("region", one.region) or "",
             source=row.get("source", one.source if is_listed else "") or BY_READER,
             price_kind=row.get("terms", one.price_kind) or "", prices=tuple(_prices(one, row)),
+            network_gbps=row.get("network_gbps", one.network_gbps) or 0,
         )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from sheetgen.scenario.deployment import DEFAULTS, OUTPUT_TOKENS, Reference, eng
 from sheetgen.scenario.inputs import OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
 from sheetgen.scenario.market import Candidate, Filters, Owning, owning_of, select
 from sheetgen.scenario.parse import name_part
-from sheetgen.units import DTYPES, ON_DEMAND
+from sheetgen.units import DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, Layout
 
 
 def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
@@ -190,7 +190,7 @@ def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, 
     return found
 
 
-MAX_PIPELINE_PARALLEL_SIZE = 8
+MAX_PIPELINE_PARALLEL_SIZE = 4  # machines that one replica spans
 MAX_MODELS = 8
 SHEET_OPTIONS = tuple(one.asked_as for one in asked_in("sheet"))
 OPTIONS = tuple(one.asked_as for one in asked_in(*OPTION_GROUPS))  # what `ask` reads beside them, and for one load
@@ -251,6 +251,11 @@ class Question:
     def rows(self) -> tuple[Candidate, ...]:
         """The catalog's instances as a workbook lists them: those too that typed values leave without a price."""
         return self.listed or self.candidates
+
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """How a replica's GPUs may share its work: the data-parallel layouts too where a model has experts."""
+        return LAYOUTS if any(m.model.experts for m in self.models) else PLAIN_LAYOUTS
 
     def pace(self, cell: Load) -> int:
         """Which pair of model and workload a cell is of: speed does not depend on the tier."""

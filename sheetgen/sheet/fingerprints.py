@@ -236,8 +236,9 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     layers = fit["layer_bytes_per_gpu"] * part
     staged, paid = stages > 1, fit["paid_layer_bytes"] * part
     pool = fit["layer_budget_bytes"] - paid if staged else fit["kv_budget_bytes_per_gpu"]
-    ends = fit["stage_ends_bytes"] / fit.tensor_parallel_size + fit["rope_table_bytes"]
+    ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"]
     per_replica = -(-int(fit["load_requests"]) // (choice.n_replicas - question.settings.spare_replicas))
+    per_rank = -(-per_replica // fit.layout.data_parallel_size)
     longest_allowed = int(model.model.max_context_tokens or load.context_tokens)
     given = {k for one in PEAK for k in one.inputs} - {one.name for one in PEAK}
     batch = {k: fit[k] for k in given}
@@ -245,11 +246,11 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     sampler = batch | {"max_num_batched_tokens": 0}
     less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
     handed = fit["hand_over_bytes"] if staged else 0
-    longest = largest_where(lambda tokens: _charge(fit, tokens) * per_replica <= pool / part, 0, longest_allowed)
+    longest = largest_where(lambda tokens: _charge(fit, tokens) * per_rank <= pool / part, 0, longest_allowed)
     return {
         "model": model.model.id, "model_name": model.model.name, "instance": fit.candidate.instance,
         "gpu": fit.candidate.gpu.short_name, "weight_dtype": model.weight_dtype,
-        "n_gpus_per_replica": fit.gpus_per_replica, "tensor_parallel_size": fit.tensor_parallel_size,
+        "n_gpus_per_replica": fit.gpus_per_replica, **fit.layout._asdict(),
         "pipeline_parallel_size": stages, "n_replicas": choice.n_replicas, "context_tokens": load.context_tokens,
         "input_tokens": load.input_tokens, "concurrent_requests": load.concurrent_requests,
         "requests_per_replica": per_replica, "sequences_held": choice.sequences_per_replica,
@@ -305,7 +306,8 @@ def held_per_replica(fit: Fit, contexts: Sequence[int]) -> list[int]:
         "context_tokens": tokens, "max_model_len": tokens, "input_tokens": numpy.maximum(tokens - output, 0),
         "pipeline_stages": float(fit.choice.pipeline_parallel_size),
     }  # fmt: skip
-    return [int(n) for n in numpy.broadcast_to(evaluate(HOLDS, values)["sequences"], tokens.shape)]
+    held = numpy.broadcast_to(evaluate(HOLDS, values)["sequences"], tokens.shape)
+    return [int(n) * fit.layout.data_parallel_size for n in held]
 
 
 def _breaks(solved: Solution, row: int) -> Breaks:
@@ -322,7 +324,7 @@ def _breaks(solved: Solution, row: int) -> Breaks:
     curve = tuple(BreakPoint(c, n * replicas) for c, n in zip(contexts, held_per_replica(fit, contexts), strict=True))
     held = fit.choice.sequences_per_replica * replicas
     longest = _longest(fit, limit)
-    capped = fit.choice.sequences_per_replica == fit["max_num_seqs"]
+    capped = fit["sequences"] == fit["max_num_seqs"]
     requests_fit = plural_does(cell.concurrent_requests, "request", "fit")
     if longest >= limit:
         longest_fit = words("{} even at the model's {}", requests_fit, short_tokens(limit))

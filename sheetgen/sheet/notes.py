@@ -16,7 +16,7 @@ from sheetgen.sheet import wording
 from sheetgen.sheet.page import NONE, Cell, InstanceRow, Source, Text, words
 from sheetgen.units import ON_DEMAND, PURCHASES, TWO_DECIMALS, USD_CENTS
 
-MARKED_BY = ("stale_after_days", "tight_below")  # the assumptions that decide marks of the page
+MARKED_BY = ("stale_after_days", "near_target_fraction")  # the assumptions that decide marks of the page
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
 _SHOWN_REASONS = 2
 MEMORY_ORIGINS = {"stated": "published"}  # what the catalog calls otherwise than the page

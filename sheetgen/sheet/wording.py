@@ -9,7 +9,7 @@ from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
 from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.levers import Lever
-from sheetgen.recommend import Solution, short_tokens
+from sheetgen.recommend import Choice, Pick, Solution, short_tokens
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question
@@ -26,6 +26,7 @@ from sheetgen.units import (
     USD_CENTS,
     WHOLE,
     Display,
+    Layout,
 )
 
 MINUS = "−"
@@ -164,6 +165,12 @@ def gpus(count: int, candidate: Candidate) -> Cell:
     return words("{}× {}", whole(count), candidate.gpu.short_name)
 
 
+def layout_words(layout: Layout, stages: int) -> str:
+    """How a replica's GPUs share its work: TP 8, or TP 1, DP 8."""
+    sizes = ("TP", layout.tensor_parallel_size), ("PP", stages), ("DP", layout.data_parallel_size)
+    return ", ".join(f"{name} {size}" for name, size in sizes if size > 1 or name == "TP")
+
+
 def plural(count: int, noun: str) -> Cell:
     """1 replica, 2 replicas."""
     return words("{} {}", whole(count), noun if count == 1 else f"{noun}s")
@@ -210,13 +217,22 @@ def sized_by(solved: Solution, row: int) -> Cell:
     choice, question = solved.choices[row], solved.question
     target = target_words(question, row)
     if choice.without_targets is not None:
-        offer, count, usd = choice.without_targets
-        alone = rent(count, solved.candidate(offer)), money(usd)
-        return words("sized by speed ({}); memory alone: {}, {}", target, *alone)
-    if choice.sized_by == "speed":
+        return words("sized by speed ({}); memory alone: {}", target, picked(solved, choice.without_targets))
+    if choice.sized_by != "memory":
         return words("sized by speed ({}), at the price that memory asks for, too", target)
     met = bool(target) and question.settings.speed_targets
     return words("sized by memory; it meets {}", target) if met else Cell("sized by memory")
+
+
+def picked(solved: Solution, one: Pick) -> Cell:
+    """What another rule would take: 2 × p4de.24xlarge, $40,073."""
+    return words("{}, {}", rent(one.n_instances, solved.candidate(one.offer)), money(one.usd))
+
+
+def served(choice: Choice) -> Cell:
+    """How many requests what is rented serves: serves 44 within the targets; memory alone holds 54."""
+    of = whole(choice.served_at_target), whole(choice.memory_holds)
+    return words("serves {} within the targets; memory alone holds {}", *of)
 
 
 def target_words(question: Question, row: int) -> str:

@@ -151,6 +151,11 @@ def layer_bytes_per_gpu(
     return divided / tensor_parallel_size + copied + tensor_rounding_bytes
 
 
+def _kept(expert_fraction: Quantity, data_parallel_size: Quantity) -> Any:
+    """The share of a rank's layers that it keeps: experts are divided over data-parallel ranks, the rest is not."""
+    return 1 - expert_fraction + expert_fraction / data_parallel_size
+
+
 @formula("Weights per GPU")
 def weights_bytes_per_gpu(
     layer_bytes_per_gpu: Quantity, ends_bytes: Quantity, stage_ends_bytes: Quantity, rope_table_bytes: Quantity,
@@ -165,8 +170,8 @@ def weights_bytes_per_gpu(
     Source: reference models.md section 5. Check: Llama 3.1 8B in bf16 is 14.99 GiB at TP 1, 7.51 at TP 2 (logged).
     """
     ends = where(pipeline_parallel_size == 1, ends_bytes, stage_ends_bytes)
-    kept = 1 - expert_fraction + expert_fraction / data_parallel_size
-    return round_up(layer_bytes_per_gpu * stage_fraction * kept + ends / tensor_parallel_size + rope_table_bytes)
+    layers = layer_bytes_per_gpu * stage_fraction * _kept(expert_fraction, data_parallel_size)
+    return round_up(layers + ends / tensor_parallel_size + rope_table_bytes)
 
 
 @formula("Weights loaded per GPU")
@@ -180,10 +185,12 @@ def loaded_weights_bytes_per_gpu(weights_bytes_per_gpu: Quantity, draft_weights_
 
 @formula("Weights per rank")
 def rank_weights_bytes(
-    layer_bytes_per_gpu: Quantity, ends_bytes: Quantity, rope_table_bytes: Quantity, tensor_parallel_size: Quantity
-) -> Any:
-    """Weights that one tensor-parallel rank keeps without pipeline stages, in bytes.
+    layer_bytes_per_gpu: Quantity, ends_bytes: Quantity, rope_table_bytes: Quantity, expert_fraction: Quantity,
+    tensor_parallel_size: Quantity, data_parallel_size: Quantity,
+) -> Any:  # fmt: skip
+    """Weights that one GPU of a replica keeps without pipeline stages, in bytes.
 
-    Source: weights_bytes_per_gpu at one stage and one data-parallel rank.
+    Source: weights_bytes_per_gpu at one stage.
     """
-    return round_up(layer_bytes_per_gpu + ends_bytes / tensor_parallel_size + rope_table_bytes)
+    layers = layer_bytes_per_gpu * _kept(expert_fraction, data_parallel_size)
+    return round_up(layers + ends_bytes / tensor_parallel_size + rope_table_bytes)

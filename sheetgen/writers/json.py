@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sheetgen import cost
 from sheetgen.levers import EveryLever, Lever, in_order
-from sheetgen.recommend import Choice, Fit, Solution, money, why_not
+from sheetgen.recommend import Choice, Fit, Pick, Solution, money, why_not
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.scenario.market import DEFAULT_PROVIDERS, OwnedGpu
 from sheetgen.scenario.question import Question
@@ -91,18 +91,19 @@ def _cell(solved: Solution, row: int) -> Record:
         **_fields(load, "context_tokens", "concurrent_requests"), **_fields(model, "weight_dtype", "kv_cache_dtype"),
         "weights_bytes": int(solved.models["weights_bytes"][load.model]),
         "kv_bytes": int(solved.loads["kv_bytes"][row]), "verdict": choice.verdict,
-        **_chosen(solved, choice), **_speed(choice), "without_targets": _without_targets(solved, choice),
+        **_chosen(solved, choice), **_speed(choice), 
+        **{name: _picked(solved, getattr(choice, name)) for name in ("cheapest", "without_targets", "without_ttft")},
         **_money(solved, row), "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],
     }  # fmt: skip
 
 
-def _without_targets(solved: Solution, choice: Choice) -> Record | None:
-    """What memory alone would take, where the targets of speed make it dearer or impossible."""
-    if choice.without_targets is None:
+def _picked(solved: Solution, one: Pick | None) -> Record | None:
+    """What another rule would take: the very cheapest, or where it is cheaper memory alone, or no target of the first
+    token."""
+    if one is None:
         return None
-    offer, count, usd = choice.without_targets
-    return {"instance": solved.candidate(offer).instance, "n_instances": count, "monthly_usd": usd}
+    return {"instance": solved.candidate(one.offer).instance, "n_instances": one.n_instances, "monthly_usd": one.usd}
 
 
 def _speed(choice: Choice) -> Record:
@@ -126,18 +127,19 @@ def _chosen(solved: Solution, choice: Choice) -> Record:
     """The recommendation of a cell, all None where nothing holds it."""
     if choice.offer is None:
         return dict.fromkeys(CHOSEN)
-    candidate, size = solved.candidate(choice.offer), solved.tensor_parallel_size(choice.offer)
+    candidate, layout = solved.candidate(choice.offer), solved.layout(choice.offer)
     known = {
-        **_fields(candidate, "instance", "purchase"), "gpu": candidate.gpu.id, "tensor_parallel_size": size,
-        "n_gpus": choice.n_replicas * size * choice.pipeline_parallel_size,
+        **_fields(candidate, "instance", "purchase"), "gpu": candidate.gpu.id, **layout._asdict(),
+        "spans_machines": choice.pipeline_parallel_size > 1,
+        "n_gpus": choice.n_replicas * layout.n_gpus * choice.pipeline_parallel_size,
     }  # fmt: skip
     return {name: known[name] if name in known else getattr(choice, name) for name in CHOSEN}
 
 
 CHOSEN = (
-    "instance", "gpu", "purchase", "tensor_parallel_size", "pipeline_parallel_size", "sequences_per_replica",
-    "n_replicas", "n_gpus", "n_instances", "hourly_usd", "monthly_usd", "headroom_fraction",
-    "sure_headroom_fraction",
+    "instance", "gpu", "purchase", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
+    "spans_machines", "sequences_per_replica", "n_replicas", "n_gpus", "n_instances", "hourly_usd", "monthly_usd",
+    "served_at_target", "memory_holds", "headroom_fraction", "sure_headroom_fraction",
 )  # fmt: skip
 
 
@@ -145,11 +147,11 @@ def _runner_up(solved: Solution, choice: Choice, row: int) -> Record | None:
     if choice.runner_up is None:
         return None
     candidate, costs, at = solved.candidate(choice.runner_up), solved.costs, (row, choice.runner_up)
-    size = solved.tensor_parallel_size(choice.runner_up)
+    layout = solved.layout(choice.runner_up)
     stages, replicas = int(costs["pipeline_stages"][at]), int(costs["n_replicas"][at])
     return {
-        **_fields(candidate, "instance", "provider"), "gpu": candidate.gpu.id, "tensor_parallel_size": size,
-        "pipeline_parallel_size": stages, "n_replicas": replicas, "n_gpus": replicas * size * stages,
+        **_fields(candidate, "instance", "provider"), "gpu": candidate.gpu.id, **layout._asdict(),
+        "pipeline_parallel_size": stages, "n_replicas": replicas, "n_gpus": replicas * layout.n_gpus * stages,
         "n_instances": int(costs["n_instances"][at]), "hourly_usd": float(costs["hourly_usd"][at]),
         "monthly_usd": choice.runner_up_monthly_usd,
     }  # fmt: skip
@@ -187,7 +189,7 @@ def _all_known(values: Mapping[str, Any]) -> Record:
 def _provider(solved: Solution, one: money.ProviderCost) -> Record:
     rented: Record = dict.fromkeys(("instance", "gpu", "tensor_parallel_size", "n_instances"))
     if one.offer is not None:
-        candidate, size = solved.candidate(one.offer), solved.tensor_parallel_size(one.offer)
+        candidate, size = solved.candidate(one.offer), solved.layout(one.offer).tensor_parallel_size
         rented = dict(zip(rented, (candidate.instance, candidate.gpu.id, size, one.n_instances), strict=True))
     usd = {name: _known(getattr(one, name)) for name in ("hourly_usd", "monthly_usd")}
     return {"provider": one.provider, **rented, **usd}

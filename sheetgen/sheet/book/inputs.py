@@ -16,6 +16,7 @@ from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import BAND_SCOPES, MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, speed_band_columns
 from sheetgen.scenario.inputs import CHOICES, KV_CACHE, MONEY, OF_TERMS, OWNING, TARGETS, Input, asked_in, rows_in
+from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND
 from sheetgen.scenario.overrides import OUTPUT, TABLES, input_kind
 from sheetgen.scenario.parse import TOKENS, Kind, name_part
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
@@ -322,12 +323,16 @@ def _engine(page: InputsSheet) -> None:
         page.put(one.column, one.label, one.value(engine), one.display, one.unit, one.words(engine))
     apart = [page.wiring.inputs[f"{o}non_torch_bytes_tp{t}"] for o in ("", "older_") for t in TENSOR_PARALLEL_SIZES]
     lists["non_torch"] = Range(tuple(apart))
-    page.fixed("max_tensor_parallel_size", "Largest TP", TENSOR_PARALLEL_SIZES[-1], PLAIN, "GPUs",
-               "The largest of the sizes below.")  # fmt: skip
-    lists["tp"] = Range(tuple(
-        page.fixed(f"tp_{i}", f"TP size {i}", size, PLAIN, "GPUs", "Tensor-parallel sizes that are tried.")
-        for i, size in enumerate(TENSOR_PARALLEL_SIZES, 1)
-    ))  # fmt: skip
+    page.fixed("least_link_bytes_per_second", "Links of ranks that share experts", LEAST_LINK_BYTES_PER_SECOND, WHOLE,
+               "bytes/s", "Data-parallel layouts are for GPUs linked at least so fast.")  # fmt: skip
+    layouts = page.solved.question.layouts
+    for name, label, sizes, note in (
+        ("tp", "TP", (one.tensor_parallel_size for one in layouts), "Tensor-parallel sizes that are tried."),
+        ("dp", "DP", (one.data_parallel_size for one in layouts), "Data-parallel ranks, for mixtures of experts."),
+    ):
+        lists[name] = Range(tuple(
+            page.fixed(f"{name}_{i}", f"Layout {i}: {label}", size, PLAIN, "", note) for i, size in enumerate(sizes, 1)
+        ))  # fmt: skip
     unit = page.solved.question.settings.units
     page.fixed("unit_bytes", f"Bytes in a {units.UNIT_NAMES[unit]}", units.UNIT_BYTES[unit], WHOLE, "bytes",
                "The page shows amounts in this unit.")  # fmt: skip
@@ -343,7 +348,6 @@ def _speed(page: InputsSheet) -> None:
         ("nvlink_gpus", "GPUs of a node", known.nvlink_gpus, PLAIN, "GPUs", known.all_reduce_source),
         ("all_reduce_growth", "Growth of an all-reduce's latency", known.all_reduce_growth, FACTOR, "",
          "(GPUs / GPUs of a node) to this power."),
-        ("data_parallel_size", "Data-parallel ranks of a replica", 1, PLAIN, "", "A sheet has replicas instead."),
         ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
         *((name, in_words(name), value, FACTOR, "", "A definition.")
           for name, value in SPEED_DEFINITIONS.items()),

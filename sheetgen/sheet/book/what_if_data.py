@@ -11,7 +11,7 @@ import numpy
 
 from sheetgen.formula import formula, is_text, join_text, largest, where
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solve import gpu_columns
+from sheetgen.recommend.solve import gpu_columns, runs_weights
 from sheetgen.scenario.overrides import Overrides
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
@@ -68,8 +68,8 @@ def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
     )  # fmt: skip
     # GPUs of this workbook, too: where a reader changes one on GPUs, that row is read.
     values = gpu_columns(replace(solved.question, gpus=one.gpus, overrides=Overrides()))
-    for what, runs in (("weights", "weights_run"), ("kv", "kv_run")):
-        values |= {f"{what}_{d}": numpy.array([float(d in getattr(g, runs)) for g in one.gpus]) for d in DTYPES}
+    values |= {f"weights_{d}": numpy.array([float(runs_weights(g, d)) for g in one.gpus]) for d in DTYPES}
+    values |= {f"kv_{d}": numpy.array([float(d in g.kv_run) for g in one.gpus]) for d in DTYPES}
     of_gpu = [name for name in wiring.tables["gpus"].given_columns if name in values]
     gpus = _facts(
         sheet, wiring, "gpu", HEAD_ROWS + len(names) + len(listed) + 2,

@@ -13,29 +13,22 @@ from sheetgen.formula import (
     Expr,
     Formula,
     both,
-    first_where,
     formula,
-    greatest_where,
     is_number,
     join_text,
-    least_above_zero,
-    least_where,
     number_where,
-    ratio,
-    round_nearest,
-    same_money,
     where,
     whole_text,
 )
-from sheetgen.recommend import NOTHING_FITS, TOO_SLOW
+from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, choice
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.matrices import WHOLE_OF
 from sheetgen.sheet.book.speed import COMPARED, OF_PROFILE, PARTS, SUMS
-from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, titled
-from sheetgen.sheet.model import NONE, Lookup, Range, Sheet, derived, lookup
+from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, named, titled
+from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, derived, lookup
 from sheetgen.sizing import kv_cache, memory, parallelism, speed
-from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD_CENTS, WHOLE, Display
 
 TPOT = COMPARED[:3]
 UNIT_COSTS = (
@@ -65,8 +58,8 @@ def build_loads(
     table.picked("context_tokens", "Context", lists["contexts"], "workload_row", width=14)
     table.picked("input_tokens", "Prompt", lists["prompts"], "workload_row", width=14)
     table.picked("concurrent_requests", "In flight", lists["tiers"], "tier_row", width=14)
-    for fact in ("max_context_tokens", "n_heads", "full_kv_heads", "windowed_kv_heads"):
-        table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=14)
+    table.picked("max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row",
+                 width=14)  # fmt: skip
     table.computed(words.load_words, width=30)
     for one in (kv_cache.charged_tokens, parallelism.users, parallelism.load_requests, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
@@ -76,97 +69,13 @@ def build_loads(
     return sheet
 
 
-@formula("$ per month", USD)
-def best_monthly_usd(monthly: Any) -> Any:
-    """The least $ per month of the row; none where nothing holds the load.
+@formula("Sequences per replica")
+def replica_sequences(sequences: Any, data_parallel_size: Any) -> Any:
+    """Sequences that one replica of the recommended hardware holds: those of its ranks together; 0 where there is none.
 
-    Source: the row of the Candidates sheet, where 0 is too slow; MIN of nothing would read as free.
+    Source: sequences.
     """
-    return least_above_zero(monthly, "-")
-
-
-@formula("$ per hour of the cheapest", USD_CENTS)
-def chosen_price(best: Any, monthly: Any, prices: Any) -> Any:
-    """What an instance of the cheapest candidate costs an hour; the dearest where months tie, which are the fewest.
-
-    Source: INTERFACE (ties: fewer instances first).
-    """
-    return number_where(is_number(best), greatest_where(prices, same_money(monthly, best)))
-
-
-@formula("Instances")
-def chosen_n_instances(best: Any, price: Any, paid_hours_per_month: Any) -> Any:
-    """Instances of the cheapest candidate: its month over what one of them costs a month, a whole number.
-
-    Source: instances x price x hours is the month, in three roundings of one part in 2^53 each: the quotient is
-    within a millionth of the count while there are fewer than a billion instances, so the nearest whole number is it.
-    """
-    return number_where(is_number(best), round_nearest(ratio(best, price * paid_hours_per_month)))
-
-
-@formula("TP", PLAIN)
-def chosen_tp(best: Any, price: Any, monthly: Any, prices: Any, sizes: Any) -> Any:
-    """Tensor-parallel size of the cheapest candidate; the smallest where the rest ties.
-
-    Source: INTERFACE (ties: then smaller TP).
-    """
-    return number_where(is_number(best), least_where(sizes, same_money(monthly, best), same_money(prices, price)))
-
-
-@formula("Candidate", PLAIN)
-def chosen_position(best: Any, price: Any, size: Any, monthly: Any, prices: Any, sizes: Any) -> Any:
-    """Column of the cheapest candidate; the first in catalog order where all else ties.
-
-    Source: INTERFACE (ties: then catalog order).
-    """
-    found = first_where(same_money(monthly, best), same_money(prices, price), sizes == size)
-    return number_where(is_number(best), found)
-
-
-@formula("Runner-up, $ per month", USD)
-def runner_up_monthly_usd(best: Any, gpu: Any, provider: Any, monthly: Any, gpus: Any, providers: Any) -> Any:
-    """The least $ per month with another GPU or from another provider; none where there is none.
-
-    Source: INTERFACE (the runner-up).
-    """
-    others = least_where(monthly, monthly > 0, _numbers(monthly), _other(gpus, gpu, providers, provider))
-    return where(is_number(best), others, 0)
-
-
-@formula("Runner-up's column", PLAIN)
-def runner_up_position(second: Any, gpu: Any, provider: Any, monthly: Any, gpus: Any, providers: Any) -> Any:
-    """Column of the runner-up; 0 where there is none.
-
-    Source: INTERFACE (the runner-up).
-    """
-    # 0 is the month of a candidate that is too slow, and none of them comes second.
-    return first_where(same_money(monthly, second), monthly > 0, _other(gpus, gpu, providers, provider))
-
-
-def _numbers(row: Any) -> Any:
-    """Cells that hold a number: a text is greater than every number, so greater than the row's largest."""
-    if isinstance(row, Expr):
-        return row <= Expr(f"MAX({row.text})")
-    return is_number(row)
-
-
-def _other(gpus: Any, gpu: Any, providers: Any, provider: Any) -> Any:
-    """Cells with another GPU or provider: the OR of an array formula is a sum above 0."""
-    if isinstance(gpus, Expr):
-        return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0
-    return (gpus != gpu) | (providers != provider)
-
-
-@formula("Replicas")
-def chosen_n_replicas(
-    n_instances: Any, load_requests: Any, sequences: Any, batch_limit: Any, pipeline_stages: Any, spare_replicas: Any
-) -> Any:
-    """Replicas of the recommended hardware; none where there is none.
-
-    Source: n_replicas.
-    """
-    count = parallelism.n_replicas(load_requests, sequences, batch_limit, pipeline_stages, spare_replicas)
-    return number_where(is_number(n_instances), count)
+    return sequences * number_where(is_number(data_parallel_size), data_parallel_size)
 
 
 @formula("$ per hour", USD_CENTS)
@@ -233,34 +142,17 @@ def ttft_words(n_instances: Any, ttft_ms: Any, output_tokens_per_second: Any) ->
     return where(is_number(n_instances), said, "-")
 
 
-@formula("Replicas by", TEXT)
-def _sized_by(load_requests: Any, sequences: Any, batch_limit: Any, pipeline_stages: Any) -> Any:
-    """speed where its targets ask for more replicas than memory does, else memory.
-
-    Source: n_replicas.
-    """
-    return parallelism.sized_by(load_requests, sequences, batch_limit * pipeline_stages)
-
-
 def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = False) -> None:
     """The choice of each load, from its rows on Candidates and Profiles.
 
     head: by name, a row of the Candidates sheet's head.
     alone: without the runner-up, the room that is left, the cache of the load and unit costs.
     """
-    table, monthly = wiring.tables["loads"], wiring.monthly
+    table, monthly = wiring.tables["loads"], [Range(row, lock="columns") for row in wiring.rows["monthly"]]
     columns, gpus = table.columns, wiring.tables["gpus"]
-    rows: dict[str, Read] = {
-        "monthly": monthly, "prices": head["price_usd_per_hour"], "sizes": head["tp"], "gpus": head["gpu"],
-        "providers": head["provider"],
-    }  # fmt: skip
-    for one, name, read_as in (
-        (best_monthly_usd, "monthly_usd", "best"), (chosen_price, "cheapest_price", "price"),
-        (chosen_n_instances, "n_instances", "n_instances"), (chosen_tp, "tensor_parallel_size", "size"),
-        (chosen_position, "position", "position"),
-    ):  # fmt: skip
-        table.computed(one, rows, name=name, width=14 if name == "monthly_usd" else 12)
-        rows[read_as] = columns[name]
+    rows = _rows(wiring, head, monthly, [int(r.value) - 1 for r in columns["pace_row"]],
+                 [int(r.value) - 1 for r in columns["model_row"]])  # fmt: skip
+    _add_steps(table, rows, {name: as_ for name, as_ in _CALLED.items()})
 
     def at(
         name: str, label: str, refs: Range, through: Range | None = None, display: Display = TEXT, width: float = 14
@@ -286,17 +178,31 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     at("gpu_name", "GPU, short", gpus.range("gpu_name"), head["gpu_row"], width=18)
     at("hourly_price", "$ per instance and hour", head["price_usd_per_hour"], display=USD_CENTS)
     at("profile", "Profile", head["profile"], display=PLAIN)
-    _of_block(table, "sequences", "Sequences per replica")
+    _of_block(table, "sequences", "Sequences per rank")
+    table.computed(replica_sequences)
     _of_block(table, "pipeline_stages", "PP")
+    for name in ("paced_requests", "replicas_per_instance"):
+        corners = named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}",
+                        (wiring.rows[name][0][0], wiring.rows[name][-1][-1]))  # fmt: skip
+        table.looked_up(name, in_words(name), (
+            derived(_where_number, place, Lookup.of(
+                NONE if place.value == NONE else wiring.rows[name][row.value - 1][place.value - 1].value,
+                "INDEX({0},{1},{2})", corners, row, place), ZERO)
+            for place, row in zip(columns["position"], columns["pace_row"], strict=True)
+        ), _display(name))  # fmt: skip
     _add_parts(table)
-    table.computed(chosen_n_replicas, name="n_replicas")
+    table.computed(chosen(parallelism.n_replicas), name="n_replicas")
     table.computed(words.n_gpus)
     table.computed(chosen_hourly_usd, name="hourly_usd")
     _add_speed(table, alone)
     if not alone:
         _of_block(table, "sure_sequences", "Sequences at the band's low end")
-        for one in (words.headroom, words.sure_headroom, words.fit_word):
+        table.computed(chosen(parallelism.served_at_target), name="served_at_target")
+        table.computed(chosen(parallelism.memory_holds), name="memory_holds")
+        for one in (words.headroom, words.sure_headroom):
             table.computed(one)
+        table.computed(chosen(parallelism.has_little_headroom), name="has_little_headroom")
+        table.computed(words.fit_word)
         table.computed(words.room_words, width=34)
         _add_runner_up(table, rows, head)
     table.computed(words.hardware_words, width=40)
@@ -304,6 +210,32 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         _add_kv(table)
         for one in UNIT_COSTS:
             table.computed(one, width=14)
+
+
+# What the steps of the choice find, as the columns of Workings call it.
+_CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "data_parallel_size"}
+
+
+def _rows(
+    wiring: Wiring, head: Mapping[str, Range], monthly: Sequence[Range], paces: Sequence[int], models: Sequence[int]
+) -> dict[str, Read]:
+    """What the steps of the choice read of Candidates, for each load."""
+    return {
+        "monthly": monthly, "instance_months": head["instance_month_usd"], "gpu_months": head["gpu_month_usd"],
+        "sizes": head["tp"], "ranks": head["dp"], "among": Lookup.of(True, "1"),
+        **{name: [Range(wiring.rows[of][at], lock="columns") for at in where_]
+           for name, of, where_ in (("precisions", "precisions", models), ("paced", "paced_requests", paces),
+                                    ("carried", "replicas_per_instance", paces))},
+    }  # fmt: skip
+
+
+def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], prefix: str = "") -> None:
+    """The steps of the choice, a column each (and one that passes it on), under their names with a prefix."""
+    rows = dict(rows)
+    for name, one in choice.STEPS:
+        column = prefix + called.get(name, name)
+        table.computed(one, rows, name=column, width=14 if name.endswith("usd") else 12)
+        rows[name] = table.columns[column]
 
 
 def _where_number(place: Any, held: Any, otherwise: Any) -> Any:
@@ -369,7 +301,10 @@ def _add_speed(table: Table, alone: bool) -> None:
                 # Nobody waits for memory: replicas are as many as hold all requests.
                 "queue_seconds": wiring.inputs["no_queue_seconds"],
             })  # fmt: skip
-    table.computed(chosen(_sized_by), name="sized_by")
+    for name in ("tpot_limit_seconds", "ttft_limit_seconds"):
+        table.picked(name, in_words(name), wiring.tables["contexts"].range(name), "pace_row", SECONDS)
+    table.computed(chosen(parallelism.next_tpot_seconds), name="next_tpot_seconds")
+    table.computed(chosen(parallelism.sized_by), name="sized_by")
     table.picked("n_experts", "Experts", wiring.tables["models"].range("n_experts"), "model_row")
     table.computed(band_row, {"is_fitted": columns["speed_is_fitted"]})
     for figure in ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second"):
@@ -389,10 +324,20 @@ def _add_speed(table: Table, alone: bool) -> None:
 
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Range]) -> None:
-    """The cheapest with another GPU or from another provider, and how much dearer it is."""
+    """The best with another GPU or from another provider, and how much dearer it is."""
     columns = table.columns
-    table.computed(runner_up_monthly_usd, rows, name="second", width=16)
-    table.computed(runner_up_position, rows, name="second_position", label="Runner-up's column")
+
+    def other(gpu: Any, provider: Any, gpus: Any, providers: Any) -> Any:
+        if isinstance(gpus, Expr):
+            return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0  # the OR of an array formula
+        return (gpus != gpu) | (providers != provider)
+
+    def among(*read: Ref | Range) -> Lookup:
+        return Lookup(other(*(one.value for one in read)), lambda on: other(*(one.expr(on) for one in read)))
+
+    others = [among(*of, head["gpu"], head["provider"])
+              for of in zip(columns["gpu"], columns["provider"], strict=True)]  # fmt: skip
+    _add_steps(table, {**rows, "among": others}, {}, "second_")
     for name, label, refs, through in (
         ("runner_up", "Runner-up", head["instance"], None),
         ("runner_up_gpu", "Runner-up's GPU", table.wiring.tables["gpus"].range("gpu_name"), head["gpu_row"]),
@@ -400,10 +345,9 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
         found = []
         for place in columns["second_position"]:
             held = lookup(refs, place if through is None else lookup(through, place))
-            found.append(derived(lambda place, held: where(place > 0, held, NONE), place, held))
+            found.append(derived(_where_number, place, held, Lookup.of(NONE, '"-"')))
         table.looked_up(name, label, found, TEXT, width=34)
-    none_if_zero = [derived(lambda usd: where(usd == 0, NONE, usd), usd) for usd in columns["second"]]
-    table.computed(words.dearer_by, {"runner_up_monthly_usd": none_if_zero})
+    table.computed(words.dearer_by, {"runner_up_monthly_usd": columns["second_usd"]})
     table.computed(words.runner_up_words, width=48)
 
 
@@ -427,3 +371,39 @@ def _add_kv(table: Table) -> None:
     table.computed(memory.kv_bytes, width=20)
     table.computed(words.in_unit, {"amount_bytes": columns["kv_bytes"]}, name="kv_in_unit",
                    label="KV in the page's unit", width=14)  # fmt: skip
+
+
+def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -> list[list[dict[str, Ref]]]:
+    """By model each provider's best for the load on the first sheet, by the same steps, below the loads; gives what
+    Money shows of each."""
+    loads, names = wiring.tables["loads"], wiring.tables["instances"].columns["provider_in_order"][:n_providers]
+    n_models = len(wiring.lists["headline_rows"].refs)
+    table = Table(wiring, loads.sheet, n_models * len(names), "providers", top=loads.top + loads.n_rows + 3)
+    at = [ref for ref in wiring.lists["headline_rows"].refs for _ in names]
+    table.looked_up("load_row", "Load", at, PLAIN)
+    table.looked_up("provider", "Provider", names * n_models, TEXT)
+    table.picked("pace_row", "Context row", loads.range("pace_row"), "load_row", PLAIN)
+    table.picked("model_row", "Model row", loads.range("model_row"), "load_row", PLAIN)
+    columns = table.columns
+
+    def of_row(name: str, key: str) -> list[Lookup]:
+        rows = wiring.rows[name]
+        corners = named(wiring.names, f"tbl_candidates_{name}", (rows[0][0], rows[-1][-1]))
+        return [Lookup.of(Range(rows[ref.value - 1]).value, "INDEX({0},{1},0)", corners, ref) for ref in columns[key]]
+
+    def among(provider: Ref) -> Lookup:
+        own = head["provider"]
+        return Lookup(own.value == provider.value, lambda on: own.expr(on) == provider.expr(on))
+
+    rows: dict[str, Read] = {
+        "instance_months": head["instance_month_usd"], "gpu_months": head["gpu_month_usd"], "sizes": head["tp"],
+        "ranks": head["dp"], "monthly": of_row("monthly", "load_row"), "precisions": of_row("precisions", "model_row"),
+        "paced": of_row("paced_requests", "pace_row"), "carried": of_row("replicas_per_instance", "pace_row"),
+        "among": [among(ref) for ref in columns["provider"]],
+    }  # fmt: skip
+    _add_steps(table, rows, {})
+    for name, of, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
+        found = [derived(_where_number, place, lookup(head[of], place), Lookup.of(NONE, '"-"'))
+                 for place in columns["position"]]  # fmt: skip
+        table.looked_up(name, in_words(name), found, display)
+    return [[table.row(m * len(names) + i) for i in range(len(names))] for m in range(n_models)]
