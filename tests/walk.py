@@ -43,7 +43,7 @@ class Step:
         choice, one = self.fit.choice, self.fit.candidate
         return (
             f"{rented_gpus(choice.n_instances, one)} ({rent(choice.n_instances, one)}), "
-            f"TP {self.fit.tensor_parallel_size}, {plural(choice.n_replicas, 'replica')}"
+            f"TP {self.fit.layout.tensor_parallel_size}, {plural(choice.n_replicas, 'replica')}"
         )
 
 

@@ -11,7 +11,8 @@ from sheetgen.recommend.solution import Choice, Solution
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import GIB
 
-NEAR = ("near_tie", "as_dear", "dearer", "late", "slow", "short")  # kinds whose amount says how far it is, the nearest first
+# Kinds whose amount says how far it is, the nearest first.
+NEAR = ("near_tie", "as_dear", "dearer", "late", "slow", "short")
 
 
 class Reason(NamedTuple):

@@ -38,7 +38,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "headline_tier": (1, 64, 7),
     "speed_requests": (5, 500),
     "stale_after_days": (30, 900),
-    "tight_below": (0.02, 0.4),
+    "near_target_fraction": (0.5, 0.99),
 }
 
 

@@ -14,7 +14,7 @@ from sheetgen.catalog import Catalog, write_index
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.model import Model
 from sheetgen.levers import levers_of_sheet
-from sheetgen.recommend import Solution, solve
+from sheetgen.recommend import Solution, has_little_headroom, solve
 from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.question import Load, Question, ask
 from sheetgen.sheet.book import build_book
@@ -195,7 +195,8 @@ def with_instance(question: Question, name: str, **fields: Any) -> Question:
 # What solve says of every load --------------------------------------------------------------------------
 
 WORKINGS = (
-    "Context", "In flight", "Tokens charged per sequence", "Users", "Load", "$ per month", "Instances", "TP",
+    "Context", "In flight", "Tokens charged per sequence", "Users", "Load", "$ per month", "Instances", "TP", "DP",
+    "Lowest $ per month", "Requests served within the targets", "Requests that memory holds", "What set the replicas",
     "Instance", "Type", "Provider", "GPU", "GPU, short", "$ per instance and hour", "Sequences per replica", "PP",
     "Replicas", "GPUs of the replicas", "$ per hour", "Headroom", "Fit", "Runner-up", "Runner-up, $ per month",
     "KV per sequence", "KV for all requests",
@@ -203,12 +204,12 @@ WORKINGS = (
 RESULTS = ("instance", "n_instances", "monthly_usd")
 
 
-def expected(solved: Solution, tight_below: float = 0.10) -> list[dict[str, Any]]:
+def expected(solved: Solution, near_target_fraction: float = 0.95) -> list[dict[str, Any]]:
     """For each load, the columns of Workings as `solve` has them."""
-    return [_load(solved, row, tight_below) for row in range(len(solved.choices))]
+    return [_load(solved, row, near_target_fraction) for row in range(len(solved.choices))]
 
 
-def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
+def _load(solved: Solution, row: int, near_target_fraction: float) -> dict[str, Any]:
     cell, choice, kv = solved.question.loads[row], solved.choices[row], solved.loads
     out: dict[str, Any] = {
         "Context": cell.context_tokens,
@@ -223,16 +224,21 @@ def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
         "Fit": "over limit" if cell.over_limit else "none fits",
         "Sequences per replica": 0,
         "PP": 0,
-        "Runner-up, $ per month": 0,
+        "Runner-up, $ per month": "-",
     }
     if choice.offer is None:
         return {**dict.fromkeys(WORKINGS, "-"), **out}
-    one, tp = solved.candidate(choice.offer), solved.tensor_parallel_size(choice.offer)
+    one, layout = solved.candidate(choice.offer), solved.layout(choice.offer)
     second = choice.runner_up
     return out | {
         "$ per month": choice.monthly_usd,
         "Instances": choice.n_instances,
-        "TP": tp,
+        "TP": layout.tensor_parallel_size,
+        "DP": layout.data_parallel_size,
+        "Lowest $ per month": choice.cheapest and choice.cheapest.usd,
+        "Requests served within the targets": choice.served_at_target,
+        "Requests that memory holds": choice.memory_holds,
+        "What set the replicas": choice.replicas_by,
         "Instance": one.instance,
         "Type": one.instance.split("/", 1)[1],
         "Provider": one.provider,
@@ -242,13 +248,13 @@ def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
         "Sequences per replica": choice.sequences_per_replica,
         "PP": choice.pipeline_parallel_size,
         "Replicas": choice.n_replicas,
-        "GPUs of the replicas": choice.n_replicas * tp * choice.pipeline_parallel_size,
+        "GPUs of the replicas": choice.n_replicas * layout.n_gpus * choice.pipeline_parallel_size,
         "$ per hour": choice.hourly_usd,
         "Headroom": choice.headroom_fraction,
         "Sure headroom": choice.sure_headroom_fraction,
-        "Fit": "tight" if choice.sure_headroom_fraction < tight_below else "fits",
+        "Fit": "tight" if has_little_headroom(solved, row, near_target_fraction) else "fits",
         "Runner-up": "-" if second is None else solved.candidate(second).instance,
-        "Runner-up, $ per month": choice.runner_up_monthly_usd or 0,
+        "Runner-up, $ per month": choice.runner_up_monthly_usd or "-",
     }
 
 

@@ -229,12 +229,16 @@ def _rows(
     }  # fmt: skip
 
 
-def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], prefix: str = "") -> None:
-    """The steps of the choice, a column each (and one that passes it on), under their names with a prefix."""
+def _add_steps(
+    table: Table, rows: dict[str, Read], called: Mapping[str, str], prefix: str = "", of: str = ""
+) -> None:
+    """The steps of the choice, a column each (and one that passes it on), under their names with a prefix. of: said
+    before their heads."""
     rows = dict(rows)
     for name, one in choice.STEPS:
         column = prefix + called.get(name, name)
-        table.computed(one, rows, name=column, width=14 if name.endswith("usd") else 12)
+        width = 14 if name.endswith("usd") else 12
+        table.computed(one, rows, name=column, label=f"{of}{one.label}", width=width)
         rows[name] = table.columns[column]
 
 
@@ -337,7 +341,7 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
 
     others = [among(*of, head["gpu"], head["provider"])
               for of in zip(columns["gpu"], columns["provider"], strict=True)]  # fmt: skip
-    _add_steps(table, {**rows, "among": others}, {}, "second_")
+    _add_steps(table, {**rows, "among": others}, {}, "second_", "Runner-up, ")
     for name, label, refs, through in (
         ("runner_up", "Runner-up", head["instance"], None),
         ("runner_up_gpu", "Runner-up's GPU", table.wiring.tables["gpus"].range("gpu_name"), head["gpu_row"]),
