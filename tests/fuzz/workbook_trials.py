@@ -21,7 +21,7 @@ from yellow_cells import Written, Yellow, as_cell, written
 from sheetgen.errors import SheetgenError
 from sheetgen.formula import same_money
 from sheetgen.levers import EveryLever, levers_of_sheet
-from sheetgen.recommend import Solution, solve
+from sheetgen.recommend import Solution, has_little_headroom, solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.book.change_log import values_as_built
