@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sheetgen.cli.output import count, table
-from sheetgen.levers import Lever, best, levers_of
+from sheetgen.levers import Lever, at_fp8, best, levers_of
 from sheetgen.recommend import Solution, why_not
-from sheetgen.sheet.build_page import class_costs, facts_of
+from sheetgen.sheet.build_page import facts_of
 from sheetgen.sheet.wording import (
     first_token,
     layout_words,
     month_as_budgeted,
+    picked,
     price_class,
     saving,
     served,
@@ -34,10 +35,14 @@ def answer(solved: Solution, show_all: bool) -> str:
         f"(weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})", "",
         headline(solved, 0, with_budget=False),
     ]  # fmt: skip
+    levers = levers_of(solved, 0)
+    if fp8 := at_fp8(levers):
+        rented = f"{fp8.n_instances:,}x {fp8.candidate.instance}, ${fp8.monthly_usd:,.0f} a month"
+        lines.append(f"{rented}, at FP8 weights and an FP8 KV cache")
     if offer is not None:
         lines += [*_memory(solved, offer), *_money(solved)]
     lines.append("")
-    if changes := list(_changes(solved)):
+    if changes := list(_changes(levers)):
         lines += ["WHAT ONE CHANGE BUYS", *changes, ""]
     reasons = sorted(why_not(solved, 0), key=lambda pair: pair[1].distance)
     shown = reasons if show_all else reasons[:SHOWN_REASONS]
@@ -91,6 +96,14 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
     times = f"{token_time(solved, 0)}, {throughput(solved, 0)}, {first_token(solved, 0)}"
     yield f"{times}, indicative; bound by {choice.bound_by}"
     yield str(sized_by(solved, 0))
+    low, high = choice.monthly_usd_ends
+    if low != high:
+        ends = (f"${usd:,.0f}" if usd else "no count that meets the targets" for usd in (low, high))
+        yield f"at the ends of the band of speed: {' to '.join(ends)} a month"
+    if choice.without_ttft and choice.monthly_usd >= 1.5 * choice.without_ttft.usd:
+        yield f"without the target of the first token: {picked(solved, choice.without_ttft)}"
+    if choice.cheapest and choice.cheapest.offer != choice.offer:
+        yield f"the very cheapest: {picked(solved, choice.cheapest)}"
     yield (
         f"${choice.hourly_usd:,.2f} an hour, {price_class(candidate.purchase, discount)} in "
         f"{candidate.region or 'no stated region'}, "
@@ -108,10 +121,13 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
 
 def _money(solved: Solution) -> Iterator[str]:
     """Purchase classes, a user, a million tokens, owning; what is not known is said in one word or left out."""
-    facts, classes = facts_of(solved, 0), class_costs(solved, 0)
-    priced = [f"{name} {usd}" for name, usd in classes.items() if usd]
-    unpriced = [name for name, usd in classes.items() if not usd]
-    yield f"a month: {', '.join(priced)}" + (f"; no price for {', '.join(unpriced)}" if unpriced else "")
+    facts = facts_of(solved, 0)
+    for purchase, (one,) in solved.by_purchase.items():
+        if one and purchase != solved.question.settings.purchase:
+            yield f"{purchase}: {one.n_instances:,}x {one.candidate.instance}, ${one.usd:,.0f} a month"
+    unpriced = [purchase for purchase, (one,) in solved.by_purchase.items() if one is None]
+    if unpriced:
+        yield f"no price, or none that holds it: {', '.join(unpriced)}"
     tokens = f"; {facts.per_million_tokens}" if facts.per_million_tokens else ""
     yield f"{facts.per_year}; {facts.per_user} and month{tokens}"
     if facts.budget:
@@ -123,9 +139,8 @@ def _money(solved: Solution) -> Iterator[str]:
         yield "own: no street price of this GPU is known; give yours with --capex-usd-per-gpu"
 
 
-def _changes(solved: Solution) -> Iterator[str]:
+def _changes(levers: Sequence[Lever]) -> Iterator[str]:
     """The three best levers of the load, then another model with a leaner KV cache, where they have a price."""
-    levers = levers_of(solved, 0)
     rows = [cells for _, lever in best({0: levers}, SHOWN_LEVERS) if (cells := _lever(lever))]
     if rows:
         yield table([(f"  {words}", *cells) for words, *cells in rows])

@@ -7,10 +7,20 @@ is the least of a row.
 
 from sheetgen.recommend.choice import Pick
 from sheetgen.recommend.reasons import Reason, why_not
-from sheetgen.recommend.solution import Choice, Columns, Fit, Offer, Profile, Solution, headline_rows, short_tokens
+from sheetgen.recommend.solution import (
+    Choice,
+    Columns,
+    Fit,
+    Offer,
+    Profile,
+    Rental,
+    Solution,
+    headline_rows,
+    short_tokens,
+)
 from sheetgen.recommend.solve import NOTHING_FITS, TOO_SLOW, has_little_headroom, solve, tables
 
 __all__ = [
-    "NOTHING_FITS", "TOO_SLOW", "Choice", "Columns", "Fit", "Offer", "Pick", "Profile", "Reason", "Solution",
+    "NOTHING_FITS", "TOO_SLOW", "Choice", "Columns", "Fit", "Offer", "Pick", "Profile", "Reason", "Rental", "Solution",
     "has_little_headroom", "headline_rows", "short_tokens", "solve", "tables", "why_not",
 ]  # fmt: skip

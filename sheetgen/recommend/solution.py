@@ -7,7 +7,7 @@ of a profile (a GPU at a layout), a load of a model. numpy's shapes follow from 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -202,8 +202,17 @@ class Choice:
     served_at_target: int = 0
     memory_holds: int = 0
     cheapest: Pick | None = None  # the very cheapest
+    monthly_usd_ends: tuple[float | None, float | None] = (None, None)  # of the chosen hardware at the band of TPOT
     without_targets: Pick | None = None  # what memory alone would take, where cheaper
     without_ttft: Pick | None = None  # without the target of the first token alone, where cheaper
+
+
+class Rental(NamedTuple):
+    """What is rented, and $ a month."""
+
+    candidate: Candidate
+    n_instances: int
+    usd: float
 
 
 @dataclass(frozen=True)
@@ -215,6 +224,7 @@ class Solution:
     offers: tuple[Offer, ...]
     grid: Grid
     choices: tuple[Choice, ...]
+    by_purchase: Mapping[str, list[Rental | None]] = field(default_factory=dict)  # by class, each load's answer in it
 
     def _table(self, *axes: Axis) -> Table:
         question = self.question

@@ -5,6 +5,7 @@ The choice for each load is made by the steps of `choice`; then how fast the cho
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +16,26 @@ from sheetgen.catalog.engines import Scope
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.estimate import CHARGE, PACE
 from sheetgen.recommend.choice import Pick, Picks, pick
-from sheetgen.recommend.solution import TABLES, Choice, Columns, Grid, Offer, Profile, Solution, short_tokens
+from sheetgen.recommend.solution import (
+    TABLES,
+    Axes,
+    Choice,
+    Columns,
+    Grid,
+    Offer,
+    Profile,
+    Rental,
+    Solution,
+    Table,
+    short_tokens,
+)
 from sheetgen.scenario import deployment
-from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND
+from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND, Candidate, in_class
 from sheetgen.scenario.overrides import limits_of
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, Question, SheetModel
 from sheetgen.sizing import kv_cache, memory, parallelism, speed
 from sheetgen.sizing.speed import untouched_fraction
-from sheetgen.units import DTYPES
+from sheetgen.units import DTYPES, PURCHASES
 
 NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a batch
@@ -40,7 +53,8 @@ def solve(question: Question) -> Solution:
     if question.settings.speed_targets:
         choices = with_fewer_targets(choices, solved)
     _cell_kv(solved, choices)
-    return replace(solved, choices=choices)
+    solved = replace(solved, choices=choices)
+    return replace(solved, by_purchase=dict(_by_purchase(solved)))
 
 
 def tables(question: Question) -> Solution:
@@ -48,34 +62,42 @@ def tables(question: Question) -> Solution:
     gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     layouts = question.layouts
     profiles = tuple(Profile(g, layout) for g in range(len(question.gpus)) for layout in layouts)
-    places = {profile: i for i, profile in enumerate(profiles)}
-    offers = tuple(
-        Offer(c, places[Profile(gpu_index[one.gpu.id], layout)])
-        for c, one in enumerate(question.candidates)
-        for layout in layouts
-        if layout.n_gpus <= one.gpu_count and (layout.data_parallel_size == 1 or one.tries_ranks)
-    )
+    offers = _offers_of(question.candidates, profiles, gpu_index)
     paces = [(m, w) for m in range(len(question.models)) for w in question.workloads]
     of_layout = [layouts.index(p.layout) for p in profiles]
     grid = Grid({}, {}).along("profile", {"gpu": [p.gpu for p in profiles], "layout": of_layout})
     grid = grid.along("offer", {"profile": [s.profile for s in offers]}).along("pace", {"model": [m for m, _ in paces]})
     grid = grid.along("load", {"pace": [question.pace(one) for one in question.loads]})
     _put_facts(grid, question)
-    candidates = [question.candidates[s.candidate] for s in offers]
-    listed = [c.usd_per_hour for c in candidates]
-    grid.put(("offer",), {
-        "gpu_count": [c.gpu_count for c in candidates], "network_gbps": [c.network_gbps for c in candidates],
-        "listed_usd_per_hour": listed,
-    })  # fmt: skip
+    _put_offers(grid, [question.candidates[s.candidate] for s in offers])
     _work_out(grid, "models", "shards", "profiles", "pools")
     _put_paces(grid, [w for _, w in paces])
     _work_out(grid, "steps", "limits", also=_batches(grid))
-    _work_out(grid, "loads", "offers", "sequences")
+    _work_out(grid, "loads", "sequences")
+    _cost(grid)
+    return Solution(question, profiles, offers, grid, ())
+
+
+def _offers_of(
+    candidates: Sequence[Candidate], profiles: Sequence[Profile], gpu_index: Mapping[str, int]
+) -> tuple[Offer, ...]:
+    """Each candidate at every layout that it has the GPUs and the links for."""
+    places = {profile: i for i, profile in enumerate(profiles)}
+    return tuple(
+        Offer(c, places[Profile(gpu_index[one.gpu.id], layout)])
+        for c, one in enumerate(candidates)
+        for layout in dict.fromkeys(profile.layout for profile in profiles)
+        if layout.n_gpus <= one.gpu_count and (layout.data_parallel_size == 1 or one.tries_ranks)
+    )
+
+
+def _cost(grid: Grid) -> None:
+    """What every load costs on every offer; a replica spans machines only where no offer holds it inside one."""
+    _work_out(grid, "offers")
     held = grid.read("pipeline_stages", ("load", "offer")) == 1
     held = (held & (grid.read("instance_month_usd", ("offer",)) > 0)).any(axis=-1)
     grid.put(("load",), {"held_inside": held.astype(float)})
     _work_out(grid, "costs")
-    return Solution(question, profiles, offers, grid, ())
 
 
 def _work_out(grid: Grid, *names: str, also: Columns | None = None) -> None:
@@ -179,13 +201,21 @@ def _put_paces(grid: Grid, workloads: list[Any]) -> None:
         grid.evaluate(((f"{figure}_limit_seconds", parallelism.limit_seconds),), ("pace",))
 
 
-def _batches(grid: Grid) -> Columns:
+def _put_offers(grid: Grid, candidates: Sequence[Candidate]) -> None:
+    """What instances contribute, at the price of their class."""
+    grid.put(("offer",), {
+        "gpu_count": [c.gpu_count for c in candidates], "network_gbps": [c.network_gbps for c in candidates],
+        "listed_usd_per_hour": [c.usd_per_hour for c in candidates],
+    })  # fmt: skip
+
+
+def _batches(grid: Grid, axes: Axes = ("pace", "profile")) -> Columns:
     """How many requests the batches have that are tried, and which share of the experts each leaves alone."""
     one_by_one = numpy.arange(1.0, STRIDE + 1)
-    missed, ranks = (grid.read(name, ("pace", "profile")) for name in ("expert_miss_fraction", "data_parallel_size"))
+    missed, ranks = (grid.read(name, axes) for name in ("expert_miss_fraction", "data_parallel_size"))
     found = {"steps": one_by_one}
     for name, size in (("untouched_by_request", 1), ("untouched_by_stride", STRIDE)):
-        found[name] = untouched_fraction(one_by_one[:, None, None] * size, missed[None], ranks)
+        found[name] = untouched_fraction((one_by_one * size).reshape(-1, *[1] * len(axes)), missed[None], ranks)
     return found
 
 
@@ -276,6 +306,36 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
     return tuple(out)
 
 
+def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
+    """Each purchase class answered by the same rule over the candidates with a price in it: by load its answer."""
+    question = solved.question
+    gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
+    for purchase, paid in PURCHASES.items():
+        if purchase == question.settings.purchase:
+            yield purchase, [
+                None if c.offer is None else Rental(solved.candidate(c.offer), c.n_instances, c.monthly_usd)
+                for c in solved.choices
+            ]
+            continue
+        candidates = in_class(question.candidates, question.others.get(purchase, ()), purchase)
+        candidates = tuple(one for one in candidates if one.gpu.id in gpu_index)
+        if not candidates:
+            yield purchase, [None] * len(question.loads)
+            continue
+        offers = _offers_of(candidates, solved.profiles, gpu_index)
+        grid = solved.grid.along("offer", {"profile": [s.profile for s in offers]})
+        grid.put((), {"is_committed": float(paid.committed)})
+        _put_offers(grid, [candidates[s.candidate] for s in offers])
+        _cost(grid)
+        picks = pick(Table(grid, ("load", "offer"), (len(question.loads), len(offers))))
+        yield purchase, [
+            one and Rental(candidates[offers[one[0].offer].candidate], one[0].n_instances, one[0].usd)
+            if not load.over_limit
+            else None
+            for load, one in zip(question.loads, picks, strict=True)
+        ]
+
+
 def _picked_with(solved: Solution, limit: str, value: float, *tables: str) -> Picks:
     """What is chosen with another limit in place of the question's; of tables those that follow from it."""
     grid = solved.grid.along("chosen", {})
@@ -316,7 +376,25 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
                 for time, (low, high) in ends
             ),
         )  # fmt: skip
+    for i, one in zip(rows, _with_ends(at, [out[i] for i in rows]), strict=True):
+        out[i] = one
     return tuple(out)
+
+
+def _with_ends(at: Grid, choices: Sequence[Choice]) -> Iterator[Choice]:
+    """The choices (the axis of `at`) with what the chosen hardware costs at both ends of the band of TPOT."""
+    found = []
+    for end in (0, 1):
+        held = at.along("chosen", {})
+        limit = at.read("tpot_limit_seconds", ("chosen",))
+        # A time that comes out longer by a factor meets a limit that is shorter by it.
+        factor = numpy.array([one.bands[0][end] / one.tpot_seconds for one in choices])
+        held.put(("chosen",), {"tpot_limit_seconds": limit / factor})
+        held.evaluate((*TABLES["limits"][1], parallelism.paced_requests), ("chosen",), _batches(held, ("chosen",)))
+        found.append(held.evaluate(TABLES["costs"][1], ("chosen",))["monthly_usd"])
+    for one, *ends in zip(choices, *found, strict=True):
+        low, high = (float(usd) if usd > 0 else None for usd in ends)
+        yield replace(one, monthly_usd_ends=(low, high))
 
 
 def _bands(solved: Solution, row: int, choice: Choice) -> list[tuple[float, float]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, Term
@@ -72,12 +72,18 @@ class Filters:
     purchase: str = ON_DEMAND
 
 
-def select(
-    catalog: Catalog, engine: Engine, filters: Filters
-) -> tuple[tuple[Candidate, ...], tuple[tuple[str, int], ...]]:
+class Selected(NamedTuple):
+    """Candidates in the class asked for; by reason how many rows were left out; and by other class those rows of it
+    that are no candidates in this one."""
+
+    candidates: tuple[Candidate, ...]
+    left_out: tuple[tuple[str, int], ...]
+    others: Mapping[str, tuple[Candidate, ...]]
+
+
+def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
     """The candidates that `filters` allow, in catalog order: by default whole on-demand instances of AWS, Azure and GCP
-    with NVIDIA data-centre GPUs of 22 GiB or more; per provider, GPU and count the cheapest. And by reason how many
-    rows were left out.
+    with NVIDIA data-centre GPUs of 22 GiB or more; per provider, GPU and count the cheapest.
 
     Raises ScenarioError where a named provider, GPU or instance does not exist, or nothing is left.
     """
@@ -93,6 +99,7 @@ def select(
     explicit = bool(gpus or named)
     left_out: Counter[str] = Counter()
     kept: list[Candidate] = []
+    others: dict[str, list[Candidate]] = {}
     for row in rows:
         if row.provider not in wanted or (named and row.id not in named):
             continue
@@ -103,6 +110,8 @@ def select(
             continue
         reason = _refusal(row, gpu, engine, explicit or bool(filters.providers), explicit)
         price = next((p for p in row.prices if p.purchase == filters.purchase), None)
+        for other in row.prices if reason is None else ():
+            others.setdefault(other.purchase, []).extend(_offers(row, gpu, other))
         if reason is None and price is not None:
             kept += _offers(row, gpu, price)
         else:
@@ -119,7 +128,26 @@ def select(
         left_out["beyond the number that a workbook carries"] += len(kept) - MAX_CANDIDATES
         by_price = sorted(range(len(kept)), key=lambda i: kept[i].usd_per_hour / kept[i].gpu_count)
         kept = [kept[i] for i in sorted(by_price[:MAX_CANDIDATES])]
-    return tuple(kept), tuple(left_out.items())
+    known_here = {one.instance for one in kept}
+    elsewhere = {
+        purchase: tuple(one for one in found if one.instance not in known_here)
+        for purchase, found in others.items()
+        if purchase != filters.purchase
+    }
+    return Selected(tuple(kept), tuple(left_out.items()), elsewhere)
+
+
+def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purchase: str) -> tuple[Candidate, ...]:
+    """The candidates of another purchase class: those of this one that have a price in it, and `others`; per provider,
+    GPU and count the cheapest."""
+    priced = ((one, one.class_price(purchase)) for one in candidates)
+    found = [
+        replace(one, purchase=purchase, usd_per_hour=price.usd_per_hour, price_as_of=price.price_as_of,
+                price_kind=price.price_kind)
+        for one, price in priced
+        if price
+    ]  # fmt: skip
+    return tuple(_cheapest([*found, *others], Counter()))
 
 
 def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate]:

@@ -241,6 +241,7 @@ class Question:
     owning: Owning = field(default=Owning())
     options: Mapping[str, Any] = field(default_factory=dict)  # as they were given
     overrides: typed.Overrides = field(default=typed.Overrides())
+    others: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)  # see `Selected`
     listed: tuple[Candidate, ...] = ()  # the catalog's instances, where some were typed over; see `rows`
 
     @property
@@ -288,7 +289,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     providers, gpus, instances = (parse.words(options.get(name)) for name in ("providers", "gpus", "instances"))
     purchase = settings.purchase if settings else ON_DEMAND
     filters = Filters(providers, gpus, instances, options.get("region") or "", purchase)
-    candidates, left_out = (attempt(select, catalog, engine, filters) if engine else None) or ((), ())
+    candidates, left_out, others = (attempt(select, catalog, engine, filters) if engine else None) or ((), (), {})
     by_id = {c.gpu.id: c.gpu for c in candidates}
     owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
     headline = attempt(headline_of, options.get("headline"), workloads, tiers) if workloads and tiers else None
@@ -300,6 +301,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         models, workloads, tiers, engine, tuple(by_id.values()), candidates, left_out, settings, as_of, headline,
         Reference(catalog), speed, (), filters, owning,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
+        others=others,
     )  # fmt: skip
     question = _overridden(question, *overrides)
     # No prompt would be left, and the hardware too cheap.

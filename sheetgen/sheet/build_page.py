@@ -236,8 +236,11 @@ def facts_of(solved: Solution, row: int) -> MoneyFacts:
 
 
 def class_costs(solved: Solution, row: int) -> dict[str, Cell]:
-    """What a month costs in each purchase class; nothing where nothing holds the load."""
-    return {one.purchase: dollars(one.monthly_usd) for one in figures.purchase_classes(solved, row)}
+    """What a month costs in each purchase class, each answered anew; nothing where nothing holds the load."""
+    if solved.choices[row].offer is None:
+        return {}
+    answers = ((purchase, of[row]) for purchase, of in solved.by_purchase.items())
+    return {purchase: NONE if one is None else dollars(one.usd) for purchase, one in answers}
 
 
 def _owning(fit: Fit) -> tuple[Cell, Cell]:

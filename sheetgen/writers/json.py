@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sheetgen import cost
-from sheetgen.levers import EveryLever, Lever, in_order
-from sheetgen.recommend import Choice, Fit, Pick, Solution, money, why_not
+from sheetgen.levers import EveryLever, Lever, at_fp8, in_order
+from sheetgen.recommend import Choice, Fit, Pick, Rental, Solution, money, why_not
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.scenario.market import DEFAULT_PROVIDERS, OwnedGpu
 from sheetgen.scenario.question import Question
@@ -92,10 +92,15 @@ def _cell(solved: Solution, row: int) -> Record:
         "weights_bytes": int(solved.models["weights_bytes"][load.model]),
         "kv_bytes": int(solved.loads["kv_bytes"][row]), "verdict": choice.verdict,
         **_chosen(solved, choice), **_speed(choice), 
+        "by_purchase": {name: _rental(of[row]) for name, of in solved.by_purchase.items()},
         **{name: _picked(solved, getattr(choice, name)) for name in ("cheapest", "without_targets", "without_ttft")},
         **_money(solved, row), "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],
     }  # fmt: skip
+
+
+def _rental(one: Rental | None) -> Record | None:
+    return one and {"instance": one.candidate.instance, "n_instances": one.n_instances, "monthly_usd": one.usd}
 
 
 def _picked(solved: Solution, one: Pick | None) -> Record | None:
@@ -103,7 +108,7 @@ def _picked(solved: Solution, one: Pick | None) -> Record | None:
     token."""
     if one is None:
         return None
-    return {"instance": solved.candidate(one.offer).instance, "n_instances": one.n_instances, "monthly_usd": one.usd}
+    return _rental(Rental(solved.candidate(one.offer), one.n_instances, one.usd))
 
 
 def _speed(choice: Choice) -> Record:
@@ -128,9 +133,10 @@ def _chosen(solved: Solution, choice: Choice) -> Record:
     if choice.offer is None:
         return dict.fromkeys(CHOSEN)
     candidate, layout = solved.candidate(choice.offer), solved.layout(choice.offer)
+    low, high = choice.monthly_usd_ends
     known = {
-        **_fields(candidate, "instance", "purchase"), "gpu": candidate.gpu.id, **layout._asdict(),
-        "spans_machines": choice.pipeline_parallel_size > 1,
+        "monthly_usd_low": low, "monthly_usd_high": high, **_fields(candidate, "instance", "purchase"), "gpu": candidate.gpu.id,
+        **layout._asdict(), "spans_machines": choice.pipeline_parallel_size > 1,
         "n_gpus": choice.n_replicas * layout.n_gpus * choice.pipeline_parallel_size,
     }  # fmt: skip
     return {name: known[name] if name in known else getattr(choice, name) for name in CHOSEN}
@@ -139,7 +145,8 @@ def _chosen(solved: Solution, choice: Choice) -> Record:
 CHOSEN = (
     "instance", "gpu", "purchase", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
     "spans_machines", "sequences_per_replica", "n_replicas", "n_gpus", "n_instances", "hourly_usd", "monthly_usd",
-    "served_at_target", "memory_holds", "headroom_fraction", "sure_headroom_fraction",
+    "monthly_usd_low", "monthly_usd_high", "served_at_target", "memory_holds", "headroom_fraction",
+    "sure_headroom_fraction",
 )  # fmt: skip
 
 
@@ -239,7 +246,9 @@ def _levers(levers: Sequence[Lever]) -> Record:
         }
         for one in in_order(levers) if (after := one.after)
     ]  # fmt: skip
-    return {"levers": priced, "host_memory": host_memory}
+    after = at_fp8(levers)
+    fp8 = after and _rental(Rental(after.candidate, after.n_instances, after.monthly_usd))
+    return {"fp8": fp8, "levers": priced, "host_memory": host_memory}
 
 
 def sources(question: Question) -> list[Record]:
