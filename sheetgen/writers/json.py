@@ -135,8 +135,8 @@ def _chosen(solved: Solution, choice: Choice) -> Record:
     candidate, layout = solved.candidate(choice.offer), solved.layout(choice.offer)
     low, high = choice.monthly_usd_ends
     known = {
-        "monthly_usd_low": low, "monthly_usd_high": high, **_fields(candidate, "instance", "purchase"), "gpu": candidate.gpu.id,
-        **layout._asdict(), "spans_machines": choice.pipeline_parallel_size > 1,
+        "monthly_usd_low": low, "monthly_usd_high": high, **_fields(candidate, "instance", "purchase"),
+        "gpu": candidate.gpu.id, **layout._asdict(), "spans_machines": choice.pipeline_parallel_size > 1,
         "n_gpus": choice.n_replicas * layout.n_gpus * choice.pipeline_parallel_size,
     }  # fmt: skip
     return {name: known[name] if name in known else getattr(choice, name) for name in CHOSEN}
