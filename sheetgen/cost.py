@@ -352,6 +352,19 @@ def monthly_owned_usd(
     return number_where(known, owned_hardware_usd + owned_support_usd + owned_energy_usd + owned_site_usd)
 
 
+@formula("Cash in 3 years, $", USD)
+def owned_three_year_cash_usd(
+    owned_capex_usd: Quantity, owned_energy_usd: Quantity, owned_site_usd: Quantity, months_in_three_years: Quantity
+) -> Any:
+    """What is paid out in the first three years of owning, in US dollars: the purchase, power and site.
+
+    Source: definition; nothing is spread or discounted. Staff, network, support and the cost of capital are not in it.
+    """
+    known = both(is_number(owned_capex_usd), is_number(owned_energy_usd), is_number(owned_site_usd))
+    monthly = owned_energy_usd + owned_site_usd
+    return number_where(known, owned_capex_usd + monthly * months_in_three_years)
+
+
 @formula("Owned, $ per GPU and hour", USD_CENTS)
 def owned_usd_per_gpu_hour(monthly_owned_usd: Quantity, n_gpus: Quantity, hours_in_a_month: Quantity) -> Any:
     """What owning costs per GPU and hour of the month, used or not, in US dollars.

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from sheetgen.cli.output import count, table
 from sheetgen.levers import Lever, at_fp8, best, levers_of
 from sheetgen.recommend import Solution, why_not
+from sheetgen.recommend.money import owned
 from sheetgen.sheet.build_page import facts_of
 from sheetgen.sheet.wording import (
     first_token,
@@ -20,7 +21,7 @@ from sheetgen.sheet.wording import (
     throughput,
     token_time,
 )
-from sheetgen.units import GIB
+from sheetgen.units import GIB, PURCHASES
 
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
@@ -135,8 +136,25 @@ def _money(solved: Solution) -> Iterator[str]:
     if facts.owned:
         old, even = ", an old price" if facts.capex_is_old else "", f"; {facts.break_even}" if facts.break_even else ""
         yield f"own {facts.owned} a month{old}{even}"
+        yield from _owning(solved)
     else:
         yield "own: no street price of this GPU is known; give yours with --capex-usd-per-gpu"
+
+
+def _owning(solved: Solution) -> Iterator[str]:
+    """Owning beside the best committed price, its cash in three years, and what is not in it."""
+    ends = owned(solved, 0)
+    committed = {p: one for p, (one,) in solved.by_purchase.items() if one and PURCHASES[p].committed}
+    if ends is None or ends["base"]["monthly_owned_usd"] != ends["base"]["monthly_owned_usd"]:
+        return
+    base = ends["base"]
+    if committed:
+        purchase = min(committed, key=lambda p: committed[p].usd)
+        usd = committed[purchase].usd
+        word = "less" if base["monthly_owned_usd"] < usd else "more"
+        yield f"  {word} than the best commitment, {purchase} at ${usd:,.0f} a month, used in every hour"
+    yield f"  cash in the first 3 years ${base['owned_three_year_cash_usd']:,.0f}: purchase, power and site; not in it:"
+    yield "  staff, network between servers, support, cost of capital"
 
 
 def _changes(levers: Sequence[Lever]) -> Iterator[str]:

@@ -34,7 +34,7 @@ OF_CLASS = (
 OF_OWNING = (
     cost.purchase_share_per_year, cost.installed_usd_per_gpu, cost.kw_per_gpu, cost.metered_kw_per_gpu,
     cost.owned_capex_usd, cost.owned_hardware_usd, cost.owned_support_usd, cost.owned_energy_usd, cost.owned_site_usd,
-    cost.monthly_owned_usd, cost.owned_usd_per_gpu_hour, cost.break_even_utilization,
+    cost.monthly_owned_usd, cost.owned_usd_per_gpu_hour, cost.break_even_utilization, cost.owned_three_year_cash_usd,
 )  # fmt: skip
 
 

@@ -102,6 +102,7 @@ def _card(solved: Solution, row: int) -> Card:
         first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
         runner_up=_runner_up(solved, row), held=words("serves {}", whole(choice.served_at_target)),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
+        class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
     )  # fmt: skip
 
 
@@ -241,6 +242,11 @@ def class_costs(solved: Solution, row: int) -> dict[str, Cell]:
         return {}
     answers = ((purchase, of[row]) for purchase, of in solved.by_purchase.items())
     return {purchase: NONE if one is None else dollars(one.usd) for purchase, one in answers}
+
+
+def _class_rent(solved: Solution, row: int, purchase: str) -> Cell:
+    one = solved.by_purchase[purchase][row]
+    return NONE if one is None else rent(one.n_instances, one.candidate)
 
 
 def _owning(fit: Fit) -> tuple[Cell, Cell]:

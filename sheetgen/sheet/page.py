@@ -105,11 +105,12 @@ class Card(MoneyFacts):
     headroom: Text = NONE  # "room for 41 requests, 22% surely free"
     token_time: Text = NONE  # "48 ms a token (38–57)"
     throughput: Text = NONE  # "640 tokens/s (550–810)"
-    first_token: Text = NONE  # "first token 1.9 s (0.9 s–3.2 s)"
+    first_token: Text = NONE  # "first token 1.9 s (0.9–3.2)"
     sized_by: Text = NONE  # "sized by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073"
     runner_up: Text = NONE  # "then 8× H200 on Azure: $92,000 (+12%)"
     held: Text = NONE  # "room for 54"
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
+    class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
 
     @property
     def speed(self) -> Text:
@@ -398,7 +399,7 @@ def tables_of(page: Page) -> Iterator[Table]:
         yield table(
             "How to pay for it",
             ("Model", *(_number(f"{name}, $ a month") for name in classes), "Owned, $ a month", "Owning is"),
-            ((c.model, *c.classes, c.owned, c.break_even) for c in page.paid),
+            ((c.model, *map(_priced, c.classes, c.class_rents), c.owned, c.break_even) for c in page.paid),
         )
     yield table(
         "Instances on this page",
@@ -407,6 +408,10 @@ def tables_of(page: Page) -> Iterator[Table]:
         ((i.instance, i.gpus, i.memory, i.hourly, *i.classes, ", ".join(filter(None, (i.provider, i.region))),
           i.price_date + (" (old)" if i.stale else ""), i.used_for) for i in page.instances),
     )  # fmt: skip
+
+
+def _priced(usd: Text, rent: Text) -> Text:
+    return words("{}, {}", usd, rent) if usd and rent else usd
 
 
 def _number(head: str) -> Column:

@@ -206,9 +206,12 @@ def throughput(solved: Solution, row: int) -> Cell:
 
 
 def first_token(solved: Solution, row: int) -> Cell:
-    """`first token 1.9 s (0.9 s–3.2 s)`, with its 80 % band; under load an indication."""
+    """`first token 1.9 s (0.9–3.2)`, with its 80 % band in the same unit; under load an indication."""
     choice = solved.choices[row]
-    return words("first token {} ({}–{})", *map(duration, (choice.ttft_seconds, *choice.bands[1])))
+    times = (choice.ttft_seconds, *choice.bands[1])
+    if choice.ttft_seconds < 0.9995:
+        return words("first token {} ms ({}–{})", *map(milliseconds, times))
+    return words("first token {} s ({}–{})", *(Cell(t, WHOLE if t >= FROM_SECONDS else ONE_DECIMAL) for t in times))
 
 
 def sized_by(solved: Solution, row: int) -> Cell:
@@ -249,12 +252,13 @@ def sizing_rule(question: Question) -> str:
 
 
 def _targets(workloads: Sequence[Workload]) -> str:
-    """The targets of all workloads: 50/100 ms a token, first token in 200 ms; nothing where there are none."""
+    """The targets of all workloads: 50/100 ms a token, first token in 2/5/60 s; nothing where there are none."""
     said = []
-    for figure, pattern in (("tpot", "{} ms a token"), ("ttft", "first token in {} ms")):
-        targets = [getattr(workload, f"{figure}_target_ms") for workload in workloads]
-        if found := "/".join(dict.fromkeys(plain(ms) for ms in targets if ms)):
-            said.append(pattern.format(found))
+    for figure, pattern in (("tpot", "{} ms a token"), ("ttft", "first token in {} {}")):
+        targets = [ms for workload in workloads if (ms := getattr(workload, f"{figure}_target_ms"))]
+        in_seconds = figure == "ttft" and not any(ms % 1000 for ms in targets)
+        if found := "/".join(dict.fromkeys(plain(ms / 1000 if in_seconds else ms) for ms in targets)):
+            said.append(pattern.format(found, "s" if in_seconds else "ms"))
     return ", ".join(said)
 
 

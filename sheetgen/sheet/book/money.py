@@ -76,7 +76,7 @@ def above_zero(one: Any) -> Any:
 SPARE_PROVIDERS = 3  # as many as Instances has spare rows
 NOT_IN_IT = (
     "GPUs are powered and housed in every hour. Staff, network between servers and licences are not in it; "
-    "support is as on Inputs."
+    "support and the cost of capital are as on Inputs, and not in the cash of three years."
 )
 WORDS = {"low": "low price", "base": "base", "high": "high price"}
 WIDTHS = (30, 14, 13, 13, 14, 14, 13, 13, 13, 13, 13, 13, 13, 13)
@@ -220,7 +220,7 @@ def _owned(block: Block, on_demand: Ref) -> None:
     """
     block.head("Owning", "$ per GPU and hour", "$ per month", "$ per year", "$ in 3 years", "Break-even utilization",
                "Price, $ per GPU", "Installed, $ per GPU", "Purchase, $", "Hardware, $ per month",
-               "Power, $ per month", "Site, $ per month", "Support, $ per month")  # fmt: skip
+               "Power, $ per month", "Site, $ per month", "Support, $ per month", "Cash in 3 years, $")  # fmt: skip
     top = block.row
     block.row += len(ENDS)
     place, facts = _facts(block)
@@ -233,6 +233,7 @@ def _owned(block: Block, on_demand: Ref) -> None:
         for column, one in (
             (7, cost.installed_usd_per_gpu), (8, cost.owned_capex_usd), (9, cost.owned_hardware_usd),
             (10, cost.owned_energy_usd), (11, cost.owned_site_usd), (12, cost.owned_support_usd),
+            (13, cost.owned_three_year_cash_usd),
             (MONTHLY, cost.monthly_owned_usd), (HOURLY, cost.owned_usd_per_gpu_hour),
         ):  # fmt: skip
             env[one.name] = ref = block.compute(column, one, env)
