@@ -186,7 +186,7 @@ def _fewest_gpus(known: Mapping[str, Any]) -> Any:
         trial["non_torch_bytes_per_tp"] = memory.non_torch_bytes_at(known, size)
         staged = (memory.stage_overhead_bytes, parallelism.layer_budget_bytes)
         trial = evaluate((*SHARD, *CHARGE, *POOL, *staged), trial)
-        trial["runs"] = parallelism.runs.of({**trial, "runs_weights": 1, "runs_kv": 1})
+        trial["runs"] = parallelism.heads_divide.of(trial)
         trial["charge_bytes"] = trial["kv_blocks_per_sequence"] * trial["kv_block_bytes"] * known["requests_per_rank"]
         trial["max_pipeline_parallel_size"] = 64
         trial["within_limit"] = 1

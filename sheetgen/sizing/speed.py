@@ -330,11 +330,12 @@ def running_requests(concurrent_requests: Quantity, running_capacity: Quantity) 
 
 @formula("Requests of one batch", TWO_DECIMALS)
 def batch_requests(running_requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Any:
-    """Requests that take their steps together: data-parallel ranks and pipeline stages each have a batch of their own.
+    """Requests that take their steps together: data-parallel ranks and pipeline stages each have a batch of their own,
+    and the fullest rank sets the pace.
 
     Source: vLLM runs one batch a rank, and one a stage.
     """
-    return largest(1, running_requests / (data_parallel_size * pipeline_parallel_size))
+    return largest(1, round_up(running_requests / data_parallel_size) / pipeline_parallel_size)
 
 
 def _turn(service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity) -> Any:
