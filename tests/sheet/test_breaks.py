@@ -58,11 +58,12 @@ def test_size_says_the_same(context: int) -> None:
         found = sheetgen.size(
             model=one.question.models[fit.model].model.id,
             gpu=fit.candidate.gpu.id,
-            tensor_parallel_size=fit.tensor_parallel_size,
+            **fit.layout._asdict(),
             context_tokens=context,
         )
         held = held_per_replica(fit, [context])[0]
-        assert held == min(int(found["max_concurrency"]), int(fit["max_num_seqs"]))
+        of_rank = min(int(found["max_concurrency"]), int(fit["max_num_seqs"]))
+        assert held == of_rank * fit.layout.data_parallel_size
         compared += 1
     assert compared >= 4
 
