@@ -12,6 +12,7 @@ from sheetgen.sheet.build_page import facts_of
 from sheetgen.sheet.wording import (
     first_token,
     layout_words,
+    money_band,
     month_as_budgeted,
     picked,
     price_class,
@@ -97,10 +98,8 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
     times = f"{token_time(solved, 0)}, {throughput(solved, 0)}, {first_token(solved, 0)}"
     yield f"{times}, indicative; bound by {choice.bound_by}"
     yield str(sized_by(solved, 0))
-    low, high = choice.monthly_usd_ends
-    if low != high:
-        ends = (f"${usd:,.0f}" if usd else "no count that meets the targets" for usd in (low, high))
-        yield f"at the ends of the band of speed: {' to '.join(ends)} a month"
+    if band := money_band(choice):
+        yield f"{band}, a month"
     if choice.without_ttft and choice.monthly_usd >= 1.5 * choice.without_ttft.usd:
         yield f"without the target of the first token: {picked(solved, choice.without_ttft)}"
     if choice.cheapest and choice.cheapest.offer != choice.offer:

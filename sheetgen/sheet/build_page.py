@@ -7,10 +7,11 @@ would save most, and what stands at the head of a model's column.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from sheetgen.catalog.hardware import Workload
-from sheetgen.levers import EveryLever, best, levers_of_sheet
+from sheetgen.levers import EveryLever, Lever, at_fp8, best, levers_of_sheet
 from sheetgen.recommend import TOO_SLOW, Fit, Solution, has_little_headroom, headline_rows, short_tokens
 from sheetgen.recommend import money as figures
 from sheetgen.scenario.question import Question
@@ -39,7 +40,7 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
         title=TITLE, question=_question(question), precision_line=_precision(question),
         as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after), version=_version(),
         catalog=question.catalog_sha256[:8], unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
-        cards=tuple(_card(solved, row) for row in rows), matrix=_matrix(solved, near_target_fraction),
+        cards=tuple(_card(solved, row, levers[row]) for row in rows), matrix=_matrix(solved, near_target_fraction),
         models=wording.model_facts(solved), bars=_bars(solved),
         breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
         levers=_lever_rows(solved, levers), instances=notes.instance_rows(solved, stale_after),
@@ -75,7 +76,7 @@ def _precision(question: Question) -> str:
     ))  # fmt: skip
 
 
-def _card(solved: Solution, row: int) -> Card:
+def _card(solved: Solution, row: int, levers: Sequence[Lever]) -> Card:
     question, choice = solved.question, solved.choices[row]
     name, users = solved.model_of(row).model.name, whole(solved.loads["users"][row])
     bills = (solved.loads[bill][row] for bill in ("weights_bytes", "kv_bytes"))
@@ -100,7 +101,8 @@ def _card(solved: Solution, row: int) -> Card:
         headroom=wording.served(choice),
         token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
         first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
-        runner_up=_runner_up(solved, row), held=words("serves {}", whole(choice.served_at_target)),
+        runner_up=_runner_up(solved, row), band=wording.money_band(choice), at_fp8=_at_fp8(levers),
+        held=words("serves {}", whole(choice.served_at_target)),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
     )  # fmt: skip
@@ -242,6 +244,14 @@ def class_costs(solved: Solution, row: int) -> dict[str, Cell]:
         return {}
     answers = ((purchase, of[row]) for purchase, of in solved.by_purchase.items())
     return {purchase: NONE if one is None else dollars(one.usd) for purchase, one in answers}
+
+
+def _at_fp8(levers: Sequence[Lever]) -> Cell:
+    """What the load takes at FP8 weights and an FP8 KV cache, where that is another answer."""
+    one = at_fp8(levers)
+    if one is None:
+        return NONE
+    return words("at FP8: {}, {}", rent(one.n_instances, one.candidate), money(one.monthly_usd))
 
 
 def _class_rent(solved: Solution, row: int, purchase: str) -> Cell:

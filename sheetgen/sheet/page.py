@@ -102,13 +102,15 @@ class Card(MoneyFacts):
     hardware: Text  # "8× H100 SXM, TP 8, 1 replica"; why nothing fits
     memory: Text  # "131.4 GiB weights + 160.0 GiB KV cache"
     users: Text  # "32": the people that the load stands for
-    headroom: Text = NONE  # "room for 41 requests, 22% surely free"
+    headroom: Text = NONE  # "serves 44 within the targets; memory alone holds 54"
     token_time: Text = NONE  # "48 ms a token (38–57)"
     throughput: Text = NONE  # "640 tokens/s (550–810)"
     first_token: Text = NONE  # "first token 1.9 s (0.9–3.2)"
     sized_by: Text = NONE  # "sized by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073"
     runner_up: Text = NONE  # "then 8× H200 on Azure: $92,000 (+12%)"
-    held: Text = NONE  # "room for 54"
+    held: Text = NONE  # "serves 44"
+    band: Text = NONE  # "$166k to $333k at the band of speed": the month at both ends; NONE where it stays
+    at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
 
@@ -363,8 +365,9 @@ def tables_of(page: Page) -> Iterator[Table]:
     )  # fmt: skip
     yield table(
         "",
-        ("Model", "Time per token", "First token", "What asked for it", "Unit cost"),
-        ((c.model, c.speed, c.first_token, c.sized_by, _costs(c)) for c in page.cards),
+        ("Model", "Time per token", "First token", "What asked for it", "Range, at FP8", "Unit cost"),
+        ((c.model, c.speed, c.first_token, c.sized_by, joined("; ", [one for one in (c.band, c.at_fp8) if one]),
+          _costs(c)) for c in page.cards),
     )
     yield table("Every load: what to rent, $ a month, and its KV cache", (), ())
     yield from (_loads(block, page) for block in page.matrix)

@@ -232,6 +232,15 @@ def picked(solved: Solution, one: Pick) -> Cell:
     return words("{}, {}", rent(one.n_instances, solved.candidate(one.offer)), money(one.usd))
 
 
+def money_band(choice: Choice) -> Cell:
+    """The month of the chosen hardware at both ends of the band of speed: $166k to $333k at the band of speed."""
+    low, high = choice.monthly_usd_ends
+    if low == high:
+        return NONE
+    top = short_money(high) if high else "no count"
+    return words("{} to {} at the band of speed", short_money(low), top)
+
+
 def served(choice: Choice) -> Cell:
     """How many requests what is rented serves: serves 44 within the targets; memory alone holds 54."""
     of = whole(choice.served_at_target), whole(choice.memory_holds)
