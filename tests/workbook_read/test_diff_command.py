@@ -280,6 +280,12 @@ def test_a_workbook_without_values_beside_its_formulas_has_no_results(
     found = diff(sheetgen, book, path)
     assert found["equal"] and found["bridge"] == []
     assert any("was saved without them" in line for line in found["not_compared"])
+    edited = openpyxl.load_workbook(book)
+    name, cell = next(edited.defined_names["in_tier_1"].destinations)
+    edited[name][cell].value = 2
+    edited.save(path)
+    block = sheetgen("diff", book, path, "--block", "md").out
+    assert "saved without them" in block and "have another answer" not in block
 
 
 # What finance reads, and what a message has room for ---------------------------------------------------------
