@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
 import pandas
 import pytest
 
@@ -27,7 +28,7 @@ def catalog() -> Catalog:
 
 def sized(catalog: Catalog, **inputs: Any) -> dict[str, float]:
     known = sized_point(inputs, catalog).known
-    return {name: float(column[0]) for name, column in known.items() if getattr(column, "dtype", None) == float}
+    return {name: float(column[0]) for name, column in known.items() if numpy.asarray(column).dtype.kind == "f"}
 
 
 @pytest.mark.parametrize(("model", "users", "context", "admitted", "kept"), FIGURES)
