@@ -319,7 +319,7 @@ def steady_windowed_tokens(
     most ceil((n - 1) / block) + 1 blocks, wherever the window begins, and never more than the context's own.
 
     Source: vLLM 0.33, SlidingWindowManager.get_num_skipped_tokens, KVCacheManager.allocate_slots (it frees first).
-    Check:  a window of 1,024 in blocks of 16 keeps at most 65; the state of a whole chunk of 8,192 is 512.
+    Check:  a window of 1,024 in blocks of 16 keeps at most 65; a chunk of 8,192 keeps 512.
     """
     spare = shares_pages * (1 - window_is_chunked)
     read = window_tokens - 1 + in_flight_batches - spare
