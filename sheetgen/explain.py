@@ -80,7 +80,7 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
 # Found by trying, not by one formula.
 SEARCHED: dict[str, tuple[str, tuple[str, ...]]] = {
     "max_context_tokens_that_fit": (
-        "The longest context at which all requests fit: found by halving, with kv_bytes_per_sequence_per_gpu.",
+        "The longest context at which all requests fit: found by halving, by the rule of sequences_in_pool.",
         ("kv_budget_bytes_per_gpu", "requests_per_rank", "max_context_tokens"),
     ),
     "min_gpus": (
@@ -263,7 +263,7 @@ def _formulas_of(*modules: Any) -> list[Formula]:
 
 # What the formulas of speed are written with can be explained, too; the ends of bands have names of their own.
 SPEED = tuple(dict.fromkeys((*estimate.SPEED, *(f for f in _formulas_of(speed) if f is not speed.at_speed_band))))
-_OF_A_POINT = (*estimate.POINT, kv_cache.kv_bytes_per_sequence_steady, kv_cache.draft_bytes_per_token, *SPEED)
+_OF_A_POINT = (*estimate.POINT, kv_cache.draft_bytes_per_token, *SPEED)
 QUANTITIES: dict[str, Formula] = {f.name: f for f in _OF_A_POINT}
 # Both ends of the bands of speed: what was predicted, and its factor.
 SPEED_BANDS = {
@@ -272,12 +272,14 @@ SPEED_BANDS = {
 # Quantities that are another formula read once more, under other circumstances: its name, and which reading.
 READ_AGAIN = {
     "unsharded_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "whole"),
+    "unsharded_kv_blocks_per_sequence_steady": ("kv_blocks_per_sequence_steady", "whole"),
     "unsharded_kv_block_bytes": ("kv_block_bytes", "whole"),
     "full_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "longest"),
     "filled_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "filled"),
+    "filled_kv_blocks_per_sequence_steady": ("kv_blocks_per_sequence_steady", "filled"),
 }
 # Quantities of the model before division over GPUs; all that they read is read so, too.
-WHOLE = ("kv_bytes_per_token", "state_bytes_per_sequence", "kv_bytes_per_sequence_steady")
+WHOLE = ("kv_bytes_per_token", "state_bytes_per_sequence")
 # Results that no formula gives: the catalogs and the engine do.
 GIVEN = ("n_params", "n_params_active", "gpu_memory_bytes", "cuda_graph_bytes_per_gpu")
 # Results of which a sentence of DERIVED says how they follow.
@@ -298,9 +300,9 @@ CIRCUMSTANCES = {
 
 # What can be explained of a recommendation, in the order in which it comes about.
 CHOICE_QUANTITIES = (
-    "load_requests", "charge_bytes", "pipeline_stages", "sequences", "n_replicas", "replicas_per_instance",
-    "n_instances", "paid_hours_per_month", "hourly_usd", "monthly_usd", "annual_usd", "three_year_usd",
-    "usd_per_user_per_month", "headroom_fraction", "sure_headroom_fraction",
+    "load_requests", "charge_bytes", "steady_bytes", "pipeline_stages", "sequences", "n_replicas",
+    "replicas_per_instance", "n_instances", "paid_hours_per_month", "hourly_usd", "monthly_usd", "annual_usd",
+    "three_year_usd", "usd_per_user_per_month", "headroom_fraction", "sure_headroom_fraction",
 )  # fmt: skip
 CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, cost)}
 del CHOICE_FORMULAS["batch_limit"]  # it is found by trying
@@ -424,8 +426,6 @@ class Derivation:
     def _input(self, name: str, of: str, reading: str) -> Step:
         if reading == "full" and name not in _PACE_NAMES:
             return self.step("full_house" if name == "running_requests" else name)
-        if of == "kv_bytes_per_sequence_steady" and name == "shard_windowed_bytes_per_token":
-            reading = "whole"
         if reading == "longest" and name == "charged_tokens":
             value = self.value(name, reading)
             return Step(name, "Tokens charged per sequence", value, "tokens", "computed", "max_model_len")

@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from brute_speed import batch_within, parts
@@ -219,11 +219,20 @@ def groups(model: str, tp: int, kv_dtype: str) -> tuple[Any, Any, Any, int, bool
     return growing, (window_layers, window_bytes), (state_layers, state_bytes), window, chunked
 
 
-def charge(model: str, tp: int, kv_dtype: str, context: int, batched: int) -> Fraction:
-    """What vLLM's admission charges one sequence on one rank: layers in groups of one size, one page size."""
+class Layout(NamedTuple):
+    """How vLLM lays the cache of one rank out: groups of layers of one size, with pages of one size."""
+
+    page_bytes: Fraction  # one page of one group
+    window: int
+    chunked: bool
+    groups: dict[str, int]  # of each kind: growing, windowed, state
+    blocks: dict[str, int]  # tokens in a page of each kind
+
+
+@cache
+def layout(model: str, tp: int, kv_dtype: str) -> Layout:
+    """The layers of a model in groups of one size, with pages of one size."""
     (n_grow, grow), (n_win, win), (n_state, state), window, chunked = groups(model, tp, kv_dtype)
-    if n_grow and not n_win and not n_state:
-        return Fraction(-(-context // BLOCK) * BLOCK * n_grow * grow)
     counts = [n for n in (n_grow, n_win, n_state) if n]
     size = max(counts) if max(counts) < min(counts) * Fraction(5, 4) else min(counts)
     grow_block = win_block = BLOCK
@@ -233,15 +242,37 @@ def charge(model: str, tp: int, kv_dtype: str, context: int, batched: int) -> Fr
     if n_grow and n_state:
         grow_block = max(grow_block, BLOCK * math.ceil(Fraction(state) / (Fraction(grow) * BLOCK)))
     page = max(grow_block * grow if n_grow else 0, win_block * win if n_win else 0, 0 if n_grow else state)
-    pages = 0
-    if n_grow:
-        pages += -(-n_grow // size) * -(-context // grow_block)
-    if n_win:
-        held = min(context, window + batched if chunked else window - 1 + batched)
-        pages += -(-n_win // size) * (-(-held // win_block) + (0 if chunked else 1))
-    if n_state:
-        pages += -(-n_state // size)
-    return Fraction(page) * Fraction(size) * pages
+    kinds = {"growing": n_grow, "windowed": n_win, "state": n_state}
+    return Layout(
+        Fraction(page) * size, window, chunked, {kind: -(-n // size) for kind, n in kinds.items()},
+        {"growing": grow_block, "windowed": win_block},
+    )  # fmt: skip
+
+
+def charge(model: str, tp: int, kv_dtype: str, context: int, batched: int) -> tuple[Fraction, Fraction]:
+    """What vLLM's admission charges one sequence on one rank, and what it keeps while it decodes."""
+    of = layout(model, tp, kv_dtype)
+    kept = of.groups["growing"] * -(-context // of.blocks["growing"]) + of.groups["state"]
+    pages, block = kept, of.blocks["windowed"]
+    if of.groups["windowed"]:
+        held = min(context, of.window + batched if of.chunked else of.window - 1 + batched)
+        pages += of.groups["windowed"] * (-(-held // block) + (0 if of.chunked else 1))
+        kept += of.groups["windowed"] * min(pages_read(of.window, of.chunked, block), -(-context // block))
+    return of.page_bytes * pages, of.page_bytes * kept
+
+
+@cache
+def pages_read(window: int, chunked: bool, block: int) -> int:
+    """Most pages that one step of decoding reads of a windowed layer, wherever the token stands."""
+    if chunked:
+        return len({token // block for token in range(window)})
+    firsts = range(block)
+    return max((first + window - 1) // block - first // block + 1 for first in firsts)
+
+
+def hold(pool: Fraction, need: Fraction, kept: Fraction) -> int:
+    """Sequences of a pool: the last one asks for all that admission charges, those before it hold what they keep."""
+    return 1 + math.floor((pool - need) / kept) if pool >= need else 0
 
 
 @dataclass(frozen=True)
@@ -298,19 +329,19 @@ def plans(
         sizes = [t for t in sizes if all(k % t == 0 or t % k == 0 for k in kv)]
         seqs, batched = batch_limits(offer.gpu)
         for tp in sizes:
-            need = charge(model, tp, kv_dtype, context, batched)
+            need, keep = charge(model, tp, kv_dtype, context, batched)
             budget = math.floor(int(read(f"gpus/{offer.gpu}.yaml")["memory"]["engine_bytes"]) * UTILIZATION)
             rank, ends, tables = layer_weights(model, weight_dtype, tp)
             alone, staged = overheads(
                 model, weight_dtype, tp, seqs, batched, read(f"gpus/{offer.gpu}.yaml")["architecture"]
             )
             whole = math.ceil(rank + Fraction(sum(ends), tp) + tables)
-            held, stages = math.floor((budget - alone - whole) / need), 1
+            held, stages = hold(budget - alone - whole, need, keep), 1
             if held < 1 and tp == sizes[-1]:
                 for stages in range(2, 9):  # the fullest stage: most layers, the larger of embedding and head
                     part = Fraction(-(-layers // stages), layers)
                     kept = rank * part + Fraction(max(ends), tp) + tables
-                    held = math.floor((budget - staged - kept) / (need * part))
+                    held = hold(budget - staged - kept, need * part, keep * part)
                     if held >= 1:
                         break
             if held < 1:

@@ -56,6 +56,7 @@ RESULTS = [
     "kv_bytes_per_sequence",
     "kv_bytes_per_sequence_steady",
     "kv_bytes",
+    "kv_admission_bytes",
     "kv_tokens",
     "max_concurrency",
     "max_context_tokens_that_fit",

@@ -21,9 +21,9 @@ FACTS = (
     "context_tokens", "input_tokens", "concurrent_requests", "prefix_cache_hit_fraction", "prefix_tokens",
     "n_layers", "n_full_layers", "n_windowed_layers", "window_tokens", "context_beyond_window", "windows_freed",
     "n_mla_layers", "n_state_layers", "state_mib_per_sequence", "is_moe", "has_draft", "weight_dtype",
-    "kv_cache_dtype", "kv_bytes_per_token",
+    "kv_cache_dtype", "kv_bytes_per_token", "engine_version",
 )  # fmt: skip
-TEXT_FACTS = ("vendor", "gpu", "weight_dtype", "kv_cache_dtype")
+TEXT_FACTS = ("vendor", "gpu", "weight_dtype", "kv_cache_dtype", "engine_version")
 Input = Literal[
     "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "max_model_len",
     "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "kv_cache_dtype", "block_size",

@@ -82,7 +82,7 @@ def _memory(known: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[tup
             low, high = answer.get(f"{name}_low"), answer.get(f"{name}_high")
             band = "" if low is None or high is None else f"{low / GIB:,.2f} to {high / GIB:,.2f}"
             yield row(label + remarks.get(name, ""), numbers[name], band)
-    yield row("KV that these requests take", known["kv_bytes_per_sequence_per_gpu"] * known["requests_per_rank"])
+    yield row("KV that these requests take", known["kv_needed_bytes_per_gpu"])
     yield "", "", "", ""
     yield "THE REPLICA, BEFORE DIVISION", "GiB", "bytes", ""
     yield from (row(label, numbers[name]) for label, name in WHOLE if name not in ONLY_IF_ANY or numbers[name])

@@ -74,6 +74,7 @@ def facts_of(trial: Trial) -> Facts:
         "windows_freed": point["hybrid_kv_manager"], "state_mib_per_sequence": known["state_bytes_per_sequence"] / MIB,
         "is_moe": int(known["n_params_routed"] > 0), "has_draft": int(names.draft is not None),
         "weight_dtype": names.weight_dtype, "kv_cache_dtype": names.kv_cache_dtype,
+        "engine_version": point["engine_version"],
     }  # fmt: skip
 
 

@@ -16,13 +16,13 @@ import numpy
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import LeverFile, LeverWords, StackFile
-from sheetgen.estimate import evaluate
+from sheetgen.estimate import GROUPS, KV_SHARD, evaluate
 from sheetgen.formula import round_down, same_money
 from sheetgen.levers.lever import Change, Lever, Loads, Offload, Rented
 from sheetgen.recommend import Fit, Solution, short_tokens
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.inputs import Settings
-from sheetgen.scenario.question import SheetModel
+from sheetgen.scenario.question import Question, SheetModel
 from sheetgen.sizing import kv_cache
 from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT
 
@@ -38,10 +38,7 @@ CONTEXT_STEPS = 128  # a context is sought in steps of this part of it, in whole
 KNOWN_WELL = ("sourced", "partly_derived")  # entries whose shape was read
 NO_CHAT = "embedding"  # part of the ids of models that answer nothing
 # What a decoding request keeps, whole (TP 1): its growing layers, its windows, its states.
-KEPT = (
-    kv_cache.windowed_kv_heads_per_gpu, kv_cache.kv_bytes_per_token, kv_cache.shard_windowed_bytes_per_token,
-    kv_cache.state_bytes_per_sequence, kv_cache.kv_bytes_per_sequence_steady,
-)  # fmt: skip
+KEPT = (*GROUPS, *KV_SHARD, kv_cache.steady_bytes)
 
 
 def levers_of(solved: Solution, row: int) -> tuple[Lever, ...]:
@@ -332,11 +329,9 @@ class Plans:
         requests = -(-int(of("load_requests")) // replicas)
         layers = self._model(row).model.n_layers
         share = -(-layers // stages) / layers
-        parked, weights = of("charge_bytes") * share, of("paid_layer_bytes") * share
-        if stages == 1:
-            short = requests * parked - of("kv_budget_bytes_per_gpu")
-        else:
-            short = requests * parked + weights - of("layer_budget_bytes")
+        charge, parked, weights = (of(n) * share for n in ("charge_bytes", "steady_bytes", "paid_layer_bytes"))
+        needed = kv_cache.pool_for(requests, charge, parked)
+        short = needed - of("kv_budget_bytes_per_gpu") if stages == 1 else needed + weights - of("layer_budget_bytes")
         n_gpus = replicas * size * stages
         if short > weights:
             return f"{n_gpus:,} GPUs would lack {short / GIB:,.1f} GiB each, more than their layers weigh"
@@ -380,7 +375,7 @@ class Plans:
             if m.id != model.model.id and abs(m.params.total / total - 1) <= share
             and (m.max_context_tokens or 0) >= context_tokens
         ]  # fmt: skip
-        kept = kept_bytes([model, *others], context_tokens, settings)
+        kept = kept_bytes([model, *others], context_tokens, self.question)
         if not others or kept[1:].min() >= kept[0]:
             return None
         at = int(kept[1:].argmin())
@@ -419,15 +414,15 @@ def _on_sheet(model: Model, settings: Settings) -> SheetModel:
     return SheetModel(model, weight, kv, model.weight_dtype, model.kv_cache_dtype)
 
 
-def kept_bytes(models: Sequence[SheetModel], context_tokens: int, settings: Settings) -> numpy.ndarray:
+def kept_bytes(models: Sequence[SheetModel], context_tokens: int, question: Question) -> numpy.ndarray:
     """Bytes of cache that a request of this context keeps while it is answered, by model."""
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
     values: dict[str, Any] = {k: numpy.array([r[k] for r in rows], float) for k in rows[0]}
-    values |= {
-        "tensor_parallel_size": 1.0, "charged_tokens": float(context_tokens), "block_size": float(settings.block_size),
-        "hybrid_kv_manager": float(settings.hybrid_kv_manager),
+    values |= question.engine.columns() | {
+        "tensor_parallel_size": 1.0, "charged_tokens": float(context_tokens),
+        **{name: float(getattr(question.settings, name)) for name in ("block_size", "hybrid_kv_manager")},
     }  # fmt: skip
-    return numpy.asarray(evaluate(KEPT, values)["kv_bytes_per_sequence_steady"], float)
+    return numpy.asarray(evaluate(KEPT, values)["steady_bytes"], float)
 
 
 def _described(model: SheetModel, kept: float) -> str:

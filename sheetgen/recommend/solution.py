@@ -49,8 +49,8 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     )),
     # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
     "sequences": (("load", "profile"), (
-        kv_cache.charge_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages, parallelism.sequences,
-        parallelism.sure_sequences, parallelism.paced_requests,
+        kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages,
+        parallelism.sequences, parallelism.sure_sequences, parallelism.paced_requests,
     )),
     "offers": (("offer",), (
         ("price_usd_per_hour", cost.discounted_usd_per_hour), cost.paid_hours_per_month, cost.instance_month_usd,

@@ -14,7 +14,7 @@ import numpy
 from sheetgen import cost
 from sheetgen.catalog.engines import Scope
 from sheetgen.catalog.hardware import Gpu
-from sheetgen.estimate import CHARGE, PACE
+from sheetgen.estimate import PACE, STEADY
 from sheetgen.recommend.choice import Pick, Picks, pick
 from sheetgen.recommend.solution import (
     TABLES,
@@ -52,7 +52,7 @@ def solve(question: Question) -> Solution:
     choices = with_speed(solved, tuple(choose(solved)))
     if question.settings.speed_targets:
         choices = with_fewer_targets(choices, solved)
-    _cell_kv(solved, choices)
+    _cell_kv(solved)
     solved = replace(solved, choices=choices)
     return replace(solved, by_purchase=dict(_by_purchase(solved)))
 
@@ -219,22 +219,15 @@ def _batches(grid: Grid, axes: Axes = ("pace", "profile")) -> Columns:
     return found
 
 
-def _cell_kv(solved: Solution, choices: tuple[Choice, ...]) -> None:
-    """Put in the loads' own KV bill, before division over GPUs.
-
-    A window's charge depends on the batch in flight: the one of the recommended GPU, else the largest.
-    """
-    batched = solved.gpus["max_num_batched_tokens"]
-    of_gpu = [
-        batched.max() if c.offer is None else batched[solved.profiles[solved.offers[c.offer].profile].gpu]
-        for c in choices
-    ]
-    whole = solved.grid.along("chosen", {"load": range(len(choices)), "layout": [0] * len(choices)})
-    whole.put(("chosen",), {"max_num_batched_tokens": of_gpu})
-    found = whole.evaluate(CHARGE, ("chosen",))
-    found |= {f"unsharded_{n}": whole.read(n, ("chosen",)) for n in ("kv_blocks_per_sequence", "kv_block_bytes")}
+def _cell_kv(solved: Solution) -> None:
+    """Put in what stays in memory of each load's cache, before division over GPUs: whatever GPU is chosen."""
+    loads = range(len(solved.question.loads))
+    whole = solved.grid.along("chosen", {"load": loads, "layout": [0 for _ in loads]})
+    found = whole.evaluate(STEADY, ("chosen",))
+    unsharded = ("kv_blocks_per_sequence_steady", "kv_block_bytes")
+    found |= {f"unsharded_{name}": whole.read(name, ("chosen",)) for name in unsharded}
     whole.put(("chosen",), found)
-    found |= whole.evaluate((kv_cache.kv_bytes_per_sequence, memory.kv_bytes), ("chosen",))
+    found |= whole.evaluate((kv_cache.kv_bytes_per_sequence_steady, memory.kv_bytes), ("chosen",))
     solved.grid.put(("load",), found)
 
 

@@ -185,7 +185,7 @@ def _bar(solved: Solution, row: int) -> page.Bar:
         verdict = solved.choices[row].verdict
         return page.Bar(*of_load, weights, kv, size(weights, units), size(kv, units), capacity=verdict)
     overhead, capacity = (fit[name] * fit.gpus_used for name in ("overhead_bytes_per_gpu", "memory_budget_bytes"))
-    held = fit["charge_bytes"] * fit.layout.tensor_parallel_size * load.concurrent_requests
+    held = fit["steady_bytes"] * fit.layout.tensor_parallel_size * load.concurrent_requests
     return page.Bar(
         *of_load, weights_bytes=weights * fit.choice.n_replicas, kv_bytes=held, overhead_bytes=overhead,
         capacity_bytes=capacity, weights=_times(fit.choice.n_replicas, weights, units), kv=_copies(held, kv, units),

@@ -246,7 +246,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     sampler = batch | {"max_num_batched_tokens": 0}
     less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
     handed = fit["hand_over_bytes"] if staged else 0
-    longest = largest_where(lambda tokens: _charge(fit, tokens) * per_rank <= pool / part, 0, longest_allowed)
+    longest = largest_where(lambda tokens: _needed(fit, per_rank, tokens) <= pool / part, 0, longest_allowed)
     return {
         "model": model.model.id, "model_name": model.model.name, "instance": fit.candidate.instance,
         "gpu": fit.candidate.gpu.short_name, "weight_dtype": model.weight_dtype,
@@ -260,7 +260,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
         "memory_budget_bytes": fit["memory_budget_bytes"], "kv_pool_bytes_per_gpu": pool,
         "kv_bytes_per_sequence_per_gpu": fit["charge_bytes"] * part,
-        "kv_bytes_per_sequence_per_gpu_at_limit": _charge(fit, longest_allowed) * part,
+        "kv_bytes_per_sequence_per_gpu_at_limit": _needed(fit, 1, longest_allowed) * part,
         "max_context_tokens": longest_allowed, "longest_tokens_at_load": longest,
         "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
         "weights_bytes_per_gpu": layers + ends if staged else fit["loaded_weights_bytes_per_gpu"],
@@ -273,10 +273,11 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     }  # fmt: skip
 
 
-def _charge(fit: Fit, tokens: int) -> float:
-    """What admission charges a sequence of that many tokens on one rank, without stages."""
-    values = {name: fit[name] for name in kv_cache.charge_bytes.inputs}
-    return float(kv_cache.charge_bytes.of(values | {"charged_tokens": tokens}))
+def _needed(fit: Fit, requests: int, tokens: int) -> float:
+    """The pool that one rank needs for that many sequences of that many tokens, without stages."""
+    both = (kv_cache.charge_bytes, kv_cache.steady_bytes)
+    values = {name: fit[name] for one in both for name in one.inputs} | {"charged_tokens": tokens}
+    return float(kv_cache.pool_for(requests, *(one.of(values) for one in both)))
 
 
 def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
@@ -288,7 +289,8 @@ def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
 
 SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
 STEPS_PER_DOUBLING = 2
-HOLDS = (kv_cache.charged_tokens, kv_cache.charge_bytes, parallelism.sequences)  # as `recommend.solve` has them
+# As `recommend.solve` has them.
+HOLDS = (kv_cache.charged_tokens, kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.sequences)
 
 
 def breaks(solved: Solution) -> tuple[Breaks, ...]:

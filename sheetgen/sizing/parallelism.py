@@ -19,6 +19,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
+from sheetgen.sizing.kv_cache import held_sequences
 from sheetgen.sizing.memory import paid_share
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import FACTOR, PERCENT, SECONDS, TEXT
@@ -199,17 +200,22 @@ def pipeline_stages(
 
 @formula("Sequences per replica")
 def sequences(
-    pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity,
+    pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, steady_bytes: Quantity,
+    layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity,
 ) -> Any:  # fmt: skip
     """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
 
-    Source: floor(pool / charge), both on the fullest stage.
+    One more never fits where all others are at their last token when its prompt is read: it waits, or one is sent back
+    to the queue. So many never send one back, whenever they arrive, for prompts share the tokens of a step; of two
+    that arrive at once the second may wait until the first one's prompt is read.
+
+    Source: INTERFACE: 1 + floor((pool - admission charge) / steady charge), on the fullest stage; vLLM 0.33's block
+    manager, simulated in tests/test_block_manager.py.
     """
     pool, layers = fullest_stage(
         pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers
     )
-    held = round_down(ratio(largest(0, pool), charge_bytes * layers / n_layers))
+    held = held_sequences(pool, charge_bytes * layers / n_layers, steady_bytes * layers / n_layers)
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 
 

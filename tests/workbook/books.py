@@ -199,7 +199,7 @@ WORKINGS = (
     "Lowest $ per month", "Requests served within the targets", "Requests that memory holds", "What set the replicas",
     "Instance", "Type", "Provider", "GPU", "GPU, short", "$ per instance and hour", "Sequences per replica", "PP",
     "Replicas", "GPUs of the replicas", "$ per hour", "Headroom", "Fit", "Runner-up", "Runner-up, $ per month",
-    "KV per sequence", "KV for all requests",
+    "Steady KV per sequence", "KV for all requests",
 )  # fmt: skip
 RESULTS = ("instance", "n_instances", "monthly_usd")
 
@@ -217,7 +217,7 @@ def _load(solved: Solution, row: int, near_target_fraction: float) -> dict[str, 
         "Tokens charged per sequence": kv["charged_tokens"][row],
         "Users": kv["users"][row],
         "Load": kv["load_requests"][row],
-        "KV per sequence": kv["kv_bytes_per_sequence"][row],
+        "Steady KV per sequence": kv["kv_bytes_per_sequence_steady"][row],
         "KV for all requests": kv["kv_bytes"][row],
         "Instance": choice.verdict,
         "Type": choice.verdict,

@@ -182,7 +182,7 @@ EDITS = [
     Edit("non-torch, older GPUs", {"in_older_non_torch_bytes_tp1": 8 * 2**30}, change=older_non_torch(tp1=8)),
     Edit("graphs", {"in_cuda_graph_bytes_per_gpu": 6 * 2**30, "in_graphs_in_budget": 1},
          change=engine(cuda_graph_gib=6, graphs_in_budget=True)),
-    Edit("batches", {"in_in_flight_batches": 2}, change=engine(in_flight_batches=2)),
+    Edit("batches", {"in_in_flight_batches": 8}, change=engine(in_flight_batches=8)),
     Edit("pools of their own", {"in_shares_pages": 0}, change=engine(shares_pages=False)),
     Edit("state blocks", {"in_state_blocks": 4}, change=engine(state_blocks=4), moves=False),
     Edit("stretch", {"in_group_stretch": 8}, change=engine(group_stretch=8)),

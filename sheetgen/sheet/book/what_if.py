@@ -39,7 +39,7 @@ PARTS = (  # of a GPU's memory: a label, a colour, and what it is with the formu
 )
 # What the page reads of the chosen hardware at each size, and what the longest context does.
 OF_SIZE = (
-    "overhead_bytes_per_gpu", "kv_budget_bytes_per_gpu", "sequences", "charge_bytes", "pipeline_stages", "batch_limit",
+    "overhead_bytes_per_gpu", "kv_budget_bytes_per_gpu", "sequences", "steady_bytes", "pipeline_stages", "batch_limit",
     "activation_bytes_per_gpu",
 )  # fmt: skip
 OF_SHARD = (

@@ -24,7 +24,7 @@ from sheetgen.formula import (
 )
 from sheetgen.sheet.model import NONE
 from sheetgen.sheet.what_if import OK
-from sheetgen.sizing import parallelism
+from sheetgen.sizing import kv_cache, parallelism
 from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, USD, WHOLE
 
 
@@ -295,9 +295,9 @@ def other_bytes(overhead_bytes_per_gpu: Any, activation_bytes_per_gpu: Any, acti
 
 
 @formula("KV cache in use", ONE_DECIMAL)
-def kv_in_use_bytes(load_requests: Any, sequences: Any, charge_bytes: Any, kv_budget_bytes_per_gpu: Any) -> Any:
-    """What the requests that one replica holds take of a GPU's pool, in bytes; at most the pool."""
-    return largest(0, smallest(smallest(load_requests, sequences) * charge_bytes, kv_budget_bytes_per_gpu))
+def kv_in_use_bytes(load_requests: Any, sequences: Any, steady_bytes: Any, kv_budget_bytes_per_gpu: Any) -> Any:
+    """What the requests that one replica holds keep of a GPU's pool, in bytes; at most the pool."""
+    return largest(0, smallest(smallest(load_requests, sequences) * steady_bytes, kv_budget_bytes_per_gpu))
 
 
 @formula("KV cache free", ONE_DECIMAL)
@@ -318,7 +318,7 @@ def kept_back_bytes(
 
 @formula("All users fit", PLAIN)
 def all_fit(
-    charged: Any, alone: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
+    charged: Any, kept: Any, alone: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
     kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any,
 ) -> Any:  # fmt: skip
     """1 where all requests fit one replica at this context, on its fullest stage, and one of the whole length does."""
@@ -326,7 +326,8 @@ def all_fit(
         pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers
     )
     block = kv_block_bytes * layers / n_layers
-    return where(both(pipeline_stages >= 1, charged * block * load_requests <= pool, alone * block <= pool), 1, 0)
+    needed = kv_cache.pool_for(load_requests, charged * block, kept * block)
+    return where(both(pipeline_stages >= 1, needed <= pool, alone * block <= pool), 1, 0)
 
 
 @formula("Tried")

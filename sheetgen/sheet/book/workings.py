@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from sheetgen import cost
-from sheetgen.estimate import CHARGE, PACE, SHARD
+from sheetgen.estimate import PACE, SHARD, STEADY
 from sheetgen.formula import (
     Expr,
     Formula,
@@ -356,20 +356,17 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
 
 
 def _add_kv(table: Table) -> None:
-    """The load's own KV bill, before any division, with the batch in flight of the recommended GPU."""
+    """What stays in memory of the load's cache, before any division."""
     wiring, columns = table.wiring, table.columns
-    batches = wiring.tables["gpus"].range("max_num_batched_tokens")
-    largest = Lookup.of(max(r.value for r in batches.refs), "MAX({0})", batches)
-    _of_profile(table, "max_num_batched_tokens", "Batch in flight", largest, WHOLE)
     models, undivided = wiring.tables["models"], wiring.tables["undivided"]
     whole = [o.name for o in SHARD if o.name in WHOLE_OF]
-    facts = {n for one in CHARGE for n in one.inputs if n in models.columns} - {*whole, *columns}
+    facts = {n for one in STEADY for n in one.inputs if n in models.columns} - {*whole, *columns}
     given: dict[str, Read] = {n: [lookup(models.range(n), row) for row in columns["model_row"]] for n in facts}
     given |= {n: [lookup(undivided.range(n), row) for row in columns["model_row"]] for n in whole}
-    for one in CHARGE:
+    for one in STEADY:
         table.computed(one, given)
-    table.computed(kv_cache.kv_bytes_per_sequence, {
-        "unsharded_kv_blocks_per_sequence": columns["kv_blocks_per_sequence"],
+    table.computed(kv_cache.kv_bytes_per_sequence_steady, {
+        "unsharded_kv_blocks_per_sequence_steady": columns["kv_blocks_per_sequence_steady"],
         "unsharded_kv_block_bytes": given["kv_block_bytes"],
     }, width=18)  # fmt: skip
     table.computed(memory.kv_bytes, width=20)
