@@ -142,6 +142,31 @@ def test_a_discount_in_one_cell_comes_back_in_every_price(book: Path, places: Pl
     assert again(both) == document(both.solved)
 
 
+def test_what_the_choice_reads_comes_back(book: Path, places: Places, tmp_path: Path) -> None:
+    """Near ties, what spans machines, the targets of the first token: by options. Of rows: the network, what runs."""
+    gpus, machine = places.rows("gpus"), places.rows("instances")["aws/p5.48xlarge"]
+    cells = {"in_near_tie_fraction": 0.3, "in_least_network_gbps": 800, "in_span_machines": 0,
+             "in_ttft_ms_chat": None, "in_ttft_ms_long_doc": 1000, "in_max_pipeline_parallel_size": 2,
+             machine["network_gbps"]: 100, gpus["nvidia-h100-sxm5-80gb"]["weights_fp8"]: 1,
+             gpus["nvidia-l4-24gb"]["weights_bf16"]: 0}  # fmt: skip
+    pulled = pull(edited(book, tmp_path, cells), books.catalog())
+    assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.other_results
+    assert len(pulled.changed) == len(cells)
+    options = {"near_tie_fraction": "0.3", "least_network_gbps": "800", "span_machines": "never"}
+    assert {name: str(pulled.options[name]) for name in options} == options
+    assert pulled.options["ttft_ms"] == "chat=off,long-doc=1000"
+    typed = without_picks(pulled.overrides)
+    assert typed["inputs"] == {"max_pipeline_parallel_size": 2}
+    assert typed["instances"] == {"aws/p5.48xlarge": {"network_gbps": 100}}
+    assert typed["gpus"] == {"nvidia-h100-sxm5-80gb": {"weights_fp8": 1}, "nvidia-l4-24gb": {"weights_bf16": 0}}
+    assert again(pulled) == document(pulled.solved)
+    settings = pulled.solved.question.settings
+    assert (settings.near_tie_fraction, settings.least_network_gbps, settings.span_machines) == (0.3, 800, 0)
+    said = "\n".join(lines(pulled))
+    for words in ("Near tie", "Network to span machines", "Span machines", "time to first token", "Weights fp8"):
+        assert words in said, words
+
+
 def test_a_workbook_built_with_a_discount_has_no_changes(tmp_path: Path) -> None:
     path, _ = books.build(tmp_path, "less", {**TINY, "discount_fraction": "0.2"})
     pulled = pull(path, books.catalog())

@@ -44,7 +44,7 @@ PROBLEMS = """3: unknown part input. Did you mean inputs?
 10: n_heads of llama-3.1-8b is '2.5'. It must be a whole number from 1 to 1e+15.
 10: own_kv_dtype of llama-3.1-8b is 'auto'. It must be one of bf16, fp16,
 13: capex_date of nvidia-h100-sxm5-80gb is '2026-13-01'. It must be a date such as 2026-11-20,
-13: weights_fp8 of nvidia-h100-sxm5-80gb is '7'. It must be a whole number from 0 to 1.
+13: weights_fp8 of nvidia-h100-sxm5-80gb is '7'. It must be a whole number from 0 to 2.
 14: instances must hold rows by name.
 16: price_usd_per_hour of 0 is '-1'. It must be a number from 0 to 1,000,000.
 16: own_instances has a row without type. Name it, or take it out."""

@@ -75,7 +75,7 @@ def replica_sequences(sequences: Any, data_parallel_size: Any) -> Any:
 
     Source: sequences.
     """
-    return sequences * number_where(is_number(data_parallel_size), data_parallel_size)
+    return sequences * where(is_number(data_parallel_size), data_parallel_size, 0)
 
 
 @formula("$ per hour", USD_CENTS)
