@@ -112,12 +112,12 @@ def n_gpus(n_replicas: Any, tensor_parallel_size: Any, data_parallel_size: Any, 
 
 
 @formula("Headroom", PERCENT)
-def headroom(load_requests: Any, replica_sequences: Any, n_replicas: Any) -> Any:
+def headroom(load_requests: Any, sequences: Any, data_parallel_size: Any, n_replicas: Any) -> Any:
     """The share of what the replicas could hold that the load leaves free.
 
-    Source: 1 - load / (replicas x sequences per replica).
+    Source: 1 - load / (replicas x ranks x sequences of a rank).
     """
-    free = parallelism.headroom_fraction(load_requests, replica_sequences, n_replicas)
+    free = parallelism.headroom_fraction(load_requests, sequences, data_parallel_size, n_replicas)
     return number_where(is_number(n_replicas), free)
 
 
@@ -129,7 +129,7 @@ def sure_headroom(load_requests: Any, sure_sequences: Any, data_parallel_size: A
     """
     return number_where(
         is_number(n_replicas),
-        parallelism.sure_headroom_fraction(load_requests, sure_sequences * data_parallel_size, n_replicas),
+        parallelism.sure_headroom_fraction(load_requests, sure_sequences, data_parallel_size, n_replicas),
     )
 
 
