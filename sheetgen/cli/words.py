@@ -68,18 +68,11 @@ def headline(solved: Solution, row: int, *, with_budget: bool = True) -> str:
     return f"{rented}, as budgeted {budget}" if budget and with_budget else rented
 
 
-def percent(share: float) -> str:
-    """A share in whole percent, where neither all nor nothing is said of what is only nearly so."""
-    if 0.995 <= share < 1:
-        return ">99%"
-    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
-
-
 def dearer(share: float) -> str:
     """How much more something costs: `+12%`, or words where that would round to nothing."""
     if share == 0:
         return "the same price"
-    return "less than 1% more" if 0 < share < 0.005 else f"{share:+.0%}"
+    return f"less than 1% {'more' if share > 0 else 'less'}" if abs(share) < 0.005 else f"{share:+.0%}"
 
 
 def _memory(solved: Solution, offer: int) -> Iterator[str]:
@@ -93,14 +86,15 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
         f"{count(choice.n_replicas, 'replica')} of {each}x {candidate.gpu.short_name} ({shape}): "
         f"{choice.n_replicas * each:,} GPUs at work of {choice.n_instances * candidate.gpu_count:,} rented"
     )
-    yield (f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; {served(choice)}")
+    held = served(solved, 0)
+    yield f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; {held}"
     times = f"{token_time(solved, 0)}, {throughput(solved, 0)}, {first_token(solved, 0)}"
     yield f"{times}, indicative; bound by {choice.bound_by}"
     yield str(sized_by(solved, 0))
     low, high = choice.monthly_usd_ends
     if low != high:
-        ends = (f"${usd:,.0f}" if usd else "no count that meets the targets" for usd in (low, high))
-        yield f"at the ends of the band of speed: {' to '.join(ends)} a month"
+        ends = (f"${usd:,.0f} a month" if usd else "no count that meets the targets" for usd in (low, high))
+        yield f"at the ends of the band of speed: {' to '.join(ends)}"
     if choice.without_ttft and choice.monthly_usd >= 1.5 * choice.without_ttft.usd:
         yield f"without the target of the first token: {picked(solved, choice.without_ttft)}"
     if choice.cheapest and choice.cheapest.offer != choice.offer:
