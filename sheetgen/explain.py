@@ -300,9 +300,10 @@ CIRCUMSTANCES = {
 
 # What can be explained of a recommendation, in the order in which it comes about.
 CHOICE_QUANTITIES = (
-    "load_requests", "charge_bytes", "steady_bytes", "pipeline_stages", "sequences", "n_replicas",
-    "replicas_per_instance", "n_instances", "paid_hours_per_month", "hourly_usd", "monthly_usd", "annual_usd",
-    "three_year_usd", "usd_per_user_per_month", "headroom_fraction", "sure_headroom_fraction",
+    "load_requests", "charge_bytes", "steady_bytes", "pipeline_stages", "sequences", "paced_requests", "n_replicas",
+    "replicas_per_instance", "n_instances", "served_at_target", "memory_holds", "paid_hours_per_month", "hourly_usd",
+    "monthly_usd", "annual_usd", "three_year_usd", "usd_per_user_per_month", "headroom_fraction",
+    "sure_headroom_fraction",
 )  # fmt: skip
 CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, cost)}
 del CHOICE_FORMULAS["batch_limit"]  # it is found by trying
@@ -314,15 +315,19 @@ READ_AS = {
 }
 # Where the other inputs of a choice are from that stand in no file.
 OF_A_CHOICE = {
-    "tensor_parallel_size": Origin("computed", "the one whose instances cost least"),
+    **dict.fromkeys(("tensor_parallel_size", "data_parallel_size"), Origin("computed", "the chosen layout's")),
+    "held_inside": Origin("computed", "1 where some candidate holds a replica inside one machine, else 0"),
     "batch_limit": Origin("computed", "the largest batch that meets the targets of speed, found by trying"),
     "stage_overhead_bytes": Origin("computed", "activations and memory outside torch on a pipeline stage"),
     **dict.fromkeys(cost.CONSTANTS, Origin("default", "what it is counted in")),
     "is_committed": Origin("computed", "1 where the purchase class is reserved, else 0"),
-    "max_tensor_parallel_size": Origin("default", "a rule of sheetgen"),
-    "max_pipeline_parallel_size": Origin("default", "a rule of sheetgen"),
+    **dict.fromkeys(
+        ("max_tensor_parallel_size", "max_pipeline_parallel_size", "least_link_bytes_per_second"),
+        Origin("default", "a rule of sheetgen"),
+    ),
     "concurrent_requests": Origin("computed", "users x active_fraction, rounded up"),
 }
+_PRICES = ("price_usd_per_hour", "listed_usd_per_hour")
 _OF_A_SHEET = tuple(one.name for one in OF_SETTINGS if one not in OF_A_POINT)
 
 
@@ -470,10 +475,11 @@ class ChoiceDerivation:
 
     def _origin(self, name: str) -> Origin:
         one = self.candidate
-        if name in ("price_usd_per_hour", "listed_usd_per_hour", "gpu_count"):
+        if name in (*_PRICES, "gpu_count", "network_gbps"):
             file = f"catalogs/instances/{one.provider}.yaml"
-            price = f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name != "gpu_count" else ""
-            return Origin("catalog", f"{file}, {one.instance}{price}", (), one.source, file)
+            more = f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name in _PRICES else ""
+            more += ", none is stated" if name == "network_gbps" and not one.network_gbps else ""
+            return Origin("catalog", f"{file}, {one.instance}{more}", (), one.source, file)
         if name in ("runs_weights", "runs_kv"):
             return self.origins.of_gpu(("weights_run" if name == "runs_weights" else "kv_run",))
         if name in OF_A_CHOICE:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from numbers_shown import Book, Place
 
+from sheetgen.cost import HOURS_IN_A_MONTH
 from sheetgen.recommend import Solution
 from sheetgen.sheet.notes import price_classes
 from sheetgen.sheet.page import Page
+from sheetgen.units import PURCHASES
 
 # Fields of a load's answer, and the columns of Workings that they come from, where its whole row would hold too many
 # small numbers to tell a wrong one.
@@ -57,15 +59,17 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         m, w, t = (numbers[0], *question.headline) if part == "cards" else (*numbers, 0, 0)[:3][::-1]
         w, t = (w, t) if part == "cards" else (numbers[0], (*numbers, 0)[1])
         if field in FROM:
-            return book.cells("Workings", built.load(m, w, t), *FROM[field])
+            place = book.cells("Workings", built.load(m, w, t), *FROM[field])
+            in_seconds = field == "first_token"  # which the page has in milliseconds below one
+            return place + Place(tuple(1000 * n for n in place.numbers)) if in_seconds else place
         if field == "hardware":
             row = built.load(m, w, t)
             told = book.cells("Workings", row, "Hardware in words", "Model's limit in words")
             return _rented(built, row) + (told if part == "cards" else Place())
     if part == "cards" and field in ("owned", "break_even"):
         return _paid(built, numbers[0])[field]
-    if part == "cards" and "classes" in rest:
-        return _paid(built, numbers[0])[list(price_classes(question))[numbers[1]]]
+    if part == "cards" and ("classes" in rest or "class_rents" in rest):
+        return _of_class(built, numbers[0], numbers[1], "classes" in rest)
     if part == "cards" and field == "sized_by":
         return _memory_alone(built, numbers[0])
     if part == "cards":
@@ -127,16 +131,20 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return narrow.get(field, of_it)
     if part in ("question", "precision_line"):
         row = built.headline(0)
-        return book.cells("Workings", row, "In flight", "Context in words") + Place(
-            tuple(float(r["TPOT target, ms"]) for r in book.rows["Contexts"][4:] if "TPOT target, ms" in r)
-        )
+        return book.cells("Workings", row, "In flight", "Context in words") + Place(_targets(book))
     return book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")
+
+
+def _targets(book: Book) -> tuple[float, ...]:
+    """The targets of every workload: of a token in milliseconds, of the first one in seconds."""
+    units = {"TPOT target, ms": 1, "TTFT target, ms": 1000}
+    return tuple(float(r[head]) / unit for r in book.rows["Contexts"][4:] for head, unit in units.items() if head in r)
 
 
 def _memory_alone(built: Built, model: int) -> Place:
     """What memory alone would rent, which no load of the workbook does: that many of a priced instance; the targets."""
     settings, book = built.solved.question.settings, built.book
-    targets = tuple(float(r["TPOT target, ms"]) for r in book.rows["Contexts"][4:] if "TPOT target, ms" in r)
+    targets = _targets(book)
     told = re.search(r"([\d,]+) × (.+?), \$", str(built.page.cards[model].sized_by))
     if not told:
         return Place(targets)
@@ -146,8 +154,27 @@ def _memory_alone(built: Built, model: int) -> Place:
     return Place((*targets, count, count * hourly * settings.hours_per_month))
 
 
+def _of_class(built: Built, model: int, n: int, money: bool) -> Place:
+    """A purchase class answered anew, which no load of the workbook does: so many of an instance at its price there.
+    The money is held to the number of instances, and this to the money."""
+    card, settings = built.page.cards[model], built.solved.question.settings
+    purchase = list(price_classes(built.solved.question))[n]
+    count, _, name = str(card.class_rents[n]).partition(" × ")
+    if not name:  # nothing has a price in it and holds the load
+        return Place()
+    rows = built.book.rows["Instances"]
+    (row,) = (r for r in rows if str(r.get("Type")).removeprefix("Standard_").replace("_", " ") == name)
+    head = "$ per hour" if purchase == settings.purchase else f"$ per hour, {purchase}"
+    hours = HOURS_IN_A_MONTH if PURCHASES[purchase].committed else settings.hours_per_month
+    month = row[head] * (1 - settings.discount_fraction) * hours
+    if money:
+        return Place((float(count.replace(",", "")) * month,))
+    paid = float(str(card.classes[n]).replace(",", "").removeprefix("$"))
+    return Place((float(round(paid / month)),))
+
+
 def _paid(built: Built, model: int) -> dict[str, Place]:
-    """A model's cells on the Money sheet: $ a month in each purchase class, the GPUs owned, and when that pays."""
+    """A model's cells on the Money sheet: the GPUs owned, and when that pays."""
     places, name = built.book.places["Money"], built.page.cards[model].model
     heads = [n for n, place in enumerate(places) if place.texts and place.texts[0] == "To rent"]
     start = next(n for n in heads if name in places[n - 1].texts)
@@ -157,7 +184,6 @@ def _paid(built: Built, model: int) -> dict[str, Place]:
     owning = next(place for place in block if "To own" in place.texts)
     gpus = block[block.index(owning) + 1].texts[0]
     return {
-        **{row: Place(place.numbers[1:2]) for row, place in of_row.items()},  # behind $ an hour
         "owned": Place(tuple(one[1] for one in ends[::2] if len(one) > 4), (gpus,)),
         "break_even": Place(tuple(one[4] for one in ends if len(one) > 4)),
     }
@@ -193,6 +219,7 @@ def names_of(book: Book) -> re.Pattern[str]:
         "Instances": ("Type", "Instance", "Region", "Class"),
         "Workings": ("Context in words", "Model's limit in words"),
     }
-    found = {str(r[h]) for sheet, names in heads.items() for r in book.rows[sheet] for h in names if r.get(h)}
+    texts = (r.get(h) for sheet, names in heads.items() for r in book.rows[sheet] for h in names)
+    found = {text for text in texts if isinstance(text, str) and re.search(r"\d?[A-Za-z]", text)}
     found |= {name.removeprefix("Standard_").replace("_", " ") for name in found}
     return re.compile("|".join(rf"(?<![\w.]){re.escape(n)}(?![\w.])" for n in sorted(found, key=len, reverse=True)))

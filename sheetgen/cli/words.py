@@ -69,18 +69,11 @@ def headline(solved: Solution, row: int, *, with_budget: bool = True) -> str:
     return f"{rented}, as budgeted {budget}" if budget and with_budget else rented
 
 
-def percent(share: float) -> str:
-    """A share in whole percent, where neither all nor nothing is said of what is only nearly so."""
-    if 0.995 <= share < 1:
-        return ">99%"
-    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
-
-
 def dearer(share: float) -> str:
     """How much more something costs: `+12%`, or words where that would round to nothing."""
     if share == 0:
         return "the same price"
-    return "less than 1% more" if 0 < share < 0.005 else f"{share:+.0%}"
+    return f"less than 1% {'more' if share > 0 else 'less'}" if abs(share) < 0.005 else f"{share:+.0%}"
 
 
 def _memory(solved: Solution, offer: int) -> Iterator[str]:
@@ -94,7 +87,8 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
         f"{count(choice.n_replicas, 'replica')} of {each}x {candidate.gpu.short_name} ({shape}): "
         f"{choice.n_replicas * each:,} GPUs at work of {choice.n_instances * candidate.gpu_count:,} rented"
     )
-    yield (f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; {served(choice)}")
+    held = served(solved, 0)
+    yield f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; {held}"
     times = f"{token_time(solved, 0)}, {throughput(solved, 0)}, {first_token(solved, 0)}"
     yield f"{times}, indicative; bound by {choice.bound_by}"
     yield str(sized_by(solved, 0))

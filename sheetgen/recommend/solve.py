@@ -251,15 +251,14 @@ def choose(solved: Solution) -> list[Choice]:
 def _choice(solved: Solution, row: int, best: Pick, cheapest: Pick, runner_up: Pick | None) -> Choice:
     at = solved.at(row, offer=best.offer)
     known = {name: float(at[name][0]) for name in _OF_CHOICE} | {"n_instances": best.n_instances}
-    load, replicas, held = known["load_requests"], known["n_replicas"], known["sequences"] * known["data_parallel_size"]
+    held = known["sequences"] * known["data_parallel_size"]
     return Choice(
-        "fits", best.offer, runner_up and runner_up.offer, sequences_per_replica=int(held), n_replicas=int(replicas),
+        "fits", best.offer, runner_up and runner_up.offer, sequences_per_replica=int(held),
+        n_replicas=int(known["n_replicas"]),
         pipeline_parallel_size=int(known["pipeline_stages"]), n_instances=best.n_instances,
         hourly_usd=known["hourly_usd"], monthly_usd=best.usd, runner_up_monthly_usd=runner_up and runner_up.usd,
-        headroom_fraction=float(parallelism.headroom_fraction(load, held, replicas)),
-        sure_headroom_fraction=float(parallelism.sure_headroom_fraction.of({
-            **known, "sure_sequences": known["sure_sequences"] * known["data_parallel_size"]
-        })),
+        headroom_fraction=float(parallelism.headroom_fraction.of(known)),
+        sure_headroom_fraction=float(parallelism.sure_headroom_fraction.of(known)),
         served_at_target=int(parallelism.served_at_target.of(known)),
         memory_holds=int(parallelism.memory_holds.of(known)), cheapest=cheapest,
     )  # fmt: skip

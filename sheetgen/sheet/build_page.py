@@ -98,7 +98,7 @@ def _card(solved: Solution, row: int, levers: Sequence[Lever]) -> Card:
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
         hardware=joined(", ", hardware),
         memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory, users=users,
-        headroom=wording.served(choice),
+        headroom=wording.served(solved, row),
         token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
         first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
         runner_up=_runner_up(solved, row), band=wording.money_band(choice), at_fp8=_at_fp8(levers),

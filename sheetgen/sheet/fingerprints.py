@@ -180,7 +180,7 @@ def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.
         growing = f"{plural_does(requests, 'request', 'fit')} even at the model's {limit} each"
     else:
         growing = f"{plural_does(requests, 'request', 'fill')} the pool at {n['longest_tokens_at_load']:,} tokens each"
-    capped = n["sequences_held"] == n["max_num_seqs"]
+    capped = n["sequences_held"] == n["max_num_seqs"] * n["data_parallel_size"]  # each rank has the engine's limit
     hold = "holds" if n["n_gpus_per_replica"] == 1 else "hold"
     spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {n['next_request']:,} "
     fixes = (fix for one in prints if one.label == "concurrency_spike" for fix in one.fixes)

@@ -9,7 +9,7 @@ from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
 from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.levers import Lever
-from sheetgen.recommend import Choice, Pick, Solution, short_tokens
+from sheetgen.recommend import Pick, Solution, short_tokens
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question
@@ -241,10 +241,12 @@ def money_band(choice: Choice) -> Cell:
     return words("{} to {} at the band of speed", short_money(low), top)
 
 
-def served(choice: Choice) -> Cell:
+def served(solved: Solution, row: int) -> Cell:
     """How many requests what is rented serves: serves 44 within the targets; memory alone holds 54."""
+    choice, question = solved.choices[row], solved.question
+    aimed = question.settings.speed_targets and target_words(question, row)
     of = whole(choice.served_at_target), whole(choice.memory_holds)
-    return words("serves {} within the targets; memory alone holds {}", *of)
+    return words(f"serves {{}}{' within the targets' if aimed else ''}; memory alone holds {{}}", *of)
 
 
 def target_words(question: Question, row: int) -> str:

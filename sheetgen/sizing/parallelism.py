@@ -387,19 +387,23 @@ def has_little_headroom(
 
 
 @formula("Headroom", PERCENT)
-def headroom_fraction(load_requests: Quantity, sequences: Quantity, n_replicas: Quantity) -> Any:
+def headroom_fraction(
+    load_requests: Quantity, sequences: Quantity, data_parallel_size: Quantity, n_replicas: Quantity
+) -> Any:
     """The share of the requests that the replicas could hold which the load leaves free.
 
-    Source: 1 - load / (replicas x sequences per replica).
+    Source: 1 - load / (replicas x ranks x sequences of a rank).
     """
-    return 1 - ratio(load_requests, sequences * n_replicas, 1)
+    return 1 - ratio(load_requests, sequences * data_parallel_size * n_replicas, 1)
 
 
 @formula("Sure headroom", PERCENT)
-def sure_headroom_fraction(load_requests: Quantity, sure_sequences: Quantity, n_replicas: Quantity) -> Any:
+def sure_headroom_fraction(
+    load_requests: Quantity, sure_sequences: Quantity, data_parallel_size: Quantity, n_replicas: Quantity
+) -> Any:
     """The same where every KV pool comes out at the low end of its 80 % error band; 0 where the load is above
-    what the replicas then hold. A fit is called tight by it.
+    what the replicas then hold, which is little headroom.
 
     Source: headroom_fraction, with the sequences at the band's low end.
     """
-    return largest(0, headroom_fraction(load_requests, sure_sequences, n_replicas))
+    return largest(0, headroom_fraction(load_requests, sure_sequences, data_parallel_size, n_replicas))

@@ -112,12 +112,12 @@ def n_gpus(n_replicas: Any, tensor_parallel_size: Any, data_parallel_size: Any, 
 
 
 @formula("Headroom", PERCENT)
-def headroom(load_requests: Any, replica_sequences: Any, n_replicas: Any) -> Any:
+def headroom(load_requests: Any, sequences: Any, data_parallel_size: Any, n_replicas: Any) -> Any:
     """The share of what the replicas could hold that the load leaves free.
 
-    Source: 1 - load / (replicas x sequences per replica).
+    Source: 1 - load / (replicas x ranks x sequences of a rank).
     """
-    free = parallelism.headroom_fraction(load_requests, replica_sequences, n_replicas)
+    free = parallelism.headroom_fraction(load_requests, sequences, data_parallel_size, n_replicas)
     return number_where(is_number(n_replicas), free)
 
 
@@ -129,7 +129,7 @@ def sure_headroom(load_requests: Any, sure_sequences: Any, data_parallel_size: A
     """
     return number_where(
         is_number(n_replicas),
-        parallelism.sure_headroom_fraction(load_requests, sure_sequences * data_parallel_size, n_replicas),
+        parallelism.sure_headroom_fraction(load_requests, sure_sequences, data_parallel_size, n_replicas),
     )
 
 
@@ -195,23 +195,30 @@ def hardware_words(
 
 
 @formula("Room in words", TEXT)
-def room_words(n_instances: Any, served_at_target: Any, memory_holds: Any) -> Any:
+def room_words(
+    n_instances: Any, served_at_target: Any, memory_holds: Any, tpot_limit_seconds: Any, ttft_limit_seconds: Any,
+    no_limit_seconds: Any,
+) -> Any:  # fmt: skip
     """How many requests the recommended hardware serves within the targets, and what memory alone would hold.
 
     Source: served_at_target, memory_holds.
     """
-    words = join_text("serves ", served_at_target, " within the targets; memory alone holds ", memory_holds)
+    aimed = where(smallest(tpot_limit_seconds, ttft_limit_seconds) < no_limit_seconds, " within the targets", "")
+    words = join_text("serves ", served_at_target, aimed, "; memory alone holds ", memory_holds)
     return where(is_number(n_instances), words, "-")
 
 
 @formula("Runner-up in words", TEXT)
 def runner_up_words(runner_up: Any, dearer_by: Any) -> Any:
-    """The cheapest with another GPU or provider, and by how much it is dearer.
+    """What is chosen with another GPU or provider, and by how much it is dearer, or cheaper: the choice may pass over
+    what is cheaper for fewer machines.
 
     Source: the runner-up on Workings.
     """
-    percent = percent_text(dearer_by)
-    by = where(dearer_by > 0, join_text(where(percent == "0%", "under 1%", percent), " dearer"), "at the same price")
+    percent = percent_text(largest(dearer_by, -dearer_by))
+    percent = where(percent == "0%", "under 1%", percent)
+    differs = join_text(percent, where(dearer_by > 0, " dearer", " cheaper"))
+    by = where(dearer_by == 0, "at the same price", differs)
     return where(is_number(dearer_by), join_text("then ", runner_up, ", ", by), "no other GPU or provider")
 
 
