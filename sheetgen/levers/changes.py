@@ -293,21 +293,29 @@ class Plans:
     def looser_targets(self, rows: Sequence[int]) -> None:
         """The next steps of each load's targets of speed, both alone and together: all loads at once.
 
-        Speed is worked out for each model, workload and target once, and only where the loosest one is cheaper.
+        Speed is worked out for each model, workload and target once, and only where the loosest one is cheaper than
+        the load is, and than either target alone makes it.
         """
         targets = self.file.tried_targets
         tried = {
             (lever, row): [Change(row, workload=one) for one in looser(self._workload(row), lever, targets)]
-            for lever in LOOSER
+            for lever in LOOSER  # first each target alone
             for row in rows
         }
+        before = {row: Rented.of(self.solved, row) for row in rows}
         loosest = iter(self.loads.ask([changes[-1] for changes in tried.values() if changes]))
+        least = {row: inf if one is None else one.cheapest_usd for row, one in before.items()}
         for (lever, row), changes in tried.items():
-            before, after = Rented.of(self.solved, row), next(loosest) if changes else None
-            if after is None or (before and same_money(before.cheapest_usd, after.cheapest_usd)):
+            after = next(loosest) if changes else None
+            if after is None or after.cheapest_usd > least[row] or same_money(after.cheapest_usd, least[row]):
                 tried[lever, row] = []  # no tighter one is cheaper
-        answers = iter(self.loads.ask([change for changes in tried.values() for change in changes]))
-        alone = {row: Rented.of(self.solved, row) for row in rows}  # the least that one target alone leads to
+            else:
+                least[row] = after.cheapest_usd
+        wanted = [change for changes in tried.values() for change in changes]
+        for model in range(len(self.question.models)):  # one by one: together each is worked out at all targets of all
+            self.loads.work_out(change for change in wanted if self.question.loads[change.row].model == model)
+        answers = iter(self.loads.ask(wanted))
+        alone = dict(before)  # the least that one target alone leads to
         for (lever, row), changes in tried.items():
             found = [(change.workload, next(answers)) for change in changes if change.workload]
             steps = steps_down(alone[row], found, self.assumption("lever_step_fraction"))

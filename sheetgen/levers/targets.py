@@ -30,15 +30,14 @@ def looser(workload: Workload, lever: str, tried: TriedTargets) -> Iterator[Work
 
     Where both targets are loosened, the first token's is by at least as much as the other, to the next one tried.
     """
-    fields = LOOSER[lever]
     of = {TPOT: tried.tpot_ms, TTFT: tried.ttft_ms}
-    now = {field: getattr(workload, field) for field in fields}
+    now = {field: getattr(workload, field) for field in LOOSER[lever]}
     if not all(now.values()):
         return
-    for ms in of[fields[0]]:
-        slower = ms / now[fields[0]]
-        then = {field: next((one for one in of[field] if one >= now[field] * slower), None) for field in fields}
-        if slower > 1 and all(then.values()):
+    first, usual = next(iter(now.items()))
+    for ms in of[first]:
+        then = {field: next((one for one in of[field] if one * usual >= now[field] * ms), None) for field in now}
+        if ms > usual and all(then.values()):
             yield workload.model_copy(update={field: float(target or 0) for field, target in then.items()})
 
 
