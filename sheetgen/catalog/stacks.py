@@ -49,6 +49,7 @@ def _sentence(value: str) -> str:
 Word = Annotated[str, must(_WORD.fullmatch, "is no flag or word of one: letters, digits, dot, dash and underscore")]
 Fact = Annotated[str, among(FACTS, "is not a fact of a point")]
 Sentence = Annotated[str, AfterValidator(_sentence)]
+Milliseconds = Annotated[int, Field(gt=0, le=3_600_000)]
 Bound = Annotated[float, Field(ge=-1e15, le=1e15, allow_inf_nan=False)]
 
 
@@ -180,21 +181,51 @@ class StackFile(Entry):
         return next(one for one in self.launchers if one.engine == engine)
 
 
-Family = Literal["precision", "prefix", "context", "users", "hardware", "model", "offload"]
+Family = Literal["precision", "prefix", "context", "users", "speed", "hardware", "model", "offload"]
 LeverId = Literal[
     "fp8-kv-cache", "fp8-weights", "fp8-both", "fp4-weights", "prefix-cache", "half-context", "shorter-context",
-    "fewer-users", "users-for-less", "bigger-gpus", "leaner-model", "host-memory",
+    "fewer-users", "users-for-less", "slower-tokens", "later-first-token", "slower-and-later", "bigger-gpus",
+    "leaner-model", "host-memory",
 ]  # fmt: skip
 
 
+TOKENS_A_SECOND = ("now", "then")  # what braces in a lever's cost may name
+
+
+def _cost(value: str) -> str:
+    """A label whose braces name the tokens a second that one user sees, without and with the change."""
+    try:
+        value.format_map(dict.fromkeys(TOKENS_A_SECOND, ""))
+    except (ValueError, LookupError, AttributeError):
+        raise ValueError("may name {now} and {then} in braces, and nothing else") from None
+    return value
+
+
 class LeverWords(Entry):
-    """One kind of change: what it is called, and what it costs beside money. A page shows one of each family."""
+    """One kind of change: what it is called, and what it costs beside money: in short, and what else there is to know.
+    A page shows one of each family."""
 
     id: LeverId
     family: Family
     words: Label
-    cost: Text
+    cost: Annotated[Label, AfterValidator(_cost)]
+    more: Text | None = None
     source: Text
+
+
+class TriedTargets(Entry):
+    """The targets of speed that are tried in place of tighter ones, in milliseconds, the tightest first."""
+
+    tpot_ms: Some[Milliseconds]
+    ttft_ms: Some[Milliseconds]
+    reason: Text
+    source: Text
+
+    def problems(self) -> Iterator[Problem]:
+        for name in ("tpot_ms", "ttft_ms"):
+            tried = getattr(self, name)
+            if list(tried) != sorted(set(tried)):
+                yield (name,), f"{name} must grow from each to the next"
 
 
 class HostLink(Entry):
@@ -222,6 +253,7 @@ class LeverFile(Entry):
     file_name: ClassVar[str] = "levers.yaml"
     checked_on: Date
     levers: Some[LeverWords]
+    tried_targets: TriedTargets
     host_links: Many[HostLink]
     nvme_bytes_per_second: Count
     nvme_source: Text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sheetgen.cli.output import count, table
-from sheetgen.levers import Lever, at_fp8, best, levers_of
+from sheetgen.levers import Lever, at_fp8, best, in_order, levers_of
 from sheetgen.recommend import Solution, why_not
 from sheetgen.recommend.money import owned
 from sheetgen.sheet.build_page import facts_of
@@ -151,20 +151,25 @@ def _owning(solved: Solution) -> Iterator[str]:
 
 
 def _changes(levers: Sequence[Lever]) -> Iterator[str]:
-    """The three best levers of the load, then another model with a leaner KV cache, where they have a price."""
-    rows = [cells for _, lever in best({0: levers}, SHOWN_LEVERS) if (cells := _lever(lever))]
-    if rows:
-        yield table([(f"  {words}", *cells) for words, *cells in rows])
+    """The three best levers of the load, what else looser targets of speed would save, the least of it first; then
+    another model with a leaner KV cache. All where they have a price."""
+    shown = [lever for _, lever in best({0: levers}, SHOWN_LEVERS)]
+    if shown:
+        yield table([_lever(lever) for lever in shown])
+    steps = [one for one in reversed(in_order(levers)) if one.family == "speed" and one not in shown]
+    if steps:
+        yield "  other targets of speed:"
+        yield table([_lever(lever) for lever in steps[:SHOWN_LEVERS]])
     for lever in levers:
-        if lever.family == "model" and (cells := _lever(lever)):
-            yield f"  another model, quality not compared: {', '.join(cells)}"
+        if lever.family == "model" and lever.priced:
+            words, *cells, cost = _lever(lever)
+            yield f"  {cost}: {', '.join((words.strip(), *cells))}"
 
 
 def _lever(lever: Lever) -> tuple[str, ...]:
-    """A lever as the columns of a line; nothing where it has no price."""
+    """A lever that has a price as the columns of a line."""
     after = lever.after
-    if after is None:
-        return ()
+    assert after is not None, "levers without a price are not shown"
     saves = saving(lever)
     rented = f"{after.n_instances:,}x {after.candidate.instance}", f"${after.monthly_usd:,.0f} a month"
-    return lever.words, *rented, f"saves {saves}" if (lever.saved_usd or 0) > 0 else saves
+    return f"  {lever.words}", *rented, f"saves {saves}" if (lever.saved_usd or 0) > 0 else saves, lever.cost

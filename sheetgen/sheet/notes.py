@@ -140,7 +140,8 @@ def assumption_lines(question: Question) -> Iterator[str]:
     if less := sorted({-b.low for b in engine.bands if b.figure == "kv_pool"}):
         smaller = " to ".join(wording.plain(round(one, 2)) for one in less)
         yield (
-            f"Memory's low end: a KV pool {smaller} GiB a GPU smaller, the low end of the 80% band of prediction errors."
+            f"Memory's low end: a KV pool {smaller} GiB a GPU smaller, as at the low end of the 80% band of "
+            "prediction errors."
         )
     price = "list price" if settings.purchase == ON_DEMAND else f"the {settings.purchase} price"
     is_listed = not settings.discount_fraction and settings.purchase == ON_DEMAND

@@ -257,8 +257,9 @@ class LeverRow:
     change: str  # "FP8 KV cache"
     rent: Text
     monthly: Text
-    saving: Text  # "$6,049", "no change" or "now fits"
+    saving: Text  # "$6,049", "no change", "near tie" or "now fits"
     share: Text = ""  # "50%"
+    cost: str = ""  # "8 bits lose little"
 
 
 @dataclass(frozen=True)
@@ -394,8 +395,8 @@ def tables_of(page: Page) -> Iterator[Table]:
     )
     yield table(
         "What one change buys",
-        ("Model", "Change", "Then rent", _number("$ a month"), _number("Saves")),
-        ((v.model, v.change, v.rent, v.monthly, words("{} ({})", v.saving, v.share) if v.share else v.saving)
+        ("Model", "Change", "At what cost", "Then rent", _number("$ a month"), _number("Saves")),
+        ((v.model, v.change, v.cost, v.rent, v.monthly, words("{} ({})", v.saving, v.share) if v.share else v.saving)
          for v in page.levers),
     )  # fmt: skip
     if page.paid:

@@ -9,7 +9,7 @@ from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
 from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.levers import Lever
-from sheetgen.recommend import Pick, Solution, short_tokens
+from sheetgen.recommend import Choice, Pick, Solution, short_tokens
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question
@@ -118,18 +118,18 @@ def _percent(fraction: float) -> str:
 
 
 def saving(lever: Lever) -> str:
-    """What a lever saves a month: $6,049 (50%), no change, $1,200 more (+12%), now fits."""
+    """What a lever saves a month: $6,049 (50%), no change, near tie, $1,200 more (+12%), now fits."""
     share_saved = saved_share(lever)
     return f"{saved_money(lever)} ({share_saved})" if share_saved else str(saved_money(lever))
 
 
 def saved_money(lever: Lever) -> Cell | str:
-    """The same in dollars alone: $6,049, no change, $1,200 more, now fits."""
+    """The same in dollars alone: $6,049, no change, near tie (only the choice within it), $1,200 more, now fits."""
     usd = lever.saved_usd
     if usd is None:
         return "now fits" if lever.now_fits else NONE
     if usd == 0:
-        return "no change"
+        return "near tie" if lever.is_near_tie else "no change"
     return money(usd) if usd > 0 else words("{} more", money(-usd))
 
 

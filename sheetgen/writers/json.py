@@ -229,7 +229,7 @@ def _budget(solved: Solution, row: int) -> Record | None:
 def _levers(levers: Sequence[Lever]) -> Record:
     """A cell's levers that have a price, those that save most first, and the indication for host memory.
 
-    saved_usd is None where nothing holds the load without the change.
+    saved_usd is None where nothing holds the load without the change, 0 where the months differ by the near tie alone.
     """
     host_memory = None
     for one in levers:
@@ -242,7 +242,7 @@ def _levers(levers: Sequence[Lever]) -> Record:
         {
             "lever": one.id, **_fields(one, "words", "changed"), "instance": after.candidate.instance,
             **_fields(after, "n_instances", "n_gpus", "monthly_usd"),
-            **_fields(one, "saved_usd", "saved_fraction", "note"),
+            **_fields(one, "saved_usd", "saved_fraction", "cost", "note", "further"),
         }
         for one in in_order(levers) if (after := one.after)
     ]  # fmt: skip

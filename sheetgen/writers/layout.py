@@ -153,6 +153,7 @@ def column_widths(page: Page, regular: Path, bold: Path) -> dict[str, float]:
         "date": fits("Price of", *(f"{i.price_date}{' old' * i.stale}" for i in rows), most=9.0),
         "lever-model": fits("Model", *(v.model for v in levers), font=bold, most=14.0),
         "lever-change": fits("Change", *(v.change for v in levers), most=24.0),
+        "lever-rent": fits("Then rent", *(v.rent for v in levers), most=14.0),
         "lever-money": fits("$/month", *(v.monthly for v in levers), most=9.0),
         "saving": fits("saves", *(v.saving for v in levers), most=9.0),
         "share": fits("", *(v.share for v in levers), most=6.0),

@@ -94,7 +94,7 @@ def _lines(every_lever: EveryLever, model_of: Sequence[int]) -> Iterator[tuple[l
                 key = model_of[at], lever.words, lever.changed, lever.why_not
                 refused.setdefault(key, ([], lever))[0].append(at)
         applies = [lever for lever in levers if not lever.why_not]
-        idle = [lever for lever in applies if lever.saved_usd == 0]
+        idle = [lever for lever in applies if lever.saved_usd == 0 and not lever.is_near_tie]
         if len(idle) > 1:
             listed = "; ".join(one.words for one in idle)
             together = replace(idle[0], id="idle", words=f"{len(idle)} that save nothing, each by itself",
