@@ -17,8 +17,9 @@ from sheetgen.errors import CatalogError, did_you_mean, shown
 
 # What a rule may ask of a point, and name in its sentence; sheetgen/launch/flags.py works each out.
 FACTS = (
-    "vendor", "gpu", "architecture", "data_center", "gpu_memory_gib", "n_gpus", "tensor_parallel_size", "data_parallel_size",
-    "context_tokens", "input_tokens", "concurrent_requests", "prefix_cache_hit_fraction", "prefix_tokens",
+    "vendor", "gpu", "architecture", "data_center", "gpu_memory_gib", "n_gpus", "tensor_parallel_size",
+    "data_parallel_size", "context_tokens", "input_tokens", "concurrent_requests", "prefix_cache_hit_fraction",
+    "prefix_tokens",
     "n_layers", "n_full_layers", "n_windowed_layers", "window_tokens", "context_beyond_window", "windows_freed",
     "n_mla_layers", "n_state_layers", "state_mib_per_sequence", "is_moe", "has_draft", "weight_dtype",
     "kv_cache_dtype", "kv_bytes_per_token",

@@ -34,8 +34,9 @@ NEVER_MEASURED = "never measured by us"
 COLUMNS = 80  # of a sentence
 
 
-def answer(solved: Solution, show_all: bool) -> str:
-    """The answer, what changes would buy, then the alternatives: by price, else by time, then memory."""
+def answer(solved: Solution, show_all: bool, stack: str = "") -> str:
+    """The answer, what changes would buy, then the alternatives: by price, else by time, then memory; the stack that
+    suits."""
     question, offer = solved.question, solved.choices[0].offer
     cell, model = question.loads[0], question.models[0]
     lines = [
@@ -61,7 +62,7 @@ def answer(solved: Solution, show_all: bool) -> str:
     lines.append(table(rows) if rows else "  there is no other candidate")
     if len(shown) < len(reasons):
         lines.append(f"  and {len(reasons) - len(shown)} more: --all shows them")
-    lines += ["", _took_part(solved)]
+    lines += ["", *([sentence(f"Stack: {stack}")] if stack else []), _took_part(solved)]
     if left_out := "; ".join(f"{number} {reason}" for reason, number in question.left_out):
         lines.append(f"Catalog rows left out: {left_out}.")
     return "\n".join(lines)
@@ -132,7 +133,7 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
         )
 
 
-def _sentence(words: str) -> str:
+def sentence(words: str) -> str:
     """A sentence in lines of 80 columns; no name is broken."""
     return textwrap.fill(words, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
@@ -142,7 +143,7 @@ def _not_asked(solved: Solution) -> Iterator[str]:
     for one in not_asked(solved)[0]:
         rented = f"{one.n_instances:,}x {one.candidate.instance}, {vendor_name(one.candidate.gpu.vendor)}"
         measured = "" if one.measured else f", {NEVER_MEASURED}"
-        yield _sentence(f"not asked: {rented}, ${one.monthly_usd:,.0f} a month{measured}")
+        yield sentence(f"not asked: {rented}, ${one.monthly_usd:,.0f} a month{measured}")
 
 
 def _took_part(solved: Solution) -> str:
@@ -153,7 +154,7 @@ def _took_part(solved: Solution) -> str:
     if others := len(providers[SHOWN_PROVIDERS:]):
         providers[SHOWN_PROVIDERS:] = [count(others, "other provider")]
     said = f"{_and(providers)}, with GPUs of {_and(vendors)}"
-    return _sentence(f"{count(len(candidates), 'instance')} took part, of {said}.")
+    return sentence(f"{count(len(candidates), 'instance')} took part, of {said}.")
 
 
 def _and(names: Sequence[str]) -> str:

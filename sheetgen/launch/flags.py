@@ -277,5 +277,6 @@ def advice_record(advice: Advice) -> dict[str, Any]:
         "engine": advice.engine, "line": advice.line, "rule": rule and rule.id,
         "suits": list(rule.suits) if rule else [], "reason": rule and rule.reason,
         "sources": list(rule.sources) if rule else [],
-        "runs": [one.model_dump() for one in rule.runs] if rule else [], "sequences_held": dict(advice.held), "caveat": CAVEAT,
+        "runs": [one.model_dump() for one in rule.runs] if rule else [],
+        "sequences_held": dict(advice.held), "caveat": CAVEAT,
     }  # fmt: skip
