@@ -17,13 +17,14 @@ from sheetgen.errors import CatalogError, did_you_mean, shown
 
 # What a rule may ask of a point, and name in its sentence; sheetgen/launch/flags.py works each out.
 FACTS = (
-    "vendor", "gpu", "data_center", "gpu_memory_gib", "n_gpus", "tensor_parallel_size", "data_parallel_size",
-    "context_tokens", "input_tokens", "concurrent_requests", "prefix_cache_hit_fraction", "prefix_tokens",
+    "vendor", "gpu", "architecture", "data_center", "gpu_memory_gib", "n_gpus", "tensor_parallel_size",
+    "data_parallel_size", "context_tokens", "input_tokens", "concurrent_requests", "prefix_cache_hit_fraction",
+    "prefix_tokens",
     "n_layers", "n_full_layers", "n_windowed_layers", "window_tokens", "context_beyond_window", "windows_freed",
     "n_mla_layers", "n_state_layers", "state_mib_per_sequence", "is_moe", "has_draft", "weight_dtype",
     "kv_cache_dtype", "kv_bytes_per_token", "engine_version",
 )  # fmt: skip
-TEXT_FACTS = ("vendor", "gpu", "weight_dtype", "kv_cache_dtype", "engine_version")
+TEXT_FACTS = ("vendor", "gpu", "architecture", "weight_dtype", "kv_cache_dtype", "engine_version")
 Input = Literal[
     "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "max_model_len",
     "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "kv_cache_dtype", "block_size",
@@ -109,8 +110,26 @@ class Launcher(Entry):
         return kv_cache_dtype in self.kv_cache_dtypes and (first is None or _version(version) >= _version(first))
 
 
+class Run(Entry):
+    """A benchmark run that a rule cites; `decode` takes its rate for possible."""
+
+    engine: Id
+    model: Id
+    gpu: Id
+    n_gpus: Count
+    tensor_parallel_size: Count
+    weight_dtype: DtypeName
+    kv_cache_dtype: DtypeName | None = None  # where it is stated
+    input_tokens: Count
+    output_tokens: Count
+    concurrency: Count
+    tokens_per_second: Count
+    source: Text
+
+
 class Rule(Entry):
-    """A KV pattern, and the stacks that suit it; `first` is named first even where another has more room."""
+    """A KV pattern or a kind of GPU, and the stacks that suit it; `first` is named first even where another has more
+    room. runs: those whose rates the sentence names."""
 
     id: Id
     when: Many[Condition]
@@ -119,6 +138,7 @@ class Rule(Entry):
     says: Sentence  # with facts of the point in braces
     reason: Text
     sources: Some[Text]
+    runs: Many[Run] = ()
 
 
 class Setting(Entry):

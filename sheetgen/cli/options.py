@@ -85,6 +85,9 @@ model_option = functools.partial(
     click.option, "--model", metavar="NAME",
     help="Model by catalog id, alias, Hugging Face id, or path of a config.json.",
 )  # fmt: skip
+flags_option = click.option(
+    "--flags", metavar="ENGINES", help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all."
+)
 brand_option = click.option(
     "--brand",
     metavar="FILE.yaml",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from sheetgen.cli.output import count, table
 from sheetgen.levers import Lever, at_fp8, best, in_order, levers_of
-from sheetgen.recommend import Solution, why_not
+from sheetgen.recommend import Solution, needs_reservation, not_asked, was_measured, why_not
 from sheetgen.recommend.money import owned
+from sheetgen.scenario.market import vendor_name
 from sheetgen.sheet.build_page import facts_of
 from sheetgen.sheet.wording import (
     first_token,
@@ -16,6 +18,7 @@ from sheetgen.sheet.wording import (
     month_as_budgeted,
     picked,
     price_class,
+    provider_name,
     saving,
     served,
     sized_by,
@@ -26,10 +29,14 @@ from sheetgen.units import GIB, PURCHASES
 
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
+SHOWN_PROVIDERS = 6
+NEVER_MEASURED = "never measured by us"
+COLUMNS = 80  # of a sentence
 
 
-def answer(solved: Solution, show_all: bool) -> str:
-    """The answer, what changes would buy, then the alternatives: by price, else by time, then memory."""
+def answer(solved: Solution, show_all: bool, stack: str = "") -> str:
+    """The answer, what changes would buy, then the alternatives: by price, else by time, then memory; the stack that
+    suits."""
     question, offer = solved.question, solved.choices[0].offer
     cell, model = question.loads[0], question.models[0]
     lines = [
@@ -42,7 +49,9 @@ def answer(solved: Solution, show_all: bool) -> str:
         rented = f"{fp8.n_instances:,}x {fp8.candidate.instance}, ${fp8.monthly_usd:,.0f} a month"
         lines.append(f"{rented}, at FP8 weights and an FP8 KV cache")
     if offer is not None:
-        lines += [*_memory(solved, offer), *_money(solved)]
+        lines += [*_memory(solved, offer), *_not_asked(solved), *_money(solved)]
+    else:
+        lines += _not_asked(solved)
     lines.append("")
     if changes := list(_changes(levers)):
         lines += ["WHAT ONE CHANGE BUYS", *changes, ""]
@@ -53,8 +62,9 @@ def answer(solved: Solution, show_all: bool) -> str:
     lines.append(table(rows) if rows else "  there is no other candidate")
     if len(shown) < len(reasons):
         lines.append(f"  and {len(reasons) - len(shown)} more: --all shows them")
+    lines += ["", *([sentence(f"Stack: {stack}")] if stack else []), _took_part(solved)]
     if left_out := "; ".join(f"{number} {reason}" for reason, number in question.left_out):
-        lines += ["", f"Catalog rows left out: {left_out}."]
+        lines.append(f"Catalog rows left out: {left_out}.")
     return "\n".join(lines)
 
 
@@ -87,10 +97,14 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
         f"{count(choice.n_replicas, 'replica')} of {each}x {candidate.gpu.short_name} ({shape}): "
         f"{choice.n_replicas * each:,} GPUs at work of {choice.n_instances * candidate.gpu_count:,} rented"
     )
+    if needs_reservation(solved, 0):
+        yield f"{choice.n_instances:,} machines at once: needs a reservation, ask for capacity"
     held = served(solved, 0)
     yield f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; {held}"
     times = f"{token_time(solved, 0)}, {throughput(solved, 0)}, {first_token(solved, 0)}"
     yield f"{times}, indicative; bound by {choice.bound_by}"
+    if not was_measured(solved, offer, stages):
+        yield f"{NEVER_MEASURED}: no runs of this kind took part in the fit of the speed"
     yield str(sized_by(solved, 0))
     if band := money_band(choice):
         yield f"{band}, a month"
@@ -111,6 +125,35 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
             f"({second.gpu_count}x {second.gpu.short_name} each), "
             f"${choice.runner_up_monthly_usd:,.0f} a month ({dearer(more)})"
         )
+
+
+def sentence(words: str) -> str:
+    """A sentence in lines of 80 columns; no name is broken."""
+    return textwrap.fill(words, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def _not_asked(solved: Solution) -> Iterator[str]:
+    """What nobody asked for and is clearly cheaper."""
+    for one in not_asked(solved)[0]:
+        rented = f"{one.n_instances:,}x {one.candidate.instance}, {vendor_name(one.candidate.gpu.vendor)}"
+        measured = "" if one.measured else f", {NEVER_MEASURED}"
+        yield sentence(f"not asked: {rented}, ${one.monthly_usd:,.0f} a month{measured}")
+
+
+def _took_part(solved: Solution) -> str:
+    """Whose instances were compared, with whose GPUs."""
+    candidates = solved.question.candidates
+    providers = list(dict.fromkeys(provider_name(one.provider) for one in candidates))
+    vendors = list(dict.fromkeys(vendor_name(one.gpu.vendor) for one in candidates))
+    if others := len(providers[SHOWN_PROVIDERS:]):
+        providers[SHOWN_PROVIDERS:] = [count(others, "other provider")]
+    said = f"{_and(providers)}, with GPUs of {_and(vendors)}"
+    return sentence(f"{count(len(candidates), 'instance')} took part, of {said}.")
+
+
+def _and(names: Sequence[str]) -> str:
+    """AWS, Azure and GCP."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def _money(solved: Solution) -> Iterator[str]:

@@ -355,7 +355,7 @@ def _own_rows(after: Carried, part: str, built: Built, table: Table) -> None:
 
 
 ROUNDS = 3  # an option may move what an input holds by default, which then is carried by itself
-NARROWED_BY = ("providers", "gpus", "region")
+NARROWED_BY = ("providers", "vendors", "gpus", "region")
 
 
 @dataclass(frozen=True)

@@ -304,10 +304,13 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
     gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     for purchase, paid in PURCHASES.items():
         if purchase == question.settings.purchase:
-            yield purchase, [
-                None if c.offer is None else Rental(solved.candidate(c.offer), c.n_instances, c.monthly_usd)
-                for c in solved.choices
-            ]
+            yield (
+                purchase,
+                [
+                    None if c.offer is None else Rental(solved.candidate(c.offer), c.n_instances, c.monthly_usd)
+                    for c in solved.choices
+                ],
+            )
             continue
         candidates = in_class(question.candidates, question.others.get(purchase, ()), purchase)
         candidates = tuple(one for one in candidates if one.gpu.id in gpu_index)
@@ -320,12 +323,15 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
         _put_offers(grid, [candidates[s.candidate] for s in offers])
         _cost(grid)
         picks = pick(Table(grid, ("load", "offer"), (len(question.loads), len(offers))))
-        yield purchase, [
-            one and Rental(candidates[offers[one[0].offer].candidate], one[0].n_instances, one[0].usd)
-            if not load.over_limit
-            else None
-            for load, one in zip(question.loads, picks, strict=True)
-        ]
+        yield (
+            purchase,
+            [
+                one and Rental(candidates[offers[one[0].offer].candidate], one[0].n_instances, one[0].usd)
+                if not load.over_limit
+                else None
+                for load, one in zip(question.loads, picks, strict=True)
+            ],
+        )
 
 
 def _picked_with(solved: Solution, limit: str, value: float, *tables: str) -> Picks:
@@ -392,14 +398,24 @@ def _with_ends(at: Grid, choices: Sequence[Choice]) -> Iterator[Choice]:
 def _bands(solved: Solution, row: int, choice: Choice) -> list[tuple[float, float]]:
     """Both ends of the bands of TPOT, TTFT and tokens a second, as factors."""
     question, model = solved.question, solved.question.loads[row].model
-    gpu = solved.profiles[solved.offers[choice.offer or 0].profile].gpu
-    fitted = solved.gpus["speed_is_fitted"][gpu] == 1 and choice.pipeline_parallel_size == 1
+    fitted = _is_fitted(solved, choice.offer or 0, choice.pipeline_parallel_size)
     is_moe = bool(solved.models["n_experts"][model] > 0)
     scope: Scope = "fitted" if fitted else "other"
     columns = deployment.speed_band_columns(question.speed, scope, is_moe)
     kind = "moe" if is_moe else "dense"
     columns = {name: question.overrides.input(f"{name}_{scope}_{kind}", v) for name, v in columns.items()}
     return [(columns[f"{f}_band_low"], columns[f"{f}_band_high"]) for f in deployment.SPEED_FIGURES]
+
+
+def _is_fitted(solved: Solution, offer: int, stages: int) -> bool:
+    gpu = solved.profiles[solved.offers[offer].profile].gpu
+    return bool(solved.gpus["speed_is_fitted"][gpu] == 1) and stages == 1
+
+
+def was_measured(solved: Solution, offer: int, stages: int) -> bool:
+    """Whether runs of this kind took part in the fit of the speed: of the engine on the offer's GPU, inside one machine
+    and without data-parallel ranks."""
+    return _is_fitted(solved, offer, stages) and solved.layout(offer).data_parallel_size == 1
 
 
 def has_little_headroom(solved: Solution, row: int, near_target_fraction: float) -> bool:

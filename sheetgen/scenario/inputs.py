@@ -287,6 +287,8 @@ INPUTS: tuple[Input, ...] = (
     # What may be rented.
     _text("gpus", Option("market", "NAMES", "Only instances with these GPUs: h100,l40s.")),
     _text("providers", Option("market", "NAMES", "Only these providers, or all. Default aws,azure,gcp.")),
+    _text("vendors", Option("market", "NAMES", "Data-centre GPUs of these vendors, or all, where no GPU or instance is "
+          "named: nvidia,amd. Default nvidia.")),
     _text("instances", Option("market", "NAMES", "Only these instances: aws/p5.48xlarge.")),
     _text("region", Option("market", "TEXT", "Only regions that contain this text.")),
     # One deployment.

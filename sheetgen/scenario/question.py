@@ -19,7 +19,7 @@ from sheetgen.scenario import overrides as typed
 from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import DEFAULTS, OUTPUT_TOKENS, Reference, engine_defaults
 from sheetgen.scenario.inputs import OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
-from sheetgen.scenario.market import Candidate, Filters, Owning, owning_of, select
+from sheetgen.scenario.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.scenario.parse import name_part
 from sheetgen.units import DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, Layout
 
@@ -243,6 +243,7 @@ class Question:
     overrides: typed.Overrides = field(default=typed.Overrides())
     others: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)  # see `Selected`
     listed: tuple[Candidate, ...] = ()  # the catalog's instances, where some were typed over; see `rows`
+    beyond: tuple[tuple[Candidate, ...], ...] = ()  # what the defaults leave out: see `market.not_asked`
 
     @property
     def catalog_sha256(self) -> str:
@@ -286,9 +287,9 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     else:
         tiers = tuple(t.requests for t in catalog.tiers())
     as_of = attempt(parse.as_of_date, options.get("as_of"))
-    providers, gpus, instances = (parse.words(options.get(name)) for name in ("providers", "gpus", "instances"))
+    named = {name: parse.words(options.get(name)) for name in ("providers", "vendors", "gpus", "instances")}
     purchase = settings.purchase if settings else ON_DEMAND
-    filters = Filters(providers, gpus, instances, options.get("region") or "", purchase)
+    filters = Filters(**named, region=options.get("region") or "", purchase=purchase)
     candidates, left_out, others = (attempt(select, catalog, engine, filters) if engine else None) or ((), (), {})
     by_id = {c.gpu.id: c.gpu for c in candidates}
     owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
@@ -301,7 +302,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         models, workloads, tiers, engine, tuple(by_id.values()), candidates, left_out, settings, as_of, headline,
         Reference(catalog), speed, (), filters, owning,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
-        others=others,
+        others=others, beyond=not_asked(catalog, engine, filters),
     )  # fmt: skip
     question = _overridden(question, *overrides)
     # No prompt would be left, and the hardware too cheap.
@@ -369,6 +370,9 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
         engine=question.engine.with_columns(overrides.inputs), gpus=tuple(gpus.values()), candidates=candidates,
         settings=replace(question.settings, **of_settings), owning=typed.overridden_owning(question.owning, overrides),
         options={**question.options, "typed": overrides.data()}, overrides=overrides, listed=question.candidates,
+        beyond=tuple(
+            tuple(replace(one, gpu=gpus.get(one.gpu.id, one.gpu)) for one in group) for group in question.beyond
+        ),
     )  # fmt: skip
 
 

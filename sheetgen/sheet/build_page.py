@@ -12,7 +12,15 @@ from importlib.metadata import PackageNotFoundError, version
 
 from sheetgen.catalog.hardware import Workload
 from sheetgen.levers import EveryLever, Lever, at_fp8, best, levers_of_sheet
-from sheetgen.recommend import TOO_SLOW, Fit, Solution, has_little_headroom, headline_rows, short_tokens
+from sheetgen.recommend import (
+    TOO_SLOW,
+    Fit,
+    Solution,
+    has_little_headroom,
+    headline_rows,
+    needs_reservation,
+    short_tokens,
+)
 from sheetgen.recommend import money as figures
 from sheetgen.scenario.question import Question
 from sheetgen.sheet import notes, page, wording
@@ -92,6 +100,7 @@ def _card(solved: Solution, row: int, levers: Sequence[Lever]) -> Card:
         rented_gpus(choice.n_instances, one), wording.layout_words(fit.layout, stages),
         plural(choice.n_replicas, "replica"),
         *([words("{} idle", plural(idle, "GPU"))] if idle else []),
+        *(["needs a reservation"] if needs_reservation(solved, row) else []),
     )  # fmt: skip
     return Card(
         **vars(facts_of(solved, row)), fits=True, rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),

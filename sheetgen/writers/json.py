@@ -10,9 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from sheetgen import cost
 from sheetgen.levers import EveryLever, Lever, at_fp8, in_order
-from sheetgen.recommend import Choice, Fit, Pick, Rental, Solution, money, why_not
+from sheetgen.recommend import (
+    Choice,
+    Fit,
+    NotAsked,
+    Pick,
+    Rental,
+    Solution,
+    money,
+    needs_reservation,
+    not_asked,
+    was_measured,
+    why_not,
+)
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
-from sheetgen.scenario.market import DEFAULT_PROVIDERS, OwnedGpu
+from sheetgen.scenario.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
 from sheetgen.scenario.question import Question
 from sheetgen.writers.formats import Options, json_text
 
@@ -34,7 +46,7 @@ def write_json(page: Page, options: Options) -> bytes:
 
 def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = (), levers: EveryLever = ()) -> Record:
     """The whole answer as plain values; what does not apply is None. `levers` are those of each cell."""
-    question = solved.question
+    question, others = solved.question, not_asked(solved)
     return {
         "schema_version": SCHEMA_VERSION, "as_of": question.as_of.isoformat(), "inputs": inputs(question),
         "candidates": [
@@ -45,7 +57,10 @@ def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = (), l
             }
             for c in question.candidates
         ],
-        "cells": [_cell(solved, row) | _levers(levers[row] if levers else ()) for row in range(len(question.loads))],
+        "cells": [
+            _cell(solved, row, others[row]) | _levers(levers[row] if levers else ())
+            for row in range(len(question.loads))
+        ],
         "fingerprints": [plain(f) for f in fingerprints], "sources": sources(question),
     }  # fmt: skip
 
@@ -74,6 +89,7 @@ def inputs(question: Question) -> Record:
         "kv_allocation": BY_OPTION["kv_allocation"].words[settings.kv_reserved],
         "hybrid_kv_manager": bool(settings.hybrid_kv_manager),
         "providers": list(filters.providers or (() if filters.instances else DEFAULT_PROVIDERS)),
+        "vendors": list(filters.vendors or (() if filters.gpus or filters.instances else DEFAULT_VENDORS)),
         "gpus": list(filters.gpus), "instances": list(filters.instances), "region": filters.region or None,
         **_money_inputs(question),
         "headline": f"{question.workloads[workload].id}:{question.tiers[tier]}",
@@ -82,7 +98,7 @@ def inputs(question: Question) -> Record:
     }  # fmt: skip
 
 
-def _cell(solved: Solution, row: int) -> Record:
+def _cell(solved: Solution, row: int, others: Sequence[NotAsked]) -> Record:
     question = solved.question
     load, choice = question.loads[row], solved.choices[row]
     model = question.models[load.model]
@@ -91,9 +107,10 @@ def _cell(solved: Solution, row: int) -> Record:
         **_fields(load, "context_tokens", "concurrent_requests"), **_fields(model, "weight_dtype", "kv_cache_dtype"),
         "weights_bytes": int(solved.models["weights_bytes"][load.model]),
         "kv_bytes": int(solved.loads["kv_bytes"][row]), "verdict": choice.verdict,
-        **_chosen(solved, choice), **_speed(choice), 
+        **_chosen(solved, choice), **_speed(choice),
         "by_purchase": {name: _rental(of[row]) for name, of in solved.by_purchase.items()},
         **{name: _picked(solved, getattr(choice, name)) for name in ("cheapest", "without_targets", "without_ttft")},
+        "needs_reservation": needs_reservation(solved, row), "not_asked": [_not_asked(one) for one in others],
         **_money(solved, row), "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],
     }  # fmt: skip
@@ -101,6 +118,11 @@ def _cell(solved: Solution, row: int) -> Record:
 
 def _rental(one: Rental | None) -> Record | None:
     return one and {"instance": one.candidate.instance, "n_instances": one.n_instances, "monthly_usd": one.usd}
+
+
+def _not_asked(one: NotAsked) -> Record:
+    more = _fields(one, "n_instances", "monthly_usd", "measured")
+    return {"instance": one.candidate.instance, "vendor": one.candidate.gpu.vendor, **more}
 
 
 def _picked(solved: Solution, one: Pick | None) -> Record | None:
@@ -137,6 +159,7 @@ def _chosen(solved: Solution, choice: Choice) -> Record:
     known = {
         "monthly_usd_low": low, "monthly_usd_high": high, **_fields(candidate, "instance", "purchase"),
         "gpu": candidate.gpu.id, **layout._asdict(), "spans_machines": choice.pipeline_parallel_size > 1,
+        "measured": was_measured(solved, choice.offer, choice.pipeline_parallel_size),
         "n_gpus": choice.n_replicas * layout.n_gpus * choice.pipeline_parallel_size,
     }  # fmt: skip
     return {name: known[name] if name in known else getattr(choice, name) for name in CHOSEN}
@@ -144,8 +167,8 @@ def _chosen(solved: Solution, choice: Choice) -> Record:
 
 CHOSEN = (
     "instance", "gpu", "purchase", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
-    "spans_machines", "sequences_per_replica", "n_replicas", "n_gpus", "n_instances", "hourly_usd", "monthly_usd",
-    "monthly_usd_low", "monthly_usd_high", "served_at_target", "memory_holds", "headroom_fraction",
+    "spans_machines", "measured", "sequences_per_replica", "n_replicas", "n_gpus", "n_instances", "hourly_usd",
+    "monthly_usd", "monthly_usd_low", "monthly_usd_high", "served_at_target", "memory_holds", "headroom_fraction",
     "sure_headroom_fraction",
 )  # fmt: skip
 

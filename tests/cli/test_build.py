@@ -52,6 +52,7 @@ CELL = set(
         "runner_up",
         "why_not",
         *("levers", "host_memory"),
+        *("measured", "needs_reservation", "not_asked"),
     ]
 )
 JSON = ("--format", "json", "--as-of", "2026-11-20")
@@ -106,9 +107,9 @@ def test_every_option_of_a_question_is_a_flag() -> None:
         return {p.name for p in command.params if isinstance(p, click.Option) and p.name}
 
     common = {"as_json", "catalogs", "quiet"}
-    files = {"format", "pdf_variant", "attach", "out", "name", "scenario", "brand"}
+    files = {"format", "pdf_variant", "attach", "out", "name", "scenario", "brand", "flags"}
     assert flags("build") - common - files == {*OPTIONS, *SHEET_OPTIONS}
-    load = {"model", "context_tokens", "users", "input_tokens", "output_tokens", "show_all"}
+    load = {"model", "context_tokens", "users", "input_tokens", "output_tokens", "show_all", "flags"}
     assert flags("recommend") - common - load == set(OPTIONS)
 
 
