@@ -391,6 +391,7 @@ class SpeedConstants(Entry):
     wait_factor: float = Field(ge=0, le=1, allow_inf_nan=False, title="Share of other prompts waited for")
     base_ttft_seconds: Seconds = Field(title="Seconds before any work")
     steps_before_prefill: Factor = Field(title="Steps before the prompt")
+    gather_steps: Factor = Field(title="Steps to gather a rank's prompt")
 
 
 class SpeedCell(Entry):

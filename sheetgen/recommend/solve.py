@@ -114,7 +114,7 @@ def _inputs(question: Question) -> Columns:
         "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE, "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
         "nvlink_gpus": float(speed.nvlink_gpus), "all_reduce_growth": speed.all_reduce_growth,
         **{name: float(value) for name, value in deployment.SPEED_DEFINITIONS.items()},
-        "data_parallel_size": 1.0, "requests_per_stride": float(STRIDE),
+        "data_parallel_size": 1.0, "busy_ranks": 1.0, "requests_per_stride": float(STRIDE),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND), "no_limit_seconds": float(NO_LIMIT_SECONDS),
     }  # fmt: skip
     return inputs | {name: float(value) for name, value in question.overrides.inputs.items() if name in inputs}

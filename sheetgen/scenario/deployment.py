@@ -287,7 +287,6 @@ ASSUMED_LINK_BYTES_PER_SECOND = 32_000_000_000
 # What the formulas of speed are made of: no judgements, and nothing to fit.
 SPEED_DEFINITIONS = {
     "operations_per_parameter": 2,  # a multiplication and an addition
-    "all_reduces_per_layer": 2,  # after attention and after the feed-forward part
     "activation_element_bytes": 2,  # 16 bits, whatever the weights have
     "ring_passes": 2,  # a ring all-reduce scatters and gathers
     "state_passes": 2,  # a recurrent state is read and written

@@ -112,7 +112,17 @@ def layer_overhead_seconds(n_layers: Quantity, seconds_per_layer: Quantity) -> A
     return n_layers * seconds_per_layer
 
 
-def _group(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity) -> Any:
+@formula("Data-parallel ranks that step together")
+def busy_ranks(running_requests: Quantity, data_parallel_size: Quantity, n_experts: Quantity) -> Any:
+    """Ranks of data-parallel attention that have a request and share experts: they wait for each other in each step.
+
+    Out:    1 for a dense model, whose ranks have nothing in common.
+    Source: vLLM data-parallel deployment; TensorRT-LLM attention DP.
+    """
+    return where(n_experts > 0, largest(1, smallest(running_requests, data_parallel_size)), 1)
+
+
+def _all_gpus(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity) -> Any:
     """GPUs that exchange activations: data-parallel ranks do only where they share experts."""
     return tensor_parallel_size * where(n_experts > 0, data_parallel_size, 1)
 
@@ -121,33 +131,36 @@ def _group(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_si
 def all_reduce_seconds(
     n_layers: Quantity, n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
     seconds_per_all_reduce: Quantity, nvlink_gpus: Quantity, all_reduce_growth: Quantity,
-    all_reduces_per_layer: Quantity,
 ) -> Any:  # fmt: skip
-    """Seconds of latency of two all-reduces a layer; 0 on one GPU. It grows slowly with the GPUs that take part.
+    """Seconds of latency of two all-reduces a layer, one after attention over its tensor-parallel ranks, one after
+    the feed-forward part over all GPUs that share it; 0 on one GPU. It grows slowly with the GPUs that take part.
 
     Source: fitted, for 8 GPUs of a node; (GPUs / 8) ^ 0.3 between 2 and 8.
     """
-    gpus = _group(n_experts, tensor_parallel_size, data_parallel_size)
-    return where(
-        gpus > 1,
-        all_reduces_per_layer * n_layers * seconds_per_all_reduce * power(gpus / nvlink_gpus, all_reduce_growth),
-        0,
-    )
+    all_gpus = _all_gpus(n_experts, tensor_parallel_size, data_parallel_size)
+    parts = [
+        where(gpus > 1, power(gpus / nvlink_gpus, all_reduce_growth), 0) for gpus in (tensor_parallel_size, all_gpus)
+    ]
+    return n_layers * seconds_per_all_reduce * (parts[0] + parts[1])
 
 
 @formula("One token through the links", SECONDS)
 def token_link_seconds(
     n_layers: Quantity, n_experts: Quantity, hidden_size: Quantity, tensor_parallel_size: Quantity,
-    data_parallel_size: Quantity, interconnect_bytes_per_second: Quantity, link_efficiency: Quantity,
-    all_reduces_per_layer: Quantity, activation_element_bytes: Quantity, ring_passes: Quantity,
+    data_parallel_size: Quantity, busy_ranks: Quantity, interconnect_bytes_per_second: Quantity,
+    link_efficiency: Quantity, activation_element_bytes: Quantity, ring_passes: Quantity,
 ) -> Any:  # fmt: skip
-    """Seconds that the all-reduces of one token's 16-bit activations keep the links busy; 0 on one GPU.
+    """Seconds that one token of each busy rank keeps the links busy with its 16-bit activations: an all-reduce after
+    attention over the tensor-parallel ranks, and one after the feed-forward part over all GPUs that share it, of the
+    tokens of all busy ranks; 0 on one GPU.
 
-    Source: ring all-reduce: 2 x (n - 1) / n of the bytes, twice a layer, at the fitted share of the link's rate.
+    Source: ring all-reduce: 2 x (n - 1) / n of the bytes, at the fitted share of the link's rate. Experts shared by
+    ranks: an all-gather before and a reduce-scatter after them move as much (vLLM allgather_reducescatter).
     """
-    gpus = _group(n_experts, tensor_parallel_size, data_parallel_size)
-    moved = all_reduces_per_layer * n_layers * hidden_size * activation_element_bytes * ring_passes * (gpus - 1) / gpus
-    return where(gpus > 1, moved / (interconnect_bytes_per_second * link_efficiency), 0)
+    all_gpus = _all_gpus(n_experts, tensor_parallel_size, data_parallel_size)
+    passed = 1 - 1 / tensor_parallel_size + busy_ranks * (1 - 1 / all_gpus)
+    moved = n_layers * hidden_size * activation_element_bytes * ring_passes * passed
+    return moved / (interconnect_bytes_per_second * link_efficiency)
 
 
 @formula("Step: each request's cache", SECONDS)
@@ -240,40 +253,79 @@ def prompt_attention_flops(
     return full + windowed_attention_elements * input_tokens * new * seen
 
 
+@formula("Prefill: what ranks share", SECONDS)
+def shared_prefill_seconds(
+    input_tokens: Quantity, prefix_cache_hit_fraction: Quantity, active_expert_params: Quantity,
+    tensor_parallel_size: Quantity, data_parallel_size: Quantity, busy_ranks: Quantity, peak_flops: Quantity,
+    prefill_compute_efficiency: Quantity, expert_prefill_factor: Quantity, token_link_seconds: Quantity,
+    operations_per_parameter: Quantity,
+) -> Any:  # fmt: skip
+    """Seconds of work that one prompt makes in experts and links, which all data-parallel ranks share.
+
+    Source: arithmetic of the routed experts, all-reduces of every token.
+    """
+    tokens = input_tokens * (1 - prefix_cache_hit_fraction)
+    pace = tensor_parallel_size * data_parallel_size * peak_flops * prefill_compute_efficiency * expert_prefill_factor
+    return tokens * (operations_per_parameter * active_expert_params / pace + token_link_seconds / busy_ranks)
+
+
 @formula("Prefill of one prompt", SECONDS)
 def prefill_seconds(
     input_tokens: Quantity, prefix_cache_hit_fraction: Quantity, n_params_active: Quantity,
-    active_expert_params: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity, peak_flops: Quantity,
-    prefill_compute_efficiency: Quantity, expert_prefill_factor: Quantity, dense_seconds: Quantity,
-    expert_seconds: Quantity, prefill_weight_reads: Quantity, prompt_attention_flops: Quantity,
-    peak_flops_16_bit: Quantity, attention_compute_efficiency: Quantity, token_link_seconds: Quantity,
-    layer_overhead_seconds: Quantity, operations_per_parameter: Quantity,
+    active_expert_params: Quantity, tensor_parallel_size: Quantity, peak_flops: Quantity,
+    prefill_compute_efficiency: Quantity, dense_seconds: Quantity, expert_seconds: Quantity,
+    prefill_weight_reads: Quantity, prompt_attention_flops: Quantity, peak_flops_16_bit: Quantity,
+    attention_compute_efficiency: Quantity, shared_prefill_seconds: Quantity, layer_overhead_seconds: Quantity,
+    operations_per_parameter: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds of work that one prompt makes; what the prefix cache holds is not computed again.
 
     Source: arithmetic, attention, all-reduces of every token, one (fitted share of a) reading of all weights.
     """
     tokens = input_tokens * (1 - prefix_cache_hit_fraction)
-    dense = (n_params_active - active_expert_params) / tensor_parallel_size
-    experts = active_expert_params / (tensor_parallel_size * data_parallel_size * expert_prefill_factor)
-    arithmetic = operations_per_parameter * tokens * (dense + experts) / (peak_flops * prefill_compute_efficiency)
+    dense = operations_per_parameter * tokens * (n_params_active - active_expert_params)
+    arithmetic = dense / (tensor_parallel_size * peak_flops * prefill_compute_efficiency)
     attention = prompt_attention_flops / (tensor_parallel_size * peak_flops_16_bit * attention_compute_efficiency)
     reads = prefill_weight_reads * (dense_seconds + expert_seconds)
-    return arithmetic + attention + reads + tokens * token_link_seconds + layer_overhead_seconds
+    return arithmetic + attention + reads + layer_overhead_seconds + shared_prefill_seconds
 
 
-@formula("Prompts waited for", TWO_DECIMALS)
-def prompts_waited_for(batch_requests: Quantity, wait_factor: Quantity) -> Any:
-    """Prompts of other requests that a new one waits for before its first token, on average.
+@formula("Prefill of a prompt on every rank", SECONDS)
+def prefill_round_seconds(
+    prefill_seconds: Quantity, shared_prefill_seconds: Quantity, busy_ranks: Quantity, gather_steps: Quantity
+) -> Any:
+    """Seconds of one prompt on each busy rank of data-parallel attention: side by side, but for what ranks share,
+    where the engine gathers them; else one after the other, as a step with a prompt on one rank holds up all others.
+
+    Source: ranks step together. TensorRT-LLM gathers prompts (attention_dp_config), vLLM does not.
+    """
+    return prefill_seconds + (busy_ranks - 1) * where(gather_steps > 0, shared_prefill_seconds, prefill_seconds)
+
+
+@formula("Rounds of others' prompts", TWO_DECIMALS)
+def other_rounds(batch_requests: Quantity, busy_ranks: Quantity, gather_steps: Quantity) -> Any:
+    """Prompts of other requests, one of each busy rank counted as one, while a request is answered: each once.
+
+    Source: those of other ranks come with one's own where the engine gathers them, else at other times.
+    """
+    return batch_requests - where(gather_steps > 0, 1, 1 / busy_ranks)
+
+
+@formula("Rounds of prompts waited for", TWO_DECIMALS, within=[other_rounds])
+def prompts_waited_for(other_rounds: Quantity, wait_factor: Quantity) -> Any:
+    """Prompts of other requests that a new one waits for before its first token, on average, one of each busy rank
+    counted as one.
 
     Source: fitted, a share of the others; powers of their number fit no better.
     """
-    return wait_factor * (batch_requests - 1)
+    return wait_factor * other_rounds
 
 
-@formula("Time per output token", SECONDS, within=[step_seconds, prompts_waited_for])
+@formula(
+    "Time per output token", SECONDS, within=[step_seconds, prefill_round_seconds, prompts_waited_for, other_rounds]
+)
 def tpot_seconds(
-    batch_requests: Quantity, output_tokens: Quantity, step_seconds: Quantity, prefill_seconds: Quantity,
+    output_tokens: Quantity, step_seconds: Quantity, prefill_round_seconds: Quantity, other_rounds: Quantity,
     prompts_waited_for: Quantity, speed_factor: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds between two tokens of one answer (TPOT), the prompts of others among the steps.
@@ -283,22 +335,29 @@ def tpot_seconds(
 
     Source: one step and the share of others' prompts; docs/speed.md.
     """
-    others = batch_requests - 1 - prompts_waited_for
-    return speed_factor * (step_seconds + prefill_seconds * others / where(output_tokens > 1, output_tokens, 1))
+    prompts = prefill_round_seconds * (other_rounds - prompts_waited_for)
+    return speed_factor * (step_seconds + prompts / where(output_tokens > 1, output_tokens, 1))
 
 
-@formula("Time to first token, once its turn comes", SECONDS, within=[step_seconds, prompts_waited_for])
+@formula(
+    "Time to first token, once its turn comes", SECONDS,
+    within=[step_seconds, prefill_round_seconds, prompts_waited_for],
+)  # fmt: skip
 def service_ttft_seconds(
-    batch_requests: Quantity, step_seconds: Quantity, prefill_seconds: Quantity, prompts_waited_for: Quantity,
-    base_ttft_seconds: Quantity, steps_before_prefill: Quantity, ttft_factor: Quantity,
+    batch_requests: Quantity, busy_ranks: Quantity, step_seconds: Quantity, prefill_seconds: Quantity,
+    prefill_round_seconds: Quantity, prompts_waited_for: Quantity, base_ttft_seconds: Quantity,
+    steps_before_prefill: Quantity, gather_steps: Quantity, ttft_factor: Quantity,
 ) -> Any:  # fmt: skip
-    """Seconds from a request's turn to its first token: overhead, the running steps, prompts before it, its own.
+    """Seconds from a request's turn to its first token: overhead, the running steps, prompts before it, its own, with
+    which those of other ranks come where the engine gathers them, which takes steps for each other rank.
 
     Source: fitted; indicative under load.
     """
-    waited = prefill_seconds * (1 + prompts_waited_for)
-    others = (batch_requests - 1) / batch_requests  # nobody's steps are in the way of a lone request
-    return ttft_factor * (base_ttft_seconds + steps_before_prefill * step_seconds * others + waited)
+    steps = steps_before_prefill + gather_steps * (busy_ranks - 1)
+    others = 1 - 1 / (batch_requests * busy_ranks)  # nobody's steps are in the way of a lone request
+    prompts = where(gather_steps > 0, prefill_round_seconds, prefill_seconds)
+    waited = prompts + prefill_round_seconds * prompts_waited_for
+    return ttft_factor * (base_ttft_seconds + steps * step_seconds * others + waited)
 
 
 # How many run at once, and what waiting for a turn costs -------------------------------------------------
@@ -414,24 +473,24 @@ def at_speed_band(predicted: Quantity, band_factor: Quantity) -> Any:
     return predicted * band_factor
 
 
-@formula("Share of time in prompts", PERCENT, within=[step_seconds])
+@formula("Share of time in prompts", PERCENT, within=[step_seconds, prefill_round_seconds])
 def prefill_fraction(
-    batch_requests: Quantity, prefill_seconds: Quantity, output_tokens: Quantity, step_seconds: Quantity
+    batch_requests: Quantity, prefill_round_seconds: Quantity, output_tokens: Quantity, step_seconds: Quantity
 ) -> Any:
     """The share of a busy GPU's time that goes into prompts; the rest goes into answers.
 
     Source: prompts / (prompts + steps), for one answer of every request of the batch.
     """
-    prompts = prefill_seconds * batch_requests
+    prompts = prefill_round_seconds * batch_requests
     return ratio(prompts, prompts + output_tokens * step_seconds)
 
 
-@formula("Bound by", TEXT)
+@formula("Bound by", TEXT, within=[prefill_round_seconds, other_rounds])
 def bound_by(
     batch_requests: Quantity, concurrent_requests: Quantity, running_requests: Quantity, output_tokens: Quantity,
     dense_seconds: Quantity, expert_seconds: Quantity, untouched_fraction: Quantity, kv_read_seconds: Quantity,
-    decode_compute_seconds: Quantity, prefill_seconds: Quantity, all_reduce_seconds: Quantity,
-    token_link_seconds: Quantity,
+    decode_compute_seconds: Quantity, prefill_round_seconds: Quantity, other_rounds: Quantity,
+    all_reduce_seconds: Quantity, token_link_seconds: Quantity,
 ) -> Any:  # fmt: skip
     """What takes the most of the time between two tokens: bandwidth (reading weights), KV reads, compute (arithmetic
     and the prompts of others) or communication; queue where requests wait for memory.
@@ -441,7 +500,7 @@ def bound_by(
     experts = experts_read_seconds(expert_seconds, untouched_fraction)
     weights = dense_seconds + experts
     cache = kv_read_seconds * batch_requests
-    prompts = prefill_seconds * (batch_requests - 1) / where(output_tokens > 1, output_tokens, 1)
+    prompts = prefill_round_seconds * other_rounds / where(output_tokens > 1, output_tokens, 1)
     compute = decode_compute_seconds * batch_requests + prompts
     links = all_reduce_seconds + token_link_seconds * batch_requests
     most = largest(weights, cache, compute, links)

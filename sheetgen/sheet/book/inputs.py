@@ -353,6 +353,7 @@ def _speed(page: InputsSheet) -> None:
          "The largest batch within the targets is found by strides, then request by request."),
     ):  # fmt: skip
         page.fixed(*row)
+    page.wiring.inputs["busy_ranks"] = page.wiring.inputs["data_parallel_size"]
     page.section("Speed: 80 % bands, as factors of the prediction")
     heads = [f"{figure} {end}" for figure in SPEED_FIGURES for end in ("low", "high")]
     page.sheet.text(page.row, 0, known.bands_source, "remark")

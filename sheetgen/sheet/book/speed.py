@@ -29,10 +29,11 @@ COMPARED = (
 # What a step on a profile takes from the blocks of Profiles.
 PARTS = (
     "dense_seconds", "expert_seconds", "layer_overhead_seconds", "all_reduce_seconds", "token_link_seconds",
-    "kv_read_seconds", "decode_compute_seconds", "prefill_seconds", "batch_limit",
+    "kv_read_seconds", "decode_compute_seconds", "shared_prefill_seconds", "prefill_seconds",
+    "batch_limit",
 )  # fmt: skip
 SUMS = (speed.fixed_step_seconds, speed.request_step_seconds)  # of these
-OF_PROFILE = ("wait_factor", "base_ttft_seconds", "steps_before_prefill")
+OF_PROFILE = ("wait_factor", "base_ttft_seconds", "steps_before_prefill", "gather_steps")
 
 
 @formula("Model and workload", TEXT)

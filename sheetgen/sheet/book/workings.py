@@ -353,7 +353,8 @@ def _add_parts(table: Table) -> None:
 
 
 def _display(name: str) -> Display:
-    return SECONDS if name.endswith("_seconds") else FACTOR if name.startswith(("wait", "expert", "steps")) else WHOLE
+    is_factor = name.startswith(("wait", "expert", "steps", "gather"))
+    return SECONDS if name.endswith("_seconds") else FACTOR if is_factor else WHOLE
 
 
 def _add_speed(table: Table, alone: bool) -> None:
