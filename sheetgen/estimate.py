@@ -55,9 +55,9 @@ WORK: tuple[Formula, ...] = (
 # How long the parts of a step and a prompt take on a GPU, for a workload.
 STEP: tuple[Formula, ...] = (
     speed.context_read_bytes, speed.dense_seconds, speed.expert_seconds, speed.layer_overhead_seconds,
-    speed.all_reduce_seconds, speed.token_link_seconds, speed.kv_read_seconds, speed.decode_compute_seconds,
-    speed.fixed_step_seconds, speed.request_step_seconds, speed.prompt_attention_flops, speed.shared_prefill_seconds,
-    speed.prefill_seconds,
+    speed.all_reduce_seconds, speed.token_link_seconds, speed.token_exchange_seconds, speed.kv_read_seconds,
+    speed.decode_compute_seconds, speed.token_hop_seconds, speed.stage_hop_seconds, speed.fixed_step_seconds,
+    speed.request_step_seconds, speed.prompt_attention_flops, speed.shared_prefill_seconds, speed.prefill_seconds,
 )  # fmt: skip
 # What a user sees of a batch.
 PACE: tuple[Formula, ...] = (
@@ -65,6 +65,8 @@ PACE: tuple[Formula, ...] = (
     speed.queue_seconds, speed.ttft_seconds, speed.output_tokens_per_second, speed.max_requests_per_second,
     speed.prefill_fraction, speed.bound_by,
 )  # fmt: skip
+# What depends on how many requests run, to be read again for a full pool.
+OF_RUNNING: tuple[Formula, ...] = (speed.busy_ranks, speed.request_step_seconds, *PACE)
 RUNNING: tuple[Formula, ...] = (
     speed.filled_tokens, memory.running_capacity, speed.running_requests, speed.busy_ranks,
 )  # fmt: skip
@@ -110,8 +112,7 @@ def _speed(known: Mapping[str, Any]) -> dict[str, Any]:
     known["filled_kv_blocks_per_sequence"] = filled["kv_blocks_per_sequence"]
     known = evaluate(SPEED, known)
     full = {**known, "running_requests": speed.full_house.of(known)}
-    ranks = (speed.busy_ranks, speed.token_link_seconds, speed.shared_prefill_seconds, speed.prefill_seconds)
-    known["max_requests_per_second"] = evaluate((*ranks, *PACE), full)["max_requests_per_second"]
+    known["max_requests_per_second"] = evaluate(OF_RUNNING, full)["max_requests_per_second"]
     known["grows"] = speed.grows.of(known)
     for figure in ("tpot", "ttft", "output_tokens_per_second"):
         name = figure if figure in known else f"{figure}_seconds"

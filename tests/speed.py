@@ -176,6 +176,9 @@ def write_catalog(runs: Runs, constants: Any, common: Any, rows: dict[str, list[
         "nvlink_gpus: 8",
         "all_reduce_growth: 0.3",
         "all_reduce_source: 'latency of an all-reduce over 2, 4 and 8 GPUs; 0.3 fitted best of 0, 0.3 and 1'",
+        "network_hop_seconds: 0.000035",
+        "network_source: 'ncclSend and ncclRecv of up to 8 KB between two machines: 31 to 34 microseconds"
+        " (NVIDIA/nccl-tests issue 214); fi_pingpong over EFA 26 to 38 (ComputeCanada/puppet-magic_castle 331)'",
         f"default: {_flow(common)}",
         "default_source: the common value of all cells, for engines and GPUs without runs",
         "cells:",

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy
 import pytest
+from brute_force import BYTES
+from brute_speed import parts, tpot, ttft
 from speed import (
     CATALOG,
     DOCS,
@@ -196,6 +198,35 @@ def test_a_lone_request_is_served_faster_by_all_gpus_together(engine: str) -> No
     ranks = sheetgen.size(data_parallel_size=8, **size)
     for name in ("tpot_seconds", "ttft_seconds"):
         assert together[name] < ranks[name]
+
+
+# Worked out again (tests/brute_speed.py)
+
+
+@pytest.mark.parametrize("engine", ["vllm", "tensorrt-llm"])
+@pytest.mark.parametrize(("tp", "dp", "stages"), [(8, 1, 1), (1, 8, 1), (2, 4, 1), (8, 1, 3), (2, 2, 2)])
+@pytest.mark.parametrize("model", ["deepseek-v3", "gpt-oss-120b", "llama-3.1-405b"])
+def test_ranks_and_stages_are_as_in_plain_python(model: str, tp: int, dp: int, stages: int, engine: str) -> None:
+    batch = 3
+    seen = known(model=model, gpu="b300", engine=engine, engine_version=None, weight_dtype="fp8", context_tokens=9216,
+                 tensor_parallel_size=tp, data_parallel_size=dp, pipeline_parallel_size=stages,
+                 kv_cache_dtype="bf16", concurrent_requests=batch * dp * stages)  # fmt: skip
+    assert seen["batch_requests"] == batch
+    part = parts(model, "nvidia-b300-sxm6-288gb", tp, "fp8", "bf16", 8192, 1024, float(seen["loaded_weights_bytes"]),
+                 BYTES, stages, dp, engine)  # fmt: skip
+    assert seen["tpot_seconds"] == pytest.approx(tpot(part, batch), rel=1e-9)
+    assert seen["service_ttft_seconds"] == pytest.approx(ttft(part, batch), rel=1e-9)
+
+
+def test_stages_cost_their_way_over_the_network() -> None:
+    """405B: 16,384 x 2 bytes a token and hop at 50 GB/s, and 35 microseconds a hop."""
+    size = {"model": "llama-3.1-405b", "gpu": "h100", "tensor_parallel_size": 8, "context_tokens": 4096}
+    alone, four = (sheetgen.size(pipeline_parallel_size=stages, **size) for stages in (1, 4))
+    token = 3 * 16384 * 2 / 50e9
+    assert four["tpot_seconds"] - alone["tpot_seconds"] == pytest.approx(token + 3 * 35e-6, rel=1e-6)
+    assert four["ttft_seconds"] - alone["ttft_seconds"] == pytest.approx(3072 * token + 3 * 35e-6, rel=1e-6)
+    slow = sheetgen.size(pipeline_parallel_size=4, network_gbps=2.5, **size)
+    assert slow["ttft_seconds"] - alone["ttft_seconds"] == pytest.approx(3072 * token * 160 + 3 * 35e-6, rel=1e-6)
 
 
 # Single figures, worked out by hand

@@ -427,6 +427,8 @@ class SpeedFile(Entry):
     nvlink_gpus: Count
     all_reduce_growth: Share
     all_reduce_source: Text
+    network_hop_seconds: Seconds
+    network_source: Text
     default: SpeedConstants
     default_source: Text
     cells: Some[SpeedCell]

@@ -16,16 +16,18 @@ from sheetgen.estimate import CHARGE, PACE
 from sheetgen.formula import cheapest, first_where, least_where, same_money
 from sheetgen.recommend.solution import TABLES, Choice, Columns, Grid, Offer, Profile, Solution, short_tokens
 from sheetgen.scenario import deployment
+from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.overrides import limits_of
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, Question, SheetModel
 from sheetgen.sizing import kv_cache, memory, parallelism, speed
 from sheetgen.sizing.speed import untouched_fraction
-from sheetgen.units import DTYPES, TENSOR_PARALLEL_SIZES
+from sheetgen.units import DTYPES, GBPS, TENSOR_PARALLEL_SIZES
 
 NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a batch
 MILLISECONDS_PER_SECOND = 1000
 NO_LIMIT_SECONDS = 100_000  # a target that is off
+NETWORK_BYTES_PER_SECOND = float(BY_NAME["network_gbps"].default * GBPS)  # of every machine
 BAND_SCOPES: tuple[Scope, ...] = ("fitted", "other")  # a sheet has no anchor
 NOTHING_FITS = "nothing fits"
 TOO_SLOW = "no count meets the target"  # memory holds it somewhere, but a lone request is too slow
@@ -66,6 +68,8 @@ def tables(question: Question) -> Solution:
     grid.put(("offer",), {"gpu_count": [c.gpu_count for c in candidates], "listed_usd_per_hour": listed})
     _work_out(grid, "models", "shards", "profiles", "pools")
     _put_paces(grid, [w for _, w in paces])
+    _work_out(grid, "paces", "stages")
+    grid.put(("pace", "profile"), {"pipeline_parallel_size": grid.read("pipeline_stages", ("pace", "profile"))})
     _work_out(grid, "steps", also=_batches(grid))
     _work_out(grid, "loads", "offers", "sequences", "costs")
     return Solution(question, profiles, offers, grid, ())
@@ -113,6 +117,7 @@ def _inputs(question: Question) -> Columns:
         **question.engine.columns(), **settings_of(question),
         "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE, "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
         "nvlink_gpus": float(speed.nvlink_gpus), "all_reduce_growth": speed.all_reduce_growth,
+        "network_hop_seconds": speed.network_hop_seconds, "network_bytes_per_second": NETWORK_BYTES_PER_SECOND,
         **{name: float(value) for name, value in deployment.SPEED_DEFINITIONS.items()},
         "data_parallel_size": 1.0, "busy_ranks": 1.0, "requests_per_stride": float(STRIDE),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND), "no_limit_seconds": float(NO_LIMIT_SECONDS),
@@ -159,7 +164,9 @@ def _pool_error(question: Question, scope: str) -> float:
 
 def _put_paces(grid: Grid, workloads: list[Any]) -> None:
     """By model and workload its prompt, answer and targets."""
-    grid.put(("pace",), {n: [getattr(w, n) for w in workloads] for n in ("input_tokens", "output_tokens")})
+    of_pace = ("context_tokens", "input_tokens", "output_tokens")
+    grid.put(("pace",), {name: [getattr(w, name) for w in workloads] for name in of_pace})
+    grid.put(("pace",), {"max_model_len": grid.read("context_tokens", ("pace",))})
     for figure in ("tpot", "ttft"):
         target = [getattr(w, f"{figure}_target_ms") or 0 for w in workloads]
         grid.put(("pace",), {f"{figure}_target_ms": target, "target_ms": target})

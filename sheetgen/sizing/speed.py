@@ -144,23 +144,76 @@ def all_reduce_seconds(
     return n_layers * seconds_per_all_reduce * (parts[0] + parts[1])
 
 
-@formula("One token through the links", SECONDS)
-def token_link_seconds(
-    n_layers: Quantity, n_experts: Quantity, hidden_size: Quantity, tensor_parallel_size: Quantity,
-    data_parallel_size: Quantity, busy_ranks: Quantity, interconnect_bytes_per_second: Quantity,
+def _ring_seconds(
+    gpus: Quantity, n_layers: Quantity, hidden_size: Quantity, interconnect_bytes_per_second: Quantity,
     link_efficiency: Quantity, activation_element_bytes: Quantity, ring_passes: Quantity,
 ) -> Any:  # fmt: skip
-    """Seconds that one token of each busy rank keeps the links busy with its 16-bit activations: an all-reduce after
-    attention over the tensor-parallel ranks, and one after the feed-forward part over all GPUs that share it, of the
-    tokens of all busy ranks; 0 on one GPU.
-
-    Source: ring all-reduce: 2 x (n - 1) / n of the bytes, at the fitted share of the link's rate. Experts shared by
-    ranks: an all-gather before and a reduce-scatter after them move as much (vLLM allgather_reducescatter).
-    """
-    all_gpus = _all_gpus(n_experts, tensor_parallel_size, data_parallel_size)
-    passed = 1 - 1 / tensor_parallel_size + busy_ranks * (1 - 1 / all_gpus)
-    moved = n_layers * hidden_size * activation_element_bytes * ring_passes * passed
+    """Seconds of one all-reduce a layer of one token's 16-bit activations over so many GPUs; 0 on one."""
+    moved = n_layers * hidden_size * activation_element_bytes * ring_passes * (1 - 1 / gpus)
     return moved / (interconnect_bytes_per_second * link_efficiency)
+
+
+@formula("One token's all-reduces of attention", SECONDS)
+def token_link_seconds(
+    n_layers: Quantity, hidden_size: Quantity, tensor_parallel_size: Quantity, interconnect_bytes_per_second: Quantity,
+    link_efficiency: Quantity, activation_element_bytes: Quantity, ring_passes: Quantity,
+) -> Any:  # fmt: skip
+    """Seconds that one token's all-reduces after attention, over the tensor-parallel ranks, keep the links busy.
+
+    Source: ring all-reduce: 2 x (n - 1) / n of the bytes, at the fitted share of the link's rate.
+    """
+    return _ring_seconds(
+        tensor_parallel_size, n_layers, hidden_size, interconnect_bytes_per_second, link_efficiency,
+        activation_element_bytes, ring_passes,
+    )  # fmt: skip
+
+
+@formula("One token's exchange for the feed-forward part", SECONDS)
+def token_exchange_seconds(
+    n_layers: Quantity, n_experts: Quantity, hidden_size: Quantity, tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity, interconnect_bytes_per_second: Quantity, link_efficiency: Quantity,
+    activation_element_bytes: Quantity, ring_passes: Quantity,
+) -> Any:  # fmt: skip
+    """Seconds that one token's all-reduces after the feed-forward part keep the links of all GPUs busy that share it.
+
+    Source: as token_link_seconds. Where data-parallel ranks share experts, an all-gather before and a reduce-scatter
+    after them move as much, of the tokens of all ranks (vLLM allgather_reducescatter).
+    """
+    return _ring_seconds(
+        _all_gpus(n_experts, tensor_parallel_size, data_parallel_size), n_layers, hidden_size,
+        interconnect_bytes_per_second, link_efficiency, activation_element_bytes, ring_passes,
+    )  # fmt: skip
+
+
+def _hops(pipeline_parallel_size: Quantity) -> Any:
+    """Ways from one pipeline stage to the next, each on a machine of its own."""
+    return largest(0, pipeline_parallel_size - 1)
+
+
+@formula("One token between stages", SECONDS)
+def token_hop_seconds(
+    hidden_size: Quantity, pipeline_parallel_size: Quantity, data_parallel_size: Quantity,
+    activation_element_bytes: Quantity, network_bytes_per_second: Quantity,
+) -> Any:  # fmt: skip
+    """Seconds that the 16-bit activations of one token of each data-parallel rank are on the network between
+    machines, all hops together; 0 without pipeline stages.
+
+    Source: hidden size x 2 bytes a hop, at the machine's rate. Check: a token of Llama 3.1 405B at 400 Gb/s is
+    0.66 microseconds, a prompt of 129,024 tokens 85 ms.
+    """
+    moved = _hops(pipeline_parallel_size) * data_parallel_size * hidden_size * activation_element_bytes
+    return moved / network_bytes_per_second
+
+
+@formula("Step: latency between stages", SECONDS)
+def stage_hop_seconds(pipeline_parallel_size: Quantity, network_hop_seconds: Quantity) -> Any:
+    """Seconds of latency of a step's ways from machine to machine; 0 without pipeline stages.
+
+    A token passes all stages one after the other, each reading its own layers' weights: in a step all of them.
+
+    Source: catalogs/speed.yaml, network_hop_seconds.
+    """
+    return _hops(pipeline_parallel_size) * network_hop_seconds
 
 
 @formula("Step: each request's cache", SECONDS)
@@ -189,23 +242,27 @@ def decode_compute_seconds(
 
 
 @formula("Step: what does not grow with the batch", SECONDS)
-def fixed_step_seconds(dense_seconds: Quantity, layer_overhead_seconds: Quantity, all_reduce_seconds: Quantity) -> Any:
+def fixed_step_seconds(
+    dense_seconds: Quantity, layer_overhead_seconds: Quantity, all_reduce_seconds: Quantity, stage_hop_seconds: Quantity
+) -> Any:
     """Seconds of a step however few requests it serves, the experts aside.
 
     Source: the sum of its parts, not the largest: that halves the errors of the worst tenth.
     """
-    return dense_seconds + layer_overhead_seconds + all_reduce_seconds
+    return dense_seconds + layer_overhead_seconds + all_reduce_seconds + stage_hop_seconds
 
 
 @formula("Step: what each request adds", SECONDS)
 def request_step_seconds(
-    kv_read_seconds: Quantity, decode_compute_seconds: Quantity, token_link_seconds: Quantity
-) -> Any:
+    kv_read_seconds: Quantity, decode_compute_seconds: Quantity, token_link_seconds: Quantity,
+    token_exchange_seconds: Quantity, busy_ranks: Quantity, token_hop_seconds: Quantity,
+) -> Any:  # fmt: skip
     """Seconds that each request of the batch adds to a step.
 
     Source: the sum of its parts.
     """
-    return kv_read_seconds + decode_compute_seconds + token_link_seconds
+    links = token_link_seconds + token_exchange_seconds * busy_ranks + token_hop_seconds
+    return kv_read_seconds + decode_compute_seconds + links
 
 
 @formula("Experts that a step leaves alone", PERCENT)
@@ -256,17 +313,17 @@ def prompt_attention_flops(
 @formula("Prefill: what ranks share", SECONDS)
 def shared_prefill_seconds(
     input_tokens: Quantity, prefix_cache_hit_fraction: Quantity, active_expert_params: Quantity,
-    tensor_parallel_size: Quantity, data_parallel_size: Quantity, busy_ranks: Quantity, peak_flops: Quantity,
-    prefill_compute_efficiency: Quantity, expert_prefill_factor: Quantity, token_link_seconds: Quantity,
+    tensor_parallel_size: Quantity, data_parallel_size: Quantity, peak_flops: Quantity,
+    prefill_compute_efficiency: Quantity, expert_prefill_factor: Quantity, token_exchange_seconds: Quantity,
     operations_per_parameter: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds of work that one prompt makes in experts and links, which all data-parallel ranks share.
 
-    Source: arithmetic of the routed experts, all-reduces of every token.
+    Source: arithmetic of the routed experts, and the exchange of every token.
     """
     tokens = input_tokens * (1 - prefix_cache_hit_fraction)
     pace = tensor_parallel_size * data_parallel_size * peak_flops * prefill_compute_efficiency * expert_prefill_factor
-    return tokens * (operations_per_parameter * active_expert_params / pace + token_link_seconds / busy_ranks)
+    return tokens * (operations_per_parameter * active_expert_params / pace + token_exchange_seconds)
 
 
 @formula("Prefill of one prompt", SECONDS)
@@ -276,18 +333,21 @@ def prefill_seconds(
     prefill_compute_efficiency: Quantity, dense_seconds: Quantity, expert_seconds: Quantity,
     prefill_weight_reads: Quantity, prompt_attention_flops: Quantity, peak_flops_16_bit: Quantity,
     attention_compute_efficiency: Quantity, shared_prefill_seconds: Quantity, layer_overhead_seconds: Quantity,
+    token_link_seconds: Quantity, token_hop_seconds: Quantity, stage_hop_seconds: Quantity,
     operations_per_parameter: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds of work that one prompt makes; what the prefix cache holds is not computed again.
 
-    Source: arithmetic, attention, all-reduces of every token, one (fitted share of a) reading of all weights.
+    Source: arithmetic, attention, all-reduces of every token, one (fitted share of a) reading of all weights, and the
+    way between machines.
     """
     tokens = input_tokens * (1 - prefix_cache_hit_fraction)
     dense = operations_per_parameter * tokens * (n_params_active - active_expert_params)
     arithmetic = dense / (tensor_parallel_size * peak_flops * prefill_compute_efficiency)
     attention = prompt_attention_flops / (tensor_parallel_size * peak_flops_16_bit * attention_compute_efficiency)
     reads = prefill_weight_reads * (dense_seconds + expert_seconds)
-    return arithmetic + attention + reads + layer_overhead_seconds + shared_prefill_seconds
+    links = tokens * (token_link_seconds + token_hop_seconds) + stage_hop_seconds
+    return arithmetic + attention + reads + layer_overhead_seconds + shared_prefill_seconds + links
 
 
 @formula("Prefill of a prompt on every rank", SECONDS)
@@ -490,7 +550,8 @@ def bound_by(
     batch_requests: Quantity, concurrent_requests: Quantity, running_requests: Quantity, output_tokens: Quantity,
     dense_seconds: Quantity, expert_seconds: Quantity, untouched_fraction: Quantity, kv_read_seconds: Quantity,
     decode_compute_seconds: Quantity, prefill_round_seconds: Quantity, other_rounds: Quantity,
-    all_reduce_seconds: Quantity, token_link_seconds: Quantity,
+    all_reduce_seconds: Quantity, token_link_seconds: Quantity, token_exchange_seconds: Quantity,
+    busy_ranks: Quantity, stage_hop_seconds: Quantity, token_hop_seconds: Quantity,
 ) -> Any:  # fmt: skip
     """What takes the most of the time between two tokens: bandwidth (reading weights), KV reads, compute (arithmetic
     and the prompts of others) or communication; queue where requests wait for memory.
@@ -502,7 +563,8 @@ def bound_by(
     cache = kv_read_seconds * batch_requests
     prompts = prefill_round_seconds * other_rounds / where(output_tokens > 1, output_tokens, 1)
     compute = decode_compute_seconds * batch_requests + prompts
-    links = all_reduce_seconds + token_link_seconds * batch_requests
+    token = token_link_seconds + token_exchange_seconds * busy_ranks + token_hop_seconds
+    links = all_reduce_seconds + stage_hop_seconds + token * batch_requests
     most = largest(weights, cache, compute, links)
     named = where(cache == most, "KV reads", where(compute == most, "compute", "communication"))
     waits = both(running_requests < concurrent_requests, concurrent_requests >= 1)

@@ -13,7 +13,13 @@ from sheetgen import cost, units
 from sheetgen.catalog.engines import CONSTANTS
 from sheetgen.formula import Expr, Formula, either, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solve import BAND_SCOPES, MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
+from sheetgen.recommend.solve import (
+    BAND_SCOPES,
+    MILLISECONDS_PER_SECOND,
+    NETWORK_BYTES_PER_SECOND,
+    NO_LIMIT_SECONDS,
+    STRIDE,
+)
 from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, speed_band_columns
 from sheetgen.scenario.inputs import CHOICES, KV_CACHE, MONEY, OF_TERMS, OWNING, TARGETS, Input, asked_in, rows_in
 from sheetgen.scenario.overrides import OUTPUT, TABLES, input_kind
@@ -343,6 +349,10 @@ def _speed(page: InputsSheet) -> None:
         ("nvlink_gpus", "GPUs of a node", known.nvlink_gpus, PLAIN, "GPUs", known.all_reduce_source),
         ("all_reduce_growth", "Growth of an all-reduce's latency", known.all_reduce_growth, FACTOR, "",
          "(GPUs / GPUs of a node) to this power."),
+        ("network_bytes_per_second", "Network of a machine", NETWORK_BYTES_PER_SECOND, WHOLE, "bytes/s",
+         "Between the machines of a replica with pipeline stages."),
+        ("network_hop_seconds", "Latency from machine to machine", known.network_hop_seconds, FACTOR, "seconds",
+         known.network_source),
         ("data_parallel_size", "Data-parallel ranks of a replica", 1, PLAIN, "", "A sheet has replicas instead."),
         ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
         *((name, in_words(name), value, FACTOR, "", "A definition.")

@@ -122,6 +122,8 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         short |= {name} if alike else set()
         by_model |= set() if of_context else {name}
         written[quantity.name] = name
+        if name == "pipeline_stages":
+            blocks["pipeline_parallel_size"] = blocks[name]
         top += len(labels) + 2
     # The first profile's column (TP 1) of the shard blocks, as a table with a row per model.
     undivided = Table(wiring, gpus.sheet, n_models, "undivided")
@@ -139,7 +141,7 @@ def _quantities() -> Iterator[tuple[str, Formula]]:
 
     What a replica holds is the same for every number of requests, so it stands here once for each context.
     """
-    for table in ("shards", "pools", "steps", "sequences"):
+    for table in ("shards", "pools", "stages", "steps", "sequences"):
         for one in TABLES[table][1]:
             name, quantity = (one.name, one) if isinstance(one, Formula) else one
             if quantity not in (*NOT_WRITTEN, *SERVED) and name not in ELSEWHERE:

@@ -344,8 +344,10 @@ def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for name in PARTS:
         _of_block(table, name)
+    table.picked("hidden_size", in_words("hidden_size"), table.wiring.tables["contexts"].range("hidden_size"),
+                 "pace_row")  # fmt: skip
     for one in SUMS:
-        table.computed(one)
+        table.computed(one, {"pipeline_parallel_size": table.columns["pipeline_stages"]})
     for name in (*OF_PROFILE, "speed_is_fitted"):
         _of_profile(table, name, in_words(name), ZERO, _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
