@@ -68,8 +68,9 @@ WORK: tuple[Formula, ...] = (
 # How long the parts of a step and a prompt take on a GPU, for a workload.
 STEP: tuple[Formula, ...] = (
     speed.context_read_bytes, speed.dense_seconds, speed.expert_seconds, speed.layer_overhead_seconds,
-    speed.all_reduce_seconds, speed.token_link_seconds, speed.kv_read_seconds, speed.decode_compute_seconds,
-    speed.fixed_step_seconds, speed.request_step_seconds, speed.prompt_attention_flops, speed.prefill_seconds,
+    speed.all_reduce_seconds, speed.token_link_seconds, speed.token_exchange_seconds, speed.kv_read_seconds,
+    speed.decode_compute_seconds, speed.token_hop_seconds, speed.stage_hop_seconds, speed.fixed_step_seconds,
+    speed.request_step_seconds, speed.prompt_attention_flops, speed.shared_prefill_seconds, speed.prefill_seconds,
 )  # fmt: skip
 # What a user sees of a batch.
 PACE: tuple[Formula, ...] = (
@@ -77,8 +78,12 @@ PACE: tuple[Formula, ...] = (
     speed.queue_seconds, speed.ttft_seconds, speed.output_tokens_per_second, speed.max_requests_per_second,
     speed.prefill_fraction, speed.bound_by,
 )  # fmt: skip
-RUNNING: tuple[Formula, ...] = (speed.filled_tokens, memory.running_capacity, speed.running_requests)
-SPEED: tuple[Formula, ...] = (*WORK, *STEP, *RUNNING, *PACE)
+# What depends on how many requests run, to be read again for a full pool.
+OF_RUNNING: tuple[Formula, ...] = (speed.busy_ranks, speed.request_step_seconds, *PACE)
+RUNNING: tuple[Formula, ...] = (
+    speed.filled_tokens, memory.running_capacity, speed.running_requests, speed.busy_ranks,
+)  # fmt: skip
+SPEED: tuple[Formula, ...] = (*WORK, *RUNNING, *STEP, *PACE)
 POINT: tuple[Formula, ...] = (kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
 
 
@@ -118,7 +123,7 @@ def _speed(known: Mapping[str, Any]) -> dict[str, Any]:
     known |= {f"filled_{n}": filled[n] for n in ("kv_blocks_per_sequence", "kv_blocks_per_sequence_steady")}
     known = evaluate(SPEED, known)
     full = {**known, "running_requests": speed.full_house.of(known)}
-    known["max_requests_per_second"] = evaluate(PACE, full)["max_requests_per_second"]
+    known["max_requests_per_second"] = evaluate(OF_RUNNING, full)["max_requests_per_second"]
     known["grows"] = speed.grows.of(known)
     for figure in ("tpot", "ttft", "output_tokens_per_second"):
         name = figure if figure in known else f"{figure}_seconds"

@@ -61,6 +61,7 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
     "draft_weights_bytes_per_gpu": (
         "the draft model's weights over the tensor-parallel ranks", ("tensor_parallel_size",)
     ),
+    "network_bytes_per_second": ("network_gbps in bytes", ("network_gbps",)),
     "kv_reserved": ("1 where kv_allocation is reserved, 0 where it is paged", ()),
     "output_tokens_per_second_per_gpu": (
         "the replica's output_tokens_per_second over its GPUs",
@@ -285,7 +286,7 @@ GIVEN = ("n_params", "n_params_active", "gpu_memory_bytes", "cuda_graph_bytes_pe
 # Results of which a sentence of DERIVED says how they follow.
 DESCRIBED = ("output_tokens_per_second_per_gpu", "speed_scope", "queue")
 TEXTS = ("speed_scope", "queue")
-_PACE_NAMES = frozenset(f.name for f in estimate.PACE)
+_PACE_NAMES = frozenset(f.name for f in estimate.OF_RUNNING)
 # What has no end where requests arrive faster than they are served.
 AT_AN_END = ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high", "bound_by")
 ENDLESS = " (Of the requests in flight: with those that arrive their queue grows without bound, see `grows`.)"
@@ -382,7 +383,7 @@ class Derivation:
             "whole": estimate.point(alone),
             "longest": estimate.evaluate(estimate.CHARGE, known | {"charged_tokens": known["max_model_len"]}),
             "filled": estimate.evaluate(estimate.CHARGE, known | {"charged_tokens": known["filled_tokens"]}),
-            "full": estimate.evaluate(estimate.PACE, known | {"running_requests": speed.full_house.of(known)}),
+            "full": estimate.evaluate(estimate.OF_RUNNING, known | {"running_requests": speed.full_house.of(known)}),
         }
         self.before_draft = values
         self.texts = {name: sized.results[name][0] for name in TEXTS}

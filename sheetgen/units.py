@@ -14,6 +14,7 @@ from typing import NamedTuple
 GIB = 2**30
 GB = 10**9
 MIB = 2**20
+GBPS = 10**9 // 8  # bytes a second
 UNIT_BYTES = {"gib": GIB, "gb": GB}
 UNIT_NAMES = {"gib": "GiB", "gb": "GB"}
 

@@ -348,9 +348,8 @@ def plans(
                 continue
             held = min(held, seqs)
             prompt, reply, target = workload(context, asked)
-            times = parts(
-                model, offer.gpu, tp, weight_dtype, kv_dtype, prompt, reply, float(weights(model, weight_dtype)), BYTES
-            )
+            loaded = float(weights(model, weight_dtype))
+            times = parts(model, offer.gpu, tp, weight_dtype, kv_dtype, prompt, reply, loaded, BYTES, stages)
             paced = batch_within(times, target) * stages if targets else held
             if paced < 1:
                 slow = True

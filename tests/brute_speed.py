@@ -10,6 +10,7 @@ import yaml
 
 CATALOGS = Path(__file__).parent.parent / "catalogs"
 MOST = 4160  # requests: more than any engine runs in a batch
+NETWORK = 400e9 / 8  # bytes a second of every machine
 
 
 @cache
@@ -36,11 +37,14 @@ def peak(gpu: Any, dtype: str) -> float:
 
 def parts(
     model: str, gpu_id: str, tp: int, weight_dtype: str, kv_dtype: str, prompt: int, answer: int, weights: float,
-    bytes_of: dict[str, Any],
+    bytes_of: dict[str, Any], stages: int = 1, dp: int = 1, engine: str = "vllm",
 ) -> dict[str, float]:  # fmt: skip
-    """Seconds of a step that do not grow with the batch, that each request adds, that all experts take, of a prompt."""
+    """Seconds of a step that do not grow with the batch, that each request adds, that all experts take, of a prompt.
+
+    dp: ranks of data-parallel attention, every one of which has requests.
+    """
     entry, gpu = read(f"models/{model}.yaml"), read(f"gpus/{gpu_id}.yaml")
-    c, p = constants("vllm", gpu["architecture"]), entry["params"]
+    c, p = constants(engine, gpu["architecture"]), entry["params"]
     linear, other, kv = (float(x) for x in bytes_of[weight_dtype][:2] + bytes_of[kv_dtype][2:])
     layers, heads, hidden = entry["n_layers"], entry["n_heads"], entry["hidden_size"]
     experts = entry.get("experts") or {"n": 1, "top_k": 0}
@@ -50,7 +54,7 @@ def parts(
     tables = (p["embedding"] if p.get("lm_head") else 0) + p.get("per_layer_embedding", 0)
     dense_bytes = max(0.0, weights - routed * linear - tables * other)
     dense = dense_bytes / tp / (bandwidth * c["weight_bandwidth_efficiency"])
-    expert = routed * linear / tp / (bandwidth * c["expert_bandwidth_efficiency"])
+    expert = routed * linear / tp / dp / (bandwidth * c["expert_bandwidth_efficiency"])
     seen = prompt + answer / 2
     cache_bytes, pairs, windowed_pairs, window = 0.0, 0.0, 0.0, 0
     for g in entry["attention"]:
@@ -77,30 +81,61 @@ def parts(
             cache_bytes += 2 * n * -(-(g["conv_elements"] * 2 + g["state_elements"] * size) // tp)
     flops, flops16 = peak(gpu, weight_dtype), peak(gpu, "bf16")
     link = gpu["interconnect_bytes_per_second"] * c["link_efficiency"]
-    hop = 2 * layers * 2 * hidden * 2 * (tp - 1) / tp / link if tp > 1 else 0.0
+    ranks = dp if routed else 1  # that share experts, so that they wait for each other
+    n_all = tp * ranks
+    ring = layers * 2 * 2 * hidden / link  # one all-reduce of a token in each layer, but for the GPUs' own share
+    own_ring, shared_ring = ring * (tp - 1) / tp, ring * (n_all - 1) / n_all
+    away = (stages - 1) * dp * hidden * 2 / NETWORK  # a token between machines
+    latency = (stages - 1) * read("speed.yaml")["network_hop_seconds"]
     decode = 2 * (p["active"] - used + used / c["expert_decode_factor"]) / tp / (flops * c["decode_compute_efficiency"])
-    prefill_params = (p["active"] - used + used / c["expert_prefill_factor"]) / tp
     attention = pairs * prompt**2 + windowed_pairs * prompt * min(prompt, 2 * window)
     overhead = layers * c["seconds_per_layer"]
-    return {
-        "fixed": dense + overhead + (2 * layers * c["seconds_per_all_reduce"] * (tp / 8) ** 0.3 if tp > 1 else 0),
-        "each": cache_bytes / (bandwidth * c["kv_bandwidth_efficiency"]) + decode + hop,
-        "experts": expert,
-        "missed": 1 - experts["top_k"] / experts["n"],
-        "prompt": 2 * prompt * prefill_params / (flops * c["prefill_compute_efficiency"])
+    reduces = sum((n / 8) ** 0.3 for n in (tp, n_all) if n > 1)
+    per_flop = 2 * prompt / tp / (flops * c["prefill_compute_efficiency"])
+    alone = (
+        per_flop * (p["active"] - used)
         + attention / tp / (flops16 * c["attention_compute_efficiency"])
         + c["prefill_weight_reads"] * (dense + expert)
-        + prompt * hop
-        + overhead,
+        + overhead
+        + prompt * (own_ring + away)
+        + latency
+    )
+    shared = per_flop * used / c["expert_prefill_factor"] / dp + prompt * shared_ring
+    gathers = c["gather_steps"] > 0
+    return {
+        "fixed": dense + overhead + layers * c["seconds_per_all_reduce"] * reduces + latency,
+        "each": cache_bytes / (bandwidth * c["kv_bandwidth_efficiency"])
+        + decode
+        + own_ring
+        + ranks * shared_ring
+        + away,
+        "experts": expert,
+        "missed": (1 - experts["top_k"] / experts["n"]) ** dp,
+        "prompt": alone + ranks * shared if gathers else ranks * (alone + shared),
+        "first": alone + ranks * shared if gathers else alone + shared,
+        "own": 1.0 if gathers else 1 / ranks,
         "before": c["wait_factor"],
+        "ranks": float(ranks),
+        "base": c["base_ttft_seconds"],
+        "steps": c["steps_before_prefill"] + c["gather_steps"] * (ranks - 1),
         "answer": float(max(1, answer)),
     }
 
 
+def step(part: dict[str, float], batch: int) -> float:
+    """Seconds of one step of a batch."""
+    return part["fixed"] + part["each"] * batch + part["experts"] * (1 - part["missed"] ** batch)
+
+
 def tpot(part: dict[str, float], batch: int) -> float:
     """Seconds between two tokens of an answer."""
-    step = part["fixed"] + part["each"] * batch + part["experts"] * (1 - part["missed"] ** batch)
-    return step + part["prompt"] * (1 - part["before"]) * (batch - 1) / part["answer"]
+    return step(part, batch) + part["prompt"] * (1 - part["before"]) * (batch - part["own"]) / part["answer"]
+
+
+def ttft(part: dict[str, float], batch: int) -> float:
+    """Seconds to the first token of a request whose turn has come."""
+    in_the_way = part["steps"] * step(part, batch) * (1 - 1 / (batch * part["ranks"]))
+    return part["base"] + in_the_way + part["first"] + part["prompt"] * part["before"] * (batch - part["own"])
 
 
 def batch_within(part: dict[str, float], target_ms: float) -> int:

@@ -176,6 +176,9 @@ def write_catalog(runs: Runs, constants: Any, common: Any, rows: dict[str, list[
         "nvlink_gpus: 8",
         "all_reduce_growth: 0.3",
         "all_reduce_source: 'latency of an all-reduce over 2, 4 and 8 GPUs; 0.3 fitted best of 0, 0.3 and 1'",
+        "network_hop_seconds: 0.000035",
+        "network_source: 'ncclSend and ncclRecv of up to 8 KB between two machines: 31 to 34 microseconds"
+        " (NVIDIA/nccl-tests issue 214); fi_pingpong over EFA 26 to 38 (ComputeCanada/puppet-magic_castle 331)'",
         f"default: {_flow(common)}",
         "default_source: the common value of all cells, for engines and GPUs without runs",
         "cells:",
@@ -240,6 +243,7 @@ def report(runs: Runs, results: Results) -> str:
         "The same configuration measured again differs by 7 to 10 % (nine of ten), across engine versions by 17 to"
         " 20 %.",
         "",
+        *_ranks(runs, found),
         "## The 80 % band",
         "",
         "Bands are drawn from held-out errors, apart for dense and mixture-of-experts models; the share inside is of"
@@ -282,6 +286,26 @@ def report(runs: Runs, results: Results) -> str:
             f" | {e.loc['TTFT', 'median']:.0f} | {e.loc['TTFT', 'bias']:+.0f} |"
         )
     return "\n".join([*lines, ""])
+
+
+def _ranks(runs: Runs, found: Columns) -> list[str]:
+    """The same of runs with data-parallel attention, by model: what they were predicted as, in parts of what was
+    measured."""
+    seen = measured(runs)
+    ratios = pandas.DataFrame({name: found[name] / seen[name] for name in seen}).assign(
+        of=runs.rows["engine"] + ", " + runs.rows["model"].str.split("/").str[1]
+    )[runs.rows["data_parallel_size"] > 1]
+    lines = [
+        "Of these, runs with data-parallel attention: predicted / measured, the median; in brackets the median error"
+        " in percent.",
+        "",
+        "| runs with data-parallel attention | runs | " + " | ".join(label for _, label in FIGURES.values()) + " |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for of, part in (*ratios.groupby("of"), ("all", ratios)):
+        cells = (f"{part[n].median():.2f} ({100 * abs(part[n] - 1).median():.0f})" for n, _ in FIGURES.values())
+        lines.append(f"| {of} | {len(part)} | {' | '.join(cells)} |")
+    return [*lines, ""]
 
 
 def _table(found: pandas.DataFrame, gates: dict[str, tuple[float, float | None]] | None = None) -> list[str]:

@@ -391,6 +391,7 @@ class SpeedConstants(Entry):
     wait_factor: float = Field(ge=0, le=1, allow_inf_nan=False, title="Share of other prompts waited for")
     base_ttft_seconds: Seconds = Field(title="Seconds before any work")
     steps_before_prefill: Factor = Field(title="Steps before the prompt")
+    gather_steps: Factor = Field(title="Steps to gather a rank's prompt")
 
 
 class SpeedCell(Entry):
@@ -426,6 +427,8 @@ class SpeedFile(Entry):
     nvlink_gpus: Count
     all_reduce_growth: Share
     all_reduce_source: Text
+    network_hop_seconds: Seconds
+    network_source: Text
     default: SpeedConstants
     default_source: Text
     cells: Some[SpeedCell]

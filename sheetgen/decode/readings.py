@@ -29,6 +29,7 @@ _PERFECT = {
     "seconds_per_layer": 0, "seconds_per_all_reduce": 0, "wait_factor": 0,
     "base_ttft_seconds": 0, "steps_before_prefill": 0, "speed_factor": 1, "ttft_factor": 1,
     "interconnect_bytes_per_second": numpy.inf,
+    "gather_steps": numpy.finfo(float).tiny,  # above 0: ranks take their prompts side by side
 }  # fmt: skip
 LEAST_SHARE = 0.5  # of the fastest layout's rate: nobody publishes, or serves in, a layout that wastes more
 Verdict = Literal["consistent", "slower", "unlikely", "impossible", "unknown"]

@@ -42,6 +42,11 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         ("loaded_weights_bytes_per_gpu", weights.rank_weights_bytes), memory.overhead_bytes_per_gpu,
         memory.stage_overhead_bytes, memory.kv_budget_bytes_per_gpu, parallelism.layer_budget_bytes, parallelism.runs,
     )),
+    # What a load's context takes of one rank, and how many stages a replica needs for it.
+    "paces": (("pace",), (kv_cache.charged_tokens, parallelism.within_limit)),
+    "stages": (("pace", "profile"), (
+        kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages,
+    )),
     "steps": (("pace", "profile"), estimate.STEP),
     "limits": (("pace", "profile"), (parallelism.strides_within_targets, parallelism.batch_limit)),
     "loads": (("load",), (
@@ -49,7 +54,6 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     )),
     # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
     "sequences": (("load", "profile"), (
-        kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages,
         parallelism.sequences, parallelism.sure_sequences, parallelism.paced_requests,
     )),
     "offers": (("offer",), (

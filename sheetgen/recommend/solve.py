@@ -35,7 +35,7 @@ from sheetgen.scenario.overrides import limits_of
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, Question, SheetModel
 from sheetgen.sizing import kv_cache, memory, parallelism, speed
 from sheetgen.sizing.speed import untouched_fraction
-from sheetgen.units import DTYPES, PURCHASES
+from sheetgen.units import DTYPES, GBPS, PURCHASES
 
 NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a batch
@@ -72,6 +72,8 @@ def tables(question: Question) -> Solution:
     _put_offers(grid, [question.candidates[s.candidate] for s in offers])
     _work_out(grid, "models", "shards", "profiles", "pools")
     _put_paces(grid, [w for _, w in paces])
+    _work_out(grid, "paces", "stages")
+    grid.put(("pace", "profile"), {"pipeline_parallel_size": grid.read("pipeline_stages", ("pace", "profile"))})
     _work_out(grid, "steps", "limits", also=_batches(grid))
     _work_out(grid, "loads", "sequences")
     _cost(grid)
@@ -110,6 +112,7 @@ def _put_facts(grid: Grid, question: Question) -> None:
     """Settings, constants and what was typed; what models, GPUs and both together contribute; the loads."""
     inputs = _inputs(question)
     grid.put((), inputs)
+    grid.evaluate((speed.network_bytes_per_second,), ())
     models = question.models
     rows = [_model_columns(m, question) for m in models]
     grid.put(("model",), {k: [r[k] for r in rows] for k in rows[0]})
@@ -121,7 +124,7 @@ def _put_facts(grid: Grid, question: Question) -> None:
         "runs_kv": numpy.array([[m.kv_cache_dtype in g.kv_run for g in question.gpus] for m in models]),
     })  # fmt: skip
     sizes, ranks = numpy.array(question.layouts, float).T
-    grid.put(("layout",), {"tensor_parallel_size": sizes, "data_parallel_size": ranks})
+    grid.put(("layout",), {"tensor_parallel_size": sizes, "data_parallel_size": ranks, "busy_ranks": ranks})
     apart = memory.non_torch_bytes_at({**inputs, "is_older_gpu": gpus["is_older_gpu"][:, None]}, sizes[None, :])
     grid.put(("gpu", "layout"), {"non_torch_bytes_per_tp": apart, "non_torch_bytes_per_gpu": apart})
     of_load = ("context_tokens", "input_tokens", "concurrent_requests")
@@ -143,6 +146,7 @@ def _inputs(question: Question) -> Columns:
         "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
         "least_link_bytes_per_second": LEAST_LINK_BYTES_PER_SECOND,
         "nvlink_gpus": float(speed.nvlink_gpus), "all_reduce_growth": speed.all_reduce_growth,
+        "network_hop_seconds": speed.network_hop_seconds, "bytes_per_gigabit": float(GBPS),
         **{name: float(value) for name, value in deployment.SPEED_DEFINITIONS.items()},
         "requests_per_stride": float(STRIDE),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND), "no_limit_seconds": float(NO_LIMIT_SECONDS),
@@ -194,7 +198,9 @@ def _pool_error(question: Question, scope: str) -> float:
 
 def _put_paces(grid: Grid, workloads: list[Any]) -> None:
     """By model and workload its prompt, answer and targets."""
-    grid.put(("pace",), {n: [getattr(w, n) for w in workloads] for n in ("input_tokens", "output_tokens")})
+    of_pace = ("context_tokens", "input_tokens", "output_tokens")
+    grid.put(("pace",), {name: [getattr(w, name) for w in workloads] for name in of_pace})
+    grid.put(("pace",), {"max_model_len": grid.read("context_tokens", ("pace",))})
     for figure in ("tpot", "ttft"):
         target = [getattr(w, f"{figure}_target_ms") or 0 for w in workloads]
         grid.put(("pace",), {f"{figure}_target_ms": target, "target_ms": target})

@@ -25,7 +25,7 @@ from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing.memory import non_torch_bytes_at
 from sheetgen.sizing.parallelism import heads_divide, is_measured
-from sheetgen.units import DTYPES, GIB
+from sheetgen.units import DTYPES, GBPS, GIB
 
 if TYPE_CHECKING:
     from sheetgen.catalog.guidance import Assumption, Fingerprint
@@ -287,7 +287,6 @@ ASSUMED_LINK_BYTES_PER_SECOND = 32_000_000_000
 # What the formulas of speed are made of: no judgements, and nothing to fit.
 SPEED_DEFINITIONS = {
     "operations_per_parameter": 2,  # a multiplication and an addition
-    "all_reduces_per_layer": 2,  # after attention and after the feed-forward part
     "activation_element_bytes": 2,  # 16 bits, whatever the weights have
     "ring_passes": 2,  # a ring all-reduce scatters and gathers
     "state_passes": 2,  # a recurrent state is read and written
@@ -301,7 +300,8 @@ def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str)
     assumed = ASSUMED_FLOPS_PER_BYTE * gpu.memory_bandwidth_bytes_per_second
     return {
         **speed.constants(engine.engine, gpu).model_dump(), "nvlink_gpus": speed.nvlink_gpus,
-        "all_reduce_growth": speed.all_reduce_growth, **SPEED_DEFINITIONS,
+        "all_reduce_growth": speed.all_reduce_growth, "network_hop_seconds": speed.network_hop_seconds,
+        **SPEED_DEFINITIONS,
         "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
         "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
         "peak_flops": peak or assumed, "peak_flops_16_bit": gpu.peak_flops_for("bf16") or assumed,
@@ -521,6 +521,7 @@ def _derive(values: Columns) -> None:
     size = values["tensor_parallel_size"]
     values["requests_per_rank"] = numpy.ceil(values["concurrent_requests"] / values["data_parallel_size"])
     values["non_torch_bytes_per_tp"] = non_torch_bytes_at(values, size)
+    values["network_bytes_per_second"] = values["network_gbps"] * GBPS
     # Without prefixes to keep, a state is one block whatever the release.
     values["state_blocks"] = numpy.where(values["enable_prefix_caching"] == 1, values["state_blocks"], 1)
     values["is_calibrated"] = is_measured(size, values["calibrated_tensor_parallel_size"])

@@ -300,6 +300,9 @@ INPUTS: tuple[Input, ...] = (
     *(Input(f"{what}_parallel_size", PARALLEL, 1, Option("parallel", "NUMBER", help_)) for what, help_ in (
         ("tensor", "Default 1."), ("pipeline", "Default 1."),
         ("data", "Default 1. A replica has TP x PP x DP GPUs."), ("expert", "Default 1. Adds no GPUs."))),
+    Input("network_gbps", Kind(low=0.001, high=1_000_000), 400, Option("parallel", "NUMBER",
+          "Network of a machine in Gb/s, over which pipeline stages pass their activations: each stage is a machine. "
+          "Default 400.")),
     Input("context_tokens", TOKENS, 4096,
           Option("load", "TOKENS", "Tokens of a request: 16k, or 16384. Default 4096.")),
     Input("concurrent_requests", COUNT, 1, Option("load", "NUMBER", "Requests in flight on the replica. Default 1.")),
@@ -383,7 +386,7 @@ OF_A_POINT = tuple({**BY_NAME, **BY_OPTION}[name] for name in (
     "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "gpu_memory_utilization", "max_model_len",
     "max_num_seqs", "max_num_batched_tokens", "block_size", "context_tokens", "concurrent_requests", "input_tokens",
     "output_tokens", "prefix_cache_hit_fraction", "draft_model", "average_context_fraction", "kv_allocation",
-    "hybrid_kv_manager", "enable_prefix_caching", "requests_per_second", "speed_factor", "ttft_factor",
+    "hybrid_kv_manager", "enable_prefix_caching", "requests_per_second", "speed_factor", "ttft_factor", "network_gbps",
 ))  # fmt: skip
 OPTION_GROUPS = ("market", "engine", "precision", "headroom", "billing", "targets", "factors", "money")
 

@@ -25,7 +25,19 @@ from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.model import AND_AUTO, LEGEND, PRECISIONS, Cell, Range, Ref, Sheet, Validation, number
 from sheetgen.sheet.notes import MARKED_BY, day_of
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
-from sheetgen.units import DATE, DTYPE_ALIASES, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
+from sheetgen.sizing.speed import network_bytes_per_second
+from sheetgen.units import (
+    DATE,
+    DTYPE_ALIASES,
+    DTYPES,
+    FACTOR,
+    GBPS,
+    PLAIN,
+    TENSOR_PARALLEL_SIZES,
+    TEXT,
+    WHOLE,
+    Display,
+)
 
 AS_BUILT, CHANGED, OUT_OF_RANGE = "as built", "changed", "out of range"
 BOUND = Display("[>=10000000]0E+0;[<=-10000000]0E+0;General")
@@ -348,6 +360,9 @@ def _speed(page: InputsSheet) -> None:
         ("nvlink_gpus", "GPUs of a node", known.nvlink_gpus, PLAIN, "GPUs", known.all_reduce_source),
         ("all_reduce_growth", "Growth of an all-reduce's latency", known.all_reduce_growth, FACTOR, "",
          "(GPUs / GPUs of a node) to this power."),
+        ("network_hop_seconds", "Latency from machine to machine", known.network_hop_seconds, FACTOR, "seconds",
+         known.network_source),
+        ("bytes_per_gigabit", "Bytes in a gigabit", GBPS, WHOLE, "bytes", "A definition."),
         ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
         *((name, in_words(name), value, FACTOR, "", "A definition.")
           for name, value in SPEED_DEFINITIONS.items()),
@@ -357,6 +372,7 @@ def _speed(page: InputsSheet) -> None:
          "The largest batch within the targets is found by strides, then request by request."),
     ):  # fmt: skip
         page.fixed(*row)
+    page.computed(network_bytes_per_second, "bytes/s", "Charged between machines: the least that they must have.")
     page.section("Speed: 80 % bands, as factors of the prediction")
     heads = [f"{figure} {end}" for figure in SPEED_FIGURES for end in ("low", "high")]
     page.sheet.text(page.row, 0, known.bands_source, "remark")

@@ -64,7 +64,7 @@ WHOLE_OF = (
 )  # fmt: skip
 OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
 # Rows of the head that are alike on every GPU.
-ALIKE = ("tensor_parallel_size", "data_parallel_size", "tp_position", "layout_position", "rank_position")
+ALIKE = ("tensor_parallel_size", "data_parallel_size", "busy_ranks", "tp_position", "layout_position", "rank_position")
 # On Contexts; no sheet has a draft model; on Candidates.
 ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests")
 # Worked out within the formulas that read them: sums of a few cells, and a step that nobody looks for.
@@ -109,6 +109,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         head.given(name, label, [at + 1 for at in places], PLAIN, role="fixed")
     head.picked("tensor_parallel_size", "TP", sizes, "layout_position", PLAIN)
     head.picked("data_parallel_size", "DP", wiring.lists["dp"], "layout_position", PLAIN)
+    head.columns["busy_ranks"] = head.columns["data_parallel_size"]  # each has a request, or the layout takes no part
     for fact, label in (
         ("gpu_memory_bytes", "Memory, bytes"),
         ("max_num_seqs", "Most sequences"),
@@ -167,6 +168,8 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         short |= {name} if alike else set()
         by_model |= set() if of_context else {name}
         written[quantity.name] = name
+        if name == "pipeline_stages":
+            blocks["pipeline_parallel_size"] = blocks[name]
         top += len(labels) + 2
     # The first profile's column (TP 1) of the shard blocks, as a table with a row per model.
     undivided = Table(wiring, gpus.sheet, n_models, "undivided")
@@ -226,7 +229,7 @@ def _quantities() -> Iterator[tuple[str, Formula]]:
 
     What a replica holds is the same for every number of requests, so it stands here once for each context.
     """
-    for table in ("shards", "pools", "steps", "limits", "sequences"):
+    for table in ("shards", "pools", "stages", "steps", "limits", "sequences"):
         for one in TABLES[table][1]:
             name, quantity = (one.name, one) if isinstance(one, Formula) else one
             if quantity not in NOT_WRITTEN and name not in ELSEWHERE:

@@ -29,10 +29,13 @@ COMPARED = (
 # What a step on a profile takes from the blocks of Profiles.
 PARTS = (
     "dense_seconds", "expert_seconds", "layer_overhead_seconds", "all_reduce_seconds", "token_link_seconds",
-    "kv_read_seconds", "decode_compute_seconds", "prefill_seconds", "batch_limit",
+    "token_exchange_seconds", "kv_read_seconds", "decode_compute_seconds", "shared_prefill_seconds",
+    "prefill_seconds", "batch_limit",
 )  # fmt: skip
-SUMS = (speed.fixed_step_seconds, speed.request_step_seconds)  # of these
-OF_PROFILE = ("wait_factor", "base_ttft_seconds", "steps_before_prefill")
+SUMS = (  # of these, and of the way between machines
+    speed.token_hop_seconds, speed.stage_hop_seconds, speed.fixed_step_seconds, speed.request_step_seconds,
+)  # fmt: skip
+OF_PROFILE = ("wait_factor", "base_ttft_seconds", "steps_before_prefill", "gather_steps")
 
 
 @formula("Model and workload", TEXT)
@@ -153,11 +156,14 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
 
     for name in PARTS:
         of_block(parts, name, in_words(name))
+    of_head(parts, "data_parallel_size", "DP", PLAIN, 13)
+    one_machine = Lookup.of(1, "1")
+    of_row = {name: lookup(latency.range(name), row) for name in ("hidden_size", "n_experts")}
+    parts.computed(speed.busy_ranks, {"running_requests": requests, **of_row}, width=13)
     for one in SUMS:
-        parts.computed(one, width=13)
+        parts.computed(one, {"pipeline_parallel_size": one_machine, **of_row}, width=13)
     for name in OF_PROFILE:
         of_head(parts, name, in_words(name), FACTOR, 13)
-    of_head(parts, "data_parallel_size", "DP", PLAIN, 13)
     of_head(table, "gpu_name", "GPU", TEXT, 26)
     of_head(table, "tensor_parallel_size", "TP", PLAIN, 38)
     if len(wiring.lists["dp"].refs) > len(TENSOR_PARALLEL_SIZES):
@@ -165,7 +171,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     given: dict[str, Read] = {
         **parts.columns, "concurrent_requests": requests, "running_requests": requests,
         "queue_seconds": wiring.inputs["no_queue_seconds"],
-        "pipeline_parallel_size": Lookup.of(1, "1"), "data_parallel_size": parts.columns["data_parallel_size"],
+        "pipeline_parallel_size": one_machine, "data_parallel_size": parts.columns["data_parallel_size"],
         **{k: lookup(latency.range(k), row) for k in ("output_tokens", "expert_miss_fraction")},
     }  # fmt: skip
     for f in PACE:

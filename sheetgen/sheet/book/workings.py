@@ -280,8 +280,14 @@ def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for name in PARTS:
         _of_block(table, name)
+    table.picked("hidden_size", in_words("hidden_size"), table.wiring.tables["contexts"].range("hidden_size"),
+                 "pace_row")  # fmt: skip
+    # A data-parallel layout is for loads that give each rank a request.
+    ranks = zip(table.columns["profile"], table.columns["data_parallel_size"], strict=True)
+    found = (derived(_where_number, place, ref, ZERO) for place, ref in ranks)
+    table.looked_up("busy_ranks", "Ranks that step together", found, PLAIN)
     for one in SUMS:
-        table.computed(one)
+        table.computed(one, {"pipeline_parallel_size": table.columns["pipeline_stages"]})
     for name in (*OF_PROFILE, "speed_is_fitted"):
         _of_profile(table, name, in_words(name), ZERO, _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
@@ -289,7 +295,8 @@ def _add_parts(table: Table) -> None:
 
 
 def _display(name: str) -> Display:
-    return SECONDS if name.endswith("_seconds") else FACTOR if name.startswith(("wait", "expert", "steps")) else WHOLE
+    is_factor = name.startswith(("wait", "expert", "steps", "gather"))
+    return SECONDS if name.endswith("_seconds") else FACTOR if is_factor else WHOLE
 
 
 def _add_speed(table: Table, alone: bool) -> None:
