@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from sheetgen import cost
-from sheetgen.catalog.engines import Scope
+from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND
 from sheetgen.estimate import CHARGE, PACE
 from sheetgen.formula import cheapest, first_where, least_where, same_money
 from sheetgen.recommend.solution import TABLES, Choice, Columns, Grid, Offer, Profile, Solution, short_tokens
@@ -28,7 +28,6 @@ STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a bat
 MILLISECONDS_PER_SECOND = 1000
 NO_LIMIT_SECONDS = 100_000  # a target that is off
 NETWORK_BYTES_PER_SECOND = float(BY_NAME["network_gbps"].default * GBPS)  # of every machine
-BAND_SCOPES: tuple[Scope, ...] = ("fitted", "other")  # a sheet has no anchor
 NOTHING_FITS = "nothing fits"
 TOO_SLOW = "no count meets the target"  # memory holds it somewhere, but a lone request is too slow
 
@@ -147,7 +146,7 @@ def gpu_columns(question: Question) -> Columns:
         "pool_error_bytes_elsewhere": [_pool_error(question, "other")] * len(gpus),
         **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
         **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
-        "speed_is_fitted": [speed.scope(engine.engine, g) == "fitted" for g in gpus],
+        "measured_kinds": [speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
     }
     for g, gpu in enumerate(gpus):
@@ -315,12 +314,12 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
 
 def _bands(solved: Solution, row: int, choice: Choice) -> list[tuple[float, float]]:
     """Both ends of the bands of TPOT, TTFT and tokens a second, as factors."""
-    question, model = solved.question, solved.question.loads[row].model
-    gpu = solved.profiles[solved.offers[choice.offer or 0].profile].gpu
-    fitted = solved.gpus["speed_is_fitted"][gpu] == 1 and choice.pipeline_parallel_size == 1
-    is_moe = bool(solved.models["n_experts"][model] > 0)
-    scope: Scope = "fitted" if fitted else "other"
-    columns = deployment.speed_band_columns(question.speed, scope, is_moe)
-    kind = "moe" if is_moe else "dense"
-    columns = {name: question.overrides.input(f"{name}_{scope}_{kind}", v) for name, v in columns.items()}
+    at = solved.grid.along("chosen", {"load": [row], "offer": [choice.offer or 0]})
+    at.put(("chosen",), {"pipeline_parallel_size": [choice.pipeline_parallel_size]})
+    kind = MODEL_KINDS[int(at.read("speed_kind", ("chosen",))[0]) - 1]
+    found = at.evaluate((speed.speed_scope,), ("chosen",))
+    scope = deployment.SPEED_SCOPES[int(found["speed_scope"][0])]
+    of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
+    columns = deployment.speed_band_columns(solved.question.speed, scope, kind)
+    columns = {name: solved.question.overrides.input(f"{name}_{of}", v) for name, v in columns.items()}
     return [(columns[f"{f}_band_low"], columns[f"{f}_band_high"]) for f in deployment.SPEED_FIGURES]
