@@ -12,16 +12,23 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from sheetgen import cost, estimate
 from sheetgen.api import Sized
 from sheetgen.calibration import Anchored
-from sheetgen.catalog.engines import CONSTANTS, SpeedConstants, SpeedFile
+from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, SpeedFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Expr, Formula, literal
 from sheetgen.recommend import Solution
-from sheetgen.scenario.deployment import ASSUMED_FLOPS_PER_BYTE, DEFAULTS, SPEED_DEFINITIONS, Reference, Resolved
+from sheetgen.scenario.deployment import (
+    ASSUMED_FLOPS_PER_BYTE,
+    DEFAULTS,
+    SPEED_DEFINITIONS,
+    Reference,
+    Resolved,
+    model_kind,
+)
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing import kv_cache, parallelism, speed, weights
 from sheetgen.units import DTYPES
@@ -68,8 +75,9 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("output_tokens_per_second", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"),
     ),
     "speed_scope": (
-        "which runs the bands of speed are from: fitted where the engine was measured on this GPU (no draft, no"
-        " pipeline stages, one node), anchored where a factor was set, other elsewhere",
+        "which runs the bands of speed are from: fitted where the engine was measured on this GPU with models of this"
+        " kind (no draft), ranks for data-parallel attention, stages beyond a node, anchored where a factor was set,"
+        " other elsewhere",
         ("speed_factor", "ttft_factor", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
          "nvlink_gpus"),
     ),
@@ -215,6 +223,8 @@ class Origins:
             return self._constant(name)
         if name in ("nvlink_gpus", "all_reduce_growth"):
             return self._in_file(SpeedFile.file_name, (name,), "", speed.all_reduce_source)
+        if name == "network_hop_seconds":
+            return self._in_file(SpeedFile.file_name, (name,), "", speed.network_source)
         if name in SPEED_DEFINITIONS:
             return Origin("default", "a definition: " + name.replace("_", " "))
         if name in _RATES:
@@ -224,11 +234,9 @@ class Origins:
         if name in _PEAKS:
             return self._peak(self.names.weight_dtype if name == "peak_flops" else "bf16")
         if figure := _BAND_FACTORS.get(name):
-            kind = "dense" if model.experts is None else "moe"
-            of_band = (figure, self.scope, kind)
-            row, band = next((i, b) for i, b in enumerate(speed.bands) if (b.figure, b.scope, b.kind) == of_band)
-            words = f", 80 % of {band.n_rows:,} runs ({self.scope}, {kind})"
-            return self._in_file(SpeedFile.file_name, ("bands", row), words, speed.bands_source)
+            band = speed.band(cast(Figure, figure), cast(Scope, self.scope), model_kind(model))
+            words = f", 80 % of {band.n_rows:,} runs ({self.scope}, {band.kind})"
+            return self._in_file(SpeedFile.file_name, ("bands", speed.bands.index(band)), words, speed.bands_source)
         loc = _FIELDS.get(name) or ((name,) if hasattr(model, name) else ("attention",))
         return self._in_file(f"models/{model.id}.yaml", loc, "", model.source)
 

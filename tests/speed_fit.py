@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -17,11 +18,13 @@ from measured_rows import DATA
 from scipy.optimize import least_squares
 
 from sheetgen.catalog import Catalog
+from sheetgen.catalog.engines import MODEL_KINDS
 from sheetgen.estimate import PACE, STEP, evaluate, point
 from sheetgen.scenario.deployment import DEFAULTS, complete
 from sheetgen.sizing import speed
 
 CSV = DATA / "throughput_serving.csv"
+LATER = DATA / "throughput_serving_2.csv"  # other configurations, none of which took part in the fit
 GENERATIONS = {"Hopper": ("Hopper", "Grace Hopper"), "Blackwell": ("Blackwell", "Blackwell Ultra", "Grace Blackwell")}
 FIGURES = {  # figure: formula, words
     "tpot": ("tpot_seconds", "TPOT"),
@@ -90,9 +93,9 @@ class Runs:
         return Runs(self.rows.iloc[index].reset_index(drop=True), values, self.cells, self.cell[index])
 
 
-def serving_runs(catalog: Catalog) -> Runs:
+def serving_runs(catalog: Catalog, path: Path = CSV) -> Runs:
     """The runs of throughput_serving.csv, completed as `size --batch` completes them."""
-    rows = pandas.read_csv(CSV, dtype={"engine_version": str})
+    rows = pandas.read_csv(path, dtype={"engine_version": str})
     rows["context_tokens"] = rows["input_tokens"] + rows["output_tokens"]
     return runs_of(rows, catalog)
 
@@ -113,6 +116,7 @@ def runs_of(rows: pandas.DataFrame, catalog: Catalog) -> Runs:
         configuration=rows[CONFIGURATION].astype(str).agg(" ".join, axis=1),
         generation=generation,
         is_moe=values["n_experts"] > 0,
+        kind=[MODEL_KINDS[int(one) - 1] for one in values["speed_kind"]],
         gpu_id=[one.gpu.id for one in points.names],
     )
     return Runs(rows, values, cells, numpy.array([cells.index(n) for n in names]))

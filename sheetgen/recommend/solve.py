@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from sheetgen import cost
-from sheetgen.catalog.engines import Scope
+from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.estimate import PACE, STEADY
 from sheetgen.recommend.choice import Pick, Picks, pick
@@ -41,7 +41,6 @@ NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a batch
 MILLISECONDS_PER_SECOND = 1000
 NO_LIMIT_SECONDS = 100_000  # a target that is off
-BAND_SCOPES: tuple[Scope, ...] = ("fitted", "other")  # a sheet has no anchor
 NOTHING_FITS = "nothing fits"
 TOO_SLOW = "no count meets the target"  # memory holds it somewhere, but a lone request is too slow
 
@@ -181,7 +180,7 @@ def gpu_columns(question: Question) -> Columns:
         "pool_error_bytes_elsewhere": [_pool_error(question, "other")] * len(gpus),
         **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
         **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
-        "speed_is_fitted": [speed.scope(engine.engine, g) == "fitted" for g in gpus],
+        "measured_kinds": [speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
     }
     for g, gpu in enumerate(gpus):
@@ -403,25 +402,26 @@ def _with_ends(at: Grid, choices: Sequence[Choice]) -> Iterator[Choice]:
 
 def _bands(solved: Solution, row: int, choice: Choice) -> list[tuple[float, float]]:
     """Both ends of the bands of TPOT, TTFT and tokens a second, as factors."""
-    question, model = solved.question, solved.question.loads[row].model
-    fitted = _is_fitted(solved, choice.offer or 0, choice.pipeline_parallel_size)
-    is_moe = bool(solved.models["n_experts"][model] > 0)
-    scope: Scope = "fitted" if fitted else "other"
-    columns = deployment.speed_band_columns(question.speed, scope, is_moe)
-    kind = "moe" if is_moe else "dense"
-    columns = {name: question.overrides.input(f"{name}_{scope}_{kind}", v) for name, v in columns.items()}
+    scope, kind = _speed_scope(solved, row, choice.offer or 0, choice.pipeline_parallel_size)
+    of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
+    columns = deployment.speed_band_columns(solved.question.speed, scope, kind)
+    columns = {name: solved.question.overrides.input(f"{name}_{of}", v) for name, v in columns.items()}
     return [(columns[f"{f}_band_low"], columns[f"{f}_band_high"]) for f in deployment.SPEED_FIGURES]
 
 
-def _is_fitted(solved: Solution, offer: int, stages: int) -> bool:
-    gpu = solved.profiles[solved.offers[offer].profile].gpu
-    return bool(solved.gpus["speed_is_fitted"][gpu] == 1) and stages == 1
+def _speed_scope(solved: Solution, row: int, offer: int, stages: int) -> tuple[Scope, ModelKind]:
+    """Which runs the speed of a load on an offer is judged by, and the kind of its model."""
+    at = solved.grid.along("chosen", {"load": [row], "offer": [offer]})
+    at.put(("chosen",), {"pipeline_parallel_size": [stages]})
+    kind = MODEL_KINDS[int(at.read("speed_kind", ("chosen",))[0]) - 1]
+    found = at.evaluate((speed.speed_scope,), ("chosen",))
+    return deployment.SPEED_SCOPES[int(found["speed_scope"][0])], kind
 
 
-def was_measured(solved: Solution, offer: int, stages: int) -> bool:
-    """Whether runs of this kind took part in the fit of the speed: of the engine on the offer's GPU, inside one machine
-    and without data-parallel ranks."""
-    return _is_fitted(solved, offer, stages) and solved.layout(offer).data_parallel_size == 1
+def was_measured(solved: Solution, row: int, offer: int, stages: int) -> bool:
+    """Whether runs of this kind took part in the fit of the speed: of the engine, the offer's GPU and the model's kind,
+    inside one machine and without data-parallel ranks."""
+    return _speed_scope(solved, row, offer, stages)[0] == "fitted"
 
 
 def has_little_headroom(solved: Solution, row: int, near_target_fraction: float) -> bool:

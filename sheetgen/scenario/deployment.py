@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from sheetgen.catalog.base import Document
-from sheetgen.catalog.engines import Engine, Figure, Scope, SpeedFile, load_engine
+from sheetgen.catalog.engines import MODEL_KINDS, Engine, Figure, ModelKind, Scope, SpeedFile, load_engine
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
@@ -25,6 +25,7 @@ from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing.memory import non_torch_bytes_at
 from sheetgen.sizing.parallelism import heads_divide, is_measured
+from sheetgen.sizing.speed import speed_kind, speed_scope
 from sheetgen.units import DTYPES, GBPS, GIB
 
 if TYPE_CHECKING:
@@ -323,14 +324,19 @@ def band_columns(engine: Engine, scope: str) -> Columns:
 
 
 SPEED_FIGURES: tuple[Figure, ...] = ("tpot", "ttft", "output_tokens_per_second")
-SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "anchored")
+SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "ranks", "stages", "anchored")  # as `speed_scope` counts
 
 
-def speed_band_columns(speed: SpeedFile, scope: Scope, is_moe: bool) -> Columns:
+def model_kind(model: Model) -> ModelKind:
+    """The kind of a model, as bands of speed have them."""
+    return MODEL_KINDS[int(speed_kind.of(model.shape())) - 1]
+
+
+def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind) -> Columns:
     """Both ends of the bands of speed in a scope, as factors of the prediction."""
     found: Columns = {}
     for figure in SPEED_FIGURES:
-        band = speed.band(figure, scope, is_moe)
+        band = speed.band(figure, scope, kind)
         found |= {f"{figure}_band_low": band.low, f"{figure}_band_high": band.high}
     return found
 
@@ -492,11 +498,10 @@ def _named_columns(names: Resolved) -> Columns:
     Bands of memory are those where the constants were set on this GPU and version, up to the largest TP among the runs;
     elsewhere they are those under names that end in _elsewhere. Bands of speed have names that end in their scope.
     """
-    engine, gpu, is_moe = names.engine, names.gpu, names.model.experts is not None
+    engine, gpu, kind = names.engine, names.gpu, model_kind(names.model)
     memory = gpu.memory.engine_bytes
     here = engine.band_scope(gpu.id)
     measured = here == "calibrated" and names.draft is None
-    speed_scope = "other" if names.draft else names.speed.scope(engine.engine, gpu)
     of_gpu = memory / GIB, gpu.architecture
     own = {
         **engine_defaults(engine),
@@ -510,8 +515,9 @@ def _named_columns(names: Resolved) -> Columns:
         **draft_columns(names.draft, names.kv_cache_dtype),
         **speed_columns(names.speed, engine, gpu, names.weight_dtype),
         **{f"{name}_{scope}": band for scope in SPEED_SCOPES
-           for name, band in speed_band_columns(names.speed, scope, is_moe).items()},
-        "speed_is_fitted": int(speed_scope == "fitted"), "gpu_memory_bytes": memory,
+           for name, band in speed_band_columns(names.speed, scope, kind).items()},
+        "speed_kind": MODEL_KINDS.index(kind) + 1, "gpu_memory_bytes": memory,
+        "measured_kinds": 0 if names.draft else names.speed.measured_kinds(engine.engine, gpu),
         "is_older_gpu": int(engine.is_older(gpu.architecture)), **{OWN + name: value for name, value in own.items()},
     }  # fmt: skip
 
@@ -528,12 +534,10 @@ def _derive(values: Columns) -> None:
     for name in [n for n in values if n.endswith("_elsewhere")]:
         here = name.removesuffix("_elsewhere")
         values[here] = numpy.where(values["is_calibrated"], values[here], values.pop(name))
-    # No run had pipeline stages, or more GPUs than a node.
-    fitted = (values["speed_is_fitted"] == 1) & (values["pipeline_parallel_size"] == 1)
-    fitted = fitted & (size * values["data_parallel_size"] <= values["nvlink_gpus"])
+    scope, anchored = speed_scope.of(values), SPEED_SCOPES.index("anchored")
     # A measured point says nothing of the figure that it does not give.
     factors = "speed_factor", "ttft_factor"
-    scopes = {factor: numpy.select([values[factor] != 1, fitted], [2, 0], 1) for factor in factors}
+    scopes = {factor: numpy.where(values[factor] != 1, anchored, scope) for factor in factors}
     values["speed_scope"] = scopes["speed_factor"]
     for name in [n.removesuffix("_anchored") for n in values if n.endswith("_anchored")]:
         scope = scopes["ttft_factor" if name.startswith("ttft") else "speed_factor"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from sheetgen.catalog.base import Loc
-from sheetgen.catalog.engines import CONSTANTS, Engine, SpeedConstants
+from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, Engine, SpeedConstants
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError, did_you_mean, shown
@@ -57,7 +57,8 @@ TABLES: dict[str, dict[str, Kind]] = {
         "gpu_memory_bytes": Kind(low=1, high=1e13),
         **dict.fromkeys(("max_num_seqs", "max_num_batched_tokens"), COUNT),
         **dict.fromkeys(("pool_error_bytes_measured", "pool_error_bytes_elsewhere"), Kind(low=-1e13, high=0)),
-        **dict.fromkeys(("is_older_gpu", "speed_is_fitted"), FLAG),
+        "is_older_gpu": FLAG,
+        "measured_kinds": Kind("whole", 0, 2 ** len(MODEL_KINDS) - 1),
         **dict.fromkeys(("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second"), RATE),
         **{f"peak_flops_{d}": RATE for d in ("16_bit", *DTYPES)},
         **{name: FACTOR if any(getattr(bound, "ge", None) == 0 for bound in field.metadata) else DIVISOR
@@ -101,11 +102,10 @@ SETTINGS: dict[str, Kind] = {
 # What decides words and marks of the page, and what sheets of the workbook are pointed at: no answer follows them.
 SHOWN: dict[str, Kind] = {one.name: one.kind for one in INPUTS if one.shown}
 BANDS: dict[str, Kind] = {
-    f"{figure}_band_{end}_{scope}_{kind}": FACTOR
+    f"{figure}_band_{end}_{of}": FACTOR
     for figure in ("tpot", "ttft", "output_tokens_per_second")
     for end in ("low", "high")
-    for scope in ("fitted", "other")
-    for kind in ("dense", "moe")
+    for of in (*(f"{scope}_{kind}" for scope in ("fitted", "other") for kind in MODEL_KINDS), *OF_ANY_KIND)
 }
 OUTPUT = Kind("whole", 0, TOKENS.high)
 _OUTPUT_OF = re.compile(r"output_(?!tokens_per_second_band)\w+")

@@ -10,8 +10,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import Quantity, both, fading, formula, largest, power, ratio, round_up, smallest, where
-from sheetgen.units import PERCENT, SECONDS, TEXT, TWO_DECIMALS
+from sheetgen.formula import (
+    Quantity,
+    both,
+    either,
+    fading,
+    formula,
+    largest,
+    power,
+    ratio,
+    remainder,
+    round_down,
+    round_up,
+    smallest,
+    where,
+)
+from sheetgen.units import PERCENT, PLAIN, SECONDS, TEXT, TWO_DECIMALS
 
 # What a model makes a step read and compute ---------------------------------------------------------
 
@@ -56,6 +70,21 @@ def active_expert_params(n_params_routed: Quantity, expert_miss_fraction: Quanti
     Source: model architecture.
     """
     return n_params_routed * (1 - expert_miss_fraction)
+
+
+@formula("Kind of model", PLAIN)
+def speed_kind(
+    n_experts: Quantity, n_windowed_layers: Quantity, n_state_layers: Quantity, n_other_layers: Quantity,
+    other_bytes_per_token: Quantity,
+) -> Any:  # fmt: skip
+    """What sets models apart in how well speed is predicted: 1 dense, 2 experts, and whatever it has of these: 3
+    windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
+
+    Source: docs/speed.md.
+    """
+    sparse = n_other_layers + other_bytes_per_token > 0
+    plain = where(n_experts > 0, 2, 1)
+    return where(sparse, 2 + 2 + 1, where(n_state_layers > 0, 2 + 2, where(n_windowed_layers > 0, 2 + 1, plain)))
 
 
 # One step of decoding ------------------------------------------------------------------------------
@@ -533,6 +562,24 @@ def grows(requests_per_second: Quantity, max_requests_per_second: Quantity) -> A
     Source: queueing theory; a stable queue needs arrivals below what is served.
     """
     return where(requests_per_second >= max_requests_per_second, 1, 0)
+
+
+@formula("Scope of the bands", PLAIN)
+def speed_scope(
+    speed_kind: Quantity, measured_kinds: Quantity, n_experts: Quantity, tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity, pipeline_parallel_size: Quantity, nvlink_gpus: Quantity,
+) -> Any:  # fmt: skip
+    """Which runs the bands of speed are from: 0 this engine, GPU and kind of model, 1 others, 2 ranks of data-parallel
+    attention that share experts, 3 pipeline stages or more GPUs than a node has.
+
+    In:     measured_kinds: kinds of models measured on this engine and GPU; the kinds' powers of 2 added up.
+    Source: docs/speed.md.
+    """
+    is_measured = remainder(round_down(measured_kinds / power(2, speed_kind - 1)), 2) == 1
+    own = where(is_measured, 0, 1)
+    ranks = where(both(n_experts > 0, data_parallel_size > 1), 2, own)
+    beyond = either(pipeline_parallel_size > 1, tensor_parallel_size * data_parallel_size > nvlink_gpus)
+    return where(beyond, 2 + 1, ranks)
 
 
 @formula("At one end of the band")

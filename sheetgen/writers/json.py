@@ -107,7 +107,7 @@ def _cell(solved: Solution, row: int, others: Sequence[NotAsked]) -> Record:
         **_fields(load, "context_tokens", "concurrent_requests"), **_fields(model, "weight_dtype", "kv_cache_dtype"),
         "weights_bytes": int(solved.models["weights_bytes"][load.model]),
         "kv_bytes": int(solved.loads["kv_bytes"][row]), "verdict": choice.verdict,
-        **_chosen(solved, choice), **_speed(choice),
+        **_chosen(solved, row, choice), **_speed(choice),
         "by_purchase": {name: _rental(of[row]) for name, of in solved.by_purchase.items()},
         **{name: _picked(solved, getattr(choice, name)) for name in ("cheapest", "without_targets", "without_ttft")},
         "needs_reservation": needs_reservation(solved, row), "not_asked": [_not_asked(one) for one in others],
@@ -150,7 +150,7 @@ SPEED = (
 )  # fmt: skip
 
 
-def _chosen(solved: Solution, choice: Choice) -> Record:
+def _chosen(solved: Solution, row: int, choice: Choice) -> Record:
     """The recommendation of a cell, all None where nothing holds it."""
     if choice.offer is None:
         return dict.fromkeys(CHOSEN)
@@ -159,7 +159,7 @@ def _chosen(solved: Solution, choice: Choice) -> Record:
     known = {
         "monthly_usd_low": low, "monthly_usd_high": high, **_fields(candidate, "instance", "purchase"),
         "gpu": candidate.gpu.id, **layout._asdict(), "spans_machines": choice.pipeline_parallel_size > 1,
-        "measured": was_measured(solved, choice.offer, choice.pipeline_parallel_size),
+        "measured": was_measured(solved, row, choice.offer, choice.pipeline_parallel_size),
         "n_gpus": choice.n_replicas * layout.n_gpus * choice.pipeline_parallel_size,
     }  # fmt: skip
     return {name: known[name] if name in known else getattr(choice, name) for name in CHOSEN}

@@ -233,9 +233,9 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
         label = str(SpeedConstants.model_fields[name].title)
         table.given(name, label, [float(v) for v in gpus[name]], display, width=13,
                     note=f"{name}: fitted on measured runs (docs/speed.md).")  # fmt: skip
-    table.given("speed_is_fitted", "Runs measured (0 or 1)", [int(v) for v in gpus["speed_is_fitted"]], PLAIN,
-                note="1: runs of this engine on this GPU are among those that the constants were fitted "
-                "on.")  # fmt: skip
+    table.given("measured_kinds", "Kinds of models measured", [int(v) for v in gpus["measured_kinds"]], PLAIN,
+                note="Of which models runs of this engine on this GPU are among those that the constants were fitted "
+                "on, added up: 1 dense, 2 experts, 4 windows, 8 recurrent states, 16 sparse attention.")  # fmt: skip
 
 
 def _add_owning_columns(solved: Solution, table: Table) -> None:

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any
 
 from sheetgen import cost, units
-from sheetgen.catalog.engines import CONSTANTS
+from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, Scope
 from sheetgen.formula import Expr, Formula, either, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solve import BAND_SCOPES, MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
+from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, speed_band_columns
 from sheetgen.scenario.inputs import CHOICES, KV_CACHE, MONEY, OF_TERMS, OWNING, TARGETS, Input, asked_in, rows_in
 from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND
@@ -114,8 +114,11 @@ STATE_COLUMNS = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST, "
 HEADS = {LEAST: "from", MOST: "to", BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
 NOT_ZERO = Display("0;;")
 NOTE_CHARACTERS = 96  # of a line in the last column
-ARCHITECTURES = ("dense", "moe")
-_SCOPES = {"fitted": "GPUs and engines with measured runs.", "other": "All others."}
+_OF_KINDS: tuple[Scope, ...] = ("fitted", "other")
+_SCOPES = {
+    "fitted": "GPUs and engines with measured runs of models of this kind.", "other": "All others.",
+    "ranks": "Data-parallel attention, experts shared.", "stages": "Pipeline stages: no run of the fit had any.",
+}  # fmt: skip
 _MONEY_CONSTANTS = (
     ("hours_in_a_month", "Hours in a month", "hours", "8,760 / 12: what a commitment pays for, run or not."),
     ("months_in_a_year", "Months in a year", "months", ""),
@@ -377,13 +380,17 @@ def _speed(page: InputsSheet) -> None:
     heads = [f"{figure} {end}" for figure in SPEED_FIGURES for end in ("low", "high")]
     page.sheet.text(page.row, 0, known.bands_source, "remark")
     page.row += 1
+    page.fixed("n_model_kinds", "Kinds of models", len(MODEL_KINDS), PLAIN, "", "Each has bands of its own.")
     columns: dict[str, tuple[Any, ...]] = {}
-    bands = {(s, k): speed_band_columns(known, s, k == "moe") for s in BAND_SCOPES for k in ARCHITECTURES}
+    bands: dict[tuple[str, ...], dict[str, Any]] = {
+        (s, k): speed_band_columns(known, s, k) for s in _OF_KINDS for k in MODEL_KINDS
+    }
+    bands |= {(s,): speed_band_columns(known, s, MODEL_KINDS[0]) for s in OF_ANY_KIND}
     for head, name in zip(heads, next(iter(bands.values())), strict=True):
         columns[name] = tuple(
-            page.put(f"{name}_{scope}_{kind}", f"{head}, {kind}, {scope}".replace("_", " "), values[name], FACTOR, "",
-                     _SCOPES[scope])
-            for (scope, kind), values in bands.items()
+            page.put("_".join((name, *of)), ", ".join((head, *reversed(of))).replace("_", " "), values[name], FACTOR,
+                     "", _SCOPES[of[0]])
+            for of, values in bands.items()
         )  # fmt: skip
     page.wiring.lists |= {name: Range(refs) for name, refs in columns.items()}
 

@@ -126,7 +126,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     head.computed(memory.staged_non_torch_bytes_per_gpu, {"non_torch_bytes_per_tp": own})
     head.computed(parallelism.pool_error_bytes, name="kv_pool_error_bytes_low")
     head.computed(memory.memory_budget_bytes)
-    for fact in (*OF_PROFILE, "speed_is_fitted"):
+    for fact in (*OF_PROFILE, "measured_kinds"):
         head.picked(fact, in_words(fact), gpus.with_below(fact), "gpu_row", FACTOR if fact in CONSTANTS else WHOLE)
     head.looked_up("n_offered", "Instances offered", _offered(wiring, head), PLAIN)
     for column in range(LEFT, LEFT + len(profiles)):

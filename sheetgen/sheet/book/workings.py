@@ -12,7 +12,6 @@ from sheetgen.estimate import PACE, SHARD, STEADY
 from sheetgen.formula import (
     Expr,
     Formula,
-    both,
     formula,
     is_number,
     join_text,
@@ -99,15 +98,14 @@ def chosen(one: Formula) -> Formula:
     return replace(one, inputs=("n_instances", *one.inputs), function=read)
 
 
-@formula("Row of the band", PLAIN)
-def band_row(n_experts: Any, is_fitted: Any, pipeline_stages: Any) -> Any:
-    """The row of the error bands on Inputs: runs on this GPU and engine or not, dense or mixture of experts.
+@formula("Row of the band", PLAIN, within=[speed.speed_scope])
+def band_row(speed_scope: Any, speed_kind: Any, n_model_kinds: Any) -> Any:
+    """The row of the error bands on Inputs: by kind of model those of runs on this GPU and engine, then all others';
+    then data-parallel ranks and pipeline stages.
 
-    Source: docs/speed.md; no run had pipeline stages.
+    Source: docs/speed.md.
     """
-    measured = both(is_fitted == 1, pipeline_stages == 1)
-    kind = where(n_experts > 0, 1, 0)
-    return 1 + kind + where(measured, 0, 1) + where(measured, 0, 1)
+    return where(speed_scope < 2, speed_kind + n_model_kinds * speed_scope, 2 * n_model_kinds + speed_scope - 1)
 
 
 @formula("Milliseconds")
@@ -288,7 +286,7 @@ def _add_parts(table: Table) -> None:
     table.looked_up("busy_ranks", "Ranks that step together", found, PLAIN)
     for one in SUMS:
         table.computed(one, {"pipeline_parallel_size": table.columns["pipeline_stages"]})
-    for name in (*OF_PROFILE, "speed_is_fitted"):
+    for name in (*OF_PROFILE, "measured_kinds"):
         _of_profile(table, name, in_words(name), ZERO, _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
         table.picked(name, in_words(name), table.wiring.tables["contexts"].range(name), "pace_row", _display(name))
@@ -316,8 +314,13 @@ def _add_speed(table: Table, alone: bool) -> None:
         table.picked(name, in_words(name), wiring.tables["contexts"].range(name), "pace_row", SECONDS)
     table.computed(chosen(parallelism.next_tpot_seconds), name="next_tpot_seconds")
     table.computed(chosen(parallelism.sized_by), name="sized_by")
-    table.picked("n_experts", "Experts", wiring.tables["models"].range("n_experts"), "model_row")
-    table.computed(band_row, {"is_fitted": columns["speed_is_fitted"]})
+    for fact in ("n_experts", "speed_kind"):
+        table.picked(fact, LABELS[fact], wiring.tables["models"].range(fact), "model_row")
+    sizes = zip(columns["profile"], columns["tensor_parallel_size"], strict=True)
+    table.computed(band_row, {
+        "pipeline_parallel_size": columns["pipeline_stages"], "data_parallel_size": columns["busy_ranks"],
+        "tensor_parallel_size": [derived(_where_number, place, size, ZERO) for place, size in sizes],
+    })  # fmt: skip
     for figure in ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second"):
         name = figure if figure.endswith("second") else f"{figure}_seconds"
         for end in ("low", "high"):
