@@ -212,7 +212,8 @@ EDITS = [
     Edit("stretch", {"in_group_stretch": 8}, change=engine(group_stretch=8)),
     Edit("model: KV heads", at("Models", "Llama 3.1 8B", "KV heads (full)", 4),
          files=shipped("models/llama-3.1-8b.yaml", ("n_kv_heads: 8", "n_kv_heads: 4"))),
-    Edit("model: layers", at("Models", "Llama 3.1 8B", "Full-attention layers", 16), files=shipped(
+    Edit("model: layers", lambda sheets: {sheets.at("Models", "Llama 3.1 8B", "Full-attention layers"): 16,
+         sheets.at("Models", "Llama 3.1 8B", "Attention, elements"): 131_072}, files=shipped(
         "models/llama-3.1-8b.yaml",
         ("n_layers: 32, n_kv_heads: 8, key_width: 128, value_width: 128}",
          "n_layers: 16, n_kv_heads: 8, key_width: 128, value_width: 128}\n"
@@ -274,7 +275,7 @@ OF_EXPERTS = [
          (A100, A100_40GB)}}}),
     Edit("links made for ranks", at("GPUs", L40S, "Links, bytes/s", 3e11),
          {"typed": {"gpus": {L40S: {"interconnect_bytes_per_second": 3e11}}}}),
-    Edit("no experts", at("Models", "gpt-oss 120B", "Experts", 0), change=lambda q: reshape(q, 1, n_experts=0)),
+    Edit("no experts", at("Models", "gpt-oss-120b", "Experts", 0), change=lambda q: reshape(q, 1, n_experts=0)),
     Edit("first token in a second", {"in_ttft_ms_chat": 1000, "in_ttft_ms_long_doc": 1000}, {"ttft_ms": "1000"}),
     Edit("no target of the first token", {"in_ttft_ms_chat": None, "in_ttft_ms_long_doc": None}, {"ttft_ms": "off"}),
     Edit("spare replicas and headroom", {"in_spare_replicas": 1, "in_extra_headroom_fraction": 0.25},

@@ -20,6 +20,7 @@ from sheetgen.units import (
     FACTOR,
     ONE_DECIMAL,
     PLAIN,
+    PLAIN_LAYOUTS,
     TENSOR_PARALLEL_SIZES,
     TEXT,
     UNIT_NAMES,
@@ -48,6 +49,7 @@ OF_SHARD = (
     "paid_layer_bytes", "pipeline_stages",
 )  # fmt: skip
 BILLS_ROW, CASES_ROW = HEAD_ROWS + 12, HEAD_ROWS + 25
+NO_RANKS = " Experts are tried on tensor-parallel layouts alone, as none of its models has any."
 ON_HARDWARE = "base, on the hardware chosen"  # the last load: the base again, with the candidates of that hardware
 
 
@@ -62,10 +64,12 @@ class WhatIfSheets:
     def __init__(self, solved: Solution, one: WhatIf, of: Wiring) -> None:
         self.one, self.of, self.wiring = one, of, Wiring(prefix="wi_")
         self.first_profile, self.unit = len(solved.profiles), UNIT_NAMES[solved.question.settings.units]
+        # Columns of data-parallel ranks stand on Candidates only where a model of the workbook has experts.
+        layouts = "" if len(solved.question.layouts) > len(PLAIN_LAYOUTS) else NO_RANKS
         self.sheet = titled(
             "What-if", "What-if",
             "Choose any model and hardware in the yellow cells: bills, users, context, price and speed follow. "
-            "Prices and rules are those of this workbook.", one_page=True,
+            f"Prices and rules are those of this workbook.{layouts}", one_page=True,
         )  # fmt: skip
         self.sheet.widths = {0: 26, 1: 36, 2: 9, 3: 1.2, 4: 38, 5: 24, 6: 24, 7: 24, 8: 15, 9: 13, 10: 9}
         self.inputs: dict[str, Ref] = {}  # by defined name
