@@ -12,6 +12,7 @@ from sheetgen.cost import HOURS_IN_A_MONTH
 from sheetgen.recommend import Solution
 from sheetgen.sheet.notes import price_classes
 from sheetgen.sheet.page import Page
+from sheetgen.sheet.wording import instance_name
 from sheetgen.units import PURCHASES
 
 # Fields of a load's answer, and the columns of Workings that they come from, where its whole row would hold too many
@@ -162,11 +163,14 @@ def _of_class(built: Built, model: int, n: int, money: bool) -> Place:
     count, _, name = str(card.class_rents[n]).partition(" × ")
     if not name:  # nothing has a price in it and holds the load
         return Place()
-    rows = built.book.rows["Instances"]
-    (row,) = (r for r in rows if str(r.get("Type")).removeprefix("Standard_").replace("_", " ") == name)
     head = "$ per hour" if purchase == settings.purchase else f"$ per hour, {purchase}"
+    rows = built.book.rows["Instances"]
+    listed = [r[head] for r in rows if str(r.get("Type")).removeprefix("Standard_").replace("_", " ") == name]
+    # What has a price in another class alone is on no sheet.
+    others = built.solved.question.others.get(purchase, ())
+    (hourly,) = listed or [one.usd_per_hour for one in others if instance_name(one) == name]
     hours = HOURS_IN_A_MONTH if PURCHASES[purchase].committed else settings.hours_per_month
-    month = row[head] * (1 - settings.discount_fraction) * hours
+    month = hourly * (1 - settings.discount_fraction) * hours
     if money:
         return Place((float(count.replace(",", "")) * month,))
     paid = float(str(card.classes[n]).replace(",", "").removeprefix("$"))
