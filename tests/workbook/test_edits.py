@@ -188,7 +188,10 @@ EDITS = [
     Edit("stretch", {"in_group_stretch": 8}, change=engine(group_stretch=8)),
     Edit("model: KV heads", at("Models", "Llama 3.1 8B", "KV heads (full)", 4),
          files=shipped("models/llama-3.1-8b.yaml", ("n_kv_heads: 8", "n_kv_heads: 4"))),
-    Edit("model: layers", at("Models", "Llama 3.1 8B", "Full-attention layers", 16), files=shipped(
+    Edit("model: layers", lambda sheets: {  # the elements of attention stand in a cell of their own
+        **at("Models", "Llama 3.1 8B", "Full-attention layers", 16)(sheets),
+        **at("Models", "Llama 3.1 8B", "Attention, elements", 16 * 32 * 256)(sheets),
+    }, files=shipped(
         "models/llama-3.1-8b.yaml",
         ("n_layers: 32, n_kv_heads: 8, key_width: 128, value_width: 128}",
          "n_layers: 16, n_kv_heads: 8, key_width: 128, value_width: 128}\n"
