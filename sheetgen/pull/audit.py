@@ -138,7 +138,8 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
     places = {name: _align(old[name], cells) for name, cells in found.items()}
     now = dict(places)
     for name in found.keys() & new.keys():
-        if old[name].keys() != new[name].keys():  # the inputs moved the sheet's cells
+        # The inputs moved the sheet's lines; single cells that come and go leave the others where they are.
+        if any({at[i] for at in old[name]} != {at[i] for at in new[name]} for i in (0, 1)):
             now[name] = _align(new[name], found[name])
     still = all(a == b for one in places.values() for axis in (one.rows, one.columns) for a, b in axis.items())
     overwritten: list[Overwritten] = []

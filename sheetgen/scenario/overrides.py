@@ -224,7 +224,8 @@ def read_overrides(given: Any) -> tuple[Overrides, Callable[[Loc], str]]:
                 refuse(here, f"unknown input {shown(key)}.")
             else:
                 try:
-                    found[name] = kind.read(value, f"{shown(name)} of {shown(loc[-1])}" if of_row else shown(name))
+                    row = f"your own row {loc[-1] + 1}" if isinstance(loc[-1], int) else shown(loc[-1])
+                    found[name] = kind.read(value, f"{shown(name)} of {row}" if of_row else shown(name))
                 except ScenarioError as error:
                     for problem in error.problems:
                         refuse(here, problem)
@@ -236,7 +237,8 @@ def read_overrides(given: Any) -> tuple[Overrides, Callable[[Loc], str]]:
             return
         for i, row in enumerate(data):
             found = values((part, i), row)
-            lacks = [name for name in NAMED_BY[part] if not found.get(name)]
+            refused = row.keys() if isinstance(row, dict) else ()  # what was refused is not missing, too
+            lacks = [name for name in NAMED_BY[part] if not found.get(name) and name not in refused]
             if lacks:
                 refuse((part, i), f"{part} has a row without {' and '.join(lacks)}. Name it, or take it out.")
             yield found
