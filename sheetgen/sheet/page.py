@@ -256,7 +256,7 @@ class LeverRow:
     monthly: Text
     saving: Text  # "$6,049", "no change", "near tie" or "now fits"
     share: Text = ""  # "50%"
-    cost: str = ""  # "8 bits lose little"
+    cost: Text = ""  # "8 bits lose little"
 
 
 @dataclass(frozen=True)
