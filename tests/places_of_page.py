@@ -110,10 +110,14 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         n = next(
             n
             for n, r in enumerate(book.rows["Levers"][4:])
-            if (r.get("Model"), r.get("Lever")) == (lever.model, lever.change)
+            if r.get("Model") == lever.model
+            and (r["Lever"] == lever.change or ("save nothing" in r["Lever"] and lever.change in r["What changes"]))
             and r["Load"] == book.rows["Workings"][4 + built.headline(0)]["Load in words"]
         )
-        heads = {"monthly": "$ per month then", "saving": "Saves, $ per month", "share": "Saves"}
+        heads = {
+            "monthly": "$ per month then", "saving": "Saves, $ per month", "share": "Saves",
+            "cost": "What it costs, or why it does not apply",
+        }  # fmt: skip
         return book.cells("Levers", n, heads.get(field, "Then rent"))
     if part == "instances":
         shown = built.page.instances[numbers[0]]

@@ -216,14 +216,14 @@ def _copies(held: float, kv: float, units: str) -> Cell:
 
 def _lever_rows(solved: Solution, every_lever: EveryLever) -> tuple[page.LeverRow, ...]:
     """The changes that save most at the headline load: the best of each model, then each one's second, and so on; none
-    where none has a price."""
+    where none has a price. What saves nothing costs nothing that is worth saying."""
     rows = []
     for row, lever in best({row: every_lever[row] for row in headline_rows(solved)}, MOST_LEVERS):
         name, after = solved.model_of(row).model.name, lever.after
         assert after is not None, "the best are among those that have a price"
         then = rent(after.n_instances, after.candidate), money(after.monthly_usd)
         saved = wording.saved_money(lever), wording.saved_share(lever)
-        rows.append(page.LeverRow(name, lever.words, *then, *saved, lever.cost))
+        rows.append(page.LeverRow(name, lever.words, *then, *saved, NONE if lever.saved_usd == 0 else lever.cost))
     return tuple(rows)
 
 

@@ -259,7 +259,7 @@ class LeverRow:
     monthly: Text
     saving: Text  # "$6,049", "no change", "near tie" or "now fits"
     share: Text = ""  # "50%"
-    cost: str = ""  # "8 bits lose little"
+    cost: Text = ""  # "8 bits lose little"
 
 
 @dataclass(frozen=True)
@@ -367,8 +367,17 @@ def tables_of(page: Page) -> Iterator[Table]:
     yield table(
         "",
         ("Model", "Time per token", "First token", "What asked for it", "Range, at FP8", "Unit cost"),
-        ((c.model, c.speed, c.first_token, c.sized_by, joined("; ", [one for one in (c.band, c.at_fp8) if one]),
-          _costs(c)) for c in page.cards),
+        (
+            (
+                c.model,
+                c.speed,
+                c.first_token,
+                c.sized_by,
+                joined("; ", [one for one in (c.band, c.at_fp8) if one]),
+                _costs(c),
+            )
+            for c in page.cards
+        ),
     )
     yield table("Every load: what to rent, $ a month, and its KV cache", (), ())
     yield from (_loads(block, page) for block in page.matrix)

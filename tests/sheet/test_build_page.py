@@ -183,12 +183,16 @@ def test_a_precision_that_no_candidate_runs_is_the_reason() -> None:
     assert drawn.cards[0].hardware == "no candidate runs bf16 weights with a fp8 KV cache"
 
 
-def test_levers_are_the_three_other_answers_that_save_most() -> None:
+def test_levers_are_the_answer_of_each_model_that_saves_most() -> None:
     drawn, every = page(THREE), levers_of_sheet(answered(THREE))
     rows = headline_rows(answered(THREE))
-    kept = [lever for row in rows for lever in every[row] if lever.saved_usd and lever.family != "model"]
-    most = max(lever.saved_usd or 0 for lever in kept)
-    assert drawn.levers[0].saving == f"${most:,.0f}"
+    most = {
+        card.model: max(lever.saved_usd or 0 for lever in every[row] if lever.family != "model" and not lever.further)
+        for card, row in zip(drawn.cards, rows, strict=True)
+    }
+    assert {line.model: line.saving for line in drawn.levers} == {name: f"${usd:,.0f}" for name, usd in most.items()}
+    words = {one.cost for row in rows for one in every[row]}
+    assert all(line.cost in words for line in drawn.levers)
     saved = [float(line.saving[1:].replace(",", "")) for line in drawn.levers]
     assert saved == sorted(saved, reverse=True)
     assert len({(line.model, line.change) for line in drawn.levers}) == 3
@@ -200,14 +204,14 @@ def test_levers_are_the_three_other_answers_that_save_most() -> None:
 
 
 def test_a_lever_of_the_page_is_the_answer_with_that_option() -> None:
-    (line,) = [v for v in page("70b", gpus="h100", tiers="128").levers if v.change.startswith("FP8")]
+    (line,) = [v for v in page("8b", gpus="l40s").levers if v.change.startswith("FP8")]
     options = {
         "FP8 KV cache": {"kv_cache_dtype": "fp8"},
         "FP8 weights": {"weight_dtype": "fp8"},
         "FP8 weights and KV cache": {"weight_dtype": "fp8", "kv_cache_dtype": "fp8"},
     }[line.change]
-    assert page("70b", gpus="h100", tiers="128", **options).cards[0].monthly == line.monthly
-    assert page("70b", gpus="h100", tiers="128", **options).cards[0].rent == line.rent
+    assert page("8b", gpus="l40s", **options).cards[0].monthly == line.monthly
+    assert page("8b", gpus="l40s", **options).cards[0].rent == line.rent
 
 
 def test_eight_bits_are_no_lever_where_they_are_in_use() -> None:

@@ -35,8 +35,8 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
     """The sheet. Its lever columns are values: working them out takes a choice anew, which no cell does."""
     sheet = titled("Levers", "Levers: what one change buys",
                    "Worked out when the sheet was built, for the inputs as built; they do not follow edits. "
-                   "Each line is the cheapest of all candidates with that one change.", freeze=(HEAD_ROWS + 1,
-                   3))  # fmt: skip
+                   "Each line is what would be chosen among all candidates with that one change.",
+                   freeze=(HEAD_ROWS + 1, 3))  # fmt: skip
     question, loads = solved.question, wiring.tables["loads"].columns
     rows = list(_lines(every_lever, [cell.model for cell in question.loads]))
     table = Table(wiring, sheet, len(rows))

@@ -227,9 +227,7 @@ def _rows(
     }  # fmt: skip
 
 
-def _add_steps(
-    table: Table, rows: dict[str, Read], called: Mapping[str, str], prefix: str = "", of: str = ""
-) -> None:
+def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], prefix: str = "", of: str = "") -> None:
     """The steps of the choice, a column each (and one that passes it on), under their names with a prefix. of: said
     before their heads."""
     rows = dict(rows)
