@@ -240,6 +240,8 @@ def _card(model: SampleModel) -> Card:
         sized_by="sized by speed (50 ms a token, first token in 5 s); memory alone: 2 × p4de.24xlarge, $40,073",
         per_million_tokens="$0.80 prompt, $17.23 answer per million tokens at 70% utilization",
         runner_up=f"then 8× H200 on Azure: ${count * row[5] * 730 * 1.12:,.0f} (+12%)",
+        band="$40.2k to $120.5k at the band of speed",
+        at_fp8="at FP8: 3 × NC80adis H100 v5, $30,572",
         users="32",
         held="serves 41",
         token_time="47 ms a token (37–55)",
@@ -339,7 +341,7 @@ def _instances(blocks: tuple[MatrixBlock, ...]) -> tuple[InstanceRow, ...]:
             row[7] < "2026-05-24",
             f"{rents.count(row[0])} cells",
             (f"${row[5]:,.2f}", f"${row[5] * 0.7:,.2f}", f"${row[5] * 0.5:,.2f}", "–"),
-            "measured" if row[0] > "m" else "derived",
+            "derived" if row[0].startswith("g6e.x") else "measured",
         )
         for row in INSTANCES
         if row[0] in rents
