@@ -317,8 +317,8 @@ def _bands(solved: Solution, row: int, choice: Choice) -> list[tuple[float, floa
     at = solved.grid.along("chosen", {"load": [row], "offer": [choice.offer or 0]})
     at.put(("chosen",), {"pipeline_parallel_size": [choice.pipeline_parallel_size]})
     kind = MODEL_KINDS[int(at.read("speed_kind", ("chosen",))[0]) - 1]
-    found = at.evaluate((speed.speed_scope,), ("chosen",))
-    scope = deployment.SPEED_SCOPES[int(found["speed_scope"][0])]
+    found = at.evaluate((speed.measured_scope,), ("chosen",))
+    scope = deployment.SPEED_SCOPES[int(found["measured_scope"][0])]
     of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
     columns = deployment.speed_band_columns(solved.question.speed, scope, kind)
     columns = {name: solved.question.overrides.input(f"{name}_{of}", v) for name, v in columns.items()}
