@@ -380,7 +380,6 @@ def _speed(page: InputsSheet) -> None:
     heads = [f"{figure} {end}" for figure in SPEED_FIGURES for end in ("low", "high")]
     page.sheet.text(page.row, 0, known.bands_source, "remark")
     page.row += 1
-    page.fixed("n_model_kinds", "Kinds of models", len(MODEL_KINDS), PLAIN, "", "Each has bands of its own.")
     columns: dict[str, tuple[Any, ...]] = {}
     bands: dict[tuple[str, ...], dict[str, Any]] = {
         (s, k): speed_band_columns(known, s, k) for s in _OF_KINDS for k in MODEL_KINDS

@@ -98,14 +98,16 @@ def chosen(one: Formula) -> Formula:
     return replace(one, inputs=("n_instances", *one.inputs), function=read)
 
 
-@formula("Row of the band", PLAIN, within=[speed.speed_scope])
-def band_row(speed_scope: Any, speed_kind: Any, n_model_kinds: Any) -> Any:
+@formula("Row of the band", PLAIN, within=[speed.measured_scope])
+def band_row(measured_scope: Any, speed_kind: Any, n_model_kinds: Any) -> Any:
     """The row of the error bands on Inputs: by kind of model those of runs on this GPU and engine, then all others';
     then data-parallel ranks and pipeline stages.
 
     Source: docs/speed.md.
     """
-    return where(speed_scope < 2, speed_kind + n_model_kinds * speed_scope, 2 * n_model_kinds + speed_scope - 1)
+    return where(
+        measured_scope <= 1, speed_kind + n_model_kinds * measured_scope, 2 * n_model_kinds + measured_scope - 1
+    )  # fmt: skip
 
 
 @formula("Milliseconds")
