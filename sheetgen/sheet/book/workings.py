@@ -284,8 +284,9 @@ def _add_parts(table: Table) -> None:
     ranks = zip(table.columns["profile"], table.columns["data_parallel_size"], strict=True)
     found = (derived(_where_number, place, ref, ZERO) for place, ref in ranks)
     table.looked_up("busy_ranks", "Ranks that step together", found, PLAIN)
+    shape = {"pipeline_parallel_size": "pipeline_stages", "data_parallel_size": "busy_ranks"}  # numbers in any case
     for one in SUMS:
-        table.computed(one, {"pipeline_parallel_size": table.columns["pipeline_stages"]})
+        table.computed(one, {name: table.columns[column] for name, column in shape.items()})
     for name in (*OF_PROFILE, "measured_kinds"):
         _of_profile(table, name, in_words(name), ZERO, _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
