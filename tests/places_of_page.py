@@ -71,15 +71,19 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return _paid(built, numbers[0])[field]
     if part == "cards" and ("classes" in rest or "class_rents" in rest):
         return _of_class(built, numbers[0], numbers[1], "classes" in rest)
-    if part == "cards" and field == "sized_by":
-        return _memory_alone(built, numbers[0])
+    if part == "cards" and field in ("sized_by", "at_fp8"):
+        return _rented_otherwise(built, str(getattr(built.page.cards[numbers[0]], field)))
+    if part == "cards" and field == "band":
+        return _at_the_ends(built, numbers[0])
     if part == "cards":
         row = built.headline(numbers[0])
         place = load_cells(built, row) + book.row("Models", numbers[0])
         if field == "runner_up":  # other hardware
             place += book.sheet("Candidates", "Contexts", "Instances", "GPUs")
-        of_money = field in ("per_year", "per_million_tokens", "budget")
-        return place + (book.sheet("Inputs", "Money") if of_money else Place())
+        if field == "per_million_tokens":
+            named = (p for p in book.places["Inputs"] if p.texts and p.texts[0] == "Utilization")
+            return sum(named, place + book.sheet("Money"))
+        return place + (book.sheet("Inputs", "Money") if field in ("per_year", "budget") else Place())
     if part == "matrix":
         w, t, m = (*numbers, 0, 0)[:3]
         if "cells" in rest:
@@ -146,17 +150,27 @@ def _targets(book: Book) -> tuple[float, ...]:
     return tuple(float(r[head]) / unit for r in book.rows["Contexts"][4:] for head, unit in units.items() if head in r)
 
 
-def _memory_alone(built: Built, model: int) -> Place:
-    """What memory alone would rent, which no load of the workbook does: that many of a priced instance; the targets."""
+def _rented_otherwise(built: Built, text: str) -> Place:
+    """What memory alone, or FP8, would rent, which no load of the workbook does: that many of a priced instance; the
+    targets."""
     settings, book = built.solved.question.settings, built.book
-    targets = _targets(book)
-    told = re.search(r"([\d,]+) × (.+?), \$", str(built.page.cards[model].sized_by))
+    told = re.search(r"([\d,]+) × (.+?), \$", text)
     if not told:
-        return Place(targets)
+        return Place(_targets(book))
     count = float(told[1].replace(",", ""))
     names = {str(row.get("Type")).removeprefix("Standard_").replace("_", " "): row for row in book.rows["Instances"]}
     hourly = names[told[2]]["$ per hour"] * (1 - settings.discount_fraction)
-    return Place((*targets, count, count * hourly * settings.hours_per_month))
+    return Place((*_targets(book), count, count * hourly * settings.hours_per_month))
+
+
+def _at_the_ends(built: Built, model: int) -> Place:
+    """The month at both ends of the band of speed, in which the workbook has no load: whole numbers of what is rented,
+    those that come nearest."""
+    load = built.book.rows["Workings"][4 + built.headline(model)]
+    scales = {"": 1.0, "k": 1e3, "M": 1e6}
+    told = re.findall(r"\$([\d,.]+)([kM]?)", str(built.page.cards[model].band))
+    month = load["$ per month"] / load["Instances"] if told else 1.0
+    return Place(tuple(round(float(n.replace(",", "")) * scales[unit] / month) * month for n, unit in told))
 
 
 def _of_class(built: Built, model: int, n: int, money: bool) -> Place:

@@ -121,9 +121,16 @@ def amiss(built: Built, path: tuple[str | int, ...], value: Any) -> list[str]:
         bar = built.page.bars[int(path[1])][int(path[2])]
         return [] if is_length_of(bar, str(path[3]), value) else [f"{where}: {value}"]
     place = place_on_page(built, path)
+    if where == "cards.hardware" and not any(layout_of(value) in text for text in place.texts):
+        return [f"{where} {value!r}"]
     if isinstance(value, str):
         return [f"{where} {value!r}: {f}" for f in figures(built.names.sub(" ", value)) if not place.shows(f)]
     return [] if place.has(value) or place.shows(WHOLE.text(value)) else [f"{where}: {value}"]
+
+
+def layout_of(hardware: str) -> str:
+    """Sizes and replicas, small numbers that are told apart by their words: TP 4, DP 2, 1 replica."""
+    return re.search(r"TP .* replicas?|$", hardware)[0]
 
 
 def is_length_of(bar: Bar, field: str, n_bytes: float) -> bool:
