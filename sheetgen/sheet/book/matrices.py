@@ -386,7 +386,7 @@ def build_candidates(
         rows = block(monthly_usd_of_load, labels[:n], given, words)
         if of is what_if:
             top -= 1
-            given = {**picked, **of_head, "monthly_usd": RowValues.of(rows[BASE])}
+            given = {**of_head, **picked, "monthly_usd": RowValues.of(rows[BASE])}
             rows += block(on_hardware, labels[n:], given, words[n:], headed=False)
         of.rows["monthly"] = rows
         top += 1
