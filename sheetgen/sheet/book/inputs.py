@@ -338,6 +338,7 @@ def _engine(page: InputsSheet) -> None:
         page.put(one.column, one.label, one.value(engine), one.display, one.unit, one.words(engine))
     apart = [page.wiring.inputs[f"{o}non_torch_bytes_tp{t}"] for o in ("", "older_") for t in TENSOR_PARALLEL_SIZES]
     lists["non_torch"] = Range(tuple(apart))
+    lists["non_torch_newer"] = Range(tuple(apart[: len(TENSOR_PARALLEL_SIZES)]))  # the rest: older GPUs
     page.fixed("least_link_bytes_per_second", "Links of ranks that share experts", LEAST_LINK_BYTES_PER_SECOND, WHOLE,
                "bytes/s", "Data-parallel layouts are for GPUs linked at least so fast.")  # fmt: skip
     layouts = page.solved.question.layouts
