@@ -315,6 +315,7 @@ class Load:
     asked: bool = False
     tpot_ms: float | None = None
     ttft_ms: float | None = None
+    may_span: bool = True  # machines, where nothing else holds it
 
     @property
     def targets(self) -> tuple[float, float]:
@@ -364,6 +365,7 @@ def replica(
     budget = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
     rank, ends, tables = layer_weights(model, weight_dtype, tp)
     experts = int(entry["params"].get("routed_experts", 0)) * Fraction(BYTES[weight_dtype][0])
+    experts = min(experts, Fraction(weights(model, weight_dtype) - sum(ends)))  # some checkpoints have them narrower
     rank -= experts / tp * (1 - Fraction(1, dp))  # attention and all else is on every data-parallel rank
     alone, staged = overheads(model, weight_dtype, tp, seqs, batched, hardware["architecture"])
     held, stages = 0, 1
@@ -442,7 +444,7 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
             if tp * dp <= offer.count and (dp == 1 or linked):
                 inside = replica(*what, offer.gpu, tp, dp, False)
                 found += [(offer, inside)] if inside else []
-    if not found:
+    if not found and load.may_span:
         whole = [(offer, tp) for offer in able for tp, dp in layouts(load.model) if dp == 1 and offer.count == tp]
         across = [(o, replica(*what, o.gpu, tp, 1, True)) for o, tp in whole if o.network >= LEAST_NETWORK]
         found = [(offer, one) for offer, one in across if one]
