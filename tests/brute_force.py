@@ -491,9 +491,9 @@ def answer(load: Load, discount: str = "0") -> Answer | str:
     for purchase in CLASSES:
         of_class = plans(load, candidates(discount, purchase), seconds, first)[0]
         by_purchase[purchase] = choose(of_class)[0] if of_class else None
-    has_experts = read(f"models/{load.model}.yaml").get("experts") not in (None, "null")
-    factors = band("tpot", best.offer.gpu, best.replica.pp == 1, has_experts)
-    at_ends = [plan(load, best.offer, best.replica, seconds / factor, first) for factor in factors]
+    one = best.replica
+    factors = band("tpot", load.model, best.offer.gpu, one.tp, one.pp, one.dp)
+    at_ends = [plan(load, best.offer, one, seconds / factor, first) for factor in factors]
     low, high = (end.monthly if end else None for end in at_ends)
     runner_up = choose(others)[0] if others else None
     return Answer(best, cheapest, runner_up, by_purchase, (low, high), _sized_by(load, best, discount))

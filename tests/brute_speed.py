@@ -149,13 +149,29 @@ def largest_batch(
     return batch
 
 
-def band(figure: str, gpu_id: str, inside: bool, has_experts: bool, engine: str = "vllm") -> tuple[float, float]:
-    """Between which factors of the prediction 80 % of measurements lie: fitted where runs of the engine on this GPU,
-    inside one machine, took part in the fit."""
-    file = read("speed.yaml")
-    measured = [g for c in file["cells"] if c["engine"] == engine for g in c["measured_gpus"]]
-    scope = "fitted" if gpu_id in measured and inside else "other"
-    kind = "moe" if has_experts else "dense"
-    return next(
-        (b["low"], b["high"]) for b in file["bands"] if (b["figure"], b["scope"], b["kind"]) == (figure, scope, kind)
-    )
+def kind_of(model: str) -> str:
+    """What sets models apart in how well speed is predicted; the last that holds of dense, experts, windows, recurrent
+    states and sparse attention (an indexer or compressed entries)."""
+    entry = read(f"models/{model}.yaml")
+    has = {g["kind"] for g in entry["attention"]}
+    if has & {"indexer", "compressed"}:
+        return "sparse"
+    if "recurrent" in has:
+        return "linear"
+    if has & {"windowed", "chunked"}:
+        return "windowed"
+    return "moe" if entry.get("experts") else "dense"
+
+
+def band(figure: str, model: str, gpu_id: str, tp: int, stages: int, dp: int) -> tuple[float, float]:
+    """Between which factors of the prediction 80 % of measurements lie: with pipeline stages or more GPUs than a node
+    has, with data-parallel ranks that share experts, of this engine and GPU with models of this kind, or of others."""
+    file, kind = read("speed.yaml"), kind_of(model)
+    measured = [c for c in file["cells"] if c["engine"] == "vllm" and kind in c["kinds"]]
+    scope = "fitted" if any(gpu_id in c["measured_gpus"] for c in measured) else "other"
+    if dp > 1 and read(f"models/{model}.yaml").get("experts"):
+        scope, kind = "ranks", "any"
+    if stages > 1 or tp * dp > file["nvlink_gpus"]:
+        scope, kind = "stages", "any"
+    of = {(b["figure"], b["scope"], b["kind"]): (b["low"], b["high"]) for b in file["bands"]}
+    return of[figure, scope, kind]
