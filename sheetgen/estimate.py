@@ -21,7 +21,7 @@ GROUPS: tuple[Formula, ...] = (
 # What a model and its precisions determine, whatever it runs on.
 MODEL: tuple[Formula, ...] = (
     weights.weights_bytes, weights.ends_bytes, weights.loaded_weights_bytes, weights.stage_ends_bytes,
-    weights.expert_fraction, weights.rope_table_bytes, kv_cache.kv_bytes_per_token, kv_cache.state_bytes_per_sequence,
+    weights.routed_bytes, weights.rope_table_bytes, kv_cache.kv_bytes_per_token, kv_cache.state_bytes_per_sequence,
     *GROUPS,
 )  # fmt: skip
 # What one tensor-parallel rank keeps of it: of the cache, and in all.

@@ -271,9 +271,8 @@ def _formulas_of(*modules: Any) -> list[Formula]:
 
 
 # What the formulas of speed are written with can be explained, too; the ends of bands have names of their own.
-# Of a point the network between machines is an input, and the scope of the bands a word.
-_NOT_OF_A_POINT = (speed.at_speed_band, speed.network_bytes_per_second, speed.speed_scope)
-SPEED = tuple(dict.fromkeys((*estimate.SPEED, *(f for f in _formulas_of(speed) if f not in _NOT_OF_A_POINT))))
+_NOT_OF_SIZE = (speed.at_speed_band, speed.network_bytes_per_second)  # one network for all; here --network-gbps
+SPEED = tuple(dict.fromkeys((*estimate.SPEED, *(f for f in _formulas_of(speed) if f not in _NOT_OF_SIZE))))
 _OF_A_POINT = (*estimate.POINT, kv_cache.draft_bytes_per_token, *SPEED)
 QUANTITIES: dict[str, Formula] = {f.name: f for f in _OF_A_POINT}
 # Both ends of the bands of speed: what was predicted, and its factor.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,12 @@ from typing import Any
 import yaml
 
 CATALOGS = Path(__file__).parent.parent / "catalogs"
-MOST = 4160  # requests: more than any engine runs in a batch
 NETWORK = 400e9 / 8  # bytes a second of every machine
 
 
 @cache
 def read(relative: str) -> Any:
-    return yaml.safe_load((CATALOGS / relative).read_text(encoding="utf-8"))
+    return yaml.load((CATALOGS / relative).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
 
 
 def constants(engine: str, architecture: str) -> dict[str, float]:
@@ -90,7 +90,8 @@ def parts(
     decode = 2 * (p["active"] - used + used / c["expert_decode_factor"]) / tp / (flops * c["decode_compute_efficiency"])
     attention = pairs * prompt**2 + windowed_pairs * prompt * min(prompt, 2 * window)
     overhead = layers * c["seconds_per_layer"]
-    reduces = sum((n / 8) ** 0.3 for n in (tp, n_all) if n > 1)
+    node, growth = read("speed.yaml")["nvlink_gpus"], read("speed.yaml")["all_reduce_growth"]
+    reduces = sum((n / node) ** growth for n in (tp, n_all) if n > 1)
     per_flop = 2 * prompt / tp / (flops * c["prefill_compute_efficiency"])
     alone = (
         per_flop * (p["active"] - used)
@@ -138,9 +139,39 @@ def ttft(part: dict[str, float], batch: int) -> float:
     return part["base"] + in_the_way + part["first"] + part["prompt"] * part["before"] * (batch - part["own"])
 
 
-def batch_within(part: dict[str, float], target_ms: float) -> int:
-    """The largest batch that meets the target: 0 where a lone request is too slow."""
+def largest_batch(
+    part: dict[str, float], time: Callable[[dict[str, float], int], float], seconds: float, enough: int
+) -> int:
+    """The largest batch whose time meets the target, of at most `enough`: 0 where a lone request is too slow."""
     batch = 0
-    while batch < MOST and tpot(part, batch + 1) * 1000 <= target_ms:
+    while batch < enough and time(part, batch + 1) <= seconds:
         batch += 1
     return batch
+
+
+def kind_of(model: str) -> str:
+    """What sets models apart in how well speed is predicted; the last that holds of dense, experts, windows, recurrent
+    states and sparse attention (an indexer or compressed entries)."""
+    entry = read(f"models/{model}.yaml")
+    has = {g["kind"] for g in entry["attention"]}
+    if has & {"indexer", "compressed"}:
+        return "sparse"
+    if "recurrent" in has:
+        return "linear"
+    if has & {"windowed", "chunked"}:
+        return "windowed"
+    return "moe" if entry.get("experts") else "dense"
+
+
+def band(figure: str, model: str, gpu_id: str, tp: int, stages: int, dp: int) -> tuple[float, float]:
+    """Between which factors of the prediction 80 % of measurements lie: with pipeline stages or more GPUs than a node
+    has, with data-parallel ranks that share experts, of this engine and GPU with models of this kind, or of others."""
+    file, kind = read("speed.yaml"), kind_of(model)
+    measured = [c for c in file["cells"] if c["engine"] == "vllm" and kind in c["kinds"]]
+    scope = "fitted" if any(gpu_id in c["measured_gpus"] for c in measured) else "other"
+    if dp > 1 and read(f"models/{model}.yaml").get("experts"):
+        scope, kind = "ranks", "any"
+    if stages > 1 or tp * dp > file["nvlink_gpus"]:
+        scope, kind = "stages", "any"
+    of = {(b["figure"], b["scope"], b["kind"]): (b["low"], b["high"]) for b in file["bands"]}
+    return of[figure, scope, kind]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 import pytest
 from amounts import amount
-from brute_force import answer
+from brute_force import Load, answer
 from recalculation import recalculate_with_formualizer
 from workbook_cells import values
 
@@ -143,14 +143,14 @@ def test_off_is_memory_alone(load: dict[str, Any]) -> None:
     choice, cell, model = off.choices[0], off.question.loads[0], off.question.models[0]
     assert chosen(off) == chosen(slack) and choice.sized_by == slack.choices[0].sized_by == "memory"
     assert choice.n_replicas == -(-cell.concurrent_requests // choice.sequences_per_replica)
-    found = answer(
-        model.model.id, cell.context_tokens, cell.concurrent_requests, model.weight_dtype, model.kv_cache_dtype,
-        targets=False, asked=True,
-    )  # fmt: skip
+    found = answer(Load(
+        model.model.id, cell.context_tokens, cell.concurrent_requests, model.weight_dtype, model.kv_cache_dtype, True,
+        math.inf, math.inf,
+    ))  # fmt: skip
     assert not isinstance(found, str)
-    best = found[0]
-    assert (best.offer.instance, best.tp, best.pp, best.replicas, best.instances) == (
-        off.candidate(choice.offer or 0).instance, off.layout(choice.offer or 0).tensor_parallel_size,
+    best, layout = found.best, off.layout(choice.offer or 0)
+    assert (best.offer.instance, best.replica.tp, best.replica.dp, best.replica.pp, best.replicas, best.instances) == (
+        off.candidate(choice.offer or 0).instance, layout.tensor_parallel_size, layout.data_parallel_size,
         choice.pipeline_parallel_size, choice.n_replicas, choice.n_instances,
     )  # fmt: skip
     assert float(best.monthly) == pytest.approx(choice.monthly_usd, rel=1e-12)

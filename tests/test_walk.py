@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ElementTree
-from decimal import Decimal
-from typing import Any
 
 import pytest
-from brute_force import Plan, plans, read
+from brute_force import Load, answer
 from walk import CONTEXTS, DOCS, Step, files, steps
 
 from sheetgen.catalog import Catalog
@@ -38,34 +37,19 @@ def test_the_recommended_gpus_move(walk: list[Step]) -> None:
     assert gpus[0] <= gpus[1] < gpus[2]
 
 
-def chosen(plans: list[Plan]) -> Plan:
-    """The choice in plain words: near the cheapest and with no more GPUs the fewest machines, then FP8 at full rate,
-    then the most requests held, then the price, then the smaller TP, then the list."""
-    inside = [one for one in plans if one.pp == 1]
-    least = min(inside, key=lambda one: (one.monthly, one.instances * one.offer.count))
-    n_gpus, most = least.instances * least.offer.count, least.monthly * Decimal("1.05")
-    near = [one for one in inside if one.monthly <= most and one.instances * one.offer.count <= n_gpus]
-
-    def rank(one: Plan) -> tuple[Any, ...]:
-        native = read(f"gpus/{one.offer.gpu}.yaml")["weights_run"]["fp8"] == "native"
-        held = one.instances * (one.offer.count // one.tp) * one.sequences
-        return one.instances, not native, -held, one.monthly, one.tp, one.order
-
-    return min(near, key=rank)
-
-
 @pytest.mark.parametrize("position", range(3))
 def test_each_step_equals_the_brute_force(walk: list[Step], position: int) -> None:
-    found, _ = plans("llama-3.1-70b", CONTEXTS[position], USERS, "fp8", "fp8", targets=False)
-    best, step = chosen(found), walk[position]
-    assert (best.offer.instance, best.tp, best.replicas, best.instances) == (
+    load = Load("llama-3.1-70b", CONTEXTS[position], USERS, "fp8", "fp8", True, math.inf, math.inf)
+    found = answer(load)
+    assert not isinstance(found, str)
+    best, step = found.best, walk[position]
+    assert (best.offer.instance, best.replica.tp, best.replicas, best.instances) == (
         step.fit.candidate.instance,
-        step.fit.layout.n_gpus,
+        step.fit.layout.tensor_parallel_size,
         step.fit.choice.n_replicas,
         step.fit.choice.n_instances,
     )
-    asked = step.fit.solved.question.workloads[0]
-    assert step.fit.choice.sized_by == "memory" and asked.tpot_target_ms is asked.ttft_target_ms is None
+    assert step.fit.choice.sized_by == "memory" and step.fit.solved.question.workloads[0].tpot_target_ms is None
 
 
 def test_the_docs_are_fresh() -> None:

@@ -463,7 +463,7 @@ class SpeedFile(Entry):
         return cell.constants if cell else self.default
 
     def measured_kinds(self, engine: str, gpu: Gpu) -> int:
-        """The kinds of models of which runs of this engine on this very GPU took part in the fit; as `speed_scope`
+        """The kinds of models of which runs of this engine on this very GPU took part in the fit; as `measured_scope`
         reads them."""
         cell = self.cell(engine, gpu)
         measured = cell and cell.engine == engine and gpu.id in cell.measured_gpus

@@ -211,7 +211,7 @@ def ceiling(known: Mapping[str, Any], flops_factor: float = 1) -> Any:
     peaks = {name: known[name] * flops_factor for name in ("peak_flops", "peak_flops_16_bit")}
     memory_bound = {**ideal, **dict.fromkeys(peaks, numpy.inf)}
     compute_bound = {**ideal, **peaks, "memory_bandwidth_bytes_per_second": numpy.inf}
-    each = [evaluate((*STEP, *RUNNING, *PACE), values) for values in (memory_bound, compute_bound)]
+    each = [evaluate((*RUNNING, *STEP, *PACE), values) for values in (memory_bound, compute_bound)]
     return numpy.fmin(*(found["max_requests_per_second"] * found["output_tokens"] for found in each))
 
 

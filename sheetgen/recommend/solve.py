@@ -414,8 +414,8 @@ def _speed_scope(solved: Solution, row: int, offer: int, stages: int) -> tuple[S
     at = solved.grid.along("chosen", {"load": [row], "offer": [offer]})
     at.put(("chosen",), {"pipeline_parallel_size": [stages]})
     kind = MODEL_KINDS[int(at.read("speed_kind", ("chosen",))[0]) - 1]
-    found = at.evaluate((speed.speed_scope,), ("chosen",))
-    return deployment.SPEED_SCOPES[int(found["speed_scope"][0])], kind
+    found = at.evaluate((speed.measured_scope,), ("chosen",))
+    return deployment.SPEED_SCOPES[int(found["measured_scope"][0])], kind
 
 
 def was_measured(solved: Solution, row: int, offer: int, stages: int) -> bool:

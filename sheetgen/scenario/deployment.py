@@ -25,7 +25,7 @@ from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing.memory import non_torch_bytes_at
 from sheetgen.sizing.parallelism import heads_divide, is_measured
-from sheetgen.sizing.speed import speed_kind, speed_scope
+from sheetgen.sizing.speed import measured_scope, speed_kind
 from sheetgen.units import DTYPES, GBPS, GIB
 
 if TYPE_CHECKING:
@@ -292,6 +292,8 @@ SPEED_DEFINITIONS = {
     "ring_passes": 2,  # a ring all-reduce scatters and gathers
     "state_passes": 2,  # a recurrent state is read and written
     "average_answer_share": 0.5,  # of an answer, written on average
+    "kinds_base": 2,  # of measured_kinds: each kind a digit
+    "n_model_kinds": len(MODEL_KINDS),  # as speed_kind counts them
 }
 
 
@@ -324,12 +326,12 @@ def band_columns(engine: Engine, scope: str) -> Columns:
 
 
 SPEED_FIGURES: tuple[Figure, ...] = ("tpot", "ttft", "output_tokens_per_second")
-SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "ranks", "stages", "anchored")  # as `speed_scope` counts
+SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "ranks", "stages", "anchored")  # as `measured_scope` counts
 
 
 def model_kind(model: Model) -> ModelKind:
     """The kind of a model, as bands of speed have them."""
-    return MODEL_KINDS[int(speed_kind.of(model.shape())) - 1]
+    return MODEL_KINDS[int(speed_kind.of(model.shape() | SPEED_DEFINITIONS)) - 1]
 
 
 def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind) -> Columns:
@@ -534,7 +536,8 @@ def _derive(values: Columns) -> None:
     for name in [n for n in values if n.endswith("_elsewhere")]:
         here = name.removesuffix("_elsewhere")
         values[here] = numpy.where(values["is_calibrated"], values[here], values.pop(name))
-    scope, anchored = speed_scope.of(values), SPEED_SCOPES.index("anchored")
+    scope, anchored = measured_scope.of(values), SPEED_SCOPES.index("anchored")
+    values["measured_scope"] = scope
     # A measured point says nothing of the figure that it does not give.
     factors = "speed_factor", "ttft_factor"
     scopes = {factor: numpy.where(values[factor] != 1, anchored, scope) for factor in factors}

@@ -201,7 +201,7 @@ class Settings:
             "rent no more GPUs, the fewest machines win, then hardware that computes in the weights' precision, then "
             "the most requests within the targets, then the price.", repeated=True),
         added=True)
-    least_network_gbps: float = entry(400, Kind(low=0, high=100_000),
+    least_network_gbps: float = entry(400, Kind(low=1, high=100_000),  # at 0 a stage would wait for ever
         Option("market", "GBPS", "Network that a machine needs to hold a stage of a replica which no single machine "
                "holds. Default 400."),
         Row(CHOICES, "Network to span machines", "Gb/s", WHOLE, "A replica stays inside one machine. Where no "

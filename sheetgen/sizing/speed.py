@@ -75,7 +75,7 @@ def active_expert_params(n_params_routed: Quantity, expert_miss_fraction: Quanti
 @formula("Kind of model", PLAIN)
 def speed_kind(
     n_experts: Quantity, n_windowed_layers: Quantity, n_state_layers: Quantity, n_other_layers: Quantity,
-    other_bytes_per_token: Quantity,
+    other_bytes_per_token: Quantity, n_model_kinds: Quantity,
 ) -> Any:  # fmt: skip
     """What sets models apart in how well speed is predicted: 1 dense, 2 experts, and whatever it has of these: 3
     windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
@@ -83,8 +83,8 @@ def speed_kind(
     Source: docs/speed.md.
     """
     sparse = n_other_layers + other_bytes_per_token > 0
-    plain = where(n_experts > 0, 2, 1)
-    return where(sparse, 2 + 2 + 1, where(n_state_layers > 0, 2 + 2, where(n_windowed_layers > 0, 2 + 1, plain)))
+    plain = where(n_windowed_layers > 0, n_model_kinds - 1 - 1, 1 + where(n_experts > 0, 1, 0))
+    return where(sparse, n_model_kinds, where(n_state_layers > 0, n_model_kinds - 1, plain))
 
 
 # One step of decoding ------------------------------------------------------------------------------
@@ -565,9 +565,9 @@ def grows(requests_per_second: Quantity, max_requests_per_second: Quantity) -> A
 
 
 @formula("Scope of the bands", PLAIN)
-def speed_scope(
+def measured_scope(
     speed_kind: Quantity, measured_kinds: Quantity, n_experts: Quantity, tensor_parallel_size: Quantity,
-    data_parallel_size: Quantity, pipeline_parallel_size: Quantity, nvlink_gpus: Quantity,
+    data_parallel_size: Quantity, pipeline_parallel_size: Quantity, nvlink_gpus: Quantity, kinds_base: Quantity,
 ) -> Any:  # fmt: skip
     """Which runs the bands of speed are from: 0 this engine, GPU and kind of model, 1 others, 2 ranks of data-parallel
     attention that share experts, 3 pipeline stages or more GPUs than a node has.
@@ -575,11 +575,13 @@ def speed_scope(
     In:     measured_kinds: kinds of models measured on this engine and GPU; the kinds' powers of 2 added up.
     Source: docs/speed.md.
     """
-    is_measured = remainder(round_down(measured_kinds / power(2, speed_kind - 1)), 2) == 1
+    of_kind = round_down(measured_kinds / power(kinds_base, speed_kind - 1))
+    is_measured = remainder(of_kind, kinds_base) == 1
     own = where(is_measured, 0, 1)
-    ranks = where(both(n_experts > 0, data_parallel_size > 1), 2, own)
+    shared = both(n_experts > 0, data_parallel_size > 1)
     beyond = either(pipeline_parallel_size > 1, tensor_parallel_size * data_parallel_size > nvlink_gpus)
-    return where(beyond, 2 + 1, ranks)
+    apart = either(shared, beyond)
+    return where(apart, 1, own) + where(apart, 1, 0) + where(beyond, 1, 0)
 
 
 @formula("At one end of the band")

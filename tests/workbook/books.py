@@ -37,10 +37,11 @@ SMALL = {
     "models": "8b,gemma-3-27b,deepseek-v3", "workloads": "chat,long-doc", "tiers": "1,32,256",
     "headline": "chat:32", "instances": INSTANCES, "as_of": AS_OF,
 }  # fmt: skip
-# Mixtures of experts on one provider: data-parallel layouts, and a model that no machine of these holds.
+# Mixtures of experts on one provider: data-parallel layouts are chosen, and no single machine of these holds Kimi-K2.
 EXPERTS = {
-    "models": "deepseek-v3,gpt-oss-120b", "workloads": "chat,long-doc", "tiers": "1,64", "headline": "chat:64",
-    "instances": "aws/g6e.12xlarge,aws/p4d.24xlarge,aws/p4de.24xlarge,aws/p5.4xlarge,aws/p5.48xlarge", "as_of": AS_OF,
+    "models": "deepseek-v3,kimi-k2,gpt-oss-120b", "workloads": "chat,long-doc", "tiers": "1,64", "headline": "chat:64",
+    "instances": "aws/g6e.12xlarge,aws/p4d.24xlarge,aws/p4de.24xlarge,aws/p5.4xlarge,aws/p5.48xlarge,aws/p5en.48xlarge",
+    "as_of": AS_OF,
 }  # fmt: skip
 
 

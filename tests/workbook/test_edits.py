@@ -39,7 +39,6 @@ from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.question import Question, ask
 
 H100, H200, L40S = "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm5-141gb", "nvidia-l40s-48gb"
-A100, A100_40GB = "nvidia-a100-sxm4-80gb", "nvidia-a100-sxm4-40gb"
 Where = Callable[[Sheets], Mapping[Any, Any]]
 
 
@@ -166,7 +165,7 @@ SETTINGS = [
         ("discount_fraction", 0.2, True), ("discount_fraction", 1 / 3, True),
         ("extra_headroom_fraction", 0.2, True), ("spare_replicas", 1, True),
         ("average_context_fraction", 0.5, True), ("prefix_cache_hit_fraction", 0.4, True), ("block_size", 4096, True),
-        ("near_tie_fraction", 0, False), ("near_tie_fraction", 0.5, True), ("near_tie_fraction", 1, True),
+        ("near_tie_fraction", 0, True), ("near_tie_fraction", 0.5, True), ("near_tie_fraction", 1, True),
     )
 ]  # fmt: skip
 
@@ -186,7 +185,8 @@ EDITS = [
     Edit("tight", {"in_near_target_fraction": 0.5}, near_target_fraction=0.5),
     Edit("headline", {"in_headline_workload": "Long document", "in_headline_tier": 256},
          {"headline": "long-doc:256"}, moves=False),
-    Edit("no target of the first token", {"in_ttft_ms_chat": None, "in_ttft_ms_long_doc": None}, {"ttft_ms": "off"}),
+    Edit("no target of the first token", {"in_ttft_ms_chat": None, "in_ttft_ms_long_doc": None}, {"ttft_ms": "off"},
+         moves=False),
     Edit("first token in a second", {"in_ttft_ms_chat": 1000, "in_ttft_ms_long_doc": 1000}, {"ttft_ms": "1000"}),
     Edit("one target of each", {"in_ttft_ms_chat": None, "in_ttft_ms_long_doc": 1000, "in_tpot_ms_long_doc": None},
          {"ttft_ms": "chat=off,long-doc=1000", "tpot_ms": "long-doc=off"}),
@@ -194,8 +194,8 @@ EDITS = [
     Edit("sampler", {"in_sampler_bytes_per_logit": 60.0}, change=engine(sampler_bytes_per_logit=60.0)),
     Edit("sampler's rows", {"in_sampler_bytes_per_vocabulary_entry": 90_000.0},
          change=engine(sampler_bytes_per_vocabulary_entry=90_000.0)),
-    Edit("forward pass", {"in_forward_hidden_copies": 60.0}, change=engine(forward_hidden_copies=60.0)),
-    Edit("experts", {"in_expert_workspace_share": 4.0}, change=engine(expert_workspace_share=4.0)),
+    Edit("forward pass", {"in_forward_hidden_copies": 300.0}, change=engine(forward_hidden_copies=300.0)),
+    Edit("experts", {"in_expert_workspace_share": 8.0}, change=engine(expert_workspace_share=8.0)),
     Edit("context memory", {"in_context_bytes": 6 * 2**30}, change=engine(context_gib=6)),
     Edit("allocation step", {"in_allocation_step_bytes": 2**30, "in_large_allocation_bytes": 1},
          change=engine(allocation_step_bytes=2**30, large_allocation_bytes=1), moves=False),
@@ -206,8 +206,8 @@ EDITS = [
     Edit("non-torch, older GPUs", {"in_older_non_torch_bytes_tp1": 8 * 2**30}, change=older_non_torch(tp1=8)),
     Edit("graphs", {"in_cuda_graph_bytes_per_gpu": 6 * 2**30, "in_graphs_in_budget": 1},
          change=engine(cuda_graph_gib=6, graphs_in_budget=True)),
-    Edit("batches", {"in_in_flight_batches": 8}, change=engine(in_flight_batches=8)),
-    Edit("pools of their own", {"in_shares_pages": 0}, change=engine(shares_pages=False)),
+    Edit("batches", {"in_in_flight_batches": 16}, change=engine(in_flight_batches=16)),
+    Edit("pools of their own", {"in_shares_pages": 0}, change=engine(shares_pages=False), moves=False),
     Edit("state blocks", {"in_state_blocks": 4}, change=engine(state_blocks=4), moves=False),
     Edit("stretch", {"in_group_stretch": 8}, change=engine(group_stretch=8)),
     Edit("model: KV heads", at("Models", "Llama 3.1 8B", "KV heads (full)", 4),
@@ -260,22 +260,23 @@ NETWORK = "Network, Gb/s"
 OF_EXPERTS = [
     Edit("never span", {"in_span_machines": 0}, {"span_machines": "never"}),
     Edit("network to span", {"in_least_network_gbps": 401}, {"least_network_gbps": 401}),
+    Edit("any network to span", {"in_least_network_gbps": 1}, {"least_network_gbps": 1}),
     Edit("more network to span than there is", {"in_least_network_gbps": 5000}, {"least_network_gbps": 5000}),
     Edit("network of a machine", at("Instances", "p4de.24xlarge", NETWORK, 399),
          change=lambda q: with_instance(q, "aws/p4de.24xlarge", network_gbps=399)),
     Edit("network of a machine, not stated", at("Instances", "p4de.24xlarge", NETWORK, None),
          change=lambda q: with_instance(q, "aws/p4de.24xlarge", network_gbps=0)),
     Edit("stages", {"in_max_pipeline_parallel_size": 1}, {"typed": {"inputs": {"max_pipeline_parallel_size": 1}}}),
-    Edit("a machine that holds it", in_spare_row({**NEW, "GPU": H100, "GPUs": 16, NETWORK: 3200}),
-         change=with_new_of(H100, gpu_count=16, network_gbps=3200)),
-    Edit("near ties", {"in_near_tie_fraction": 0}, {"near_tie_fraction": 0}),
+    Edit("a machine that holds it", at("GPUs", H200, "Memory, bytes", 190 * 10**9),
+         {"typed": {"gpus": {H200: {"gpu_memory_bytes": 190 * 10**9}}}}),
+    Edit("another machine to span", in_spare_row({**NEW, NETWORK: 400}), change=with_new_of(H200, network_gbps=400)),
+    Edit("near ties", {"in_near_tie_fraction": 1}, {"near_tie_fraction": 1}),
     Edit("GPU: keeps weights in it alone", at("GPUs", H100, "Weights fp8", 1), change=keeps("fp8", H100), moves=False),
-    Edit("links too slow for ranks", lambda sheets: {sheets.at("GPUs", gpu, "Links, bytes/s"): 1e11 for gpu in
-         (A100, A100_40GB)}, {"typed": {"gpus": {gpu: {"interconnect_bytes_per_second": 1e11} for gpu in
-         (A100, A100_40GB)}}}),
+    Edit("links too slow for ranks", at("GPUs", H200, "Links, bytes/s", 1e11),
+         {"typed": {"gpus": {H200: {"interconnect_bytes_per_second": 1e11}}}}),
     Edit("links made for ranks", at("GPUs", L40S, "Links, bytes/s", 3e11),
          {"typed": {"gpus": {L40S: {"interconnect_bytes_per_second": 3e11}}}}),
-    Edit("no experts", at("Models", "gpt-oss-120b", "Experts", 0), change=lambda q: reshape(q, 1, n_experts=0)),
+    Edit("no experts", at("Models", "gpt-oss-120b", "Experts", 0), change=lambda q: reshape(q, 2, n_experts=0)),
     Edit("first token in a second", {"in_ttft_ms_chat": 1000, "in_ttft_ms_long_doc": 1000}, {"ttft_ms": "1000"}),
     Edit("no target of the first token", {"in_ttft_ms_chat": None, "in_ttft_ms_long_doc": None}, {"ttft_ms": "off"}),
     Edit("spare replicas and headroom", {"in_spare_replicas": 1, "in_extra_headroom_fraction": 0.25},

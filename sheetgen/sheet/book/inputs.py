@@ -338,6 +338,7 @@ def _engine(page: InputsSheet) -> None:
         page.put(one.column, one.label, one.value(engine), one.display, one.unit, one.words(engine))
     apart = [page.wiring.inputs[f"{o}non_torch_bytes_tp{t}"] for o in ("", "older_") for t in TENSOR_PARALLEL_SIZES]
     lists["non_torch"] = Range(tuple(apart))
+    lists["non_torch_newer"] = Range(tuple(apart[: len(TENSOR_PARALLEL_SIZES)]))  # the rest: older GPUs
     page.fixed("least_link_bytes_per_second", "Links of ranks that share experts", LEAST_LINK_BYTES_PER_SECOND, WHOLE,
                "bytes/s", "Data-parallel layouts are for GPUs linked at least so fast.")  # fmt: skip
     layouts = page.solved.question.layouts
@@ -380,7 +381,6 @@ def _speed(page: InputsSheet) -> None:
     heads = [f"{figure} {end}" for figure in SPEED_FIGURES for end in ("low", "high")]
     page.sheet.text(page.row, 0, known.bands_source, "remark")
     page.row += 1
-    page.fixed("n_model_kinds", "Kinds of models", len(MODEL_KINDS), PLAIN, "", "Each has bands of its own.")
     columns: dict[str, tuple[Any, ...]] = {}
     bands: dict[tuple[str, ...], dict[str, Any]] = {
         (s, k): speed_band_columns(known, s, k) for s in _OF_KINDS for k in MODEL_KINDS

@@ -119,8 +119,8 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     for fact in ("pool_error_bytes_measured", "pool_error_bytes_elsewhere", "is_older_gpu", *OF_GPU):
         if fact not in OF_PROFILE:  # no row of its own: who reads it looks it up on GPUs
             head.columns[fact] = [lookup(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]
-    half = Lookup.of(len(TENSOR_PARALLEL_SIZES), "COUNT({0})/2", wiring.lists["non_torch"])  # the rest: older GPUs
-    head.computed(non_torch_position, {"n_tensor_parallel_sizes": half})
+    n_sizes = Lookup.of(len(TENSOR_PARALLEL_SIZES), "COUNT({0})", wiring.lists["non_torch_newer"])
+    head.computed(non_torch_position, {"n_tensor_parallel_sizes": n_sizes})
     head.picked("non_torch_bytes_per_gpu", "Non-torch memory", wiring.lists["non_torch"], "non_torch_position")
     own = head.columns["non_torch_bytes_per_gpu"]
     head.computed(memory.staged_non_torch_bytes_per_gpu, {"non_torch_bytes_per_tp": own})
@@ -386,7 +386,7 @@ def build_candidates(
         rows = block(monthly_usd_of_load, labels[:n], given, words)
         if of is what_if:
             top -= 1
-            given = {**picked, **of_head, "monthly_usd": RowValues.of(rows[BASE])}
+            given = {**of_head, **picked, "monthly_usd": RowValues.of(rows[BASE])}
             rows += block(on_hardware, labels[n:], given, words[n:], headed=False)
         of.rows["monthly"] = rows
         top += 1

@@ -98,14 +98,16 @@ def chosen(one: Formula) -> Formula:
     return replace(one, inputs=("n_instances", *one.inputs), function=read)
 
 
-@formula("Row of the band", PLAIN, within=[speed.speed_scope])
-def band_row(speed_scope: Any, speed_kind: Any, n_model_kinds: Any) -> Any:
+@formula("Row of the band", PLAIN, within=[speed.measured_scope])
+def band_row(measured_scope: Any, speed_kind: Any, n_model_kinds: Any) -> Any:
     """The row of the error bands on Inputs: by kind of model those of runs on this GPU and engine, then all others';
     then data-parallel ranks and pipeline stages.
 
     Source: docs/speed.md.
     """
-    return where(speed_scope < 2, speed_kind + n_model_kinds * speed_scope, 2 * n_model_kinds + speed_scope - 1)
+    return where(
+        measured_scope <= 1, speed_kind + n_model_kinds * measured_scope, 2 * n_model_kinds + measured_scope - 1
+    )  # fmt: skip
 
 
 @formula("Milliseconds")
@@ -148,8 +150,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     """
     table, monthly = wiring.tables["loads"], [Range(row, lock="columns") for row in wiring.rows["monthly"]]
     columns, gpus = table.columns, wiring.tables["gpus"]
-    rows = _rows(wiring, head, monthly, [int(r.value) - 1 for r in columns["pace_row"]],
-                 [int(r.value) - 1 for r in columns["model_row"]])  # fmt: skip
+    rows = _rows(wiring, head, columns) | {"monthly": monthly, "among": Lookup.of(True, "1")}
     _add_steps(table, rows, {name: as_ for name, as_ in _CALLED.items()})
 
     def at(
@@ -214,17 +215,22 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
 _CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "data_parallel_size"}
 
 
-def _rows(
-    wiring: Wiring, head: Mapping[str, Range], monthly: Sequence[Range], paces: Sequence[int], models: Sequence[int]
-) -> dict[str, Read]:
-    """What the steps of the choice read of Candidates, for each load."""
+def _rows(wiring: Wiring, head: Mapping[str, Range], columns: Mapping[str, Sequence[Ref]]) -> dict[str, Read]:
+    """What the steps of the choice read of Candidates, for each row of a table of loads; of blocks by the row of its
+    model, or of its model and workload."""
+    by_key = {"precisions": ("precisions", "model_row"), "paced": ("paced_requests", "pace_row"),
+              "carried": ("replicas_per_instance", "pace_row")}  # fmt: skip
     return {
-        "monthly": monthly, "instance_months": head["instance_month_usd"], "gpu_months": head["gpu_month_usd"],
-        "sizes": head["tp"], "ranks": head["dp"], "among": Lookup.of(True, "1"),
-        **{name: [Range(wiring.rows[of][at], lock="columns") for at in where_]
-           for name, of, where_ in (("precisions", "precisions", models), ("paced", "paced_requests", paces),
-                                    ("carried", "replicas_per_instance", paces))},
+        "instance_months": head["instance_month_usd"], "gpu_months": head["gpu_month_usd"], "sizes": head["tp"],
+        "ranks": head["dp"], **{name: _of_rows(wiring, of, columns[key]) for name, (of, key) in by_key.items()},
     }  # fmt: skip
+
+
+def _of_rows(wiring: Wiring, name: str, keys: Sequence[Ref]) -> list[Lookup]:
+    """Rows of a block of Candidates, found by their number: so a column of a table has one formula."""
+    rows = wiring.rows[name]
+    corners = named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}", (rows[0][0], rows[-1][-1]))
+    return [Lookup.of(Range(rows[int(ref.value) - 1]).value, "INDEX({0},{1},0)", corners, ref) for ref in keys]
 
 
 def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], prefix: str = "", of: str = "") -> None:
@@ -282,8 +288,9 @@ def _add_parts(table: Table) -> None:
     ranks = zip(table.columns["profile"], table.columns["data_parallel_size"], strict=True)
     found = (derived(_where_number, place, ref, ZERO) for place, ref in ranks)
     table.looked_up("busy_ranks", "Ranks that step together", found, PLAIN)
+    shape = {"pipeline_parallel_size": "pipeline_stages", "data_parallel_size": "busy_ranks"}  # numbers in any case
     for one in SUMS:
-        table.computed(one, {"pipeline_parallel_size": table.columns["pipeline_stages"]})
+        table.computed(one, {name: table.columns[column] for name, column in shape.items()})
     for name in (*OF_PROFILE, "measured_kinds"):
         _of_profile(table, name, in_words(name), ZERO, _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
@@ -385,34 +392,28 @@ def _add_kv(table: Table) -> None:
 def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -> list[list[dict[str, Ref]]]:
     """By model each provider's best for the load on the first sheet, by the same steps, below the loads; gives what
     Money shows of each."""
-    loads, names = wiring.tables["loads"], wiring.tables["instances"].columns["provider_in_order"][:n_providers]
-    n_models = len(wiring.lists["headline_rows"].refs)
-    table = Table(wiring, loads.sheet, n_models * len(names), "providers", top=loads.top + loads.n_rows + 3)
-    at = [ref for ref in wiring.lists["headline_rows"].refs for _ in names]
+    loads, in_order = wiring.tables["loads"], wiring.tables["instances"].range("provider_in_order")
+    n_models, numbers = len(wiring.lists["headline_rows"].refs), list(range(1, n_providers + 1))
+    table = Table(wiring, loads.sheet, n_models * n_providers, "providers", top=loads.top + loads.n_rows + 3)
+    at = [ref for ref in wiring.lists["headline_rows"].refs for _ in numbers]
     table.looked_up("load_row", "Load", at, PLAIN)
-    table.looked_up("provider", "Provider", names * n_models, TEXT)
+    table.given("provider_row", "Provider row", numbers * n_models, PLAIN, role="fixed")
+    table.picked("provider", "Provider", in_order, "provider_row", TEXT)
     table.picked("pace_row", "Context row", loads.range("pace_row"), "load_row", PLAIN)
     table.picked("model_row", "Model row", loads.range("model_row"), "load_row", PLAIN)
     columns = table.columns
-
-    def of_row(name: str, key: str) -> list[Lookup]:
-        rows = wiring.rows[name]
-        corners = named(wiring.names, f"tbl_candidates_{name}", (rows[0][0], rows[-1][-1]))
-        return [Lookup.of(Range(rows[ref.value - 1]).value, "INDEX({0},{1},0)", corners, ref) for ref in columns[key]]
 
     def among(provider: Ref) -> Lookup:
         own = head["provider"]
         return Lookup(own.value == provider.value, lambda on: own.expr(on) == provider.expr(on))
 
-    rows: dict[str, Read] = {
-        "instance_months": head["instance_month_usd"], "gpu_months": head["gpu_month_usd"], "sizes": head["tp"],
-        "ranks": head["dp"], "monthly": of_row("monthly", "load_row"), "precisions": of_row("precisions", "model_row"),
-        "paced": of_row("paced_requests", "pace_row"), "carried": of_row("replicas_per_instance", "pace_row"),
+    rows = _rows(wiring, head, columns) | {
+        "monthly": _of_rows(wiring, "monthly", columns["load_row"]),
         "among": [among(ref) for ref in columns["provider"]],
-    }  # fmt: skip
+    }
     _add_steps(table, rows, {})
     for name, of, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
         found = [derived(_where_number, place, lookup(head[of], place), Lookup.of(NONE, '"-"'))
                  for place in columns["position"]]  # fmt: skip
         table.looked_up(name, in_words(name), found, display)
-    return [[table.row(m * len(names) + i) for i in range(len(names))] for m in range(n_models)]
+    return [[table.row(m * n_providers + i) for i in range(n_providers)] for m in range(n_models)]
