@@ -60,9 +60,14 @@ def test_the_flags_are_of_the_fullest_replica(load: dict[str, Any]) -> None:
 
 
 def test_ranks_are_launched_as_ranks() -> None:
-    launch = launches(solved(**LOADS[1]), ("vllm",), catalog())[0]
-    text = "\n".join(flag_lines(launch.flags))
-    assert "--data-parallel-size 8" in text and "--enable-expert-parallel" in text and "--max-num-seqs 16" in text
+    answer = solved(**LOADS[1])
+    fit = Fit.of(answer, 0)
+    assert fit is not None and fit.layout.data_parallel_size > 1
+    launch = launches(answer, ("vllm",), catalog())[0]
+    text, ranks = "\n".join(flag_lines(launch.flags)), fit.layout.data_parallel_size
+    of_rank = -(-fit.choice.requests_per_replica // ranks)
+    assert f"--data-parallel-size {ranks} " in text and "--enable-expert-parallel" in text
+    assert f"--max-num-seqs {of_rank} " in text
 
 
 def test_what_other_engines_choose_themselves_is_not_typed_for_them() -> None:
