@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Sheet, column_number, plain
+from sheetgen.units import DTYPE_ALIASES
 from sheetgen.workbook.cells import BLANK, Cell, is_number
 from sheetgen.workbook.package import Place
 
@@ -272,12 +273,14 @@ def _label(cells: Cells, at: At) -> str:
 
 
 def agree(expected: Any, got: Any) -> bool:
-    """Equal to 9 digits, a percentage in words to one percent: half a percent is rounded either way."""
+    """Equal to 9 digits, a percentage in words to one percent: half a percent is rounded either way. A precision under
+    another name is the same one."""
     if isinstance(expected, datetime.date):
         expected = (expected - EXCEL_DAY_ZERO).days
     if isinstance(expected, str) and is_number(got):  # of digits alone
         return expected == f"{got:.15g}"
     if isinstance(expected, str) and isinstance(got, str):
+        expected, got = (DTYPE_ALIASES.get(text, text) for text in (expected, got))
         pairs = zip(_PERCENT.findall(expected), _PERCENT.findall(got), strict=False)
         alike = _PERCENT.sub("%", expected) == _PERCENT.sub("%", got)
         return alike and all(abs(int(x[:-1]) - int(y[:-1])) <= 1 for x, y in pairs)

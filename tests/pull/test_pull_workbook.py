@@ -106,6 +106,17 @@ def test_a_tier_changed_under_the_first_sheet_is_told_there_and_agrees(book: Pat
                      f"{before.tiers[number - 1]} is no tier now"]  # fmt: skip
 
 
+def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_none(book: Path, tmp_path: Path) -> None:
+    tier = pull(book, books.catalog()).solved.question.tiers[0]
+    for cells_typed, changed in (
+        ({"in_headline_tier": 35}, ["headline_tier"]),
+        ({"in_headline_tier": tier, "in_kv_cache_dtype": "fp8_e4m3"}, ["kv_cache_dtype", "headline"]),
+    ):
+        pulled = pull(edited(book, tmp_path, cells_typed), books.catalog())
+        assert pulled.audit is not None and pulled.audit.verdict == "agrees", pulled.audit.wrong
+        assert [change.name for change in pulled.changed] == changed
+
+
 def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, places: Places, tmp_path: Path) -> None:
     price = places.rows("instances")["aws/p5.48xlarge"]["price_usd_per_hour"]
     file = edit(book, tmp_path / "edited.xlsx", {"in_context_chat": 8192, price: 10.0})
