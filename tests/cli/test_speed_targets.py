@@ -151,3 +151,10 @@ def test_targets_of_a_file_that_are_refused(lines: str, expected: str, run, here
     result = run("build", "--workloads", "rag", "--scenario", "s.yaml", "--format", "json")
     assert result.exit_code == 1 and expected in result.stderr and len(result.stderr.splitlines()) == 1
     assert [p.name for p in here.iterdir()] == ["s.yaml"]
+
+
+def test_a_version_in_a_scenario_file_is_written_in_quotes(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    """YAML reads 0.10 as 0.1, another version."""
+    (here / "s.yaml").write_text("models: 405b\nengine-version: 0.10\n")
+    result = run("build", "--scenario", "s.yaml")
+    assert result.exit_code == 1 and "Write it in quotes: '0.10'" in result.output
