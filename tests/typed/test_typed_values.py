@@ -46,7 +46,7 @@ PROBLEMS = """3: unknown part input. Did you mean inputs?
 13: capex_date of nvidia-h100-sxm5-80gb is '2026-13-01'. It must be a date such as 2026-11-20,
 13: weights_fp8 of nvidia-h100-sxm5-80gb is '7'. It must be a whole number from 0 to 2.
 14: instances must hold rows by name.
-16: price_usd_per_hour of 0 is '-1'. It must be a number from 0 to 1,000,000.
+16: price_usd_per_hour of your own row 1 is '-1'. It must be a number from 0 to 1,000,000.
 16: own_instances has a row without type. Name it, or take it out."""
 SMALL: dict[str, Any] = {**TINY, "models": "8b,gemma-3-27b"}
 

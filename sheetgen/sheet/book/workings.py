@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -150,7 +150,12 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     """
     table, monthly = wiring.tables["loads"], [Range(row, lock="columns") for row in wiring.rows["monthly"]]
     columns, gpus = table.columns, wiring.tables["gpus"]
-    rows = _rows(wiring, head, columns) | {"monthly": monthly, "among": Lookup.of(True, "1")}
+
+    def rows_of(name: str, key: str) -> list[Range]:
+        # By their places: Gnumeric has no INDEX(matrix, row, 0).
+        return [Range(wiring.rows[name][int(ref.value) - 1], lock="columns") for ref in columns[key]]
+
+    rows = _rows(wiring, head, rows_of) | {"monthly": monthly, "among": Lookup.of(True, "1")}
     _add_steps(table, rows, {name: as_ for name, as_ in _CALLED.items()})
 
     def at(
@@ -215,19 +220,18 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
 _CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "data_parallel_size"}
 
 
-def _rows(wiring: Wiring, head: Mapping[str, Range], columns: Mapping[str, Sequence[Ref]]) -> dict[str, Read]:
+def _rows(wiring: Wiring, head: Mapping[str, Range], rows_of: Callable[[str, str], Sequence[Read]]) -> dict[str, Any]:
     """What the steps of the choice read of Candidates, for each row of a table of loads; of blocks by the row of its
-    model, or of its model and workload."""
-    by_key = {"precisions": ("precisions", "model_row"), "paced": ("paced_requests", "pace_row"),
-              "carried": ("replicas_per_instance", "pace_row")}  # fmt: skip
+    model, or of its model and workload. rows_of: those of a block, by its name and the column that numbers them."""
     return {
         "instance_months": head["instance_month_usd"], "gpu_months": head["gpu_month_usd"], "sizes": head["tp"],
-        "ranks": head["dp"], **{name: _of_rows(wiring, of, columns[key]) for name, (of, key) in by_key.items()},
+        "ranks": head["dp"], "precisions": rows_of("precisions", "model_row"),
+        "paced": rows_of("paced_requests", "pace_row"), "carried": rows_of("replicas_per_instance", "pace_row"),
     }  # fmt: skip
 
 
 def _of_rows(wiring: Wiring, name: str, keys: Sequence[Ref]) -> list[Lookup]:
-    """Rows of a block of Candidates, found by their number: so a column of a table has one formula."""
+    """Rows of a block of Candidates, found by their number."""
     rows = wiring.rows[name]
     corners = named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}", (rows[0][0], rows[-1][-1]))
     return [Lookup.of(Range(rows[int(ref.value) - 1]).value, "INDEX({0},{1},0)", corners, ref) for ref in keys]
@@ -407,7 +411,7 @@ def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -
         own = head["provider"]
         return Lookup(own.value == provider.value, lambda on: own.expr(on) == provider.expr(on))
 
-    rows = _rows(wiring, head, columns) | {
+    rows = _rows(wiring, head, lambda name, key: _of_rows(wiring, name, columns[key])) | {
         "monthly": _of_rows(wiring, "monthly", columns["load_row"]),
         "among": [among(ref) for ref in columns["provider"]],
     }
