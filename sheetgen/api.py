@@ -48,18 +48,18 @@ RESULTS = (
     "n_params", "n_params_active", "weights_bytes", "weights_bytes_per_gpu", "activation_bytes_per_gpu",
     "non_torch_bytes_per_gpu", "cuda_graph_bytes_per_gpu", "gpu_memory_bytes", "kv_pool_bytes_per_gpu",
     "kv_bytes_per_token", "kv_bytes_per_token_per_gpu", "state_bytes_per_sequence", "kv_bytes_per_sequence",
-    "kv_bytes_per_sequence_steady", "kv_bytes", "kv_tokens", "max_concurrency", "max_context_tokens_that_fit",
-    "fits", "verdict", "short_by_bytes", "min_gpus", "ttft_seconds", "tpot_seconds", "output_tokens_per_second",
-    "output_tokens_per_second_per_gpu", "bound_by", "error", *_both_ends(*PREDICTED), "band_scope",
-    *_both_ends("tpot_seconds", "ttft_seconds", "output_tokens_per_second"), "speed_scope", "running_requests",
-    "max_requests_per_second", "queue",
+    "kv_bytes_per_sequence_steady", "kv_bytes", "kv_admission_bytes", "kv_tokens", "max_concurrency",
+    "max_context_tokens_that_fit", "fits", "verdict", "short_by_bytes", "min_gpus", "ttft_seconds", "tpot_seconds",
+    "output_tokens_per_second", "output_tokens_per_second_per_gpu", "bound_by", "error", *_both_ends(*PREDICTED),
+    "band_scope", *_both_ends("tpot_seconds", "ttft_seconds", "output_tokens_per_second"), "speed_scope",
+    "running_requests", "max_requests_per_second", "queue",
 )  # fmt: skip
 _MOST = 308
 _POWERS = 10.0 ** numpy.arange(-_MOST, _MOST + 1)
 _CALIBRATED, _OTHER, _NONE = (numpy.array(one, object) for one in ("calibrated", "other", None))  # bands' scopes
 RESOLVED = ("model_id", "gpu_id")  # what the names of a row stand for
 TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
-NAME_LISTS = ("model", "gpus", "providers", "instances")  # options that may be a list of names
+NAME_LISTS = ("model", "gpus", "providers", "vendors", "instances")  # options that may be a list of names
 WORDS = tuple(one.asked_as or one.name for one in INPUTS if one.words or not one.kind.is_number)
 ONE_LOAD = ("model", "context_tokens", "context", "users", "input_tokens", "output_tokens")
 _FRACTIONS = ("max_concurrency", "ttft_seconds", "tpot_seconds", "output_tokens_per_second")
@@ -242,7 +242,7 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
     """The cheapest instances that hold one load: `recommend(model="70b", context="16k", users=200)`.
 
     Takes the options of `build`, but one model, one context and a number of users instead of workloads and
-    tiers; model, gpus, providers and instances may be lists of text. Returns the record of
+    tiers; model, gpus, providers, vendors and instances may be lists of text. Returns the record of
     `build --format json` with that one cell, whose keys stand at the top as well.
     """
     return recommend_record(recommended(options, _catalog(catalogs)), options)

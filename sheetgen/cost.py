@@ -8,8 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import Quantity, both, formula, is_number, largest, number_where, power, ratio, round_up, where
-from sheetgen.sizing import parallelism
+from sheetgen.formula import (
+    Quantity,
+    both,
+    either,
+    formula,
+    is_number,
+    largest,
+    number_where,
+    power,
+    ratio,
+    round_up,
+    where,
+)
 from sheetgen.units import ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
 
 HOURS_IN_A_MONTH = 730  # 8,760 hours of a year / 12: what a commitment pays for
@@ -31,23 +42,19 @@ def discounted_usd_per_hour(listed_usd_per_hour: Quantity, discount_fraction: Qu
 
 @formula("Instances")
 def n_instances(
-    shared_replicas: Quantity, staged_instances: Quantity, replicas_per_instance: Quantity, n_heads: Quantity,
-    full_kv_heads: Quantity, windowed_kv_heads: Quantity, larger_tensor_parallel_size: Quantity,
-    price_usd_per_hour: Quantity,
+    n_replicas: Quantity, paced_requests: Quantity, replicas_per_instance: Quantity, load_requests: Quantity,
+    spare_replicas: Quantity, data_parallel_size: Quantity, price_usd_per_hour: Quantity,
 ) -> Any:  # fmt: skip
     """Whole instances for all replicas; none where the instance cannot hold the load or has no price, 0 where it
-    holds it but no count meets the targets of speed.
+    holds it but no count meets the targets of speed. Data-parallel ranks are for loads that give each a request.
 
-    A replica without stages never spans instances: each instance carries floor(GPUs / TP) of them. A
-    replica with stages takes one whole instance a stage, and only at the largest TP of the instance.
-
-    Source: INTERFACE: ceil(n_replicas / floor(gpu_count / TP)).
+    Source: INTERFACE: ceil(n_replicas / replicas of one instance).
     """
-    shared = round_up(ratio(shared_replicas, replicas_per_instance))
-    may_span = parallelism.may_span_instances(n_heads, full_kv_heads, windowed_kv_heads, larger_tensor_parallel_size)
-    staged = number_where(both(is_number(staged_instances), may_span), staged_instances)
-    held = where(is_number(shared_replicas), shared, staged)
-    return number_where(both(replicas_per_instance >= 1, is_number(price_usd_per_hour)), held)
+    fullest = round_up(ratio(load_requests, n_replicas - spare_replicas))
+    busy = either(data_parallel_size == 1, paced_requests == 0, fullest >= data_parallel_size)
+    known = both(replicas_per_instance > 0, load_requests >= 1, is_number(price_usd_per_hour), busy)
+    count = round_up(ratio(n_replicas, replicas_per_instance))
+    return number_where(known, where(paced_requests >= 1, count, 0))
 
 
 @formula("Hours paid for in a month")
@@ -58,6 +65,24 @@ def paid_hours_per_month(hours_per_month: Quantity, hours_in_a_month: Quantity, 
     Check: 200 hours run under a reservation are billed as 730.
     """
     return where(is_committed == 1, largest(hours_per_month, hours_in_a_month), hours_per_month)
+
+
+@formula("$ per instance and month", USD)
+def instance_month_usd(price_usd_per_hour: Quantity, paid_hours_per_month: Quantity) -> Any:
+    """What one instance costs in a month, in US dollars; 0 where no price is known.
+
+    Source: price x hours paid.
+    """
+    return where(is_number(price_usd_per_hour), price_usd_per_hour * paid_hours_per_month, 0)
+
+
+@formula("$ per rented GPU and month", USD)
+def gpu_month_usd(instance_month_usd: Quantity, gpu_count: Quantity) -> Any:
+    """What one GPU of the instance costs in a month, in US dollars, used or not; 0 where no price is known.
+
+    Source: definition.
+    """
+    return ratio(instance_month_usd, gpu_count)
 
 
 @formula("$ per hour", USD_CENTS)
@@ -325,6 +350,19 @@ def monthly_owned_usd(
     """
     known = both(is_number(owned_hardware_usd), is_number(owned_energy_usd))
     return number_where(known, owned_hardware_usd + owned_support_usd + owned_energy_usd + owned_site_usd)
+
+
+@formula("Cash in 3 years, $", USD)
+def owned_three_year_cash_usd(
+    owned_capex_usd: Quantity, owned_energy_usd: Quantity, owned_site_usd: Quantity, months_in_three_years: Quantity
+) -> Any:
+    """What is paid out in the first three years of owning, in US dollars: the purchase, power and site.
+
+    Source: definition; nothing is spread or discounted. Staff, network, support and the cost of capital are not in it.
+    """
+    known = both(is_number(owned_capex_usd), is_number(owned_energy_usd), is_number(owned_site_usd))
+    monthly = owned_energy_usd + owned_site_usd
+    return number_where(known, owned_capex_usd + monthly * months_in_three_years)
 
 
 @formula("Owned, $ per GPU and hour", USD_CENTS)

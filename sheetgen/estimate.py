@@ -13,23 +13,31 @@ from sheetgen.formula import Formula
 from sheetgen.sizing import kv_cache, memory, parallelism, speed, weights
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
-# What a model and its precisions determine, whatever it runs on.
-MODEL: tuple[Formula, ...] = (
-    weights.weights_bytes, weights.ends_bytes, weights.loaded_weights_bytes, weights.stage_ends_bytes,
-    weights.expert_fraction, weights.rope_table_bytes, kv_cache.kv_bytes_per_token, kv_cache.state_bytes_per_sequence,
+# How an engine puts a model's layers into groups of equal size.
+GROUPS: tuple[Formula, ...] = (
     kv_cache.group_layers, kv_cache.n_growing_groups, kv_cache.n_windowed_groups, kv_cache.n_state_groups,
     kv_cache.n_kv_groups,
 )  # fmt: skip
-# What one tensor-parallel rank keeps of it.
-SHARD: tuple[Formula, ...] = (
+# What a model and its precisions determine, whatever it runs on.
+MODEL: tuple[Formula, ...] = (
+    weights.weights_bytes, weights.ends_bytes, weights.loaded_weights_bytes, weights.stage_ends_bytes,
+    weights.routed_bytes, weights.rope_table_bytes, kv_cache.kv_bytes_per_token, kv_cache.state_bytes_per_sequence,
+    *GROUPS,
+)  # fmt: skip
+# What one tensor-parallel rank keeps of it: of the cache, and in all.
+KV_SHARD: tuple[Formula, ...] = (
     kv_cache.full_kv_heads_per_gpu, kv_cache.windowed_kv_heads_per_gpu, kv_cache.shard_kv_bytes_per_token,
     kv_cache.shard_windowed_bytes_per_token, kv_cache.shard_state_bytes_per_layer, kv_cache.growing_layer_bytes,
     kv_cache.windowed_layer_bytes, kv_cache.growing_block_tokens, kv_cache.windowed_block_tokens,
-    kv_cache.kv_block_bytes, weights.copied_kv_weights_bytes, weights.tensor_rounding_bytes,
-    weights.layer_bytes_per_gpu, parallelism.paid_layer_bytes,
+    kv_cache.kv_block_bytes,
 )  # fmt: skip
-# What admission charges one sequence on that rank.
-CHARGE: tuple[Formula, ...] = (kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence)
+SHARD: tuple[Formula, ...] = (
+    *KV_SHARD, weights.copied_kv_weights_bytes, weights.tensor_rounding_bytes, weights.layer_bytes_per_gpu,
+    parallelism.paid_layer_bytes,
+)  # fmt: skip
+# What one sequence keeps on that rank while it decodes, and what admission charges it before.
+STEADY: tuple[Formula, ...] = (kv_cache.steady_windowed_tokens, kv_cache.kv_blocks_per_sequence_steady)
+CHARGE: tuple[Formula, ...] = (kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence, *STEADY)
 # The peak of the engine's profile run on one GPU.
 PEAK: tuple[Formula, ...] = (
     memory.sampler_bytes, memory.forward_bytes, memory.expert_workspace_bytes,
@@ -42,21 +50,28 @@ POOL: tuple[Formula, ...] = (
     memory.overhead_bytes_per_gpu, memory.memory_budget_bytes, memory.kv_budget_bytes_per_gpu,
     memory.kv_pool_bytes_per_gpu, memory.n_kv_blocks,
 )  # fmt: skip
-# What that means for the requests asked for.
+# What the requests asked for take of the fullest GPU.
+NEEDED: tuple[Formula, ...] = (
+    kv_cache.kv_bytes_per_sequence_per_gpu, kv_cache.kv_bytes_per_sequence_steady_per_gpu,
+    memory.kv_needed_bytes_per_gpu,
+)  # fmt: skip
+# What that means for them.
 FIT: tuple[Formula, ...] = (
-    kv_cache.kv_bytes_per_token_per_gpu, kv_cache.kv_bytes_per_sequence, kv_cache.kv_bytes_per_sequence_per_gpu,
-    memory.max_concurrency, memory.kv_tokens, memory.sequences_in_pool, memory.sequences_per_replica, memory.kv_bytes,
-    memory.shortage_bytes_per_gpu,
+    kv_cache.kv_bytes_per_token_per_gpu, kv_cache.kv_bytes_per_sequence, kv_cache.kv_bytes_per_sequence_steady,
+    *NEEDED, memory.max_concurrency, memory.kv_tokens, memory.sequences_in_pool, memory.sequences_per_replica,
+    memory.kv_bytes, memory.kv_admission_bytes, memory.shortage_bytes_per_gpu,
 )  # fmt: skip
 # What a model makes a step and a prompt do, whatever GPU it runs on.
 WORK: tuple[Formula, ...] = (
     speed.dense_read_bytes, speed.expert_read_bytes, speed.expert_miss_fraction, speed.active_expert_params,
+    speed.speed_kind,
 )  # fmt: skip
 # How long the parts of a step and a prompt take on a GPU, for a workload.
 STEP: tuple[Formula, ...] = (
     speed.context_read_bytes, speed.dense_seconds, speed.expert_seconds, speed.layer_overhead_seconds,
-    speed.all_reduce_seconds, speed.token_link_seconds, speed.kv_read_seconds, speed.decode_compute_seconds,
-    speed.fixed_step_seconds, speed.request_step_seconds, speed.prompt_attention_flops, speed.prefill_seconds,
+    speed.all_reduce_seconds, speed.token_link_seconds, speed.token_exchange_seconds, speed.kv_read_seconds,
+    speed.decode_compute_seconds, speed.token_hop_seconds, speed.stage_hop_seconds, speed.fixed_step_seconds,
+    speed.request_step_seconds, speed.prompt_attention_flops, speed.shared_prefill_seconds, speed.prefill_seconds,
 )  # fmt: skip
 # What a user sees of a batch.
 PACE: tuple[Formula, ...] = (
@@ -64,8 +79,12 @@ PACE: tuple[Formula, ...] = (
     speed.queue_seconds, speed.ttft_seconds, speed.output_tokens_per_second, speed.max_requests_per_second,
     speed.prefill_fraction, speed.bound_by,
 )  # fmt: skip
-RUNNING: tuple[Formula, ...] = (speed.filled_tokens, memory.running_capacity, speed.running_requests)
-SPEED: tuple[Formula, ...] = (*WORK, *STEP, *RUNNING, *PACE)
+# What depends on how many requests run, to be read again for a full pool.
+OF_RUNNING: tuple[Formula, ...] = (speed.busy_ranks, speed.request_step_seconds, *PACE)
+RUNNING: tuple[Formula, ...] = (
+    speed.filled_tokens, memory.running_capacity, speed.running_requests, speed.busy_ranks,
+)  # fmt: skip
+SPEED: tuple[Formula, ...] = (*WORK, *RUNNING, *STEP, *PACE)
 POINT: tuple[Formula, ...] = (kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
 
 
@@ -80,20 +99,18 @@ def evaluate(formulas: Iterable[Formula], values: Mapping[str, Any]) -> dict[str
 def point(values: Mapping[str, Any]) -> dict[str, Any]:
     """Every quantity of one deployment: model, GPU, engine, parallel sizes and requests are in `values`.
 
-    Columns (numpy arrays of one length) work as well as numbers. Three quantities need a second reading of
-    the same formulas: the charge on one unsharded rank, the charge at max_model_len, and the steady KV.
+    Columns (numpy arrays of one length) work as well as numbers. Two quantities need a second reading of
+    the same formulas: what a sequence takes of one unsharded rank, and the charge at max_model_len.
     """
     alone = _with_draft({**values, "tensor_parallel_size": 1 + 0 * values["tensor_parallel_size"]})
     whole = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE), alone)
     known = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL), _with_draft(values))
     known |= {name: whole[name] for name in ("kv_bytes_per_token", "state_bytes_per_sequence")}
     longest = evaluate(CHARGE, {**known, "charged_tokens": known["max_model_len"]})
-    known["unsharded_kv_blocks_per_sequence"] = whole["kv_blocks_per_sequence"]
-    known["unsharded_kv_block_bytes"] = whole["kv_block_bytes"]
+    unsharded = ("kv_blocks_per_sequence", "kv_blocks_per_sequence_steady", "kv_block_bytes")
+    known |= {f"unsharded_{name}": whole[name] for name in unsharded}
     known["full_kv_blocks_per_sequence"] = longest["kv_blocks_per_sequence"]
     known = evaluate(FIT, known)
-    steady = {**known, "shard_windowed_bytes_per_token": whole["shard_windowed_bytes_per_token"]}
-    known["kv_bytes_per_sequence_steady"] = kv_cache.kv_bytes_per_sequence_steady.of(steady)
     known |= _band_ends(known)
     known["max_context_tokens_that_fit"] = _longest_context(known)
     known["min_gpus"] = _fewest_gpus(known)
@@ -104,10 +121,10 @@ def _speed(known: Mapping[str, Any]) -> dict[str, Any]:
     """Every quantity of speed; a draft model's gain and cost in time are not counted."""
     known = {**known, "filled_tokens": speed.filled_tokens.of(known)}
     filled = evaluate(CHARGE, {**known, "charged_tokens": known["filled_tokens"]})
-    known["filled_kv_blocks_per_sequence"] = filled["kv_blocks_per_sequence"]
+    known |= {f"filled_{n}": filled[n] for n in ("kv_blocks_per_sequence", "kv_blocks_per_sequence_steady")}
     known = evaluate(SPEED, known)
     full = {**known, "running_requests": speed.full_house.of(known)}
-    known["max_requests_per_second"] = evaluate(PACE, full)["max_requests_per_second"]
+    known["max_requests_per_second"] = evaluate(OF_RUNNING, full)["max_requests_per_second"]
     known["grows"] = speed.grows.of(known)
     for figure in ("tpot", "ttft", "output_tokens_per_second"):
         name = figure if figure in known else f"{figure}_seconds"
@@ -163,14 +180,13 @@ def _longest_context(known: Mapping[str, Any]) -> Any:
         middle = numpy.ceil((low + high) / 2)
         prompt = numpy.maximum(middle - known["output_tokens"], 0)
         asked = {**known, "context_tokens": middle, "max_model_len": middle, "input_tokens": prompt}
-        trial = evaluate((kv_cache.charged_tokens, *CHARGE), asked)
-        charge = kv_cache.kv_bytes_per_sequence_per_gpu.of(trial)
+        trial = evaluate((kv_cache.charged_tokens, *CHARGE, *NEEDED), asked)
         # The engine starts only where one request of the whole length fits, however little is filled on average.
-        length, whole = numpy.maximum(middle, 1), charge
+        length, whole = numpy.maximum(middle, 1), trial["kv_bytes_per_sequence_per_gpu"]
         if (trial["charged_tokens"] != length).any():
             alone = evaluate(CHARGE, {**asked, "charged_tokens": length})
             whole = kv_cache.kv_bytes_per_sequence_per_gpu.of(alone)
-        fits = (charge * known["requests_per_rank"] <= budget) & (whole <= budget)
+        fits = (trial["kv_needed_bytes_per_gpu"] <= budget) & (whole <= budget)
         low, high = numpy.where(fits, middle, low), numpy.where(fits, high, numpy.maximum(middle - 1, low))
     return low
 
@@ -186,8 +202,9 @@ def _fewest_gpus(known: Mapping[str, Any]) -> Any:
         trial["non_torch_bytes_per_tp"] = memory.non_torch_bytes_at(known, size)
         staged = (memory.stage_overhead_bytes, parallelism.layer_budget_bytes)
         trial = evaluate((*SHARD, *CHARGE, *POOL, *staged), trial)
-        trial["runs"] = parallelism.runs.of({**trial, "runs_weights": 1, "runs_kv": 1})
-        trial["charge_bytes"] = trial["kv_blocks_per_sequence"] * trial["kv_block_bytes"] * known["requests_per_rank"]
+        trial["runs"] = parallelism.heads_divide.of(trial)
+        each = (trial[n] * trial["kv_block_bytes"] for n in ("kv_blocks_per_sequence", "kv_blocks_per_sequence_steady"))
+        trial["charge_bytes"] = kv_cache.pool_for(known["requests_per_rank"], *each)
         trial["max_pipeline_parallel_size"] = 64
         trial["within_limit"] = 1
         trial = evaluate((parallelism.layers_that_fit, parallelism.pipeline_stages), trial)

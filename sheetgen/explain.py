@@ -12,16 +12,23 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from sheetgen import cost, estimate
 from sheetgen.api import Sized
 from sheetgen.calibration import Anchored
-from sheetgen.catalog.engines import CONSTANTS, SpeedConstants, SpeedFile
+from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, SpeedFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Expr, Formula, literal
 from sheetgen.recommend import Solution
-from sheetgen.scenario.deployment import ASSUMED_FLOPS_PER_BYTE, DEFAULTS, SPEED_DEFINITIONS, Reference, Resolved
+from sheetgen.scenario.deployment import (
+    ASSUMED_FLOPS_PER_BYTE,
+    DEFAULTS,
+    SPEED_DEFINITIONS,
+    Reference,
+    Resolved,
+    model_kind,
+)
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing import kv_cache, parallelism, speed, weights
 from sheetgen.units import DTYPES
@@ -61,14 +68,16 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
     "draft_weights_bytes_per_gpu": (
         "the draft model's weights over the tensor-parallel ranks", ("tensor_parallel_size",)
     ),
+    "network_bytes_per_second": ("network_gbps in bytes", ("network_gbps",)),
     "kv_reserved": ("1 where kv_allocation is reserved, 0 where it is paged", ()),
     "output_tokens_per_second_per_gpu": (
         "the replica's output_tokens_per_second over its GPUs",
         ("output_tokens_per_second", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"),
     ),
     "speed_scope": (
-        "which runs the bands of speed are from: fitted where the engine was measured on this GPU (no draft, no"
-        " pipeline stages, one node), anchored where a factor was set, other elsewhere",
+        "which runs the bands of speed are from: fitted where the engine was measured on this GPU with models of this"
+        " kind (no draft), ranks for data-parallel attention, stages beyond a node, anchored where a factor was set,"
+        " other elsewhere",
         ("speed_factor", "ttft_factor", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
          "nvlink_gpus"),
     ),
@@ -80,7 +89,7 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
 # Found by trying, not by one formula.
 SEARCHED: dict[str, tuple[str, tuple[str, ...]]] = {
     "max_context_tokens_that_fit": (
-        "The longest context at which all requests fit: found by halving, with kv_bytes_per_sequence_per_gpu.",
+        "The longest context at which all requests fit: found by halving, by the rule of sequences_in_pool.",
         ("kv_budget_bytes_per_gpu", "requests_per_rank", "max_context_tokens"),
     ),
     "min_gpus": (
@@ -214,6 +223,8 @@ class Origins:
             return self._constant(name)
         if name in ("nvlink_gpus", "all_reduce_growth"):
             return self._in_file(SpeedFile.file_name, (name,), "", speed.all_reduce_source)
+        if name == "network_hop_seconds":
+            return self._in_file(SpeedFile.file_name, (name,), "", speed.network_source)
         if name in SPEED_DEFINITIONS:
             return Origin("default", "a definition: " + name.replace("_", " "))
         if name in _RATES:
@@ -223,11 +234,9 @@ class Origins:
         if name in _PEAKS:
             return self._peak(self.names.weight_dtype if name == "peak_flops" else "bf16")
         if figure := _BAND_FACTORS.get(name):
-            kind = "dense" if model.experts is None else "moe"
-            of_band = (figure, self.scope, kind)
-            row, band = next((i, b) for i, b in enumerate(speed.bands) if (b.figure, b.scope, b.kind) == of_band)
-            words = f", 80 % of {band.n_rows:,} runs ({self.scope}, {kind})"
-            return self._in_file(SpeedFile.file_name, ("bands", row), words, speed.bands_source)
+            band = speed.band(cast(Figure, figure), cast(Scope, self.scope), model_kind(model))
+            words = f", 80 % of {band.n_rows:,} runs ({self.scope}, {band.kind})"
+            return self._in_file(SpeedFile.file_name, ("bands", speed.bands.index(band)), words, speed.bands_source)
         loc = _FIELDS.get(name) or ((name,) if hasattr(model, name) else ("attention",))
         return self._in_file(f"models/{model.id}.yaml", loc, "", model.source)
 
@@ -262,8 +271,9 @@ def _formulas_of(*modules: Any) -> list[Formula]:
 
 
 # What the formulas of speed are written with can be explained, too; the ends of bands have names of their own.
-SPEED = tuple(dict.fromkeys((*estimate.SPEED, *(f for f in _formulas_of(speed) if f is not speed.at_speed_band))))
-_OF_A_POINT = (*estimate.POINT, kv_cache.kv_bytes_per_sequence_steady, kv_cache.draft_bytes_per_token, *SPEED)
+_NOT_OF_SIZE = (speed.at_speed_band, speed.network_bytes_per_second)  # one network for all; here --network-gbps
+SPEED = tuple(dict.fromkeys((*estimate.SPEED, *(f for f in _formulas_of(speed) if f not in _NOT_OF_SIZE))))
+_OF_A_POINT = (*estimate.POINT, kv_cache.draft_bytes_per_token, *SPEED)
 QUANTITIES: dict[str, Formula] = {f.name: f for f in _OF_A_POINT}
 # Both ends of the bands of speed: what was predicted, and its factor.
 SPEED_BANDS = {
@@ -272,18 +282,20 @@ SPEED_BANDS = {
 # Quantities that are another formula read once more, under other circumstances: its name, and which reading.
 READ_AGAIN = {
     "unsharded_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "whole"),
+    "unsharded_kv_blocks_per_sequence_steady": ("kv_blocks_per_sequence_steady", "whole"),
     "unsharded_kv_block_bytes": ("kv_block_bytes", "whole"),
     "full_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "longest"),
     "filled_kv_blocks_per_sequence": ("kv_blocks_per_sequence", "filled"),
+    "filled_kv_blocks_per_sequence_steady": ("kv_blocks_per_sequence_steady", "filled"),
 }
 # Quantities of the model before division over GPUs; all that they read is read so, too.
-WHOLE = ("kv_bytes_per_token", "state_bytes_per_sequence", "kv_bytes_per_sequence_steady")
+WHOLE = ("kv_bytes_per_token", "state_bytes_per_sequence")
 # Results that no formula gives: the catalogs and the engine do.
 GIVEN = ("n_params", "n_params_active", "gpu_memory_bytes", "cuda_graph_bytes_per_gpu")
 # Results of which a sentence of DERIVED says how they follow.
 DESCRIBED = ("output_tokens_per_second_per_gpu", "speed_scope", "queue")
 TEXTS = ("speed_scope", "queue")
-_PACE_NAMES = frozenset(f.name for f in estimate.PACE)
+_PACE_NAMES = frozenset(f.name for f in estimate.OF_RUNNING)
 # What has no end where requests arrive faster than they are served.
 AT_AN_END = ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high", "bound_by")
 ENDLESS = " (Of the requests in flight: with those that arrive their queue grows without bound, see `grows`.)"
@@ -298,9 +310,10 @@ CIRCUMSTANCES = {
 
 # What can be explained of a recommendation, in the order in which it comes about.
 CHOICE_QUANTITIES = (
-    "load_requests", "charge_bytes", "pipeline_stages", "sequences", "n_replicas", "replicas_per_instance",
-    "n_instances", "paid_hours_per_month", "hourly_usd", "monthly_usd", "annual_usd", "three_year_usd",
-    "usd_per_user_per_month", "headroom_fraction", "sure_headroom_fraction",
+    "load_requests", "charge_bytes", "steady_bytes", "pipeline_stages", "sequences", "paced_requests", "n_replicas",
+    "replicas_per_instance", "n_instances", "served_at_target", "memory_holds", "paid_hours_per_month", "hourly_usd",
+    "monthly_usd", "annual_usd", "three_year_usd", "usd_per_user_per_month", "headroom_fraction",
+    "sure_headroom_fraction",
 )  # fmt: skip
 CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, cost)}
 del CHOICE_FORMULAS["batch_limit"]  # it is found by trying
@@ -312,15 +325,19 @@ READ_AS = {
 }
 # Where the other inputs of a choice are from that stand in no file.
 OF_A_CHOICE = {
-    "tensor_parallel_size": Origin("computed", "the one whose instances cost least"),
+    **dict.fromkeys(("tensor_parallel_size", "data_parallel_size"), Origin("computed", "the chosen layout's")),
+    "held_inside": Origin("computed", "1 where some candidate holds a replica inside one machine, else 0"),
     "batch_limit": Origin("computed", "the largest batch that meets the targets of speed, found by trying"),
     "stage_overhead_bytes": Origin("computed", "activations and memory outside torch on a pipeline stage"),
     **dict.fromkeys(cost.CONSTANTS, Origin("default", "what it is counted in")),
     "is_committed": Origin("computed", "1 where the purchase class is reserved, else 0"),
-    "max_tensor_parallel_size": Origin("default", "a rule of sheetgen"),
-    "max_pipeline_parallel_size": Origin("default", "a rule of sheetgen"),
+    **dict.fromkeys(
+        ("max_tensor_parallel_size", "max_pipeline_parallel_size", "least_link_bytes_per_second"),
+        Origin("default", "a rule of sheetgen"),
+    ),
     "concurrent_requests": Origin("computed", "users x active_fraction, rounded up"),
 }
+_PRICES = ("price_usd_per_hour", "listed_usd_per_hour")
 _OF_A_SHEET = tuple(one.name for one in OF_SETTINGS if one not in OF_A_POINT)
 
 
@@ -375,7 +392,7 @@ class Derivation:
             "whole": estimate.point(alone),
             "longest": estimate.evaluate(estimate.CHARGE, known | {"charged_tokens": known["max_model_len"]}),
             "filled": estimate.evaluate(estimate.CHARGE, known | {"charged_tokens": known["filled_tokens"]}),
-            "full": estimate.evaluate(estimate.PACE, known | {"running_requests": speed.full_house.of(known)}),
+            "full": estimate.evaluate(estimate.OF_RUNNING, known | {"running_requests": speed.full_house.of(known)}),
         }
         self.before_draft = values
         self.texts = {name: sized.results[name][0] for name in TEXTS}
@@ -424,8 +441,6 @@ class Derivation:
     def _input(self, name: str, of: str, reading: str) -> Step:
         if reading == "full" and name not in _PACE_NAMES:
             return self.step("full_house" if name == "running_requests" else name)
-        if of == "kv_bytes_per_sequence_steady" and name == "shard_windowed_bytes_per_token":
-            reading = "whole"
         if reading == "longest" and name == "charged_tokens":
             value = self.value(name, reading)
             return Step(name, "Tokens charged per sequence", value, "tokens", "computed", "max_model_len")
@@ -470,10 +485,11 @@ class ChoiceDerivation:
 
     def _origin(self, name: str) -> Origin:
         one = self.candidate
-        if name in ("price_usd_per_hour", "listed_usd_per_hour", "gpu_count"):
+        if name in (*_PRICES, "gpu_count", "network_gbps"):
             file = f"catalogs/instances/{one.provider}.yaml"
-            price = f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name != "gpu_count" else ""
-            return Origin("catalog", f"{file}, {one.instance}{price}", (), one.source, file)
+            more = f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name in _PRICES else ""
+            more += ", none is stated" if name == "network_gbps" and not one.network_gbps else ""
+            return Origin("catalog", f"{file}, {one.instance}{more}", (), one.source, file)
         if name in ("runs_weights", "runs_kv"):
             return self.origins.of_gpu(("weights_run" if name == "runs_weights" else "kv_run",))
         if name in OF_A_CHOICE:

@@ -302,6 +302,13 @@ def same_money(x: Any, y: Any) -> Any:
     return numpy.isclose(x, y, rtol=1e-12, atol=0)
 
 
+def at_most(x: Any, y: Any) -> Any:
+    """x <= y as a spreadsheet compares: what is the same in some 15 digits is not above."""
+    if is_written((x, y)):
+        return (1 * (literal(x) < y) + 1 * (literal(x) == y)) > 0
+    return (x < y) | same_money(x, y)
+
+
 def is_number(x: Any) -> Any:
     """True for a number; false for text or a blank (NaN or None in Python)."""
     if isinstance(x, Expr):
@@ -391,18 +398,19 @@ def _least(holds: Any, values: Any, otherwise: Any) -> Any:
 def least_where(values: Any, *conditions: Any, otherwise: Any = 0) -> Any:
     """The least of `values` where all conditions hold, or `otherwise` where they never do (an array formula).
 
-    The 0 of the default is what MIN gives for nothing.
+    The 0 of the default is what MIN gives for nothing; "-" is no number, NaN in Python.
     """
     if is_written((values, *conditions)):
         found = call("IF", _product(conditions), values)
         least = call("MIN", found)
-        if isinstance(otherwise, Expr) or otherwise != 0:
+        if isinstance(otherwise, Expr | str):
             least = call("IF", call("COUNT", found) == 0, otherwise, least)
         return Expr(least.text, ATOM, array=True)
     import numpy
 
     holds = functools.reduce(numpy.logical_and, conditions)
-    return _least(numpy.logical_and(holds, ~numpy.isnan(values)), values, otherwise)
+    none = numpy.nan if isinstance(otherwise, str) else otherwise
+    return _least(numpy.logical_and(holds, ~numpy.isnan(values)), values, none)
 
 
 def least_above_zero(costs: Any, otherwise: Any) -> Any:

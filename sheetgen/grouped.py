@@ -11,11 +11,6 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 # Functions that read their columns row by row, and so group by group.
 ROW_BY_ROW = {numpy.where, numpy.round, numpy.select, numpy.choose, numpy.zeros_like, numpy.full_like}
-
-
-MANY_ROWS = 1000  # from here on it pays to import pandas
-
-
 MANY_ROWS = 1000  # from here on it pays to import pandas
 
 

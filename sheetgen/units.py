@@ -9,10 +9,12 @@ import math
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
+from typing import NamedTuple
 
 GIB = 2**30
 GB = 10**9
 MIB = 2**20
+GBPS = 10**9 // 8  # bytes a second
 UNIT_BYTES = {"gib": GIB, "gb": GB}
 UNIT_NAMES = {"gib": "GiB", "gb": "GB"}
 
@@ -55,6 +57,25 @@ DTYPES: dict[str, Dtype] = {d.name: d for d in (
 DTYPE_ALIASES = {"fp8_e4m3": "fp8"}
 DTYPE_CHOICES = ("auto", *DTYPES, *DTYPE_ALIASES)
 TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)  # GPUs that share a replica's layers, as engines are run inside a node
+
+
+class Layout(NamedTuple):
+    """How the GPUs of a replica share its work: each of the data-parallel ranks has its own attention, split over
+    tensor-parallel ranks; experts are divided over all of them."""
+
+    tensor_parallel_size: int
+    data_parallel_size: int = 1
+
+    @property
+    def n_gpus(self) -> int:
+        return self.tensor_parallel_size * self.data_parallel_size
+
+
+# Within a node; the plain ones first. Data parallelism is for mixtures of experts.
+LAYOUTS = tuple(
+    Layout(t, d) for d in TENSOR_PARALLEL_SIZES for t in TENSOR_PARALLEL_SIZES if t * d <= TENSOR_PARALLEL_SIZES[-1]
+)
+PLAIN_LAYOUTS = tuple(one for one in LAYOUTS if one.data_parallel_size == 1)
 
 
 @dataclass(frozen=True)

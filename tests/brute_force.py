@@ -1,28 +1,33 @@
 """The choice worked out again in plain Python, from the words of the specification, row by row.
 
 Nothing of `sheetgen.sizing`, `estimate`, `cost`, `scenario` or `recommend` is used: the raw YAML files are
-read, the candidates are picked, the memory is added up and every instance, TP and PP is tried. Money is exact
-(Decimal) and memory too (Fraction), so that a tie is a tie and a floor a floor.
+read, the candidates are picked, the memory is added up and every instance, TP, DP and PP is tried, in every
+purchase class. Money is exact (Decimal) and memory too (Fraction), so that a tie is a tie and a floor a floor.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
-from brute_speed import batch_within, parts
+from brute_speed import band, largest_batch, parts, tpot, ttft
 
 CATALOGS = Path(__file__).parent.parent / "catalogs"
 GIB = 2**30
 HOURS = 730
 UTILIZATION = Fraction(9, 10)
 BLOCK = 16
+NEAR_TIE = Decimal("0.05")
+MOST_STAGES = 4
+LEAST_LINK = 200e9  # bytes a second between GPUs whose data-parallel ranks share experts
+LEAST_NETWORK = 400  # gigabits a second of machines that share a replica
+CLASSES = ("on-demand", "reserved-1yr", "reserved-3yr", "spot", "capacity-block")
 # bytes per element: a quantized linear, what quantization leaves alone, one KV element
 BYTES: dict[str, tuple[int | Fraction, int, int | None]] = {
     "bf16": (2, 2, 2),
@@ -46,19 +51,22 @@ def yes(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Offer:
-    """A candidate instance."""
+    """A candidate instance, at its price in one purchase class."""
 
     instance: str
     provider: str
     gpu: str
     count: int
     price: Decimal
+    network: Decimal  # gigabits a second; 0 where nobody says
+    order: int  # in the catalog
 
 
 @cache
-def candidates(discount: str = "0") -> tuple[Offer, ...]:
-    """On-demand rows of aws, azure and gcp, whole instances of NVIDIA data-centre GPUs of 22 GiB or more
-    whose memory is known; per provider, GPU and count the cheapest. A contract takes `discount` off every price."""
+def candidates(discount: str = "0", purchase: str = "on-demand") -> tuple[Offer, ...]:
+    """Rows of aws, azure and gcp with a price in the class, whole instances of NVIDIA data-centre GPUs of 22 GiB or
+    more whose memory is known; per provider, GPU and count the cheapest. A contract takes `discount` off every price;
+    a reserved price without a stated term is no price."""
     providers = sorted(("aws", "azure", "gcp"), key=lambda p: int(read(f"instances/{p}.yaml")["order"]))
     names = read("index.yaml")["gpus"]
     found: list[Offer] = []
@@ -66,15 +74,17 @@ def candidates(discount: str = "0") -> tuple[Offer, ...]:
         for row in read(f"instances/{provider}.yaml")["instances"]:
             gpu = read(f"gpus/{names[row['gpu']]}.yaml")
             count = Decimal(row["gpu_count"])
-            prices = [p for p in row["prices"] if p["purchase"] == "on-demand"]
+            prices = [p for p in row["prices"] if p["purchase"] == purchase]
+            prices = [p for p in prices if not purchase.startswith("reserved") or p.get("kind")]
             whole = row["unit"] == "instance" and count >= 1 and count == int(count)
             data_centre = gpu["vendor"] == "nvidia" and yes(gpu["data_center"])
             known = gpu["memory"]["basis"] in ("measured", "derived", "stated")
             large = int(gpu["memory"]["engine_bytes"]) >= 22 * GIB
             if whole and data_centre and known and large and prices and row["offer"] == "list":
-                name = f"{provider}/{row['type']}"
+                name, network = f"{provider}/{row['type']}", row.get("network_gbps", "null")
                 price = Decimal(prices[0]["usd_per_hour"]) * (1 - Decimal(discount))
-                found.append(Offer(name, provider, gpu["id"], int(count), price))
+                gigabits = Decimal(0 if network == "null" else network)
+                found.append(Offer(name, provider, gpu["id"], int(count), price, gigabits, len(found)))
     best: dict[Any, Offer] = {}
     for one in found:
         key = (one.provider, one.gpu, one.count)
@@ -219,11 +229,20 @@ def groups(model: str, tp: int, kv_dtype: str) -> tuple[Any, Any, Any, int, bool
     return growing, (window_layers, window_bytes), (state_layers, state_bytes), window, chunked
 
 
-def charge(model: str, tp: int, kv_dtype: str, context: int, batched: int) -> Fraction:
-    """What vLLM's admission charges one sequence on one rank: layers in groups of one size, one page size."""
+class Layout(NamedTuple):
+    """How vLLM lays the cache of one rank out: groups of layers of one size, with pages of one size."""
+
+    page_bytes: Fraction  # one page of one group
+    window: int
+    chunked: bool
+    groups: dict[str, int]  # of each kind: growing, windowed, state
+    blocks: dict[str, int]  # tokens in a page of each kind
+
+
+@cache
+def layout(model: str, tp: int, kv_dtype: str) -> Layout:
+    """The layers of a model in groups of one size, with pages of one size."""
     (n_grow, grow), (n_win, win), (n_state, state), window, chunked = groups(model, tp, kv_dtype)
-    if n_grow and not n_win and not n_state:
-        return Fraction(-(-context // BLOCK) * BLOCK * n_grow * grow)
     counts = [n for n in (n_grow, n_win, n_state) if n]
     size = max(counts) if max(counts) < min(counts) * Fraction(5, 4) else min(counts)
     grow_block = win_block = BLOCK
@@ -233,45 +252,46 @@ def charge(model: str, tp: int, kv_dtype: str, context: int, batched: int) -> Fr
     if n_grow and n_state:
         grow_block = max(grow_block, BLOCK * math.ceil(Fraction(state) / (Fraction(grow) * BLOCK)))
     page = max(grow_block * grow if n_grow else 0, win_block * win if n_win else 0, 0 if n_grow else state)
-    pages = 0
-    if n_grow:
-        pages += -(-n_grow // size) * -(-context // grow_block)
-    if n_win:
-        held = min(context, window + batched if chunked else window - 1 + batched)
-        pages += -(-n_win // size) * (-(-held // win_block) + (0 if chunked else 1))
-    if n_state:
-        pages += -(-n_state // size)
-    return Fraction(page) * Fraction(size) * pages
+    kinds = {"growing": n_grow, "windowed": n_win, "state": n_state}
+    return Layout(
+        Fraction(page) * size, window, chunked, {kind: -(-n // size) for kind, n in kinds.items()},
+        {"growing": grow_block, "windowed": win_block},
+    )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Plan:
-    """One way to serve the load."""
-
-    offer: Offer
-    order: int
-    tp: int
-    pp: int
-    sequences: int
-    replicas: int
-    instances: int
-    by_speed: bool = False  # speed asks for more replicas than memory
-
-    @property
-    def monthly(self) -> Decimal:
-        return self.instances * self.offer.price * HOURS
-
-    @property
-    def rank(self) -> tuple[Any, ...]:
-        return (self.monthly, self.instances, self.tp, self.order)
+def charge(model: str, tp: int, kv_dtype: str, context: int, batched: int) -> tuple[Fraction, Fraction]:
+    """What vLLM's admission charges one sequence on one rank, and what it keeps while it decodes."""
+    of = layout(model, tp, kv_dtype)
+    kept = of.groups["growing"] * -(-context // of.blocks["growing"]) + of.groups["state"]
+    pages, block = kept, of.blocks["windowed"]
+    if of.groups["windowed"]:
+        held = min(context, of.window + batched if of.chunked else of.window - 1 + batched)
+        pages += of.groups["windowed"] * (-(-held // block) + (0 if of.chunked else 1))
+        kept += of.groups["windowed"] * min(pages_read(of.window, of.chunked, block), -(-context // block))
+    return of.page_bytes * pages, of.page_bytes * kept
 
 
 @cache
-def workload(context: int, asked: bool) -> tuple[int, int, float]:
-    """Prompt, answer and target of TPOT: a load of one's own is half and half below 2,048 tokens, else has 1,024 for
-    the answer; the others are the catalog's; the target is that of the shortest of these that reaches the context."""
+def pages_read(window: int, chunked: bool, block: int) -> int:
+    """Most pages that one step of decoding reads of a windowed layer, wherever the token stands."""
+    if chunked:
+        return len({token // block for token in range(window)})
+    firsts = range(block)
+    return max((first + window - 1) // block - first // block + 1 for first in firsts)
+
+
+def hold(pool: Fraction, need: Fraction, kept: Fraction) -> int:
+    """Sequences of a pool: the last one asks for all that admission charges, those before it hold what they keep."""
+    return 1 + math.floor((pool - need) / kept) if pool >= need else 0
+
+
+@cache
+def workload(context: int, asked: bool) -> tuple[int, int, float, float]:
+    """Prompt, answer and targets of TPOT and TTFT in ms: a load of one's own is half and half below 2,048 tokens, else
+    has 1,024 for the answer; the others are the catalog's; the targets are those of the shortest of these that reaches
+    the context."""
     known = sorted(
-        ((int(w["input_tokens"]), int(w["output_tokens"]), float(w["tpot_target_ms"]))
+        ((int(w["input_tokens"]), int(w["output_tokens"]), float(w["tpot_target_ms"]), float(w["ttft_target_ms"]))
          for w in read("workloads.yaml")["workloads"]),
         key=lambda w: w[0] + w[1],
     )  # fmt: skip
@@ -279,73 +299,215 @@ def workload(context: int, asked: bool) -> tuple[int, int, float]:
     if not asked:
         return like
     answer = context // 2 if context < 2048 else 1024
-    return context - answer, answer, like[2]
+    return context - answer, answer, *like[2:]
 
 
-def plans(
-    model: str, context: int, users: int, weight_dtype: str, kv_dtype: str, targets: bool = True, asked: bool = False,
-    discount: str = "0",
-) -> tuple[list[Plan], bool]:  # fmt: skip
-    """Every way that serves the load on a candidate, and whether memory holds it on one that is too slow."""
+@dataclass(frozen=True)
+class Load:
+    """What is asked: of a catalog's workload (by its context) or, `asked`, of one's own; targets in milliseconds where
+    others than the workload's are asked for, `math.inf` for none."""
+
+    model: str
+    context: int
+    requests: int
+    weight_dtype: str
+    kv_dtype: str
+    asked: bool = False
+    tpot_ms: float | None = None
+    ttft_ms: float | None = None
+    may_span: bool = True  # machines, where nothing else holds it
+
+    @property
+    def targets(self) -> tuple[float, float]:
+        usual = workload(self.context, self.asked)[2:]
+        own = (self.tpot_ms, self.ttft_ms)
+        tpot_ms, ttft_ms = (u if one is None else one for one, u in zip(own, usual, strict=True))
+        return tpot_ms / 1000, ttft_ms / 1000
+
+
+class Replica(NamedTuple):
+    """A replica on one kind of GPU: what memory holds of a rank, and how fast it is."""
+
+    tp: int
+    dp: int
+    pp: int
+    sequences: int  # of one rank, all its stages
+    times: dict[str, float]
+
+    def requests(self, seconds: float, first: float) -> int:
+        """Requests that it serves within the targets of a token and of the first one."""
+        enough = -(-self.sequences // self.pp)
+        batch = min(largest_batch(self.times, tpot, seconds, enough), largest_batch(self.times, ttft, first, enough))
+        return self.dp * min(self.sequences, batch * self.pp)
+
+
+@cache
+def layouts(model: str) -> tuple[tuple[int, int], ...]:
+    """TP x DP of at most 8: TP divides the query heads, and KV heads or is divided by them; DP for experts alone."""
     entry = read(f"models/{model}.yaml")
-    layers, heads = int(entry["n_layers"]), int(entry["n_heads"])
-    found, slow = [], False
-    for order, offer in enumerate(candidates(discount)):
-        if not runs(offer.gpu, weight_dtype, kv_dtype):
-            continue
-        kv = [int(g["n_kv_heads"]) for g in entry["attention"] if "n_kv_heads" in g]
-        sizes = [t for t in (1, 2, 4, 8) if t <= offer.count and heads % t == 0]
-        sizes = [t for t in sizes if all(k % t == 0 or t % k == 0 for k in kv)]
-        seqs, batched = batch_limits(offer.gpu)
-        for tp in sizes:
-            need = charge(model, tp, kv_dtype, context, batched)
-            budget = math.floor(int(read(f"gpus/{offer.gpu}.yaml")["memory"]["engine_bytes"]) * UTILIZATION)
-            rank, ends, tables = layer_weights(model, weight_dtype, tp)
-            alone, staged = overheads(
-                model, weight_dtype, tp, seqs, batched, read(f"gpus/{offer.gpu}.yaml")["architecture"]
-            )
-            whole = math.ceil(rank + Fraction(sum(ends), tp) + tables)
-            held, stages = math.floor((budget - alone - whole) / need), 1
-            if held < 1 and tp == sizes[-1]:
-                for stages in range(2, 9):  # the fullest stage: most layers, the larger of embedding and head
-                    part = Fraction(-(-layers // stages), layers)
-                    kept = rank * part + Fraction(max(ends), tp) + tables
-                    held = math.floor((budget - staged - kept) / (need * part))
-                    if held >= 1:
-                        break
-            if held < 1:
-                continue
-            held = min(held, seqs)
-            prompt, reply, target = workload(context, asked)
-            times = parts(
-                model, offer.gpu, tp, weight_dtype, kv_dtype, prompt, reply, float(weights(model, weight_dtype)), BYTES
-            )
-            paced = batch_within(times, target) * stages if targets else held
-            if paced < 1:
-                slow = True
-                continue
-            replicas = -(-users // min(held, paced))
-            instances = -(-replicas // (offer.count // tp)) if stages == 1 else replicas * stages
-            by_speed = replicas > -(-users // held)
-            found.append(Plan(offer, order, tp, stages, held, replicas, instances, by_speed))
-    return found, slow
+    heads = int(entry["n_heads"])
+    kv = [int(g["n_kv_heads"]) for g in entry["attention"] if "n_kv_heads" in g]
+    sizes = [t for t in (1, 2, 4, 8) if heads % t == 0 and all(k % t == 0 or t % k == 0 for k in kv)]
+    ranks = (1,) if entry.get("experts") in (None, "null") else (1, 2, 4, 8)
+    return tuple((tp, dp) for tp in sizes for dp in ranks if tp * dp <= 8)
 
 
-def answer(
-    model: str, context: int, users: int, weight_dtype: str, kv_dtype: str, targets: bool = True, asked: bool = False,
-    discount: str = "0",
-) -> tuple[Plan, list[Plan]] | str:  # fmt: skip
-    """The cheapest plan, and the cheapest with another GPU or provider (all of them, where several cost the
-    same: the rules break ties for the choice only); the verdict where none serves the load."""
-    found, slow = plans(model, context, users, weight_dtype, kv_dtype, targets, asked, discount)
-    every = sorted(found, key=lambda one: one.rank)
-    if not every:
+@lru_cache(maxsize=4096)
+def replica(
+    model: str, context: int, weight_dtype: str, kv_dtype: str, asked: bool, gpu: str, tp: int, dp: int, spans: bool
+) -> Replica | None:
+    """A replica inside one machine or on the fewest stages of 2 to 4, each a machine; None where memory does not hold
+    the weights and one request."""
+    entry, hardware = read(f"models/{model}.yaml"), read(f"gpus/{gpu}.yaml")
+    layers = int(entry["n_layers"])
+    seqs, batched = batch_limits(gpu)
+    need, keep = charge(model, tp, kv_dtype, context, batched)
+    budget = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
+    rank, ends, tables = layer_weights(model, weight_dtype, tp)
+    experts = int(entry["params"].get("routed_experts", 0)) * Fraction(BYTES[weight_dtype][0])
+    experts = min(experts, Fraction(weights(model, weight_dtype) - sum(ends)))  # some checkpoints have them narrower
+    rank -= experts / tp * (1 - Fraction(1, dp))  # attention and all else is on every data-parallel rank
+    alone, staged = overheads(model, weight_dtype, tp, seqs, batched, hardware["architecture"])
+    held, stages = 0, 1
+    if not spans:
+        held = hold(budget - alone - math.ceil(rank + Fraction(sum(ends), tp) + tables), need, keep)
+    else:
+        for stages in range(2, MOST_STAGES + 1):  # the fullest: most layers, the larger of embedding and head
+            part = Fraction(-(-layers // stages), layers)
+            held = hold(budget - staged - rank * part - Fraction(max(ends), tp) - tables, need * part, keep * part)
+            if held >= 1:
+                break
+    if held < 1:
+        return None
+    prompt, reply = workload(context, asked)[:2]
+    loaded = float(weights(model, weight_dtype))
+    times = parts(model, gpu, tp, weight_dtype, kv_dtype, prompt, reply, loaded, BYTES, stages, dp)
+    return Replica(tp, dp, stages, min(held, seqs), times)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One way to serve the load: so many replicas on so many instances."""
+
+    offer: Offer
+    replica: Replica
+    requests: int  # of one replica, within memory and targets
+    replicas: int
+    instances: int
+    native: bool  # the GPU computes in the weights' precision
+
+    @property
+    def monthly(self) -> Decimal:
+        return self.instances * self.offer.price * HOURS
+
+    @property
+    def gpus(self) -> int:
+        """All that are rented."""
+        return self.instances * self.offer.count
+
+    @property
+    def room(self) -> int:
+        """Replicas that the rented instances hold."""
+        if self.replica.pp > 1:
+            return self.instances // self.replica.pp
+        return self.instances * (self.offer.count // (self.replica.tp * self.replica.dp))
+
+    @property
+    def served(self) -> int:
+        return self.room * self.requests
+
+    @property
+    def memory_holds(self) -> int:
+        return self.room * self.replica.dp * self.replica.sequences
+
+
+def plan(load: Load, offer: Offer, one: Replica, seconds: float, first: float) -> Plan | None:
+    """So many of the instances that they serve the load; None where a lone request misses a target."""
+    each = one.requests(seconds, first)
+    if each < 1:
+        return None
+    replicas = -(-load.requests // each)
+    carried = offer.count // (one.tp * one.dp)
+    instances = replicas * one.pp if one.pp > 1 else -(-replicas // carried)
+    native = read(f"gpus/{offer.gpu}.yaml")["weights_run"][load.weight_dtype] == "native"
+    return Plan(offer, one, each, replicas, instances, native)
+
+
+def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -> tuple[list[Plan], bool]:
+    """Every way that serves the load on the offers, and whether memory holds it on one that is too slow."""
+    able = [one for one in offers if runs(one.gpu, load.weight_dtype, load.kv_dtype)]
+    what = (load.model, load.context, load.weight_dtype, load.kv_dtype, load.asked)
+    found: list[tuple[Offer, Replica]] = []
+    for offer in able:
+        linked = float(read(f"gpus/{offer.gpu}.yaml")["interconnect_bytes_per_second"]) >= LEAST_LINK
+        for tp, dp in layouts(load.model):
+            if tp * dp <= offer.count and (dp == 1 or linked):
+                inside = replica(*what, offer.gpu, tp, dp, False)
+                found += [(offer, inside)] if inside else []
+    if not found and load.may_span:
+        whole = [(offer, tp) for offer in able for tp, dp in layouts(load.model) if dp == 1 and offer.count == tp]
+        across = [(o, replica(*what, o.gpu, tp, 1, True)) for o, tp in whole if o.network >= LEAST_NETWORK]
+        found = [(offer, one) for offer, one in across if one]
+    tried = [plan(load, offer, one, seconds, first) for offer, one in found]
+    served = [p for p in tried if p and -(-load.requests // p.replicas) >= p.replica.dp]  # each rank has a request
+    return served, None in tried
+
+
+def choose(served: list[Plan]) -> tuple[Plan, Plan]:
+    """The chosen and the very cheapest."""
+    lowest = min(one.monthly for one in served)
+    cheapest = min((one for one in served if one.monthly == lowest), key=lambda one: (one.gpus, one.offer.order))
+    near = [one for one in served if one.monthly <= lowest * (1 + NEAR_TIE) and one.gpus <= cheapest.gpus]
+
+    def rank(one: Plan) -> tuple[Any, ...]:
+        how = (-one.served, one.monthly, one.replica.tp, one.replica.dp, one.offer.order)
+        return (one.instances, not one.native, *how)
+
+    return min(near, key=rank), cheapest
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is recommended, and what stands beside it."""
+
+    best: Plan
+    cheapest: Plan
+    runner_up: Plan | None
+    by_purchase: dict[str, Plan | None]
+    ends: tuple[Decimal | None, Decimal | None]  # $ a month where the time of a token is at an end of its band
+    sized_by: str
+
+
+def answer(load: Load, discount: str = "0") -> Answer | str:
+    """The answer, or the verdict where nothing serves the load."""
+    seconds, first = load.targets
+    served, slow = plans(load, candidates(discount), seconds, first)
+    if not served:
         return "no count meets the target" if slow else "nothing fits"
-    best = every[0]
-    if targets:  # speed bought the hardware where memory alone would take cheaper one
-        alone = answer(model, context, users, weight_dtype, kv_dtype, False, asked, discount)
-        assert not isinstance(alone, str)
-        best = replace(best, by_speed=best.by_speed or alone[0].monthly < best.monthly)
+    best, cheapest = choose(served)
     mine = (best.offer.gpu, best.offer.provider)
-    others = [one for one in every if (one.offer.gpu, one.offer.provider) != mine]
-    return best, [one for one in others if one.monthly == others[0].monthly]
+    others = [one for one in served if (one.offer.gpu, one.offer.provider) != mine]
+    by_purchase: dict[str, Plan | None] = {}
+    for purchase in CLASSES:
+        of_class = plans(load, candidates(discount, purchase), seconds, first)[0]
+        by_purchase[purchase] = choose(of_class)[0] if of_class else None
+    one = best.replica
+    factors = band("tpot", load.model, best.offer.gpu, one.tp, one.pp, one.dp)
+    at_ends = [plan(load, best.offer, one, seconds / factor, first) for factor in factors]
+    low, high = (end.monthly if end else None for end in at_ends)
+    runner_up = choose(others)[0] if others else None
+    return Answer(best, cheapest, runner_up, by_purchase, (low, high), _sized_by(load, best, discount))
+
+
+def _sized_by(load: Load, best: Plan, discount: str) -> str:
+    """Memory, or the target that asks for more replicas, or for dearer hardware."""
+    seconds = load.targets[0]
+    one, never = best.replica, math.inf
+    alone = choose(plans(load, candidates(discount), never, never)[0])[0]
+    if alone.monthly < best.monthly:
+        without_first = choose(plans(load, candidates(discount), seconds, never)[0])[0]
+        return "ttft" if without_first.monthly < best.monthly else "tpot"
+    if best.replicas == -(-load.requests // (one.dp * one.sequences)):
+        return "memory"
+    batch = best.requests // (one.dp * one.pp)
+    return "tpot" if tpot(one.times, batch + 1) > seconds else "ttft"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 import yaml
 
 CATALOGS = Path(__file__).parent.parent / "catalogs"
-MOST = 4160  # requests: more than any engine runs in a batch
+NETWORK = 400e9 / 8  # bytes a second of every machine
 
 
 @cache
 def read(relative: str) -> Any:
-    return yaml.safe_load((CATALOGS / relative).read_text(encoding="utf-8"))
+    return yaml.load((CATALOGS / relative).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
 
 
 def constants(engine: str, architecture: str) -> dict[str, float]:
@@ -36,11 +37,14 @@ def peak(gpu: Any, dtype: str) -> float:
 
 def parts(
     model: str, gpu_id: str, tp: int, weight_dtype: str, kv_dtype: str, prompt: int, answer: int, weights: float,
-    bytes_of: dict[str, Any],
+    bytes_of: dict[str, Any], stages: int = 1, dp: int = 1, engine: str = "vllm",
 ) -> dict[str, float]:  # fmt: skip
-    """Seconds of a step that do not grow with the batch, that each request adds, that all experts take, of a prompt."""
+    """Seconds of a step that do not grow with the batch, that each request adds, that all experts take, of a prompt.
+
+    dp: ranks of data-parallel attention, every one of which has requests.
+    """
     entry, gpu = read(f"models/{model}.yaml"), read(f"gpus/{gpu_id}.yaml")
-    c, p = constants("vllm", gpu["architecture"]), entry["params"]
+    c, p = constants(engine, gpu["architecture"]), entry["params"]
     linear, other, kv = (float(x) for x in bytes_of[weight_dtype][:2] + bytes_of[kv_dtype][2:])
     layers, heads, hidden = entry["n_layers"], entry["n_heads"], entry["hidden_size"]
     experts = entry.get("experts") or {"n": 1, "top_k": 0}
@@ -50,7 +54,7 @@ def parts(
     tables = (p["embedding"] if p.get("lm_head") else 0) + p.get("per_layer_embedding", 0)
     dense_bytes = max(0.0, weights - routed * linear - tables * other)
     dense = dense_bytes / tp / (bandwidth * c["weight_bandwidth_efficiency"])
-    expert = routed * linear / tp / (bandwidth * c["expert_bandwidth_efficiency"])
+    expert = routed * linear / tp / dp / (bandwidth * c["expert_bandwidth_efficiency"])
     seen = prompt + answer / 2
     cache_bytes, pairs, windowed_pairs, window = 0.0, 0.0, 0.0, 0
     for g in entry["attention"]:
@@ -77,35 +81,97 @@ def parts(
             cache_bytes += 2 * n * -(-(g["conv_elements"] * 2 + g["state_elements"] * size) // tp)
     flops, flops16 = peak(gpu, weight_dtype), peak(gpu, "bf16")
     link = gpu["interconnect_bytes_per_second"] * c["link_efficiency"]
-    hop = 2 * layers * 2 * hidden * 2 * (tp - 1) / tp / link if tp > 1 else 0.0
+    ranks = dp if routed else 1  # that share experts, so that they wait for each other
+    n_all = tp * ranks
+    ring = layers * 2 * 2 * hidden / link  # one all-reduce of a token in each layer, but for the GPUs' own share
+    own_ring, shared_ring = ring * (tp - 1) / tp, ring * (n_all - 1) / n_all
+    away = (stages - 1) * dp * hidden * 2 / NETWORK  # a token between machines
+    latency = (stages - 1) * read("speed.yaml")["network_hop_seconds"]
     decode = 2 * (p["active"] - used + used / c["expert_decode_factor"]) / tp / (flops * c["decode_compute_efficiency"])
-    prefill_params = (p["active"] - used + used / c["expert_prefill_factor"]) / tp
     attention = pairs * prompt**2 + windowed_pairs * prompt * min(prompt, 2 * window)
     overhead = layers * c["seconds_per_layer"]
-    return {
-        "fixed": dense + overhead + (2 * layers * c["seconds_per_all_reduce"] * (tp / 8) ** 0.3 if tp > 1 else 0),
-        "each": cache_bytes / (bandwidth * c["kv_bandwidth_efficiency"]) + decode + hop,
-        "experts": expert,
-        "missed": 1 - experts["top_k"] / experts["n"],
-        "prompt": 2 * prompt * prefill_params / (flops * c["prefill_compute_efficiency"])
+    node, growth = read("speed.yaml")["nvlink_gpus"], read("speed.yaml")["all_reduce_growth"]
+    reduces = sum((n / node) ** growth for n in (tp, n_all) if n > 1)
+    per_flop = 2 * prompt / tp / (flops * c["prefill_compute_efficiency"])
+    alone = (
+        per_flop * (p["active"] - used)
         + attention / tp / (flops16 * c["attention_compute_efficiency"])
         + c["prefill_weight_reads"] * (dense + expert)
-        + prompt * hop
-        + overhead,
+        + overhead
+        + prompt * (own_ring + away)
+        + latency
+    )
+    shared = per_flop * used / c["expert_prefill_factor"] / dp + prompt * shared_ring
+    gathers = c["gather_steps"] > 0
+    return {
+        "fixed": dense + overhead + layers * c["seconds_per_all_reduce"] * reduces + latency,
+        "each": cache_bytes / (bandwidth * c["kv_bandwidth_efficiency"])
+        + decode
+        + own_ring
+        + ranks * shared_ring
+        + away,
+        "experts": expert,
+        "missed": (1 - experts["top_k"] / experts["n"]) ** dp,
+        "prompt": alone + ranks * shared if gathers else ranks * (alone + shared),
+        "first": alone + ranks * shared if gathers else alone + shared,
+        "own": 1.0 if gathers else 1 / ranks,
         "before": c["wait_factor"],
+        "ranks": float(ranks),
+        "base": c["base_ttft_seconds"],
+        "steps": c["steps_before_prefill"] + c["gather_steps"] * (ranks - 1),
         "answer": float(max(1, answer)),
     }
 
 
+def step(part: dict[str, float], batch: int) -> float:
+    """Seconds of one step of a batch."""
+    return part["fixed"] + part["each"] * batch + part["experts"] * (1 - part["missed"] ** batch)
+
+
 def tpot(part: dict[str, float], batch: int) -> float:
     """Seconds between two tokens of an answer."""
-    step = part["fixed"] + part["each"] * batch + part["experts"] * (1 - part["missed"] ** batch)
-    return step + part["prompt"] * (1 - part["before"]) * (batch - 1) / part["answer"]
+    return step(part, batch) + part["prompt"] * (1 - part["before"]) * (batch - part["own"]) / part["answer"]
 
 
-def batch_within(part: dict[str, float], target_ms: float) -> int:
-    """The largest batch that meets the target: 0 where a lone request is too slow."""
+def ttft(part: dict[str, float], batch: int) -> float:
+    """Seconds to the first token of a request whose turn has come."""
+    in_the_way = part["steps"] * step(part, batch) * (1 - 1 / (batch * part["ranks"]))
+    return part["base"] + in_the_way + part["first"] + part["prompt"] * part["before"] * (batch - part["own"])
+
+
+def largest_batch(
+    part: dict[str, float], time: Callable[[dict[str, float], int], float], seconds: float, enough: int
+) -> int:
+    """The largest batch whose time meets the target, of at most `enough`: 0 where a lone request is too slow."""
     batch = 0
-    while batch < MOST and tpot(part, batch + 1) * 1000 <= target_ms:
+    while batch < enough and time(part, batch + 1) <= seconds:
         batch += 1
     return batch
+
+
+def kind_of(model: str) -> str:
+    """What sets models apart in how well speed is predicted; the last that holds of dense, experts, windows, recurrent
+    states and sparse attention (an indexer or compressed entries)."""
+    entry = read(f"models/{model}.yaml")
+    has = {g["kind"] for g in entry["attention"]}
+    if has & {"indexer", "compressed"}:
+        return "sparse"
+    if "recurrent" in has:
+        return "linear"
+    if has & {"windowed", "chunked"}:
+        return "windowed"
+    return "moe" if entry.get("experts") else "dense"
+
+
+def band(figure: str, model: str, gpu_id: str, tp: int, stages: int, dp: int) -> tuple[float, float]:
+    """Between which factors of the prediction 80 % of measurements lie: with pipeline stages or more GPUs than a node
+    has, with data-parallel ranks that share experts, of this engine and GPU with models of this kind, or of others."""
+    file, kind = read("speed.yaml"), kind_of(model)
+    measured = [c for c in file["cells"] if c["engine"] == "vllm" and kind in c["kinds"]]
+    scope = "fitted" if any(gpu_id in c["measured_gpus"] for c in measured) else "other"
+    if dp > 1 and read(f"models/{model}.yaml").get("experts"):
+        scope, kind = "ranks", "any"
+    if stages > 1 or tp * dp > file["nvlink_gpus"]:
+        scope, kind = "stages", "any"
+    of = {(b["figure"], b["scope"], b["kind"]): (b["low"], b["high"]) for b in file["bands"]}
+    return of[figure, scope, kind]

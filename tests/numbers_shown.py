@@ -52,7 +52,8 @@ class Place:
                 ):
                     return True
         display = Display("", decimals=len(number.partition(".")[2]))
-        return any(display.text(n / scale).lstrip("-") == number for n in self.numbers for scale in SCALES[unit])
+        scales = SCALES[unit][:1] if figure.startswith("$") else SCALES[unit]  # no dollars in powers of two
+        return any(display.text(n / scale).lstrip("-") == number for n in self.numbers for scale in scales)
 
 
 def _parts(figure: str) -> tuple[str, str]:

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from numbers_shown import Book, Place
 
+from sheetgen.cost import HOURS_IN_A_MONTH
 from sheetgen.recommend import Solution
 from sheetgen.sheet.notes import price_classes
 from sheetgen.sheet.page import Page
+from sheetgen.sheet.wording import instance_name
+from sheetgen.units import PURCHASES
 
 # Fields of a load's answer, and the columns of Workings that they come from, where its whole row would hold too many
 # small numbers to tell a wrong one.
@@ -57,24 +60,30 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         m, w, t = (numbers[0], *question.headline) if part == "cards" else (*numbers, 0, 0)[:3][::-1]
         w, t = (w, t) if part == "cards" else (numbers[0], (*numbers, 0)[1])
         if field in FROM:
-            return book.cells("Workings", built.load(m, w, t), *FROM[field])
+            place = book.cells("Workings", built.load(m, w, t), *FROM[field])
+            in_seconds = field == "first_token"  # which the page has in milliseconds below one
+            return place + Place(tuple(1000 * n for n in place.numbers)) if in_seconds else place
         if field == "hardware":
             row = built.load(m, w, t)
             told = book.cells("Workings", row, "Hardware in words", "Model's limit in words")
             return _rented(built, row) + (told if part == "cards" else Place())
     if part == "cards" and field in ("owned", "break_even"):
         return _paid(built, numbers[0])[field]
-    if part == "cards" and "classes" in rest:
-        return _paid(built, numbers[0])[list(price_classes(question))[numbers[1]]]
-    if part == "cards" and field == "sized_by":
-        return _memory_alone(built, numbers[0])
+    if part == "cards" and ("classes" in rest or "class_rents" in rest):
+        return _of_class(built, numbers[0], numbers[1], "classes" in rest)
+    if part == "cards" and field in ("sized_by", "at_fp8"):
+        return _rented_otherwise(built, str(getattr(built.page.cards[numbers[0]], field)))
+    if part == "cards" and field == "band":
+        return _at_the_ends(built, numbers[0])
     if part == "cards":
         row = built.headline(numbers[0])
         place = load_cells(built, row) + book.row("Models", numbers[0])
         if field == "runner_up":  # other hardware
             place += book.sheet("Candidates", "Contexts", "Instances", "GPUs")
-        of_money = field in ("per_year", "per_million_tokens", "budget")
-        return place + (book.sheet("Inputs", "Money") if of_money else Place())
+        if field == "per_million_tokens":
+            named = (p for p in book.places["Inputs"] if p.texts and p.texts[0] == "Utilization")
+            return sum(named, place + book.sheet("Money"))
+        return place + (book.sheet("Inputs", "Money") if field in ("per_year", "budget") else Place())
     if part == "matrix":
         w, t, m = (*numbers, 0, 0)[:3]
         if "cells" in rest:
@@ -105,10 +114,14 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         n = next(
             n
             for n, r in enumerate(book.rows["Levers"][4:])
-            if (r.get("Model"), r.get("Lever")) == (lever.model, lever.change)
+            if r.get("Model") == lever.model
+            and (r["Lever"] == lever.change or ("save nothing" in r["Lever"] and lever.change in r["What changes"]))
             and r["Load"] == book.rows["Workings"][4 + built.headline(0)]["Load in words"]
         )
-        heads = {"monthly": "$ per month then", "saving": "Saves, $ per month", "share": "Saves"}
+        heads = {
+            "monthly": "$ per month then", "saving": "Saves, $ per month", "share": "Saves",
+            "cost": "What it costs, or why it does not apply",
+        }  # fmt: skip
         return book.cells("Levers", n, heads.get(field, "Then rent"))
     if part == "instances":
         shown = built.page.instances[numbers[0]]
@@ -127,27 +140,63 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return narrow.get(field, of_it)
     if part in ("question", "precision_line"):
         row = built.headline(0)
-        return book.cells("Workings", row, "In flight", "Context in words") + Place(
-            tuple(float(r["TPOT target, ms"]) for r in book.rows["Contexts"][4:] if "TPOT target, ms" in r)
-        )
+        return book.cells("Workings", row, "In flight", "Context in words") + Place(_targets(book))
     return book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")
 
 
-def _memory_alone(built: Built, model: int) -> Place:
-    """What memory alone would rent, which no load of the workbook does: that many of a priced instance; the targets."""
+def _targets(book: Book) -> tuple[float, ...]:
+    """The targets of every workload: of a token in milliseconds, of the first one in seconds."""
+    units = {"TPOT target, ms": 1, "TTFT target, ms": 1000}
+    return tuple(float(r[head]) / unit for r in book.rows["Contexts"][4:] for head, unit in units.items() if head in r)
+
+
+def _rented_otherwise(built: Built, text: str) -> Place:
+    """What memory alone, or FP8, would rent, which no load of the workbook does: that many of a priced instance; the
+    targets."""
     settings, book = built.solved.question.settings, built.book
-    targets = tuple(float(r["TPOT target, ms"]) for r in book.rows["Contexts"][4:] if "TPOT target, ms" in r)
-    told = re.search(r"([\d,]+) × (.+?), \$", str(built.page.cards[model].sized_by))
+    told = re.search(r"([\d,]+) × (.+?), \$", text)
     if not told:
-        return Place(targets)
+        return Place(_targets(book))
     count = float(told[1].replace(",", ""))
     names = {str(row.get("Type")).removeprefix("Standard_").replace("_", " "): row for row in book.rows["Instances"]}
     hourly = names[told[2]]["$ per hour"] * (1 - settings.discount_fraction)
-    return Place((*targets, count, count * hourly * settings.hours_per_month))
+    return Place((*_targets(book), count, count * hourly * settings.hours_per_month))
+
+
+def _at_the_ends(built: Built, model: int) -> Place:
+    """The month at both ends of the band of speed, in which the workbook has no load: whole numbers of what is rented,
+    those that come nearest."""
+    load = built.book.rows["Workings"][4 + built.headline(model)]
+    scales = {"": 1.0, "k": 1e3, "M": 1e6}
+    told = re.findall(r"\$([\d,.]+)([kM]?)", str(built.page.cards[model].band))
+    month = load["$ per month"] / load["Instances"] if told else 1.0
+    return Place(tuple(round(float(n.replace(",", "")) * scales[unit] / month) * month for n, unit in told))
+
+
+def _of_class(built: Built, model: int, n: int, money: bool) -> Place:
+    """A purchase class answered anew, which no load of the workbook does: so many of an instance at its price there.
+    The money is held to the number of instances, and this to the money."""
+    card, settings = built.page.cards[model], built.solved.question.settings
+    purchase = list(price_classes(built.solved.question))[n]
+    count, _, name = str(card.class_rents[n]).partition(" × ")
+    if not name:  # nothing has a price in it and holds the load
+        return Place()
+    head = "$ per hour" if purchase == settings.purchase else f"$ per hour, {purchase}"
+    rows = built.book.rows["Instances"]
+    listed = [r[head] for r in rows if str(r.get("Type")).removeprefix("Standard_").replace("_", " ") == name]
+    # What has a price in another class alone is on no sheet.
+    others = built.solved.question.others.get(purchase, ())
+    (hourly,) = listed or [one.usd_per_hour for one in others if instance_name(one) == name]
+    hours = HOURS_IN_A_MONTH if PURCHASES[purchase].committed else settings.hours_per_month
+    month = hourly * (1 - settings.discount_fraction) * hours
+    if money:
+        return Place((float(count.replace(",", "")) * month,))
+    paid = float(str(card.classes[n]).replace(",", "").removeprefix("$"))
+    return Place((float(round(paid / month)),))
 
 
 def _paid(built: Built, model: int) -> dict[str, Place]:
-    """A model's cells on the Money sheet: $ a month in each purchase class, the GPUs owned, and when that pays."""
+    """A model's cells on the Money sheet: the GPUs owned, and when that pays."""
     places, name = built.book.places["Money"], built.page.cards[model].model
     heads = [n for n, place in enumerate(places) if place.texts and place.texts[0] == "To rent"]
     start = next(n for n in heads if name in places[n - 1].texts)
@@ -157,7 +206,6 @@ def _paid(built: Built, model: int) -> dict[str, Place]:
     owning = next(place for place in block if "To own" in place.texts)
     gpus = block[block.index(owning) + 1].texts[0]
     return {
-        **{row: Place(place.numbers[1:2]) for row, place in of_row.items()},  # behind $ an hour
         "owned": Place(tuple(one[1] for one in ends[::2] if len(one) > 4), (gpus,)),
         "break_even": Place(tuple(one[4] for one in ends if len(one) > 4)),
     }
@@ -193,6 +241,7 @@ def names_of(book: Book) -> re.Pattern[str]:
         "Instances": ("Type", "Instance", "Region", "Class"),
         "Workings": ("Context in words", "Model's limit in words"),
     }
-    found = {str(r[h]) for sheet, names in heads.items() for r in book.rows[sheet] for h in names if r.get(h)}
+    texts = (r.get(h) for sheet, names in heads.items() for r in book.rows[sheet] for h in names)
+    found = {text for text in texts if isinstance(text, str) and re.search(r"\d?[A-Za-z]", text)}
     found |= {name.removeprefix("Standard_").replace("_", " ") for name in found}
     return re.compile("|".join(rf"(?<![\w.]){re.escape(n)}(?![\w.])" for n in sorted(found, key=len, reverse=True)))

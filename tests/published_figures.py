@@ -107,7 +107,7 @@ def _fits() -> Iterator[Figure]:
     seven, naive, two_h200, one_h200, four_h100, three_h200, small = FIGURES["fit"]
     section = "What fits"
     charge = float(size(model="llama-2-7b", context=4096, kv_cache_dtype="fp16")["kv_bytes_per_sequence"])
-    ours = float(memory.sequences_in_pool((seven["memory_gib"] - seven["weights_gib"]) * GIB, charge))
+    ours = float(memory.sequences_in_pool((seven["memory_gib"] - seven["weights_gib"]) * GIB, charge, charge))
     case = f"{seven['model']} on {seven['memory_gib']} GiB, {seven['weights_gib']} GiB weights, 4k each"
     yield Figure(
         section, case, f"{seven['sequences']} sequences", ours, f"{ours:.0f} sequences", True, seven["sequences"],
@@ -138,7 +138,7 @@ def _fits() -> Iterator[Figure]:
         three_h200["why"],
     )  # fmt: skip
 
-    ours = float(memory.sequences_in_pool(24 * GB - 6 * GB, 0.5 * GIB))
+    ours = float(memory.sequences_in_pool(24 * GB - 6 * GB, 0.5 * GIB, 0.5 * GIB))
     yield Figure(
         section, small["case"], f"{small['stated_sequences']} sequences", ours, f"{ours:.0f} sequences", False,
         small["stated_sequences"], 0, small["exact_sequences"], small["why"],

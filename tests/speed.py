@@ -12,6 +12,7 @@ import os
 # The fit's matrices are small: several threads wait for each other, and the longer the busier the machine is.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import math
 import pickle
 import sys
 from dataclasses import dataclass
@@ -34,10 +35,10 @@ from speed_fit import (
     predict,
     serving_runs,
 )
-from speed_public import section
+from speed_public import section, served
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.engines import SpeedFile
+from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, SpeedFile
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs" / "speed.md"
@@ -46,13 +47,14 @@ CATALOG = ROOT / "catalogs" / SpeedFile.file_name
 GATES: dict[str, tuple[float, float | None]] = {"TPOT": (14, 40), "TTFT": (28, None), "output tokens/s": (14, None)}
 BAND = (0.1, 0.9)
 KINDS = ("dense", "moe")
-# What 80 % of the runs that took no part in the fit lie within (tests/speed_public.py; one end where it is enough):
-# other engines, older releases and GPUs. The band of what was not fitted is nowhere narrower.
-OUTSIDE = {
-    ("tpot", "dense"): (0.73, 1.60), ("tpot", "moe"): (0.74, 1.40),
-    ("ttft", "dense"): (0.30, 3.30), ("ttft", "moe"): (0.40, 2.55),
-    ("output_tokens_per_second", "dense"): (0.65, 1.32), ("output_tokens_per_second", "moe"): (0.68, 1.37),
-}  # fmt: skip
+PLACES = (  # scope and kind of every band
+    *((scope, kind) for scope in ("fitted", "other") for kind in MODEL_KINDS),
+    *((scope, "any") for scope in OF_ANY_KIND), *(("anchored", kind) for kind in MODEL_KINDS),
+)  # fmt: skip
+MANY_RUNS = 20  # of a kind of model in a cell: fewer, of one configuration, do not make it a measured one
+FEW_RUNS = 10  # fewer draw no band
+# Public runs of DeepSeek-V3.2 and GLM-5.2 on 8 H200 under SGLang gave a third to a half of the predicted tokens.
+REPORTED = {("output_tokens_per_second", "sparse"): (0.33, 1), ("tpot", "sparse"): (1, 3)}
 Columns = dict[str, Any]
 
 
@@ -71,16 +73,52 @@ def work_out(runs: Runs) -> Results:
     return Results(held_out(runs), other_cells(runs), *fit(runs, 100))
 
 
-def all_bands(runs: Runs, results: Results) -> dict[str, list[dict[str, Any]]]:
-    """The bands of the catalog, by scope."""
+def all_bands(runs: Runs, results: Results, outside: pandas.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """The bands of the catalog, by scope: of held-out runs, widened until they hold 80 % of the runs outside the fit.
+
+    outside: lines of `served`, predicted by the catalog's constants.
+    """
     one_point, points = anchored(runs, results.held_out)
-    fitted = bands(runs, results.held_out)
-    outside = [{"low": low, "high": high} for f in FIGURES for low, high in (OUTSIDE[f, kind] for kind in KINDS)]
-    return {
-        "fitted": fitted,
-        "other": wider(wider(bands(runs, results.elsewhere), fitted), outside),
-        "anchored": bands(runs, one_point, ~points),
-    }
+    own, elsewhere = ratios(runs, results.held_out), ratios(runs, results.elsewhere).assign(scope="other")
+    tried = ratios(runs, one_point)[numpy.tile(~points, len(FIGURES))].assign(scope="anchored")
+    labels = {label: figure for figure, (_, label) in FIGURES.items()}
+    outside = outside.assign(figure=outside["figure"].map(labels))
+    every = pandas.concat([own, elsewhere, tried], ignore_index=True)
+    found: dict[tuple[str, str, str], tuple[float, float]] = {}
+    bands: dict[str, list[dict[str, Any]]] = {scope: [] for scope, _ in PLACES}
+    for figure in FIGURES:
+        for scope, kind in PLACES:
+            own_ones, others = (
+                t["ratio"][(t["figure"] == figure) & (t["scope"] == scope) & (t["kind"].eq(kind) | (kind == "any"))]
+                for t in (every, outside)
+            )
+            few = 1 if scope == "stages" else FEW_RUNS
+            ends = [_holding(part) for part in (own_ones, others) if len(part) >= few]
+            if scope == "stages":  # no run of the fit had any: the widest
+                ends += [one for (of, _, _), one in found.items() if of == figure]
+            elif scope != "anchored":
+                ends += [REPORTED.get((figure, kind), (1, 1)), found.get((figure, "fitted", kind), (1, 1))]
+            low, high = found[figure, scope, kind] = (
+                min(1, *(low for low, _ in ends)), max(1, *(high for _, high in ends))
+            )  # fmt: skip
+            bands[scope].append({"figure": figure, "kind": kind, "low": low, "high": high, "n_rows": len(own_ones)})
+    return bands
+
+
+def _holding(part: pandas.Series) -> tuple[float, float]:
+    """The ends between which at least 80 % lie, a tenth on each side."""
+    low, high = part.quantile(BAND[0], "lower"), part.quantile(BAND[1], "higher")
+    return math.floor(1000 * low) / 1000, math.ceil(1000 * high) / 1000
+
+
+def ratios(runs: Runs, found: Columns) -> pandas.DataFrame:
+    """A line for each figure and run: its scope, its kind of model, measured / predicted."""
+    seen, together = measured(runs), (runs.rows["data_parallel_size"] > 1) & runs.rows["is_moe"]
+    scope = numpy.where(together, "ranks", "fitted")
+    return pandas.concat([
+        runs.rows[["kind"]].assign(scope=scope, figure=figure, ratio=seen[name] / found[name])
+        for figure, (name, _) in FIGURES.items()
+    ], ignore_index=True)  # fmt: skip
 
 
 def anchored(runs: Runs, found: Columns) -> tuple[Columns, Any]:
@@ -113,14 +151,6 @@ def bands(runs: Runs, found: Columns, use: Any | None = None) -> list[dict[str, 
                 "high": round(float(max(high, 1)), 3), "n_rows": int(mine.sum()),
             })  # fmt: skip
     return rows
-
-
-def wider(bands: list[dict[str, Any]], others: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Bands that are nowhere narrower than `others`: less is known where there are no runs."""
-    return [
-        {**b, "low": min(b["low"], o["low"]), "high": max(b["high"], o["high"])}
-        for b, o in zip(bands, others, strict=True)
-    ]
 
 
 def coverage(runs: Runs, found: Columns, folds: int = 8) -> dict[str, tuple[float, float]]:
@@ -176,6 +206,10 @@ def write_catalog(runs: Runs, constants: Any, common: Any, rows: dict[str, list[
         "nvlink_gpus: 8",
         "all_reduce_growth: 0.3",
         "all_reduce_source: 'latency of an all-reduce over 2, 4 and 8 GPUs; 0.3 fitted best of 0, 0.3 and 1'",
+        f"longest_prompt_tokens: {runs.rows['input_tokens'].max()}",
+        "network_hop_seconds: 0.000035",
+        "network_source: 'ncclSend and ncclRecv of up to 8 KB between two machines: 31 to 34 microseconds"
+        " (NVIDIA/nccl-tests issue 214); fi_pingpong over EFA 26 to 38 (ComputeCanada/puppet-magic_castle 331)'",
         f"default: {_flow(common)}",
         "default_source: the common value of all cells, for engines and GPUs without runs",
         "cells:",
@@ -188,6 +222,7 @@ def write_catalog(runs: Runs, constants: Any, common: Any, rows: dict[str, list[
             f"    generation: {generation}",
             f"    architectures: [{', '.join(GENERATIONS[generation])}]",
             f"    measured_gpus: [{gpus}]",
+            f"    kinds: [{', '.join(k for k in MODEL_KINDS if (mine['kind'] == k).sum() >= MANY_RUNS)}]",
             f"    n_rows: {len(mine)}",
             f"    n_configurations: {mine['configuration'].nunique()}",
             f"    constants: {_flow(constants[i])}",
@@ -199,8 +234,9 @@ def write_catalog(runs: Runs, constants: Any, common: Any, rows: dict[str, list[
         "bands:",
         "  # 80 % of measurements lie between low and high times the prediction: fitted, whole configurations held"
         " out;",
-        "  # other, whole cells held out and public runs outside the fit; anchored, held out but for one run of the",
-        "  # configuration.",
+        "  # other, whole cells held out; ranks, data-parallel attention; stages, the widest; anchored, held out but",
+        "  # for one run of the configuration. All but the last are widened until they hold 80 % of the runs outside",
+        "  # the fit. n_rows: of the fit.",
     ]
     for scope, found in rows.items():
         lines += [
@@ -222,6 +258,7 @@ def report(runs: Runs, results: Results) -> str:
     found, elsewhere = results.held_out, results.elsewhere
     one_point, points = anchored(runs, found)
     covered = coverage(runs, found)
+    narrow = {(FIGURES[b["figure"]][1], b["kind"] == "moe"): (b["low"], b["high"]) for b in bands(runs, found)}
     lines = [
         "# Speed: predictions beside measurements",
         "",
@@ -240,6 +277,7 @@ def report(runs: Runs, results: Results) -> str:
         "The same configuration measured again differs by 7 to 10 % (nine of ten), across engine versions by 17 to"
         " 20 %.",
         "",
+        *_ranks(runs, found),
         "## The 80 % band",
         "",
         "Bands are drawn from held-out errors, apart for dense and mixture-of-experts models; the share inside is of"
@@ -265,7 +303,7 @@ def report(runs: Runs, results: Results) -> str:
         "",
         *_table(errors(runs, predict(runs, shipped(runs)))),
         "",
-        *section(Catalog()),
+        *section(Catalog(), narrow),
         "",
         "## Held out, by engine, generation and model",
         "",
@@ -282,6 +320,26 @@ def report(runs: Runs, results: Results) -> str:
             f" | {e.loc['TTFT', 'median']:.0f} | {e.loc['TTFT', 'bias']:+.0f} |"
         )
     return "\n".join([*lines, ""])
+
+
+def _ranks(runs: Runs, found: Columns) -> list[str]:
+    """The same of runs with data-parallel attention, by model: what they were predicted as, in parts of what was
+    measured."""
+    seen = measured(runs)
+    ratios = pandas.DataFrame({name: found[name] / seen[name] for name in seen}).assign(
+        of=runs.rows["engine"] + ", " + runs.rows["model"].str.split("/").str[1]
+    )[runs.rows["data_parallel_size"] > 1]
+    lines = [
+        "Of these, runs with data-parallel attention: predicted / measured, the median; in brackets the median error"
+        " in percent.",
+        "",
+        "| runs with data-parallel attention | runs | " + " | ".join(label for _, label in FIGURES.values()) + " |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for of, part in (*ratios.groupby("of"), ("all", ratios)):
+        cells = (f"{part[n].median():.2f} ({100 * abs(part[n] - 1).median():.0f})" for n, _ in FIGURES.values())
+        lines.append(f"| {of} | {len(part)} | {' | '.join(cells)} |")
+    return [*lines, ""]
 
 
 def _table(found: pandas.DataFrame, gates: dict[str, tuple[float, float | None]] | None = None) -> list[str]:
@@ -303,7 +361,8 @@ def main(arguments: list[str]) -> None:
         sys.stdout.buffer.write(pickle.dumps(vars(results)))
         return
     if "--fit" in arguments:
-        write_catalog(runs, results.constants, results.common, all_bands(runs, results))
+        for _ in range(2):  # the runs outside the fit are predicted by the constants just written
+            write_catalog(runs, results.constants, results.common, all_bands(runs, results, served(Catalog())))
     text = report(runs, results)
     DOCS.write_text(text, encoding="utf-8")
     print(text)

@@ -7,7 +7,9 @@ with few configurations stays near the others. The formulas are those of sizing/
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -16,11 +18,13 @@ from measured_rows import DATA
 from scipy.optimize import least_squares
 
 from sheetgen.catalog import Catalog
+from sheetgen.catalog.engines import MODEL_KINDS
 from sheetgen.estimate import PACE, STEP, evaluate, point
 from sheetgen.scenario.deployment import DEFAULTS, complete
 from sheetgen.sizing import speed
 
 CSV = DATA / "throughput_serving.csv"
+LATER = DATA / "throughput_serving_2.csv"  # other configurations, none of which took part in the fit
 GENERATIONS = {"Hopper": ("Hopper", "Grace Hopper"), "Blackwell": ("Blackwell", "Blackwell Ultra", "Grace Blackwell")}
 FIGURES = {  # figure: formula, words
     "tpot": ("tpot_seconds", "TPOT"),
@@ -32,11 +36,18 @@ CONFIGURATION = ["model", "gpu", "engine", "weight_dtype", "n_gpus"]
 
 @dataclass(frozen=True)
 class Constant:
-    """Where a constant starts, how far a cell may lie from the others (in logarithms), and its physical limit."""
+    """Where a constant starts, how far a cell may lie from the others (in logarithms), and its physical limit.
+
+    engines: it is 0 for all others.
+    """
 
     start: float
     spread: float
     limit: float
+    engines: tuple[str, ...] = ()
+
+    def holds(self, engine: str) -> bool:
+        return not self.engines or engine in self.engines
 
 
 # Starts: reference throughput.md section 4. No efficiency above what tuned kernels reach of the published peak.
@@ -56,12 +67,14 @@ CONSTANTS = {
     "wait_factor": Constant(0.2, 0.25, 1),
     "base_ttft_seconds": Constant(0.04, 0.3, 10),
     "steps_before_prefill": Constant(1.0, 0.25, 8),
+    "gather_steps": Constant(10.0, 0.5, 100, ("tensorrt-llm",)),
 }
 NAMES = tuple(CONSTANTS)
 GLOBAL_SPREAD = 0.7  # of a constant's common value around its start, in logarithms
 TIMES = ("tpot_seconds", "ttft_seconds")
 TIMED = (*STEP, *PACE[: PACE.index(speed.output_tokens_per_second) + 1])
 DIFFERENCE = 1e-7  # of a constant's logarithm, to see how predictions follow it
+RANKS_WEIGHT = 0.2  # of runs with data-parallel attention: enough for its own constant, and the others stay theirs
 TPOT_SCALE, TTFT_SCALE, TTFT_WEIGHT = 0.1, 0.2, 0.6  # errors beyond a scale count linearly, not squared
 
 
@@ -80,9 +93,9 @@ class Runs:
         return Runs(self.rows.iloc[index].reset_index(drop=True), values, self.cells, self.cell[index])
 
 
-def serving_runs(catalog: Catalog) -> Runs:
+def serving_runs(catalog: Catalog, path: Path = CSV) -> Runs:
     """The runs of throughput_serving.csv, completed as `size --batch` completes them."""
-    rows = pandas.read_csv(CSV, dtype={"engine_version": str})
+    rows = pandas.read_csv(path, dtype={"engine_version": str})
     rows["context_tokens"] = rows["input_tokens"] + rows["output_tokens"]
     return runs_of(rows, catalog)
 
@@ -103,6 +116,7 @@ def runs_of(rows: pandas.DataFrame, catalog: Catalog) -> Runs:
         configuration=rows[CONFIGURATION].astype(str).agg(" ".join, axis=1),
         generation=generation,
         is_moe=values["n_experts"] > 0,
+        kind=[MODEL_KINDS[int(one) - 1] for one in values["speed_kind"]],
         gpu_id=[one.gpu.id for one in points.names],
     )
     return Runs(rows, values, cells, numpy.array([cells.index(n) for n in names]))
@@ -134,13 +148,14 @@ def fit(runs: Runs, evaluations: int = 40) -> tuple[Any, Any]:
     spreads = numpy.array([c.spread for c in CONSTANTS.values()])
     seen = numpy.log([measured(runs)[name] for name in TIMES]).ravel()
     scale = numpy.repeat([TPOT_SCALE, TTFT_SCALE], n_rows)
-    weight = numpy.repeat([1, TTFT_WEIGHT], n_rows)
+    own = numpy.where(runs.rows["data_parallel_size"] > 1, RANKS_WEIGHT, 1)
+    weight = numpy.concatenate([own, TTFT_WEIGHT * own])
     # The priors' slopes do not change: common constants around their starts, each cell's around those.
     priors = numpy.diag(numpy.concatenate([numpy.full(n_names, 1 / GLOBAL_SPREAD), numpy.tile(1 / spreads, n_cells)]))
     of_cell = n_names + n_names * numpy.tile(runs.cell, len(TIMES))
 
     def short(x: Any) -> Any:
-        found = predict(runs, _constants(x, n_cells))
+        found = predict(runs, _constants(x, runs.cells))
         return numpy.log([found[name] for name in TIMES]).ravel() - seen
 
     def errors(x: Any) -> Any:
@@ -159,7 +174,7 @@ def fit(runs: Runs, evaluations: int = 40) -> tuple[Any, Any]:
 
     start = numpy.concatenate([starts, numpy.zeros(n_cells * n_names)])
     x = least_squares(errors, start, slopes, max_nfev=evaluations, x_scale="jac").x
-    return _constants(x, n_cells), _limited(numpy.exp(x[:n_names]))
+    return _constants(x, runs.cells), _limited(numpy.exp(x[:n_names]), [""])[0]
 
 
 def _robust(error: Any) -> Any:
@@ -172,13 +187,15 @@ def _robust_slope(error: Any) -> Any:
     return numpy.sqrt((root + 1) / 2) / root
 
 
-def _constants(x: Any, n_cells: int) -> Any:
-    common, apart = x[: len(NAMES)], x[len(NAMES) :].reshape(n_cells, -1)
-    return _limited(numpy.exp(common + apart))
+def _constants(x: Any, cells: Sequence[tuple[str, str]]) -> Any:
+    common, apart = x[: len(NAMES)], x[len(NAMES) :].reshape(len(cells), -1)
+    return _limited(numpy.exp(common + apart), [engine for engine, _ in cells])
 
 
-def _limited(constants: Any) -> Any:
-    return numpy.minimum(constants, [c.limit for c in CONSTANTS.values()])
+def _limited(constants: Any, engines: Sequence[str]) -> Any:
+    """Within what is possible, and 0 where an engine has no such thing."""
+    holds = numpy.array([[c.holds(engine) for c in CONSTANTS.values()] for engine in engines])
+    return numpy.minimum(constants, [c.limit for c in CONSTANTS.values()]) * holds
 
 
 def held_out(runs: Runs, folds: int = 8, seed: int = 0) -> dict[str, Any]:

@@ -56,6 +56,7 @@ RESULTS = [
     "kv_bytes_per_sequence",
     "kv_bytes_per_sequence_steady",
     "kv_bytes",
+    "kv_admission_bytes",
     "kv_tokens",
     "max_concurrency",
     "max_context_tokens_that_fit",
@@ -72,7 +73,7 @@ RESULTS = [
 ]
 MORE = (
     "average_context_fraction", "kv_allocation", "hybrid_kv_manager", "enable_prefix_caching", "model_id", "gpu_id",
-    "requests_per_second", "speed_factor", "ttft_factor", "speed_scope", "running_requests",
+    "requests_per_second", "speed_factor", "ttft_factor", "network_gbps", "speed_scope", "running_requests",
     "max_requests_per_second", "queue",
 )  # fmt: skip
 BANDS = [

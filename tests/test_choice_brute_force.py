@@ -1,12 +1,17 @@
-"""Every choice equals a brute force over all instances, TPs and PPs (tests/brute_force.py)."""
+"""Every choice equals a brute force over all instances, TPs, DPs and PPs (tests/brute_force.py)."""
 
 from __future__ import annotations
 
+import math
 import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import pytest
-from brute_force import Offer, Plan, answer, batch_limits, candidates, read
+from amounts import amount
+from brute_force import CLASSES, Answer, Load, Offer, Plan, Replica, answer, batch_limits, candidates, choose, read
 
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
@@ -17,7 +22,7 @@ from sheetgen.writers.json import document
 THREE = "8b,70b,405b"
 FIVE = "8b,70b,405b,qwen3.6-27b,gpt-oss-120b"
 WITH_MLA = "8b,70b,405b,deepseek-v3,gemma-3-27b"
-N_RANDOM = 240
+N_ASKED, N_SHEETS = amount(160, 400), amount(4, 12)  # loads of one's own; sheets of 24 loads
 MODELS = (
     "llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "llama-2-7b", "llama-2-13b", "falcon-7b", "falcon-40b",
     "qwen2.5-7b", "qwen3-0.6b", "qwen3-235b-a22b", "mixtral-8x22b-v0.1", "phi-4", "c4ai-command-r-plus",
@@ -28,50 +33,98 @@ MODELS = (
     "llama-3_3-nemotron-super-49b-v1", "reference-100b", "kimi-k3", "gemma-3n-e4b",
 )  # fmt: skip
 
+# Often with data-parallel ranks, or over machines.
+LARGE = (
+    "deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "deepseek-v3.2", "deepseek-v2-lite", "qwen3.8-2.4t-a95b", "kimi-k3",
+    "deepseek-v4-pro", "llama-3.1-405b",
+)  # fmt: skip
+
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
     return Catalog()
 
 
-def check(cell: dict[str, Any], over: bool = False, discount: str = "0") -> str:
-    """Compare one record of the JSON with the brute force; what kind of answer it was."""
-    load = (
+class Kinds(Counter[str]):
+    """How many answers of each kind there were."""
+
+    def __str__(self) -> str:
+        return ", ".join(f"{n} {kind}" for kind, n in sorted(self.items()))
+
+
+def rented(found: Plan | None) -> tuple[str, int, Any] | None:
+    if found is None:
+        return None
+    return found.offer.instance, found.instances, pytest.approx(float(found.monthly), rel=1e-12)
+
+
+def told(record: dict[str, Any] | None) -> tuple[str, int, float] | None:
+    return None if record is None else (record["instance"], record["n_instances"], record["monthly_usd"])
+
+
+def check(
+    cell: dict[str, Any], kinds: Kinds | None = None, discount: str = "0", over: bool = False,
+    limits: Mapping[str, Any] | None = None,
+) -> None:  # fmt: skip
+    """Compare one record of the JSON with the brute force, and count what kinds of answer it was."""
+    kinds = Kinds() if kinds is None else kinds
+    load = Load(
         cell["model"], cell["context_tokens"], cell["concurrent_requests"], cell["weight_dtype"],
-        cell["kv_cache_dtype"],
+        cell["kv_cache_dtype"], cell["workload"] == "asked", **(limits or {}),
     )  # fmt: skip
-    found = "over the model's" if over else answer(*load, asked=cell["workload"] == "asked", discount=discount)
+    found = "over the model's" if over else answer(load, discount)
     if isinstance(found, str):
         assert cell["instance"] is None and cell["monthly_usd"] is None, load
         assert cell["verdict"].startswith(found), load
-        return "over" if over else "too slow" if found.startswith("no count") else "nothing"
-    best, seconds = found
+        kinds["over" if over else "too slow" if found.startswith("no count") else "nothing fits"] += 1
+        return
+    best = found.best
     got = {k: cell[k] for k in EXPECTED}
     assert got == {k: of(best) for k, of in EXPECTED.items()}, load
-    assert cell["monthly_usd"] == pytest.approx(float(best.monthly), rel=1e-12), load
-    held = best.replicas * best.sequences
-    assert cell["headroom_fraction"] == pytest.approx(1 - cell["concurrent_requests"] / held, abs=1e-12), load
-    runner_up = cell["runner_up"]
-    if not seconds:
-        assert runner_up is None, load
-    else:
-        assert runner_up["monthly_usd"] == pytest.approx(float(seconds[0].monthly), rel=1e-12), load
-        shape = (runner_up["instance"], runner_up["tensor_parallel_size"], runner_up["n_instances"])
-        assert shape in [(s.offer.instance, s.tp, s.instances) for s in seconds], load
-    return "stages" if best.pp > 1 else "replicas" if best.replicas > 1 else "one replica"
+    assert told(cell) == rented(best), load
+    assert told(cell["cheapest"]) == rented(found.cheapest), load
+    assert {k: told(one) for k, one in cell["by_purchase"].items()} == {
+        k: rented(one) for k, one in found.by_purchase.items()
+    }, load
+    for name, usd in zip(("monthly_usd_low", "monthly_usd_high"), found.ends, strict=True):
+        assert cell[name] == (usd if usd is None else pytest.approx(float(usd), rel=1e-12)), (load, name)
+    assert cell["sized_by"] == found.sized_by, load
+    assert cell["headroom_fraction"] == pytest.approx(
+        1 - load.requests / (best.replicas * best.replica.dp * best.replica.sequences), abs=1e-12
+    ), load
+    second, runner_up = found.runner_up, cell["runner_up"]
+    assert told(runner_up) == rented(second), load
+    if second is not None:
+        assert runner_up["tensor_parallel_size"] == second.replica.tp, load
+    kinds.update(kinds_of(found))
 
 
-EXPECTED: dict[str, Any] = {
+def kinds_of(found: Answer) -> Iterator[str]:
+    best = found.best
+    yield "data-parallel" if best.replica.dp > 1 else "stages" if best.replica.pp > 1 else "one rank"
+    yield "several replicas" if best.replicas > 1 else "one replica"
+    yield f"by {found.sized_by}"
+    if rented(best) != rented(found.cheapest):
+        yield "not the very cheapest"
+    if None in found.ends:
+        yield "an end without a price"
+    yield from (f"in {purchase}" for purchase, one in found.by_purchase.items() if one)
+
+
+EXPECTED: dict[str, Callable[[Plan], Any]] = {
     "verdict": lambda plan: "fits",
     "instance": lambda plan: plan.offer.instance,
     "gpu": lambda plan: plan.offer.gpu,
-    "tensor_parallel_size": lambda plan: plan.tp,
-    "pipeline_parallel_size": lambda plan: plan.pp,
-    "sequences_per_replica": lambda plan: plan.sequences,
+    "tensor_parallel_size": lambda plan: plan.replica.tp,
+    "pipeline_parallel_size": lambda plan: plan.replica.pp,
+    "data_parallel_size": lambda plan: plan.replica.dp,
+    "spans_machines": lambda plan: plan.replica.pp > 1,
+    "sequences_per_replica": lambda plan: plan.replica.dp * plan.replica.sequences,
     "n_replicas": lambda plan: plan.replicas,
-    "n_gpus": lambda plan: plan.replicas * plan.tp * plan.pp,
+    "n_gpus": lambda plan: plan.replicas * plan.replica.tp * plan.replica.pp * plan.replica.dp,
     "n_instances": lambda plan: plan.instances,
-    "sized_by": lambda plan: "speed" if plan.by_speed else "memory",
+    "served_at_target": lambda plan: plan.served,
+    "memory_holds": lambda plan: plan.memory_holds,
 }
 
 
@@ -88,8 +141,10 @@ def test_the_candidates_are_those_of_the_rules(catalog: Catalog) -> None:
 def test_every_cell_of_a_build(catalog: Catalog, models: str) -> None:
     cells = document(solve(ask(catalog, {"models": models})))["cells"]
     assert len(cells) == 12 * len(models.split(","))
-    kinds = [check(cell) for cell in cells]
-    print(f"{len(cells)} cells of {models}:", {kind: kinds.count(kind) for kind in sorted(set(kinds))})
+    kinds = Kinds()
+    for cell in cells:
+        check(cell, kinds)
+    print(f"{len(cells)} cells of {models}: {kinds}")
 
 
 @pytest.mark.parametrize("discount", ["0.2", "0.35", "0.99"])
@@ -109,55 +164,118 @@ def test_every_cell_under_a_contract_with_a_discount(catalog: Catalog, discount:
             assert owned["break_even_utilization"] * (1 - float(discount)) == pytest.approx(broken_even, rel=1e-12)
 
 
-def random_loads(seed: int) -> list[dict[str, Any]]:
-    """Loads of any model, context, users and precisions, up to the model's longest context."""
+def _limits(draw: random.Random) -> dict[str, Any]:
+    """Now and then targets other than the workload's, and that a replica may not span machines."""
+    tpot_ms, ttft_ms = draw.choice((8, 15, 25, 40, 80, 200, math.inf)), draw.choice((200, 1000, 10_000, math.inf))
+    every = {"tpot_ms": tpot_ms, "ttft_ms": ttft_ms, "may_span": False}
+    return {name: limit for name, limit in every.items() if draw.random() < 0.3}
+
+
+def _options(limits: Mapping[str, Any]) -> dict[str, str]:
+    options = {name: "off" if ms == math.inf else str(ms) for name, ms in limits.items() if name != "may_span"}
+    return options if limits.get("may_span", True) else {**options, "span_machines": "never"}
+
+
+def _dtypes(draw: random.Random, *models: str) -> dict[str, str]:
+    own = {read(f"models/{model}.yaml")["weight_dtype"] for model in models}
+    narrow = "int4" if own == {"bf16"} else "auto"
+    weight_dtype = draw.choice(("auto", "auto", "bf16", "fp8", narrow))
+    return {"weight_dtype": weight_dtype, "kv_cache_dtype": draw.choice(("auto", "auto", "fp8"))}
+
+
+def random_loads(seed: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Loads of any model, context, users, precisions and limits, up to the model's longest context."""
     draw = random.Random(seed)
-    loads = []
-    for i in range(N_RANDOM):
-        model = MODELS[i % len(MODELS)]
+    for i in range(N_ASKED):
+        model = LARGE[i // 4 % len(LARGE)] if i % 4 == 0 else MODELS[i % len(MODELS)]
         longest = int(read(f"models/{model}.yaml")["max_context_tokens"])
-        own = read(f"models/{model}.yaml")["weight_dtype"]
-        small = own == "bf16"
-        loads.append(
-            {
-                "model": model,
-                "context": min(longest, round(2 ** draw.uniform(6, 17.5))),
-                "users": round(2 ** draw.uniform(0, 12)),
-                "weight_dtype": draw.choice(["auto", "auto", "bf16", "fp8", "int4" if small else own]),
-                "kv_cache_dtype": draw.choice(["auto", "auto", "fp8"]),
-            }
-        )
-    return loads
+        context, users = min(longest, round(2 ** draw.uniform(6, 17.5))), round(2 ** draw.uniform(0, 12))
+        yield {"model": model, "context": context, "users": users, **_dtypes(draw, model)}, _limits(draw)
+
+
+def random_sheets(seed: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Sheets of three models, two workloads and four tiers."""
+    draw = random.Random(seed)
+    long = [one for one in MODELS if int(read(f"models/{one}.yaml")["max_context_tokens"]) >= 131072]
+    for _ in range(N_SHEETS):
+        models, workloads = draw.sample(long, 3), draw.sample(("chat", "rag", "long-doc"), 2)
+        tiers = sorted([1, *draw.sample(range(2, 3000), 2), draw.randint(3000, 5000)])
+        options = {"models": ",".join(models), "workloads": ",".join(workloads), "tiers": ",".join(map(str, tiers))}
+        yield {**options, **_dtypes(draw, *models)}, _limits(draw)
 
 
 def test_random_loads(catalog: Catalog) -> None:
-    kinds = []
-    for load in random_loads(20261120):
-        kinds.append(check(document(recommended(load, catalog))["cells"][0]))
-    counts = {kind: kinds.count(kind) for kind in sorted(set(kinds))}
-    print(f"{len(kinds)} random loads of {len(MODELS)} models:", counts)
-    assert len(kinds) >= 200 and min(counts[kind] for kind in ("one replica", "replicas", "stages")) > 10
+    kinds, n = Kinds(), 0
+    for load, limits in random_loads(20261120):
+        (cell,) = document(recommended({**load, **_options(limits)}, catalog))["cells"]
+        check(cell, kinds, limits=limits)
+        n += 1
+    for sheet, limits in random_sheets(20261124):
+        for cell in document(solve(ask(catalog, {**sheet, **_options(limits)})))["cells"]:
+            check(cell, kinds, limits=limits)
+            n += 1
+    print(f"{n} random loads of {len(MODELS)} models: {kinds}")
+    assert n >= amount(240, 400)
+    assert all(kinds[kind] > 10 for kind in OFTEN) and all(kinds[kind] > 0 for kind in SELDOM), kinds
+
+
+OFTEN = (
+    "data-parallel", "one rank", "one replica", "several replicas", "by memory", "by tpot", "by ttft",
+    "not the very cheapest", "too slow", *(f"in {one}" for one in CLASSES),
+)  # fmt: skip
+SELDOM = ("stages", "nothing fits", "an end without a price")
 
 
 def test_a_context_over_the_limit_and_a_model_that_nothing_holds(catalog: Catalog) -> None:
     cells = document(solve(ask(catalog, {"models": "llama-2-7b,8b"})))["cells"]
     over = [c for c in cells if c["model"] == "llama-2-7b" and c["context_tokens"] > 4096]
-    assert len(over) == 8 and {check(c, over=True) for c in over} == {"over"}
+    assert len(over) == 8
+    for cell in over:
+        check(cell, over=True)
     huge = document(solve(ask(catalog, {"models": "qwen3.8-2.4t-a95b", "gpus": "l4"})))["cells"]
     assert all(c["verdict"] == "nothing fits" and c["instance"] is None for c in huge)
 
 
 def test_the_brute_force_can_fail(catalog: Catalog) -> None:
     cell = document(solve(ask(catalog, {"models": "70b"})))["cells"][5]
-    for name, value in (("tensor_parallel_size", 99), ("n_instances", 99), ("monthly_usd", 1.0)):
+    check(cell)
+    wrong: dict[str, Any] = {name: 99 for name in EXPECTED} | {name: 1.0 for name in ("monthly_usd", "monthly_usd_low")}
+    wrong |= {"cheapest": None, "runner_up": None, "by_purchase": {**cell["by_purchase"], "spot": None}}
+    for name, value in wrong.items():
         with pytest.raises(AssertionError):
             check({**cell, name: value})
 
 
-def test_ties_are_broken_as_the_rules_say() -> None:
-    offer = Offer("x/a", "x", "nvidia-l4-24gb", 1, candidates()[0].price)
-    base = {"offer": offer, "pp": 1, "sequences": 1, "replicas": 1}
-    fewer = Plan(order=9, tp=8, instances=1, **base)
-    more = Plan(order=0, tp=1, instances=2, **base)
-    assert fewer.rank < more.rank
+def one_way(**other: Any) -> Plan:
+    """A way to serve 8 requests on one instance of 2 GPUs for $100 an hour, with what is other about it."""
+    instances, price, order = (other.pop(name, usual) for name, usual in (("n", 1), ("price", 100), ("order", 5)))
+    offer = Offer("x/a", "x", "nvidia-l4-24gb", other.pop("count", 2), Decimal(price), Decimal(0), order)
+    layout = Replica(other.pop("tp", 2), other.pop("dp", 1), 1, 8, {})
+    return Plan(offer, layout, **{"requests": 8, "replicas": 1, "instances": instances, "native": False, **other})
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ({"price": 104, "n": 1, "count": 4}, {"price": 50, "n": 2, "count": 2}),
+        ({"price": 105, "n": 1, "count": 4}, {"price": 50, "n": 2, "count": 2}),
+        ({"price": 104, "native": True}, {"price": 100}),
+        ({"price": 104, "requests": 9}, {"price": 100}),
+        ({"price": 104, "requests": 8, "native": True}, {"price": 100, "requests": 9}),
+        ({"price": 99}, {"price": 100, "tp": 1, "dp": 1, "requests": 4}),
+        ({"tp": 1, "requests": 4, "order": 9}, {"tp": 2, "requests": 8}),
+        ({"dp": 1, "tp": 1, "requests": 4, "order": 9}, {"dp": 2, "tp": 1, "requests": 8}),
+        ({"order": 4}, {"order": 5}),
+        ({"price": 50, "n": 2, "count": 2}, {"price": 106, "n": 1, "count": 4}),  # more than 5 % dearer
+        ({"price": 50, "n": 2, "count": 2}, {"price": 100, "n": 1, "count": 8}),  # as cheap, but more GPUs
+        ({"price": 50, "n": 2, "count": 2}, {"price": 104, "n": 1, "count": 8}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_ties_are_broken_as_the_rules_say(better: dict[str, Any], worse: dict[str, Any]) -> None:
+    ways = [one_way(**better), one_way(**worse)]
+    assert choose(ways)[0] is ways[0] and choose(ways[::-1])[0] is ways[0]
+
+
+def test_the_limits_of_a_batch() -> None:
     assert batch_limits("nvidia-h100-sxm5-80gb") == (1024, 8192)

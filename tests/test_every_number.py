@@ -54,7 +54,9 @@ NOT_OF_OTHER_LOADS = {"purchase_classes", "providers", "owned", "budget", "witho
 COLUMNS = {
     "tier": "In flight", "context_tokens": "Context", "concurrent_requests": "In flight",
     "kv_bytes": "KV for all requests", "tensor_parallel_size": "TP", "pipeline_parallel_size": "PP",
-    "sequences_per_replica": "Sequences per replica", "n_replicas": "Replicas", "n_gpus": "GPUs of the replicas",
+    "data_parallel_size": "DP", "served_at_target": "Requests served within the targets",
+    "memory_holds": "Requests that memory holds", "sequences_per_replica": "Sequences per replica",
+    "n_replicas": "Replicas", "n_gpus": "GPUs of the replicas",
     "n_instances": "Instances", "hourly_usd": "$ per hour", "monthly_usd": "$ per month",
     "headroom_fraction": "Headroom", "sure_headroom_fraction": "Sure headroom",
     "requests_per_replica": "Requests of one replica", "tpot_seconds": "Time per output token",
@@ -67,6 +69,7 @@ COLUMNS = {
     "runner_up_monthly_usd": "Runner-up, $ per month", "instance": "Instance", "gpu": "GPU",
     "runner_up_instance": "Runner-up",
 }  # fmt: skip
+ENDS = ("monthly_usd_low", "monthly_usd_high")  # at the band of TPOT: of the same instances, which the workbook prices
 # Where nothing holds a load the workbook has 0 or the verdict, CSV and JSON nothing.
 LACKING = {
     "sequences_per_replica", "pipeline_parallel_size", "requests_per_replica", "headroom_fraction", "instance", "gpu",
@@ -74,7 +77,8 @@ LACKING = {
 }  # fmt: skip
 
 # What HTML, Markdown and PDF add to the page: the units' definitions, precisions' names, and a picture's axis.
-OF_THE_FORMAT = {"30", "10", "16", "8", "1", "2"} | {f"{d}{k}" for d in ("1", "10", "100") for k in ("", "k", ",000")}
+OF_THE_FORMAT = {"30", "10", "16", "8", "1", "2"}
+OF_THE_FORMAT |= {f"{d}{k}" for d in ("1", "5", "10", "50", "100", "500") for k in ("", "k", ",000")}
 PARTS = {
     "answer": ("cards", "models"), "loads": ("matrix", "models"), "memory": ("bars", "models", "matrix"),
     "breaks": ("breaks", "matrix", "models"), "oom": ("fingerprints", "subject"), "levers": ("levers",),
@@ -117,9 +121,16 @@ def amiss(built: Built, path: tuple[str | int, ...], value: Any) -> list[str]:
         bar = built.page.bars[int(path[1])][int(path[2])]
         return [] if is_length_of(bar, str(path[3]), value) else [f"{where}: {value}"]
     place = place_on_page(built, path)
+    if where == "cards.hardware" and not any(layout_of(value) in text for text in place.texts):
+        return [f"{where} {value!r}"]
     if isinstance(value, str):
         return [f"{where} {value!r}: {f}" for f in figures(built.names.sub(" ", value)) if not place.shows(f)]
     return [] if place.has(value) or place.shows(WHOLE.text(value)) else [f"{where}: {value}"]
+
+
+def layout_of(hardware: str) -> str:
+    """Sizes and replicas, small numbers that are told apart by their words: TP 4, DP 2, 1 replica."""
+    return re.search(r"TP .* replicas?|$", hardware)[0]
 
 
 def is_length_of(bar: Bar, field: str, n_bytes: float) -> bool:
@@ -153,6 +164,11 @@ def amiss_in_loads(built: Built, loads: list[dict[str, Any]]) -> list[str]:
             same = want == got if isinstance(got, str) or not got else Place((float(want),)).has(float(got))
             if not same and not (got is None and want in ("-", None)):
                 wrong.append(f"load {n} {key}: {got!r}, the workbook has {want!r}")
+            whole = [load[key] and load[key] / month * load["n_instances"] for key in ENDS]  # instances at both ends
+            told = [n for n in whole if n is not None]
+            ordered = [load[key] for key in (ENDS[0], "monthly_usd", ENDS[1]) if load[key] is not None]
+            if any(abs(n - round(n)) > 1e-9 * n for n in told) or ordered != sorted(ordered):
+                wrong.append(f"load {n}: {ordered} are no whole instances around the month")
         if load["runner_up_n_instances"] is not None:
             second = next(r for r in built.book.rows["Instances"] if r.get("Instance") == load["runner_up_instance"])
             settings = built.solved.question.settings

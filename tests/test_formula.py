@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from sheetgen.formula import (
     Expr,
+    at_most,
     both,
     cheapest,
     either,
     first_where,
     formula,
+    greatest_where,
     largest,
     least_where,
     literal,
@@ -262,7 +264,7 @@ def test_rows_with_nothing_there():
     assert cheapest(nothing, "-") == "-"
     assert least_where(costs, sizes >= 8) == 2  # the NaN among them does not spread
     assert least_where(costs, sizes > 8) == 0  # as MIN of nothing
-    assert least_where(costs, sizes > 8, otherwise="-") == "-"
+    assert math.isnan(least_where(costs, sizes > 8, otherwise="-"))  # no number, so that columns stay columns
     assert first_where(costs == 1) == 3  # the first of two
     assert first_where(costs == 1, sizes >= 4) == 4
     assert first_where(costs == 9) == 0
@@ -270,6 +272,13 @@ def test_rows_with_nothing_there():
     table = numpy.vstack([costs, nothing])
     assert first_where(table == 1).tolist() == [3, 0]
     assert least_where(table, table > 1).tolist() == [2, 0]
+    assert greatest_where(costs, sizes >= 4) == 3
+    assert greatest_where(table, table < 1).tolist() == [0, 0]  # as MAX of nothing
+
+
+def test_at_most_takes_what_is_the_same_in_some_15_digits():
+    assert at_most(numpy.array([0.3, 0.1 + 0.2, 0.31, math.nan]), 0.3).tolist() == [True, True, False, False]
+    assert at_most(Expr("A1:C1"), Expr("D1")).text == "1*(A1:C1<D1)+1*(A1:C1=D1)>0"  # no OR: it answers once for a row
 
 
 numbers = st.integers(-1000, 1000).map(lambda n: n / 8)

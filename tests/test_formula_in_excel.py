@@ -30,10 +30,12 @@ from workbook_cells import formulas, values
 import sheetgen.formula as vocabulary
 from sheetgen.formula import (
     Expr,
+    at_most,
     both,
     cheapest,
     either,
     first_where,
+    greatest_where,
     largest,
     least_where,
     literal,
@@ -206,6 +208,7 @@ def write_rows(path) -> None:
             for j, helper in enumerate(RANGES):
                 value, expr = helper(*python), helper(*excel)
                 value = value.item() if hasattr(value, "item") else value
+                value = "-" if value != value else value  # no number: a dash in a workbook
                 write = sheet.write_array_formula if expr.array else sheet.write_formula
                 place = (i, 17 + j, i, 17 + j) if expr.array else (i, 17 + j)
                 write(*place, f"={expr.text}", None, value)
@@ -217,6 +220,8 @@ RANGES = [
     lambda costs, sizes, need: least_where(costs, sizes >= need),
     lambda costs, sizes, need: least_where(costs, sizes >= need, otherwise="-"),
     lambda costs, sizes, need: least_where(sizes, costs <= 0.5, otherwise=need) * 2,
+    lambda costs, sizes, need: least_where(sizes, at_most(costs, cheapest(costs, 0) * (1 + 1 / 3)), costs > 0),
+    lambda costs, sizes, need: greatest_where(sizes, at_most(costs, 0.5), sizes < need),
     lambda costs, sizes, need: first_where(costs == cheapest(costs, 0)),
     lambda costs, sizes, need: first_where(sizes == need),
     lambda costs, sizes, need: first_where(costs == 0.5, sizes >= need, otherwise="none fits"),

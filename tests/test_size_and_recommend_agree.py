@@ -23,8 +23,9 @@ LOADS = [
 # What changes how many requests a replica has, or how fast they are.
 ASKED: tuple[dict[str, Any], ...] = (
     {},
-    {"tpot_ms": "off"},
+    {"tpot_ms": "off", "ttft_ms": "off"},
     {"tpot_ms": "25"},
+    {"tpot_ms": "off", "ttft_ms": "off", "gpus": "h100"},
     {"tpot_ms": "off", "ttft_ms": "4000"},
     {"spare_replicas": 1, "extra_headroom_fraction": 0.2},
     {"prefix_cache_hit_fraction": 0.4},
@@ -43,7 +44,7 @@ def catalog() -> Catalog:
 
 
 @pytest.mark.parametrize("model,context,users,engine,version", LOADS)
-@pytest.mark.parametrize("targets", [{"tpot_ms": "off"}, {}], ids=["memory", "speed"])
+@pytest.mark.parametrize("targets", [{"tpot_ms": "off", "ttft_ms": "off"}, {}], ids=["memory", "speed"])
 def test_sequences_are_those_of_size(
     catalog: Catalog, model: str, context: int, users: int, engine: str, version: str | None, targets: dict[str, str]
 ) -> None:
@@ -55,7 +56,7 @@ def test_sequences_are_those_of_size(
         asked
         | {
             "gpu": solved.candidate(choice.offer).gpu.id,
-            "tensor_parallel_size": solved.tensor_parallel_size(choice.offer),
+            **solved.layout(choice.offer)._asdict(),
             "pipeline_parallel_size": choice.pipeline_parallel_size,
             "gpu_memory_utilization": solved.question.settings.gpu_memory_utilization,
         },
@@ -77,7 +78,7 @@ def sized_alone(solved: Solution, row: int, catalog: Catalog, asked: dict[str, A
         "engine": question.engine.engine,
         "engine_version": question.engine.default_version,
         "gpu": question.gpus[gpu].id,
-        "tensor_parallel_size": solved.tensor_parallel_size(choice.offer),
+        **solved.layout(choice.offer)._asdict(),
         "pipeline_parallel_size": choice.pipeline_parallel_size,
         "gpu_memory_utilization": question.settings.gpu_memory_utilization,
         "max_num_seqs": int(solved.gpus["max_num_seqs"][gpu]),
@@ -126,7 +127,9 @@ def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, 
     for row in rows:
         check(solved, row, catalog, asked)
     stages = {solved.choices[row].pipeline_parallel_size > 1 for row in rows}
-    assert stages == {False, True} or asked.get("tpot_ms") != "off", "both kinds of replicas were compared"
+    assert stages == {False, True} or "gpus" not in asked, "both kinds of replicas were compared"
+    if not asked:
+        assert {solved.layout(solved.choices[row].offer or 0).data_parallel_size > 1 for row in rows} == {False, True}
 
 
 @pytest.mark.parametrize("context,users,answer", [(512, 3, 256), (16384, 200, 1024), (16384, 32, 1), (100_000, 9, 50)])

@@ -11,10 +11,14 @@ import sys
 from pathlib import Path
 
 import numpy
+import pandas
 import pytest
+from brute_force import BYTES
+from brute_speed import parts, tpot, ttft
 from speed import (
     CATALOG,
     DOCS,
+    FEW_RUNS,
     FIGURES,
     GATES,
     Results,
@@ -22,15 +26,16 @@ from speed import (
     all_bands,
     coverage,
     errors,
+    measured,
     report,
     serving_runs,
     shipped,
 )
-from speed_public import SOURCES, band_shares, compare, public_rows
+from speed_public import SOURCES, compare, public_rows, served
 
 import sheetgen
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.engines import SpeedFile
+from sheetgen.catalog.engines import MODEL_KINDS, SpeedFile
 
 N_RUNS, N_CONFIGURATIONS = 1903, 94
 BAND_HOLDS, HALF_WIDTH = (0.70, 0.90), 0.35
@@ -38,6 +43,7 @@ BAND_HOLDS, HALF_WIDTH = (0.70, 0.90), 0.35
 # trade with each other (weights read by a prompt, steps before it), and another processor rounds another way.
 SAME_CONSTANT = 0.02
 SAME_BAND = 0.005  # 3 digits, and constants that differ by as much
+RANKS_BIAS = 1.1  # of data-parallel attention, held out, either way
 # Medians of runs that took no part in the fit, in percent, with a little slack: a change that costs more is meant.
 PUBLIC_REACHED = {"TPOT": 22, "output tokens/s": 24}
 
@@ -45,6 +51,11 @@ PUBLIC_REACHED = {"TPOT": 22, "output tokens/s": 24}
 @pytest.fixture(scope="module")
 def runs() -> Runs:
     return serving_runs(Catalog())
+
+
+@pytest.fixture(scope="module")
+def outside() -> pandas.DataFrame:
+    return served(Catalog())
 
 
 @pytest.fixture(scope="session")
@@ -90,17 +101,17 @@ def test_the_band_holds_about_80_percent(runs: Runs, results: Results) -> None:
 
 
 def test_the_shipped_constants_are_the_fit(runs: Runs, results: Results) -> None:
-    assert abs(shipped(runs) / results.constants - 1).max() <= SAME_CONSTANT
+    assert (abs(shipped(runs) - results.constants) <= SAME_CONSTANT * results.constants).all()
     default = numpy.array(list(Catalog().file(SpeedFile).default.model_dump().values()))
-    assert abs(default / results.common - 1).max() <= SAME_CONSTANT
+    assert (abs(default - results.common) <= SAME_CONSTANT * results.common).all()
 
 
-def test_the_shipped_bands_are_these(runs: Runs, results: Results) -> None:
-    file, found = Catalog().file(SpeedFile), all_bands(runs, results)
+def test_the_shipped_bands_are_these(runs: Runs, results: Results, outside: pandas.DataFrame) -> None:
+    file, found = Catalog().file(SpeedFile), all_bands(runs, results, outside)
     assert {scope for scope in found} == {b.scope for b in file.bands}
     for scope, bands in found.items():
         for one in bands:
-            band = file.band(one["figure"], scope, one["kind"] == "moe")
+            band = next(b for b in file.bands if (b.figure, b.scope, b.kind) == (one["figure"], scope, one["kind"]))
             assert band.n_rows == one["n_rows"]
             assert band.low == pytest.approx(one["low"], abs=SAME_BAND), (scope, one)
             assert band.high == pytest.approx(one["high"], rel=SAME_BAND), (scope, one)
@@ -134,24 +145,25 @@ def test_constants_that_drift_are_seen(runs: Runs, results: Results) -> None:
     """A constant 5 % off, in one cell."""
     twin = results.constants.copy()
     twin[0, 0] *= 1.05
-    assert abs(shipped(runs) / twin - 1).max() > SAME_CONSTANT
+    assert (abs(shipped(runs) - twin) > SAME_CONSTANT * twin).any()
 
 
-def test_predictions_that_are_a_fifth_too_fast_are_seen(runs: Runs, results: Results) -> None:
-    fast = {**results.held_out, "tpot_seconds": results.held_out["tpot_seconds"] * 0.8}
-    assert errors(runs, fast).set_index("figure").loc["TPOT", "median"] > GATES["TPOT"][0]
-    assert not BAND_HOLDS[0] <= inside(runs, fast, Catalog()) <= BAND_HOLDS[1]
+@pytest.mark.parametrize("factor", [0.7, 1.3])
+def test_predictions_that_are_far_too_fast_or_slow_are_seen(runs: Runs, results: Results, factor: float) -> None:
+    wrong = {**results.held_out, "tpot_seconds": results.held_out["tpot_seconds"] * factor}
+    assert errors(runs, wrong).set_index("figure").loc["TPOT", "median"] > GATES["TPOT"][0]
+    assert inside(runs, wrong, Catalog()) < BAND_HOLDS[0]
 
 
 def inside(runs: Runs, found: dict[str, numpy.ndarray], catalog: Catalog) -> float:
     """The share of measured TPOT inside the shipped bands of predictions."""
     file, ratio = catalog.file(SpeedFile), runs.rows["tpot_ms"].to_numpy() / 1e3 / found["tpot_seconds"]
-    bands = [file.band("tpot", "fitted", bool(moe)) for moe in runs.rows["is_moe"]]
+    bands = [file.band("tpot", "fitted", kind) for kind in runs.rows["kind"]]
     return float(numpy.mean([b.low <= r <= b.high for b, r in zip(bands, ratio, strict=True)]))
 
 
 def test_the_shipped_band_holds_the_runs(runs: Runs, results: Results) -> None:
-    assert BAND_HOLDS[0] <= inside(runs, results.held_out, Catalog()) <= BAND_HOLDS[1]
+    assert inside(runs, results.held_out, Catalog()) >= 0.8  # widened for runs outside the fit
 
 
 # Data that took no part in the fit
@@ -165,7 +177,18 @@ def test_public_measurements_are_all_answered() -> None:
     assert set(rows["source"]) == set(SOURCES)
     assert set(lines["id"]) == set(rows["id"])
     assert numpy.isfinite(lines[["predicted", "error"]]).all(axis=None)
-    assert (band_shares(lines)["runs"] > 0).all()
+
+
+def test_the_bands_hold_outside_the_fit(outside: pandas.DataFrame) -> None:
+    """Of every scope and kind of model 80 % of the runs, where there are enough to tell; and none is narrower than
+    what holds where runs took part in the fit."""
+    for (scope, kind, figure), part in outside.groupby(["scope", "kind", "figure"]):
+        assert scope == "first builds" or len(part) < FEW_RUNS or part["inside"].mean() >= 0.79, (scope, kind, figure)
+    file = Catalog().file(SpeedFile)
+    for figure in FIGURES:
+        for kind in MODEL_KINDS:
+            fitted, other, stages = (file.band(figure, scope, kind) for scope in ("fitted", "other", "stages"))
+            assert stages.low <= other.low <= fitted.low and fitted.high <= other.high <= stages.high
 
 
 def test_public_measurements_are_predicted_as_well_as_they_were() -> None:
@@ -174,6 +197,55 @@ def test_public_measurements_are_predicted_as_well_as_they_were() -> None:
     whole = lines[(lines["quality"] == "A") & (lines["source"] != "ixtp")]
     for figure, median in PUBLIC_REACHED.items():
         assert 100 * whole[whole["figure"] == figure]["error"].abs().median() <= median, figure
+
+
+# Data-parallel attention
+
+
+def test_data_parallel_attention_is_as_slow_as_measured(runs: Runs, results: Results) -> None:
+    """Held out: before prompts of all ranks were counted, the first token came in 0.36 of the time measured."""
+    seen, ranks = measured(runs), (runs.rows["data_parallel_size"] > 1).to_numpy()
+    for name in seen:
+        ratio = numpy.median(results.held_out[name][ranks] / seen[name][ranks])
+        assert 1 / RANKS_BIAS <= ratio <= RANKS_BIAS, name
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "tensorrt-llm"])
+def test_a_lone_request_is_served_faster_by_all_gpus_together(engine: str) -> None:
+    size = {"model": "deepseek-v3", "gpu": "b300", "engine": engine, "context_tokens": 16384}
+    together = sheetgen.size(tensor_parallel_size=8, **size)
+    ranks = sheetgen.size(data_parallel_size=8, **size)
+    for name in ("tpot_seconds", "ttft_seconds"):
+        assert together[name] < ranks[name]
+
+
+# Worked out again (tests/brute_speed.py)
+
+
+@pytest.mark.parametrize("engine", ["vllm", "tensorrt-llm"])
+@pytest.mark.parametrize(("tp", "dp", "stages"), [(8, 1, 1), (1, 8, 1), (2, 4, 1), (8, 1, 3), (2, 2, 2)])
+@pytest.mark.parametrize("model", ["deepseek-v3", "gpt-oss-120b", "llama-3.1-405b"])
+def test_ranks_and_stages_are_as_in_plain_python(model: str, tp: int, dp: int, stages: int, engine: str) -> None:
+    batch = 3
+    seen = known(model=model, gpu="b300", engine=engine, engine_version=None, weight_dtype="fp8", context_tokens=9216,
+                 tensor_parallel_size=tp, data_parallel_size=dp, pipeline_parallel_size=stages,
+                 kv_cache_dtype="bf16", concurrent_requests=batch * dp * stages)  # fmt: skip
+    assert seen["batch_requests"] == batch
+    part = parts(model, "nvidia-b300-sxm6-288gb", tp, "fp8", "bf16", 8192, 1024, float(seen["loaded_weights_bytes"]),
+                 BYTES, stages, dp, engine)  # fmt: skip
+    assert seen["tpot_seconds"] == pytest.approx(tpot(part, batch), rel=1e-9)
+    assert seen["service_ttft_seconds"] == pytest.approx(ttft(part, batch), rel=1e-9)
+
+
+def test_stages_cost_their_way_over_the_network() -> None:
+    """405B: 16,384 x 2 bytes a token and hop at 50 GB/s, and 35 microseconds a hop."""
+    size = {"model": "llama-3.1-405b", "gpu": "h100", "tensor_parallel_size": 8, "context_tokens": 4096}
+    alone, four = (sheetgen.size(pipeline_parallel_size=stages, **size) for stages in (1, 4))
+    token = 3 * 16384 * 2 / 50e9
+    assert four["tpot_seconds"] - alone["tpot_seconds"] == pytest.approx(token + 3 * 35e-6, rel=1e-6)
+    assert four["ttft_seconds"] - alone["ttft_seconds"] == pytest.approx(3072 * token + 3 * 35e-6, rel=1e-6)
+    slow = sheetgen.size(pipeline_parallel_size=4, network_gbps=2.5, **size)
+    assert slow["ttft_seconds"] - alone["ttft_seconds"] == pytest.approx(3072 * token * 160 + 3 * 35e-6, rel=1e-6)
 
 
 # Single figures, worked out by hand

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from brute_force import answer
+from brute_force import Load, answer
 from walk import CONTEXTS, DOCS, Step, files, steps
 
 from sheetgen.catalog import Catalog
@@ -38,12 +39,13 @@ def test_the_recommended_gpus_move(walk: list[Step]) -> None:
 
 @pytest.mark.parametrize("position", range(3))
 def test_each_step_equals_the_brute_force(walk: list[Step], position: int) -> None:
-    found = answer("llama-3.1-70b", CONTEXTS[position], USERS, "fp8", "fp8", targets=False)
+    load = Load("llama-3.1-70b", CONTEXTS[position], USERS, "fp8", "fp8", True, math.inf, math.inf)
+    found = answer(load)
     assert not isinstance(found, str)
-    best, step = found[0], walk[position]
-    assert (best.offer.instance, best.tp, best.replicas, best.instances) == (
+    best, step = found.best, walk[position]
+    assert (best.offer.instance, best.replica.tp, best.replicas, best.instances) == (
         step.fit.candidate.instance,
-        step.fit.tensor_parallel_size,
+        step.fit.layout.tensor_parallel_size,
         step.fit.choice.n_replicas,
         step.fit.choice.n_instances,
     )

@@ -19,7 +19,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 CONTEXTS = (3_000, 6_000, 12_000)
 LOAD = {
     "model": "70b", "weight_dtype": "fp8", "kv_cache_dtype": "fp8", "users": 64, "as_of": "2026-11-20",
-    "tpot_ms": "off",  # the walk of a number of bytes: memory alone decides
+    "tpot_ms": "off", "ttft_ms": "off",  # the walk of a number of bytes: memory alone decides
 }  # fmt: skip
 WEIGHTS, KV, TRACK, INK, QUIET = "#24476f", "#d98c1f", "#e9edf1", "#17212b", "#5b6875"
 WIDTH, LEFT, ROW, BAR, TOP = 760, 96, 78, 22, 84
@@ -43,7 +43,7 @@ class Step:
         choice, one = self.fit.choice, self.fit.candidate
         return (
             f"{rented_gpus(choice.n_instances, one)} ({rent(choice.n_instances, one)}), "
-            f"TP {self.fit.tensor_parallel_size}, {plural(choice.n_replicas, 'replica')}"
+            f"TP {self.fit.layout.tensor_parallel_size}, {plural(choice.n_replicas, 'replica')}"
         )
 
 
@@ -115,7 +115,7 @@ def article(walk: list[Step]) -> str:
 A Llama 3.1 70B with weights and KV cache in FP8 keeps 163,840 bytes for each token: 2 x 80 layers x 8 KV heads x
 128 x 1 byte. 64 requests in flight at 6,000 tokens keep 64 x 6,000 x 163,840 bytes. Halve the context and the KV
 cache halves; double it and it doubles, and the recommended GPUs move. The sheet is sized by memory alone here
-(`--tpot-ms off`), without a target of speed.
+(`--tpot-ms off --ttft-ms off`), without targets of speed.
 
 ![KV cache and recommended GPUs at three contexts](walk.svg)
 

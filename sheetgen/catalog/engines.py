@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Count, Date, Entry, Id, Label, Many, Problem, Some, Text, must
+from sheetgen.catalog.base import Count, CountOrZero, Date, Entry, Id, Label, Many, Problem, Some, Text, must
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import CatalogError, did_you_mean, shown
@@ -369,7 +369,10 @@ def load_engine(catalog: Catalog, name: str, version: str | None = None) -> Engi
 Seconds = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
 Factor = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 Figure = Literal["tpot", "ttft", "output_tokens_per_second"]
-Scope = Literal["fitted", "other", "anchored"]
+Scope = Literal["fitted", "other", "ranks", "stages", "anchored"]
+ModelKind = Literal["dense", "moe", "windowed", "linear", "sparse"]  # in the order of `speed_kind`
+MODEL_KINDS: tuple[ModelKind, ...] = ("dense", "moe", "windowed", "linear", "sparse")
+OF_ANY_KIND: tuple[Scope, ...] = ("ranks", "stages")  # with one band for all kinds of models
 
 
 class SpeedConstants(Entry):
@@ -391,15 +394,17 @@ class SpeedConstants(Entry):
     wait_factor: float = Field(ge=0, le=1, allow_inf_nan=False, title="Share of other prompts waited for")
     base_ttft_seconds: Seconds = Field(title="Seconds before any work")
     steps_before_prefill: Factor = Field(title="Steps before the prompt")
+    gather_steps: Factor = Field(title="Steps to gather a rank's prompt")
 
 
 class SpeedCell(Entry):
-    """Constants of one engine on one generation of GPUs, and the runs behind them."""
+    """Constants of one engine on one generation of GPUs, and the runs behind them; kinds: of which models."""
 
     engine: Id
     generation: Label
     architectures: Some[Label]
     measured_gpus: Many[Id] = ()
+    kinds: Some[ModelKind]
     n_rows: Count
     n_configurations: Count
     constants: SpeedConstants
@@ -410,10 +415,10 @@ class SpeedBand(Entry):
 
     figure: Figure
     scope: Scope
-    kind: Literal["dense", "moe"]
+    kind: ModelKind | Literal["any"]
     low: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
     high: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)]
-    n_rows: Count
+    n_rows: CountOrZero  # of the fit
 
 
 class SpeedFile(Entry):
@@ -426,6 +431,9 @@ class SpeedFile(Entry):
     nvlink_gpus: Count
     all_reduce_growth: Share
     all_reduce_source: Text
+    network_hop_seconds: Seconds
+    network_source: Text
+    longest_prompt_tokens: Count
     default: SpeedConstants
     default_source: Text
     cells: Some[SpeedCell]
@@ -442,8 +450,8 @@ class SpeedFile(Entry):
                     yield ("cells", i, "architectures"), f"{architecture} has constants for {cell.engine} already"
                 seen.add((cell.engine, architecture))
         known = {(b.figure, b.scope, b.kind) for b in self.bands}
-        if len(known) != len(self.bands) or len(known) != 18:
-            yield ("bands",), "bands need one row for each of 3 figures, 3 scopes and 2 kinds"
+        if len(known) != len(self.bands) or len(known) != 51:
+            yield ("bands",), "bands need one row for each of 3 figures, 3 scopes and 5 kinds, and 2 scopes of any kind"
 
     def cell(self, engine: str, gpu: Gpu) -> SpeedCell | None:
         """The cell whose constants hold for an engine on a GPU; None where the default ones do."""
@@ -454,11 +462,20 @@ class SpeedFile(Entry):
         cell = self.cell(engine, gpu)
         return cell.constants if cell else self.default
 
-    def scope(self, engine: str, gpu: Gpu) -> Scope:
-        """Whether runs of this engine on this very GPU are among those that the constants were fitted on."""
+    def measured_kinds(self, engine: str, gpu: Gpu) -> int:
+        """The kinds of models of which runs of this engine on this very GPU took part in the fit; as `measured_scope`
+        reads them."""
         cell = self.cell(engine, gpu)
-        return "fitted" if cell and cell.engine == engine and gpu.id in cell.measured_gpus else "other"
+        measured = cell and cell.engine == engine and gpu.id in cell.measured_gpus
+        return sum(2**i for i, kind in enumerate(MODEL_KINDS) if kind in cell.kinds) if cell and measured else 0
 
-    def band(self, figure: Figure, scope: Scope, is_moe: bool) -> SpeedBand:
-        kind = "moe" if is_moe else "dense"
-        return next(b for b in self.bands if (b.figure, b.scope, b.kind) == (figure, scope, kind))
+    def beyond_prompts(self, input_tokens: float) -> str:
+        """What is said beside the time to the first token of a prompt longer than those of the fit; else nothing."""
+        if input_tokens <= self.longest_prompt_tokens:
+            return ""
+        longest = f"above {self.longest_prompt_tokens:,} tokens"
+        return f"Beyond what was measured: prompts {longest}; the time to the first token may be off by more."
+
+    def band(self, figure: Figure, scope: Scope, kind: ModelKind) -> SpeedBand:
+        of_band = (figure, scope, "any" if scope in OF_ANY_KIND else kind)
+        return next(b for b in self.bands if (b.figure, b.scope, b.kind) == of_band)

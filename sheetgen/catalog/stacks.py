@@ -17,13 +17,14 @@ from sheetgen.errors import CatalogError, did_you_mean, shown
 
 # What a rule may ask of a point, and name in its sentence; sheetgen/launch/flags.py works each out.
 FACTS = (
-    "vendor", "gpu", "data_center", "gpu_memory_gib", "n_gpus", "tensor_parallel_size", "data_parallel_size",
-    "context_tokens", "input_tokens", "concurrent_requests", "prefix_cache_hit_fraction", "prefix_tokens",
+    "vendor", "gpu", "architecture", "data_center", "gpu_memory_gib", "n_gpus", "tensor_parallel_size",
+    "data_parallel_size", "context_tokens", "input_tokens", "concurrent_requests", "prefix_cache_hit_fraction",
+    "prefix_tokens",
     "n_layers", "n_full_layers", "n_windowed_layers", "window_tokens", "context_beyond_window", "windows_freed",
     "n_mla_layers", "n_state_layers", "state_mib_per_sequence", "is_moe", "has_draft", "weight_dtype",
-    "kv_cache_dtype", "kv_bytes_per_token",
+    "kv_cache_dtype", "kv_bytes_per_token", "engine_version",
 )  # fmt: skip
-TEXT_FACTS = ("vendor", "gpu", "weight_dtype", "kv_cache_dtype")
+TEXT_FACTS = ("vendor", "gpu", "architecture", "weight_dtype", "kv_cache_dtype", "engine_version")
 Input = Literal[
     "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "max_model_len",
     "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "kv_cache_dtype", "block_size",
@@ -49,6 +50,7 @@ def _sentence(value: str) -> str:
 Word = Annotated[str, must(_WORD.fullmatch, "is no flag or word of one: letters, digits, dot, dash and underscore")]
 Fact = Annotated[str, among(FACTS, "is not a fact of a point")]
 Sentence = Annotated[str, AfterValidator(_sentence)]
+Milliseconds = Annotated[int, Field(gt=0, le=3_600_000)]
 Bound = Annotated[float, Field(ge=-1e15, le=1e15, allow_inf_nan=False)]
 
 
@@ -108,8 +110,26 @@ class Launcher(Entry):
         return kv_cache_dtype in self.kv_cache_dtypes and (first is None or _version(version) >= _version(first))
 
 
+class Run(Entry):
+    """A benchmark run that a rule cites; `decode` takes its rate for possible."""
+
+    engine: Id
+    model: Id
+    gpu: Id
+    n_gpus: Count
+    tensor_parallel_size: Count
+    weight_dtype: DtypeName
+    kv_cache_dtype: DtypeName | None = None  # where it is stated
+    input_tokens: Count
+    output_tokens: Count
+    concurrency: Count
+    tokens_per_second: Count
+    source: Text
+
+
 class Rule(Entry):
-    """A KV pattern, and the stacks that suit it; `first` is named first even where another has more room."""
+    """A KV pattern or a kind of GPU, and the stacks that suit it; `first` is named first even where another has more
+    room. runs: those whose rates the sentence names."""
 
     id: Id
     when: Many[Condition]
@@ -118,6 +138,7 @@ class Rule(Entry):
     says: Sentence  # with facts of the point in braces
     reason: Text
     sources: Some[Text]
+    runs: Many[Run] = ()
 
 
 class Setting(Entry):
@@ -180,21 +201,51 @@ class StackFile(Entry):
         return next(one for one in self.launchers if one.engine == engine)
 
 
-Family = Literal["precision", "prefix", "context", "users", "hardware", "model", "offload"]
+Family = Literal["precision", "prefix", "context", "users", "speed", "hardware", "model", "offload"]
 LeverId = Literal[
     "fp8-kv-cache", "fp8-weights", "fp8-both", "fp4-weights", "prefix-cache", "half-context", "shorter-context",
-    "fewer-users", "users-for-less", "bigger-gpus", "leaner-model", "host-memory",
+    "fewer-users", "users-for-less", "slower-tokens", "later-first-token", "slower-and-later", "bigger-gpus",
+    "leaner-model", "host-memory",
 ]  # fmt: skip
 
 
+TOKENS_A_SECOND = ("now", "then")  # what braces in a lever's cost may name
+
+
+def _cost(value: str) -> str:
+    """A label whose braces name the tokens a second that one user sees, without and with the change."""
+    try:
+        value.format_map(dict.fromkeys(TOKENS_A_SECOND, ""))
+    except (ValueError, LookupError, AttributeError):
+        raise ValueError("may name {now} and {then} in braces, and nothing else") from None
+    return value
+
+
 class LeverWords(Entry):
-    """One kind of change: what it is called, and what it costs beside money. A page shows one of each family."""
+    """One kind of change: what it is called, and what it costs beside money: in short, and what else there is to know.
+    A page shows one of each family."""
 
     id: LeverId
     family: Family
     words: Label
-    cost: Text
+    cost: Annotated[Label, AfterValidator(_cost)]
+    more: Text | None = None
     source: Text
+
+
+class TriedTargets(Entry):
+    """The targets of speed that are tried in place of tighter ones, in milliseconds, the tightest first."""
+
+    tpot_ms: Some[Milliseconds]
+    ttft_ms: Some[Milliseconds]
+    reason: Text
+    source: Text
+
+    def problems(self) -> Iterator[Problem]:
+        for name in ("tpot_ms", "ttft_ms"):
+            tried = getattr(self, name)
+            if list(tried) != sorted(set(tried)):
+                yield (name,), f"{name} must grow from each to the next"
 
 
 class HostLink(Entry):
@@ -222,6 +273,7 @@ class LeverFile(Entry):
     file_name: ClassVar[str] = "levers.yaml"
     checked_on: Date
     levers: Some[LeverWords]
+    tried_targets: TriedTargets
     host_links: Many[HostLink]
     nvme_bytes_per_second: Count
     nvme_source: Text

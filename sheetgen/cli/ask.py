@@ -8,7 +8,17 @@ from typing import Any
 
 import click
 
-from sheetgen.cli.options import ANSWER, DEPLOYMENT, MARKET, OF_ENGINE, command, common, model_option, text_options
+from sheetgen.cli.options import (
+    ANSWER,
+    DEPLOYMENT,
+    MARKET,
+    OF_ENGINE,
+    command,
+    common,
+    flags_option,
+    model_option,
+    text_options,
+)
 from sheetgen.cli.output import print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
 
@@ -16,7 +26,7 @@ from sheetgen.errors import ScenarioError, shown
 @command()
 @model_option()
 @text_options("load", *DEPLOYMENT)
-@click.option("--flags", metavar="ENGINES", help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all.")
+@flags_option
 @click.option("--kv-budget", metavar="SETTINGS", help="KV budget of trtllm-build or NIM settings, or of their file.")
 @click.option("--from-log", metavar="FILE", help="Size what a start-up log says, beside what the engine measured.")
 @click.option("--batch", metavar="IN.csv", help="Size every row of a CSV whose columns are these options.")
@@ -86,8 +96,11 @@ def size(
     ("users", "NUMBER", "People to serve, any number. Default 1."), "split", *ANSWER,
 )  # fmt: skip
 @click.option("--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight.")
+@flags_option
 @common
-def recommend(as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: bool, **options: Any) -> None:
+def recommend(
+    as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: bool, flags: str | None, **options: Any
+) -> None:
     """The question people ask: which instance, how many, $ a month, and why not the others.
 
     \b
@@ -95,17 +108,27 @@ def recommend(as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: b
       sheetgen recommend --model 70b --context 16k --users 200
       sheetgen recommend --model 405b --context 128k --users 32 --weight-dtype fp8 --providers aws
       sheetgen recommend --model 8b --users 1000 --active-fraction 0.1 --json
+      sheetgen recommend --model 70b --context 16k --users 32 --vendors nvidia,amd --flags vllm
     """
     from sheetgen.api import recommend_record, recommended
     from sheetgen.catalog import Catalog
+    from sheetgen.launch.flags import engines_asked
+    from sheetgen.launch.recommended import launches, with_launches
 
-    solved = recommended(options, Catalog(*catalogs))
+    catalog = Catalog(*catalogs)
+    engines = () if flags is None else engines_asked(flags, catalog)
+    solved = recommended(options, catalog)
+    launched = launches(solved, engines, catalog)
     if as_json:
-        print_json(recommend_record(solved, options))
+        found = with_launches(recommend_record(solved, options), launched)
+        print_json(found | found["cells"][0])
     else:
+        from sheetgen.cli.extras import flag_lines
         from sheetgen.cli.words import answer
 
-        say(answer(solved, show_all))
+        launch = launched.get(0)
+        said = answer(solved, show_all, launch.advice.line if launch else "")
+        say("\n".join([said, *(flag_lines(launch.flags) if launch and engines else ())]))
 
 
 @command()

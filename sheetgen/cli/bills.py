@@ -8,11 +8,15 @@ from typing import Any
 from sheetgen.api import Sized
 from sheetgen.calibration import Anchored
 from sheetgen.cli.output import count, table
-from sheetgen.scenario.deployment import Resolved
+from sheetgen.scenario.deployment import Resolved, model_kind
 from sheetgen.units import GIB, MIB
 from sheetgen.verdict import obstacle
 
 DOCS = "docs/speed.md"
+KINDS = {
+    "dense": "dense models", "moe": "models with experts", "windowed": "models with windows",
+    "linear": "models with recurrent states", "sparse": "models with sparse attention",
+}  # fmt: skip
 KIB = 1024
 PER_GPU = (
     ("memory that the engine sees", "gpu_memory_bytes"), ("the engine may use", "memory_budget_bytes"),
@@ -82,7 +86,7 @@ def _memory(known: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[tup
             low, high = answer.get(f"{name}_low"), answer.get(f"{name}_high")
             band = "" if low is None or high is None else f"{low / GIB:,.2f} to {high / GIB:,.2f}"
             yield row(label + remarks.get(name, ""), numbers[name], band)
-    yield row("KV that these requests take", known["kv_bytes_per_sequence_per_gpu"] * known["requests_per_rank"])
+    yield row("KV that these requests take", known["kv_needed_bytes_per_gpu"])
     yield "", "", "", ""
     yield "THE REPLICA, BEFORE DIVISION", "GiB", "bytes", ""
     yield from (row(label, numbers[name]) for label, name in WHOLE if name not in ONLY_IF_ANY or numbers[name])
@@ -144,12 +148,19 @@ def _scope(answer: Mapping[str, Any], names: Resolved, found: Anchored | None) -
         yield f"Bands: of runs set right by one point of their configuration ({DOCS})."
         if answer["ttft_factor"] == 1:
             yield "No time to first token was measured: its band may be wider."
+    elif answer["speed_scope"] == "ranks":
+        runs = names.speed.band("tpot", "ranks", model_kind(names.model)).n_rows
+        yield f"Bands: of {runs:,} runs with data-parallel attention, of three models ({DOCS})."
+    elif answer["speed_scope"] == "stages":
+        yield f"Bands: the widest of all; no run had pipeline stages, or more GPUs than a node ({DOCS})."
     elif answer["speed_scope"] == "fitted" and cell:
-        yield f"Bands: of {cell.n_rows:,} runs of {engine.name} on {cell.generation} GPUs, this one among them, each"
+        like = f"{KINDS[model_kind(names.model)]} among them"
+        yield f"Bands: of {cell.n_rows:,} runs of {engine.name} on {cell.generation} GPUs, {like}, and of others, each"
         yield f"predicted by constants set without its configuration ({DOCS})."
     else:
-        here = names.speed.scope(engine.engine, names.gpu) == "fitted"
-        unlike = "like this one" if here else f"of {engine.name} on {names.gpu.short_name}"
+        here = names.draft is None and names.speed.measured_kinds(engine.engine, names.gpu)
+        of = f" with {KINDS[model_kind(names.model)]}" if here else ""
+        unlike = f"of {engine.name} on {names.gpu.short_name}{of}"
         yield f"Bands: wider, as of engines and GPUs without runs: none {unlike} was measured ({DOCS})."
 
 
@@ -169,6 +180,8 @@ def _beyond(answer: Mapping[str, Any], known: Mapping[str, Any], names: Resolved
         yield f"No rate of the links between GPUs of {names.gpu.name} is published: a slow one is assumed."
     if names.draft is not None:
         yield "What a draft model gains and costs in time is not counted."
+    if longer := names.speed.beyond_prompts(answer["input_tokens"]):
+        yield longer
     beyond = {
         "pipeline stages": answer["pipeline_parallel_size"] > 1,
         f"more than {known['nvlink_gpus']:.0f} GPUs": n_linked > known["nvlink_gpus"],

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sheetgen.cli.options import ANSWER, brand_option, command, common, text_options, with_scenario
+from sheetgen.cli.options import ANSWER, brand_option, command, common, flags_option, text_options, with_scenario
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, VARIANTS, Archive, Options, gc_paused, variant_named
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
+    from sheetgen.launch.recommended import Launch
     from sheetgen.recommend import Solution
     from sheetgen.sheet.model import Book
 
@@ -33,6 +35,7 @@ PULL_SCHEMA = 1
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default sizing-sheet.")
 @click.option("--scenario", metavar="FILE.yaml", help="All of these options in a file; flags win.")
+@flags_option
 @brand_option
 @common
 def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str | None, **options: Any) -> None:
@@ -53,19 +56,33 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     archive = archive_of(asked.pop("pdf_variant", None), asked.pop("attach", None), formats, place.name)
     from sheetgen.api import sheet_record
     from sheetgen.catalog import Catalog
+    from sheetgen.launch.flags import engines_asked
+    from sheetgen.launch.recommended import launches, with_launches
     from sheetgen.recommend import solve
     from sheetgen.scenario.question import ask
 
-    solved = solve(ask(Catalog(*catalogs), asked))
-    files, missing = draw(solved, formats, required=bool(named), brand=brand, archive=archive)
+    catalog, flags = Catalog(*catalogs), asked.pop("flags", None)
+    engines = () if flags is None else engines_asked(flags, catalog)
+    solved = solve(ask(catalog, asked))
+    launched = launches(solved, engines, catalog) if engines else {}
+    files, missing = draw(solved, formats, required=bool(named), brand=brand, archive=archive, launched=launched)
     targets = {Path(f"{place}.{ending}"): data for ending, data in files.items()}
     write_files(targets)
     if missing:
         say(missing, err=True)
     if as_json:
-        print_json(sheet_record(solved))
+        record = sheet_record(solved)
+        print_json(with_launches(record, launched) if engines else record)
     elif not quiet:
-        say("\n".join([*(f"wrote {target}" for target in targets), *headlines(solved)]))
+        said = headlines(solved)
+        lines = [f"wrote {target}" for target in targets]
+        lines += said.values()
+        for row, launch in launched.items():
+            from sheetgen.cli.extras import flag_lines
+            from sheetgen.cli.words import sentence
+
+            lines += ["", said[row], *flag_lines(launch.flags), "", sentence(f"Stack: {launch.advice.line}")]
+        say("\n".join(lines))
     note(f"{len(solved.question.loads)} loads on {len(solved.question.candidates)} instances", quiet)
 
 
@@ -121,7 +138,7 @@ def pull(
         print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": paths, "sheet": answer})
     elif not quiet:
         wrote = (f"wrote {target}" for target in targets)
-        say("\n".join([*lines(pulled), *wrote, *headlines(pulled.solved)]))
+        say("\n".join([*lines(pulled), *wrote, *headlines(pulled.solved).values()]))
     note(f"{len(pulled.solved.question.loads)} loads worked out anew", quiet)
 
 
@@ -225,6 +242,7 @@ def archive_of(variant: str | None, attach: Any, formats: Sequence[str], name: s
 def draw(
     solved: Solution, formats: Sequence[str], required: bool, brand: Brand | None = None,
     archive: Archive = Archive(),  # noqa: B008  # it is frozen
+    launched: Mapping[int, Launch] = MappingProxyType({}),
 ) -> tuple[dict[str, bytes], str | None]:  # fmt: skip
     """Each format's bytes, and why where one had to be left out.
 
@@ -257,7 +275,12 @@ def draw(
             one = FORMATS[ending]
             return one.write(book() if one.of_book else page, options)
 
-        record = partial(sheet_record, solved, levers or ())
+        def record() -> dict[str, Any]:
+            from sheetgen.launch.recommended import with_launches
+
+            found = sheet_record(solved, levers or ())
+            return with_launches(found, launched) if launched else found
+
         options = Options(brand=brand, archive=archive, file=file, record=record)
         files: dict[str, bytes] = {}
         missing: str | None = None
@@ -283,12 +306,12 @@ def brand_of(path: str | None) -> Brand | None:
     return read_brand(path)
 
 
-def headlines(solved: Solution) -> list[str]:
-    """One line per model: its answer at the headline load."""
+def headlines(solved: Solution) -> dict[int, str]:
+    """One line per model: its answer at the headline load, by that."""
     from sheetgen.cli.words import headline
     from sheetgen.recommend import headline_rows
 
     question = solved.question
     load = f"{question.workloads[question.headline[0]].name} at {question.tiers[question.headline[1]]:,} in flight"
     models = {row: question.models[question.loads[row].model].model.name for row in headline_rows(solved)}
-    return [f"{model}, {load}: {headline(solved, row)}" for row, model in models.items()]
+    return {row: f"{model}, {load}: {headline(solved, row)}" for row, model in models.items()}

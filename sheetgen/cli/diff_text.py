@@ -121,7 +121,8 @@ def block_text(found: Comparison, bridge: Sequence[Bridge]) -> str:
         if len(changes) > SHOWN_IN_BLOCK:
             lines.append((kind, f"and {len(changes) - SHOWN_IN_BLOCK:,} more"))
     answers = len(found.sections["results"]), len(found.pairing.loads())
-    lines.append(("All loads", f"{answers[0]:,} of {answers[1]:,} have another answer"))
+    if found.a.is_calculated and found.b.is_calculated:
+        lines.append(("All loads", f"{answers[0]:,} of {answers[1]:,} have another answer"))
     blocks += [
         _money_table(bridge), "\n".join(remarks),
         "\n".join(f"- **{kind}** {plain(_arrows(words))}" for kind, words in lines),

@@ -38,14 +38,18 @@ def extras(
         if engines:
             written, advice = flags_for(engines, inputs, point, catalog)
             record |= {"flags": flags_record(written), "stack": advice_record(advice)}
-            lines += ["", "LAUNCH FLAGS, each sized again under its engine with max_num_seqs at the requests asked for"]
-            for one in written.values():
-                lines += ["", *_flags(one)]
             sources = [f"  {', '.join(advice.rule.sources)}"] if advice.rule else []
-            lines += ["", "STACK", f"  {advice.line}", *sources, f"  {CAVEAT}"]
+            lines += [*flag_lines(written), "", "STACK", f"  {advice.line}", *sources, f"  {CAVEAT}"]
         return record, "\n".join(lines)
 
     return inputs, added
+
+
+def flag_lines(written: Mapping[str, Flags]) -> Iterator[str]:
+    """The flags of all engines asked for."""
+    yield from ("", "LAUNCH FLAGS, each sized again under its engine with max_num_seqs at the requests asked for")
+    for one in written.values():
+        yield from ("", *_flags(one))
 
 
 def _budget(one: KvBudget) -> Iterator[str]:

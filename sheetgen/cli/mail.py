@@ -125,6 +125,13 @@ def _message(
                 "inputs give: it was not recalculated, or formulas were overwritten. Open and save it once; "
                 "`sheetgen pull` names them, and with --format xlsx writes a workbook that agrees."
             )
+        if overwritten := pulled.audit.overwritten if pulled.audit else ():
+            first, n = overwritten[0], len(overwritten)
+            raise ScenarioError(
+                f"{shown(workbook, 200)}: {n:,} formula{'s were' if n > 1 else ' was'} overwritten, the first at "
+                f"{first.place}: what stands there would contradict the message. `sheetgen pull` names them, and with "
+                "--format xlsx writes a workbook that agrees."
+            )
         solved = pulled.solved
         aside = {"brand": options["brand"], "out": None, "name": Path(workbook).stem}
     place = place_of(

@@ -85,6 +85,9 @@ model_option = functools.partial(
     click.option, "--model", metavar="NAME",
     help="Model by catalog id, alias, Hugging Face id, or path of a config.json.",
 )  # fmt: skip
+flags_option = click.option(
+    "--flags", metavar="ENGINES", help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all."
+)
 brand_option = click.option(
     "--brand",
     metavar="FILE.yaml",
@@ -131,6 +134,9 @@ def with_scenario(path: str | None, options: Mapping[str, Any]) -> dict[str, Any
             problems.append(f"{at}: {shown(key)} must be text, a number, or a list of these{pairs}.")
         elif name in found:
             problems.append(f"{at}: {shown(name)} is given twice, with a dash and with an underscore. Keep one.")
+        elif name == "engine_version" and isinstance(value, float):
+            what = f"engine_version {value} is a number, in which 0.10 is 0.1"
+            problems.append(f"{at}: {what}. Write it in quotes: '0.10'.")
         elif value is not None:
             found[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
             if name == "brand":  # it stands beside the scenario

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 
 from sheetgen.cli.output import count, table
-from sheetgen.levers import Lever, best, levers_of
-from sheetgen.recommend import Solution, why_not
-from sheetgen.sheet.build_page import class_costs, facts_of
-from sheetgen.sheet.wording import first_token, month_as_budgeted, price_class, saving, sized_by, throughput, token_time
-from sheetgen.units import GIB
+from sheetgen.levers import Lever, at_fp8, best, in_order, levers_of
+from sheetgen.recommend import Solution, needs_reservation, not_asked, was_measured, why_not
+from sheetgen.recommend.money import owned
+from sheetgen.scenario.market import vendor_name
+from sheetgen.sheet.build_page import facts_of
+from sheetgen.sheet.wording import (
+    first_token,
+    layout_words,
+    money_band,
+    month_as_budgeted,
+    picked,
+    price_class,
+    provider_name,
+    saving,
+    served,
+    sized_by,
+    throughput,
+    token_time,
+)
+from sheetgen.units import GIB, PURCHASES
 
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
+SHOWN_PROVIDERS = 6
+NEVER_MEASURED = "never measured by us"
+COLUMNS = 80  # of a sentence
 
 
-def answer(solved: Solution, show_all: bool) -> str:
-    """The answer, what changes would buy, then the alternatives: by price, else by time, then memory."""
+def answer(solved: Solution, show_all: bool, stack: str = "") -> str:
+    """The answer, what changes would buy, then the alternatives: by price, else by time, then memory; the stack that
+    suits."""
     question, offer = solved.question, solved.choices[0].offer
     cell, model = question.loads[0], question.models[0]
     lines = [
@@ -24,10 +44,16 @@ def answer(solved: Solution, show_all: bool) -> str:
         f"(weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})", "",
         headline(solved, 0, with_budget=False),
     ]  # fmt: skip
+    levers = levers_of(solved, 0)
+    if fp8 := at_fp8(levers):
+        rented = f"{fp8.n_instances:,}x {fp8.candidate.instance}, ${fp8.monthly_usd:,.0f} a month"
+        lines.append(f"{rented}, at FP8 weights and an FP8 KV cache")
     if offer is not None:
-        lines += [*_memory(solved, offer), *_money(solved)]
+        lines += [*_memory(solved, offer), *_not_asked(solved), *_money(solved)]
+    else:
+        lines += _not_asked(solved)
     lines.append("")
-    if changes := list(_changes(solved)):
+    if changes := list(_changes(levers)):
         lines += ["WHAT ONE CHANGE BUYS", *changes, ""]
     reasons = sorted(why_not(solved, 0), key=lambda pair: pair[1].distance)
     shown = reasons if show_all else reasons[:SHOWN_REASONS]
@@ -36,8 +62,9 @@ def answer(solved: Solution, show_all: bool) -> str:
     lines.append(table(rows) if rows else "  there is no other candidate")
     if len(shown) < len(reasons):
         lines.append(f"  and {len(reasons) - len(shown)} more: --all shows them")
+    lines += ["", *([sentence(f"Stack: {stack}")] if stack else []), _took_part(solved)]
     if left_out := "; ".join(f"{number} {reason}" for reason, number in question.left_out):
-        lines += ["", f"Catalog rows left out: {left_out}."]
+        lines.append(f"Catalog rows left out: {left_out}.")
     return "\n".join(lines)
 
 
@@ -52,39 +79,39 @@ def headline(solved: Solution, row: int, *, with_budget: bool = True) -> str:
     return f"{rented}, as budgeted {budget}" if budget and with_budget else rented
 
 
-def percent(share: float) -> str:
-    """A share in whole percent, where neither all nor nothing is said of what is only nearly so."""
-    if 0.995 <= share < 1:
-        return ">99%"
-    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
-
-
 def dearer(share: float) -> str:
     """How much more something costs: `+12%`, or words where that would round to nothing."""
     if share == 0:
         return "the same price"
-    return "less than 1% more" if 0 < share < 0.005 else f"{share:+.0%}"
+    return f"less than 1% {'more' if share > 0 else 'less'}" if abs(share) < 0.005 else f"{share:+.0%}"
 
 
 def _memory(solved: Solution, offer: int) -> Iterator[str]:
     """How the load sits on the recommended instances, and what comes second."""
     choice, candidate = solved.choices[0], solved.candidate(offer)
-    size, stages = solved.tensor_parallel_size(offer), choice.pipeline_parallel_size
+    layout, stages = solved.layout(offer), choice.pipeline_parallel_size
     weights, kv = solved.models["weights_bytes"][solved.question.loads[0].model], solved.loads["kv_bytes"][0]
     discount = solved.question.settings.discount_fraction
-    shape = f" (TP {size}{f', PP {stages}' if stages > 1 else ''})"
+    each, shape = layout.n_gpus * stages, layout_words(layout, stages)
     yield (
-        f"{count(choice.n_replicas, 'replica')} of {size * stages}x {candidate.gpu.short_name}{shape}: "
-        f"{choice.n_replicas * size * stages:,} GPUs at work of {choice.n_instances * candidate.gpu_count:,} rented"
+        f"{count(choice.n_replicas, 'replica')} of {each}x {candidate.gpu.short_name} ({shape}): "
+        f"{choice.n_replicas * each:,} GPUs at work of {choice.n_instances * candidate.gpu_count:,} rented"
     )
-    yield (
-        f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; "
-        f"a replica holds {choice.sequences_per_replica:,} requests, "
-        f"{percent(choice.sure_headroom_fraction)} of the room is surely free"
-    )
+    if needs_reservation(solved, 0):
+        yield f"{choice.n_instances:,} machines at once: needs a reservation, ask for capacity"
+    held = served(solved, 0)
+    yield f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; {held}"
     times = f"{token_time(solved, 0)}, {throughput(solved, 0)}, {first_token(solved, 0)}"
     yield f"{times}, indicative; bound by {choice.bound_by}"
+    if not was_measured(solved, 0, offer, stages):
+        yield f"{NEVER_MEASURED}: no runs of this kind took part in the fit of the speed"
     yield str(sized_by(solved, 0))
+    if band := money_band(choice):
+        yield f"{band}, a month"
+    if choice.without_ttft and choice.monthly_usd >= 1.5 * choice.without_ttft.usd:
+        yield f"without the target of the first token: {picked(solved, choice.without_ttft)}"
+    if choice.cheapest and choice.cheapest.offer != choice.offer:
+        yield f"the very cheapest: {picked(solved, choice.cheapest)}"
     yield (
         f"${choice.hourly_usd:,.2f} an hour, {price_class(candidate.purchase, discount)} in "
         f"{candidate.region or 'no stated region'}, "
@@ -100,12 +127,44 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
         )
 
 
+def sentence(words: str) -> str:
+    """A sentence in lines of 80 columns; no name is broken."""
+    return textwrap.fill(words, COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def _not_asked(solved: Solution) -> Iterator[str]:
+    """What nobody asked for and is clearly cheaper."""
+    for one in not_asked(solved)[0]:
+        rented = f"{one.n_instances:,}x {one.candidate.instance}, {vendor_name(one.candidate.gpu.vendor)}"
+        measured = "" if one.measured else f", {NEVER_MEASURED}"
+        yield sentence(f"not asked: {rented}, ${one.monthly_usd:,.0f} a month{measured}")
+
+
+def _took_part(solved: Solution) -> str:
+    """Whose instances were compared, with whose GPUs."""
+    candidates = solved.question.candidates
+    providers = list(dict.fromkeys(provider_name(one.provider) for one in candidates))
+    vendors = list(dict.fromkeys(vendor_name(one.gpu.vendor) for one in candidates))
+    if others := len(providers[SHOWN_PROVIDERS:]):
+        providers[SHOWN_PROVIDERS:] = [count(others, "other provider")]
+    said = f"{_and(providers)}, with GPUs of {_and(vendors)}"
+    return sentence(f"{count(len(candidates), 'instance')} took part, of {said}.")
+
+
+def _and(names: Sequence[str]) -> str:
+    """AWS, Azure and GCP."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
 def _money(solved: Solution) -> Iterator[str]:
     """Purchase classes, a user, a million tokens, owning; what is not known is said in one word or left out."""
-    facts, classes = facts_of(solved, 0), class_costs(solved, 0)
-    priced = [f"{name} {usd}" for name, usd in classes.items() if usd]
-    unpriced = [name for name, usd in classes.items() if not usd]
-    yield f"a month: {', '.join(priced)}" + (f"; no price for {', '.join(unpriced)}" if unpriced else "")
+    facts = facts_of(solved, 0)
+    for purchase, (one,) in solved.by_purchase.items():
+        if one and purchase != solved.question.settings.purchase:
+            yield f"{purchase}: {one.n_instances:,}x {one.candidate.instance}, ${one.usd:,.0f} a month"
+    unpriced = [purchase for purchase, (one,) in solved.by_purchase.items() if one is None]
+    if unpriced:
+        yield f"no price, or none that holds it: {', '.join(unpriced)}"
     tokens = f"; {facts.per_million_tokens}" if facts.per_million_tokens else ""
     yield f"{facts.per_year}; {facts.per_user} and month{tokens}"
     if facts.budget:
@@ -113,26 +172,47 @@ def _money(solved: Solution) -> Iterator[str]:
     if facts.owned:
         old, even = ", an old price" if facts.capex_is_old else "", f"; {facts.break_even}" if facts.break_even else ""
         yield f"own {facts.owned} a month{old}{even}"
+        yield from _owning(solved)
     else:
         yield "own: no street price of this GPU is known; give yours with --capex-usd-per-gpu"
 
 
-def _changes(solved: Solution) -> Iterator[str]:
-    """The three best levers of the load, then another model with a leaner KV cache, where they have a price."""
-    levers = levers_of(solved, 0)
-    rows = [cells for _, lever in best({0: levers}, SHOWN_LEVERS) if (cells := _lever(lever))]
-    if rows:
-        yield table([(f"  {words}", *cells) for words, *cells in rows])
+def _owning(solved: Solution) -> Iterator[str]:
+    """Owning beside the best committed price, its cash in three years, and what is not in it."""
+    ends = owned(solved, 0)
+    committed = {p: one for p, (one,) in solved.by_purchase.items() if one and PURCHASES[p].committed}
+    if ends is None or ends["base"]["monthly_owned_usd"] != ends["base"]["monthly_owned_usd"]:
+        return
+    base = ends["base"]
+    if committed:
+        purchase = min(committed, key=lambda p: committed[p].usd)
+        usd = committed[purchase].usd
+        word = "less" if base["monthly_owned_usd"] < usd else "more"
+        yield f"  {word} than the best commitment, {purchase} at ${usd:,.0f} a month, used in every hour"
+    yield f"  cash in the first 3 years ${base['owned_three_year_cash_usd']:,.0f}: purchase, power and site; not in it:"
+    yield "  staff, network between servers, support, cost of capital"
+
+
+def _changes(levers: Sequence[Lever]) -> Iterator[str]:
+    """The three best levers of the load, what else looser targets of speed would save, the least of it first; then
+    another model with a leaner KV cache. All where they have a price."""
+    shown = [lever for _, lever in best({0: levers}, SHOWN_LEVERS)]
+    if shown:
+        yield table([_lever(lever) for lever in shown])
+    steps = [one for one in reversed(in_order(levers)) if one.family == "speed" and one not in shown]
+    if steps:
+        yield "  other targets of speed:"
+        yield table([_lever(lever) for lever in steps[:SHOWN_LEVERS]])
     for lever in levers:
-        if lever.family == "model" and (cells := _lever(lever)):
-            yield f"  another model, quality not compared: {', '.join(cells)}"
+        if lever.family == "model" and lever.priced:
+            words, *cells, cost = _lever(lever)
+            yield f"  {cost}: {', '.join((words.strip(), *cells))}"
 
 
 def _lever(lever: Lever) -> tuple[str, ...]:
-    """A lever as the columns of a line; nothing where it has no price."""
+    """A lever that has a price as the columns of a line."""
     after = lever.after
-    if after is None:
-        return ()
+    assert after is not None, "levers without a price are not shown"
     saves = saving(lever)
     rented = f"{after.n_instances:,}x {after.candidate.instance}", f"${after.monthly_usd:,.0f} a month"
-    return lever.words, *rented, f"saves {saves}" if (lever.saved_usd or 0) > 0 else saves
+    return f"  {lever.words}", *rented, f"saves {saves}" if (lever.saved_usd or 0) > 0 else saves, lever.cost

@@ -29,6 +29,7 @@ _PERFECT = {
     "seconds_per_layer": 0, "seconds_per_all_reduce": 0, "wait_factor": 0,
     "base_ttft_seconds": 0, "steps_before_prefill": 0, "speed_factor": 1, "ttft_factor": 1,
     "interconnect_bytes_per_second": numpy.inf,
+    "gather_steps": numpy.finfo(float).tiny,  # above 0: ranks take their prompts side by side
 }  # fmt: skip
 LEAST_SHARE = 0.5  # of the fastest layout's rate: nobody publishes, or serves in, a layout that wastes more
 Verdict = Literal["consistent", "slower", "unlikely", "impossible", "unknown"]
@@ -210,7 +211,7 @@ def ceiling(known: Mapping[str, Any], flops_factor: float = 1) -> Any:
     peaks = {name: known[name] * flops_factor for name in ("peak_flops", "peak_flops_16_bit")}
     memory_bound = {**ideal, **dict.fromkeys(peaks, numpy.inf)}
     compute_bound = {**ideal, **peaks, "memory_bandwidth_bytes_per_second": numpy.inf}
-    each = [evaluate((*STEP, *RUNNING, *PACE), values) for values in (memory_bound, compute_bound)]
+    each = [evaluate((*RUNNING, *STEP, *PACE), values) for values in (memory_bound, compute_bound)]
     return numpy.fmin(*(found["max_requests_per_second"] * found["output_tokens"] for found in each))
 
 

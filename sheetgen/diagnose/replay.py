@@ -230,9 +230,8 @@ def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool) -> dict[str, R
         else:
             bill(name, "", needed, left)
             left = max(0.0, left - needed)
-    one = known.get("kv_bytes_per_sequence_per_gpu", 0) * known.get("requests_per_rank", 1)
     held = f": {answer['concurrent_requests']:,} of {answer['context_tokens']:,} tokens"
-    bill("KV pool", held, one, max(0, answer["kv_pool_bytes_per_gpu"] or 0))
+    bill("KV pool", held, known.get("kv_needed_bytes_per_gpu", 0), max(0, answer["kv_pool_bytes_per_gpu"] or 0))
     if sampler and (logits := known.get("sampler_bytes", 0)):
         graphs = 0 if counts_graphs else answer["cuda_graph_bytes_per_gpu"] or 0
         there = (answer["activation_bytes_per_gpu"] or 0) + max(0.0, outside - graphs)

@@ -66,7 +66,8 @@ def facts_of(trial: Trial) -> Facts:
     """Every fact of a sized point, under the names that `catalog.stacks.FACTS` lists."""
     point, known, names = trial.answer, trial.known, trial.names
     return {name: known[name] for name in _AS_SIZED} | {
-        "vendor": names.gpu.vendor, "gpu": names.gpu.short_name, "data_center": int(names.gpu.data_center),
+        "vendor": names.gpu.vendor, "gpu": names.gpu.short_name,
+        "architecture": names.gpu.architecture, "data_center": int(names.gpu.data_center),
         "gpu_memory_gib": known["gpu_memory_bytes"] / GIB, "n_gpus": trial.n_gpus,
         "tensor_parallel_size": point["tensor_parallel_size"], "data_parallel_size": point["data_parallel_size"],
         "prefix_tokens": known["prefix_cache_hit_fraction"] * known["input_tokens"],
@@ -74,6 +75,7 @@ def facts_of(trial: Trial) -> Facts:
         "windows_freed": point["hybrid_kv_manager"], "state_mib_per_sequence": known["state_bytes_per_sequence"] / MIB,
         "is_moe": int(known["n_params_routed"] > 0), "has_draft": int(names.draft is not None),
         "weight_dtype": names.weight_dtype, "kv_cache_dtype": names.kv_cache_dtype,
+        "engine_version": point["engine_version"],
     }  # fmt: skip
 
 
@@ -275,5 +277,7 @@ def advice_record(advice: Advice) -> dict[str, Any]:
     return {
         "engine": advice.engine, "line": advice.line, "rule": rule and rule.id,
         "suits": list(rule.suits) if rule else [], "reason": rule and rule.reason,
-        "sources": list(rule.sources) if rule else [], "sequences_held": dict(advice.held), "caveat": CAVEAT,
+        "sources": list(rule.sources) if rule else [],
+        "runs": [one.model_dump() for one in rule.runs] if rule else [],
+        "sequences_held": dict(advice.held), "caveat": CAVEAT,
     }  # fmt: skip

@@ -18,6 +18,7 @@ from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.launch.check import Trial, kv_ceiling_bytes, sequences_in_tokens, trials
 from sheetgen.scenario import parse
 from sheetgen.scenario.parse import SHARE_ABOVE_0, Kind
+from sheetgen.sizing.memory import kv_needed_bytes_per_gpu
 from sheetgen.startup.words import DTYPES, RENAMED, command_flags
 from sheetgen.units import GIB
 
@@ -308,7 +309,7 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
     known = {**trial.known, "n_sequences": n * point["data_parallel_size"], "max_model_len": length}
     held = int(known["sequences_in_pool"] * point["data_parallel_size"])
     tokens, holds = known["n_sequences"] * length, trial.fits
-    needed = n * known["kv_bytes_per_sequence_per_gpu"]
+    needed = kv_needed_bytes_per_gpu.of({**known, "requests_per_rank": n})
     if limit is not None and limit < tokens:
         tokens = limit
         within = int(sequences_in_tokens.of({**known, "limit_tokens": limit}))

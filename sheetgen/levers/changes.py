@@ -1,7 +1,8 @@
 """Every lever of every load of a sheet: planned load by load, solved together.
 
-Levers that ask for less (fewer bits, a shared prefix, fewer tokens, fewer users, and the next step down of both),
-levers of hardware (bigger GPUs, weights in host memory), and a model of like size that keeps less of each request.
+Levers that ask for less (fewer bits, a shared prefix, fewer tokens, fewer users, and the next step down of both; the
+next steps of the targets of speed), levers of hardware (bigger GPUs, weights in host memory), and a model of like size
+that keeps less of each request.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ import numpy
 
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
-from sheetgen.catalog.stacks import LeverFile, LeverWords, StackFile
-from sheetgen.estimate import evaluate
+from sheetgen.catalog.stacks import TOKENS_A_SECOND, LeverFile, LeverWords, StackFile
+from sheetgen.estimate import GROUPS, KV_SHARD, evaluate
 from sheetgen.formula import round_down, same_money
-from sheetgen.levers.lever import Change, Lever, Loads, Offload, Rented
+from sheetgen.levers.lever import Change, Lever, Loads, Offload, Rented, is_less
+from sheetgen.levers.targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
 from sheetgen.recommend import Fit, Solution, short_tokens
+from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.inputs import Settings
-from sheetgen.scenario.question import SheetModel
+from sheetgen.scenario.question import Question, SheetModel
 from sheetgen.sizing import kv_cache
-from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, TENSOR_PARALLEL_SIZES
+from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE
 
 FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # of FP4 the first wins where both cost the same
 WEIGHTS, KV = "weight_dtype", "kv_cache_dtype"  # the precisions of a model on a sheet
@@ -38,14 +41,14 @@ CONTEXT_STEPS = 128  # a context is sought in steps of this part of it, in whole
 KNOWN_WELL = ("sourced", "partly_derived")  # entries whose shape was read
 NO_CHAT = "embedding"  # part of the ids of models that answer nothing
 # What a decoding request keeps, whole (TP 1): its growing layers, its windows, its states.
-KEPT = (
-    kv_cache.windowed_kv_heads_per_gpu, kv_cache.kv_bytes_per_token, kv_cache.shard_windowed_bytes_per_token,
-    kv_cache.state_bytes_per_sequence, kv_cache.kv_bytes_per_sequence_steady,
-)  # fmt: skip
+KEPT = (*GROUPS, *KV_SHARD, kv_cache.steady_bytes)
 
 
 def levers_of(solved: Solution, row: int) -> tuple[Lever, ...]:
-    """Every lever of one load, in the catalog's order: with its answer, or with the reason why it does not apply."""
+    """Every lever of one load, in the catalog's order: with its answer, or with the reason why it does not apply.
+
+    Of each one, but of a target of speed the further steps, too, after the best one.
+    """
     return levers_of_sheet(solved, (row,))[row]
 
 
@@ -63,14 +66,21 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
         plans.bigger_gpus(row)
         plans.host_memory(row)
     plans.next_steps(open_rows)
+    plans.looser_targets(open_rows)
     plans.leaner_models(open_rows)
-    found: dict[int, dict[str, list[Lever]]] = {row: {} for row in open_rows}
+    found: dict[int, dict[str, list[Lever]]] = {row: {one.id: [] for one in plans.file.levers} for row in open_rows}
     for row, lever in plans.worked_out():
-        found[row].setdefault(lever.id, []).append(lever)
+        found[row][lever.id].append(lever)
     return tuple(
-        tuple(min(found[row][one.id], key=_monthly_usd) for one in plans.file.levers) if row in found else ()
+        tuple(one for same in found[row].values() for one in _told(same)) if row in found else ()
         for row in range(len(question.loads))
     )
+
+
+def _told(same: Sequence[Lever]) -> Iterator[Lever]:
+    """Of the planned levers of one id the cheapest, and the further steps."""
+    yield min((one for one in same if not one.further), key=_monthly_usd)
+    yield from (one for one in same if one.further)
 
 
 def _monthly_usd(lever: Lever) -> float:
@@ -91,14 +101,26 @@ class Plans:
 
     def plan(
         self, lever: str, row: int, change: Change | None = None, *, words: str = "", changed: str = "",
-        why_not: str = "", note: str = "", offload: Offload | None = None,
+        why_not: str = "", note: str = "", offload: Offload | None = None, further: bool = False,
     ) -> None:  # fmt: skip
         """A lever of a load; without a change it has no price. `words` stand in place of the usual ones."""
         known = self.words[lever]
-        note = ". ".join(filter(None, (note, known.cost)))
+        cost = known.cost.format_map(self._tokens_a_second(row, change)) if change or offload else ""
+        note = ". ".join(filter(None, (note, cost[:1].upper() + cost[1:], known.more)))
         before = Rented.of(self.solved, row)
-        one = Lever(lever, known.family, words or known.words, changed, note, before, None, why_not, offload)
+        one = Lever(
+            lever, known.family, words or known.words, changed, cost, note, before, None, why_not, offload, further
+        )
         self.planned.append((row, change, one))
+
+    def _tokens_a_second(self, row: int, change: Change | None) -> dict[str, str]:
+        """What one user sees of each answer at the targets of the load and of the change."""
+        now, then = (
+            MILLISECONDS_PER_SECOND / (getattr(workload, TPOT) or inf)
+            for workload in (self._workload(row), (change and change.workload) or self._workload(row))
+        )
+        display = WHOLE if WHOLE.text(now) != WHOLE.text(then) else ONE_DECIMAL
+        return dict(zip(TOKENS_A_SECOND, map(display.text, (now, then)), strict=True))
 
     def worked_out(self) -> Iterator[tuple[int, Lever]]:
         """Every planned lever with its load and its answer, solved together."""
@@ -216,7 +238,10 @@ class Plans:
                   changed=f"requests in flight {before:,} to {requests:,} ({share} fewer)")  # fmt: skip
 
     def next_steps(self, rows: Sequence[int]) -> None:
-        """The longest context and the most requests at which a load costs less, by halving: all loads at once."""
+        """The longest context and the most requests at which a load costs less, by halving: all loads at once.
+
+        At the next step it costs no less. The choice within the near tie may tip back further up, by no more than it.
+        """
         searches = [search for row in rows for search in (self._contexts(row), self._requests(row))]
         first = [one for one in searches if one.high > 1]
         self.loads.work_out([one.change(n) for one in first for n in (1, (1 + one.high) // 2)])  # two rounds in one
@@ -238,9 +263,8 @@ class Plans:
                 self.plan("shorter-context", row, why_not="no shorter context costs less")
 
         most = -(-context // step)  # the first multiple of the step that is not below the load as it is
-        return _Search(
-            self._monthly_usd(row), most, lambda n: Change(row, workload=_with_context(workload, step * n)), plan
-        )
+        before = Rented.of(self.solved, row)
+        return _Search(before, most, lambda n: Change(row, workload=_with_context(workload, step * n)), plan)
 
     def _requests(self, row: int) -> _Search:
         def plan(requests: int) -> None:
@@ -250,22 +274,66 @@ class Plans:
                 self.plan("users-for-less", row, why_not="no smaller number of requests costs less")
 
         now = self.question.loads[row].concurrent_requests
-        return _Search(self._monthly_usd(row), now, lambda requests: Change(row, requests=requests), plan)
-
-    def _monthly_usd(self, row: int) -> float:
-        before = Rented.of(self.solved, row)
-        return inf if before is None else before.monthly_usd
+        return _Search(
+            Rented.of(self.solved, row), now, lambda requests: Change(row, requests=requests), plan
+        )  # fmt: skip
 
     def _halve(self, searches: Sequence[_Search], steps: Sequence[int]) -> None:
         """Narrow the bounds of each search by what a load of so many steps takes."""
         answers = self.loads.ask([one.change(n) for one, n in zip(searches, steps, strict=True)])
-        after = numpy.array([inf if one is None else one.monthly_usd for one in answers])
-        before = numpy.array([one.monthly_usd for one in searches])
-        for one, n, is_less in zip(searches, steps, (after < before) & ~same_money(after, before), strict=True):
-            if is_less:
+        for one, n, after in zip(searches, steps, answers, strict=True):
+            if is_less(one.before, after):
                 one.low = n
             else:
                 one.high = n
+
+    def looser_targets(self, rows: Sequence[int]) -> None:
+        """The next steps of each load's targets of speed, both alone and together: all loads at once.
+
+        Speed is worked out for each model, workload and target once, and only where the loosest one is cheaper than
+        the load is, and than either target alone makes it.
+        """
+        targets = self.file.tried_targets
+        tried = {
+            (lever, row): [Change(row, workload=one) for one in looser(self._workload(row), lever, targets)]
+            for lever in LOOSER  # first each target alone
+            for row in rows
+        }
+        before = {row: Rented.of(self.solved, row) for row in rows}
+        loosest = iter(self.loads.ask([changes[-1] for changes in tried.values() if changes]))
+        least = {row: inf if one is None else one.cheapest_usd for row, one in before.items()}
+        for (lever, row), changes in tried.items():
+            after = next(loosest) if changes else None
+            if after is None or after.cheapest_usd > least[row] or same_money(after.cheapest_usd, least[row]):
+                tried[lever, row] = []  # no tighter one is cheaper
+            else:
+                least[row] = after.cheapest_usd
+        wanted = [change for changes in tried.values() for change in changes]
+        for model in range(len(self.question.models)):  # one by one: together each is worked out at all targets of all
+            self.loads.work_out(change for change in wanted if self.question.loads[change.row].model == model)
+        answers = iter(self.loads.ask(wanted))
+        alone = dict(before)  # the least that one target alone leads to
+        for (lever, row), changes in tried.items():
+            found = [(change.workload, next(answers)) for change in changes if change.workload]
+            steps = steps_down(alone[row], found, self.assumption("lever_step_fraction"))
+            if steps and is_less(alone[row], steps[-1].after):
+                alone[row] = steps[-1].after
+            self._plan_steps(lever, row, steps)
+
+    def _plan_steps(self, lever: str, row: int, steps: Sequence[Step]) -> None:
+        """The lever of a load: the best of its steps, and of slower tokens alone the further ones."""
+        workload, fields = self._workload(row), LOOSER[lever]
+        if not steps:
+            is_set = self.question.settings.speed_targets and all(getattr(workload, field) for field in fields)
+            self.plan(lever, row, why_not="no looser target costs less" if is_set else "no such target is set")
+            return
+        best = best_step(Rented.of(self.solved, row), steps, fields[0], getattr(workload, fields[0]))
+        for one in steps if fields == (TPOT,) else (best,):
+            now, then = ([_time_of(getattr(w, field)) for field in fields] for w in (workload, one.workload))
+            words = WORDS[lever].format(*then, now=now[0])
+            changed = (f"{NAMES[field]} {x} to {y}" for field, x, y in zip(fields, now, then, strict=True))
+            self.plan(lever, row, Change(row, workload=one.workload), words=words, changed=", ".join(changed),
+                      further=one is not best)  # fmt: skip
 
     # Levers of hardware. Host memory is an indication, never a price: each step of decoding reads the bytes again, so
     # every token waits.
@@ -306,7 +374,8 @@ class Plans:
         fit = Fit.of(self.solved, row)
         if fit is None:
             return "nothing is chosen to make smaller"
-        size, stages, replicas = fit.tensor_parallel_size, fit.choice.pipeline_parallel_size, fit.choice.n_replicas
+        layout, stages, replicas = fit.layout, fit.choice.pipeline_parallel_size, fit.choice.n_replicas
+        size = layout.tensor_parallel_size
         profile, gpu = self.solved.offers[fit.offer].profile, fit.candidate.gpu
         if replicas > 1:
             replicas -= 1
@@ -314,7 +383,8 @@ class Plans:
             stages -= 1
         elif size > 1:
             size //= 2
-            profile -= TENSOR_PARALLEL_SIZES.index(2 * size) - TENSOR_PARALLEL_SIZES.index(size)
+            smaller = layout._replace(tensor_parallel_size=size)
+            profile -= self.question.layouts.index(layout) - self.question.layouts.index(smaller)
         else:
             return "one GPU is the least"
         link = self.file.link(gpu.id)
@@ -330,11 +400,9 @@ class Plans:
         requests = -(-int(of("load_requests")) // replicas)
         layers = self._model(row).model.n_layers
         share = -(-layers // stages) / layers
-        parked, weights = of("charge_bytes") * share, of("paid_layer_bytes") * share
-        if stages == 1:
-            short = requests * parked - of("kv_budget_bytes_per_gpu")
-        else:
-            short = requests * parked + weights - of("layer_budget_bytes")
+        charge, parked, weights = (of(n) * share for n in ("charge_bytes", "steady_bytes", "paid_layer_bytes"))
+        needed = kv_cache.pool_for(requests, charge, parked)
+        short = needed - of("kv_budget_bytes_per_gpu") if stages == 1 else needed + weights - of("layer_budget_bytes")
         n_gpus = replicas * size * stages
         if short > weights:
             return f"{n_gpus:,} GPUs would lack {short / GIB:,.1f} GiB each, more than their layers weigh"
@@ -378,7 +446,7 @@ class Plans:
             if m.id != model.model.id and abs(m.params.total / total - 1) <= share
             and (m.max_context_tokens or 0) >= context_tokens
         ]  # fmt: skip
-        kept = kept_bytes([model, *others], context_tokens, settings)
+        kept = kept_bytes([model, *others], context_tokens, self.question)
         if not others or kept[1:].min() >= kept[0]:
             return None
         at = int(kept[1:].argmin())
@@ -389,7 +457,7 @@ class Plans:
 class _Search:
     """A number of steps: `low` of them cost less than the load as it is (0: none was found), `high` do not."""
 
-    monthly_usd: float
+    before: Rented | None
     high: int
     change: Callable[[int], Change]  # the load with so many steps
     plan: Callable[[int], None]  # its lever
@@ -406,6 +474,13 @@ def _with_context(workload: Workload, context_tokens: int) -> Workload:
     return workload.model_copy(update=sizes)
 
 
+def _time_of(milliseconds: float) -> str:
+    """A target as it is said: 60 ms, 8 s, 1.5 s."""
+    if milliseconds < MILLISECONDS_PER_SECOND:
+        return f"{milliseconds:g} ms"
+    return f"{milliseconds / MILLISECONDS_PER_SECOND:,g} s"
+
+
 def _time(seconds: float) -> str:
     return f"{seconds * 1e3:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
 
@@ -417,15 +492,15 @@ def _on_sheet(model: Model, settings: Settings) -> SheetModel:
     return SheetModel(model, weight, kv, model.weight_dtype, model.kv_cache_dtype)
 
 
-def kept_bytes(models: Sequence[SheetModel], context_tokens: int, settings: Settings) -> numpy.ndarray:
+def kept_bytes(models: Sequence[SheetModel], context_tokens: int, question: Question) -> numpy.ndarray:
     """Bytes of cache that a request of this context keeps while it is answered, by model."""
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
     values: dict[str, Any] = {k: numpy.array([r[k] for r in rows], float) for k in rows[0]}
-    values |= {
-        "tensor_parallel_size": 1.0, "charged_tokens": float(context_tokens), "block_size": float(settings.block_size),
-        "hybrid_kv_manager": float(settings.hybrid_kv_manager),
+    values |= question.engine.columns() | {
+        "tensor_parallel_size": 1.0, "charged_tokens": float(context_tokens),
+        **{name: float(getattr(question.settings, name)) for name in ("block_size", "hybrid_kv_manager")},
     }  # fmt: skip
-    return numpy.asarray(evaluate(KEPT, values)["kv_bytes_per_sequence_steady"], float)
+    return numpy.asarray(evaluate(KEPT, values)["steady_bytes"], float)
 
 
 def _described(model: SheetModel, kept: float) -> str:

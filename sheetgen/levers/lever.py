@@ -16,8 +16,8 @@ from sheetgen import cost
 from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import same_money
 from sheetgen.recommend import Fit, Solution, tables
+from sheetgen.recommend.choice import pick
 from sheetgen.recommend.solution import Axes, Table
-from sheetgen.recommend.solve import least_cost
 from sheetgen.scenario.inputs import Settings
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Load, Question, SheetModel
@@ -25,8 +25,7 @@ from sheetgen.sizing import parallelism
 
 # What the requests in flight decide: the last columns of the tables.
 OF_REQUESTS = (
-    parallelism.load_requests, parallelism.shared_replicas, parallelism.staged_instances, parallelism.n_replicas,
-    cost.n_instances, cost.hourly_usd, cost.monthly_usd,
+    parallelism.load_requests, parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.monthly_usd,
 )  # fmt: skip
 ANOTHER_MODEL = "model"  # a family that no ranking by dollars holds: quality is not compared
 OneLoad = tuple[Settings, SheetModel, Workload]
@@ -36,12 +35,16 @@ Key = tuple[Settings, ModelKey, Workload]
 
 @dataclass(frozen=True)
 class Rented:
-    """What a load takes. `n_gpus` are those at work (replicas x TP x PP), as in the cells of the JSON."""
+    """What a load takes. `n_gpus` are those at work (replicas x TP x PP), as in the cells of the JSON.
+
+    cheapest_usd: a month of the very cheapest, which may be another within the near tie.
+    """
 
     candidate: Candidate
     n_instances: int
     n_gpus: int
     monthly_usd: float
+    cheapest_usd: float
 
     @classmethod
     def of(cls, solved: Solution, row: int) -> Rented | None:
@@ -49,7 +52,29 @@ class Rented:
         fit = Fit.of(solved, row)
         if fit is None:
             return None
-        return cls(fit.candidate, fit.choice.n_instances, fit.gpus_used, fit.choice.monthly_usd)
+        choice = fit.choice
+        assert choice.cheapest is not None, "what is chosen is chosen beside the very cheapest"
+        return cls(fit.candidate, choice.n_instances, fit.gpus_used, choice.monthly_usd, choice.cheapest.usd)
+
+
+def saved_usd(before: Rented, after: Rented) -> float:
+    """Dollars a month that `after` takes less; negative where it takes more, 0 where the month costs the same.
+
+    What would be rented is compared with what would be rented, as both months stand on the page. But the choice may
+    take dearer hardware within the near tie, and a change may tip it either way where nothing became cheaper or
+    dearer. So a difference counts only where the very cheapest moves the same way; else it is 0. What is left of the
+    tie in a saving is at most the near tie.
+    """
+    chosen, cheapest = (
+        0.0 if same_money(x, y) else x - y
+        for x, y in ((before.monthly_usd, after.monthly_usd), (before.cheapest_usd, after.cheapest_usd))
+    )
+    return chosen if chosen * cheapest > 0 else 0.0
+
+
+def is_less(before: Rented | None, after: Rented | None) -> bool:
+    """Whether a load costs less than before, or something holds it only now."""
+    return after is not None and (before is None or saved_usd(before, after) > 0)
 
 
 @dataclass(frozen=True)
@@ -74,18 +99,21 @@ class Lever:
     """What one change buys for one load.
 
     `before` and `after` are nothing where nothing holds the load. `why_not` says why the change does not apply, and
-    is empty where it does. `offload` has an indication in place of a price.
+    is empty where it does. `offload` has an indication in place of a price. `further`: a step beyond the best one of
+    the same lever.
     """
 
     id: str
     family: str
     words: str  # "FP8 KV cache"
     changed: str  # "KV cache bf16 to fp8"
-    note: str  # what the change costs beside money
+    cost: str  # what the change costs beside money, in short: "8 bits lose little"
+    note: str  # the same in full
     before: Rented | None
     after: Rented | None = None
     why_not: str = ""
     offload: Offload | None = None
+    further: bool = False
 
     @property
     def priced(self) -> bool:
@@ -94,11 +122,8 @@ class Lever:
 
     @cached_property
     def saved_usd(self) -> float | None:
-        """Dollars a month, 0 where the month costs the same; negative where it costs more, nothing without a price."""
-        if self.before is None or self.after is None:
-            return None
-        before, after = self.before.monthly_usd, self.after.monthly_usd
-        return 0.0 if same_money(before, after) else before - after
+        """Dollars a month, see `saved_usd`; nothing without a price."""
+        return None if self.before is None or self.after is None else saved_usd(self.before, self.after)
 
     @property
     def saved_fraction(self) -> float | None:
@@ -107,9 +132,24 @@ class Lever:
         return None if saved is None or self.before is None else saved / self.before.monthly_usd
 
     @property
+    def is_near_tie(self) -> bool:
+        """Whether the months differ, though the change saves nothing: see `saved_usd`."""
+        if self.before is None or self.after is None or self.saved_usd:
+            return False
+        return not same_money(self.before.monthly_usd, self.after.monthly_usd)
+
+    @property
     def now_fits(self) -> bool:
         """Whether something holds the load only with the change."""
         return self.before is None and self.after is not None
+
+
+def at_fp8(levers: Iterable[Lever]) -> Rented | None:
+    """What a load takes at FP8 weights and an FP8 KV cache; weights of 8 bits or fewer stay. Nothing where neither the
+    engine nor any hardware runs them, or nothing holds the load then."""
+    known = {one.id: one for one in levers}
+    found = (known[name].after for name in ("fp8-both", "fp8-kv-cache") if name in known and not known[name].why_not)
+    return next(found, None)
 
 
 EveryLever = Sequence[Sequence[Lever]]  # of every load of a sheet, in their order
@@ -126,21 +166,19 @@ def in_order(levers: Iterable[Lever]) -> list[Lever]:
 
 
 def best(by_row: Mapping[int, Sequence[Lever]], count: int) -> list[tuple[int, Lever]]:
-    """The `count` best levers of some loads, with their rows: one of each family and load, none that costs more.
+    """The `count` best levers of some loads, with their rows: first the best of each load, then each one's second.
 
-    Where fewer save anything, those that change nothing follow: that they do not is worth knowing. Another model is
-    never among them.
+    Of a load one of each family, none that costs more: where fewer save anything, those that change nothing follow:
+    that they do not is worth knowing. Another model is never among them, and of a target's steps the best alone.
     """
-    open_ones = [
-        (rank(one), place, row, one)
-        for row, levers in by_row.items()
-        for place, one in enumerate(levers)
-        if one.priced and one.family != ANOTHER_MODEL and rank(one) <= 0
-    ]
-    chosen: dict[tuple[int, str], tuple[int, Lever]] = {}
-    for _, _, row, lever in sorted(open_ones, key=lambda one: one[:2]):
-        chosen.setdefault((row, lever.family), (row, lever))
-    return list(chosen.values())[:count]
+    chosen: list[tuple[int, float, int, Lever]] = []  # its place among those of its load, its rank, its load
+    for row, levers in by_row.items():
+        families: dict[str, Lever] = {}
+        for one in in_order(levers):
+            if one.family != ANOTHER_MODEL and not one.further and rank(one) <= 0:
+                families.setdefault(one.family, one)
+        chosen += [(place, rank(one), row, one) for place, one in enumerate(families.values())]
+    return [(row, lever) for _, _, row, lever in sorted(chosen, key=lambda one: one[:2])[:count]]
 
 
 @dataclass(frozen=True)
@@ -245,10 +283,14 @@ def _cheapest(
     grid.put(("chosen",), {"concurrent_requests": numpy.array(requests, float)})
     costs = grid.evaluate(OF_REQUESTS, axes)
     memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
-    monthly = numpy.where(memory > numpy.array(memory_above)[:, None], costs["monthly_usd"], numpy.nan)
-    known = Table(grid, axes, monthly.shape)
-    n_gpus = costs["n_replicas"] * known["tensor_parallel_size"] * known["pipeline_stages"]
+    shape = costs["monthly_usd"].shape
+    known = Table(grid, axes, shape)
+    sizes = known["tensor_parallel_size"] * known["data_parallel_size"] * known["pipeline_stages"]
+    n_gpus = costs["n_replicas"] * sizes
+    picks = pick(known, memory > numpy.array(memory_above)[:, None])
     return [
-        least and Rented(tables.candidate(least.offer), least.n_instances, int(n_gpus[i, least.offer]), least.usd)
-        for i, least in enumerate(least_cost(monthly, costs["n_instances"], known["tensor_parallel_size"]))
-    ]
+        one and Rented(
+            tables.candidate(one[0].offer), one[0].n_instances, int(n_gpus[i, one[0].offer]), one[0].usd, one[1].usd
+        )
+        for i, one in enumerate(picks)
+    ]  # fmt: skip

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, Book, Sheet, column_number, plain
+from sheetgen.units import DTYPE_ALIASES
 from sheetgen.workbook.cells import BLANK, Cell, is_number
 from sheetgen.workbook.package import Place
 
@@ -138,7 +139,8 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
     places = {name: _align(old[name], cells) for name, cells in found.items()}
     now = dict(places)
     for name in found.keys() & new.keys():
-        if old[name].keys() != new[name].keys():  # the inputs moved the sheet's cells
+        # The inputs moved the sheet's lines; single cells that come and go leave the others where they are.
+        if any({at[i] for at in old[name]} != {at[i] for at in new[name]} for i in (0, 1)):
             now[name] = _align(new[name], found[name])
     still = all(a == b for one in places.values() for axis in (one.rows, one.columns) for a, b in axis.items())
     overwritten: list[Overwritten] = []
@@ -271,12 +273,14 @@ def _label(cells: Cells, at: At) -> str:
 
 
 def agree(expected: Any, got: Any) -> bool:
-    """Equal to 9 digits, a percentage in words to one percent: half a percent is rounded either way."""
+    """Equal to 9 digits, a percentage in words to one percent: half a percent is rounded either way. A precision under
+    another name is the same one."""
     if isinstance(expected, datetime.date):
         expected = (expected - EXCEL_DAY_ZERO).days
     if isinstance(expected, str) and is_number(got):  # of digits alone
         return expected == f"{got:.15g}"
     if isinstance(expected, str) and isinstance(got, str):
+        expected, got = (DTYPE_ALIASES.get(text, text) for text in (expected, got))
         pairs = zip(_PERCENT.findall(expected), _PERCENT.findall(got), strict=False)
         alike = _PERCENT.sub("%", expected) == _PERCENT.sub("%", got)
         return alike and all(abs(int(x[:-1]) - int(y[:-1])) <= 1 for x, y in pairs)

@@ -127,6 +127,13 @@ def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
             cell, new = found.cells[f"in_{name}"], _whole(found.inputs[name])
             yield Change("inputs", None, name, old, new, cell.label or name, cell.unit, cell.number_format, cell.place,
                          name in built.fixed)  # fmt: skip
+    tier = _whole(found.inputs.get("headline_tier"))
+    listed = [found.inputs.get(f"tier_{i}") for i in range(1, len(built.question.tiers) + 1)]
+    if tier is not None and tier not in listed:  # the answer stays with the tier it had; a check says so
+        cell, old = found.cells["in_headline_tier"], built.inputs["headline_tier"]
+        if not _same(old, tier):
+            more = cell.label or "In flight", cell.unit, cell.number_format, cell.place
+            yield Change("inputs", None, "headline_tier", old, tier, *more)
     was, now = built.question.headline, _headline(built, found)
     if was != now:
         names = [w.name for w in built.question.workloads]
@@ -355,7 +362,7 @@ def _own_rows(after: Carried, part: str, built: Built, table: Table) -> None:
 
 
 ROUNDS = 3  # an option may move what an input holds by default, which then is carried by itself
-NARROWED_BY = ("providers", "gpus", "region")
+NARROWED_BY = ("providers", "vendors", "gpus", "region")
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,24 @@ Four axes, as in the workbook: models, profiles (GPU x TP), loads (model x workl
 is the least of a row.
 """
 
+from sheetgen.recommend.choice import Pick
+from sheetgen.recommend.market import NotAsked, needs_reservation, not_asked
 from sheetgen.recommend.reasons import Reason, why_not
-from sheetgen.recommend.solution import Choice, Columns, Fit, Offer, Profile, Solution, headline_rows, short_tokens
-from sheetgen.recommend.solve import NOTHING_FITS, TOO_SLOW, solve, tables
+from sheetgen.recommend.solution import (
+    Choice,
+    Columns,
+    Fit,
+    Offer,
+    Profile,
+    Rental,
+    Solution,
+    headline_rows,
+    short_tokens,
+)
+from sheetgen.recommend.solve import NOTHING_FITS, TOO_SLOW, has_little_headroom, solve, tables, was_measured
 
 __all__ = [
-    "NOTHING_FITS", "TOO_SLOW", "Choice", "Columns", "Fit", "Offer", "Profile", "Reason", "Solution", "headline_rows",
-    "short_tokens", "solve", "tables", "why_not",
+    "NOTHING_FITS", "TOO_SLOW", "Choice", "Columns", "Fit", "NotAsked", "Offer", "Pick", "Profile", "Reason", "Rental",
+    "Solution", "has_little_headroom", "headline_rows", "needs_reservation", "not_asked", "short_tokens", "solve",
+    "tables", "was_measured", "why_not",
 ]  # fmt: skip

@@ -15,8 +15,9 @@ import numpy
 from sheetgen import cost
 from sheetgen.estimate import evaluate
 from sheetgen.formula import Formula
+from sheetgen.recommend.choice import ROWS, pick
 from sheetgen.recommend.solution import Fit, Solution
-from sheetgen.recommend.solve import least_cost, settings_of
+from sheetgen.recommend.solve import settings_of
 from sheetgen.scenario.market import ClassPrice, OwnedGpu
 from sheetgen.units import ON_DEMAND, PURCHASES
 
@@ -33,7 +34,7 @@ OF_CLASS = (
 OF_OWNING = (
     cost.purchase_share_per_year, cost.installed_usd_per_gpu, cost.kw_per_gpu, cost.metered_kw_per_gpu,
     cost.owned_capex_usd, cost.owned_hardware_usd, cost.owned_support_usd, cost.owned_energy_usd, cost.owned_site_usd,
-    cost.monthly_owned_usd, cost.owned_usd_per_gpu_hour, cost.break_even_utilization,
+    cost.monthly_owned_usd, cost.owned_usd_per_gpu_hour, cost.break_even_utilization, cost.owned_three_year_cash_usd,
 )  # fmt: skip
 
 
@@ -119,18 +120,19 @@ def _paid(solved: Solution, price: ClassPrice | None) -> float:
 def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
     """Per provider of the candidates its cheapest for this load; ties as in the choice itself."""
     over = solved.question.loads[row].over_limit
-    costs = {name: solved.costs[name][row] for name in ("monthly_usd", "n_instances", "hourly_usd")}
-    sizes = solved.costs["tensor_parallel_size"][[row]]
-    of_slot = numpy.array([solved.candidate(i).provider for i in range(len(solved.offers))])
+    of_offer = numpy.array([solved.candidate(i).provider for i in range(len(solved.offers))])
+    names = list(dict.fromkeys(of_offer.tolist()))
+    known = {name: solved.costs[name][[row]] for name in ROWS.values()}
+    picks = pick({**known, "near_tie_fraction": solved.question.settings.near_tie_fraction},
+                 of_offer == numpy.array(names)[:, None])  # fmt: skip
     found = []
-    for provider in dict.fromkeys(of_slot.tolist()):
-        monthly = numpy.where(of_slot == provider, costs["monthly_usd"], numpy.nan)
-        (least,) = least_cost(monthly[None, :], costs["n_instances"][None, :], sizes)
-        if over or least is None:
+    for provider, one in zip(names, picks, strict=True):
+        if over or one is None:
             found.append(ProviderCost(provider, None, 0, math.nan, math.nan))
         else:
-            hourly = float(costs["hourly_usd"][least.offer])
-            found.append(ProviderCost(provider, least.offer, least.n_instances, hourly, least.usd))
+            best, _ = one
+            hourly = float(solved.costs["hourly_usd"][row, best.offer])
+            found.append(ProviderCost(provider, best.offer, best.n_instances, hourly, best.usd))
     return tuple(found)
 
 

@@ -11,7 +11,8 @@ from sheetgen.recommend.solution import Choice, Solution
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import GIB
 
-NEAR = ("as_dear", "dearer", "late", "slow", "short")  # kinds whose amount says how far it is, the nearest first
+# Kinds whose amount says how far it is, the nearest first.
+NEAR = ("near_tie", "as_dear", "dearer", "late", "slow", "short")
 
 
 class Reason(NamedTuple):
@@ -50,6 +51,9 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> Reas
         if same_money(least, choice.monthly_usd):
             alike = [i for i, usd in zip(mine, monthly, strict=True) if same_money(usd, least)]
             return Reason("as_dear", _as_dear(solved, alike, row, choice))
+        if least < choice.monthly_usd:
+            cheapest = [i for i, usd in zip(mine, monthly, strict=True) if usd == least]
+            return Reason("near_tie", _nearly_as_dear(solved, cheapest[0], row, choice, least), least)
         dearer = 100 * (least / choice.monthly_usd - 1)
         words = f"${least:,.0f} a month, {f'{dearer:.0f}%' if dearer >= 0.5 else 'less than 1%'} more"
         return Reason("dearer", words, least)
@@ -65,19 +69,36 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> Reas
         return Reason("not_run", f"the {model.model.n_heads} heads do not divide over its GPUs")
     offer = runs[-1]
     profile = solved.offers[offer].profile
-    size = solved.profiles[profile].tensor_parallel_size
+    size = solved.profiles[profile].layout.n_gpus
     short = size * (
         solved.sequences["charge_bytes"][row, profile] - solved.pools["kv_budget_bytes_per_gpu"][cell.model, profile]
     )
     return Reason("short", f"{size}x {candidate.gpu.short_name}: {short / GIB:,.1f} GiB short", float(short))
 
 
+def _nearly_as_dear(solved: Solution, offer: int, row: int, choice: Choice, usd: float) -> str:
+    """Why the choice goes before a candidate that is a little cheaper: the first rule of near ties that it loses by."""
+    count, candidate = int(solved.costs["n_instances"][row, offer]), solved.candidate(offer)
+    less = 100 * (1 - usd / choice.monthly_usd)
+    words = f"${usd:,.0f} a month, {f'{less:.0f}%' if less >= 0.5 else 'less than 1%'} less, but "
+    if choice.cheapest is not None:
+        most = choice.cheapest.n_instances * solved.candidate(choice.cheapest.offer).gpu_count
+        if count * candidate.gpu_count > most:
+            return words + f"{count * candidate.gpu_count:,} GPUs, not {most:,}"
+    if count > choice.n_instances:
+        return words + f"{count:,} instances, not {choice.n_instances:,}"
+    if solved.costs["runs_weights"][row, offer] < solved.costs["runs_weights"][row, choice.offer or 0]:
+        return words + f"it does not compute in {solved.model_of(row).weight_dtype}"
+    return words + "it serves fewer requests within the targets"
+
+
 def _as_dear(solved: Solution, offers: list[int], row: int, choice: Choice) -> str:
     """Why the choice goes before a candidate of the same price: what breaks ties, in its order."""
-    count, size = min((int(solved.costs["n_instances"][row, i]), solved.tensor_parallel_size(i)) for i in offers)
+    count, layout = min((int(solved.costs["n_instances"][row, i]), solved.layout(i)) for i in offers)
     if count > (choice.n_instances or 0):
         return f"same price, but {count:,} instances, not {choice.n_instances:,}"
-    chosen = solved.tensor_parallel_size(choice.offer or 0)
+    chosen = solved.layout(choice.offer or 0).tensor_parallel_size
+    size = layout.tensor_parallel_size
     return f"same price, but TP {size}, not {chosen}" if size > chosen else "same price, but later in the list"
 
 

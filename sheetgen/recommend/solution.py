@@ -7,7 +7,7 @@ of a profile (a GPU at a layout), a load of a model. numpy's shapes follow from 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -15,12 +15,13 @@ import numpy
 
 from sheetgen import cost, estimate
 from sheetgen.formula import Formula
+from sheetgen.recommend.choice import Pick
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question, SheetModel
 from sheetgen.sizing import kv_cache, memory, parallelism, weights
-from sheetgen.units import TENSOR_PARALLEL_SIZES
+from sheetgen.units import Layout
 
-# pace: a model and a workload, as speed does not depend on the requests in flight. layout: a tensor-parallel size.
+# pace: a model and a workload, as speed does not depend on the requests in flight. layout: TP x DP.
 # profile: a GPU at a layout. offer: a candidate instance at a layout. chosen: what was chosen for some loads.
 Axis = Literal["model", "gpu", "layout", "profile", "pace", "load", "offer", "chosen"]
 Axes = tuple[Axis, ...]
@@ -41,22 +42,27 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         ("loaded_weights_bytes_per_gpu", weights.rank_weights_bytes), memory.overhead_bytes_per_gpu,
         memory.stage_overhead_bytes, memory.kv_budget_bytes_per_gpu, parallelism.layer_budget_bytes, parallelism.runs,
     )),
-    "steps": (("pace", "profile"), (*estimate.STEP, parallelism.strides_within_targets, parallelism.batch_limit)),
+    # What a load's context takes of one rank, and how many stages a replica needs for it.
+    "paces": (("pace",), (kv_cache.charged_tokens, parallelism.within_limit)),
+    "stages": (("pace", "profile"), (
+        kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages,
+    )),
+    "steps": (("pace", "profile"), estimate.STEP),
+    "limits": (("pace", "profile"), (parallelism.strides_within_targets, parallelism.batch_limit)),
     "loads": (("load",), (
         kv_cache.charged_tokens, parallelism.load_requests, parallelism.users, parallelism.within_limit,
     )),
     # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
     "sequences": (("load", "profile"), (
-        kv_cache.charge_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages, parallelism.sequences,
-        parallelism.sure_sequences, parallelism.shared_replicas, parallelism.staged_instances,
+        parallelism.sequences, parallelism.sure_sequences, parallelism.paced_requests,
     )),
     "offers": (("offer",), (
-        ("price_usd_per_hour", cost.discounted_usd_per_hour), parallelism.replicas_per_instance,
-        parallelism.larger_tensor_parallel_size,
+        ("price_usd_per_hour", cost.discounted_usd_per_hour), cost.paid_hours_per_month, cost.instance_month_usd,
+        cost.gpu_month_usd,
     )),
     # Per load and offer: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load.
     "costs": (("load", "offer"), (
-        parallelism.n_replicas, cost.n_instances, cost.paid_hours_per_month, cost.hourly_usd, cost.monthly_usd,
+        parallelism.replicas_per_instance, parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.monthly_usd,
     )),
 }  # fmt: skip
 
@@ -159,14 +165,14 @@ Columns = dict[str, Any]
 
 
 class Profile(NamedTuple):
-    """A GPU at a tensor-parallel size: what one replica's rank is."""
+    """A GPU at a layout: what one replica's rank is."""
 
     gpu: int
-    tensor_parallel_size: int
+    layout: Layout
 
 
 class Offer(NamedTuple):
-    """A candidate instance at a tensor-parallel size."""
+    """A candidate instance at a layout."""
 
     candidate: int
     profile: int
@@ -188,8 +194,8 @@ class Choice:
     runner_up_monthly_usd: float | None = None
     headroom_fraction: float = 0.0
     sure_headroom_fraction: float = 0.0
-    sized_by: str = "memory"  # or speed: where its targets ask for more replicas, or for dearer hardware
-    replicas_by: str = "memory"  # or speed: which of the two asked for the replicas on the chosen hardware
+    sized_by: str = "memory"  # or tpot, ttft: the target that asks for more replicas, or for dearer hardware
+    replicas_by: str = "memory"  # the same of the replicas on the chosen hardware
     requests_per_replica: int = 0
     tpot_seconds: float = 0.0
     ttft_seconds: float = 0.0
@@ -197,7 +203,20 @@ class Choice:
     bands: tuple[tuple[float, float], ...] = ()  # 80 %: TPOT, TTFT, output tokens a second
     prefill_fraction: float = 0.0
     bound_by: str = ""
-    without_targets: tuple[int, int, float] | None = None  # offer, instances, $ a month by memory alone, where cheaper
+    served_at_target: int = 0
+    memory_holds: int = 0
+    cheapest: Pick | None = None  # the very cheapest
+    monthly_usd_ends: tuple[float | None, float | None] = (None, None)  # of the chosen hardware at the band of TPOT
+    without_targets: Pick | None = None  # what memory alone would take, where cheaper
+    without_ttft: Pick | None = None  # without the target of the first token alone, where cheaper
+
+
+class Rental(NamedTuple):
+    """What is rented, and $ a month."""
+
+    candidate: Candidate
+    n_instances: int
+    usd: float
 
 
 @dataclass(frozen=True)
@@ -209,11 +228,12 @@ class Solution:
     offers: tuple[Offer, ...]
     grid: Grid
     choices: tuple[Choice, ...]
+    by_purchase: Mapping[str, list[Rental | None]] = field(default_factory=dict)  # by class, each load's answer in it
 
     def _table(self, *axes: Axis) -> Table:
         question = self.question
         sizes = {
-            "model": len(question.models), "gpu": len(question.gpus), "layout": len(TENSOR_PARALLEL_SIZES),
+            "model": len(question.models), "gpu": len(question.gpus), "layout": len(question.layouts),
             "profile": len(self.profiles), "load": len(question.loads), "offer": len(self.offers),
             "pace": len(question.models) * len(question.workloads),
         }  # fmt: skip
@@ -261,9 +281,9 @@ class Solution:
         """The instance behind an offer."""
         return self.question.candidates[self.offers[offer].candidate]
 
-    def tensor_parallel_size(self, offer: int) -> int:
-        """The tensor-parallel size behind an offer."""
-        return self.profiles[self.offers[offer].profile].tensor_parallel_size
+    def layout(self, offer: int) -> Layout:
+        """The layout behind an offer."""
+        return self.profiles[self.offers[offer].profile].layout
 
 
 def short_tokens(count: int) -> str:
@@ -301,16 +321,16 @@ class Fit:
         return self.solved.candidate(self.offer)
 
     @property
-    def tensor_parallel_size(self) -> int:
-        return self.solved.tensor_parallel_size(self.offer)
+    def layout(self) -> Layout:
+        return self.solved.layout(self.offer)
 
     @property
     def gpus_per_replica(self) -> int:
-        return self.tensor_parallel_size * self.choice.pipeline_parallel_size
+        return self.layout.n_gpus * self.choice.pipeline_parallel_size
 
     @property
     def gpus_used(self) -> int:
-        """GPUs at work: replicas x TP x PP."""
+        """GPUs at work: replicas x TP x PP x DP."""
         return self.gpus_per_replica * self.choice.n_replicas
 
     @cached_property

@@ -1,32 +1,46 @@
 """Work out every load on every candidate, and choose: pools, charges, sequences, speed, instances, money.
 
-The choice for each load is the least monthly cost; then how fast the chosen hardware answers.
+The choice for each load is made by the steps of `choice`; then how fast the chosen hardware answers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 
 from sheetgen import cost
-from sheetgen.catalog.engines import Scope
-from sheetgen.estimate import CHARGE, PACE
-from sheetgen.formula import cheapest, first_where, least_where, same_money
-from sheetgen.recommend.solution import TABLES, Choice, Columns, Grid, Offer, Profile, Solution, short_tokens
+from sheetgen.catalog.engines import MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope
+from sheetgen.catalog.hardware import Gpu
+from sheetgen.estimate import PACE, STEADY
+from sheetgen.recommend.choice import Pick, Picks, pick
+from sheetgen.recommend.solution import (
+    TABLES,
+    Axes,
+    Choice,
+    Columns,
+    Grid,
+    Offer,
+    Profile,
+    Rental,
+    Solution,
+    Table,
+    short_tokens,
+)
 from sheetgen.scenario import deployment
+from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND, Candidate, in_class
 from sheetgen.scenario.overrides import limits_of
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, Question, SheetModel
 from sheetgen.sizing import kv_cache, memory, parallelism, speed
 from sheetgen.sizing.speed import untouched_fraction
-from sheetgen.units import DTYPES, TENSOR_PARALLEL_SIZES
+from sheetgen.units import DTYPES, GBPS, PURCHASES
 
 NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a batch
 MILLISECONDS_PER_SECOND = 1000
 NO_LIMIT_SECONDS = 100_000  # a target that is off
-BAND_SCOPES: tuple[Scope, ...] = ("fitted", "other")  # a sheet has no anchor
 NOTHING_FITS = "nothing fits"
 TOO_SLOW = "no count meets the target"  # memory holds it somewhere, but a lone request is too slow
 
@@ -36,39 +50,55 @@ def solve(question: Question) -> Solution:
     solved = tables(question)
     choices = with_speed(solved, tuple(choose(solved)))
     if question.settings.speed_targets:
-        alone = solved.grid.along("chosen", {})
-        alone.put((), {"batch_limit": NO_BATCH_LIMIT})
-        _work_out(alone, "sequences", "costs")
-        choices = with_memory_alone(choices, replace(solved, grid=alone))
-    _cell_kv(solved, choices)
-    return replace(solved, choices=choices)
+        choices = with_fewer_targets(choices, solved)
+    _cell_kv(solved)
+    solved = replace(solved, choices=choices)
+    return replace(solved, by_purchase=dict(_by_purchase(solved)))
 
 
 def tables(question: Question) -> Solution:
     """Every load on every candidate, of which none is chosen yet: for who chooses among them otherwise."""
     gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
-    profiles = tuple(Profile(g, t) for g in range(len(question.gpus)) for t in TENSOR_PARALLEL_SIZES)
-    places = {profile: i for i, profile in enumerate(profiles)}
-    offers = tuple(
-        Offer(c, places[Profile(gpu_index[one.gpu.id], t)])
-        for c, one in enumerate(question.candidates)
-        for t in TENSOR_PARALLEL_SIZES
-        if t <= one.gpu_count
-    )
+    layouts = question.layouts
+    profiles = tuple(Profile(g, layout) for g in range(len(question.gpus)) for layout in layouts)
+    offers = _offers_of(question.candidates, profiles, gpu_index)
     paces = [(m, w) for m in range(len(question.models)) for w in question.workloads]
-    of_layout = [TENSOR_PARALLEL_SIZES.index(p.tensor_parallel_size) for p in profiles]
+    of_layout = [layouts.index(p.layout) for p in profiles]
     grid = Grid({}, {}).along("profile", {"gpu": [p.gpu for p in profiles], "layout": of_layout})
     grid = grid.along("offer", {"profile": [s.profile for s in offers]}).along("pace", {"model": [m for m, _ in paces]})
     grid = grid.along("load", {"pace": [question.pace(one) for one in question.loads]})
     _put_facts(grid, question)
-    candidates = [question.candidates[s.candidate] for s in offers]
-    listed = [c.usd_per_hour for c in candidates]
-    grid.put(("offer",), {"gpu_count": [c.gpu_count for c in candidates], "listed_usd_per_hour": listed})
+    _put_offers(grid, [question.candidates[s.candidate] for s in offers])
     _work_out(grid, "models", "shards", "profiles", "pools")
     _put_paces(grid, [w for _, w in paces])
-    _work_out(grid, "steps", also=_batches(grid))
-    _work_out(grid, "loads", "offers", "sequences", "costs")
+    _work_out(grid, "paces", "stages")
+    grid.put(("pace", "profile"), {"pipeline_parallel_size": grid.read("pipeline_stages", ("pace", "profile"))})
+    _work_out(grid, "steps", "limits", also=_batches(grid))
+    _work_out(grid, "loads", "sequences")
+    _cost(grid)
     return Solution(question, profiles, offers, grid, ())
+
+
+def _offers_of(
+    candidates: Sequence[Candidate], profiles: Sequence[Profile], gpu_index: Mapping[str, int]
+) -> tuple[Offer, ...]:
+    """Each candidate at every layout that it has the GPUs and the links for."""
+    places = {profile: i for i, profile in enumerate(profiles)}
+    return tuple(
+        Offer(c, places[Profile(gpu_index[one.gpu.id], layout)])
+        for c, one in enumerate(candidates)
+        for layout in dict.fromkeys(profile.layout for profile in profiles)
+        if layout.n_gpus <= one.gpu_count and (layout.data_parallel_size == 1 or one.tries_ranks)
+    )
+
+
+def _cost(grid: Grid) -> None:
+    """What every load costs on every offer; a replica spans machines only where no offer holds it inside one."""
+    _work_out(grid, "offers")
+    held = grid.read("pipeline_stages", ("load", "offer")) == 1
+    held = (held & (grid.read("instance_month_usd", ("offer",)) > 0)).any(axis=-1)
+    grid.put(("load",), {"held_inside": held.astype(float)})
+    _work_out(grid, "costs")
 
 
 def _work_out(grid: Grid, *names: str, also: Columns | None = None) -> None:
@@ -81,6 +111,7 @@ def _put_facts(grid: Grid, question: Question) -> None:
     """Settings, constants and what was typed; what models, GPUs and both together contribute; the loads."""
     inputs = _inputs(question)
     grid.put((), inputs)
+    grid.evaluate((speed.network_bytes_per_second,), ())
     models = question.models
     rows = [_model_columns(m, question) for m in models]
     grid.put(("model",), {k: [r[k] for r in rows] for k in rows[0]})
@@ -88,11 +119,11 @@ def _put_facts(grid: Grid, question: Question) -> None:
     grid.put(("gpu",), gpus)
     grid.put(("model", "gpu"), {
         "peak_flops": numpy.array([gpus[f"peak_flops_{m.weight_dtype}"] for m in models]),
-        "runs_weights": numpy.array([[m.weight_dtype in g.weights_run for g in question.gpus] for m in models]),
+        "runs_weights": numpy.array([[runs_weights(g, m.weight_dtype) for g in question.gpus] for m in models]),
         "runs_kv": numpy.array([[m.kv_cache_dtype in g.kv_run for g in question.gpus] for m in models]),
     })  # fmt: skip
-    sizes = numpy.array(TENSOR_PARALLEL_SIZES, float)
-    grid.put(("layout",), {"tensor_parallel_size": sizes})
+    sizes, ranks = numpy.array(question.layouts, float).T
+    grid.put(("layout",), {"tensor_parallel_size": sizes, "data_parallel_size": ranks, "busy_ranks": ranks})
     apart = memory.non_torch_bytes_at({**inputs, "is_older_gpu": gpus["is_older_gpu"][:, None]}, sizes[None, :])
     grid.put(("gpu", "layout"), {"non_torch_bytes_per_tp": apart, "non_torch_bytes_per_gpu": apart})
     of_load = ("context_tokens", "input_tokens", "concurrent_requests")
@@ -111,10 +142,12 @@ def _inputs(question: Question) -> Columns:
     speed = question.speed
     inputs: Columns = {
         **question.engine.columns(), **settings_of(question),
-        "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE, "max_tensor_parallel_size": TENSOR_PARALLEL_SIZES[-1],
+        "max_pipeline_parallel_size": MAX_PIPELINE_PARALLEL_SIZE,
+        "least_link_bytes_per_second": LEAST_LINK_BYTES_PER_SECOND,
         "nvlink_gpus": float(speed.nvlink_gpus), "all_reduce_growth": speed.all_reduce_growth,
+        "network_hop_seconds": speed.network_hop_seconds, "bytes_per_gigabit": float(GBPS),
         **{name: float(value) for name, value in deployment.SPEED_DEFINITIONS.items()},
-        "data_parallel_size": 1.0, "requests_per_stride": float(STRIDE),
+        "requests_per_stride": float(STRIDE),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND), "no_limit_seconds": float(NO_LIMIT_SECONDS),
     }  # fmt: skip
     return inputs | {name: float(value) for name, value in question.overrides.inputs.items() if name in inputs}
@@ -127,6 +160,11 @@ def _model_columns(model: SheetModel, question: Question) -> Columns:
     of_weights, of_kv = (typed.get(d, {}) for d in (model.weight_dtype, model.kv_cache_dtype))
     columns |= {name: v for name, v in of_weights.items() if not name.startswith("kv_")}
     return columns | {name: v for name, v in of_kv.items() if name.startswith("kv_")}
+
+
+def runs_weights(gpu: Gpu, dtype: str) -> int:
+    """2 where a GPU computes in that precision of weights, 1 where it keeps weights in it alone, 0 where neither."""
+    return {"native": 2, "weight_only": 1}.get(gpu.weights_run.get(dtype, ""), 0)
 
 
 def gpu_columns(question: Question) -> Columns:
@@ -142,7 +180,7 @@ def gpu_columns(question: Question) -> Columns:
         "pool_error_bytes_elsewhere": [_pool_error(question, "other")] * len(gpus),
         **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
         **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
-        "speed_is_fitted": [speed.scope(engine.engine, g) == "fitted" for g in gpus],
+        "measured_kinds": [speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
     }
     for g, gpu in enumerate(gpus):
@@ -159,94 +197,82 @@ def _pool_error(question: Question, scope: str) -> float:
 
 def _put_paces(grid: Grid, workloads: list[Any]) -> None:
     """By model and workload its prompt, answer and targets."""
-    grid.put(("pace",), {n: [getattr(w, n) for w in workloads] for n in ("input_tokens", "output_tokens")})
+    of_pace = ("context_tokens", "input_tokens", "output_tokens")
+    grid.put(("pace",), {name: [getattr(w, name) for w in workloads] for name in of_pace})
+    grid.put(("pace",), {"max_model_len": grid.read("context_tokens", ("pace",))})
     for figure in ("tpot", "ttft"):
         target = [getattr(w, f"{figure}_target_ms") or 0 for w in workloads]
         grid.put(("pace",), {f"{figure}_target_ms": target, "target_ms": target})
         grid.evaluate(((f"{figure}_limit_seconds", parallelism.limit_seconds),), ("pace",))
 
 
-def _batches(grid: Grid) -> Columns:
+def _put_offers(grid: Grid, candidates: Sequence[Candidate]) -> None:
+    """What instances contribute, at the price of their class."""
+    grid.put(("offer",), {
+        "gpu_count": [c.gpu_count for c in candidates], "network_gbps": [c.network_gbps for c in candidates],
+        "listed_usd_per_hour": [c.usd_per_hour for c in candidates],
+    })  # fmt: skip
+
+
+def _batches(grid: Grid, axes: Axes = ("pace", "profile")) -> Columns:
     """How many requests the batches have that are tried, and which share of the experts each leaves alone."""
     one_by_one = numpy.arange(1.0, STRIDE + 1)
-    missed, ranks = (grid.read(name, ("pace", "profile")) for name in ("expert_miss_fraction", "data_parallel_size"))
+    missed, ranks = (grid.read(name, axes) for name in ("expert_miss_fraction", "data_parallel_size"))
     found = {"steps": one_by_one}
     for name, size in (("untouched_by_request", 1), ("untouched_by_stride", STRIDE)):
-        found[name] = untouched_fraction(one_by_one[:, None, None] * size, missed[None], ranks)
+        found[name] = untouched_fraction((one_by_one * size).reshape(-1, *[1] * len(axes)), missed[None], ranks)
     return found
 
 
-def _cell_kv(solved: Solution, choices: tuple[Choice, ...]) -> None:
-    """Put in the loads' own KV bill, before division over GPUs.
-
-    A window's charge depends on the batch in flight: the one of the recommended GPU, else the largest.
-    """
-    batched = solved.gpus["max_num_batched_tokens"]
-    of_gpu = [
-        batched.max() if c.offer is None else batched[solved.profiles[solved.offers[c.offer].profile].gpu]
-        for c in choices
-    ]
-    whole = solved.grid.along("chosen", {"load": range(len(choices)), "layout": [0] * len(choices)})
-    whole.put(("chosen",), {"max_num_batched_tokens": of_gpu})
-    found = whole.evaluate(CHARGE, ("chosen",))
-    found |= {f"unsharded_{n}": whole.read(n, ("chosen",)) for n in ("kv_blocks_per_sequence", "kv_block_bytes")}
+def _cell_kv(solved: Solution) -> None:
+    """Put in what stays in memory of each load's cache, before division over GPUs: whatever GPU is chosen."""
+    loads = range(len(solved.question.loads))
+    whole = solved.grid.along("chosen", {"load": loads, "layout": [0 for _ in loads]})
+    found = whole.evaluate(STEADY, ("chosen",))
+    unsharded = ("kv_blocks_per_sequence_steady", "kv_block_bytes")
+    found |= {f"unsharded_{name}": whole.read(name, ("chosen",)) for name in unsharded}
     whole.put(("chosen",), found)
-    found |= whole.evaluate((kv_cache.kv_bytes_per_sequence, memory.kv_bytes), ("chosen",))
+    found |= whole.evaluate((kv_cache.kv_bytes_per_sequence_steady, memory.kv_bytes), ("chosen",))
     solved.grid.put(("load",), found)
 
 
-class Least(NamedTuple):
-    """The least monthly cost of a load: of which offer, and of how many instances."""
-
-    offer: int
-    n_instances: int
-    usd: float
-
-
-def least_cost(monthly: Any, instances: Any, size: Any) -> list[Least | None]:
-    """By row the least of its offers, or nothing where all are NaN: ties by fewer instances, smaller TP, then order."""
-    best = cheapest(monthly, numpy.nan)
-    least = same_money(monthly, best[:, None])
-    fewest = least_where(instances, least)
-    narrowest = least_where(size, least, instances == fewest[:, None])
-    position = first_where(least, instances == fewest[:, None], size == narrowest[:, None])
-    found: list[Least | None] = [None] * len(best)
-    for row in numpy.flatnonzero(~numpy.isnan(best)).tolist():
-        offer = int(position[row]) - 1
-        found[row] = Least(offer, int(instances[row, offer]), float(best[row]))
-    return found
-
-
 def choose(solved: Solution) -> list[Choice]:
-    """Per cell the least monthly cost; ties: fewer instances, then smaller TP, then catalog order."""
-    costs, offers = solved.costs, solved.offers
-    monthly = costs["monthly_usd"]
-    best = least_cost(monthly, costs["n_instances"], costs["tensor_parallel_size"])
+    """Per load the choice of INTERFACE, the very cheapest and the runner-up, by the steps of `choice`."""
+    offers = solved.offers
     gpu = numpy.array([solved.profiles[s.profile].gpu for s in offers])
     providers = [solved.candidate(i).provider for i in range(len(offers))]
     provider = numpy.array([providers.index(p) for p in providers])
-    choices = []
-    for row, (cell, least) in enumerate(zip(solved.question.loads, best, strict=True)):
-        if cell.over_limit or least is None:
-            choices.append(Choice(_verdict_without(solved, row)))
-            continue
-        offer = least.offer
-        other = (gpu != gpu[offer]) | (provider != provider[offer])
-        others = numpy.where(other, monthly[row], numpy.nan)
-        second = cheapest(others, numpy.nan)
-        runner_up = None if numpy.isnan(second) else int(first_where(same_money(others, second))) - 1
-        replicas = costs["n_replicas"][row, offer]
-        load = costs["load_requests"][row, 0]
-        held, sure = costs["sequences"][row, offer], costs["sure_sequences"][row, offer]
-        choices.append(Choice(
-            "fits", offer, runner_up, sequences_per_replica=int(held), n_replicas=int(replicas),
-            pipeline_parallel_size=int(costs["pipeline_stages"][row, offer]), n_instances=least.n_instances,
-            hourly_usd=float(costs["hourly_usd"][row, offer]), monthly_usd=float(monthly[row, offer]),
-            runner_up_monthly_usd=None if runner_up is None else float(second),
-            headroom_fraction=float(parallelism.headroom_fraction(load, held, replicas)),
-            sure_headroom_fraction=float(parallelism.sure_headroom_fraction(load, sure, replicas)),
-        ))  # fmt: skip
-    return choices
+    picks = pick(solved.costs)
+    mine = numpy.array([0 if one is None else one[0].offer for one in picks])[:, None]
+    others = pick(solved.costs, (gpu != gpu[mine]) | (provider != provider[mine]))
+    return [
+        _choice(solved, row, *one, second and second[0])
+        if one and not load.over_limit
+        else Choice(_verdict_without(solved, row))
+        for row, (load, one, second) in enumerate(zip(solved.question.loads, picks, others, strict=True))
+    ]
+
+
+def _choice(solved: Solution, row: int, best: Pick, cheapest: Pick, runner_up: Pick | None) -> Choice:
+    at = solved.at(row, offer=best.offer)
+    known = {name: float(at[name][0]) for name in _OF_CHOICE} | {"n_instances": best.n_instances}
+    held = known["sequences"] * known["data_parallel_size"]
+    return Choice(
+        "fits", best.offer, runner_up and runner_up.offer, sequences_per_replica=int(held),
+        n_replicas=int(known["n_replicas"]),
+        pipeline_parallel_size=int(known["pipeline_stages"]), n_instances=best.n_instances,
+        hourly_usd=known["hourly_usd"], monthly_usd=best.usd, runner_up_monthly_usd=runner_up and runner_up.usd,
+        headroom_fraction=float(parallelism.headroom_fraction.of(known)),
+        sure_headroom_fraction=float(parallelism.sure_headroom_fraction.of(known)),
+        served_at_target=int(parallelism.served_at_target.of(known)),
+        memory_holds=int(parallelism.memory_holds.of(known)), cheapest=cheapest,
+    )  # fmt: skip
+
+
+_OF_CHOICE = (
+    "load_requests", "n_replicas", "sequences", "sure_sequences", "data_parallel_size", "pipeline_stages", "hourly_usd",
+    "replicas_per_instance", "paced_requests", "spare_replicas", "extra_headroom_fraction",
+)  # fmt: skip
 
 
 def _verdict_without(solved: Solution, row: int) -> str:
@@ -259,16 +285,66 @@ def _verdict_without(solved: Solution, row: int) -> str:
     return NOTHING_FITS
 
 
-def with_memory_alone(choices: tuple[Choice, ...], alone: Solution) -> tuple[Choice, ...]:
-    """The choices with what memory alone would take, where that costs less: `alone` is without targets."""
-    costs, out = alone.costs, []
-    best = least_cost(costs["monthly_usd"], costs["n_instances"], costs["tensor_parallel_size"])
-    for choice, least in zip(choices, best, strict=True):
-        cheaper = least and (choice.offer is None or least.usd < choice.monthly_usd * (1 - 1e-12))
-        by_memory = least if cheaper else None
-        by = "speed" if by_memory and choice.offer is not None else choice.sized_by
-        out.append(replace(choice, without_targets=by_memory, sized_by=by))
+def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
+    """The choices with what they would take without targets of speed, and without that of the first token alone, where
+    it costs less."""
+    alone = _picked_with(solved, "batch_limit", NO_BATCH_LIMIT, "sequences", "costs")
+    no_ttft = _picked_with(solved, "ttft_limit_seconds", float(NO_LIMIT_SECONDS), "limits", "sequences", "costs")
+    out = []
+    for choice, *fewer in zip(choices, alone, no_ttft, strict=True):
+        by_memory, by_tpot = (
+            one[0] if one and (choice.offer is None or one[0].usd < choice.monthly_usd * (1 - 1e-12)) else None
+            for one in fewer
+        )
+        by = choice.sized_by
+        if by_memory and choice.offer is not None:
+            by = "ttft" if by_tpot else "tpot"
+        out.append(replace(choice, without_targets=by_memory, without_ttft=by_tpot, sized_by=by))
     return tuple(out)
+
+
+def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
+    """Each purchase class answered by the same rule over the candidates with a price in it: by load its answer."""
+    question = solved.question
+    gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
+    for purchase, paid in PURCHASES.items():
+        if purchase == question.settings.purchase:
+            yield (
+                purchase,
+                [
+                    None if c.offer is None else Rental(solved.candidate(c.offer), c.n_instances, c.monthly_usd)
+                    for c in solved.choices
+                ],
+            )
+            continue
+        candidates = in_class(question.candidates, question.others.get(purchase, ()), purchase)
+        candidates = tuple(one for one in candidates if one.gpu.id in gpu_index)
+        if not candidates:
+            yield purchase, [None] * len(question.loads)
+            continue
+        offers = _offers_of(candidates, solved.profiles, gpu_index)
+        grid = solved.grid.along("offer", {"profile": [s.profile for s in offers]})
+        grid.put((), {"is_committed": float(paid.committed)})
+        _put_offers(grid, [candidates[s.candidate] for s in offers])
+        _cost(grid)
+        picks = pick(Table(grid, ("load", "offer"), (len(question.loads), len(offers))))
+        yield (
+            purchase,
+            [
+                one and Rental(candidates[offers[one[0].offer].candidate], one[0].n_instances, one[0].usd)
+                if not load.over_limit
+                else None
+                for load, one in zip(question.loads, picks, strict=True)
+            ],
+        )
+
+
+def _picked_with(solved: Solution, limit: str, value: float, *tables: str) -> Picks:
+    """What is chosen with another limit in place of the question's; of tables those that follow from it."""
+    grid = solved.grid.along("chosen", {})
+    grid.put((), {limit: value})
+    _work_out(grid, *tables, also=_batches(grid))
+    return pick(replace(solved, grid=grid).costs)
 
 
 def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
@@ -286,14 +362,14 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     # All replicas together serve the load: the fullest one's times hold for every request.
     load = at.read("load_requests", ("chosen",))
     at.put(("chosen",), {"concurrent_requests": load})
-    found |= at.evaluate((speed.output_tokens_per_second,), ("chosen",))
-    limits = at.read("batch_limit", ("chosen",)) * at.read("pipeline_parallel_size", ("chosen",))
+    found |= at.evaluate((speed.output_tokens_per_second, parallelism.next_tpot_seconds), ("chosen",))
+    asked_by = at.evaluate((parallelism.sized_by,), ("chosen",))["sized_by"]
     out = list(choices)
     for n, i in enumerate(rows):
         names = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
         times: dict[str, Any] = {name: float(found[name][n]) for name in names}
         ends = zip(times.values(), _bands(solved, i, choices[i]), strict=True)
-        by = str(parallelism.sized_by(load[n], choices[i].sequences_per_replica, limits[n]))
+        by = str(asked_by[n])
         out[i] = replace(
             choices[i], **times, bound_by=str(found["bound_by"][n]), sized_by=by, replicas_by=by,
             requests_per_replica=int(found["requests_per_replica"][n]),
@@ -303,17 +379,56 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
                 for time, (low, high) in ends
             ),
         )  # fmt: skip
+    for i, one in zip(rows, _with_ends(at, [out[i] for i in rows]), strict=True):
+        out[i] = one
     return tuple(out)
+
+
+def _with_ends(at: Grid, choices: Sequence[Choice]) -> Iterator[Choice]:
+    """The choices (the axis of `at`) with what the chosen hardware costs at both ends of the band of TPOT."""
+    found = []
+    for end in (0, 1):
+        held = at.along("chosen", {})
+        limit = at.read("tpot_limit_seconds", ("chosen",))
+        # A time that comes out longer by a factor meets a limit that is shorter by it.
+        factor = numpy.array([one.bands[0][end] / one.tpot_seconds for one in choices])
+        held.put(("chosen",), {"tpot_limit_seconds": limit / factor})
+        held.evaluate((*TABLES["limits"][1], parallelism.paced_requests), ("chosen",), _batches(held, ("chosen",)))
+        found.append(held.evaluate(TABLES["costs"][1], ("chosen",))["monthly_usd"])
+    for one, *ends in zip(choices, *found, strict=True):
+        low, high = (float(usd) if usd > 0 else None for usd in ends)
+        yield replace(one, monthly_usd_ends=(low, high))
 
 
 def _bands(solved: Solution, row: int, choice: Choice) -> list[tuple[float, float]]:
     """Both ends of the bands of TPOT, TTFT and tokens a second, as factors."""
-    question, model = solved.question, solved.question.loads[row].model
-    gpu = solved.profiles[solved.offers[choice.offer or 0].profile].gpu
-    fitted = solved.gpus["speed_is_fitted"][gpu] == 1 and choice.pipeline_parallel_size == 1
-    is_moe = bool(solved.models["n_experts"][model] > 0)
-    scope: Scope = "fitted" if fitted else "other"
-    columns = deployment.speed_band_columns(question.speed, scope, is_moe)
-    kind = "moe" if is_moe else "dense"
-    columns = {name: question.overrides.input(f"{name}_{scope}_{kind}", v) for name, v in columns.items()}
+    scope, kind = _speed_scope(solved, row, choice.offer or 0, choice.pipeline_parallel_size)
+    of = scope if scope in OF_ANY_KIND else f"{scope}_{kind}"
+    columns = deployment.speed_band_columns(solved.question.speed, scope, kind)
+    columns = {name: solved.question.overrides.input(f"{name}_{of}", v) for name, v in columns.items()}
     return [(columns[f"{f}_band_low"], columns[f"{f}_band_high"]) for f in deployment.SPEED_FIGURES]
+
+
+def _speed_scope(solved: Solution, row: int, offer: int, stages: int) -> tuple[Scope, ModelKind]:
+    """Which runs the speed of a load on an offer is judged by, and the kind of its model."""
+    at = solved.grid.along("chosen", {"load": [row], "offer": [offer]})
+    at.put(("chosen",), {"pipeline_parallel_size": [stages]})
+    kind = MODEL_KINDS[int(at.read("speed_kind", ("chosen",))[0]) - 1]
+    found = at.evaluate((speed.measured_scope,), ("chosen",))
+    return deployment.SPEED_SCOPES[int(found["measured_scope"][0])], kind
+
+
+def was_measured(solved: Solution, row: int, offer: int, stages: int) -> bool:
+    """Whether runs of this kind took part in the fit of the speed: of the engine, the offer's GPU and the model's kind,
+    inside one machine and without data-parallel ranks."""
+    return _speed_scope(solved, row, offer, stages)[0] == "fitted"
+
+
+def has_little_headroom(solved: Solution, row: int, near_target_fraction: float) -> bool:
+    """Whether a load that something holds has little headroom: see `parallelism.has_little_headroom`."""
+    choice = solved.choices[row]
+    at = solved.at(row, offer=choice.offer)
+    names = ("load_requests", "sure_sequences", "data_parallel_size", "tpot_limit_seconds", "ttft_limit_seconds")
+    of_choice = {name: getattr(choice, name) for name in ("n_replicas", "tpot_seconds", "ttft_seconds")}
+    known = {name: float(at[name][0]) for name in names} | of_choice | {"near_target_fraction": near_target_fraction}
+    return bool(parallelism.has_little_headroom.of(known))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from sheetgen.catalog.base import Document
-from sheetgen.catalog.engines import Engine, Figure, Scope, SpeedFile, load_engine
+from sheetgen.catalog.engines import MODEL_KINDS, Engine, Figure, ModelKind, Scope, SpeedFile, load_engine
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
@@ -25,7 +25,8 @@ from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.sizing.memory import non_torch_bytes_at
 from sheetgen.sizing.parallelism import heads_divide, is_measured
-from sheetgen.units import DTYPES, GIB
+from sheetgen.sizing.speed import measured_scope, speed_kind
+from sheetgen.units import DTYPES, GBPS, GIB
 
 if TYPE_CHECKING:
     from sheetgen.catalog.guidance import Assumption, Fingerprint
@@ -287,11 +288,12 @@ ASSUMED_LINK_BYTES_PER_SECOND = 32_000_000_000
 # What the formulas of speed are made of: no judgements, and nothing to fit.
 SPEED_DEFINITIONS = {
     "operations_per_parameter": 2,  # a multiplication and an addition
-    "all_reduces_per_layer": 2,  # after attention and after the feed-forward part
     "activation_element_bytes": 2,  # 16 bits, whatever the weights have
     "ring_passes": 2,  # a ring all-reduce scatters and gathers
     "state_passes": 2,  # a recurrent state is read and written
     "average_answer_share": 0.5,  # of an answer, written on average
+    "kinds_base": 2,  # of measured_kinds: each kind a digit
+    "n_model_kinds": len(MODEL_KINDS),  # as speed_kind counts them
 }
 
 
@@ -301,7 +303,8 @@ def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str)
     assumed = ASSUMED_FLOPS_PER_BYTE * gpu.memory_bandwidth_bytes_per_second
     return {
         **speed.constants(engine.engine, gpu).model_dump(), "nvlink_gpus": speed.nvlink_gpus,
-        "all_reduce_growth": speed.all_reduce_growth, **SPEED_DEFINITIONS,
+        "all_reduce_growth": speed.all_reduce_growth, "network_hop_seconds": speed.network_hop_seconds,
+        **SPEED_DEFINITIONS,
         "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
         "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
         "peak_flops": peak or assumed, "peak_flops_16_bit": gpu.peak_flops_for("bf16") or assumed,
@@ -323,14 +326,19 @@ def band_columns(engine: Engine, scope: str) -> Columns:
 
 
 SPEED_FIGURES: tuple[Figure, ...] = ("tpot", "ttft", "output_tokens_per_second")
-SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "anchored")
+SPEED_SCOPES: tuple[Scope, ...] = ("fitted", "other", "ranks", "stages", "anchored")  # as `measured_scope` counts
 
 
-def speed_band_columns(speed: SpeedFile, scope: Scope, is_moe: bool) -> Columns:
+def model_kind(model: Model) -> ModelKind:
+    """The kind of a model, as bands of speed have them."""
+    return MODEL_KINDS[int(speed_kind.of(model.shape() | SPEED_DEFINITIONS)) - 1]
+
+
+def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind) -> Columns:
     """Both ends of the bands of speed in a scope, as factors of the prediction."""
     found: Columns = {}
     for figure in SPEED_FIGURES:
-        band = speed.band(figure, scope, is_moe)
+        band = speed.band(figure, scope, kind)
         found |= {f"{figure}_band_low": band.low, f"{figure}_band_high": band.high}
     return found
 
@@ -492,11 +500,10 @@ def _named_columns(names: Resolved) -> Columns:
     Bands of memory are those where the constants were set on this GPU and version, up to the largest TP among the runs;
     elsewhere they are those under names that end in _elsewhere. Bands of speed have names that end in their scope.
     """
-    engine, gpu, is_moe = names.engine, names.gpu, names.model.experts is not None
+    engine, gpu, kind = names.engine, names.gpu, model_kind(names.model)
     memory = gpu.memory.engine_bytes
     here = engine.band_scope(gpu.id)
     measured = here == "calibrated" and names.draft is None
-    speed_scope = "other" if names.draft else names.speed.scope(engine.engine, gpu)
     of_gpu = memory / GIB, gpu.architecture
     own = {
         **engine_defaults(engine),
@@ -510,8 +517,9 @@ def _named_columns(names: Resolved) -> Columns:
         **draft_columns(names.draft, names.kv_cache_dtype),
         **speed_columns(names.speed, engine, gpu, names.weight_dtype),
         **{f"{name}_{scope}": band for scope in SPEED_SCOPES
-           for name, band in speed_band_columns(names.speed, scope, is_moe).items()},
-        "speed_is_fitted": int(speed_scope == "fitted"), "gpu_memory_bytes": memory,
+           for name, band in speed_band_columns(names.speed, scope, kind).items()},
+        "speed_kind": MODEL_KINDS.index(kind) + 1, "gpu_memory_bytes": memory,
+        "measured_kinds": 0 if names.draft else names.speed.measured_kinds(engine.engine, gpu),
         "is_older_gpu": int(engine.is_older(gpu.architecture)), **{OWN + name: value for name, value in own.items()},
     }  # fmt: skip
 
@@ -521,18 +529,18 @@ def _derive(values: Columns) -> None:
     size = values["tensor_parallel_size"]
     values["requests_per_rank"] = numpy.ceil(values["concurrent_requests"] / values["data_parallel_size"])
     values["non_torch_bytes_per_tp"] = non_torch_bytes_at(values, size)
+    values["network_bytes_per_second"] = values["network_gbps"] * GBPS
     # Without prefixes to keep, a state is one block whatever the release.
     values["state_blocks"] = numpy.where(values["enable_prefix_caching"] == 1, values["state_blocks"], 1)
     values["is_calibrated"] = is_measured(size, values["calibrated_tensor_parallel_size"])
     for name in [n for n in values if n.endswith("_elsewhere")]:
         here = name.removesuffix("_elsewhere")
         values[here] = numpy.where(values["is_calibrated"], values[here], values.pop(name))
-    # No run had pipeline stages, or more GPUs than a node.
-    fitted = (values["speed_is_fitted"] == 1) & (values["pipeline_parallel_size"] == 1)
-    fitted = fitted & (size * values["data_parallel_size"] <= values["nvlink_gpus"])
+    scope, anchored = measured_scope.of(values), SPEED_SCOPES.index("anchored")
+    values["measured_scope"] = scope
     # A measured point says nothing of the figure that it does not give.
     factors = "speed_factor", "ttft_factor"
-    scopes = {factor: numpy.select([values[factor] != 1, fitted], [2, 0], 1) for factor in factors}
+    scopes = {factor: numpy.where(values[factor] != 1, anchored, scope) for factor in factors}
     values["speed_scope"] = scopes["speed_factor"]
     for name in [n.removesuffix("_anchored") for n in values if n.endswith("_anchored")]:
         scope = scopes["ttft_factor" if name.startswith("ttft") else "speed_factor"]

@@ -194,6 +194,25 @@ class Settings:
         Row(CHOICES, "Spare replicas (N+1)", "replicas", WHOLE,
             "1 keeps the load served after one replica is lost. Off by default.", title="Spare replicas",
             repeated=True))
+    near_tie_fraction: float = entry(0.05, SHARE,
+        Option("market", "SHARE", "Within so much of the lowest price, and with no more GPUs, the fewest machines win. "
+               "Default 0.05; 0 takes the very cheapest."),
+        Row(CHOICES, "Near tie", "", PERCENT, "Of candidates that cost at most so much more than the cheapest, and "
+            "rent no more GPUs, the fewest machines win, then hardware that computes in the weights' precision, then "
+            "the most requests within the targets, then the price.", repeated=True),
+        added=True)
+    least_network_gbps: float = entry(400, Kind(low=1, high=100_000),  # at 0 a stage would wait for ever
+        Option("market", "GBPS", "Network that a machine needs to hold a stage of a replica which no single machine "
+               "holds. Default 400."),
+        Row(CHOICES, "Network to span machines", "Gb/s", WHOLE, "A replica stays inside one machine. Where no "
+            "candidate holds it there, it spans whole machines with at least this network, one pipeline stage each."),
+        added=True)
+    span_machines: int = entry(1, FLAG,
+        Option("market", "WHEN", "auto, or never: whether a replica that no machine holds may span several. Default "
+               "auto.", "span_machines", ("never", "auto")),
+        Row(CHOICES, "Span machines (1 where needed, 0 never)", "", PLAIN,
+            "0: what no single machine holds has no answer.", title="Span machines"),
+        added=True)
     average_context_fraction: float = entry(1.0, SHARE_ABOVE_0,
         Option("engine", "SHARE", "Share of the context that is filled on average. Default 1."),
         Row(CHOICES, "Average fill of the context", "", PERCENT,
@@ -260,13 +279,16 @@ INPUTS: tuple[Input, ...] = (
           Row("", "time per output token", "ms", WHOLE, "50 ms is 20 tokens a second, faster than people read, 100 ms "
               "10. Blank: no target.", title="Target", about="Milliseconds. Blank: no target.")),
     Input("ttft_ms", TARGET_MS, None,
-          Option("targets", "MS", "Time to first token to size for, too: 2000, or rag=2000. Default: shown, not asked "
-                 "for.", pairs="chat=500,rag=off"),
-          Row("", "time to first token", "ms", WHOLE, "Blank, the default: shown, but not asked for. Indicative under "
-              "load.", title="Target", about="Milliseconds. Blank: no target.")),
+          Option("targets", "MS", "Time to first token to size for, too: 2000, off, or rag=3000. Default 2000 for "
+                 "chat, 5000 for RAG and up to 16k, 60000 beyond.", pairs="chat=500,rag=off"),
+          Row("", "time to first token", "ms", WHOLE, "2 s for a chat, 5 s for retrieval, a minute for a long "
+              "document. Indicative under load. Blank: no target.", title="Target",
+              about="Milliseconds. Blank: no target.")),
     # What may be rented.
     _text("gpus", Option("market", "NAMES", "Only instances with these GPUs: h100,l40s.")),
     _text("providers", Option("market", "NAMES", "Only these providers, or all. Default aws,azure,gcp.")),
+    _text("vendors", Option("market", "NAMES", "Data-centre GPUs of these vendors, or all, where no GPU or instance is "
+          "named: nvidia,amd. Default nvidia.")),
     _text("instances", Option("market", "NAMES", "Only these instances: aws/p5.48xlarge.")),
     _text("region", Option("market", "TEXT", "Only regions that contain this text.")),
     # One deployment.
@@ -278,6 +300,9 @@ INPUTS: tuple[Input, ...] = (
     *(Input(f"{what}_parallel_size", PARALLEL, 1, Option("parallel", "NUMBER", help_)) for what, help_ in (
         ("tensor", "Default 1."), ("pipeline", "Default 1."),
         ("data", "Default 1. A replica has TP x PP x DP GPUs."), ("expert", "Default 1. Adds no GPUs."))),
+    Input("network_gbps", Kind(low=0.001, high=1_000_000), 400, Option("parallel", "NUMBER",
+          "Network of a machine in Gb/s, over which pipeline stages pass their activations: each stage is a machine. "
+          "Default 400.")),
     Input("context_tokens", TOKENS, 4096,
           Option("load", "TOKENS", "Tokens of a request: 16k, or 16384. Default 4096.")),
     Input("concurrent_requests", COUNT, 1, Option("load", "NUMBER", "Requests in flight on the replica. Default 1.")),
@@ -309,8 +334,9 @@ INPUTS: tuple[Input, ...] = (
     Input("stale_after_days", Kind("whole", 1, 10_000), None, None,  # the catalogs' assumptions have both defaults
           Row(CHOICES, "Days until a price is old", "days", WHOLE, "Older prices are marked.", repeated=True),
           shown=True),
-    Input("tight_below", SHARE, None, None,
-          Row(CHOICES, "Fit is tight below", "", PERCENT, "Headroom under which a fit is called tight.",
+    Input("near_target_fraction", SHARE, None, None,
+          Row(CHOICES, "Little headroom above", "", PERCENT, "Share of a target of speed above which headroom is "
+              "called little; it is, too, where memory at the low end of its band does not hold the load.",
               repeated=True),
           shown=True),
     # Owning.
@@ -360,7 +386,7 @@ OF_A_POINT = tuple({**BY_NAME, **BY_OPTION}[name] for name in (
     "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "gpu_memory_utilization", "max_model_len",
     "max_num_seqs", "max_num_batched_tokens", "block_size", "context_tokens", "concurrent_requests", "input_tokens",
     "output_tokens", "prefix_cache_hit_fraction", "draft_model", "average_context_fraction", "kv_allocation",
-    "hybrid_kv_manager", "enable_prefix_caching", "requests_per_second", "speed_factor", "ttft_factor",
+    "hybrid_kv_manager", "enable_prefix_caching", "requests_per_second", "speed_factor", "ttft_factor", "network_gbps",
 ))  # fmt: skip
 OPTION_GROUPS = ("market", "engine", "precision", "headroom", "billing", "targets", "factors", "money")
 

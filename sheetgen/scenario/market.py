@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, Term
 from sheetgen.catalog.hardware import OwnedGpu as KnownGpu
 from sheetgen.catalog.load import Catalog
-from sheetgen.errors import Problems, ScenarioError, shown
+from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import BY_NAME, OF_TERMS, Input
-from sheetgen.units import GIB, ON_DEMAND, TENSOR_PARALLEL_SIZES
+from sheetgen.units import GIB, ON_DEMAND, PURCHASES, TENSOR_PARALLEL_SIZES
 
 DEFAULT_PROVIDERS = ("aws", "azure", "gcp")
+DEFAULT_VENDORS = ("nvidia",)
+_VENDORS = {"nvidia": "NVIDIA", "amd": "AMD", "aws": "AWS"}  # as they are written; others with one capital letter
+ALL = "all"
 LEAST_MEMORY_BYTES = 22 * GIB
+LEAST_LINK_BYTES_PER_SECOND = 200e9  # of GPUs whose data-parallel ranks share experts
 MAX_CANDIDATES = 120  # instances; more would make the workbook slow to open
 
 
@@ -49,6 +53,8 @@ class Candidate:
     source: str
     price_kind: str = ""  # the terms of a reserved price, as the catalog names them
     assumed_shape: bool = False
+    network_gbps: float = 0  # 0 where nobody states it
+    tries_ranks: bool = True  # data-parallel layouts too: not where the listed GPU's links are not made for them
     prices: tuple[ClassPrice, ...] = ()
 
     def class_price(self, purchase: str) -> ClassPrice | None:
@@ -63,60 +69,202 @@ class Filters:
     """What narrows or widens the candidates; empty means the default."""
 
     providers: tuple[str, ...] = ()
+    vendors: tuple[str, ...] = ()
     gpus: tuple[str, ...] = ()
     instances: tuple[str, ...] = ()
     region: str = ""
     purchase: str = ON_DEMAND
 
 
-def select(
-    catalog: Catalog, engine: Engine, filters: Filters
-) -> tuple[tuple[Candidate, ...], tuple[tuple[str, int], ...]]:
-    """The candidates that `filters` allow, in catalog order: by default whole on-demand instances of AWS, Azure and GCP
-    with NVIDIA data-centre GPUs of 22 GiB or more; per provider, GPU and count the cheapest. And by reason how many
-    rows were left out.
+class Selected(NamedTuple):
+    """Candidates in the class asked for; by reason how many rows were left out; and by other class those rows of it
+    that are no candidates in this one."""
 
-    Raises ScenarioError where a named provider, GPU or instance does not exist, or nothing is left.
+    candidates: tuple[Candidate, ...]
+    left_out: tuple[tuple[str, int], ...]
+    others: Mapping[str, tuple[Candidate, ...]]
+
+
+def vendor_name(vendor: str) -> str:
+    """A vendor's id as it is written: NVIDIA."""
+    return _VENDORS.get(vendor, vendor.capitalize())
+
+
+def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
+    """The candidates that `filters` allow, in catalog order: by default whole on-demand instances of AWS, Azure and GCP
+    with NVIDIA data-centre GPUs of 22 GiB or more; per provider, GPU and count the cheapest.
+
+    Raises ScenarioError where a named provider, vendor, GPU or instance does not exist, or nothing is left.
     """
-    rows = catalog.instances()
-    wanted = known = tuple(dict.fromkeys(r.provider for r in rows))
-    if not filters.instances and "all" not in filters.providers:
-        for name in filters.providers:
-            if name not in known:
-                raise ScenarioError(f"provider {shown(name)!r} is in no catalog. Known: all, {', '.join(known)}.")
-        wanted = filters.providers or DEFAULT_PROVIDERS
-    gpus = {catalog.gpu(name).id for name in filters.gpus}
-    named = {catalog.instance(name).id for name in filters.instances}
-    explicit = bool(gpus or named)
-    left_out: Counter[str] = Counter()
-    kept: list[Candidate] = []
-    for row in rows:
-        if row.provider not in wanted or (named and row.id not in named):
-            continue
-        gpu = catalog.gpu(row.gpu)
-        if gpus and gpu.id not in gpus:
-            continue
-        if filters.region and filters.region.lower() not in (row.region or "").lower():
-            continue
-        reason = _refusal(row, gpu, engine, explicit or bool(filters.providers), explicit)
-        price = next((p for p in row.prices if p.purchase == filters.purchase), None)
-        if reason is None and price is not None:
-            kept += _offers(row, gpu, price)
-        else:
-            left_out[reason or f"without a price for {filters.purchase}"] += 1
-    if not named:
-        kept = _cheapest(kept, left_out)
+    asked = _Asked.of(catalog, engine, filters)
+    kept, left_out = asked.select(asked.is_by_provider)
     if not kept:
-        raise ScenarioError(
-            "no instance is left to choose from: "
-            + ("; ".join(f"{n} rows {why}" for why, n in left_out.items()) or "no row matches the filters")
-            + ". Widen --providers, --gpus, --instances, --region or --purchase."
-        )
+        raise ScenarioError(asked.why_nothing(left_out))
     if len(kept) > MAX_CANDIDATES:
         left_out["beyond the number that a workbook carries"] += len(kept) - MAX_CANDIDATES
         by_price = sorted(range(len(kept)), key=lambda i: kept[i].usd_per_hour / kept[i].gpu_count)
         kept = [kept[i] for i in sorted(by_price[:MAX_CANDIDATES])]
-    return tuple(kept), tuple(left_out.items())
+    known_here = {one.instance for one in kept}
+    others: dict[str, list[Candidate]] = {}
+    for row, gpu in asked.takes_part():
+        for price in row.prices:
+            if price.purchase != filters.purchase:
+                offers = (one for one in _offers(row, gpu, price) if one.instance not in known_here)
+                others.setdefault(price.purchase, []).extend(offers)
+    elsewhere = {purchase: tuple(found) for purchase, found in others.items()}
+    return Selected(tuple(kept), tuple(left_out.items()), elsewhere)
+
+
+def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purchase: str) -> tuple[Candidate, ...]:
+    """The candidates of another purchase class: those of this one that have a price in it, and `others`; per provider,
+    GPU and count the cheapest."""
+    priced = ((one, one.class_price(purchase)) for one in candidates)
+    found = [
+        replace(one, purchase=purchase, usd_per_hour=price.usd_per_hour, price_as_of=price.price_as_of,
+                price_kind=price.price_kind)
+        for one, price in priced
+        if price
+    ]  # fmt: skip
+    return tuple(_cheapest([*found, *others], Counter()))
+
+
+def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple[Candidate, ...], ...]:
+    """What the defaults leave out and one more option would let take part, as two groups: GPUs of other vendors at the
+    same providers, and instances of other providers with the same vendors' GPUs. Only whole instances at list prices.
+
+    A group is empty where the user said who takes part: by vendors, providers, GPUs or instances.
+    """
+    asked = _Asked.of(catalog, engine, filters)
+    every = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
+    others = replace(asked, vendors=tuple(one for one in every if one not in asked.vendors))
+    by_vendor, by_provider = list[Candidate](), list[Candidate]()
+    if not asked.explicit and not filters.vendors:
+        by_vendor, _ = others.select(lambda row: asked.is_by_provider(row) and _is_whole(row))
+    if not filters.instances and not filters.providers:
+        by_provider, _ = asked.select(lambda row: not asked.is_by_provider(row) and _is_whole(row))
+    return tuple(by_vendor), tuple(by_provider)
+
+
+def _is_whole(row: Instance) -> bool:
+    """Whether a row is an instance at a list price, not a GPU's share of one or an average."""
+    return row.unit == "instance" and row.offer == "list"
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Filters with their names resolved; `explicit` where GPUs or instances were named: those then take part as they
+    are, whoever made them."""
+
+    catalog: Catalog
+    engine: Engine
+    filters: Filters
+    providers: tuple[str, ...]
+    vendors: tuple[str, ...]
+    gpus: frozenset[str]
+    instances: frozenset[str]
+
+    @classmethod
+    def of(cls, catalog: Catalog, engine: Engine, filters: Filters) -> _Asked:
+        """Raises ScenarioError for a name that is in no catalog."""
+        every = tuple(dict.fromkeys(row.provider for row in catalog.instances()))
+        vendors = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
+        named = every if filters.instances else _named(filters.providers, every, "provider") or DEFAULT_PROVIDERS
+        return cls(
+            catalog, engine, filters, named, _named(filters.vendors, vendors, "vendor") or DEFAULT_VENDORS,
+            frozenset(catalog.gpu(name).id for name in filters.gpus),
+            frozenset(catalog.instance(name).id for name in filters.instances),
+        )  # fmt: skip
+
+    @property
+    def explicit(self) -> bool:
+        return bool(self.gpus or self.instances)
+
+    def select(self, takes: Callable[[Instance], bool]) -> tuple[list[Candidate], Counter[str]]:
+        """Candidates among the rows that `takes` takes, in catalog order, and by reason how many were left out."""
+        left_out: Counter[str] = Counter()
+        kept: list[Candidate] = []
+        for row, gpu, reason in self._rows(takes):
+            if not self._is_in_region(row):
+                continue
+            price = row.price(self.filters.purchase)
+            if reason is None and price is not None:
+                kept += _offers(row, gpu, price)
+            else:
+                left_out[reason or f"without a price for {self.filters.purchase}"] += 1
+        return (kept if self.instances else _cheapest(kept, left_out)), left_out
+
+    def is_by_provider(self, row: Instance) -> bool:
+        return row.provider in self.providers
+
+    def takes_part(self, anywhere: bool = False) -> list[tuple[Instance, Gpu]]:
+        """Rows of the region asked for, or anywhere, that are candidates in the classes in which they have a price."""
+        rows = ((row, gpu) for row, gpu, reason in self._rows(self.is_by_provider) if reason is None)
+        return [(row, gpu) for row, gpu in rows if anywhere or self._is_in_region(row)]
+
+    def _rows(self, takes: Callable[[Instance], bool]) -> Iterator[tuple[Instance, Gpu, str | None]]:
+        """Rows of the names that were asked for, with their GPU, and why each is no candidate whatever its price."""
+        for row in self.catalog.instances():
+            if not takes(row) or (self.instances and row.id not in self.instances):
+                continue
+            gpu = self.catalog.gpu(row.gpu)
+            if not self.gpus or gpu.id in self.gpus:
+                yield row, gpu, self._refusal(row, gpu)
+
+    def _is_in_region(self, row: Instance) -> bool:
+        return self.filters.region.lower() in row.region.lower()
+
+    def _refusal(self, row: Instance, gpu: Gpu) -> str | None:
+        """Why a row is no candidate, whatever its region and price."""
+        if gpu.memory.basis not in ("measured", "derived", "stated"):
+            return "whose GPU memory is not known"
+        if gpu.vendor not in self.engine.vendors:
+            return f"that {self.engine.name} does not run on"
+        if not self.explicit and gpu.vendor not in self.vendors:
+            return f"without a GPU of {' or '.join(map(vendor_name, self.vendors))}"
+        if not self.explicit and not gpu.data_center:
+            return "without a data-centre GPU"
+        if not self.explicit and gpu.memory.engine_bytes < LEAST_MEMORY_BYTES:
+            return "with less than 22 GiB a GPU"
+        if row.unit == "instance" and (row.gpu_count < 1 or row.gpu_count != int(row.gpu_count)):
+            return "with a fraction of a GPU"
+        if row.unit != "instance" and not self.explicit and not self.filters.providers:
+            return "priced by the GPU"
+        if row.offer != "list" and not self.explicit:
+            return "that are marketplaces or averages"
+        return None
+
+    def why_nothing(self, left_out: Counter[str]) -> str:
+        """What to say where nothing is left: the regions or the purchase classes that there are, or the reasons."""
+        could, here = self.takes_part(anywhere=True), self.takes_part()
+        if could and not here:
+            regions = sorted({row.region for row, _ in could})
+            near = did_you_mean(self.filters.region, regions)
+            return f"no instance is left in region {shown(self.filters.region)!r}. Regions: {', '.join(regions)}.{near}"
+        classes = [one for one in PURCHASES if any(row.price(one) for row, _ in here)]
+        if classes:
+            where = f" in region {shown(self.filters.region)!r}" if self.filters.region else ""
+            return (
+                f"no instance is left{where} with a price for {self.filters.purchase}. "
+                f"Classes with prices: {', '.join(classes)}."
+            )
+        return (
+            "no instance is left to choose from: "
+            + ("; ".join(f"{n} rows {why}" for why, n in left_out.items()) or "no row matches the filters")
+            + ". Widen --providers, --vendors, --gpus, --instances, --region or --purchase."
+        )
+
+
+def _named(names: tuple[str, ...], every: tuple[str, ...], what: str) -> tuple[str, ...]:
+    """The names asked for, all for `all`. Raises ScenarioError for one that is none."""
+    low = tuple(dict.fromkeys(name.lower() for name in names))
+    problems = [
+        f"{what} {shown(name)!r} is in no catalog. Known: {', '.join((ALL, *every))}.{did_you_mean(name, every)}"
+        for name in low
+        if name not in (ALL, *every)
+    ]
+    if problems:
+        raise ScenarioError(*problems)
+    return every if ALL in low else low
 
 
 def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate]:
@@ -128,27 +276,14 @@ def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate
             instance=f"{row.id} x{shape}" if assumed else row.id, provider=row.provider, gpu=gpu, gpu_count=shape,
             purchase=price.purchase, usd_per_hour=price.usd_per_hour * times, price_as_of=price.as_of,
             region=row.region or "", source=row.source, price_kind=price.kind or "", assumed_shape=assumed,
+            network_gbps=row.network_gbps or 0, tries_ranks=shares_experts(gpu),
             prices=tuple(ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "") for p in row.prices),
         )  # fmt: skip
 
 
-def _refusal(row: Instance, gpu: Gpu, engine: Engine, wide: bool, explicit: bool) -> str | None:
-    """Why a row is no candidate; `wide` where providers, `explicit` where GPUs or instances were named."""
-    if gpu.memory.basis not in ("measured", "derived", "stated"):
-        return "whose GPU memory is not known"
-    if gpu.vendor not in engine.vendors:
-        return f"that {engine.name} does not run on"
-    if not explicit and (gpu.vendor != "nvidia" or not gpu.data_center):
-        return "without an NVIDIA data-centre GPU"
-    if not explicit and gpu.memory.engine_bytes < LEAST_MEMORY_BYTES:
-        return "with less than 22 GiB a GPU"
-    if row.unit == "instance" and (row.gpu_count < 1 or row.gpu_count != int(row.gpu_count)):
-        return "with a fraction of a GPU"
-    if row.unit != "instance" and not wide:
-        return "priced by the GPU"
-    if row.offer != "list" and not explicit:
-        return "that are marketplaces or averages"
-    return None
+def shares_experts(gpu: Gpu) -> bool:
+    """Whether a GPU's links are made for data-parallel ranks that share experts."""
+    return (gpu.interconnect_bytes_per_second or 0) >= LEAST_LINK_BYTES_PER_SECOND
 
 
 def _cheapest(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:

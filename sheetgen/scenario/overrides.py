@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from sheetgen.catalog.base import Loc
-from sheetgen.catalog.engines import CONSTANTS, Engine, SpeedConstants
+from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, Engine, SpeedConstants
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError, did_you_mean, shown
@@ -57,12 +57,14 @@ TABLES: dict[str, dict[str, Kind]] = {
         "gpu_memory_bytes": Kind(low=1, high=1e13),
         **dict.fromkeys(("max_num_seqs", "max_num_batched_tokens"), COUNT),
         **dict.fromkeys(("pool_error_bytes_measured", "pool_error_bytes_elsewhere"), Kind(low=-1e13, high=0)),
-        **dict.fromkeys(("is_older_gpu", "speed_is_fitted"), FLAG),
+        "is_older_gpu": FLAG,
+        "measured_kinds": Kind("whole", 0, 2 ** len(MODEL_KINDS) - 1),
         **dict.fromkeys(("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second"), RATE),
         **{f"peak_flops_{d}": RATE for d in ("16_bit", *DTYPES)},
         **{name: FACTOR if any(getattr(bound, "ge", None) == 0 for bound in field.metadata) else DIVISOR
            for name, field in SpeedConstants.model_fields.items()},
-        **{f"{what}_{d}": FLAG for what in ("weights", "kv") for d in DTYPES},
+        **{f"weights_{d}": Kind("whole", 0, 2) for d in DTYPES},  # 1: keeps weights in it, 2: computes in it
+        **{f"kv_{d}": FLAG for d in DTYPES},
         **{f"capex_{end}_usd": Kind(high=PER_GPU_USD.high, blank=True) for end in ("low", "base", "high")},
         **dict.fromkeys(("is_module_price", "is_it_power"), FLAG),
         "capex_date": DAY,
@@ -74,6 +76,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         "type": Kind("text"),
         **dict.fromkeys(("instance_gpu", "region", "terms", "source"), TEXT),
         "gpu_count": Kind("whole", 1, 1024, blank=True),
+        "network_gbps": Kind(high=100_000, blank=True),
         "price_usd_per_hour": PRICE,
         "price_date": DAY,
         **{f"price_{stem}": PRICE for stem in CLASS_STEMS},
@@ -99,11 +102,10 @@ SETTINGS: dict[str, Kind] = {
 # What decides words and marks of the page, and what sheets of the workbook are pointed at: no answer follows them.
 SHOWN: dict[str, Kind] = {one.name: one.kind for one in INPUTS if one.shown}
 BANDS: dict[str, Kind] = {
-    f"{figure}_band_{end}_{scope}_{kind}": FACTOR
+    f"{figure}_band_{end}_{of}": FACTOR
     for figure in ("tpot", "ttft", "output_tokens_per_second")
     for end in ("low", "high")
-    for scope in ("fitted", "other")
-    for kind in ("dense", "moe")
+    for of in (*(f"{scope}_{kind}" for scope in ("fitted", "other") for kind in MODEL_KINDS), *OF_ANY_KIND)
 }
 OUTPUT = Kind("whole", 0, TOKENS.high)
 _OUTPUT_OF = re.compile(r"output_(?!tokens_per_second_band)\w+")
@@ -222,7 +224,8 @@ def read_overrides(given: Any) -> tuple[Overrides, Callable[[Loc], str]]:
                 refuse(here, f"unknown input {shown(key)}.")
             else:
                 try:
-                    found[name] = kind.read(value, f"{shown(name)} of {shown(loc[-1])}" if of_row else shown(name))
+                    row = f"your own row {loc[-1] + 1}" if isinstance(loc[-1], int) else shown(loc[-1])
+                    found[name] = kind.read(value, f"{shown(name)} of {row}" if of_row else shown(name))
                 except ScenarioError as error:
                     for problem in error.problems:
                         refuse(here, problem)
@@ -234,7 +237,8 @@ def read_overrides(given: Any) -> tuple[Overrides, Callable[[Loc], str]]:
             return
         for i, row in enumerate(data):
             found = values((part, i), row)
-            lacks = [name for name in NAMED_BY[part] if not found.get(name)]
+            refused = row.keys() if isinstance(row, dict) else ()  # what was refused is not missing, too
+            lacks = [name for name in NAMED_BY[part] if not found.get(name) and name not in refused]
             if lacks:
                 refuse((part, i), f"{part} has a row without {' and '.join(lacks)}. Name it, or take it out.")
             yield found
@@ -315,11 +319,11 @@ class OverriddenGpu(Gpu):
 def overridden_gpu(gpu: Gpu, row: Row) -> Gpu:
     """`gpu` with the memory and the precisions of its row."""
     runs = {what: {d: row.get(f"{what}_{d}") for d in DTYPES} for what in ("weights", "kv")}
-    native: dict[str, Any] = {d: "native" for d, on in runs["weights"].items() if on}
+    typed: dict[str, Any] = {d: ("weight_only", "native")[int(how) - 1] for d, how in runs["weights"].items() if how}
     kept = {d: how for d, how in gpu.weights_run.items() if runs["weights"][d] != 0}
     cache = [d for d in gpu.kv_run if runs["kv"][d] != 0]
     fields: dict[str, Any] = {
-        "weights_run": {**native, **kept},
+        "weights_run": {**kept, **typed},
         "kv_run": (*cache, *(d for d, on in runs["kv"].items() if on and d not in cache)),
     }
     memory = row.get("gpu_memory_bytes")
@@ -376,6 +380,7 @@ def overridden_candidates(
             price_as_of=_iso(row.get("price_date", one.price_as_of)), region=row.get("region", one.region) or "",
             source=row.get("source", one.source if is_listed else "") or BY_READER,
             price_kind=row.get("terms", one.price_kind) or "", prices=tuple(_prices(one, row)),
+            network_gbps=row.get("network_gbps", one.network_gbps) or 0,
         )  # fmt: skip
 
 

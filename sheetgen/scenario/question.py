@@ -19,9 +19,9 @@ from sheetgen.scenario import overrides as typed
 from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import DEFAULTS, OUTPUT_TOKENS, Reference, engine_defaults
 from sheetgen.scenario.inputs import OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
-from sheetgen.scenario.market import Candidate, Filters, Owning, owning_of, select
+from sheetgen.scenario.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.scenario.parse import name_part
-from sheetgen.units import DTYPES, ON_DEMAND
+from sheetgen.units import DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, Layout
 
 
 def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
@@ -190,7 +190,7 @@ def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, 
     return found
 
 
-MAX_PIPELINE_PARALLEL_SIZE = 8
+MAX_PIPELINE_PARALLEL_SIZE = 4  # machines that one replica spans
 MAX_MODELS = 8
 SHEET_OPTIONS = tuple(one.asked_as for one in asked_in("sheet"))
 OPTIONS = tuple(one.asked_as for one in asked_in(*OPTION_GROUPS))  # what `ask` reads beside them, and for one load
@@ -241,7 +241,9 @@ class Question:
     owning: Owning = field(default=Owning())
     options: Mapping[str, Any] = field(default_factory=dict)  # as they were given
     overrides: typed.Overrides = field(default=typed.Overrides())
+    others: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)  # see `Selected`
     listed: tuple[Candidate, ...] = ()  # the catalog's instances, where some were typed over; see `rows`
+    beyond: tuple[tuple[Candidate, ...], ...] = ()  # what the defaults leave out: see `market.not_asked`
 
     @property
     def catalog_sha256(self) -> str:
@@ -251,6 +253,11 @@ class Question:
     def rows(self) -> tuple[Candidate, ...]:
         """The catalog's instances as a workbook lists them: those too that typed values leave without a price."""
         return self.listed or self.candidates
+
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """How a replica's GPUs may share its work: the data-parallel layouts too where a model has experts."""
+        return LAYOUTS if any(m.model.experts for m in self.models) else PLAIN_LAYOUTS
 
     def pace(self, cell: Load) -> int:
         """Which pair of model and workload a cell is of: speed does not depend on the tier."""
@@ -280,10 +287,10 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     else:
         tiers = tuple(t.requests for t in catalog.tiers())
     as_of = attempt(parse.as_of_date, options.get("as_of"))
-    providers, gpus, instances = (parse.words(options.get(name)) for name in ("providers", "gpus", "instances"))
+    named = {name: parse.words(options.get(name)) for name in ("providers", "vendors", "gpus", "instances")}
     purchase = settings.purchase if settings else ON_DEMAND
-    filters = Filters(providers, gpus, instances, options.get("region") or "", purchase)
-    candidates, left_out = (attempt(select, catalog, engine, filters) if engine else None) or ((), ())
+    filters = Filters(**named, region=options.get("region") or "", purchase=purchase)
+    candidates, left_out, others = (attempt(select, catalog, engine, filters) if engine else None) or ((), (), {})
     by_id = {c.gpu.id: c.gpu for c in candidates}
     owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
     headline = attempt(headline_of, options.get("headline"), workloads, tiers) if workloads and tiers else None
@@ -295,6 +302,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         models, workloads, tiers, engine, tuple(by_id.values()), candidates, left_out, settings, as_of, headline,
         Reference(catalog), speed, (), filters, owning,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
+        others=others, beyond=not_asked(catalog, engine, filters),
     )  # fmt: skip
     question = _overridden(question, *overrides)
     # No prompt would be left, and the hardware too cheap.
@@ -362,6 +370,9 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
         engine=question.engine.with_columns(overrides.inputs), gpus=tuple(gpus.values()), candidates=candidates,
         settings=replace(question.settings, **of_settings), owning=typed.overridden_owning(question.owning, overrides),
         options={**question.options, "typed": overrides.data()}, overrides=overrides, listed=question.candidates,
+        beyond=tuple(
+            tuple(replace(one, gpu=gpus.get(one.gpu.id, one.gpu)) for one in group) for group in question.beyond
+        ),
     )  # fmt: skip
 
 

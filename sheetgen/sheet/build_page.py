@@ -7,11 +7,20 @@ would save most, and what stands at the head of a model's column.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from sheetgen.catalog.hardware import Workload
-from sheetgen.levers import EveryLever, best, levers_of_sheet
-from sheetgen.recommend import TOO_SLOW, Fit, Solution, headline_rows, short_tokens
+from sheetgen.levers import EveryLever, Lever, at_fp8, best, levers_of_sheet
+from sheetgen.recommend import (
+    TOO_SLOW,
+    Fit,
+    Solution,
+    has_little_headroom,
+    headline_rows,
+    needs_reservation,
+    short_tokens,
+)
 from sheetgen.recommend import money as figures
 from sheetgen.scenario.question import Question
 from sheetgen.sheet import notes, page, wording
@@ -32,14 +41,14 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
     question, prints, rows = solved.question, fingerprints_for(solved), headline_rows(solved)
     if levers is None:
         levers = levers_of_sheet(solved, rows)
-    stale_after, tight_below = (
+    stale_after, near_target_fraction = (
         question.overrides.input(name, question.reference.assumption(name)) for name in notes.MARKED_BY
     )
     return Page(
         title=TITLE, question=_question(question), precision_line=_precision(question),
         as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after), version=_version(),
         catalog=question.catalog_sha256[:8], unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
-        cards=tuple(_card(solved, row) for row in rows), matrix=_matrix(solved, tight_below),
+        cards=tuple(_card(solved, row, levers[row]) for row in rows), matrix=_matrix(solved, near_target_fraction),
         models=wording.model_facts(solved), bars=_bars(solved),
         breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
         levers=_lever_rows(solved, levers), instances=notes.instance_rows(solved, stale_after),
@@ -75,7 +84,7 @@ def _precision(question: Question) -> str:
     ))  # fmt: skip
 
 
-def _card(solved: Solution, row: int) -> Card:
+def _card(solved: Solution, row: int, levers: Sequence[Lever]) -> Card:
     question, choice = solved.question, solved.choices[row]
     name, users = solved.model_of(row).model.name, whole(solved.loads["users"][row])
     bills = (solved.loads[bill][row] for bill in ("weights_bytes", "kv_bytes"))
@@ -86,23 +95,25 @@ def _card(solved: Solution, row: int) -> Card:
                     hardware=_why_nothing(solved, row), memory=memory, users=users)  # fmt: skip
     one, stages = fit.candidate, choice.pipeline_parallel_size
     idle = choice.n_instances * one.gpu_count - fit.gpus_used
-    held, classes = choice.n_replicas * choice.sequences_per_replica, class_costs(solved, row)
+    classes = class_costs(solved, row)
     hardware = (
-        rented_gpus(choice.n_instances, one), f"TP {fit.tensor_parallel_size}",
-        *([f"PP {stages}"] if stages > 1 else []), plural(choice.n_replicas, "replica"),
+        rented_gpus(choice.n_instances, one), wording.layout_words(fit.layout, stages),
+        plural(choice.n_replicas, "replica"),
         *([words("{} idle", plural(idle, "GPU"))] if idle else []),
+        *(["needs a reservation"] if needs_reservation(solved, row) else []),
     )  # fmt: skip
-    free = Cell(choice.sure_headroom_fraction, PERCENT)
     return Card(
         **vars(facts_of(solved, row)), fits=True, rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
         hardware=joined(", ", hardware),
         memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory, users=users,
-        headroom=words("room for {}, {} surely free", plural(held, "request"), free),
+        headroom=wording.served(solved, row),
         token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
         first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
-        runner_up=_runner_up(solved, row), held=words("room for {}", whole(held)),
+        runner_up=_runner_up(solved, row), band=wording.money_band(choice), at_fp8=_at_fp8(levers),
+        held=words("serves {}", whole(choice.served_at_target)),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
+        class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
     )  # fmt: skip
 
 
@@ -130,12 +141,12 @@ def _why_nothing(solved: Solution, row: int) -> Text:
     return "no candidate holds weights and one request"
 
 
-def _matrix(solved: Solution, tight_below: float) -> tuple[page.MatrixBlock, ...]:
+def _matrix(solved: Solution, near_target_fraction: float) -> tuple[page.MatrixBlock, ...]:
     question = solved.question
     rows = {(c.workload, c.tier, c.model): i for i, c in enumerate(question.loads)}
 
     def row(w: int, t: int, requests: int) -> page.MatrixRow:
-        cells = tuple(_cell(solved, rows[w, t, m], tight_below) for m in range(len(question.models)))
+        cells = tuple(_cell(solved, rows[w, t, m], near_target_fraction) for m in range(len(question.models)))
         return page.MatrixRow(whole(requests), (w, t) == question.headline, cells)
 
     def block(w: int, of: Workload) -> page.MatrixBlock:
@@ -146,17 +157,17 @@ def _matrix(solved: Solution, tight_below: float) -> tuple[page.MatrixBlock, ...
     return tuple(block(w, workload) for w, workload in enumerate(question.workloads))
 
 
-def _cell(solved: Solution, row: int, tight_below: float) -> page.MatrixCell:
+def _cell(solved: Solution, row: int, near_target_fraction: float) -> page.MatrixCell:
     question, choice = solved.question, solved.choices[row]
     if question.loads[row].over_limit:
         return page.MatrixCell("over", f"over {short_tokens(int(solved.model_of(row).model.max_context_tokens or 0))}")
     kv, fit = size(float(solved.loads["kv_bytes"][row]), question.settings.units), Fit.of(solved, row)
     if fit is None:
         return page.MatrixCell("none", choice.verdict, kv)
-    status = "tight" if choice.sure_headroom_fraction < tight_below else "fits"
+    status = "tight" if has_little_headroom(solved, row, near_target_fraction) else "fits"
     hardware, rented = (of(choice.n_instances, fit.candidate) for of in (rented_gpus, rent))
     usd = wording.short_money(choice.monthly_usd)
-    return page.MatrixCell(status, status, kv, hardware, rented, usd, choice.sized_by == "speed")
+    return page.MatrixCell(status, status, kv, hardware, rented, usd, choice.sized_by != "memory")
 
 
 def _bars(solved: Solution) -> tuple[tuple[page.Bar, ...], ...]:
@@ -183,7 +194,7 @@ def _bar(solved: Solution, row: int) -> page.Bar:
         verdict = solved.choices[row].verdict
         return page.Bar(*of_load, weights, kv, size(weights, units), size(kv, units), capacity=verdict)
     overhead, capacity = (fit[name] * fit.gpus_used for name in ("overhead_bytes_per_gpu", "memory_budget_bytes"))
-    held = fit["charge_bytes"] * fit.tensor_parallel_size * load.concurrent_requests
+    held = fit["steady_bytes"] * fit.layout.tensor_parallel_size * load.concurrent_requests
     return page.Bar(
         *of_load, weights_bytes=weights * fit.choice.n_replicas, kv_bytes=held, overhead_bytes=overhead,
         capacity_bytes=capacity, weights=_times(fit.choice.n_replicas, weights, units), kv=_copies(held, kv, units),
@@ -204,13 +215,15 @@ def _copies(held: float, kv: float, units: str) -> Cell:
 
 
 def _lever_rows(solved: Solution, every_lever: EveryLever) -> tuple[page.LeverRow, ...]:
-    """The changes that save most at the headline load, over all models, the best first; none where none has a price."""
+    """The changes that save most at the headline load: the best of each model, then each one's second, and so on; none
+    where none has a price. What saves nothing costs nothing that is worth saying."""
     rows = []
     for row, lever in best({row: every_lever[row] for row in headline_rows(solved)}, MOST_LEVERS):
         name, after = solved.model_of(row).model.name, lever.after
         assert after is not None, "the best are among those that have a price"
         then = rent(after.n_instances, after.candidate), money(after.monthly_usd)
-        rows.append(page.LeverRow(name, lever.words, *then, wording.saved_money(lever), wording.saved_share(lever)))
+        saved = wording.saved_money(lever), wording.saved_share(lever)
+        rows.append(page.LeverRow(name, lever.words, *then, *saved, NONE if lever.saved_usd == 0 else lever.cost))
     return tuple(rows)
 
 
@@ -237,8 +250,24 @@ def facts_of(solved: Solution, row: int) -> MoneyFacts:
 
 
 def class_costs(solved: Solution, row: int) -> dict[str, Cell]:
-    """What a month costs in each purchase class; nothing where nothing holds the load."""
-    return {one.purchase: dollars(one.monthly_usd) for one in figures.purchase_classes(solved, row)}
+    """What a month costs in each purchase class, each answered anew; nothing where nothing holds the load."""
+    if solved.choices[row].offer is None:
+        return {}
+    answers = ((purchase, of[row]) for purchase, of in solved.by_purchase.items())
+    return {purchase: NONE if one is None else dollars(one.usd) for purchase, one in answers}
+
+
+def _at_fp8(levers: Sequence[Lever]) -> Cell:
+    """What the load takes at FP8 weights and an FP8 KV cache, where that is another answer."""
+    one = at_fp8(levers)
+    if one is None:
+        return NONE
+    return words("at FP8: {}, {}", rent(one.n_instances, one.candidate), money(one.monthly_usd))
+
+
+def _class_rent(solved: Solution, row: int, purchase: str) -> Cell:
+    one = solved.by_purchase[purchase][row]
+    return NONE if one is None else rent(one.n_instances, one.candidate)
 
 
 def _owning(fit: Fit) -> tuple[Cell, Cell]:

@@ -180,7 +180,7 @@ def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.
         growing = f"{plural_does(requests, 'request', 'fit')} even at the model's {limit} each"
     else:
         growing = f"{plural_does(requests, 'request', 'fill')} the pool at {n['longest_tokens_at_load']:,} tokens each"
-    capped = n["sequences_held"] == n["max_num_seqs"]
+    capped = n["sequences_held"] == n["max_num_seqs"] * n["data_parallel_size"]  # each rank has the engine's limit
     hold = "holds" if n["n_gpus_per_replica"] == 1 else "hold"
     spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {n['next_request']:,} "
     fixes = (fix for one in prints if one.label == "concurrency_spike" for fix in one.fixes)
@@ -236,8 +236,9 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     layers = fit["layer_bytes_per_gpu"] * part
     staged, paid = stages > 1, fit["paid_layer_bytes"] * part
     pool = fit["layer_budget_bytes"] - paid if staged else fit["kv_budget_bytes_per_gpu"]
-    ends = fit["stage_ends_bytes"] / fit.tensor_parallel_size + fit["rope_table_bytes"]
+    ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"]
     per_replica = -(-int(fit["load_requests"]) // (choice.n_replicas - question.settings.spare_replicas))
+    per_rank = -(-per_replica // fit.layout.data_parallel_size)
     longest_allowed = int(model.model.max_context_tokens or load.context_tokens)
     given = {k for one in PEAK for k in one.inputs} - {one.name for one in PEAK}
     batch = {k: fit[k] for k in given}
@@ -245,11 +246,11 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     sampler = batch | {"max_num_batched_tokens": 0}
     less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
     handed = fit["hand_over_bytes"] if staged else 0
-    longest = largest_where(lambda tokens: _charge(fit, tokens) * per_replica <= pool / part, 0, longest_allowed)
+    longest = largest_where(lambda tokens: _needed(fit, per_rank, tokens) <= pool / part, 0, longest_allowed)
     return {
         "model": model.model.id, "model_name": model.model.name, "instance": fit.candidate.instance,
         "gpu": fit.candidate.gpu.short_name, "weight_dtype": model.weight_dtype,
-        "n_gpus_per_replica": fit.gpus_per_replica, "tensor_parallel_size": fit.tensor_parallel_size,
+        "n_gpus_per_replica": fit.gpus_per_replica, **fit.layout._asdict(),
         "pipeline_parallel_size": stages, "n_replicas": choice.n_replicas, "context_tokens": load.context_tokens,
         "input_tokens": load.input_tokens, "concurrent_requests": load.concurrent_requests,
         "requests_per_replica": per_replica, "sequences_held": choice.sequences_per_replica,
@@ -259,7 +260,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
         "memory_budget_bytes": fit["memory_budget_bytes"], "kv_pool_bytes_per_gpu": pool,
         "kv_bytes_per_sequence_per_gpu": fit["charge_bytes"] * part,
-        "kv_bytes_per_sequence_per_gpu_at_limit": _charge(fit, longest_allowed) * part,
+        "kv_bytes_per_sequence_per_gpu_at_limit": _needed(fit, 1, longest_allowed) * part,
         "max_context_tokens": longest_allowed, "longest_tokens_at_load": longest,
         "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
         "weights_bytes_per_gpu": layers + ends if staged else fit["loaded_weights_bytes_per_gpu"],
@@ -272,10 +273,11 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     }  # fmt: skip
 
 
-def _charge(fit: Fit, tokens: int) -> float:
-    """What admission charges a sequence of that many tokens on one rank, without stages."""
-    values = {name: fit[name] for name in kv_cache.charge_bytes.inputs}
-    return float(kv_cache.charge_bytes.of(values | {"charged_tokens": tokens}))
+def _needed(fit: Fit, requests: int, tokens: int) -> float:
+    """The pool that one rank needs for that many sequences of that many tokens, without stages."""
+    both = (kv_cache.charge_bytes, kv_cache.steady_bytes)
+    values = {name: fit[name] for one in both for name in one.inputs} | {"charged_tokens": tokens}
+    return float(kv_cache.pool_for(requests, *(one.of(values) for one in both)))
 
 
 def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
@@ -287,7 +289,8 @@ def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
 
 SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
 STEPS_PER_DOUBLING = 2
-HOLDS = (kv_cache.charged_tokens, kv_cache.charge_bytes, parallelism.sequences)  # as `recommend.solve` has them
+# As `recommend.solve` has them.
+HOLDS = (kv_cache.charged_tokens, kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.sequences)
 
 
 def breaks(solved: Solution) -> tuple[Breaks, ...]:
@@ -305,7 +308,8 @@ def held_per_replica(fit: Fit, contexts: Sequence[int]) -> list[int]:
         "context_tokens": tokens, "max_model_len": tokens, "input_tokens": numpy.maximum(tokens - output, 0),
         "pipeline_stages": float(fit.choice.pipeline_parallel_size),
     }  # fmt: skip
-    return [int(n) for n in numpy.broadcast_to(evaluate(HOLDS, values)["sequences"], tokens.shape)]
+    held = numpy.broadcast_to(evaluate(HOLDS, values)["sequences"], tokens.shape)
+    return [int(n) * fit.layout.data_parallel_size for n in held]
 
 
 def _breaks(solved: Solution, row: int) -> Breaks:
@@ -322,7 +326,7 @@ def _breaks(solved: Solution, row: int) -> Breaks:
     curve = tuple(BreakPoint(c, n * replicas) for c, n in zip(contexts, held_per_replica(fit, contexts), strict=True))
     held = fit.choice.sequences_per_replica * replicas
     longest = _longest(fit, limit)
-    capped = fit.choice.sequences_per_replica == fit["max_num_seqs"]
+    capped = fit["sequences"] == fit["max_num_seqs"]
     requests_fit = plural_does(cell.concurrent_requests, "request", "fit")
     if longest >= limit:
         longest_fit = words("{} even at the model's {}", requests_fit, short_tokens(limit))

@@ -262,6 +262,13 @@ class RowValues:
         return RowValues(self.values[:width], self.first)
 
 
+class RowRanges(RowValues):
+    """What the cells of a row read where each reads a whole range: its places are the first axis of the values."""
+
+    def cut(self, width: int) -> RowRanges:
+        return RowRanges(self.values[:, :width], self.first)
+
+
 @dataclass
 class Sheet:
     """One worksheet being filled. Rows and columns count from 0."""

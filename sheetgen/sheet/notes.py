@@ -16,7 +16,7 @@ from sheetgen.sheet import wording
 from sheetgen.sheet.page import NONE, Cell, InstanceRow, Source, Text, words
 from sheetgen.units import ON_DEMAND, PURCHASES, TWO_DECIMALS, USD_CENTS
 
-MARKED_BY = ("stale_after_days", "tight_below")  # the assumptions that decide marks of the page
+MARKED_BY = ("stale_after_days", "near_target_fraction")  # the assumptions that decide marks of the page
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
 _SHOWN_REASONS = 2
 MEMORY_ORIGINS = {"stated": "published"}  # what the catalog calls otherwise than the page
@@ -140,8 +140,8 @@ def assumption_lines(question: Question) -> Iterator[str]:
     if less := sorted({-b.low for b in engine.bands if b.figure == "kv_pool"}):
         smaller = " to ".join(wording.plain(round(one, 2)) for one in less)
         yield (
-            f"Surely free: counted with a KV pool {smaller} GiB a GPU smaller: "
-            "the low end of the 80% band of prediction errors."
+            f"Memory's low end: a KV pool {smaller} GiB a GPU smaller, as at the low end of the 80% band of "
+            "prediction errors."
         )
     price = "list price" if settings.purchase == ON_DEMAND else f"the {settings.purchase} price"
     is_listed = not settings.discount_fraction and settings.purchase == ON_DEMAND

@@ -102,14 +102,17 @@ class Card(MoneyFacts):
     hardware: Text  # "8× H100 SXM, TP 8, 1 replica"; why nothing fits
     memory: Text  # "131.4 GiB weights + 160.0 GiB KV cache"
     users: Text  # "32": the people that the load stands for
-    headroom: Text = NONE  # "room for 41 requests, 22% surely free"
+    headroom: Text = NONE  # "serves 44 within the targets; memory alone holds 54"
     token_time: Text = NONE  # "48 ms a token (38–57)"
     throughput: Text = NONE  # "640 tokens/s (550–810)"
-    first_token: Text = NONE  # "first token 1.9 s (0.9 s–3.2 s)"
+    first_token: Text = NONE  # "first token 1.9 s (0.9–3.2)"
     sized_by: Text = NONE  # "sized by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073"
     runner_up: Text = NONE  # "then 8× H200 on Azure: $92,000 (+12%)"
-    held: Text = NONE  # "room for 54"
+    held: Text = NONE  # "serves 44"
+    band: Text = NONE  # "$166k to $333k at the band of speed": the month at both ends; NONE where it stays
+    at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
+    class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
 
     @property
     def speed(self) -> Text:
@@ -254,8 +257,9 @@ class LeverRow:
     change: str  # "FP8 KV cache"
     rent: Text
     monthly: Text
-    saving: Text  # "$6,049", "no change" or "now fits"
+    saving: Text  # "$6,049", "no change", "near tie" or "now fits"
     share: Text = ""  # "50%"
+    cost: Text = ""  # "8 bits lose little"
 
 
 @dataclass(frozen=True)
@@ -362,8 +366,18 @@ def tables_of(page: Page) -> Iterator[Table]:
     )  # fmt: skip
     yield table(
         "",
-        ("Model", "Time per token", "First token", "What asked for it", "Unit cost"),
-        ((c.model, c.speed, c.first_token, c.sized_by, _costs(c)) for c in page.cards),
+        ("Model", "Time per token", "First token", "What asked for it", "Range, at FP8", "Unit cost"),
+        (
+            (
+                c.model,
+                c.speed,
+                c.first_token,
+                c.sized_by,
+                joined("; ", [one for one in (c.band, c.at_fp8) if one]),
+                _costs(c),
+            )
+            for c in page.cards
+        ),
     )
     yield table("Every load: what to rent, $ a month, and its KV cache", (), ())
     yield from (_loads(block, page) for block in page.matrix)
@@ -390,15 +404,15 @@ def tables_of(page: Page) -> Iterator[Table]:
     )
     yield table(
         "What one change buys",
-        ("Model", "Change", "Then rent", _number("$ a month"), _number("Saves")),
-        ((v.model, v.change, v.rent, v.monthly, words("{} ({})", v.saving, v.share) if v.share else v.saving)
+        ("Model", "Change", "At what cost", "Then rent", _number("$ a month"), _number("Saves")),
+        ((v.model, v.change, v.cost, v.rent, v.monthly, words("{} ({})", v.saving, v.share) if v.share else v.saving)
          for v in page.levers),
     )  # fmt: skip
     if page.paid:
         yield table(
             "How to pay for it",
             ("Model", *(_number(f"{name}, $ a month") for name in classes), "Owned, $ a month", "Owning is"),
-            ((c.model, *c.classes, c.owned, c.break_even) for c in page.paid),
+            ((c.model, *map(_priced, c.classes, c.class_rents), c.owned, c.break_even) for c in page.paid),
         )
     yield table(
         "Instances on this page",
@@ -407,6 +421,10 @@ def tables_of(page: Page) -> Iterator[Table]:
         ((i.instance, i.gpus, i.memory, i.hourly, *i.classes, ", ".join(filter(None, (i.provider, i.region))),
           i.price_date + (" (old)" if i.stale else ""), i.used_for) for i in page.instances),
     )  # fmt: skip
+
+
+def _priced(usd: Text, rent: Text) -> Text:
+    return words("{}, {}", usd, rent) if usd and rent else usd
 
 
 def _number(head: str) -> Column:

@@ -9,7 +9,7 @@ from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
 from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.levers import Lever
-from sheetgen.recommend import Solution, short_tokens
+from sheetgen.recommend import Choice, Pick, Solution, short_tokens
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question
@@ -26,6 +26,7 @@ from sheetgen.units import (
     USD_CENTS,
     WHOLE,
     Display,
+    Layout,
 )
 
 MINUS = "−"
@@ -117,18 +118,18 @@ def _percent(fraction: float) -> str:
 
 
 def saving(lever: Lever) -> str:
-    """What a lever saves a month: $6,049 (50%), no change, $1,200 more (+12%), now fits."""
+    """What a lever saves a month: $6,049 (50%), no change, near tie, $1,200 more (+12%), now fits."""
     share_saved = saved_share(lever)
     return f"{saved_money(lever)} ({share_saved})" if share_saved else str(saved_money(lever))
 
 
 def saved_money(lever: Lever) -> Cell | str:
-    """The same in dollars alone: $6,049, no change, $1,200 more, now fits."""
+    """The same in dollars alone: $6,049, no change, near tie (only the choice within it), $1,200 more, now fits."""
     usd = lever.saved_usd
     if usd is None:
         return "now fits" if lever.now_fits else NONE
     if usd == 0:
-        return "no change"
+        return "near tie" if lever.is_near_tie else "no change"
     return money(usd) if usd > 0 else words("{} more", money(-usd))
 
 
@@ -162,6 +163,12 @@ def rented_gpus(n_instances: int, candidate: Candidate) -> Cell:
 def gpus(count: int, candidate: Candidate) -> Cell:
     """So many of a candidate's GPUs: 8× H100 SXM."""
     return words("{}× {}", whole(count), candidate.gpu.short_name)
+
+
+def layout_words(layout: Layout, stages: int) -> str:
+    """How a replica's GPUs share its work: TP 8, or TP 1, DP 8."""
+    sizes = ("TP", layout.tensor_parallel_size), ("PP", stages), ("DP", layout.data_parallel_size)
+    return ", ".join(f"{name} {size}" for name, size in sizes if size > 1 or name == "TP")
 
 
 def plural(count: int, noun: str) -> Cell:
@@ -199,9 +206,12 @@ def throughput(solved: Solution, row: int) -> Cell:
 
 
 def first_token(solved: Solution, row: int) -> Cell:
-    """`first token 1.9 s (0.9 s–3.2 s)`, with its 80 % band; under load an indication."""
+    """`first token 1.9 s (0.9–3.2)`, with its 80 % band in the same unit; under load an indication."""
     choice = solved.choices[row]
-    return words("first token {} ({}–{})", *map(duration, (choice.ttft_seconds, *choice.bands[1])))
+    times = (choice.ttft_seconds, *choice.bands[1])
+    if choice.ttft_seconds < 0.9995:
+        return words("first token {} ms ({}–{})", *map(milliseconds, times))
+    return words("first token {} s ({}–{})", *(Cell(t, WHOLE if t >= FROM_SECONDS else ONE_DECIMAL) for t in times))
 
 
 def sized_by(solved: Solution, row: int) -> Cell:
@@ -210,13 +220,33 @@ def sized_by(solved: Solution, row: int) -> Cell:
     choice, question = solved.choices[row], solved.question
     target = target_words(question, row)
     if choice.without_targets is not None:
-        offer, count, usd = choice.without_targets
-        alone = rent(count, solved.candidate(offer)), money(usd)
-        return words("sized by speed ({}); memory alone: {}, {}", target, *alone)
-    if choice.sized_by == "speed":
+        return words("sized by speed ({}); memory alone: {}", target, picked(solved, choice.without_targets))
+    if choice.sized_by != "memory":
         return words("sized by speed ({}), at the price that memory asks for, too", target)
     met = bool(target) and question.settings.speed_targets
     return words("sized by memory; it meets {}", target) if met else Cell("sized by memory")
+
+
+def picked(solved: Solution, one: Pick) -> Cell:
+    """What another rule would take: 2 × p4de.24xlarge, $40,073."""
+    return words("{}, {}", rent(one.n_instances, solved.candidate(one.offer)), money(one.usd))
+
+
+def money_band(choice: Choice) -> Cell:
+    """The month of the chosen hardware at both ends of the band of speed: $166k to $333k at the band of speed."""
+    low, high = choice.monthly_usd_ends
+    if low == high:
+        return NONE
+    top = short_money(high) if high else "no count"
+    return words("{} to {} at the band of speed", short_money(low), top)
+
+
+def served(solved: Solution, row: int) -> Cell:
+    """How many requests what is rented serves: serves 44 within the targets; memory alone holds 54."""
+    choice, question = solved.choices[row], solved.question
+    aimed = question.settings.speed_targets and target_words(question, row)
+    of = whole(choice.served_at_target), whole(choice.memory_holds)
+    return words(f"serves {{}}{' within the targets' if aimed else ''}; memory alone holds {{}}", *of)
 
 
 def target_words(question: Question, row: int) -> str:
@@ -233,12 +263,13 @@ def sizing_rule(question: Question) -> str:
 
 
 def _targets(workloads: Sequence[Workload]) -> str:
-    """The targets of all workloads: 50/100 ms a token, first token in 200 ms; nothing where there are none."""
+    """The targets of all workloads: 50/100 ms a token, first token in 2/5/60 s; nothing where there are none."""
     said = []
-    for figure, pattern in (("tpot", "{} ms a token"), ("ttft", "first token in {} ms")):
-        targets = [getattr(workload, f"{figure}_target_ms") for workload in workloads]
-        if found := "/".join(dict.fromkeys(plain(ms) for ms in targets if ms)):
-            said.append(pattern.format(found))
+    for figure, pattern in (("tpot", "{} ms a token"), ("ttft", "first token in {} {}")):
+        targets = [ms for workload in workloads if (ms := getattr(workload, f"{figure}_target_ms"))]
+        in_seconds = figure == "ttft" and not any(ms % 1000 for ms in targets)
+        if found := "/".join(dict.fromkeys(plain(ms / 1000 if in_seconds else ms) for ms in targets)):
+            said.append(pattern.format(found, "s" if in_seconds else "ms"))
     return ", ".join(said)
 
 

@@ -3,7 +3,8 @@
 Every model fits one set of columns: layers whose cache grows with the context (full attention, MLA, other),
 layers that keep a window of it, and layers that keep a fixed state. Each kind has its own sharding rule.
 Quantities named `shard_` are what one tensor-parallel rank keeps of all layers. Admission then charges a request whole
-blocks, windows with the tokens in flight, and states.
+blocks, windows with the tokens in flight, and states. That is a gate at one moment: while it is served a request keeps
+the windows alone, for blocks that slid out of them are freed before each step.
 """
 
 from __future__ import annotations
@@ -306,6 +307,26 @@ def windowed_tokens(
     return where(hybrid_kv_manager == 1, smallest(charged_tokens, window), charged_tokens)
 
 
+@formula("Tokens a windowed layer keeps")
+def steady_windowed_tokens(
+    charged_tokens: Quantity, window_tokens: Quantity, window_is_chunked: Quantity, in_flight_batches: Quantity,
+    hybrid_kv_manager: Quantity, windowed_block_tokens: Quantity, shares_pages: Quantity,
+) -> Any:  # fmt: skip
+    """Tokens of a windowed layer that a request keeps while it decodes: the window that a step reads and one token for
+    each further step in flight, never more than the context.
+
+    Where blocks are counted (a pool of equal pages), without the spare block of a sliding window: n tokens touch at
+    most ceil((n - 1) / block) + 1 blocks, wherever the window begins, and never more than the context's own.
+
+    Source: vLLM 0.33, SlidingWindowManager.get_num_skipped_tokens, KVCacheManager.allocate_slots (it frees first).
+    Check:  a window of 1,024 in blocks of 16 keeps at most 65; a chunk of 8,192 keeps 512.
+    """
+    spare = shares_pages * (1 - window_is_chunked)
+    read = window_tokens - 1 + in_flight_batches - spare
+    kept = largest(0, smallest(read, charged_tokens - spare * windowed_block_tokens))
+    return where(hybrid_kv_manager == 1, kept, charged_tokens)
+
+
 @formula("KV blocks per sequence")
 def kv_blocks_per_sequence(
     charged_tokens: Quantity, windowed_tokens: Quantity, window_is_chunked: Quantity, hybrid_kv_manager: Quantity,
@@ -337,6 +358,24 @@ def kv_blocks_per_sequence(
     return where(shares_pages == 1, shared, ratio(own, kv_block_bytes))
 
 
+# What the count of blocks reads beside the tokens in windows.
+_OF_BLOCKS = tuple(name for name in kv_blocks_per_sequence.inputs if name != "windowed_tokens")
+
+
+@formula("Steady KV blocks per sequence", passed_on=_OF_BLOCKS)
+def kv_blocks_per_sequence_steady(steady_windowed_tokens: Quantity, **known: Quantity) -> Any:
+    """Blocks that a sequence holds while it decodes, over all KV groups: those of admission, but of windows what stays.
+
+    States stay as admission charges them. Where states are kept for the prefix cache, each prefill step, and each
+    decoded token that opens a new block, writes a second state before the first is freed, and all requests may do so
+    in one step. It is never more than admission charges.
+
+    Source: vLLM 0.33, single_type_kv_cache_manager.py (remove_skipped_blocks; MambaManager.allocate_new_blocks).
+    Check:  Gemma 3 27B, 32,768 tokens: 2,048 + 6 x 65 = 2,438 blocks; admission charges 2,048 + 6 x 577.
+    """
+    return kv_blocks_per_sequence.of(known | {"windowed_tokens": steady_windowed_tokens})
+
+
 @formula("Charge per sequence and rank", within=[kv_blocks_per_sequence.with_parts([windowed_tokens])])
 def charge_bytes(kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity) -> Any:
     """What admission charges one sequence on one rank, in bytes, before pipeline stages divide it.
@@ -344,6 +383,29 @@ def charge_bytes(kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity) -> 
     Source: kv_blocks_per_sequence x kv_block_bytes.
     """
     return kv_blocks_per_sequence * kv_block_bytes
+
+
+@formula("Steady KV per sequence and rank", within=[kv_blocks_per_sequence_steady.with_parts([steady_windowed_tokens])])
+def steady_bytes(kv_blocks_per_sequence_steady: Quantity, kv_block_bytes: Quantity) -> Any:
+    """What one sequence holds on one rank while it decodes, in bytes, before pipeline stages divide it.
+
+    Source: kv_blocks_per_sequence_steady x kv_block_bytes.
+    """
+    return kv_blocks_per_sequence_steady * kv_block_bytes
+
+
+def held_sequences(pool_bytes: Quantity, charge_bytes: Quantity, steady_bytes: Quantity) -> Any:
+    """Sequences that a pool holds at once: 1 + floor((pool - charge) / steady charge), 0 where it holds no charge.
+
+    The last one comes in while all others hold their full context. It needs its charge free for that moment, and is
+    given it back but for the steady charge when its prompt is read.
+    """
+    return round_down(ratio(largest(0, pool_bytes - (charge_bytes - steady_bytes)), steady_bytes))
+
+
+def pool_for(n_sequences: Quantity, charge_bytes: Quantity, steady_bytes: Quantity) -> Any:
+    """The least pool that holds so many sequences (1 or more) at once, by the same rule."""
+    return n_sequences * steady_bytes + (charge_bytes - steady_bytes)
 
 
 @formula("KV per sequence and GPU")
@@ -355,6 +417,17 @@ def kv_bytes_per_sequence_per_gpu(
     Source: blocks x bytes per block x the share of layers on a pipeline stage.
     """
     return kv_blocks_per_sequence * kv_block_bytes * stage_fraction
+
+
+@formula("Steady KV per sequence and GPU")
+def kv_bytes_per_sequence_steady_per_gpu(
+    kv_blocks_per_sequence_steady: Quantity, kv_block_bytes: Quantity, stage_fraction: Quantity
+) -> Any:
+    """What one sequence holds on the fullest GPU while it decodes, in bytes.
+
+    Source: blocks x bytes per block x the share of layers on a pipeline stage.
+    """
+    return kv_blocks_per_sequence_steady * kv_block_bytes * stage_fraction
 
 
 @formula("KV per sequence")
@@ -370,19 +443,15 @@ def kv_bytes_per_sequence(unsharded_kv_blocks_per_sequence: Quantity, unsharded_
 
 @formula("Steady KV per sequence")
 def kv_bytes_per_sequence_steady(
-    charged_tokens: Quantity, kv_bytes_per_token: Quantity, shard_windowed_bytes_per_token: Quantity,
-    state_bytes_per_sequence: Quantity, window_tokens: Quantity, n_windowed_layers: Quantity,
-    hybrid_kv_manager: Quantity, block_size: Quantity,
-) -> Any:  # fmt: skip
-    """What a decoding sequence holds, in bytes, before division over ranks: whole blocks of the growing
-    layers, the window and one block of the windowed ones, and the state.
+    unsharded_kv_blocks_per_sequence_steady: Quantity, unsharded_kv_block_bytes: Quantity
+) -> Any:
+    """What one sequence holds while it decodes, in bytes, before any division over GPUs.
 
-    Source: vLLM hybrid KV cache manager (steady decode).
+    It has whole blocks, the window and the block at its edge, padding layers and state blocks.
+
+    Source: kv_blocks_per_sequence_steady. Check: Gemma 3 27B in bf16, 32,768 tokens: 2,438 blocks of 1.25 MiB.
     """
-    whole = round_up(charged_tokens / block_size) * block_size
-    window = where(hybrid_kv_manager == 1, round_up(window_tokens / block_size) * block_size + block_size, whole)
-    windowed = where(n_windowed_layers > 0, smallest(whole, window), 0)
-    return whole * kv_bytes_per_token + windowed * shard_windowed_bytes_per_token + state_bytes_per_sequence
+    return unsharded_kv_blocks_per_sequence_steady * unsharded_kv_block_bytes
 
 
 @formula("Short form of a token count", TEXT)

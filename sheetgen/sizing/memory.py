@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sheetgen.formula import Quantity, formula, largest, ratio, round_down, round_up, smallest, where
+from sheetgen.sizing.kv_cache import held_sequences, pool_for
 from sheetgen.units import FACTOR, TENSOR_PARALLEL_SIZES, TWO_DECIMALS
 
 
@@ -268,52 +269,77 @@ def kv_tokens(
 
 
 @formula("Sequences the pool holds")
-def sequences_in_pool(kv_budget_bytes_per_gpu: Quantity, kv_bytes_per_sequence_per_gpu: Quantity) -> Any:
-    """Sequences at their admission charge that the pool of one GPU holds; 0 where the weights do not fit.
+def sequences_in_pool(
+    kv_budget_bytes_per_gpu: Quantity, kv_bytes_per_sequence_per_gpu: Quantity,
+    kv_bytes_per_sequence_steady_per_gpu: Quantity,
+) -> Any:  # fmt: skip
+    """Sequences that the pool of one GPU holds at once, one at its admission charge, the others at what they keep.
 
-    Source: floor(pool / charge).
+    Out:    0 where the pool does not hold one admission charge.
+    Source: INTERFACE: 1 + floor((pool - admission charge) / steady charge).
     """
-    return round_down(ratio(largest(0, kv_budget_bytes_per_gpu), kv_bytes_per_sequence_per_gpu))
+    return held_sequences(kv_budget_bytes_per_gpu, kv_bytes_per_sequence_per_gpu, kv_bytes_per_sequence_steady_per_gpu)
 
 
 @formula("Sequences per replica")
 def sequences_per_replica(sequences_in_pool: Quantity, max_num_seqs: Quantity, data_parallel_size: Quantity) -> Any:
     """Requests that one replica holds in flight: what the pool holds, at most max_num_seqs, per rank.
 
-    Source: INTERFACE: min(floor(kv_pool / charge), max_num_seqs).
+    Source: INTERFACE: DP x min(sequences_in_pool, max_num_seqs).
     """
     return data_parallel_size * smallest(sequences_in_pool, max_num_seqs)
 
 
 @formula("Requests that can run at once")
 def running_capacity(
-    kv_budget_bytes_per_gpu: Quantity, filled_kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity,
-    stage_fraction: Quantity, max_num_seqs: Quantity, data_parallel_size: Quantity,
+    kv_budget_bytes_per_gpu: Quantity, filled_kv_blocks_per_sequence: Quantity,
+    filled_kv_blocks_per_sequence_steady: Quantity, kv_block_bytes: Quantity, stage_fraction: Quantity,
+    max_num_seqs: Quantity, data_parallel_size: Quantity,
 ) -> Any:  # fmt: skip
     """Requests that one replica runs at once: what the pool holds at their average length, at most max_num_seqs.
 
-    Source: floor(pool / cache of a running request), per rank.
+    Source: sequences_in_pool, per rank, with the cache of a running request.
     """
-    each = filled_kv_blocks_per_sequence * kv_block_bytes * stage_fraction
-    held = round_down(ratio(largest(0, kv_budget_bytes_per_gpu), each))
+    block = kv_block_bytes * stage_fraction
+    charge, steady = filled_kv_blocks_per_sequence * block, filled_kv_blocks_per_sequence_steady * block
+    held = held_sequences(kv_budget_bytes_per_gpu, charge, steady)
     return data_parallel_size * smallest(held, max_num_seqs)
 
 
 @formula("KV for all requests")
-def kv_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence: Quantity) -> Any:
-    """The KV bill of all requests in flight, in bytes, at the admission charge, before any replication.
+def kv_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence_steady: Quantity) -> Any:
+    """The KV bill of all requests in flight, in bytes, as it stays in memory, before any replication.
 
-    Source: requests x charge. Check: Llama 3.1 70B in bf16, 32 x 4,000 tokens: 41.9 GB.
+    Source: requests x steady charge. Check: Llama 3.1 70B in bf16, 32 x 4,000 tokens: 41.9 GB.
+    """
+    return concurrent_requests * kv_bytes_per_sequence_steady
+
+
+@formula("KV for all requests, as admitted")
+def kv_admission_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence: Quantity) -> Any:
+    """What the engine asks for when it admits them, all requests in flight together, in bytes, before any replication.
+
+    Source: requests x admission charge. They are not admitted at once, so it is never needed at once.
     """
     return concurrent_requests * kv_bytes_per_sequence
 
 
+@formula("KV that these requests take")
+def kv_needed_bytes_per_gpu(
+    requests_per_rank: Quantity, kv_bytes_per_sequence_per_gpu: Quantity,
+    kv_bytes_per_sequence_steady_per_gpu: Quantity,
+) -> Any:  # fmt: skip
+    """The least pool of the fullest GPU that holds these requests at once, in bytes.
+
+    Source: sequences_in_pool: what all of them keep, and what the last is charged above that when it is admitted.
+    """
+    return pool_for(requests_per_rank, kv_bytes_per_sequence_per_gpu, kv_bytes_per_sequence_steady_per_gpu)
+
+
 @formula("Short by, per GPU")
-def shortage_bytes_per_gpu(
-    kv_budget_bytes_per_gpu: Quantity, kv_bytes_per_sequence_per_gpu: Quantity, requests_per_rank: Quantity
-) -> Any:
+def shortage_bytes_per_gpu(kv_budget_bytes_per_gpu: Quantity, kv_needed_bytes_per_gpu: Quantity) -> Any:
     """Bytes that the fullest GPU lacks for these requests; 0 where they fit.
 
-    Source: requests x charge less what is left.
+    Source: kv_needed_bytes_per_gpu less what is left.
     """
-    return largest(0, requests_per_rank * kv_bytes_per_sequence_per_gpu - kv_budget_bytes_per_gpu)
+    return largest(0, kv_needed_bytes_per_gpu - kv_budget_bytes_per_gpu)

@@ -9,20 +9,20 @@ from sheetgen.formula import (
     both,
     count_steps,
     either,
-    fading,
     formula,
     largest,
-    number_where,
     ratio,
     remainder,
     round_down,
+    round_nearest,
     round_up,
     smallest,
     where,
 )
+from sheetgen.sizing.kv_cache import held_sequences
 from sheetgen.sizing.memory import paid_share
-from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds
-from sheetgen.units import PERCENT, SECONDS, TEXT
+from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
+from sheetgen.units import FACTOR, PERCENT, SECONDS, TEXT
 
 
 @formula("Target in force", SECONDS)
@@ -31,7 +31,7 @@ def limit_seconds(
 ) -> Any:
     """The time that a token may take, in seconds; very long where no target is set or targets are off.
 
-    Source: INTERFACE: TPOT drives the count by default, TTFT only where it is asked for.
+    Source: INTERFACE: both drive the count by default.
     """
     return where(both(speed_targets == 1, target_ms > 0), target_ms / milliseconds_per_second, no_limit_seconds)
 
@@ -48,7 +48,9 @@ def meets_targets(
 
 
 # What is the same of batches of any size.
-_OF_ANY_BATCH = tuple(n for n in meets_targets.inputs if n not in ("batch_requests", "untouched_fraction"))
+_OF_BATCH = ("batch_requests", "untouched_fraction")
+_OF_ANY_BATCH = tuple(n for n in meets_targets.inputs if n not in _OF_BATCH)
+_AND_EXPERTS = tuple(dict.fromkeys((*_OF_ANY_BATCH, "expert_miss_fraction", "data_parallel_size")))
 
 
 @formula("Strides within the targets", passed_on=_OF_ANY_BATCH)
@@ -68,10 +70,10 @@ def strides_within_targets(
     return count_steps(meets, steps, untouched_by_stride)
 
 
-@formula("Most requests of a batch within the targets", passed_on=_OF_ANY_BATCH)
+@formula("Most requests of a batch within the targets", passed_on=_AND_EXPERTS)
 def batch_limit(
-    strides_within_targets: Quantity, steps: Quantity, untouched_by_request: Quantity, expert_miss_fraction: Quantity,
-    requests_per_stride: Quantity, **known: Quantity,
+    strides_within_targets: Quantity, steps: Quantity, untouched_by_request: Quantity, requests_per_stride: Quantity,
+    **known: Quantity,
 ) -> Any:  # fmt: skip
     """The largest batch that meets both targets: the strides that do, and of the next one every single request.
 
@@ -80,7 +82,7 @@ def batch_limit(
     Source: tpot_seconds, service_ttft_seconds.
     """
     begun = strides_within_targets * requests_per_stride
-    left = fading(expert_miss_fraction, begun)
+    left = untouched_fraction.of(known | {"batch_requests": begun})
 
     def meets(one: Quantity, untouched: Quantity) -> Any:
         return meets_targets.of(known | {"batch_requests": begun + one, "untouched_fraction": left * untouched})
@@ -88,13 +90,17 @@ def batch_limit(
     return begun + count_steps(meets, steps, untouched_by_request)
 
 
-@formula("Sequences within the targets")
-def paced_sequences(sequences: Quantity, batch_limit: Quantity, pipeline_stages: Quantity) -> Any:
-    """Sequences that one replica may serve: what memory holds, at most one batch within the targets a stage.
+@formula("Requests of one replica within the targets")
+def paced_requests(
+    sequences: Quantity, batch_limit: Quantity, pipeline_stages: Quantity, data_parallel_size: Quantity
+) -> Any:
+    """Requests that one replica may serve: of each data-parallel rank what memory holds, at most one batch within the
+    targets a stage.
 
+    Out:    0 where it holds none, or a lone request misses a target of speed.
     Source: sequences, batch_limit.
     """
-    return smallest(sequences, batch_limit * pipeline_stages)
+    return smallest(sequences, batch_limit * pipeline_stages) * data_parallel_size
 
 
 @formula("Requests of one replica")
@@ -106,14 +112,32 @@ def requests_per_replica(load_requests: Quantity, n_replicas: Quantity, spare_re
     return round_up(ratio(load_requests, largest(0, n_replicas - spare_replicas)))
 
 
-@formula("Sized by", TEXT)
-def sized_by(load_requests: Quantity, sequences: Quantity, paced_requests: Quantity) -> Any:
-    """What asked for the replicas: speed where its targets need more of them than memory does, else memory.
+_OF_ANY_TOKEN = tuple(n for n in _AND_EXPERTS if n in (*tpot_seconds.inputs, *untouched_fraction.inputs))
+
+
+@formula("Time per token with one request more", SECONDS, passed_on=_OF_ANY_TOKEN)
+def next_tpot_seconds(batch_limit: Quantity, **known: Quantity) -> Any:
+    """Seconds between two tokens in the smallest batch that misses a target: which of the two it misses first.
+
+    Source: tpot_seconds, batch_limit.
+    """
+    known = known | {"batch_requests": batch_limit + 1}
+    return tpot_seconds.of(known | {"untouched_fraction": untouched_fraction.of(known)})
+
+
+@formula("What set the replicas", TEXT)
+def sized_by(
+    load_requests: Quantity, sequences: Quantity, paced_requests: Quantity, data_parallel_size: Quantity,
+    next_tpot_seconds: Quantity, tpot_limit_seconds: Quantity,
+) -> Any:  # fmt: skip
+    """What set the number of replicas: the target of a token (tpot) or of the first one (ttft), where it needs more of
+    them than memory does; else memory.
 
     Source: n_replicas.
     """
-    by_speed = round_up(ratio(load_requests, smallest(sequences, paced_requests)))
-    return where(by_speed > round_up(ratio(load_requests, sequences)), "speed", "memory")
+    target = where(next_tpot_seconds > tpot_limit_seconds, "tpot", "ttft")
+    held = round_up(ratio(load_requests, sequences * data_parallel_size))
+    return where(round_up(ratio(load_requests, paced_requests)) > held, target, "memory")
 
 
 @formula("Left for layers on a stage", within=[paid_share])
@@ -176,17 +200,22 @@ def pipeline_stages(
 
 @formula("Sequences per replica")
 def sequences(
-    pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity,
+    pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, steady_bytes: Quantity,
+    layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity,
 ) -> Any:  # fmt: skip
     """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
 
-    Source: floor(pool / charge), both on the fullest stage.
+    One more never fits where all others are at their last token when its prompt is read: it waits, or one is sent back
+    to the queue. So many never send one back, whenever they arrive, for prompts share the tokens of a step; of two
+    that arrive at once the second may wait until the first one's prompt is read.
+
+    Source: INTERFACE: 1 + floor((pool - admission charge) / steady charge), on the fullest stage; vLLM 0.33's block
+    manager, simulated in tests/test_block_manager.py.
     """
     pool, layers = fullest_stage(
         pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers
     )
-    held = round_down(ratio(largest(0, pool), charge_bytes * layers / n_layers))
+    held = held_sequences(pool, charge_bytes * layers / n_layers, steady_bytes * layers / n_layers)
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
 
 
@@ -263,99 +292,118 @@ def heads_divide(
     return where(both(*every), 1, 0)
 
 
-@formula("Runs", within=[heads_divide])
-def runs(heads_divide: Quantity, runs_weights: Quantity, runs_kv: Quantity) -> Any:
-    """1 where the GPU runs both precisions and the heads divide over the ranks, else 0.
+@formula("Ranks share experts")
+def shares_experts(
+    data_parallel_size: Quantity, n_experts: Quantity, interconnect_bytes_per_second: Quantity,
+    least_link_bytes_per_second: Quantity,
+) -> Any:  # fmt: skip
+    """1 where the layout has one data-parallel rank, or several that share experts over links made for it; else 0.
 
-    KV heads divide over the ranks, or the ranks over them: engines refuse 10 KV heads at TP 4.
-
-    Source: INTERFACE (TP divides the query heads); vLLM get_num_kv_heads, issues 5951 and 16021.
+    Source: INTERFACE (layouts for mixtures of experts).
     """
-    return where(both(heads_divide == 1, runs_weights == 1, runs_kv == 1), 1, 0)
+    linked = both(n_experts > 0, interconnect_bytes_per_second >= least_link_bytes_per_second)
+    return where(either(data_parallel_size == 1, linked), 1, 0)
 
 
-@formula("Replicas", within=[paced_sequences])
-def n_replicas(load_requests: Quantity, paced_sequences: Quantity, spare_replicas: Quantity) -> Any:
+@formula("Runs", within=[heads_divide, shares_experts])
+def runs(heads_divide: Quantity, runs_weights: Quantity, runs_kv: Quantity, shares_experts: Quantity) -> Any:
+    """1 where the GPU runs both precisions and the layout suits the model, else 0.
+
+    KV heads divide over the ranks, or the ranks over them: engines refuse 10 KV heads at TP 4. runs_weights is 2 where
+    the GPU computes in that precision, 1 where it keeps weights in it alone.
+
+    Source: INTERFACE (layouts: TP divides the query heads); vLLM get_num_kv_heads, issues 5951 and 16021.
+    """
+    return where(both(heads_divide == 1, runs_weights >= 1, runs_kv >= 1, shares_experts == 1), 1, 0)
+
+
+@formula("Replicas")
+def n_replicas(load_requests: Quantity, paced_requests: Quantity, spare_replicas: Quantity) -> Any:
     """Replicas that hold the load and serve it within the targets of speed, and the spare ones asked for (N+1).
 
-    Source: ceil(load / sequences per replica), by memory or by speed, whichever asks for more.
+    Source: ceil(load / requests of one replica), by memory or by speed, whichever asks for more.
     """
-    return round_up(ratio(load_requests, paced_sequences)) + spare_replicas
+    return round_up(ratio(load_requests, paced_requests)) + spare_replicas
 
 
-@formula("Replicas that share instances", within=[n_replicas])
-def shared_replicas(
-    pipeline_stages: Quantity, sequences: Quantity, batch_limit: Quantity, load_requests: Quantity, n_replicas: Quantity
+@formula("Replicas in one instance", FACTOR)
+def replicas_per_instance(
+    pipeline_stages: Quantity, gpu_count: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
+    held_inside: Quantity, network_gbps: Quantity, least_network_gbps: Quantity, span_machines: Quantity,
+) -> Any:  # fmt: skip
+    """Replicas of this layout that one instance carries; 1/stages where a replica spans instances, a whole one a stage.
+
+    Out:    0 where the instance cannot take part. A replica stays inside one instance, unless no candidate holds it
+            there; then it takes whole instances, whose network is made for it.
+    Source: INTERFACE (spanning machines). Check: 8 GPUs at TP 2 carry 4.
+    """
+    inside = round_down(gpu_count / (tensor_parallel_size * data_parallel_size))
+    whole = both(data_parallel_size == 1, gpu_count == tensor_parallel_size, network_gbps >= least_network_gbps)
+    spans = both(pipeline_stages > 1, held_inside == 0, span_machines == 1, whole)
+    spanned = where(spans, ratio(1, pipeline_stages), 0)
+    return where(pipeline_stages == 1, inside, spanned)
+
+
+@formula("Requests served within the targets")
+def served_at_target(
+    n_instances: Quantity, replicas_per_instance: Quantity, paced_requests: Quantity, spare_replicas: Quantity,
+    extra_headroom_fraction: Quantity,
+) -> Any:  # fmt: skip
+    """The most requests in flight that all replicas which the rented instances hold, but the spare ones, serve within
+    all targets, with the extra headroom left.
+
+    Source: INTERFACE (served_at_target).
+    """
+    serving = largest(0, round_nearest(n_instances * replicas_per_instance) - spare_replicas)
+    return round_down(serving * paced_requests / (1 + extra_headroom_fraction))
+
+
+@formula("Requests that memory holds")
+def memory_holds(
+    n_instances: Quantity, replicas_per_instance: Quantity, sequences: Quantity, data_parallel_size: Quantity
 ) -> Any:
-    """Replicas without pipeline stages that serve the load; none where a replica needs stages or holds nothing.
+    """Requests in flight that memory alone would hold on all replicas which the rented instances have room for.
 
-    Out:    0 where memory holds it but a lone request misses a target of speed: no count would meet it.
-    Source: n_replicas.
+    Source: INTERFACE (memory_holds).
     """
-    known = both(pipeline_stages == 1, sequences >= 1, load_requests >= 1)
-    return number_where(known, where(batch_limit >= 1, n_replicas, 0))
+    return round_nearest(n_instances * replicas_per_instance) * sequences * data_parallel_size
 
 
-@formula("Instances of staged replicas", within=[n_replicas])
-def staged_instances(
-    pipeline_stages: Quantity, sequences: Quantity, batch_limit: Quantity, load_requests: Quantity, n_replicas: Quantity
-) -> Any:
-    """Whole instances of replicas with pipeline stages: one a stage; none where a replica needs no stages.
+@formula("Little headroom (1 or 0)")
+def has_little_headroom(
+    load_requests: Quantity, n_replicas: Quantity, sure_sequences: Quantity, data_parallel_size: Quantity,
+    tpot_seconds: Quantity, ttft_seconds: Quantity, tpot_limit_seconds: Quantity, ttft_limit_seconds: Quantity,
+    near_target_fraction: Quantity,
+) -> Any:  # fmt: skip
+    """1 where memory at the low end of its band does not hold the load, or the fullest replica's time of a token or of
+    the first one is near its target.
 
-    Out:    0 where a lone request misses a target of speed, as in shared_replicas.
-    Source: n_replicas x pipeline_stages.
+    Source: INTERFACE (little headroom).
     """
-    known = both(pipeline_stages > 1, sequences >= 1, load_requests >= 1)
-    return number_where(known, where(batch_limit >= 1, n_replicas * pipeline_stages, 0))
-
-
-@formula("Replicas per instance")
-def replicas_per_instance(gpu_count: Quantity, tensor_parallel_size: Quantity) -> Any:
-    """Replicas of this TP that one instance carries.
-
-    Source: floor(GPUs / TP); a replica without pipeline stages never spans instances.
-    """
-    return round_down(gpu_count / tensor_parallel_size)
-
-
-@formula("Next larger TP")
-def larger_tensor_parallel_size(
-    tensor_parallel_size: Quantity, gpu_count: Quantity, max_tensor_parallel_size: Quantity
-) -> Any:
-    """Twice this TP where the instance could still carry it, else 0.
-
-    Source: INTERFACE: TP is 1, 2, 4 or 8, at most the instance's GPUs.
-    """
-    doubled = tensor_parallel_size + tensor_parallel_size
-    return where(doubled <= smallest(gpu_count, max_tensor_parallel_size), doubled, 0)
-
-
-@formula("May span instances")
-def may_span_instances(
-    n_heads: Quantity, full_kv_heads: Quantity, windowed_kv_heads: Quantity, larger_tensor_parallel_size: Quantity
-) -> Any:
-    """True at the largest TP that instance and heads allow: only there may stages take whole instances.
-
-    Source: INTERFACE: PP above 1 only where a whole instance at its largest TP is too small.
-    """
-    larger_divides = heads_divide(n_heads, full_kv_heads, windowed_kv_heads, larger_tensor_parallel_size)
-    return either(larger_tensor_parallel_size == 0, larger_divides == 0)
+    short = n_replicas * sure_sequences * data_parallel_size < load_requests
+    slow = tpot_seconds > near_target_fraction * tpot_limit_seconds
+    late = ttft_seconds > near_target_fraction * ttft_limit_seconds
+    return where(either(short, slow, late), 1, 0)
 
 
 @formula("Headroom", PERCENT)
-def headroom_fraction(load_requests: Quantity, sequences: Quantity, n_replicas: Quantity) -> Any:
+def headroom_fraction(
+    load_requests: Quantity, sequences: Quantity, data_parallel_size: Quantity, n_replicas: Quantity
+) -> Any:
     """The share of the requests that the replicas could hold which the load leaves free.
 
-    Source: 1 - load / (replicas x sequences per replica).
+    Source: 1 - load / (replicas x ranks x sequences of a rank).
     """
-    return 1 - ratio(load_requests, sequences * n_replicas, 1)
+    return 1 - ratio(load_requests, sequences * data_parallel_size * n_replicas, 1)
 
 
 @formula("Sure headroom", PERCENT)
-def sure_headroom_fraction(load_requests: Quantity, sure_sequences: Quantity, n_replicas: Quantity) -> Any:
+def sure_headroom_fraction(
+    load_requests: Quantity, sure_sequences: Quantity, data_parallel_size: Quantity, n_replicas: Quantity
+) -> Any:
     """The same where every KV pool comes out at the low end of its 80 % error band; 0 where the load is above
-    what the replicas then hold. A fit is called tight by it.
+    what the replicas then hold, which is little headroom.
 
     Source: headroom_fraction, with the sequences at the band's low end.
     """
-    return largest(0, headroom_fraction(load_requests, sure_sequences, n_replicas))
+    return largest(0, headroom_fraction(load_requests, sure_sequences, data_parallel_size, n_replicas))

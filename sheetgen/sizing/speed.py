@@ -10,8 +10,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.formula import Quantity, both, fading, formula, largest, power, ratio, round_up, smallest, where
-from sheetgen.units import PERCENT, SECONDS, TEXT, TWO_DECIMALS
+from sheetgen.formula import (
+    Quantity,
+    both,
+    either,
+    fading,
+    formula,
+    largest,
+    power,
+    ratio,
+    remainder,
+    round_down,
+    round_up,
+    smallest,
+    where,
+)
+from sheetgen.units import PERCENT, PLAIN, SECONDS, TEXT, TWO_DECIMALS
 
 # What a model makes a step read and compute ---------------------------------------------------------
 
@@ -56,6 +70,21 @@ def active_expert_params(n_params_routed: Quantity, expert_miss_fraction: Quanti
     Source: model architecture.
     """
     return n_params_routed * (1 - expert_miss_fraction)
+
+
+@formula("Kind of model", PLAIN)
+def speed_kind(
+    n_experts: Quantity, n_windowed_layers: Quantity, n_state_layers: Quantity, n_other_layers: Quantity,
+    other_bytes_per_token: Quantity, n_model_kinds: Quantity,
+) -> Any:  # fmt: skip
+    """What sets models apart in how well speed is predicted: 1 dense, 2 experts, and whatever it has of these: 3
+    windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
+
+    Source: docs/speed.md.
+    """
+    sparse = n_other_layers + other_bytes_per_token > 0
+    plain = where(n_windowed_layers > 0, n_model_kinds - 1 - 1, 1 + where(n_experts > 0, 1, 0))
+    return where(sparse, n_model_kinds, where(n_state_layers > 0, n_model_kinds - 1, plain))
 
 
 # One step of decoding ------------------------------------------------------------------------------
@@ -112,7 +141,17 @@ def layer_overhead_seconds(n_layers: Quantity, seconds_per_layer: Quantity) -> A
     return n_layers * seconds_per_layer
 
 
-def _group(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity) -> Any:
+@formula("Data-parallel ranks that step together")
+def busy_ranks(running_requests: Quantity, data_parallel_size: Quantity, n_experts: Quantity) -> Any:
+    """Ranks of data-parallel attention that have a request and share experts: they wait for each other in each step.
+
+    Out:    1 for a dense model, whose ranks have nothing in common.
+    Source: vLLM data-parallel deployment; TensorRT-LLM attention DP.
+    """
+    return where(n_experts > 0, largest(1, smallest(running_requests, data_parallel_size)), 1)
+
+
+def _all_gpus(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity) -> Any:
     """GPUs that exchange activations: data-parallel ranks do only where they share experts."""
     return tensor_parallel_size * where(n_experts > 0, data_parallel_size, 1)
 
@@ -121,33 +160,99 @@ def _group(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_si
 def all_reduce_seconds(
     n_layers: Quantity, n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
     seconds_per_all_reduce: Quantity, nvlink_gpus: Quantity, all_reduce_growth: Quantity,
-    all_reduces_per_layer: Quantity,
 ) -> Any:  # fmt: skip
-    """Seconds of latency of two all-reduces a layer; 0 on one GPU. It grows slowly with the GPUs that take part.
+    """Seconds of latency of two all-reduces a layer, one after attention over its tensor-parallel ranks, one after
+    the feed-forward part over all GPUs that share it; 0 on one GPU. It grows slowly with the GPUs that take part.
 
     Source: fitted, for 8 GPUs of a node; (GPUs / 8) ^ 0.3 between 2 and 8.
     """
-    gpus = _group(n_experts, tensor_parallel_size, data_parallel_size)
-    return where(
-        gpus > 1,
-        all_reduces_per_layer * n_layers * seconds_per_all_reduce * power(gpus / nvlink_gpus, all_reduce_growth),
-        0,
-    )
+    all_gpus = _all_gpus(n_experts, tensor_parallel_size, data_parallel_size)
+    parts = [
+        where(gpus > 1, power(gpus / nvlink_gpus, all_reduce_growth), 0) for gpus in (tensor_parallel_size, all_gpus)
+    ]
+    return n_layers * seconds_per_all_reduce * (parts[0] + parts[1])
 
 
-@formula("One token through the links", SECONDS)
+def _ring_seconds(
+    gpus: Quantity, n_layers: Quantity, hidden_size: Quantity, interconnect_bytes_per_second: Quantity,
+    link_efficiency: Quantity, activation_element_bytes: Quantity, ring_passes: Quantity,
+) -> Any:  # fmt: skip
+    """Seconds of one all-reduce a layer of one token's 16-bit activations over so many GPUs; 0 on one."""
+    moved = n_layers * hidden_size * activation_element_bytes * ring_passes * (1 - 1 / gpus)
+    return moved / (interconnect_bytes_per_second * link_efficiency)
+
+
+@formula("One token's all-reduces of attention", SECONDS)
 def token_link_seconds(
+    n_layers: Quantity, hidden_size: Quantity, tensor_parallel_size: Quantity, interconnect_bytes_per_second: Quantity,
+    link_efficiency: Quantity, activation_element_bytes: Quantity, ring_passes: Quantity,
+) -> Any:  # fmt: skip
+    """Seconds that one token's all-reduces after attention, over the tensor-parallel ranks, keep the links busy.
+
+    Source: ring all-reduce: 2 x (n - 1) / n of the bytes, at the fitted share of the link's rate.
+    """
+    return _ring_seconds(
+        tensor_parallel_size, n_layers, hidden_size, interconnect_bytes_per_second, link_efficiency,
+        activation_element_bytes, ring_passes,
+    )  # fmt: skip
+
+
+@formula("One token's exchange for the feed-forward part", SECONDS)
+def token_exchange_seconds(
     n_layers: Quantity, n_experts: Quantity, hidden_size: Quantity, tensor_parallel_size: Quantity,
     data_parallel_size: Quantity, interconnect_bytes_per_second: Quantity, link_efficiency: Quantity,
-    all_reduces_per_layer: Quantity, activation_element_bytes: Quantity, ring_passes: Quantity,
+    activation_element_bytes: Quantity, ring_passes: Quantity,
 ) -> Any:  # fmt: skip
-    """Seconds that the all-reduces of one token's 16-bit activations keep the links busy; 0 on one GPU.
+    """Seconds that one token's all-reduces after the feed-forward part keep the links of all GPUs busy that share it.
 
-    Source: ring all-reduce: 2 x (n - 1) / n of the bytes, twice a layer, at the fitted share of the link's rate.
+    Source: as token_link_seconds. Where data-parallel ranks share experts, an all-gather before and a reduce-scatter
+    after them move as much, of the tokens of all ranks (vLLM allgather_reducescatter).
     """
-    gpus = _group(n_experts, tensor_parallel_size, data_parallel_size)
-    moved = all_reduces_per_layer * n_layers * hidden_size * activation_element_bytes * ring_passes * (gpus - 1) / gpus
-    return where(gpus > 1, moved / (interconnect_bytes_per_second * link_efficiency), 0)
+    return _ring_seconds(
+        _all_gpus(n_experts, tensor_parallel_size, data_parallel_size), n_layers, hidden_size,
+        interconnect_bytes_per_second, link_efficiency, activation_element_bytes, ring_passes,
+    )  # fmt: skip
+
+
+def _hops(pipeline_parallel_size: Quantity) -> Any:
+    """Ways from one pipeline stage to the next, each on a machine of its own."""
+    return largest(0, pipeline_parallel_size - 1)
+
+
+@formula("One token between stages", SECONDS)
+def token_hop_seconds(
+    hidden_size: Quantity, pipeline_parallel_size: Quantity, data_parallel_size: Quantity,
+    activation_element_bytes: Quantity, network_bytes_per_second: Quantity,
+) -> Any:  # fmt: skip
+    """Seconds that the 16-bit activations of one token of each data-parallel rank are on the network between
+    machines, all hops together; 0 without pipeline stages.
+
+    Source: hidden size x 2 bytes a hop, at the machine's rate. Check: a token of Llama 3.1 405B at 400 Gb/s is
+    0.66 microseconds, a prompt of 129,024 tokens 85 ms.
+    """
+    moved = _hops(pipeline_parallel_size) * data_parallel_size * hidden_size * activation_element_bytes
+    return moved / network_bytes_per_second
+
+
+@formula("Network of a machine")
+def network_bytes_per_second(least_network_gbps: Quantity, bytes_per_gigabit: Quantity) -> Any:
+    """What a sheet charges between the machines of a replica, in bytes a second: the least that machines must have to
+    hold a stage, on the safe side where they have more.
+
+    Source: INTERFACE (spanning machines).
+    """
+    return least_network_gbps * bytes_per_gigabit
+
+
+@formula("Step: latency between stages", SECONDS)
+def stage_hop_seconds(pipeline_parallel_size: Quantity, network_hop_seconds: Quantity) -> Any:
+    """Seconds of latency of a step's ways from machine to machine; 0 without pipeline stages.
+
+    A token passes all stages one after the other, each reading its own layers' weights: in a step all of them.
+
+    Source: catalogs/speed.yaml, network_hop_seconds.
+    """
+    return _hops(pipeline_parallel_size) * network_hop_seconds
 
 
 @formula("Step: each request's cache", SECONDS)
@@ -176,23 +281,27 @@ def decode_compute_seconds(
 
 
 @formula("Step: what does not grow with the batch", SECONDS)
-def fixed_step_seconds(dense_seconds: Quantity, layer_overhead_seconds: Quantity, all_reduce_seconds: Quantity) -> Any:
+def fixed_step_seconds(
+    dense_seconds: Quantity, layer_overhead_seconds: Quantity, all_reduce_seconds: Quantity, stage_hop_seconds: Quantity
+) -> Any:
     """Seconds of a step however few requests it serves, the experts aside.
 
     Source: the sum of its parts, not the largest: that halves the errors of the worst tenth.
     """
-    return dense_seconds + layer_overhead_seconds + all_reduce_seconds
+    return dense_seconds + layer_overhead_seconds + all_reduce_seconds + stage_hop_seconds
 
 
 @formula("Step: what each request adds", SECONDS)
 def request_step_seconds(
-    kv_read_seconds: Quantity, decode_compute_seconds: Quantity, token_link_seconds: Quantity
-) -> Any:
+    kv_read_seconds: Quantity, decode_compute_seconds: Quantity, token_link_seconds: Quantity,
+    token_exchange_seconds: Quantity, busy_ranks: Quantity, token_hop_seconds: Quantity,
+) -> Any:  # fmt: skip
     """Seconds that each request of the batch adds to a step.
 
     Source: the sum of its parts.
     """
-    return kv_read_seconds + decode_compute_seconds + token_link_seconds
+    links = token_link_seconds + token_exchange_seconds * busy_ranks + token_hop_seconds
+    return kv_read_seconds + decode_compute_seconds + links
 
 
 @formula("Experts that a step leaves alone", PERCENT)
@@ -240,40 +349,82 @@ def prompt_attention_flops(
     return full + windowed_attention_elements * input_tokens * new * seen
 
 
+@formula("Prefill: what ranks share", SECONDS)
+def shared_prefill_seconds(
+    input_tokens: Quantity, prefix_cache_hit_fraction: Quantity, active_expert_params: Quantity,
+    tensor_parallel_size: Quantity, data_parallel_size: Quantity, peak_flops: Quantity,
+    prefill_compute_efficiency: Quantity, expert_prefill_factor: Quantity, token_exchange_seconds: Quantity,
+    operations_per_parameter: Quantity,
+) -> Any:  # fmt: skip
+    """Seconds of work that one prompt makes in experts and links, which all data-parallel ranks share.
+
+    Source: arithmetic of the routed experts, and the exchange of every token.
+    """
+    tokens = input_tokens * (1 - prefix_cache_hit_fraction)
+    pace = tensor_parallel_size * data_parallel_size * peak_flops * prefill_compute_efficiency * expert_prefill_factor
+    return tokens * (operations_per_parameter * active_expert_params / pace + token_exchange_seconds)
+
+
 @formula("Prefill of one prompt", SECONDS)
 def prefill_seconds(
     input_tokens: Quantity, prefix_cache_hit_fraction: Quantity, n_params_active: Quantity,
-    active_expert_params: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity, peak_flops: Quantity,
-    prefill_compute_efficiency: Quantity, expert_prefill_factor: Quantity, dense_seconds: Quantity,
-    expert_seconds: Quantity, prefill_weight_reads: Quantity, prompt_attention_flops: Quantity,
-    peak_flops_16_bit: Quantity, attention_compute_efficiency: Quantity, token_link_seconds: Quantity,
-    layer_overhead_seconds: Quantity, operations_per_parameter: Quantity,
+    active_expert_params: Quantity, tensor_parallel_size: Quantity, peak_flops: Quantity,
+    prefill_compute_efficiency: Quantity, dense_seconds: Quantity, expert_seconds: Quantity,
+    prefill_weight_reads: Quantity, prompt_attention_flops: Quantity, peak_flops_16_bit: Quantity,
+    attention_compute_efficiency: Quantity, shared_prefill_seconds: Quantity, layer_overhead_seconds: Quantity,
+    token_link_seconds: Quantity, token_hop_seconds: Quantity, stage_hop_seconds: Quantity,
+    operations_per_parameter: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds of work that one prompt makes; what the prefix cache holds is not computed again.
 
-    Source: arithmetic, attention, all-reduces of every token, one (fitted share of a) reading of all weights.
+    Source: arithmetic, attention, all-reduces of every token, one (fitted share of a) reading of all weights, and the
+    way between machines.
     """
     tokens = input_tokens * (1 - prefix_cache_hit_fraction)
-    dense = (n_params_active - active_expert_params) / tensor_parallel_size
-    experts = active_expert_params / (tensor_parallel_size * data_parallel_size * expert_prefill_factor)
-    arithmetic = operations_per_parameter * tokens * (dense + experts) / (peak_flops * prefill_compute_efficiency)
+    dense = operations_per_parameter * tokens * (n_params_active - active_expert_params)
+    arithmetic = dense / (tensor_parallel_size * peak_flops * prefill_compute_efficiency)
     attention = prompt_attention_flops / (tensor_parallel_size * peak_flops_16_bit * attention_compute_efficiency)
     reads = prefill_weight_reads * (dense_seconds + expert_seconds)
-    return arithmetic + attention + reads + tokens * token_link_seconds + layer_overhead_seconds
+    links = tokens * (token_link_seconds + token_hop_seconds) + stage_hop_seconds
+    return arithmetic + attention + reads + layer_overhead_seconds + shared_prefill_seconds + links
 
 
-@formula("Prompts waited for", TWO_DECIMALS)
-def prompts_waited_for(batch_requests: Quantity, wait_factor: Quantity) -> Any:
-    """Prompts of other requests that a new one waits for before its first token, on average.
+@formula("Prefill of a prompt on every rank", SECONDS)
+def prefill_round_seconds(
+    prefill_seconds: Quantity, shared_prefill_seconds: Quantity, busy_ranks: Quantity, gather_steps: Quantity
+) -> Any:
+    """Seconds of one prompt on each busy rank of data-parallel attention: side by side, but for what ranks share,
+    where the engine gathers them; else one after the other, as a step with a prompt on one rank holds up all others.
+
+    Source: ranks step together. TensorRT-LLM gathers prompts (attention_dp_config), vLLM does not.
+    """
+    return prefill_seconds + (busy_ranks - 1) * where(gather_steps > 0, shared_prefill_seconds, prefill_seconds)
+
+
+@formula("Rounds of others' prompts", TWO_DECIMALS)
+def other_rounds(batch_requests: Quantity, busy_ranks: Quantity, gather_steps: Quantity) -> Any:
+    """Prompts of other requests, one of each busy rank counted as one, while a request is answered: each once.
+
+    Source: those of other ranks come with one's own where the engine gathers them, else at other times.
+    """
+    return batch_requests - where(gather_steps > 0, 1, 1 / busy_ranks)
+
+
+@formula("Rounds of prompts waited for", TWO_DECIMALS, within=[other_rounds])
+def prompts_waited_for(other_rounds: Quantity, wait_factor: Quantity) -> Any:
+    """Prompts of other requests that a new one waits for before its first token, on average, one of each busy rank
+    counted as one.
 
     Source: fitted, a share of the others; powers of their number fit no better.
     """
-    return wait_factor * (batch_requests - 1)
+    return wait_factor * other_rounds
 
 
-@formula("Time per output token", SECONDS, within=[step_seconds, prompts_waited_for])
+@formula(
+    "Time per output token", SECONDS, within=[step_seconds, prefill_round_seconds, prompts_waited_for, other_rounds]
+)
 def tpot_seconds(
-    batch_requests: Quantity, output_tokens: Quantity, step_seconds: Quantity, prefill_seconds: Quantity,
+    output_tokens: Quantity, step_seconds: Quantity, prefill_round_seconds: Quantity, other_rounds: Quantity,
     prompts_waited_for: Quantity, speed_factor: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds between two tokens of one answer (TPOT), the prompts of others among the steps.
@@ -283,22 +434,29 @@ def tpot_seconds(
 
     Source: one step and the share of others' prompts; docs/speed.md.
     """
-    others = batch_requests - 1 - prompts_waited_for
-    return speed_factor * (step_seconds + prefill_seconds * others / where(output_tokens > 1, output_tokens, 1))
+    prompts = prefill_round_seconds * (other_rounds - prompts_waited_for)
+    return speed_factor * (step_seconds + prompts / where(output_tokens > 1, output_tokens, 1))
 
 
-@formula("Time to first token, once its turn comes", SECONDS, within=[step_seconds, prompts_waited_for])
+@formula(
+    "Time to first token, once its turn comes", SECONDS,
+    within=[step_seconds, prefill_round_seconds, prompts_waited_for],
+)  # fmt: skip
 def service_ttft_seconds(
-    batch_requests: Quantity, step_seconds: Quantity, prefill_seconds: Quantity, prompts_waited_for: Quantity,
-    base_ttft_seconds: Quantity, steps_before_prefill: Quantity, ttft_factor: Quantity,
+    batch_requests: Quantity, busy_ranks: Quantity, step_seconds: Quantity, prefill_seconds: Quantity,
+    prefill_round_seconds: Quantity, prompts_waited_for: Quantity, base_ttft_seconds: Quantity,
+    steps_before_prefill: Quantity, gather_steps: Quantity, ttft_factor: Quantity,
 ) -> Any:  # fmt: skip
-    """Seconds from a request's turn to its first token: overhead, the running steps, prompts before it, its own.
+    """Seconds from a request's turn to its first token: overhead, the running steps, prompts before it, its own, with
+    which those of other ranks come where the engine gathers them, which takes steps for each other rank.
 
     Source: fitted; indicative under load.
     """
-    waited = prefill_seconds * (1 + prompts_waited_for)
-    others = (batch_requests - 1) / batch_requests  # nobody's steps are in the way of a lone request
-    return ttft_factor * (base_ttft_seconds + steps_before_prefill * step_seconds * others + waited)
+    steps = steps_before_prefill + gather_steps * (busy_ranks - 1)
+    others = 1 - 1 / (batch_requests * busy_ranks)  # nobody's steps are in the way of a lone request
+    prompts = where(gather_steps > 0, prefill_round_seconds, prefill_seconds)
+    waited = prompts + prefill_round_seconds * prompts_waited_for
+    return ttft_factor * (base_ttft_seconds + steps * step_seconds * others + waited)
 
 
 # How many run at once, and what waiting for a turn costs -------------------------------------------------
@@ -330,11 +488,12 @@ def running_requests(concurrent_requests: Quantity, running_capacity: Quantity) 
 
 @formula("Requests of one batch", TWO_DECIMALS)
 def batch_requests(running_requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Any:
-    """Requests that take their steps together: data-parallel ranks and pipeline stages each have a batch of their own.
+    """Requests that take their steps together: data-parallel ranks and pipeline stages each have a batch of their own,
+    and the fullest rank sets the pace.
 
     Source: vLLM runs one batch a rank, and one a stage.
     """
-    return largest(1, running_requests / (data_parallel_size * pipeline_parallel_size))
+    return largest(1, round_up(running_requests / data_parallel_size) / pipeline_parallel_size)
 
 
 def _turn(service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity) -> Any:
@@ -405,6 +564,26 @@ def grows(requests_per_second: Quantity, max_requests_per_second: Quantity) -> A
     return where(requests_per_second >= max_requests_per_second, 1, 0)
 
 
+@formula("Scope of the bands", PLAIN)
+def measured_scope(
+    speed_kind: Quantity, measured_kinds: Quantity, n_experts: Quantity, tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity, pipeline_parallel_size: Quantity, nvlink_gpus: Quantity, kinds_base: Quantity,
+) -> Any:  # fmt: skip
+    """Which runs the bands of speed are from: 0 this engine, GPU and kind of model, 1 others, 2 ranks of data-parallel
+    attention that share experts, 3 pipeline stages or more GPUs than a node has.
+
+    In:     measured_kinds: kinds of models measured on this engine and GPU; the kinds' powers of 2 added up.
+    Source: docs/speed.md.
+    """
+    of_kind = round_down(measured_kinds / power(kinds_base, speed_kind - 1))
+    is_measured = remainder(of_kind, kinds_base) == 1
+    own = where(is_measured, 0, 1)
+    shared = both(n_experts > 0, data_parallel_size > 1)
+    beyond = either(pipeline_parallel_size > 1, tensor_parallel_size * data_parallel_size > nvlink_gpus)
+    apart = either(shared, beyond)
+    return where(apart, 1, own) + where(apart, 1, 0) + where(beyond, 1, 0)
+
+
 @formula("At one end of the band")
 def at_speed_band(predicted: Quantity, band_factor: Quantity) -> Any:
     """A time or a rate at one end of its 80 % band, in its own unit.
@@ -414,24 +593,25 @@ def at_speed_band(predicted: Quantity, band_factor: Quantity) -> Any:
     return predicted * band_factor
 
 
-@formula("Share of time in prompts", PERCENT, within=[step_seconds])
+@formula("Share of time in prompts", PERCENT, within=[step_seconds, prefill_round_seconds])
 def prefill_fraction(
-    batch_requests: Quantity, prefill_seconds: Quantity, output_tokens: Quantity, step_seconds: Quantity
+    batch_requests: Quantity, prefill_round_seconds: Quantity, output_tokens: Quantity, step_seconds: Quantity
 ) -> Any:
     """The share of a busy GPU's time that goes into prompts; the rest goes into answers.
 
     Source: prompts / (prompts + steps), for one answer of every request of the batch.
     """
-    prompts = prefill_seconds * batch_requests
+    prompts = prefill_round_seconds * batch_requests
     return ratio(prompts, prompts + output_tokens * step_seconds)
 
 
-@formula("Bound by", TEXT)
+@formula("Bound by", TEXT, within=[prefill_round_seconds, other_rounds])
 def bound_by(
     batch_requests: Quantity, concurrent_requests: Quantity, running_requests: Quantity, output_tokens: Quantity,
     dense_seconds: Quantity, expert_seconds: Quantity, untouched_fraction: Quantity, kv_read_seconds: Quantity,
-    decode_compute_seconds: Quantity, prefill_seconds: Quantity, all_reduce_seconds: Quantity,
-    token_link_seconds: Quantity,
+    decode_compute_seconds: Quantity, prefill_round_seconds: Quantity, other_rounds: Quantity,
+    all_reduce_seconds: Quantity, token_link_seconds: Quantity, token_exchange_seconds: Quantity,
+    busy_ranks: Quantity, stage_hop_seconds: Quantity, token_hop_seconds: Quantity,
 ) -> Any:  # fmt: skip
     """What takes the most of the time between two tokens: bandwidth (reading weights), KV reads, compute (arithmetic
     and the prompts of others) or communication; queue where requests wait for memory.
@@ -441,9 +621,10 @@ def bound_by(
     experts = experts_read_seconds(expert_seconds, untouched_fraction)
     weights = dense_seconds + experts
     cache = kv_read_seconds * batch_requests
-    prompts = prefill_seconds * (batch_requests - 1) / where(output_tokens > 1, output_tokens, 1)
+    prompts = prefill_round_seconds * other_rounds / where(output_tokens > 1, output_tokens, 1)
     compute = decode_compute_seconds * batch_requests + prompts
-    links = all_reduce_seconds + token_link_seconds * batch_requests
+    token = token_link_seconds + token_exchange_seconds * busy_ranks + token_hop_seconds
+    links = all_reduce_seconds + stage_hop_seconds + token * batch_requests
     most = largest(weights, cache, compute, links)
     named = where(cache == most, "KV reads", where(compute == most, "compute", "communication"))
     waits = both(running_requests < concurrent_requests, concurrent_requests >= 1)

@@ -59,15 +59,15 @@ def stage_ends_bytes(n_params_embedding: Quantity, n_params_lm_head: Quantity, o
     return largest(n_params_embedding, n_params_lm_head) * other_bytes
 
 
-@formula("Share of routed experts", TWO_DECIMALS)
-def expert_fraction(
+@formula("Routed experts")
+def routed_bytes(
     n_params_routed: Quantity, linear_bytes: Quantity, loaded_weights_bytes: Quantity, ends_bytes: Quantity
 ) -> Any:
-    """Routed experts as a share of the bytes in the layers. They are divided over data-parallel ranks.
+    """Routed experts in all layers, in bytes, at most the layers. They are divided over data-parallel ranks.
 
     Source: vLLM data-parallel attention: attention is copied to each rank, experts are not.
     """
-    return smallest(1, ratio(n_params_routed * linear_bytes, loaded_weights_bytes - ends_bytes))
+    return smallest(n_params_routed * linear_bytes, loaded_weights_bytes - ends_bytes)
 
 
 @formula("Share of layers on a stage", TWO_DECIMALS)
@@ -151,10 +151,17 @@ def layer_bytes_per_gpu(
     return divided / tensor_parallel_size + copied + tensor_rounding_bytes
 
 
+def _kept(
+    layer_bytes_per_gpu: Quantity, routed_bytes: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity
+) -> Any:
+    """What a rank keeps of its layers: experts are divided over data-parallel ranks, all else is on each."""
+    return layer_bytes_per_gpu - routed_bytes / tensor_parallel_size * (1 - 1 / data_parallel_size)
+
+
 @formula("Weights per GPU")
 def weights_bytes_per_gpu(
     layer_bytes_per_gpu: Quantity, ends_bytes: Quantity, stage_ends_bytes: Quantity, rope_table_bytes: Quantity,
-    expert_fraction: Quantity, stage_fraction: Quantity, tensor_parallel_size: Quantity,
+    routed_bytes: Quantity, stage_fraction: Quantity, tensor_parallel_size: Quantity,
     pipeline_parallel_size: Quantity, data_parallel_size: Quantity,
 ) -> Any:  # fmt: skip
     """Weights that the fullest GPU of a replica keeps, in bytes, as the engine loads them.
@@ -165,8 +172,8 @@ def weights_bytes_per_gpu(
     Source: reference models.md section 5. Check: Llama 3.1 8B in bf16 is 14.99 GiB at TP 1, 7.51 at TP 2 (logged).
     """
     ends = where(pipeline_parallel_size == 1, ends_bytes, stage_ends_bytes)
-    kept = 1 - expert_fraction + expert_fraction / data_parallel_size
-    return round_up(layer_bytes_per_gpu * stage_fraction * kept + ends / tensor_parallel_size + rope_table_bytes)
+    layers = _kept(layer_bytes_per_gpu, routed_bytes, tensor_parallel_size, data_parallel_size) * stage_fraction
+    return round_up(layers + ends / tensor_parallel_size + rope_table_bytes)
 
 
 @formula("Weights loaded per GPU")
@@ -180,10 +187,12 @@ def loaded_weights_bytes_per_gpu(weights_bytes_per_gpu: Quantity, draft_weights_
 
 @formula("Weights per rank")
 def rank_weights_bytes(
-    layer_bytes_per_gpu: Quantity, ends_bytes: Quantity, rope_table_bytes: Quantity, tensor_parallel_size: Quantity
-) -> Any:
-    """Weights that one tensor-parallel rank keeps without pipeline stages, in bytes.
+    layer_bytes_per_gpu: Quantity, ends_bytes: Quantity, rope_table_bytes: Quantity, routed_bytes: Quantity,
+    tensor_parallel_size: Quantity, data_parallel_size: Quantity,
+) -> Any:  # fmt: skip
+    """Weights that one GPU of a replica keeps without pipeline stages, in bytes.
 
-    Source: weights_bytes_per_gpu at one stage and one data-parallel rank.
+    Source: weights_bytes_per_gpu at one stage.
     """
-    return round_up(layer_bytes_per_gpu + ends_bytes / tensor_parallel_size + rope_table_bytes)
+    layers = _kept(layer_bytes_per_gpu, routed_bytes, tensor_parallel_size, data_parallel_size)
+    return round_up(layers + ends_bytes / tensor_parallel_size + rope_table_bytes)

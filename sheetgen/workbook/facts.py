@@ -26,8 +26,8 @@ from sheetgen.workbook.read import RESULTS, NamedCell, Snapshot, Table, read_wor
 
 LoadKey = tuple[str, str, int]  # model id, workload's key, number of the tier from 1
 ASKED = "asked"  # the workload of `recommend`: a context of the user's own
-# Options of `build` that stand in no cell of the workbook.
-OF_MARKET = ("providers", "gpus", "instances", "region", "purchase")  # what may be rented, and in which class
+# Options of `build` that stand in no cell of the workbook: what may be rented, and in which class.
+OF_MARKET = ("providers", "vendors", "gpus", "instances", "region", "purchase")
 OF_PRICES = (*OF_MARKET, "discount_fraction")  # with an input: what moves prices other than their lists
 BUILT_WITH = ("engine", "engine_version", *OF_MARKET)
 # Inputs that files of earlier versions do not have: what held then.

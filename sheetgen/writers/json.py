@@ -9,10 +9,22 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sheetgen import cost
-from sheetgen.levers import EveryLever, Lever, in_order
-from sheetgen.recommend import Choice, Fit, Solution, money, why_not
+from sheetgen.levers import EveryLever, Lever, at_fp8, in_order
+from sheetgen.recommend import (
+    Choice,
+    Fit,
+    NotAsked,
+    Pick,
+    Rental,
+    Solution,
+    money,
+    needs_reservation,
+    not_asked,
+    was_measured,
+    why_not,
+)
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
-from sheetgen.scenario.market import DEFAULT_PROVIDERS, OwnedGpu
+from sheetgen.scenario.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
 from sheetgen.scenario.question import Question
 from sheetgen.writers.formats import Options, json_text
 
@@ -34,7 +46,7 @@ def write_json(page: Page, options: Options) -> bytes:
 
 def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = (), levers: EveryLever = ()) -> Record:
     """The whole answer as plain values; what does not apply is None. `levers` are those of each cell."""
-    question = solved.question
+    question, others = solved.question, not_asked(solved)
     return {
         "schema_version": SCHEMA_VERSION, "as_of": question.as_of.isoformat(), "inputs": inputs(question),
         "candidates": [
@@ -45,7 +57,10 @@ def document(solved: Solution, fingerprints: Sequence[Mapping[str, Any]] = (), l
             }
             for c in question.candidates
         ],
-        "cells": [_cell(solved, row) | _levers(levers[row] if levers else ()) for row in range(len(question.loads))],
+        "cells": [
+            _cell(solved, row, others[row]) | _levers(levers[row] if levers else ())
+            for row in range(len(question.loads))
+        ],
         "fingerprints": [plain(f) for f in fingerprints], "sources": sources(question),
     }  # fmt: skip
 
@@ -74,6 +89,7 @@ def inputs(question: Question) -> Record:
         "kv_allocation": BY_OPTION["kv_allocation"].words[settings.kv_reserved],
         "hybrid_kv_manager": bool(settings.hybrid_kv_manager),
         "providers": list(filters.providers or (() if filters.instances else DEFAULT_PROVIDERS)),
+        "vendors": list(filters.vendors or (() if filters.gpus or filters.instances else DEFAULT_VENDORS)),
         "gpus": list(filters.gpus), "instances": list(filters.instances), "region": filters.region or None,
         **_money_inputs(question),
         "headline": f"{question.workloads[workload].id}:{question.tiers[tier]}",
@@ -82,7 +98,7 @@ def inputs(question: Question) -> Record:
     }  # fmt: skip
 
 
-def _cell(solved: Solution, row: int) -> Record:
+def _cell(solved: Solution, row: int, others: Sequence[NotAsked]) -> Record:
     question = solved.question
     load, choice = question.loads[row], solved.choices[row]
     model = question.models[load.model]
@@ -91,18 +107,30 @@ def _cell(solved: Solution, row: int) -> Record:
         **_fields(load, "context_tokens", "concurrent_requests"), **_fields(model, "weight_dtype", "kv_cache_dtype"),
         "weights_bytes": int(solved.models["weights_bytes"][load.model]),
         "kv_bytes": int(solved.loads["kv_bytes"][row]), "verdict": choice.verdict,
-        **_chosen(solved, choice), **_speed(choice), "without_targets": _without_targets(solved, choice),
+        **_chosen(solved, row, choice), **_speed(choice),
+        "by_purchase": {name: _rental(of[row]) for name, of in solved.by_purchase.items()},
+        **{name: _picked(solved, getattr(choice, name)) for name in ("cheapest", "without_targets", "without_ttft")},
+        "needs_reservation": needs_reservation(solved, row), "not_asked": [_not_asked(one) for one in others],
         **_money(solved, row), "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],
     }  # fmt: skip
 
 
-def _without_targets(solved: Solution, choice: Choice) -> Record | None:
-    """What memory alone would take, where the targets of speed make it dearer or impossible."""
-    if choice.without_targets is None:
+def _rental(one: Rental | None) -> Record | None:
+    return one and {"instance": one.candidate.instance, "n_instances": one.n_instances, "monthly_usd": one.usd}
+
+
+def _not_asked(one: NotAsked) -> Record:
+    more = _fields(one, "n_instances", "monthly_usd", "measured")
+    return {"instance": one.candidate.instance, "vendor": one.candidate.gpu.vendor, **more}
+
+
+def _picked(solved: Solution, one: Pick | None) -> Record | None:
+    """What another rule would take: the very cheapest, or where it is cheaper memory alone, or no target of the first
+    token."""
+    if one is None:
         return None
-    offer, count, usd = choice.without_targets
-    return {"instance": solved.candidate(offer).instance, "n_instances": count, "monthly_usd": usd}
+    return _rental(Rental(solved.candidate(one.offer), one.n_instances, one.usd))
 
 
 def _speed(choice: Choice) -> Record:
@@ -122,21 +150,25 @@ SPEED = (
 )  # fmt: skip
 
 
-def _chosen(solved: Solution, choice: Choice) -> Record:
+def _chosen(solved: Solution, row: int, choice: Choice) -> Record:
     """The recommendation of a cell, all None where nothing holds it."""
     if choice.offer is None:
         return dict.fromkeys(CHOSEN)
-    candidate, size = solved.candidate(choice.offer), solved.tensor_parallel_size(choice.offer)
+    candidate, layout = solved.candidate(choice.offer), solved.layout(choice.offer)
+    low, high = choice.monthly_usd_ends
     known = {
-        **_fields(candidate, "instance", "purchase"), "gpu": candidate.gpu.id, "tensor_parallel_size": size,
-        "n_gpus": choice.n_replicas * size * choice.pipeline_parallel_size,
+        "monthly_usd_low": low, "monthly_usd_high": high, **_fields(candidate, "instance", "purchase"),
+        "gpu": candidate.gpu.id, **layout._asdict(), "spans_machines": choice.pipeline_parallel_size > 1,
+        "measured": was_measured(solved, row, choice.offer, choice.pipeline_parallel_size),
+        "n_gpus": choice.n_replicas * layout.n_gpus * choice.pipeline_parallel_size,
     }  # fmt: skip
     return {name: known[name] if name in known else getattr(choice, name) for name in CHOSEN}
 
 
 CHOSEN = (
-    "instance", "gpu", "purchase", "tensor_parallel_size", "pipeline_parallel_size", "sequences_per_replica",
-    "n_replicas", "n_gpus", "n_instances", "hourly_usd", "monthly_usd", "headroom_fraction",
+    "instance", "gpu", "purchase", "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
+    "spans_machines", "measured", "sequences_per_replica", "n_replicas", "n_gpus", "n_instances", "hourly_usd",
+    "monthly_usd", "monthly_usd_low", "monthly_usd_high", "served_at_target", "memory_holds", "headroom_fraction",
     "sure_headroom_fraction",
 )  # fmt: skip
 
@@ -145,11 +177,11 @@ def _runner_up(solved: Solution, choice: Choice, row: int) -> Record | None:
     if choice.runner_up is None:
         return None
     candidate, costs, at = solved.candidate(choice.runner_up), solved.costs, (row, choice.runner_up)
-    size = solved.tensor_parallel_size(choice.runner_up)
+    layout = solved.layout(choice.runner_up)
     stages, replicas = int(costs["pipeline_stages"][at]), int(costs["n_replicas"][at])
     return {
-        **_fields(candidate, "instance", "provider"), "gpu": candidate.gpu.id, "tensor_parallel_size": size,
-        "pipeline_parallel_size": stages, "n_replicas": replicas, "n_gpus": replicas * size * stages,
+        **_fields(candidate, "instance", "provider"), "gpu": candidate.gpu.id, **layout._asdict(),
+        "pipeline_parallel_size": stages, "n_replicas": replicas, "n_gpus": replicas * layout.n_gpus * stages,
         "n_instances": int(costs["n_instances"][at]), "hourly_usd": float(costs["hourly_usd"][at]),
         "monthly_usd": choice.runner_up_monthly_usd,
     }  # fmt: skip
@@ -187,7 +219,7 @@ def _all_known(values: Mapping[str, Any]) -> Record:
 def _provider(solved: Solution, one: money.ProviderCost) -> Record:
     rented: Record = dict.fromkeys(("instance", "gpu", "tensor_parallel_size", "n_instances"))
     if one.offer is not None:
-        candidate, size = solved.candidate(one.offer), solved.tensor_parallel_size(one.offer)
+        candidate, size = solved.candidate(one.offer), solved.layout(one.offer).tensor_parallel_size
         rented = dict(zip(rented, (candidate.instance, candidate.gpu.id, size, one.n_instances), strict=True))
     usd = {name: _known(getattr(one, name)) for name in ("hourly_usd", "monthly_usd")}
     return {"provider": one.provider, **rented, **usd}
@@ -220,7 +252,7 @@ def _budget(solved: Solution, row: int) -> Record | None:
 def _levers(levers: Sequence[Lever]) -> Record:
     """A cell's levers that have a price, those that save most first, and the indication for host memory.
 
-    saved_usd is None where nothing holds the load without the change.
+    saved_usd is None where nothing holds the load without the change, 0 where the months differ by the near tie alone.
     """
     host_memory = None
     for one in levers:
@@ -233,11 +265,13 @@ def _levers(levers: Sequence[Lever]) -> Record:
         {
             "lever": one.id, **_fields(one, "words", "changed"), "instance": after.candidate.instance,
             **_fields(after, "n_instances", "n_gpus", "monthly_usd"),
-            **_fields(one, "saved_usd", "saved_fraction", "note"),
+            **_fields(one, "saved_usd", "saved_fraction", "cost", "note", "further"),
         }
         for one in in_order(levers) if (after := one.after)
     ]  # fmt: skip
-    return {"levers": priced, "host_memory": host_memory}
+    after = at_fp8(levers)
+    fp8 = after and _rental(Rental(after.candidate, after.n_instances, after.monthly_usd))
+    return {"fp8": fp8, "levers": priced, "host_memory": host_memory}
 
 
 def sources(question: Question) -> list[Record]:

@@ -88,6 +88,7 @@ DENSITIES = (  # from the roomiest to the last resort; 7 pt is the floor
     Density("tight", 7.2, 7.0, 8.4, 15.5, 0.2, 4.5, 1.15, 46.0, 5, why=1, run_in=True),
     Density("tighter", 7.0, 7.0, 8.2, 15.0, 0.1, 4.0, 1.13, 42.0, 4, why=1, run_in=True),
     Density("close", 7.0, 7.0, 8.0, 15.0, 0.0, 3.0, 1.11, 38.0, 3, why=1, run_in=True),
+    Density("closer", 7.0, 7.0, 8.0, 15.0, 0.0, 2.5, 1.1, 32.0, 1, why=1, run_in=True),
     Density("short", 7.0, 7.0, 8.2, 15.0, 0.1, 3.5, 1.12, 42.0, 4, run_in=True),
     Density("compact", 7.0, 7.0, 8.2, 15.0, 0.1, 3.5, 1.12, 40.0, 4, compact=True, run_in=True),
     Density("beside", 7.0, 7.0, 8.0, 15.0, 0.1, 3.0, 1.12, 38.0, 3, compact=True, run_in=True, beside=True),
@@ -107,8 +108,8 @@ DENSITIES = (  # from the roomiest to the last resort; 7 pt is the floor
 )
 _FEW_LOADS, _MOST_OF_FEW = 4, 5  # a page of so few loads begins as one of five models
 _USUAL = {  # by models, from one on: the density at which most pages of three workloads and four tiers land
-    "a4": ("denser", "tight", "tighter", "tightest", "paid", "two tight", "two tight", "two tightest"),
-    "letter": ("tight", "tighter", "close", "tightest", "paid least", "two tightest", "brief", "briefer"),
+    "a4": ("tight", "tight", "close", "tightest", "paid", "two tight", "two tight", "two tightest"),
+    "letter": ("tight", "tighter", "closer", "tightest", "paid least", "two tightest", "brief", "briefer"),
 }
 
 
@@ -153,6 +154,7 @@ def column_widths(page: Page, regular: Path, bold: Path) -> dict[str, float]:
         "date": fits("Price of", *(f"{i.price_date}{' old' * i.stale}" for i in rows), most=9.0),
         "lever-model": fits("Model", *(v.model for v in levers), font=bold, most=14.0),
         "lever-change": fits("Change", *(v.change for v in levers), most=24.0),
+        "lever-rent": fits("Then rent", *(v.rent for v in levers), most=14.0),
         "lever-money": fits("$/month", *(v.monthly for v in levers), most=9.0),
         "saving": fits("saves", *(v.saving for v in levers), most=9.0),
         "share": fits("", *(v.share for v in levers), most=6.0),

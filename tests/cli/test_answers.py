@@ -94,16 +94,20 @@ def test_check(run, here: Path) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_nearly_all_and_nearly_nothing() -> None:
-    from sheetgen.cli.words import dearer, percent
+    from sheetgen.cli.words import dearer
 
-    assert [percent(s) for s in (0, 1 / 311, 0.5, 310 / 311, 1)] == ["0%", "<1%", "50%", ">99%", "100%"]
-    assert [dearer(s) for s in (0, 0.001, 0.12)] == ["the same price", "less than 1% more", "+12%"]
+    said = ["the same price", "less than 1% more", "less than 1% less", "+12%", "-4%"]
+    assert [dearer(s) for s in (0, 0.001, -0.001, 0.12, -0.04)] == said
 
 
-def test_room_that_is_nearly_free(run) -> None:  # type: ignore[no-untyped-def]
-    arguments = ("recommend", "--model", "8b", "--context", "1k", "--gpus", "h100", "--as-of", "2026-11-20")
+@pytest.mark.parametrize("targets", [(), ("--tpot-ms", "off", "--ttft-ms", "off")])
+def test_what_is_served_and_held(targets: tuple[str, ...], run) -> None:  # type: ignore[no-untyped-def]
+    arguments = ("recommend", "--model", "70b", "--context", "16k", "--users", "32", "--gpus", "h100", *targets)
     answer = json.loads(run(*arguments, "--json").output)
-    assert answer["headroom_fraction"] > 0.995 and ">99% of the room is surely free" in run(*arguments).output
+    within = "" if targets else " within the targets"
+    served, held = answer["served_at_target"], answer["memory_holds"]
+    assert f"; serves {served:,}{within}; memory alone holds {held:,}\n" in run(*arguments).output
+    assert 32 <= served <= held and (served == held) is bool(targets)
 
 
 def test_the_bytes_of_a_token_are_told_in_a_unit_that_is_read(run) -> None:  # type: ignore[no-untyped-def]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -36,12 +37,16 @@ CELL = set(
         "purchase",
         "tensor_parallel_size",
         "pipeline_parallel_size",
+        "data_parallel_size",
+        "spans_machines",
         "sequences_per_replica",
         "n_replicas",
         "n_gpus",
         "n_instances",
         "hourly_usd",
         "monthly_usd",
+        *("monthly_usd_low", "monthly_usd_high", "served_at_target", "memory_holds"),
+        *("cheapest", "by_purchase", "fp8", "without_ttft"),
         "headroom_fraction",
         "sure_headroom_fraction",
         *("annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens"),
@@ -52,6 +57,7 @@ CELL = set(
         "runner_up",
         "why_not",
         *("levers", "host_memory"),
+        *("measured", "needs_reservation", "not_asked"),
     ]
 )
 JSON = ("--format", "json", "--as-of", "2026-11-20")
@@ -67,8 +73,8 @@ def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
 
 def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     answer = built(run, here, "--models", "8b,llama-2-7b,405b")
-    targets = {w["id"]: w["tpot_target_ms"] for w in answer["inputs"]["workloads"]}
-    assert targets == {"chat": 50, "rag": 50, "long-doc": 100}
+    targets = {w["id"]: (w["tpot_target_ms"], w["ttft_target_ms"]) for w in answer["inputs"]["workloads"]}
+    assert targets == {"chat": (50, 2000), "rag": (50, 5000), "long-doc": (100, 60_000)}
     assert set(answer) == TOP and answer["schema_version"] == 1 and answer["as_of"] == "2026-11-20"
     assert all(set(c) == CANDIDATE | {"region", "assumed_shape"} for c in answer["candidates"])
     assert len(answer["cells"]) == 3 * 3 * 4
@@ -81,18 +87,28 @@ def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no
         assert [w["instance"] for w in cell["why_not"]] == [i for i in ids if i != cell["instance"]]
         speeds = [cell[f"{name}{end}"] for name in SPEEDS for end in ("_low", "", "_high")]
         if over:
-            assert {*speeds, cell["sized_by"], cell["bound_by"], cell["requests_per_replica"]} == {None}
+            assert {*speeds, *(cell[k] for k in ("sized_by", "bound_by", "requests_per_replica", "cheapest"))} == {None}
+            assert {*cell["by_purchase"].values(), cell["served_at_target"], cell["memory_holds"]} == {None}
         else:
             alone = -(-cell["tier"] // cell["sequences_per_replica"])
             by_speed = cell["n_replicas"] != alone or cell["without_targets"] is not None
-            assert cell["sized_by"] == ("speed" if by_speed else "memory")
-            assert cell["n_replicas"] >= alone and cell["runner_up"]["monthly_usd"] >= cell["monthly_usd"]
+            assert (cell["sized_by"] in ("tpot", "ttft")) is by_speed and (cell["sized_by"] == "memory") is not by_speed
+            least = cell["cheapest"]["monthly_usd"]
+            assert cell["n_replicas"] >= alone and cell["runner_up"]["monthly_usd"] >= least
+            assert least <= cell["monthly_usd"] <= 1.05 * least
+            assert cell["by_purchase"]["on-demand"]["monthly_usd"] == cell["monthly_usd"]
+            assert cell["tier"] <= cell["served_at_target"] <= cell["memory_holds"]
+            assert cell["monthly_usd_low"] <= cell["monthly_usd"] <= (cell["monthly_usd_high"] or 1e99)
+            assert cell["spans_machines"] is (cell["pipeline_parallel_size"] > 1)
+            each = [cell[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data")]
+            assert cell["n_gpus"] == cell["n_replicas"] * math.prod(each)
             assert cell["n_replicas"] * cell["sequences_per_replica"] >= cell["tier"]
             assert cell["requests_per_replica"] == -(-cell["tier"] // cell["n_replicas"])
             assert all(speeds[i] < speeds[i + 1] for i in (0, 1, 3, 4, 6, 7)) and min(speeds) > 0
-            assert cell["tpot_seconds"] <= targets[cell["workload"]] / 1000
+            tpot, ttft = targets[cell["workload"]]
+            assert cell["tpot_seconds"] <= tpot / 1000 and cell["ttft_seconds"] <= ttft / 1000
             assert cell["bound_by"] in ("bandwidth", "KV reads", "compute", "communication")
-    assert {c["sized_by"] for c in answer["cells"]} == {"memory", "speed", None}
+    assert {c["sized_by"] for c in answer["cells"]} == {"memory", "tpot", "ttft", None}
     # Told at the top, and within workloads:
     asked = {*OPTIONS, *SHEET_OPTIONS} - {"as_of", "contexts", "tpot_ms", "ttft_ms"}
     inputs = answer["inputs"]
@@ -106,9 +122,9 @@ def test_every_option_of_a_question_is_a_flag() -> None:
         return {p.name for p in command.params if isinstance(p, click.Option) and p.name}
 
     common = {"as_json", "catalogs", "quiet"}
-    files = {"format", "pdf_variant", "attach", "out", "name", "scenario", "brand"}
+    files = {"format", "pdf_variant", "attach", "out", "name", "scenario", "brand", "flags"}
     assert flags("build") - common - files == {*OPTIONS, *SHEET_OPTIONS}
-    load = {"model", "context_tokens", "users", "input_tokens", "output_tokens", "show_all"}
+    load = {"model", "context_tokens", "users", "input_tokens", "output_tokens", "show_all", "flags"}
     assert flags("recommend") - common - load == set(OPTIONS)
 
 

@@ -52,7 +52,7 @@ def test_the_figures_are_those_of_the_record(run) -> None:  # type: ignore[no-un
     assert figures(text, "tokens/s of one user") == pytest.approx(user, **near)
     assert re.search(rf"bound by +{answer['bound_by']}\n", text) and "requests running    " in text
     assert re.search(r"requests running +64 of 64\n", text) and "indicative under load" in text
-    assert "372 runs of vLLM on Hopper GPUs, this one among them" in text and "docs/speed.md" in text
+    assert "372 runs of vLLM on Hopper GPUs, models with experts among them" in text and "docs/speed.md" in text
     assert "Beyond" not in text and "fit" not in text
 
 
@@ -80,7 +80,7 @@ def test_what_was_not_measured(run) -> None:  # type: ignore[no-untyped-def]
         ("--tensor-parallel-size", "8", "--data-parallel-size", "2", "--prefix-cache-hit-fraction", "1"): (
             "no run had more than 8 GPUs or prefix-cache hits."
         ),
-        ("--tensor-parallel-size", "16"): "Bands: wider, as of engines and GPUs without runs: none like this one was",
+        ("--tensor-parallel-size", "16"): "Bands: the widest of all; no run had pipeline stages, or more GPUs than a",
         ("--draft-model", "llama-3.1-8b-speculator.eagle3"): "What a draft model gains and costs in time is not",
         ("--gpu", "t4"): "Speed as if it ran: NVIDIA T4 does not run bf16 weights.",
         ("--max-num-seqs", "1", "--users", "9"): "8 of 9 requests wait for their turn.",

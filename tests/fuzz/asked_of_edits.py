@@ -22,9 +22,10 @@ OPTIONS = (
     "block_size", "as_of", "speed_factor", "ttft_factor", "utilization", "contingency_fraction", "currency",
     "fx_rate", "fx_date", "owned_years", "residual_fraction", "cost_of_capital_fraction", "support_fraction",
     "installed_multiplier", "system_power_multiplier", "usd_per_kwh", "pue", "colo_usd_per_kw_month",
-    "discount_fraction",
+    "discount_fraction", "near_tie_fraction", "least_network_gbps",
 )  # fmt: skip
-NEWER = tuple(one.name for one in OF_SETTINGS if one.row and one.asked_as == one.name and one.name not in OPTIONS)
+NEWER = tuple(one.name for one in OF_SETTINGS
+              if one.row and one.asked_as == one.name and not one.words and one.name not in OPTIONS)  # fmt: skip
 # Cells that a sheet built anew would fill otherwise: they are said as they stand, edited or not.
 AS_THEY_STAND = ("whatif_", "case_", "speed_pace", "speed_requests", "output_")
 
@@ -42,6 +43,7 @@ def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) ->
         "tiers": ",".join(map(str, tiers)),
         "headline": _headline(yellow, now),
         "kv_allocation": "reserved" if now["kv_reserved"] else "paged",
+        "span_machines": "auto" if now["span_machines"] else "never",
         "fx_date": _text(now["fx_date"]),
         **{name: _text(typed_over[name]) for name in (*OPTIONS, *NEWER) if name in typed_over},
     }

@@ -111,6 +111,12 @@ def test_python_and_workbook_agree_in_every_formula_cell(
     record_property("counted", f"fuzz (seed {SEED}), formualizer: {tally}")
 
 
+def test_python_and_a_workbook_of_experts_agree(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """Layouts of data-parallel ranks, and a model that spans machines."""
+    tally = tried(Workbook(books.EXPERTS, tmp_path), N_EDITS // 4)
+    record_property("counted", f"fuzz, mixtures of experts (seed {SEED}), formualizer: {tally}")
+
+
 @pytest.mark.long
 def test_python_and_a_large_workbook_agree(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     tally = tried(Workbook(DEFAULT, tmp_path), N_EDITS // 20)

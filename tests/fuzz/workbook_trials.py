@@ -21,7 +21,7 @@ from yellow_cells import Written, Yellow, as_cell, written
 from sheetgen.errors import SheetgenError
 from sheetgen.formula import same_money
 from sheetgen.levers import EveryLever, levers_of_sheet
-from sheetgen.recommend import Solution, solve
+from sheetgen.recommend import Solution, has_little_headroom, solve
 from sheetgen.scenario.question import ask
 from sheetgen.sheet.book import build_book
 from sheetgen.sheet.book.change_log import values_as_built
@@ -112,8 +112,8 @@ class Workbook:
         for name, ref in book.names.items():
             if isinstance(ref, Ref):
                 found[name] = after.values.get((ref.sheet, f"{column_name(ref.column)}{ref.row + 1}"))
-        tight_below = solved.question.overrides.input("tight_below", 0.1)
-        yield from books.differences(found, self.sheets, solved, tight_below=tight_below)[1]
+        near_target_fraction = solved.question.overrides.input("near_target_fraction", 0.95)
+        yield from books.differences(found, self.sheets, solved, near_target_fraction=near_target_fraction)[1]
 
     def typed(self, edits: Edits) -> dict[tuple[str, str], Any]:
         """By (sheet, cell), what is typed."""
@@ -177,7 +177,8 @@ def reached(solved: Solution) -> Iterator[str]:
         if choice.offer is None:
             yield "over limit" if solved.question.loads[row].over_limit else "none fits"
             continue
-        yield "tight" if choice.sure_headroom_fraction < solved.question.overrides.input("tight_below", 0.1) else "fits"
+        near = solved.question.overrides.input("near_target_fraction", 0.95)
+        yield "tight" if has_little_headroom(solved, row, near) else "fits"
         tied = same_money(solved.costs["monthly_usd"][row], choice.monthly_usd)
         if len(set(solved.costs["n_instances"][row][tied].tolist())) > 1:
             yield "ties"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,12 @@ from points import POINTS, catalog, launchers, written
 
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.check import faults_of
-from sheetgen.catalog.stacks import FACTS, TEXT_FACTS, StackFile
+from sheetgen.catalog.stacks import FACTS, TEXT_FACTS, Rule, Run, StackFile
+from sheetgen.decode import decoded
 from sheetgen.errors import CatalogError
 from sheetgen.launch.flags import advice_record, facts_of, shown_facts
 
+MEASURED = Path(__file__).parents[1] / "data" / "measured"
 TEXT = (default_folder() / "stacks.yaml").read_text(encoding="utf-8")
 
 
@@ -56,7 +60,15 @@ def test_facts_are_those_that_rules_may_name() -> None:
         ({**POINTS["r1"]}, "latent-copied", ("sglang", "vllm", "tensorrt-llm"), ("61 layers", "TP 8")),
         ({**POINTS["r1-dp"]}, "latent-shared-out", ("sglang", "vllm", "tensorrt-llm"), ("8 data-parallel", "70,272")),
         ({"model": "8b", "gpu": "rtx-4090"}, "small-gpu", ("lmdeploy",), ("RTX 4090", "131,072")),
-        ({**POINTS["70b-fp8"]}, "one-shape-for-long", ("tensorrt-llm",), ("80 layers", "2,100")),
+        ({**POINTS["70b-fp8"]}, "one-shape-for-long", ("tensorrt-llm",), ("80 layers", "1,904")),
+        (
+            {**POINTS["70b-fp8"], "gpu": "b200", "weight_dtype": "nvfp4"},
+            "blackwell-four-bits", ("tensorrt-llm",), ("B200", "nvfp4", "5,188"),
+        ),
+        (
+            {"model": "gpt-oss-20b", "gpu": "spark", "prefix_cache_hit_fraction": 0.5},
+            "dgx-spark", ("vllm",), ("DGX Spark", "208"),
+        ),
         ({**POINTS["8b"]}, "nothing-special", ("vllm",), ("32 layers", "131,072")),
         ({"model": "405b", "gpu": "t4"}, None, (None,), ("no stack",)),
     ],
@@ -74,6 +86,42 @@ def test_the_line(
         assert f"its pool holds {held * point.get('data_parallel_size', 1):,} request" in advice.line
         found = advice_record(advice)
         assert found["engine"] == advice.engine and found["sources"] and found["sequences_held"][advice.engine] > 0
+
+
+def runs() -> list[Any]:
+    return [pytest.param(rule, run, id=f"{rule.id}-{run.engine}") for rule in rules() for run in rule.runs]
+
+
+def rules() -> tuple[Rule, ...]:
+    return catalog().file(StackFile).rules
+
+
+@pytest.mark.parametrize(("rule", "run"), runs())
+def test_decode_accepts_every_run_that_the_advice_cites(rule: Rule, run: Run) -> None:
+    claim = run.model_dump(exclude={"source", "concurrency"}, exclude_none=True) | {"concurrency": run.concurrency}
+    assert decoded(claim, catalog())["verdict"] == "consistent"
+    assert f"{run.tokens_per_second:,}" in rule.says and rule.sources
+
+
+def test_every_rate_that_a_rule_names_is_of_a_run() -> None:
+    for rule in rules():
+        rates = re.findall(r"([\d,]+) (?:tokens/s|\(vLLM\)|\(SGLang\))", rule.says)
+        assert sorted(rates) == sorted(f"{run.tokens_per_second:,}" for run in rule.runs), rule.id
+    assert any(rule.runs for rule in rules())
+
+
+def test_the_runs_are_those_of_the_measured_files() -> None:
+    """All tokens of all requests over the time of one; the run on DGX Spark is in no table here."""
+    with (MEASURED / "throughput_serving.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["id"]: row for row in csv.DictReader(file)}
+    cited = [(run, rows[run.source.split(", ")[1]]) for rule in rules() for run in rule.runs if run.gpu != "spark"]
+    for run, row in cited:
+        seconds = (float(row["ttft_ms"]) + (run.output_tokens - 1) * float(row["tpot_ms"])) / 1000
+        assert round(run.concurrency * run.output_tokens / seconds) == run.tokens_per_second
+        for name in ("engine", "gpu", "weight_dtype", "n_gpus", "tensor_parallel_size", "input_tokens"):
+            assert row[name] == str(getattr(run, name))
+        assert (row["output_tokens"], row["concurrent_requests"]) == (str(run.output_tokens), str(run.concurrency))
+    assert len(cited) == 4
 
 
 def test_rooms_that_are_about_equal_leave_the_rules_order() -> None:

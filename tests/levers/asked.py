@@ -40,9 +40,9 @@ def load(model: str, context: str = "16k", users: int = 32, **options: Any) -> S
 
 @cache
 def of_load(model: str, context: str = "16k", users: int = 32, **options: Any) -> dict[str, Lever]:
-    """The levers of one load by their ids."""
+    """The levers of one load by their ids, without further steps."""
     (levers,) = levers_of_sheet(load(model, context, users, **options))
-    return {one.id: one for one in levers}
+    return {one.id: one for one in levers if not one.further}
 
 
 def alone(**options: Any) -> dict[str, Any]:

@@ -35,12 +35,13 @@ def test_seconds_are_bytes_over_the_link_that_is_named() -> None:
 
 
 def test_bytes_are_what_half_the_gpus_lack() -> None:
-    options = {"gpus": "h100", "instances": "aws/p5.48xlarge", "tpot_ms": "off"}
-    solved, lever = load("70b", "4k", 2, **options), of_load("70b", "4k", 2, **options)["host-memory"]
+    """Weights in FP8 that take all eight GPUs of the instance; of smaller ones the choice takes what serves most."""
+    options = {"gpus": "h100", "instances": "aws/p5.48xlarge", "weight_dtype": "fp8", "tpot_ms": "off"}
+    solved, lever = load("405b", "4k", 2, **options), of_load("405b", "4k", 2, **options)["host-memory"]
     (choice,) = solved.choices
     assert choice.offer is not None and (choice.n_replicas, choice.pipeline_parallel_size) == (1, 1)
-    size = solved.tensor_parallel_size(choice.offer)
-    half = next(i for i, p in enumerate(solved.profiles) if p.tensor_parallel_size == size // 2)
+    size = solved.layout(choice.offer).tensor_parallel_size
+    half = next(i for i, p in enumerate(solved.profiles) if p.layout == (size // 2, 1))
     short = 2 * solved.sequences["charge_bytes"][0, half] - solved.pools["kv_budget_bytes_per_gpu"][0, half]
     assert lever.offload is not None and lever.offload.bytes_per_gpu == short
     assert lever.offload.n_gpus == size // 2

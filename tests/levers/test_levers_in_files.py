@@ -35,9 +35,13 @@ def test_every_cell_of_the_json_has_its_levers_in_order() -> None:
         saved = [one["saved_usd"] for one in cell["levers"]]
         assert len(saved) >= 4 and saved == sorted(saved, reverse=True)
         for one in cell["levers"]:
-            assert one["saved_usd"] == pytest.approx(cell["monthly_usd"] - one["monthly_usd"], abs=1e-6)
+            less = cell["monthly_usd"] - one["monthly_usd"]
+            if one["saved_usd"] == 0:
+                assert abs(less) <= 0.05 * cell["monthly_usd"]  # what the choice within the near tie may differ by
+            else:
+                assert one["saved_usd"] == pytest.approx(less, abs=1e-6)
             assert one["saved_fraction"] == pytest.approx(one["saved_usd"] / cell["monthly_usd"])
-            assert one["n_gpus"] >= 1 and one["note"] and one["words"]
+            assert one["n_gpus"] >= 1 and one["note"] and one["words"] and one["cost"]
         assert "host-memory" not in {one["lever"] for one in cell["levers"]}
         if cell["host_memory"]:
             assert isinstance(cell["host_memory"]["bytes_per_gpu"], int)
@@ -46,7 +50,7 @@ def test_every_cell_of_the_json_has_its_levers_in_order() -> None:
 
 
 def test_a_load_that_nothing_holds_has_levers_without_savings() -> None:
-    solved = load("70b", "4k", 1, instances="aws/g6.12xlarge")
+    solved = load("70b", "4k", 1, instances="aws/p5.4xlarge")
     (cell,) = document(solved, (), levers_of_sheet(solved))["cells"]
     assert cell["monthly_usd"] is None and cell["levers"]
     assert all(one["saved_usd"] is None and one["monthly_usd"] > 0 for one in cell["levers"])
@@ -56,12 +60,16 @@ def test_recommend_prints_the_three_best_and_another_model_apart() -> None:
     arguments = ["recommend", "--model", "70b", "--context", "16k", "--users", "32", "--as-of", AS_OF]
     text = CliRunner().invoke(main, arguments).output
     block = text.split("WHAT ONE CHANGE BUYS\n")[1].split("\n\n")[0].splitlines()
-    assert len(block) == 4 and block[3].startswith("  another model, quality not compared: ")
+    levers = of_load("70b")
+    assert block[3] == "  other targets of speed:" and levers["slower-and-later"].words in block[4]
+    assert len(block) == 6 and block[5].startswith("  another model, quality not compared: ")
+    costs = ("what is beyond it is not seen", "4 bits lose more than 8", "needs prompts that begin alike")
+    assert all(line.endswith(one) for line, one in zip(block[:3], costs, strict=True))
     answer = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).output)
     most = next(one for one in answer["levers"] if one["lever"] != "leaner-model")
     assert most["words"] in block[0] and f"saves ${most['saved_usd']:,.0f} (" in block[0]
     assert f"{most['n_instances']:,}x {most['instance']}" in block[0]
-    assert all(of_load("70b")[one["lever"]].saved_usd == one["saved_usd"] for one in answer["levers"])
+    assert all(levers[one["lever"]].saved_usd == one["saved_usd"] for one in answer["levers"] if not one["further"])
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +93,7 @@ def test_the_workbook_has_every_lever_as_values(book: Path) -> None:
     values = sheet_of(book)
     every = levers_of_sheet(solve(ask(catalog(), SMALL)))
     applies = [[one for one in load_ if not one.why_not] for load_ in every]
-    idle = [[one for one in load_ if one.saved_usd == 0] for load_ in applies]
+    idle = [[one for one in load_ if one.saved_usd == 0 and not one.is_near_tie] for load_ in applies]
     told = [  # by load: those that change the cost, and one line for all that do not
         (lever.words, lever.saved_usd, lever.note)
         for load_, same in zip(applies, idle, strict=True)
@@ -138,7 +146,7 @@ def test_a_workbook_as_built_says_so_and_an_edit_is_seen(book: Path, tmp_path: P
     load = column(values, "The load")
     states = {(str(values[f"{load}{row}"]).split(",")[0], changed[f"{now}{row}"]) for row in rows}
     assert ("Chat", "inputs changed") not in states and ("RAG", "inputs changed") in states
-    assert after(in_tight_below=0.2)["B3"] == "inputs changed"
+    assert after(in_near_target_fraction=0.2)["B3"] == "inputs changed"
 
 
 @pytest.mark.parametrize(
@@ -148,6 +156,8 @@ def test_a_workbook_as_built_says_so_and_an_edit_is_seen(book: Path, tmp_path: P
         ("  - id: fp8-weights\n", "  - id: fp8-kv-cache\n", "given twice"),
         ("nvidia-v100-sxm2-32gb]", "nvidia-t4-16gb]", "given twice"),
         ("nvme_bytes_per_second: 7000000000", "nvme_bytes_per_second: 0", "greater than 0"),
+        ("tokens come slower: {then} a second", "tokens come slower: {soon} a second", "name {now} and {then}"),
+        ("[5, 10, 15, 20,", "[5, 15, 10, 20,", "tpot_ms must grow"),
     ],
 )
 def test_a_wrong_file_is_told(tmp_path: Path, old: str, new: str, words: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import email.policy
 import json
+import re
 from collections.abc import Callable
 from email.message import EmailMessage
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from openpyxl import load_workbook
+from packages import part_of, rewritten
 from post_office import HOST, PASSWORD, USER, Post, free_port
 
 from sheetgen.cli import main
@@ -78,6 +80,21 @@ def test_a_workbook_that_was_not_recalculated_is_refused(built: Path, empty_fold
     result = run("mail", "edited.xlsx", "--to", "vp@acme.com")
     assert result.exit_code == 1 and "are not what its inputs give" in result.stderr
     assert len(result.stderr.splitlines()) == 1 and [p.name for p in empty_folder.iterdir()] == ["edited.xlsx"]
+
+
+def test_a_workbook_whose_shown_answer_was_typed_over_is_refused(built: Path, empty_folder: Path) -> None:
+    """A cell that no name is of: the results agree, and the page in the attachment would not."""
+
+    def typed_over(data: bytes) -> bytes:
+        new, n = re.subn(r'<c r="D5"[^>]*>.*?</c>', '<c r="D5" t="str"><v>1 laptop</v></c>', data.decode(), count=1)
+        assert n == 1
+        return new.encode()
+
+    path = built / "q3.xlsx"
+    rewritten(path, Path("over.xlsx"), {part_of(path, "Sizing sheet"): typed_over})
+    result = run("mail", "over.xlsx", "--to", "vp@acme.com")
+    assert result.exit_code == 1 and "1 formula was overwritten, the first at 'Sizing sheet'!D5" in result.stderr
+    assert [p.name for p in empty_folder.iterdir()] == ["over.xlsx"]
 
 
 def test_a_workbook_is_sent_under_no_other_name(built: Path, empty_folder: Path) -> None:

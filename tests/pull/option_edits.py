@@ -33,12 +33,16 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "tier_2": (65, 3000),
     "tpot_ms_chat": (20, 33.5, None, 1.5),
     "tpot_ms_long_doc": (200, None),
-    "ttft_ms_chat": (900, 5000),
+    "ttft_ms_chat": (900, 5000, None),
+    "ttft_ms_long_doc": (1000, None),
+    "near_tie_fraction": (0, 0.3, 1),
+    "least_network_gbps": (0, 100, 3201),
+    "span_machines": (0,),
     "headline_workload": ("Long doc", "Chat", "no such load"),
     "headline_tier": (1, 64, 7),
     "speed_requests": (5, 500),
     "stale_after_days": (30, 900),
-    "tight_below": (0.02, 0.4),
+    "near_target_fraction": (0.5, 0.99),
 }
 
 

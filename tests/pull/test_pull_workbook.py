@@ -106,6 +106,17 @@ def test_a_tier_changed_under_the_first_sheet_is_told_there_and_agrees(book: Pat
                      f"{before.tiers[number - 1]} is no tier now"]  # fmt: skip
 
 
+def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_none(book: Path, tmp_path: Path) -> None:
+    tier = pull(book, books.catalog()).solved.question.tiers[0]
+    for cells_typed, changed in (
+        ({"in_headline_tier": 35}, ["headline_tier"]),
+        ({"in_headline_tier": tier, "in_kv_cache_dtype": "fp8_e4m3"}, ["kv_cache_dtype", "headline"]),
+    ):
+        pulled = pull(edited(book, tmp_path, cells_typed), books.catalog())
+        assert pulled.audit is not None and pulled.audit.verdict == "agrees", pulled.audit.wrong
+        assert [change.name for change in pulled.changed] == changed
+
+
 def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, places: Places, tmp_path: Path) -> None:
     price = places.rows("instances")["aws/p5.48xlarge"]["price_usd_per_hour"]
     file = edit(book, tmp_path / "edited.xlsx", {"in_context_chat": 8192, price: 10.0})
@@ -140,6 +151,31 @@ def test_a_discount_in_one_cell_comes_back_in_every_price(book: Path, places: Pl
     assert both.audit is not None and both.audit.verdict == "agrees" and not both.other_results
     assert both.overrides["instances"] == {"aws/p5.48xlarge": {"price_usd_per_hour": 10}}
     assert again(both) == document(both.solved)
+
+
+def test_what_the_choice_reads_comes_back(book: Path, places: Places, tmp_path: Path) -> None:
+    """Near ties, what spans machines, the targets of the first token: by options. Of rows: the network, what runs."""
+    gpus, machine = places.rows("gpus"), places.rows("instances")["aws/p5.48xlarge"]
+    cells = {"in_near_tie_fraction": 0.3, "in_least_network_gbps": 800, "in_span_machines": 0,
+             "in_ttft_ms_chat": None, "in_ttft_ms_long_doc": 1000, "in_max_pipeline_parallel_size": 2,
+             machine["network_gbps"]: 100, gpus["nvidia-h100-sxm5-80gb"]["weights_fp8"]: 1,
+             gpus["nvidia-l4-24gb"]["weights_bf16"]: 0}  # fmt: skip
+    pulled = pull(edited(book, tmp_path, cells), books.catalog())
+    assert pulled.audit is not None and pulled.audit.verdict == "agrees" and not pulled.other_results
+    assert len(pulled.changed) == len(cells)
+    options = {"near_tie_fraction": "0.3", "least_network_gbps": "800", "span_machines": "never"}
+    assert {name: str(pulled.options[name]) for name in options} == options
+    assert pulled.options["ttft_ms"] == "chat=off,long-doc=1000"
+    typed = without_picks(pulled.overrides)
+    assert typed["inputs"] == {"max_pipeline_parallel_size": 2}
+    assert typed["instances"] == {"aws/p5.48xlarge": {"network_gbps": 100}}
+    assert typed["gpus"] == {"nvidia-h100-sxm5-80gb": {"weights_fp8": 1}, "nvidia-l4-24gb": {"weights_bf16": 0}}
+    assert again(pulled) == document(pulled.solved)
+    settings = pulled.solved.question.settings
+    assert (settings.near_tie_fraction, settings.least_network_gbps, settings.span_machines) == (0.3, 800, 0)
+    said = "\n".join(lines(pulled))
+    for words in ("Near tie", "Network to span machines", "Span machines", "time to first token", "Weights fp8"):
+        assert words in said, words
 
 
 def test_a_workbook_built_with_a_discount_has_no_changes(tmp_path: Path) -> None:
@@ -198,6 +234,8 @@ def test_every_yellow_cell_is_an_option_or_can_be_typed(book: Path) -> None:
     [
         ({"in_hours_per_month": 1000}, "Inputs!B22: hours_per_month is '1000'. It must be a number from 1 to 744."),
         ({"in_discount_fraction": 20}, "Inputs!B23: discount_fraction is '20'. It must be a number from 0 to 0.99."),
+        ({"in_least_network_gbps": 0}, "least_network_gbps is '0'. It must be a number from 1 to 100,000."),
+        ({"in_near_tie_fraction": 5}, "near_tie_fraction is '5'. It must be a number from 0 to 1."),
         ({"in_tpot_ms_chat": 0}, "tpot_ms is 'chat=0'. Write"),
         ({"in_tier_1": 64}, "Inputs!B9: tiers are '64,64'. Each may stand only once."),
         ({"in_fx_rate": 0.9}, "fx_rate is 0.9, but currency is USD"),

@@ -55,14 +55,12 @@ def test_size_says_the_same(context: int) -> None:
         assert fit is not None
         if fit.choice.pipeline_parallel_size > 1:
             continue
-        found = sheetgen.size(
-            model=one.question.models[fit.model].model.id,
-            gpu=fit.candidate.gpu.id,
-            tensor_parallel_size=fit.tensor_parallel_size,
-            context_tokens=context,
-        )
         held = held_per_replica(fit, [context])[0]
-        assert held == min(int(found["max_concurrency"]), int(fit["max_num_seqs"]))
+        point = {
+            "model": one.question.models[fit.model].model.id, "gpu": fit.candidate.gpu.id, **fit.layout._asdict(),
+            "context_tokens": context,
+        }  # fmt: skip
+        assert [sheetgen.size(**point, concurrent_requests=held + more)["fits"] for more in (0, 1)] == [True, False]
         compared += 1
     assert compared >= 4
 

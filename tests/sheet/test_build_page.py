@@ -10,7 +10,7 @@ import pytest
 from solved_pages import FIVE, MEMORY, THREE, answered, page
 
 from sheetgen.levers import levers_of_sheet
-from sheetgen.recommend import Fit, Solution, headline_rows
+from sheetgen.recommend import Fit, Solution, has_little_headroom, headline_rows
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet import notes
 from sheetgen.sheet.build_page import build_page
@@ -55,7 +55,7 @@ def test_matrix_says_what_the_answer_says(models: str) -> None:
         shown, known = (one.matrix[cell.workload].rows[cell.tier].cells[cell.model] for one in (drawn, values))
         choice = solved.choices[row]
         assert shown.status in STATUSES and known.monthly.value == choice.monthly_usd
-        assert shown.status == ("tight" if choice.sure_headroom_fraction < 0.10 else "fits")
+        assert shown.status == ("tight" if has_little_headroom(solved, row, 0.95) else "fits")
         assert choice.sure_headroom_fraction <= choice.headroom_fraction
         n_bytes = known.kv.value
         assert n_bytes == solved.loads["kv_bytes"][row]
@@ -75,7 +75,9 @@ def test_card_of_the_headline() -> None:
     assert card.hardware == "8× H100 SXM, TP 4, 2 replicas"
     assert card.memory == "2 × 131.4 GiB weights + 160.0 GiB KV cache"
     held = choice.n_replicas * choice.sequences_per_replica
-    assert card.headroom.startswith(f"room for {held} requests, ")
+    served = choice.served_at_target
+    assert 32 <= served <= held and card.held == f"serves {served}"
+    assert card.headroom == f"serves {served} within the targets; memory alone holds {held}"
     assert re.fullmatch(r"then \d+× H100 SXM on AWS: \$[\d,]+ \(\+\d+%\)", card.runner_up) or card.runner_up == (
         "no other GPU or provider holds it"
     )
@@ -83,8 +85,9 @@ def test_card_of_the_headline() -> None:
 
 def test_runner_up_costs_more_and_stages_are_said() -> None:
     drawn, memory = page(THREE), page(THREE, **MEMORY)
-    assert "PP 2" in memory.cards[2].hardware and "PP" not in memory.cards[0].hardware
-    assert not any("PP" in c.hardware for c in drawn.cards), "no stages meet 50 ms a token"
+    assert not any("PP" in c.hardware for c in (*drawn.cards, *memory.cards)), "one machine holds each replica"
+    (staged,) = page("405b", gpus="h100", **MEMORY).cards
+    assert "TP 8, PP 2, 1 replica" in staged.hardware, "no H100 machine holds 756 GiB"
     for c in (*drawn.cards, *memory.cards):
         assert re.search(r": \$[\d,]+ \(\+\d+%\)$", c.runner_up)
 
@@ -111,8 +114,7 @@ def test_an_mla_cache_is_copied_to_every_rank(asked: dict[str, str]) -> None:
     drawn = page("deepseek-v3", **asked)
     (bar,) = headline_bars(drawn)
     ranks = int(re.findall(r"TP (\d)", drawn.cards[0].hardware)[0])
-    assert ranks == 2 or not asked
-    assert bar.kv == f"{ranks} × 34.3" and bar.kv_bytes == ranks * 32 * 16384 * 70272
+    assert bar.kv == (f"{ranks} × 34.3" if ranks > 1 else "34.3") and bar.kv_bytes == ranks * 32 * 16384 * 70272
     assert drawn.models[0].attention == "MLA, 576 wide" and drawn.models[0].full_attention_per_token == "–"
 
 
@@ -181,12 +183,16 @@ def test_a_precision_that_no_candidate_runs_is_the_reason() -> None:
     assert drawn.cards[0].hardware == "no candidate runs bf16 weights with a fp8 KV cache"
 
 
-def test_levers_are_the_three_other_answers_that_save_most() -> None:
+def test_levers_are_the_answer_of_each_model_that_saves_most() -> None:
     drawn, every = page(THREE), levers_of_sheet(answered(THREE))
     rows = headline_rows(answered(THREE))
-    kept = [lever for row in rows for lever in every[row] if lever.saved_usd and lever.family != "model"]
-    most = max(lever.saved_usd or 0 for lever in kept)
-    assert drawn.levers[0].saving == f"${most:,.0f}"
+    most = {
+        card.model: max(lever.saved_usd or 0 for lever in every[row] if lever.family != "model" and not lever.further)
+        for card, row in zip(drawn.cards, rows, strict=True)
+    }
+    assert {line.model: line.saving for line in drawn.levers} == {name: f"${usd:,.0f}" for name, usd in most.items()}
+    words = {one.cost for row in rows for one in every[row]}
+    assert all(line.cost in words for line in drawn.levers)
     saved = [float(line.saving[1:].replace(",", "")) for line in drawn.levers]
     assert saved == sorted(saved, reverse=True)
     assert len({(line.model, line.change) for line in drawn.levers}) == 3
@@ -198,14 +204,14 @@ def test_levers_are_the_three_other_answers_that_save_most() -> None:
 
 
 def test_a_lever_of_the_page_is_the_answer_with_that_option() -> None:
-    (line,) = [v for v in page("70b", gpus="h100").levers if v.change.startswith("FP8")]
+    (line,) = [v for v in page("8b", gpus="l40s").levers if v.change.startswith("FP8")]
     options = {
         "FP8 KV cache": {"kv_cache_dtype": "fp8"},
         "FP8 weights": {"weight_dtype": "fp8"},
         "FP8 weights and KV cache": {"weight_dtype": "fp8", "kv_cache_dtype": "fp8"},
     }[line.change]
-    assert page("70b", gpus="h100", **options).cards[0].monthly == line.monthly
-    assert page("70b", gpus="h100", **options).cards[0].rent == line.rent
+    assert page("8b", gpus="l40s", **options).cards[0].monthly == line.monthly
+    assert page("8b", gpus="l40s", **options).cards[0].rent == line.rent
 
 
 def test_eight_bits_are_no_lever_where_they_are_in_use() -> None:
@@ -227,8 +233,6 @@ def test_instances_are_those_recommended_with_their_prices(asked: dict[str, str]
     assert first.instance in {
         solved.candidate(solved.choices[row].offer or 0).instance for row in headline_rows(solved)
     }
-    expected = ("aws/g7e.2xlarge", "$3.36", "95.0 GiB")
-    assert (first.instance, first.hourly, first.memory) == expected or not asked
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", first.price_date)
 
 

@@ -111,7 +111,7 @@ def test_no_constant_is_0_and_no_range_has_one_value(engine: str) -> None:
     assert all(low != high for low, high in re.findall(r"([\d.]+) to ([\d.]+)", line))
 
 
-@pytest.mark.parametrize("gpu,asked", [("nvidia-rtx-pro-6000-server-96gb", MEMORY), ("", {})])
+@pytest.mark.parametrize("gpu,asked", [("nvidia-h100-sxm5-80gb", {**MEMORY, "gpus": "h100"}), ("", {})])
 def test_graphs_are_told_of_what_is_left_out(gpu: str, asked: dict[str, str]) -> None:
     """Where the share is one of what is free, what is left out is what is free and not in the pool."""
     fit = subject(answered(MODELS, engine="tensorrt-llm", engine_version="0.20.0", **asked))
@@ -201,8 +201,8 @@ def test_a_value_that_is_met_is_halved_or_left_out() -> None:
     found = deaths("llama.cpp", **MEMORY)
     assert [fix.short for fix in found[PREFILL].fixes] == ["ubatch_size ↓ 256", "ctx_size ↑"]
     assert [fix.short for fix in found[SAMPLER].fixes] == ["ubatch_size ↓ 256"], "4 requests: fewer free nothing"
-    assert found[SAMPLER].here == "Llama 3.1 8B: logits take 0.2 GiB a GPU"
-    assert deaths("llama.cpp")[SAMPLER].here == "Llama 3.1 70B: logits take 0.2 GiB a GPU", "speed asks for no stages"
+    assert found[SAMPLER].here == "Llama 3.1 70B: logits take 0.2 GiB a GPU"
+    assert deaths("llama.cpp")[SAMPLER].here == "Llama 3.1 70B: logits take 0.2 GiB a GPU"
     tgi = deaths("tgi")[SAMPLER]
     assert tgi.fixes[0].short == "requests in flight ↓ 64"
     n = tgi.numbers

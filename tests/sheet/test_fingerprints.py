@@ -53,7 +53,7 @@ def test_the_same_flag_turns_either_way(label: str, flag: str, direction: str) -
 
 def test_the_subject_is_the_largest_model_without_stages() -> None:
     for models in (THREE, FIVE):
-        for options, largest in ((MEMORY, "llama-3.1-70b"), ({}, "llama-3.1-405b")):
+        for options, largest in (({**MEMORY, "gpus": "h100"}, "llama-3.1-70b"), ({}, "llama-3.1-405b")):
             solved = answered(models, **options)
             fit = subject(solved)
             assert fit is not None and fit.solved.question.models[fit.model].model.id == largest
@@ -67,7 +67,7 @@ def test_the_subject_is_the_largest_model_without_stages() -> None:
 @pytest.mark.parametrize(
     "models,gpu,asked",
     [
-        (THREE, "nvidia-rtx-pro-6000-server-96gb", MEMORY),
+        (THREE, "nvidia-b200-sxm6-180gb", MEMORY),
         (THREE, "", {}),
         ("70b", "nvidia-h100-sxm5-80gb", {"gpus": "h100"}),
         ("gemma-3-27b", "nvidia-h100-sxm5-80gb", {"gpus": "h100"}),
@@ -97,13 +97,13 @@ def test_the_numbers_are_those_of_size(models: str, gpu: str, asked: dict[str, s
     assert fewer == n["activation_bytes_at_fewer_tokens"]
 
 
-@pytest.mark.parametrize("asked,model", [(MEMORY, "Llama 3.1 70B"), ({}, "Llama 3.1 405B")])
+@pytest.mark.parametrize("asked,model", [(MEMORY, "Llama 3.1 405B"), ({}, "Llama 3.1 405B")])
 def test_the_sentences_say_the_numbers(asked: dict[str, str], model: str) -> None:
     found, fit = deaths(**asked), subject(answered(THREE, **asked))
     n = found["concurrency_spike"].numbers
     assert fit is not None
-    gpus = f"{fit.tensor_parallel_size}× {fit.candidate.gpu.short_name}"
-    assert gpus == "4× RTX PRO 6000" or not asked
+    gpus = f"{fit.layout.tensor_parallel_size}× {fit.candidate.gpu.short_name}"
+    assert gpus == "8× B200 SXM"
     assert found["concurrency_spike"].here == (
         f"{model}: at 16k {gpus} hold {n['sequences_held']}; request {n['next_request']} does not fit"
     )
@@ -116,8 +116,8 @@ def test_the_sentences_say_the_numbers(asked: dict[str, str], model: str) -> Non
 
 
 def test_stages_are_counted_on_the_fullest_one() -> None:
-    numbers = deaths("405b", **MEMORY)["concurrency_spike"].numbers
-    fit = subject(answered("405b", **MEMORY))
+    numbers = deaths("405b", gpus="h100", **MEMORY)["concurrency_spike"].numbers
+    fit = subject(answered("405b", gpus="h100", **MEMORY))
     assert fit is not None and numbers["pipeline_parallel_size"] == 2
     assert numbers["sequences_held"] == int(
         numbers["kv_pool_bytes_per_gpu"] // numbers["kv_bytes_per_sequence_per_gpu"]

@@ -143,8 +143,10 @@ def test_more_users_never_lower_the_total(row: Row, more: int) -> None:
 @given(row=deployments(ranks=(2, 8)), more=st.integers(1, 3))
 @examples
 def test_more_users_never_lower_the_total_of_several_batches(row: Row, more: int) -> None:
-    row = whole_answer(row)
-    few, many = of(row, {**row, "concurrent_requests": row["concurrent_requests"] + more})
+    """Of ranks that are equally busy: the one request more of an uneven count makes all ranks wait for one."""
+    row, ranks = whole_answer(row), row["data_parallel_size"]
+    even = -(-row["concurrent_requests"] // ranks) * ranks
+    few, many = of(*({**row, "concurrent_requests": even + added} for added in (0, more * ranks)))
     assume(not queues(many))
     never_slower(few, many, "output_tokens_per_second")
 

@@ -82,8 +82,8 @@ def value_for(rng: random.Random, kind: Kind, old: Any) -> Any:
         return rng.choice(PRECISIONS)
     if kind.what == "date":
         return f"20{rng.randint(20, 30)}-0{rng.randint(1, 9)}-1{rng.randint(0, 9)}"
-    if kind.high == 1 and kind.what == "whole":
-        return rng.choice((0, 1))
+    if kind.what == "whole" and kind.high <= 2:
+        return rng.randint(0, int(kind.high))
     base = old if isinstance(old, (int, float)) and old else rng.choice((1, 100, 1e9))
     found = base * rng.choice((0.5, 0.9, 1.3, 2, 3))
     found = min(max(found, kind.low), kind.high)

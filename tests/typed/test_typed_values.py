@@ -20,9 +20,9 @@ from sheetgen.writers.json import document
 
 BAD = """models: 8b
 typed:
-  input: {tight_below: 0.1}
+  input: {near_target_fraction: 0.1}
   inputs:
-    tight_below: 2
+    near_target_fraction: 2
     cuda_graf_bytes: 5
     gpu_memory_utilization: 0.8
     hybrid_kv_manager: yes
@@ -36,7 +36,7 @@ typed:
     - {provider: acme, price_usd_per_hour: -1}
 """
 PROBLEMS = """3: unknown part input. Did you mean inputs?
-5: tight_below is '2'. It must be a number from 0 to 1.
+5: near_target_fraction is '2'. It must be a number from 0 to 1.
 6: unknown input cuda_graf_bytes.
 7: unknown input gpu_memory_utilization.
 8: hybrid_kv_manager is 'yes'. It must be a whole number from 0 to 1.
@@ -44,9 +44,9 @@ PROBLEMS = """3: unknown part input. Did you mean inputs?
 10: n_heads of llama-3.1-8b is '2.5'. It must be a whole number from 1 to 1e+15.
 10: own_kv_dtype of llama-3.1-8b is 'auto'. It must be one of bf16, fp16,
 13: capex_date of nvidia-h100-sxm5-80gb is '2026-13-01'. It must be a date such as 2026-11-20,
-13: weights_fp8 of nvidia-h100-sxm5-80gb is '7'. It must be a whole number from 0 to 1.
+13: weights_fp8 of nvidia-h100-sxm5-80gb is '7'. It must be a whole number from 0 to 2.
 14: instances must hold rows by name.
-16: price_usd_per_hour of 0 is '-1'. It must be a number from 0 to 1,000,000.
+16: price_usd_per_hour of your own row 1 is '-1'. It must be a number from 0 to 1,000,000.
 16: own_instances has a row without type. Name it, or take it out."""
 SMALL: dict[str, Any] = {**TINY, "models": "8b,gemma-3-27b"}
 
@@ -101,7 +101,7 @@ def test_nothing_typed_is_the_same_question() -> None:
 def test_values_by_cell_and_as_data_again() -> None:
     day = datetime.date(2026, 5, 1)
     given = {
-        "inputs": {"tight_below": 0.2},
+        "inputs": {"near_target_fraction": 0.2},
         "instances": {"aws/p5.48xlarge": {"price_usd_per_hour": None, "price_date": day.isoformat()}},
         "own_instances": [{"provider": "acme", "type": "box", "gpu_count": 8.0}],
     }
@@ -109,7 +109,7 @@ def test_values_by_cell_and_as_data_again() -> None:
     assert typed.value("instances", "aws/p5.48xlarge", "price_usd_per_hour", 55.04) is None
     assert typed.value("instances", "aws/p5.48xlarge", "price_date", None) == day
     assert typed.value("instances", "aws/p5.48xlarge", "gpu_count", 8) == 8
-    assert typed.input("tight_below", 0.1) == 0.2 and typed.input("stale_after_days", 180) == 180
+    assert typed.input("near_target_fraction", 0.1) == 0.2 and typed.input("stale_after_days", 180) == 180
     assert typed.data() == {**given, "own_instances": [{"provider": "acme", "type": "box", "gpu_count": 8}]}
     assert read_overrides(typed.data())[0] == typed and not Overrides()
     assert asked(**given).options["typed"] == typed.data()

@@ -14,7 +14,7 @@ from sheetgen.catalog import Catalog, write_index
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.model import Model
 from sheetgen.levers import levers_of_sheet
-from sheetgen.recommend import Solution, solve
+from sheetgen.recommend import Solution, has_little_headroom, solve
 from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.question import Load, Question, ask
 from sheetgen.sheet.book import build_book
@@ -36,6 +36,12 @@ INSTANCES = (
 SMALL = {
     "models": "8b,gemma-3-27b,deepseek-v3", "workloads": "chat,long-doc", "tiers": "1,32,256",
     "headline": "chat:32", "instances": INSTANCES, "as_of": AS_OF,
+}  # fmt: skip
+# Mixtures of experts on one provider: data-parallel layouts are chosen, and no single machine of these holds Kimi-K2.
+EXPERTS = {
+    "models": "deepseek-v3,kimi-k2,gpt-oss-120b", "workloads": "chat,long-doc", "tiers": "1,64", "headline": "chat:64",
+    "instances": "aws/g6e.12xlarge,aws/p4d.24xlarge,aws/p4de.24xlarge,aws/p5.4xlarge,aws/p5.48xlarge,aws/p5en.48xlarge",
+    "as_of": AS_OF,
 }  # fmt: skip
 
 
@@ -195,20 +201,21 @@ def with_instance(question: Question, name: str, **fields: Any) -> Question:
 # What solve says of every load --------------------------------------------------------------------------
 
 WORKINGS = (
-    "Context", "In flight", "Tokens charged per sequence", "Users", "Load", "$ per month", "Instances", "TP",
+    "Context", "In flight", "Tokens charged per sequence", "Users", "Load", "$ per month", "Instances", "TP", "DP",
+    "Lowest $ per month", "Requests served within the targets", "Requests that memory holds", "What set the replicas",
     "Instance", "Type", "Provider", "GPU", "GPU, short", "$ per instance and hour", "Sequences per replica", "PP",
     "Replicas", "GPUs of the replicas", "$ per hour", "Headroom", "Fit", "Runner-up", "Runner-up, $ per month",
-    "KV per sequence", "KV for all requests",
+    "Steady KV per sequence", "KV for all requests",
 )  # fmt: skip
 RESULTS = ("instance", "n_instances", "monthly_usd")
 
 
-def expected(solved: Solution, tight_below: float = 0.10) -> list[dict[str, Any]]:
+def expected(solved: Solution, near_target_fraction: float = 0.95) -> list[dict[str, Any]]:
     """For each load, the columns of Workings as `solve` has them."""
-    return [_load(solved, row, tight_below) for row in range(len(solved.choices))]
+    return [_load(solved, row, near_target_fraction) for row in range(len(solved.choices))]
 
 
-def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
+def _load(solved: Solution, row: int, near_target_fraction: float) -> dict[str, Any]:
     cell, choice, kv = solved.question.loads[row], solved.choices[row], solved.loads
     out: dict[str, Any] = {
         "Context": cell.context_tokens,
@@ -216,23 +223,28 @@ def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
         "Tokens charged per sequence": kv["charged_tokens"][row],
         "Users": kv["users"][row],
         "Load": kv["load_requests"][row],
-        "KV per sequence": kv["kv_bytes_per_sequence"][row],
+        "Steady KV per sequence": kv["kv_bytes_per_sequence_steady"][row],
         "KV for all requests": kv["kv_bytes"][row],
         "Instance": choice.verdict,
         "Type": choice.verdict,
         "Fit": "over limit" if cell.over_limit else "none fits",
         "Sequences per replica": 0,
         "PP": 0,
-        "Runner-up, $ per month": 0,
+        "Runner-up, $ per month": "-",
     }
     if choice.offer is None:
         return {**dict.fromkeys(WORKINGS, "-"), **out}
-    one, tp = solved.candidate(choice.offer), solved.tensor_parallel_size(choice.offer)
+    one, layout = solved.candidate(choice.offer), solved.layout(choice.offer)
     second = choice.runner_up
     return out | {
         "$ per month": choice.monthly_usd,
         "Instances": choice.n_instances,
-        "TP": tp,
+        "TP": layout.tensor_parallel_size,
+        "DP": layout.data_parallel_size,
+        "Lowest $ per month": choice.cheapest and choice.cheapest.usd,
+        "Requests served within the targets": choice.served_at_target,
+        "Requests that memory holds": choice.memory_holds,
+        "What set the replicas": choice.replicas_by,
         "Instance": one.instance,
         "Type": one.instance.split("/", 1)[1],
         "Provider": one.provider,
@@ -242,13 +254,13 @@ def _load(solved: Solution, row: int, tight_below: float) -> dict[str, Any]:
         "Sequences per replica": choice.sequences_per_replica,
         "PP": choice.pipeline_parallel_size,
         "Replicas": choice.n_replicas,
-        "GPUs of the replicas": choice.n_replicas * tp * choice.pipeline_parallel_size,
+        "GPUs of the replicas": choice.n_replicas * layout.n_gpus * choice.pipeline_parallel_size,
         "$ per hour": choice.hourly_usd,
         "Headroom": choice.headroom_fraction,
         "Sure headroom": choice.sure_headroom_fraction,
-        "Fit": "tight" if choice.sure_headroom_fraction < tight_below else "fits",
+        "Fit": "tight" if has_little_headroom(solved, row, near_target_fraction) else "fits",
         "Runner-up": "-" if second is None else solved.candidate(second).instance,
-        "Runner-up, $ per month": choice.runner_up_monthly_usd or 0,
+        "Runner-up, $ per month": choice.runner_up_monthly_usd or "-",
     }
 
 

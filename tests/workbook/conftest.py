@@ -32,3 +32,9 @@ def small_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question
 def lean_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
     """The same without What-if."""
     return books.build(tmp_path_factory.mktemp("lean"), "lean", books.SMALL, with_what_if=False)
+
+
+@pytest.fixture(scope="session")
+def experts_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
+    """Two mixtures of experts, one of which spans machines; without What-if."""
+    return books.build(tmp_path_factory.mktemp("experts"), "experts", books.EXPERTS, with_what_if=False)

@@ -70,7 +70,7 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
         candidate = None if offer.offer is None else solved.candidate(offer.offer)
         out[offer.provider, "B"], out[offer.provider, "C"] = offer.hourly_usd, offer.monthly_usd
         out[offer.provider, "F"] = offer.n_instances if candidate else "-"
-        out[offer.provider, "G"] = "-" if offer.offer is None else solved.tensor_parallel_size(offer.offer)
+        out[offer.provider, "G"] = "-" if offer.offer is None else solved.layout(offer.offer).tensor_parallel_size
         out[offer.provider, "I"] = candidate.instance.split("/", 1)[1] if candidate else "-"
     owned = money.owned(solved, row)
     if owned is not None:

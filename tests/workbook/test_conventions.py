@@ -21,6 +21,7 @@ _REFERENCE = re.compile(r"(?<![\w.])(\$?)([A-Z]{1,3})(\$?)(\d+)(?![\w(.])")
 # Tables that run down: a row of heads, then one formula a column. (Matrices run along; see below.)
 TABLES = ("Workings", "Contexts", "Instances", "Models", "GPUs", "What-if loads", "What-if contexts")
 MATRICES = ("Profiles", "Candidates")
+ON_FIRST_SHEET = r"'Sizing sheet'!C[A-Z]+R\d+"  # which load a model shows there, a column a model
 HEAD_ROW, MATRIX_LEFT = 4, 19  # a table's head; a matrix's first column
 KINDS = ("Input", "Workings", "Output", "Control")
 READABLE = 4.5  # contrast of text: WCAG 2.1, 1.4.3 (AA)
@@ -52,15 +53,27 @@ def formulas(path: Path) -> dict[str, dict[tuple[int, int], str]]:
     return found
 
 
+_ROW_OF_CANDIDATES = re.compile(r"Candidates!C[A-Z]+R(\[-?\d+\]):C[A-Z]+R\1")
+
+
 def test_a_column_of_a_table_has_one_formula(small_book: tuple[Path, Question]) -> None:
     by_sheet = formulas(small_book[0])
     several: list[str] = []
     n = 0
     for sheet in TABLES:
-        columns: dict[int, set[str]] = defaultdict(set)
-        for (row, column), text in by_sheet[sheet].items():
-            if row > HEAD_ROW:
-                columns[column].add(text)
+        cells = by_sheet[sheet]
+        rows = sorted({row for row, _ in cells if row > HEAD_ROW})
+        # Below a gap another table begins: on Workings each provider's best below the loads.
+        table_of = dict(
+            zip(rows, itertools.accumulate(b - a > 1 for a, b in itertools.pairwise([0, *rows])), strict=True)
+        )
+        assert len(set(table_of.values())) == (2 if sheet == "Workings" else 1), sheet
+        columns: dict[tuple[int, int], set[str]] = defaultdict(set)
+        for (row, column), text in cells.items():
+            if row > HEAD_ROW and not re.fullmatch(ON_FIRST_SHEET, text):
+                # The choice reads the row of its load, of its workload or of its model by place: Gnumeric has no
+                # INDEX(matrix, row, 0).
+                columns[table_of[row], column].add(_ROW_OF_CANDIDATES.sub("Candidates!row", text))
         n += len(columns)
         several += [f"{sheet} column {c}: {sorted(texts)[:2]}" for c, texts in columns.items() if len(texts) > 1]
     assert n > 150 and not several, several[:5]

@@ -43,6 +43,20 @@ def test_libreoffice_recalculates_every_formula(book: Path, tmp_path: Path) -> N
 
 
 @needs_libreoffice
+def test_mixtures_of_experts_recalculate_in_both_programs(experts_book: tuple[Path, Question], tmp_path: Path) -> None:
+    """Layouts of data-parallel ranks, and replicas that span machines."""
+    book, question = experts_book
+    solved = books.solve(question)
+    assert any(one.pipeline_parallel_size > 1 for one in solved.choices)
+    layouts = [solved.layout(one.offer) for one in solved.choices if one.offer is not None]
+    assert any(one.data_parallel_size > 1 for one in layouts)
+    print(f"{book.stem}: {assert_recalculates(book, tmp_path)}")
+    poison(book, tmp_path / "poisoned.xlsx")
+    result = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
+    assert not result.mismatches and result.n_poisoned == 0, str(result)
+
+
+@needs_libreoffice
 def test_few_experts_that_all_are_read(tmp_path: Path) -> None:
     """A share of experts left alone, 0.75 to the 2,560th: LibreOffice calls a power that small an error."""
     options = {"models": "mixtral-8x7b", "workloads": "chat", "instances": books.INSTANCES, "as_of": books.AS_OF,

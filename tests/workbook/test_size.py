@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import re
 import zipfile
 import zlib
 from io import BytesIO
@@ -12,13 +13,12 @@ from typing import Any
 import books
 import pytest
 import xlsxwriter
+from workbook_cells import sheet_parts
 
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
-from sheetgen.units import TENSOR_PARALLEL_SIZES
 from sheetgen.writers.xlsx_library import Packing
 
-AT_MOST = 100  # candidate columns of the workbooks that these sizes are promised for
 DOT = base64.b64decode(  # a picture of one point
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -26,22 +26,26 @@ LOCAL_HEADER, CENTRAL_HEADER = 30, 46  # bytes of a zip file for each part, besi
 
 
 @pytest.mark.parametrize(
-    "models,providers,at_most_bytes",
+    "models,providers,n_columns,at_most_formulas,at_most_bytes",
     [
-        (books.DEFAULT, "aws", 370_000),
-        (books.DEFAULT, "gcp", 370_000),
-        (f"{books.DEFAULT},qwen3-32b,mixtral-8x7b", "aws", 600_000),
+        (books.DEFAULT, None, 170, 45_000, 550_000),
+        (f"{books.DEFAULT},qwen3-32b,mixtral-8x7b", "azure", 100, 60_000, 600_000),
     ],
 )
-def test_a_workbook_is_small(models: str, providers: str, at_most_bytes: int) -> None:
+def test_a_workbook_is_small(
+    models: str, providers: str | None, n_columns: int, at_most_formulas: int, at_most_bytes: int
+) -> None:
+    """n_columns: of candidates, up to which this is promised."""
     solved = solve(ask(books.catalog(), {"models": models, "providers": providers, "as_of": books.AS_OF}))
     package = books.book_bytes(solved)
-    spare_columns = 3 * len(TENSOR_PARALLEL_SIZES)  # three rows for instances of one's own
-    assert 50 < len(solved.offers) + spare_columns <= AT_MOST
+    spare_columns = 3 * len(solved.question.layouts)  # three rows for instances of one's own
+    assert 50 < len(solved.offers) + spare_columns <= n_columns
     with zipfile.ZipFile(BytesIO(package)) as parts:
+        n_formulas = sum(len(re.findall(rb"<f[\s>/]", parts.read(part))) for part in sheet_parts(parts).values())
         by_zlib = sum(len(zlib.compress(parts.read(n), 6)) - 6 for n in parts.namelist())
         heads = sum(LOCAL_HEADER + CENTRAL_HEADER + 2 * len(n) for n in parts.namelist())
-    print(f"{models} on {providers}: {len(package):,} bytes; by zlib {by_zlib + heads:,}")
+    print(f"{models} on {providers}: {n_formulas:,} formulas, {len(package):,} bytes; by zlib {by_zlib + heads:,}")
+    assert n_formulas <= at_most_formulas
     assert len(package) <= at_most_bytes
     assert len(package) < 0.94 * (by_zlib + heads)  # or libdeflate was not asked
 

@@ -25,7 +25,7 @@ from sheetgen.sheet.what_if import (
     model_lacks,
     offered,
 )
-from sheetgen.units import DTYPE_ALIASES, DTYPES
+from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS
 
 NOTHING = {"max_context_tokens": 0}  # of a model that cannot be sized: it takes no context at all
 
@@ -34,7 +34,8 @@ def asked_of(question: Question, picked: Mapping[str, Any], one: WhatIf) -> Ques
     """The question of the page: one model, the cases of context and users, the chosen GPU before the others.
 
     What stands in no list is the first of it, as in the workbook; then, and where facts are missing, the model takes
-    no context at all, so that nothing is recommended.
+    no context at all, so that nothing is recommended. Layouts are those of the workbook: data-parallel ranks are tried
+    where a model of its own has experts.
     """
     models, gpus, factors = one.models, one.gpus, one.factors
     known = {name: picked[name] in of for name, of in offered(question, models, gpus).items()}
@@ -79,12 +80,13 @@ def asked_of(question: Question, picked: Mapping[str, Any], one: WhatIf) -> Ques
         )
         for case, context in zip(CASES, scaled, strict=True)
     )
-    active = settings.active_fraction
+    active, has_ranks = settings.active_fraction, len(question.layouts) > len(PLAIN_LAYOUTS)
     tiers = tuple(int(case_requests(number(picked["users"]), f, active)) for f in factors["users"])
     cells = tuple(Load(0, c, u, scaled[c], max(scaled[c] - answer, 0), tiers[u], scaled[c] > limit) for c, u in LOADS)
     return replace(
         question, models=(chosen,), workloads=workloads, tiers=tiers, loads=cells, headline=(1, 1),
         gpus=(gpu, *question.gpus), settings=settings,
+        candidates=tuple(replace(c, tries_ranks=c.tries_ranks and has_ranks) for c in question.candidates),
     )  # fmt: skip
 
 

@@ -238,7 +238,13 @@ def test_each_cause_has_the_figure_of_a_sheet_in_which_it_alone_was_changed(
     load = {"in_tier_2": 640, "in_headline_tier": 640, "in_context_chat": 16_000}
     memory = at(book, "gpus", "gpu_memory_bytes", "nvidia-h100-sxm5-80gb")
     heads = at(book, "models", "full_kv_heads", "llama-3.1-70b")
-    facts = {"in_kv_cache_dtype": "fp8", heads: 4, memory: 75e9, "in_cuda_graph_bytes_per_gpu": 5e9}
+    facts = {
+        "in_kv_cache_dtype": "fp8",
+        heads: 4,
+        memory: 75e9,
+        "in_cuda_graph_bytes_per_gpu": 5e9,
+        "in_weight_dtype": "fp8",
+    }
     stages = [book, edited(prices), edited({**prices, **load}), edited({**prices, **load, **facts})]
     answers = [read_sheet(p).answers["llama-3.1-70b", "chat", 2].monthly_usd for p in stages]
     assert len(set(answers)) == 4 and None not in answers
@@ -280,6 +286,12 @@ def test_a_workbook_without_values_beside_its_formulas_has_no_results(
     found = diff(sheetgen, book, path)
     assert found["equal"] and found["bridge"] == []
     assert any("was saved without them" in line for line in found["not_compared"])
+    edited = openpyxl.load_workbook(book)
+    name, cell = next(edited.defined_names["in_tier_1"].destinations)
+    edited[name][cell].value = 2
+    edited.save(path)
+    block = sheetgen("diff", book, path, "--block", "md").out
+    assert "saved without them" in block and "have another answer" not in block
 
 
 # What finance reads, and what a message has room for ---------------------------------------------------------

@@ -84,7 +84,7 @@ def test_one_does_and_two_do(count: int, words: str) -> None:
 
 
 def test_an_answer_of_one_request() -> None:
-    page = built()
+    page = built(ttft_ms="off")  # a GPU that is too small for 128k
     assert str(page.breaks[0].longest_fit).startswith("1 request fits up to ")
     said = [str(f.here) for f in page.fingerprints]
     assert any(": 1 request fills the pool at " in text for text in said)
@@ -148,7 +148,7 @@ def test_a_brief_page_has_the_cache_in_rows_of_its_own() -> None:
 @pytest.mark.parametrize("purchase", ["on-demand", "reserved-3yr"])
 def test_the_page_tells_what_the_other_ways_to_pay_cost(purchase: str) -> None:
     """Each model's month in every purchase class, as `recommend` has it, and the one that is answered in bold."""
-    page = built(models="8b,70b", purchase=purchase)
+    page = built(models="8b,70b", purchase=purchase, tiers="32", headline="rag:32")
     paid = dict(zip(page.price_classes, page.cards[1].classes, strict=True))
     assert paid[page.purchase] == page.cards[1].monthly != paid["on demand" if page.purchase == "3 yr" else "3 yr"]
     pdf = lay_out(page, templates=TEMPLATES).pdf()

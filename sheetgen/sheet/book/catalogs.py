@@ -10,8 +10,10 @@ from sheetgen.catalog.engines import SpeedConstants
 from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import formula, is_number, is_text, where
 from sheetgen.recommend import Solution
+from sheetgen.recommend.solve import runs_weights
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.market import OwnedGpu
+from sheetgen.scenario.overrides import TABLES
 from sheetgen.scenario.parse import FLAG, Kind
 from sheetgen.scenario.parse import TEXT as TEXT_KIND
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
@@ -170,7 +172,8 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     question, columns = solved.question, solved.gpus
     gpus = question.gpus
     sheet = titled("GPUs", "GPUs",
-                   "Memory is what the engine sees, never the marketed figure. 1 under a precision: it runs.",
+                   "Memory is what the engine sees, never the marketed figure. Under a precision 1: it runs, 2: "
+                   "natively.",
                    freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
 
     def over(i: int, column: str, value: Any) -> Any:
@@ -197,10 +200,14 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("is_older_gpu", "Older GPU (0 or 1)", [int(question.engine.is_older(g.architecture)) for g in gpus],
                 PLAIN, note="1: memory outside torch is that of older GPUs on Inputs.")  # fmt: skip
     _add_speed_columns(solved, table)
-    for what, runs in (("weights", [g.weights_run for g in gpus]), ("kv", [g.kv_run for g in gpus])):
-        for d in units.DTYPES:
-            table.given(f"{what}_{d}", f"{'KV' if what == 'kv' else 'Weights'} {d}", [int(d in r) for r in runs], PLAIN,
-                        width=10, validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."))  # fmt: skip
+    for d in units.DTYPES:
+        runs = [runs_weights(g, d) for g in gpus]
+        said = "2: it computes in it, 1: it keeps weights in it alone, 0: neither."
+        accepted = Validation.of(TABLES["gpus"][f"weights_{d}"], "Runs", said)
+        table.given(f"weights_{d}", f"Weights {d}", runs, PLAIN, width=10, validation=accepted)
+    for d in units.DTYPES:
+        table.given(f"kv_{d}", f"KV {d}", [int(d in g.kv_run) for g in gpus], PLAIN, width=10,
+                    validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."))  # fmt: skip
     _add_owning_columns(solved, table)
     sources = [g.memory.source for g in gpus]
     table.given("source", "Source of the memory", sources, TEXT, role="remark_wrapped", width=90, linked=True)
@@ -226,9 +233,9 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
         label = str(SpeedConstants.model_fields[name].title)
         table.given(name, label, [float(v) for v in gpus[name]], display, width=13,
                     note=f"{name}: fitted on measured runs (docs/speed.md).")  # fmt: skip
-    table.given("speed_is_fitted", "Runs measured (0 or 1)", [int(v) for v in gpus["speed_is_fitted"]], PLAIN,
-                note="1: runs of this engine on this GPU are among those that the constants were fitted "
-                "on.")  # fmt: skip
+    table.given("measured_kinds", "Kinds of models measured", [int(v) for v in gpus["measured_kinds"]], PLAIN,
+                note="Of which models runs of this engine on this GPU are among those that the constants were fitted "
+                "on, added up: 1 dense, 2 experts, 4 windows, 8 recurrent states, 16 sparse attention.")  # fmt: skip
 
 
 def _add_owning_columns(solved: Solution, table: Table) -> None:
@@ -286,6 +293,9 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("gpu_count", "GPUs", counts, PLAIN, width=8, validations=taken,
                 note="Candidates has a column for each tensor-parallel size up to this count. For an instance with "
                 "more GPUs fill a spare row.")  # fmt: skip
+    network = [r.network_gbps or None for r in rows]
+    table.given("network_gbps", "Network, Gb/s", network, PLAIN, width=10,
+                note="Of the whole machine; blank where nobody states it.")  # fmt: skip
     table.given("price_usd_per_hour", "$ per hour", [r.usd_per_hour for r in rows], USD_CENTS, note="US dollars "
                 "of one instance, before the discount on Inputs. Without one it cannot be rented.")  # fmt: skip
     table.given("purchase", "Class", [r.purchase for r in rows], TEXT, role="remark")

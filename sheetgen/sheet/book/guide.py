@@ -22,10 +22,10 @@ def lines(text: str, width: float) -> int:
 
 
 @formula("Where it breaks", TEXT)
-def breaking_words(context_words: Any, n_instances: Any, instance: Any, sequences: Any, n_replicas: Any) -> Any:
+def breaking_words(context_words: Any, n_instances: Any, instance: Any, replica_sequences: Any, n_replicas: Any) -> Any:
     """Where the recommended hardware of a load stops holding requests: sequences per replica x replicas."""
     replicas = where(is_number(n_replicas), n_replicas, 0)
-    held = sequences * replicas
+    held = replica_sequences * replicas
     fits = join_text(
         context_words, " on ", n_instances, " × ", instance, ": ", held,
         where(held == 1, " request fits", " requests fit"), "; request ", held + 1, " does not.",
@@ -80,8 +80,9 @@ WORDS = (
     ("replica", "one running copy of the model, on one GPU or several"),
     ("TP", "tensor parallelism: the GPUs of one instance that share each layer of a replica"),
     ("PP", "pipeline stages: instances that each hold some layers of a replica; slower, and they need a fast network"),
-    ("surely free", "share left of the requests that the replicas hold even where each KV pool comes out at the low "
-     "end of the 80% band of prediction errors; a fit is tight by it"),
+    ("DP", "data parallelism: ranks of one replica that each serve requests of their own and share the experts"),
+    ("tight", "with little headroom: the replicas do not hold the load where each KV pool comes out at the low end of "
+     "the 80% band of prediction errors, or a time of the fullest one is near its target"),
     ("full multi-head attention", "what the cache would be if every query head kept keys and values of its own"),
     ("BF16, FP8", "16 and 8 bits a number; fewer bits take less memory and may cost quality"),
 )  # fmt: skip

@@ -10,12 +10,13 @@ from functools import partial
 from typing import Any
 
 from sheetgen import cost, units
-from sheetgen.catalog.engines import CONSTANTS
+from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, Scope
 from sheetgen.formula import Expr, Formula, either, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solve import BAND_SCOPES, MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
+from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
 from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, speed_band_columns
 from sheetgen.scenario.inputs import CHOICES, KV_CACHE, MONEY, OF_TERMS, OWNING, TARGETS, Input, asked_in, rows_in
+from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND
 from sheetgen.scenario.overrides import OUTPUT, TABLES, input_kind
 from sheetgen.scenario.parse import TOKENS, Kind, name_part
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
@@ -24,7 +25,19 @@ from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.model import AND_AUTO, LEGEND, PRECISIONS, Cell, Range, Ref, Sheet, Validation, number
 from sheetgen.sheet.notes import MARKED_BY, day_of
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
-from sheetgen.units import DATE, DTYPE_ALIASES, DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE, Display
+from sheetgen.sizing.speed import network_bytes_per_second
+from sheetgen.units import (
+    DATE,
+    DTYPE_ALIASES,
+    DTYPES,
+    FACTOR,
+    GBPS,
+    PLAIN,
+    TENSOR_PARALLEL_SIZES,
+    TEXT,
+    WHOLE,
+    Display,
+)
 
 AS_BUILT, CHANGED, OUT_OF_RANGE = "as built", "changed", "out of range"
 BOUND = Display("[>=10000000]0E+0;[<=-10000000]0E+0;General")
@@ -101,8 +114,11 @@ STATE_COLUMNS = {"value": VALUE, "built": BUILT, "least": LEAST, "most": MOST, "
 HEADS = {LEAST: "from", MOST: "to", BUILT: "as built", STATE: "state", NOTE: "why"}  # in each section's bar
 NOT_ZERO = Display("0;;")
 NOTE_CHARACTERS = 96  # of a line in the last column
-ARCHITECTURES = ("dense", "moe")
-_SCOPES = {"fitted": "GPUs and engines with measured runs.", "other": "All others."}
+_OF_KINDS: tuple[Scope, ...] = ("fitted", "other")
+_SCOPES = {
+    "fitted": "GPUs and engines with measured runs of models of this kind.", "other": "All others.",
+    "ranks": "Data-parallel attention, experts shared.", "stages": "Pipeline stages: no run of the fit had any.",
+}  # fmt: skip
 _MONEY_CONSTANTS = (
     ("hours_in_a_month", "Hours in a month", "hours", "8,760 / 12: what a commitment pays for, run or not."),
     ("months_in_a_year", "Months in a year", "months", ""),
@@ -322,12 +338,17 @@ def _engine(page: InputsSheet) -> None:
         page.put(one.column, one.label, one.value(engine), one.display, one.unit, one.words(engine))
     apart = [page.wiring.inputs[f"{o}non_torch_bytes_tp{t}"] for o in ("", "older_") for t in TENSOR_PARALLEL_SIZES]
     lists["non_torch"] = Range(tuple(apart))
-    page.fixed("max_tensor_parallel_size", "Largest TP", TENSOR_PARALLEL_SIZES[-1], PLAIN, "GPUs",
-               "The largest of the sizes below.")  # fmt: skip
-    lists["tp"] = Range(tuple(
-        page.fixed(f"tp_{i}", f"TP size {i}", size, PLAIN, "GPUs", "Tensor-parallel sizes that are tried.")
-        for i, size in enumerate(TENSOR_PARALLEL_SIZES, 1)
-    ))  # fmt: skip
+    lists["non_torch_newer"] = Range(tuple(apart[: len(TENSOR_PARALLEL_SIZES)]))  # the rest: older GPUs
+    page.fixed("least_link_bytes_per_second", "Links of ranks that share experts", LEAST_LINK_BYTES_PER_SECOND, WHOLE,
+               "bytes/s", "Data-parallel layouts are for GPUs linked at least so fast.")  # fmt: skip
+    layouts = page.solved.question.layouts
+    for name, label, sizes, note in (
+        ("tp", "TP", (one.tensor_parallel_size for one in layouts), "Tensor-parallel sizes that are tried."),
+        ("dp", "DP", (one.data_parallel_size for one in layouts), "Data-parallel ranks, for mixtures of experts."),
+    ):
+        lists[name] = Range(tuple(
+            page.fixed(f"{name}_{i}", f"Layout {i}: {label}", size, PLAIN, "", note) for i, size in enumerate(sizes, 1)
+        ))  # fmt: skip
     unit = page.solved.question.settings.units
     page.fixed("unit_bytes", f"Bytes in a {units.UNIT_NAMES[unit]}", units.UNIT_BYTES[unit], WHOLE, "bytes",
                "The page shows amounts in this unit.")  # fmt: skip
@@ -343,7 +364,9 @@ def _speed(page: InputsSheet) -> None:
         ("nvlink_gpus", "GPUs of a node", known.nvlink_gpus, PLAIN, "GPUs", known.all_reduce_source),
         ("all_reduce_growth", "Growth of an all-reduce's latency", known.all_reduce_growth, FACTOR, "",
          "(GPUs / GPUs of a node) to this power."),
-        ("data_parallel_size", "Data-parallel ranks of a replica", 1, PLAIN, "", "A sheet has replicas instead."),
+        ("network_hop_seconds", "Latency from machine to machine", known.network_hop_seconds, FACTOR, "seconds",
+         known.network_source),
+        ("bytes_per_gigabit", "Bytes in a gigabit", GBPS, WHOLE, "bytes", "A definition."),
         ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
         *((name, in_words(name), value, FACTOR, "", "A definition.")
           for name, value in SPEED_DEFINITIONS.items()),
@@ -353,17 +376,21 @@ def _speed(page: InputsSheet) -> None:
          "The largest batch within the targets is found by strides, then request by request."),
     ):  # fmt: skip
         page.fixed(*row)
+    page.computed(network_bytes_per_second, "bytes/s", "Charged between machines: the least that they must have.")
     page.section("Speed: 80 % bands, as factors of the prediction")
     heads = [f"{figure} {end}" for figure in SPEED_FIGURES for end in ("low", "high")]
     page.sheet.text(page.row, 0, known.bands_source, "remark")
     page.row += 1
     columns: dict[str, tuple[Any, ...]] = {}
-    bands = {(s, k): speed_band_columns(known, s, k == "moe") for s in BAND_SCOPES for k in ARCHITECTURES}
+    bands: dict[tuple[str, ...], dict[str, Any]] = {
+        (s, k): speed_band_columns(known, s, k) for s in _OF_KINDS for k in MODEL_KINDS
+    }
+    bands |= {(s,): speed_band_columns(known, s, MODEL_KINDS[0]) for s in OF_ANY_KIND}
     for head, name in zip(heads, next(iter(bands.values())), strict=True):
         columns[name] = tuple(
-            page.put(f"{name}_{scope}_{kind}", f"{head}, {kind}, {scope}".replace("_", " "), values[name], FACTOR, "",
-                     _SCOPES[scope])
-            for (scope, kind), values in bands.items()
+            page.put("_".join((name, *of)), ", ".join((head, *reversed(of))).replace("_", " "), values[name], FACTOR,
+                     "", _SCOPES[of[0]])
+            for of, values in bands.items()
         )  # fmt: skip
     page.wiring.lists |= {name: Range(refs) for name, refs in columns.items()}
 

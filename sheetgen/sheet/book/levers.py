@@ -35,8 +35,8 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
     """The sheet. Its lever columns are values: working them out takes a choice anew, which no cell does."""
     sheet = titled("Levers", "Levers: what one change buys",
                    "Worked out when the sheet was built, for the inputs as built; they do not follow edits. "
-                   "Each line is the cheapest of all candidates with that one change.", freeze=(HEAD_ROWS + 1,
-                   3))  # fmt: skip
+                   "Each line is what would be chosen among all candidates with that one change.",
+                   freeze=(HEAD_ROWS + 1, 3))  # fmt: skip
     question, loads = solved.question, wiring.tables["loads"].columns
     rows = list(_lines(every_lever, [cell.model for cell in question.loads]))
     table = Table(wiring, sheet, len(rows))
@@ -94,7 +94,7 @@ def _lines(every_lever: EveryLever, model_of: Sequence[int]) -> Iterator[tuple[l
                 key = model_of[at], lever.words, lever.changed, lever.why_not
                 refused.setdefault(key, ([], lever))[0].append(at)
         applies = [lever for lever in levers if not lever.why_not]
-        idle = [lever for lever in applies if lever.saved_usd == 0]
+        idle = [lever for lever in applies if lever.saved_usd == 0 and not lever.is_near_tie]
         if len(idle) > 1:
             listed = "; ".join(one.words for one in idle)
             together = replace(idle[0], id="idle", words=f"{len(idle)} that save nothing, each by itself",

@@ -8,28 +8,65 @@ from typing import Any
 
 import numpy
 
-from sheetgen.cost import discounted_usd_per_hour, n_instances
-from sheetgen.formula import Formula, both, either, formula, is_number, is_text, number_or_none, number_where, where
+from sheetgen.cost import discounted_usd_per_hour, gpu_month_usd, instance_month_usd, n_instances
+from sheetgen.formula import (
+    Formula,
+    both,
+    count_steps,
+    either,
+    formula,
+    is_number,
+    is_text,
+    number_or_none,
+    number_where,
+    where,
+)
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solution import TABLES
 from sheetgen.sheet.book.catalogs import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, LEFT, Head, RowLookup, Table, Wiring, in_words, matrix, named, titled
 from sheetgen.sheet.book.words import non_torch_position, profile_position
-from sheetgen.sheet.model import NONE, Lookup, Range, Ref, RepeatedRow, RowValues, Sheet, derived, lookup, place_of
+from sheetgen.sheet.model import (
+    NONE,
+    Lookup,
+    Range,
+    Ref,
+    RepeatedRow,
+    Row,
+    RowRanges,
+    RowValues,
+    Sheet,
+    derived,
+    lookup,
+    place_of,
+)
 from sheetgen.sheet.what_if import BASE
 from sheetgen.sizing import memory, parallelism
-from sheetgen.units import DTYPES, FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.sizing.parallelism import n_replicas
+from sheetgen.units import (
+    DTYPES,
+    FACTOR,
+    PLAIN,
+    PLAIN_LAYOUTS,
+    TENSOR_PARALLEL_SIZES,
+    TEXT,
+    USD,
+    USD_CENTS,
+    WHOLE,
+    Display,
+)
 
 # What a load's own KV bill, before any division, reads of one undivided rank.
 WHOLE_OF = (
     "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
 )  # fmt: skip
-SERVED = (parallelism.shared_replicas, parallelism.staged_instances)  # a part of the instances on Candidates
 OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
-ALIKE = ("tensor_parallel_size", "tp_position")  # rows of the head that are alike on every GPU
-ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu")  # on Contexts; no sheet has a draft model
+# Rows of the head that are alike on every GPU.
+ALIKE = ("tensor_parallel_size", "data_parallel_size", "busy_ranks", "tp_position", "layout_position", "rank_position")
+# On Contexts; no sheet has a draft model; on Candidates.
+ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests")
 # Worked out within the formulas that read them: sums of a few cells, and a step that nobody looks for.
 NOT_WRITTEN = (
     *SUMS, memory.encoder_bytes, memory.hand_over_bytes, memory.stage_overhead_bytes,
@@ -45,9 +82,10 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     gpus = wiring.tables["gpus"]
     every = [wiring] if what_if is None else [wiring, what_if]
     n_profiles, n_models = len(solved.profiles), len(solved.question.models)
-    profiles = [(p.gpu, p.tensor_parallel_size) for p in solved.profiles]
+    layouts = solved.question.layouts
+    profiles = [(p.gpu, p.layout) for p in solved.profiles]
     if what_if is not None:
-        profiles += [(len(solved.question.gpus), size) for size in TENSOR_PARALLEL_SIZES]
+        profiles += [(len(solved.question.gpus), layout) for layout in PLAIN_LAYOUTS]
     models = _together([w.tables["models"].columns for w in every])
     contexts = _together([w.tables["contexts"].columns for w in every])
     ranges = _together([w.ranges for w in every])
@@ -55,17 +93,23 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     model_of += [n_models] * (len(contexts["model"]) - len(model_of))  # the row below those of the sheet's models
     widths = [n_profiles] * n_models + [len(profiles)] * (len(every) - 1)
     sheet = titled("Profiles", "Profiles",
-                   "A column per GPU and tensor-parallel size: what a model leaves for the cache "
+                   "A column per GPU and layout (TP, DP): what a model leaves for the cache "
                    "on one GPU, and how many sequences one replica holds of each load.", freeze=(HEAD_ROWS + 3,
                    LEFT))  # fmt: skip
     sheet.widths = {0: 30, 1: 26}
     head = Head(wiring, sheet, len(profiles), "profiles")
-    sizes = wiring.lists["tp"]
-    positions = [TENSOR_PARALLEL_SIZES.index(size) + 1 for _, size in profiles]
+    sizes, ranks = wiring.lists["tp"], list(dict.fromkeys(one.data_parallel_size for one in layouts))
     head.given("gpu_row", "GPU row", [gpu + 1 for gpu, _ in profiles], PLAIN, role="fixed")
     head.picked("gpu_name", "GPU", gpus.with_below("gpu_name"), "gpu_row", TEXT)
-    head.given("tp_position", "TP row", positions, PLAIN, role="fixed")
-    head.picked("tensor_parallel_size", "TP", sizes, "tp_position", PLAIN)
+    for name, label, places in (
+        ("layout_position", "Layout", [layouts.index(layout) for _, layout in profiles]),
+        ("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(one.tensor_parallel_size) for _, one in profiles]),
+        ("rank_position", "DP row", [ranks.index(layout.data_parallel_size) for _, layout in profiles]),
+    ):  # fmt: skip
+        head.given(name, label, [at + 1 for at in places], PLAIN, role="fixed")
+    head.picked("tensor_parallel_size", "TP", sizes, "layout_position", PLAIN)
+    head.picked("data_parallel_size", "DP", wiring.lists["dp"], "layout_position", PLAIN)
+    head.columns["busy_ranks"] = head.columns["data_parallel_size"]  # each has a request, or the layout takes no part
     for fact, label in (
         ("gpu_memory_bytes", "Memory, bytes"),
         ("max_num_seqs", "Most sequences"),
@@ -75,17 +119,19 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     for fact in ("pool_error_bytes_measured", "pool_error_bytes_elsewhere", "is_older_gpu", *OF_GPU):
         if fact not in OF_PROFILE:  # no row of its own: who reads it looks it up on GPUs
             head.columns[fact] = [lookup(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]
-    n_sizes = Lookup.of(len(sizes.refs), "COUNT({0})", sizes)
+    n_sizes = Lookup.of(len(TENSOR_PARALLEL_SIZES), "COUNT({0})", wiring.lists["non_torch_newer"])
     head.computed(non_torch_position, {"n_tensor_parallel_sizes": n_sizes})
     head.picked("non_torch_bytes_per_gpu", "Non-torch memory", wiring.lists["non_torch"], "non_torch_position")
     own = head.columns["non_torch_bytes_per_gpu"]
     head.computed(memory.staged_non_torch_bytes_per_gpu, {"non_torch_bytes_per_tp": own})
     head.computed(parallelism.pool_error_bytes, name="kv_pool_error_bytes_low")
     head.computed(memory.memory_budget_bytes)
-    for fact in (*OF_PROFILE, "speed_is_fitted"):
+    for fact in (*OF_PROFILE, "measured_kinds"):
         head.picked(fact, in_words(fact), gpus.with_below(fact), "gpu_row", FACTOR if fact in CONSTANTS else WHOLE)
+    head.looked_up("n_offered", "Instances offered", _offered(wiring, head), PLAIN)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 23
+    ranges |= _by_rank(every, head)
     # By model, what GPUs says at its precisions; by model, or by model and workload, what stands in the blocks below.
     of_gpu = {
         f"runs_{what}": _by_precision(wiring, head, what, models[key])
@@ -118,10 +164,12 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         columns = [len(sizes.refs)] * len(columns) if alike else columns
         given = {**wiring.inputs, **rows_of, **of_head, **known}
         rows = matrix(sheet, top, one, labels, columns, given, rows_of["workload"] if of_context else None)
-        blocks[name] = [RepeatedRow(row, head.columns["tp_position"]) for row in rows] if alike else rows
+        blocks[name] = [RepeatedRow(row, head.columns["layout_position"]) for row in rows] if alike else rows
         short |= {name} if alike else set()
         by_model |= set() if of_context else {name}
         written[quantity.name] = name
+        if name == "pipeline_stages":
+            blocks["pipeline_parallel_size"] = blocks[name]
         top += len(labels) + 2
     # The first profile's column (TP 1) of the shard blocks, as a table with a row per model.
     undivided = Table(wiring, gpus.sheet, n_models, "undivided")
@@ -131,7 +179,49 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     ):
         of.tables["profiles"], of.by_model = head, by_model
         of.blocks = {k: v[models_of if k in by_model else contexts_of] for k, v in blocks.items()}
+        stages = [Range(row, lock="columns") for row in of.blocks["pipeline_stages"]]
+        offered = [Range(head.columns["n_offered"][: len(row.refs)]) for row in stages]
+        of.tables["contexts"].computed(held_inside, {"stages": stages, "offered": offered})
     return sheet
+
+
+@formula("Held inside a machine (1 or 0)", PLAIN)
+def held_inside(stages: Any, offered: Any) -> Any:
+    """1 where some instance with a price holds weights and one request without pipeline stages.
+
+    Source: INTERFACE (spanning machines); the columns of Profiles.
+    """
+    return where(count_steps(lambda one, n: (one == 1) * (n > 0), stages, offered) > 0, 1, 0)
+
+
+def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
+    """By profile, how many instances with a price have its GPU, and as many of them as the layout takes."""
+    instances = wiring.tables["instances"]
+    names, counts, prices = (instances.range(n) for n in ("instance_gpu", "gpu_count", "price_usd_per_hour"))
+    rows = [(g.value, c.value or 0, p.value or 0) for g, c, p in zip(names.refs, counts.refs, prices.refs, strict=True)]
+    gpu_names = wiring.tables["gpus"].with_below("gpu")
+    text = 'COUNTIFS({0},{1},{2},">="&({3}*{4}),{5},">0")'
+    of_profile = (head.columns[n] for n in ("gpu_row", "tensor_parallel_size", "data_parallel_size"))
+    for at, tp, dp in zip(*of_profile, strict=True):
+        gpu = lookup(gpu_names, at)
+        count = sum(g == gpu.value and c >= tp.value * dp.value and p > 0 for g, c, p in rows)
+        yield Lookup.of(count, text, names, gpu, counts, tp, dp, prices)
+
+
+def _by_rank(every: Sequence[Wiring], head: Head) -> dict[str, list[Any]]:
+    """By context, the experts that the batches tried leave alone: the same for all profiles, or by their ranks."""
+    found: dict[str, list[Any]] = {}
+    places = head.columns["rank_position"]
+    for name in every[0].by_rank:
+        found[name] = []
+        for ranges in (of_context for of in every for of_context in of.by_rank[name]):
+            if len(ranges) == 1:
+                found[name].append(ranges[0])
+            else:
+                area = named(every[0].names, f"{ranges[0].name}_by_rank", (ranges[0].refs[0], ranges[-1].refs[-1]))
+                values = numpy.stack([one.value for one in ranges], axis=1)[:, [int(p.value) - 1 for p in places]]
+                found[name].append(RowRanges(values, Lookup.of(None, "INDEX({0},0,{1})", area, places[0])))
+    return found
 
 
 def _quantities() -> Iterator[tuple[str, Formula]]:
@@ -139,10 +229,10 @@ def _quantities() -> Iterator[tuple[str, Formula]]:
 
     What a replica holds is the same for every number of requests, so it stands here once for each context.
     """
-    for table in ("shards", "pools", "steps", "sequences"):
+    for table in ("shards", "pools", "stages", "steps", "limits", "sequences"):
         for one in TABLES[table][1]:
             name, quantity = (one.name, one) if isinstance(one, Formula) else one
-            if quantity not in (*NOT_WRITTEN, *SERVED) and name not in ELSEWHERE:
+            if quantity not in NOT_WRITTEN and name not in ELSEWHERE:
                 yield name, quantity
 
 
@@ -166,45 +256,64 @@ USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader se
 
 @formula("$ per month", USD_OR_SLOW)
 def monthly_usd_of_load(
-    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any,
-    replicas_per_instance: Any, n_heads: Any, full_kv_heads: Any, windowed_kv_heads: Any,
-    larger_tensor_parallel_size: Any, price_usd_per_hour: Any, paid_hours_per_month: Any,
+    load_requests: Any, paced_requests: Any, replicas_per_instance: Any, spare_replicas: Any, data_parallel_size: Any,
+    price_usd_per_hour: Any, paid_hours_per_month: Any,
 ) -> Any:  # fmt: skip
     """What the whole instances for all replicas cost a month; none where the instance cannot hold the load or has no
     price, 0 (shown as: too slow) where it holds it but no count meets the targets of speed.
 
-    Source: n_instances, of shared_replicas and staged_instances, x price x hours.
+    Source: n_instances x price x hours.
     """
-    of_replicas = pipeline_stages, sequences, batch_limit, load_requests, spare_replicas
-    shared, staged = (one(*of_replicas) for one in SERVED)
-    of_model = n_heads, full_kv_heads, windowed_kv_heads, larger_tensor_parallel_size
-    count = n_instances(shared, staged, replicas_per_instance, *of_model, price_usd_per_hour)
+    replicas = n_replicas(load_requests, paced_requests, spare_replicas)
+    count = n_instances(
+        replicas, paced_requests, replicas_per_instance, load_requests, spare_replicas, data_parallel_size,
+        price_usd_per_hour,
+    )  # fmt: skip
     return number_or_none(count * price_usd_per_hour * paid_hours_per_month)
 
 
+@formula("Runs the weights' precision (2 natively)", PLAIN)
+def precision_run(runs_weights: Any) -> Any:
+    """2 where the candidate's GPU computes in the weights' precision, 1 where it keeps weights in it alone, else 0.
+
+    Source: GPUs.
+    """
+    return runs_weights
+
+
 @formula("$ per month on the hardware chosen", USD_OR_SLOW)
-def on_hardware(monthly_usd: Any, instance: Any, gpu: Any, tp: Any, hardware: Any, tensor_parallel_size: Any) -> Any:
-    """The load's $ per month where the candidate is, or has, what was chosen, at the size asked for."""
+def on_hardware(
+    monthly_usd: Any, instance: Any, gpu: Any, tp: Any, dp: Any, hardware: Any, tensor_parallel_size: Any
+) -> Any:
+    """The load's $ per month where the candidate is, or has, what was chosen, at the plain size asked for."""
     auto = tensor_parallel_size == "auto"
-    of_it = both(either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
+    of_it = both(dp == 1, either(instance == hardware, gpu == hardware), either(auto, tp == tensor_parallel_size))
     return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
 
 
 def build_candidates(
     solved: Solution, wiring: Wiring, what_if: Wiring | None, picked: Mapping[str, Ref]
 ) -> tuple[Sheet, dict[str, Range]]:
-    """The sheet, and by name the rows of its head; `wiring.monthly` has by load what each candidate costs a month.
+    """The sheet, and by name the rows of its head; `rows` of a wiring has by load what each candidate costs a month,
+    and by model and by context what the choice reads of each beside.
 
     what_if: gets rows of its own below; the last is of the candidates alone that `picked` on What-if names.
     """
     instances, gpus = wiring.tables["instances"], wiring.tables["gpus"]
-    # Up to the most GPUs of a row, as built or as typed. A spare row has every size: a reader may give it any number.
-    built = [one.gpu_count for one in solved.question.rows]
+    # Up to the most GPUs of a row, as built or as typed. A spare row has every layout: a reader may give it any number.
+    built = [(one.gpu_count, one.tries_ranks) for one in solved.question.rows]
     typed = [r.value for r in instances.columns["gpu_count"]]
-    counts = [max(built[c], count or 0) if c < len(built) else math.inf for c, count in enumerate(typed)]
-    offers = [(c, t) for c, count in enumerate(counts) for t in TENSOR_PARALLEL_SIZES if t <= count]
+    counts = [(max(of[0], n or 0), of[1]) for of, n in zip(built, typed, strict=False)]
+    counts += [(math.inf, True)] * (len(typed) - len(built))
+    layouts = solved.question.layouts
+    offers = [
+        (c, i)
+        for c, (count, linked) in enumerate(counts)
+        for i, layout in enumerate(layouts)
+        if layout.n_gpus <= count and (layout.data_parallel_size == 1 or linked)
+    ]
     sheet = titled("Candidates", "Candidates",
-                   "A column per instance and tensor-parallel size: $ per month for each load. "
+                   "A column per instance and layout (TP, DP): $ per month for each load. "
                    "A dash: it cannot hold the load, or has no price.", freeze=(HEAD_ROWS + 4, LEFT))  # fmt: skip
     sheet.widths = {0: 30.0, 1: 26.0} | {c: 18.0 for c in range(LEFT, LEFT + len(offers))}
     head = Head(wiring, sheet, len(offers), "candidates")
@@ -219,11 +328,12 @@ def build_candidates(
 
     head.looked_up("instance", "Instance", of_instance("instance", is_text, "-"), TEXT)
     head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
-    positions = [TENSOR_PARALLEL_SIZES.index(t) + 1 for _, t in offers]
-    head.given("tp_position", "TP row", positions, PLAIN, role="fixed")
-    head.picked("tp", "TP", wiring.lists["tp"], "tp_position", PLAIN)
+    head.given("layout_position", "Layout", [i + 1 for _, i in offers], PLAIN, role="fixed")
+    head.picked("tp", "TP", wiring.lists["tp"], "layout_position", PLAIN)
+    head.picked("dp", "DP", wiring.lists["dp"], "layout_position", PLAIN)
     head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
     head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", is_number, 0), PLAIN)
+    head.looked_up("network_gbps", "Network, Gb/s", of_instance("network_gbps", is_number, 0), PLAIN)
 
     names, prices = gpus.range("gpu"), instances.range("price_usd_per_hour")
 
@@ -242,28 +352,44 @@ def build_candidates(
         Lookup.of(row or 1, "IFERROR(MATCH({0},{1},0),1)", gpu, names)
         for gpu, row in zip(head.columns["gpu"], gpu_rows, strict=True)
     ), PLAIN)  # fmt: skip
-    sizes = wiring.lists["tp"]
-    n_sizes = Lookup.of(len(sizes.refs), "COUNT({0})", sizes)
-    head.computed(profile_position, {"n_tensor_parallel_sizes": n_sizes}, name="profile")
-    for one in (parallelism.replicas_per_instance, parallelism.larger_tensor_parallel_size):
-        head.computed(one, {"tensor_parallel_size": head.columns["tp"]})
+    n_layouts = Lookup.of(len(layouts), "COUNT({0})", wiring.lists["tp"])
+    head.computed(profile_position, {"n_layouts": n_layouts}, name="profile")
+    for one in (instance_month_usd, gpu_month_usd):
+        head.computed(one)
 
     top = head.top + 1
     of_head = {name: RowValues.of(refs) for name, refs in head.columns.items()}
-    for of in (wiring,) if what_if is None else (wiring, what_if):
-        cells = of.tables["loads"]
-        # A load's context is part of the sheet's structure, so its row of a block is named directly.
-        latency = [int(ref.value) - 1 for ref in cells.columns["pace_row"]]
-        held = {what: _held(of, what, latency, head) for what in OF_REPLICA}
-        given = {**wiring.inputs, **cells.columns, **of_head, **held}
-        labels, words, widths = cells.columns["model"], cells.columns["load_words"], [len(offers)] * len(latency)
+    of_head |= {"tensor_parallel_size": of_head["tp"], "data_parallel_size": of_head["dp"]}
+    every = (wiring,) if what_if is None else (wiring, what_if)
+    for of in every:
+        models, contexts, loads = (of.tables[name] for name in ("models", "contexts", "loads"))
+        labels, latency = models.columns["model"], [int(ref.value) - 1 for ref in loads.columns["pace_row"]]
+
+        def block(one: Formula, labels: Sequence[Ref], given: Mapping[str, Any], words: Sequence[Ref] | None,
+                  headed: bool = True) -> list[Row]:  # fmt: skip
+            nonlocal top
+            rows = matrix(sheet, top, one, labels, [len(offers)] * len(labels), given, words, headed=headed)
+            top += len(labels) + 1
+            return rows
+
+        runs = _by_precision(wiring, head, "weights", models.columns["weight_dtype_row"])
+        of.rows["precisions"] = block(precision_run, labels, {**of_head, "runs_weights": runs}, None)
+        paces = range(contexts.n_rows)
+        given = {**wiring.inputs, **contexts.columns, **of_head, **{n: _held(of, n, paces, head) for n in OF_REPLICA}}
+        for one in (parallelism.paced_requests, parallelism.replicas_per_instance):
+            of.rows[one.name] = block(one, contexts.columns["model"], given, contexts.columns["workload"])
+        # A load's context is part of the sheet's structure, so its rows of the blocks are named directly.
+        own = {name: [of.rows[name][pace] for pace in latency] for name in ("paced_requests", "replicas_per_instance")}
+        given = {**wiring.inputs, **loads.columns, **of_head, **own}
+        labels, words = loads.columns["model"], loads.columns["load_words"]
         n = len(labels) - (of is what_if)  # the last of What-if's is of the chosen hardware alone
-        rows = matrix(sheet, top, monthly_usd_of_load, labels[:n], widths, given, words)
+        rows = block(monthly_usd_of_load, labels[:n], given, words)
         if of is what_if:
-            given = {**picked, **of_head, "monthly_usd": RowValues.of(rows[BASE])}
-            rows += matrix(sheet, top + n, on_hardware, labels[n:], widths, given, words[n:], headed=False)
-        of.monthly = [Range(row, lock="columns") for row in rows]
-        top += len(rows) + 2
+            top -= 1
+            given = {**of_head, **picked, "monthly_usd": RowValues.of(rows[BASE])}
+            rows += block(on_hardware, labels[n:], given, words[n:], headed=False)
+        of.rows["monthly"] = rows
+        top += 1
     return sheet, {name: head.range(name) for name in head.columns}
 
 

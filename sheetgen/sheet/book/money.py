@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sheetgen import cost, units
@@ -12,7 +12,7 @@ from sheetgen.recommend.money import ENDS
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import class_columns, price_mark
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.sheet.book.workings import chosen_n_instances
+from sheetgen.sheet.book.workings import add_providers
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
 from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE, Display
 
@@ -46,12 +46,6 @@ class Block:
         """What a formula gives, in this row; read relative to the reader, as rows and columns of a block repeat."""
         return self.sheet.compute(self.row, column, one, {**self.wiring.inputs, **env}, lock="none", **more)
 
-    def search(self, column: int, one: Formula, env: Mapping[str, Source], at: int) -> Ref:
-        """What an array formula in column `at` finds, in this row."""
-        env = {**self.wiring.inputs, **env}
-        found = self.sheet.compute(self.row, at, one, env, role="small")
-        return self.sheet.pass_on(self.row, column, found, one, env)
-
     def sums(self, monthly: Ref) -> list[Ref]:
         """The month, and a year and three years beside it, in this row."""
         longer = cost.annual_usd, cost.three_year_usd
@@ -80,10 +74,9 @@ def above_zero(one: Any) -> Any:
 
 
 SPARE_PROVIDERS = 3  # as many as Instances has spare rows
-PRICE, SEARCHES = 9, 10  # the first column of the array formulas, which the others pass on
 NOT_IN_IT = (
     "GPUs are powered and housed in every hour. Staff, network between servers and licences are not in it; "
-    "support is as on Inputs."
+    "support and the cost of capital are as on Inputs, and not in the cash of three years."
 )
 WORDS = {"low": "low price", "base": "base", "high": "high price"}
 WIDTHS = (30, 14, 13, 13, 14, 14, 13, 13, 13, 13, 13, 13, 13, 13)
@@ -108,6 +101,7 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
     # As many providers as the catalog's rows have; those that were typed fill the spare rows first.
     of_rows = {c.provider for c in question.rows}
     n_providers = max(len(of_rows), len(of_rows | {c.provider for c in question.candidates}) - SPARE_PROVIDERS)
+    of_providers = add_providers(wiring, heads, n_providers + SPARE_PROVIDERS)
     row = HEAD_ROWS
     for m, at in enumerate(wiring.lists["headline_rows"].refs):
         name = f"calc_money_load_{m + 1}"
@@ -123,7 +117,7 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
             block.show(column, block.of(fact), display)
         block.show(1 + len(UNITS), wiring.inputs["utilization"], PERCENT)
         block.row += 1
-        _providers(block, heads, n_providers + SPARE_PROVIDERS)
+        _providers(block, of_providers[m])
         _owned(block, on_demand)
         row = block.row + 1
         sheet.page_breaks.append(row)
@@ -202,27 +196,20 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Re
     return hourly[units.ON_DEMAND], sums[in_use][0]
 
 
-def _providers(block: Block, heads: Mapping[str, Range], n_providers: int) -> None:
+def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:
     """A row per provider of Instances, and one for each that a reader may type in the spare rows there."""
     block.head("Provider", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Instances", "TP",
-               "Column on Candidates", "Instance", "$ per instance and hour",
-               "$ per month, found", "$ per hour, found", "TP, found", "Column, found")  # fmt: skip
-    instances, monthly, at = block.wiring.tables["instances"], block.wiring.monthly, block.at
-    corners = Range((monthly[0].refs[0], monthly[-1].refs[-1]))
-    of_load = Lookup.of(monthly[int(at.value) - 1].value, "INDEX({0},{1},0)", corners, at)
-    rows: dict[str, Source] = {"monthly": of_load, "prices": heads["price_usd_per_hour"], "sizes": heads["tp"],
-                               "providers": heads["provider"]}  # fmt: skip
-    for name in instances.columns["provider_in_order"][:n_providers]:
-        env: dict[str, Source] = {**rows, "provider": block.sheet.link(block.row, 0, name, TEXT)}
-        env["best"] = best = block.search(MONTHLY, words.provider_monthly_usd, env, SEARCHES)
-        env["price"] = block.search(PRICE, words.provider_price, env, SEARCHES + 1)
-        count = block.compute(5, chosen_n_instances, env)
-        env["size"] = block.search(6, words.provider_tp, env, SEARCHES + 2)
-        position = block.search(7, words.provider_position, env, SEARCHES + 3)
-        block.compute(HOURLY, cost.hourly_usd, {"n_instances": count, "price_usd_per_hour": env["price"]})
-        block.sums(best)
-        row = lookup(heads["instance_row"], position)
-        block.show(8, entry(instances.range("type"), row, is_text, position), TEXT)
+               "Column on Candidates", "Instance", "$ per instance and hour")  # fmt: skip
+    instances = block.wiring.tables["instances"]
+    for row in rows:
+        block.show(0, row["provider"], TEXT)
+        monthly = block.show(MONTHLY, row["usd"], USD)
+        for column, name, display in ((5, "n_instances", PLAIN), (6, "size", PLAIN), (7, "position", PLAIN)):
+            block.show(column, row[name], display)
+        price = block.show(9, row["price"], USD_CENTS)
+        block.compute(HOURLY, cost.hourly_usd, {"n_instances": row["n_instances"], "price_usd_per_hour": price})
+        block.sums(monthly)
+        block.show(8, entry(instances.range("type"), row["instance_row"], is_text, row["position"]), TEXT)
         block.row += 1
 
 
@@ -233,7 +220,7 @@ def _owned(block: Block, on_demand: Ref) -> None:
     """
     block.head("Owning", "$ per GPU and hour", "$ per month", "$ per year", "$ in 3 years", "Break-even utilization",
                "Price, $ per GPU", "Installed, $ per GPU", "Purchase, $", "Hardware, $ per month",
-               "Power, $ per month", "Site, $ per month", "Support, $ per month")  # fmt: skip
+               "Power, $ per month", "Site, $ per month", "Support, $ per month", "Cash in 3 years, $")  # fmt: skip
     top = block.row
     block.row += len(ENDS)
     place, facts = _facts(block)
@@ -246,6 +233,7 @@ def _owned(block: Block, on_demand: Ref) -> None:
         for column, one in (
             (7, cost.installed_usd_per_gpu), (8, cost.owned_capex_usd), (9, cost.owned_hardware_usd),
             (10, cost.owned_energy_usd), (11, cost.owned_site_usd), (12, cost.owned_support_usd),
+            (13, cost.owned_three_year_cash_usd),
             (MONTHLY, cost.monthly_owned_usd), (HOURLY, cost.owned_usd_per_gpu_hour),
         ):  # fmt: skip
             env[one.name] = ref = block.compute(column, one, env)

@@ -12,9 +12,9 @@ from sheetgen.recommend.solve import STRIDE
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
-from sheetgen.sheet.model import Cell, Sheet, Validation, derived, lookup, position
+from sheetgen.sheet.model import Cell, Lookup, Range, Sheet, Validation, derived, lookup, position
 from sheetgen.sizing import kv_cache, parallelism, speed
-from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE
+from sheetgen.units import FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 _OF_MODEL = (
     "n_layers", "n_experts", "hidden_size", "window_tokens", "window_is_chunked", "n_state_layers",
@@ -29,10 +29,13 @@ COMPARED = (
 # What a step on a profile takes from the blocks of Profiles.
 PARTS = (
     "dense_seconds", "expert_seconds", "layer_overhead_seconds", "all_reduce_seconds", "token_link_seconds",
-    "kv_read_seconds", "decode_compute_seconds", "prefill_seconds", "batch_limit",
+    "token_exchange_seconds", "kv_read_seconds", "decode_compute_seconds", "shared_prefill_seconds",
+    "prefill_seconds", "batch_limit",
 )  # fmt: skip
-SUMS = (speed.fixed_step_seconds, speed.request_step_seconds)  # of these
-OF_PROFILE = ("wait_factor", "base_ttft_seconds", "steps_before_prefill")
+SUMS = (  # of these, and of the way between machines
+    speed.token_hop_seconds, speed.stage_hop_seconds, speed.fixed_step_seconds, speed.request_step_seconds,
+)  # fmt: skip
+OF_PROFILE = ("wait_factor", "base_ttft_seconds", "steps_before_prefill", "gather_steps")
 
 
 @formula("Model and workload", TEXT)
@@ -97,17 +100,21 @@ def _tried(latency: Table, first: Sequence[int]) -> None:
                 note="Batches that are tried against the targets: so many requests, and so many strides.")  # fmt: skip
     tried.computed(stride_requests, {"one": tried.columns["steps"]}, label="Requests of the strides")
     batches = {"untouched_by_request": ("steps", "requests"), "untouched_by_stride": ("stride_requests", "strides")}
+    ranks = {ref.value: ref for ref in reversed(wiring.lists["dp"].refs)}  # the first cell of each size
+    areas: dict[tuple[str, int], list[Range]] = {}
     for m, row in enumerate(first):
         missed = latency.columns["expert_miss_fraction"][row]._replace(lock="both")
         for name, (batch, words) in batches.items():
-            given = {"expert_miss_fraction": missed, "batch_requests": tried.columns[batch]}
-            tried.computed(speed.untouched_fraction, given, name=f"{name}_{m}",
-                           label=f"Experts left alone, model {m + 1}, {words}", width=14)  # fmt: skip
+            for d, size in enumerate(ranks[value] for value in sorted(ranks)):
+                given = {"expert_miss_fraction": missed, "batch_requests": tried.columns[batch],
+                         "data_parallel_size": size}  # fmt: skip
+                tried.computed(speed.untouched_fraction, given, name=f"{name}_{m}_{d}",
+                               label=f"Experts left alone, model {m + 1}, {words}, DP {size.value}",
+                               width=14)  # fmt: skip
+                areas.setdefault((name, m), []).append(tried.range(f"{name}_{m}_{d}"))
     model = [r.value - 1 for r in latency.columns["model_row"]]
-    wiring.ranges = {
-        "steps": [tried.range("steps")] * latency.n_rows,
-        **{name: [tried.range(f"{name}_{m}") for m in model] for name in batches},
-    }
+    wiring.ranges = {"steps": [tried.range("steps")] * latency.n_rows}
+    wiring.by_rank = {name: [areas[name, m] for m in model] for name in batches}
 
 
 def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
@@ -134,7 +141,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     model = sheet.link(top + 3, 1, lookup(latency.range("model_row"), row), PLAIN, "computed",
                        label="Its model's row on Models")  # fmt: skip
     n = len(solved.profiles)
-    parts = Table(wiring, sheet, n, top=top + 4, left=4 + len(COMPARED))  # to the right of what they make up
+    parts = Table(wiring, sheet, n, top=top + 4, left=5 + len(COMPARED))  # to the right of what they make up
     table = Table(wiring, sheet, n, top=top + 4)
     parts.given("profile", "Column on Profiles", list(range(1, n + 1)), PLAIN, role="fixed", width=13)
     places = parts.columns["profile"]
@@ -149,16 +156,22 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
 
     for name in PARTS:
         of_block(parts, name, in_words(name))
+    of_head(parts, "data_parallel_size", "DP", PLAIN, 13)
+    one_machine = Lookup.of(1, "1")
+    of_row = {name: lookup(latency.range(name), row) for name in ("hidden_size", "n_experts")}
+    parts.computed(speed.busy_ranks, {"running_requests": requests, **of_row}, width=13)
     for one in SUMS:
-        parts.computed(one, width=13)
+        parts.computed(one, {"pipeline_parallel_size": one_machine, **of_row}, width=13)
     for name in OF_PROFILE:
         of_head(parts, name, in_words(name), FACTOR, 13)
     of_head(table, "gpu_name", "GPU", TEXT, 26)
     of_head(table, "tensor_parallel_size", "TP", PLAIN, 38)
+    if len(wiring.lists["dp"].refs) > len(TENSOR_PARALLEL_SIZES):
+        table.looked_up("n_ranks", "DP", parts.columns["data_parallel_size"], PLAIN, width=8)
     given: dict[str, Read] = {
         **parts.columns, "concurrent_requests": requests, "running_requests": requests,
         "queue_seconds": wiring.inputs["no_queue_seconds"],
-        "pipeline_parallel_size": wiring.inputs["data_parallel_size"],  # 1, too
+        "pipeline_parallel_size": one_machine, "data_parallel_size": parts.columns["data_parallel_size"],
         **{k: lookup(latency.range(k), row) for k in ("output_tokens", "expert_miss_fraction")},
     }  # fmt: skip
     for f in PACE:

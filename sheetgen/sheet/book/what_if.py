@@ -15,7 +15,19 @@ from sheetgen.sheet.book.workings import add_choices, build_loads
 from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, RepeatedRow, Source, Validation, lookup, worked_out
 from sheetgen.sheet.what_if import AUTO, BASE, CASES, LOADS, WhatIf, case_context_tokens, case_requests
 from sheetgen.sizing.kv_cache import short_tokens
-from sheetgen.units import DTYPES, FACTOR, ONE_DECIMAL, PLAIN, TEXT, UNIT_NAMES, USD, WHOLE, Display
+from sheetgen.units import (
+    DTYPES,
+    FACTOR,
+    ONE_DECIMAL,
+    PLAIN,
+    PLAIN_LAYOUTS,
+    TENSOR_PARALLEL_SIZES,
+    TEXT,
+    UNIT_NAMES,
+    USD,
+    WHOLE,
+    Display,
+)
 
 CHOICE, ANSWER, LAST = 1, 4, 10  # the columns of the choices and of the answer, and the last one
 PARTS = (  # of a GPU's memory: a label, a colour, and what it is with the formula that gives it
@@ -28,7 +40,7 @@ PARTS = (  # of a GPU's memory: a label, a colour, and what it is with the formu
 )
 # What the page reads of the chosen hardware at each size, and what the longest context does.
 OF_SIZE = (
-    "overhead_bytes_per_gpu", "kv_budget_bytes_per_gpu", "sequences", "charge_bytes", "pipeline_stages", "batch_limit",
+    "overhead_bytes_per_gpu", "kv_budget_bytes_per_gpu", "sequences", "steady_bytes", "pipeline_stages", "batch_limit",
     "activation_bytes_per_gpu",
 )  # fmt: skip
 OF_SHARD = (
@@ -37,6 +49,7 @@ OF_SHARD = (
     "paid_layer_bytes", "pipeline_stages",
 )  # fmt: skip
 BILLS_ROW, CASES_ROW = HEAD_ROWS + 12, HEAD_ROWS + 25
+NO_RANKS = " Experts are tried on tensor-parallel layouts alone, as none of its models has any."
 ON_HARDWARE = "base, on the hardware chosen"  # the last load: the base again, with the candidates of that hardware
 
 
@@ -51,10 +64,12 @@ class WhatIfSheets:
     def __init__(self, solved: Solution, one: WhatIf, of: Wiring) -> None:
         self.one, self.of, self.wiring = one, of, Wiring(prefix="wi_")
         self.first_profile, self.unit = len(solved.profiles), UNIT_NAMES[solved.question.settings.units]
+        # Columns of data-parallel ranks stand on Candidates only where a model of the workbook has experts.
+        layouts = "" if len(solved.question.layouts) > len(PLAIN_LAYOUTS) else NO_RANKS
         self.sheet = titled(
             "What-if", "What-if",
             "Choose any model and hardware in the yellow cells: bills, users, context, price and speed follow. "
-            "Prices and rules are those of this workbook.", one_page=True,
+            f"Prices and rules are those of this workbook.{layouts}", one_page=True,
         )  # fmt: skip
         self.sheet.widths = {0: 26, 1: 36, 2: 9, 3: 1.2, 4: 38, 5: 24, 6: 24, 7: 24, 8: 15, 9: 13, 10: 9}
         self.inputs: dict[str, Ref] = {}  # by defined name
@@ -65,7 +80,8 @@ class WhatIfSheets:
         row = below(data)
         data.text(row, 0, "Tensor-parallel size", "section")
         first = data.put(row + 1, 0, Cell(AUTO, "label"))
-        sizes = [data.link(row + 2 + i, 0, ref, PLAIN) for i, ref in enumerate(of.lists["tp"].refs)]
+        plain = of.lists["tp"].refs[: len(TENSOR_PARALLEL_SIZES)]
+        sizes = [data.link(row + 2 + i, 0, ref, PLAIN) for i, ref in enumerate(plain)]
         of.names["list_whatif_tp"] = Range((first, *sizes))
         self._cases()
         self._lengths_and_targets()
@@ -194,7 +210,8 @@ class WhatIfSheets:
         self.of.names |= self.inputs
         add_choices(self.wiring, heads, alone=True)
         tables, lists, data = self.wiring.tables, self.of.lists, self.data
-        most = self.of.inputs["max_tensor_parallel_size"]
+        plain = lists["tp"].refs[: len(TENSOR_PARALLEL_SIZES)]
+        most = plain[-1]
         counted = at_instance(self.of, "gpu_count", self.picked["hardware"], most)
         hardware_gpus = data.link(below(data), 1, counted, PLAIN, "computed", label="GPUs of the chosen instance")
         gpu, model, load = tables["gpus"].below, tables["models"].row(0), tables["loads"].row(BASE)
@@ -208,7 +225,7 @@ class WhatIfSheets:
             "runs_kv": lookup(runs["kv"], model["kv_dtype_row"]),
         }  # fmt: skip
         rented = tables["loads"].row(len(LOADS))
-        place, needed = self._bills(lists["tp"].refs, rented["tensor_parallel_size"])
+        place, needed = self._bills(plain, rented["tensor_parallel_size"])
         of_shard = {name: lookup(Range(self._of_sizes(name)), place) for name in OF_SHARD}
         longest = add_longest_context(data, {
             **self.wiring.inputs, **model, **of_shard, "max_num_batched_tokens": gpu["max_num_batched_tokens"],
@@ -226,7 +243,7 @@ class WhatIfSheets:
         all GPUs are alike, on any."""
         row = self.wiring.blocks[name][0 if name in self.wiring.by_model else CASES.index("base")]
         first = 0 if isinstance(row, RepeatedRow) else self.first_profile
-        return tuple(row[first : first + len(self.of.lists["tp"].refs)])
+        return tuple(row[first : first + len(TENSOR_PARALLEL_SIZES)])
 
     def _bills(self, sizes: Sequence[Ref], rented: Ref) -> tuple[Ref, Range]:
         """The bills of one GPU at each tensor-parallel size, and the GPUs that are needed; gives the place of the size

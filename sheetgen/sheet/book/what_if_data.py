@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy
 
+from sheetgen.estimate import CHARGE
 from sheetgen.formula import formula, is_text, join_text, largest, where
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solve import gpu_columns
+from sheetgen.recommend.solve import gpu_columns, runs_weights
 from sheetgen.scenario.overrides import Overrides
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import SHAPE, derive_models
@@ -68,8 +69,8 @@ def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
     )  # fmt: skip
     # GPUs of this workbook, too: where a reader changes one on GPUs, that row is read.
     values = gpu_columns(replace(solved.question, gpus=one.gpus, overrides=Overrides()))
-    for what, runs in (("weights", "weights_run"), ("kv", "kv_run")):
-        values |= {f"{what}_{d}": numpy.array([float(d in getattr(g, runs)) for g in one.gpus]) for d in DTYPES}
+    values |= {f"weights_{d}": numpy.array([float(runs_weights(g, d)) for g in one.gpus]) for d in DTYPES}
+    values |= {f"kv_{d}": numpy.array([float(d in g.kv_run) for g in one.gpus]) for d in DTYPES}
     of_gpu = [name for name in wiring.tables["gpus"].given_columns if name in values]
     gpus = _facts(
         sheet, wiring, "gpu", HEAD_ROWS + len(names) + len(listed) + 2,
@@ -233,8 +234,9 @@ def _gpu(sheet: Sheet, row: int, asked: Ref, of: Wiring) -> None:
 
 
 STEPS = 25  # halvings: 2^24 tokens is beyond every model's context
-HEADS = ("Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "In windows", "Blocks", "Charged, alone",
-         "In windows, alone", "Blocks, alone", "Fits (0 or 1)", "Fits up to then", "Not beyond then")  # fmt: skip
+HEADS = ("Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "In windows", "Blocks", "Kept in windows",
+         "Blocks kept", "Charged, alone", "In windows, alone", "Blocks, alone", "Fits (0 or 1)", "Fits up to then",
+         "Not beyond then")  # fmt: skip
 
 
 def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: Ref, limit: Source) -> Ref:
@@ -257,21 +259,22 @@ def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: 
         asked |= {"charged_tokens": put(r, 5, kv_cache.charged_tokens, asked)}
         asked |= {"windowed_tokens": put(r, 6, kv_cache.windowed_tokens, asked)}
         blocks = put(r, 7, kv_cache.kv_blocks_per_sequence, asked)
-        alone = {**env, "charged_tokens": put(r, 8, words.at_least_one, {"tried": tried})}
-        alone |= {"windowed_tokens": put(r, 9, kv_cache.windowed_tokens, alone)}
-        alone_blocks = put(r, 10, kv_cache.kv_blocks_per_sequence, alone)
-        fits = put(r, 11, words.all_fit, {**env, "charged": blocks, "alone": alone_blocks})
+        asked |= {"steady_windowed_tokens": put(r, 8, kv_cache.steady_windowed_tokens, asked)}
+        kept = put(r, 9, kv_cache.kv_blocks_per_sequence_steady, asked)
+        alone = {**env, "charged_tokens": put(r, 10, words.at_least_one, {"tried": tried})}
+        alone |= {"windowed_tokens": put(r, 11, kv_cache.windowed_tokens, alone)}
+        alone_blocks = put(r, 12, kv_cache.kv_blocks_per_sequence, alone)
+        fits = put(r, 13, words.all_fit, {**env, "charged": blocks, "kept": kept, "alone": alone_blocks})
         state = {"fits": fits, "tried": tried, "low": a, "high": b}
-        low = put(r, 12, words.next_low, state)
-        high = put(r, 13, words.next_high, state)
+        low = put(r, 14, words.next_low, state)
+        high = put(r, 15, words.next_high, state)
     assert isinstance(low, Ref)
     return low
 
 
 def _beside(sheet: Sheet, row: int, column: int, env: Mapping[str, Source]) -> dict[str, Source]:
     """`env` with what has no name of its own brought into cells beside the steps: these then share their formulas."""
-    read = {name for one in (kv_cache.charged_tokens, kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence,
-                             words.all_fit) for name in one.inputs}  # fmt: skip
+    read = {name for one in (kv_cache.charged_tokens, *CHARGE, words.all_fit) for name in one.inputs}
     apart = sorted(name for name in read & env.keys() if not getattr(env[name], "name", None))
     sheet.texts(row, column, ("Read by all steps", ""))
     brought = {

@@ -213,7 +213,8 @@ class Wiring:
     blocks: dict[str, list[Any]] = field(default_factory=dict)  # on Profiles: [model, workload][profile]
     by_model: set[str] = field(default_factory=set)  # those of `blocks` that are by model alone: [model][profile]
     ranges: dict[str, list[Range]] = field(default_factory=dict)  # by model and workload, what batches are tried with
-    monthly: list[Range] = field(default_factory=list)  # by load, the row of Candidates
+    by_rank: dict[str, list[list[Range]]] = field(default_factory=dict)  # the same for each data-parallel size
+    rows: dict[str, list[Row]] = field(default_factory=dict)  # on Candidates: by load, by context or by model
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
 
     def ref(self, name: str) -> Ref:

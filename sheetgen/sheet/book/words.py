@@ -8,26 +8,24 @@ from sheetgen.formula import (
     Expr,
     both,
     cheapest,
+    either,
     first_where,
     formula,
-    greatest_where,
     is_number,
     is_text,
     join_text,
     largest,
-    least_where,
     number_where,
     percent_text,
     ratio,
     round_up,
-    same_money,
     smallest,
     where,
 )
 from sheetgen.sheet.model import NONE
 from sheetgen.sheet.what_if import OK
-from sheetgen.sizing import parallelism
-from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, USD, USD_CENTS, WHOLE
+from sheetgen.sizing import kv_cache, parallelism
+from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, USD, WHOLE
 
 
 @formula("Precision in use", TEXT)
@@ -64,12 +62,12 @@ def load_words(workload: Any, concurrent_requests: Any) -> Any:
 
 
 @formula("Position of a profile", PLAIN)
-def profile_position(gpu_row: Any, tp_position: Any, n_tensor_parallel_sizes: Any) -> Any:
-    """The column of a GPU and tensor-parallel size among the profiles, from 1.
+def profile_position(gpu_row: Any, layout_position: Any, n_layouts: Any) -> Any:
+    """The column of a GPU and layout among the profiles, from 1.
 
     Source: the order of the Profiles sheet.
     """
-    return (gpu_row - 1) * n_tensor_parallel_sizes + tp_position
+    return (gpu_row - 1) * n_layouts + layout_position
 
 
 @formula("Row of non-torch memory", PLAIN)
@@ -94,41 +92,44 @@ def rent_words(n_instances: Any, instance: Any) -> Any:
 
 
 @formula("Fit", TEXT)
-def fit_word(n_instances: Any, sure_headroom: Any, tight_below: Any, within_limit: Any) -> Any:
+def fit_word(n_instances: Any, has_little_headroom: Any, within_limit: Any) -> Any:
     """fits, tight (little headroom), none fits, or over limit.
 
-    Source: sure headroom against the share on Inputs.
+    Source: has_little_headroom.
     """
-    held = where(is_number(n_instances), where(sure_headroom < tight_below, "tight", "fits"), "none fits")
+    held = where(is_number(n_instances), where(has_little_headroom == 1, "tight", "fits"), "none fits")
     return where(within_limit == 1, held, "over limit")
 
 
 @formula("GPUs of the replicas")
-def n_gpus(n_replicas: Any, tensor_parallel_size: Any, pipeline_stages: Any) -> Any:
-    """GPUs that the replicas use: replicas x TP x PP.
+def n_gpus(n_replicas: Any, tensor_parallel_size: Any, data_parallel_size: Any, pipeline_stages: Any) -> Any:
+    """GPUs that the replicas use: replicas x TP x DP x PP.
 
     Source: INTERFACE (GPUs of one replica).
     """
-    return number_where(is_number(n_replicas), n_replicas * tensor_parallel_size * pipeline_stages)
+    each = tensor_parallel_size * data_parallel_size * pipeline_stages
+    return number_where(is_number(n_replicas), n_replicas * each)
 
 
 @formula("Headroom", PERCENT)
-def headroom(load_requests: Any, sequences: Any, n_replicas: Any) -> Any:
+def headroom(load_requests: Any, sequences: Any, data_parallel_size: Any, n_replicas: Any) -> Any:
     """The share of what the replicas could hold that the load leaves free.
 
-    Source: 1 - load / (replicas x sequences per replica).
+    Source: 1 - load / (replicas x ranks x sequences of a rank).
     """
-    return number_where(is_number(n_replicas), parallelism.headroom_fraction(load_requests, sequences, n_replicas))
+    free = parallelism.headroom_fraction(load_requests, sequences, data_parallel_size, n_replicas)
+    return number_where(is_number(n_replicas), free)
 
 
 @formula("Sure headroom", PERCENT)
-def sure_headroom(load_requests: Any, sure_sequences: Any, n_replicas: Any) -> Any:
-    """The same where every KV pool comes out at the low end of its 80 % error band; a fit is tight by it.
+def sure_headroom(load_requests: Any, sure_sequences: Any, data_parallel_size: Any, n_replicas: Any) -> Any:
+    """The same where every KV pool comes out at the low end of its 80 % error band.
 
     Source: 1 - load / (replicas x sequences at the band's low end), at least 0.
     """
     return number_where(
-        is_number(n_replicas), parallelism.sure_headroom_fraction(load_requests, sure_sequences, n_replicas)
+        is_number(n_replicas),
+        parallelism.sure_headroom_fraction(load_requests, sure_sequences, data_parallel_size, n_replicas),
     )
 
 
@@ -179,36 +180,45 @@ def headline_words(load_words: Any, asked: Any, concurrent_requests: Any) -> Any
 
 @formula("Hardware in words", TEXT)
 def hardware_words(
-    n_instances: Any, n_gpus: Any, gpu_name: Any, tensor_parallel_size: Any, pipeline_stages: Any, n_replicas: Any
-) -> Any:
+    n_instances: Any, n_gpus: Any, gpu_name: Any, tensor_parallel_size: Any, data_parallel_size: Any,
+    pipeline_stages: Any, n_replicas: Any,
+) -> Any:  # fmt: skip
     """GPUs, parallel sizes and replicas of the recommended hardware.
 
     Source: the choice on Workings.
     """
     stages = where(pipeline_stages > 1, join_text(", PP ", pipeline_stages), "")
     replicas = join_text(n_replicas, where(n_replicas == 1, " replica", " replicas"))
-    words = join_text(n_gpus, "× ", gpu_name, ", TP ", tensor_parallel_size, stages, ", ", replicas)
+    ranks = where(data_parallel_size == 1, "", join_text(", DP ", data_parallel_size))
+    words = join_text(n_gpus, "× ", gpu_name, ", TP ", tensor_parallel_size, stages, ranks, ", ", replicas)
     return where(is_number(n_instances), words, "-")
 
 
 @formula("Room in words", TEXT)
-def room_words(n_instances: Any, n_replicas: Any, sequences: Any, sure_headroom: Any) -> Any:
-    """How many requests the recommended hardware holds, and what is free.
+def room_words(
+    n_instances: Any, served_at_target: Any, memory_holds: Any, tpot_limit_seconds: Any, ttft_limit_seconds: Any,
+    no_limit_seconds: Any,
+) -> Any:  # fmt: skip
+    """How many requests the recommended hardware serves within the targets, and what memory alone would hold.
 
-    Source: sequences per replica x replicas.
+    Source: served_at_target, memory_holds.
     """
-    words = join_text("holds ", sequences * n_replicas, " requests, ", percent_text(sure_headroom), " surely free")
+    aimed = where(smallest(tpot_limit_seconds, ttft_limit_seconds) < no_limit_seconds, " within the targets", "")
+    words = join_text("serves ", served_at_target, aimed, "; memory alone holds ", memory_holds)
     return where(is_number(n_instances), words, "-")
 
 
 @formula("Runner-up in words", TEXT)
 def runner_up_words(runner_up: Any, dearer_by: Any) -> Any:
-    """The cheapest with another GPU or provider, and by how much it is dearer.
+    """What is chosen with another GPU or provider, and by how much it is dearer, or cheaper: the choice may pass over
+    what is cheaper for fewer machines.
 
     Source: the runner-up on Workings.
     """
-    percent = percent_text(dearer_by)
-    by = where(dearer_by > 0, join_text(where(percent == "0%", "under 1%", percent), " dearer"), "at the same price")
+    percent = percent_text(largest(dearer_by, -dearer_by))
+    percent = where(percent == "0%", "under 1%", percent)
+    differs = join_text(percent, where(dearer_by > 0, " dearer", " cheaper"))
+    by = where(dearer_by == 0, "at the same price", differs)
     return where(is_number(dearer_by), join_text("then ", runner_up, ", ", by), "no other GPU or provider")
 
 
@@ -218,35 +228,7 @@ def check_word(holds: Any) -> Any:
     return where(holds == 1, "OK", "CHECK")
 
 
-# The Money sheet: each provider's cheapest, and words.
-
-
-@formula("$ per month", USD)
-def provider_monthly_usd(provider: Any, monthly: Any, providers: Any) -> Any:
-    """The least $ per month of one provider's instances for the load; none where none of them holds it."""
-    return least_where(monthly, monthly > 0, providers == provider, otherwise="-")
-
-
-@formula("$ per instance and hour", USD_CENTS)
-def provider_price(best: Any, provider: Any, monthly: Any, prices: Any, providers: Any) -> Any:
-    """What an instance of that provider's cheapest costs an hour; the dearest, so the fewest, where months tie."""
-    return number_where(is_number(best), greatest_where(prices, same_money(monthly, best), providers == provider))
-
-
-@formula("TP", PLAIN)
-def provider_tp(best: Any, price: Any, provider: Any, monthly: Any, prices: Any, sizes: Any, providers: Any) -> Any:
-    """Tensor-parallel size of that provider's cheapest; the smallest where the rest ties."""
-    tied = same_money(monthly, best), providers == provider, same_money(prices, price)
-    return number_where(is_number(best), least_where(sizes, *tied))
-
-
-@formula("Column on Candidates", PLAIN)
-def provider_position(
-    best: Any, price: Any, size: Any, provider: Any, monthly: Any, prices: Any, sizes: Any, providers: Any
-) -> Any:
-    """Column of that provider's cheapest; the first in catalog order where all else ties."""
-    tied = same_money(monthly, best), providers == provider, same_money(prices, price), sizes == size
-    return number_where(is_number(best), first_where(*tied))
+# The Money sheet.
 
 
 @formula("Total in words", TEXT)
@@ -278,16 +260,16 @@ def break_even_words(low: Any, base: Any, high: Any) -> Any:
 @formula("GPUs needed", PLAIN)
 def gpus_needed(
     pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any,
-    tensor_parallel_size: Any, hardware_gpus: Any, max_tensor_parallel_size: Any, within_limit: Any,
+    tensor_parallel_size: Any, hardware_gpus: Any, within_limit: Any,
 ) -> Any:  # fmt: skip
     """GPUs of all replicas at this TP, whole instances not counted; none where it does not hold the load, the
-    hardware has fewer GPUs, or the context is over the model's limit. Pipeline stages are taken at the largest TP only.
+    hardware has fewer GPUs, or the context is over the model's limit. Pipeline stages take whole machines.
     """
-    of_replicas = pipeline_stages, sequences, batch_limit, load_requests, spare_replicas
-    shared, staged = (one(*of_replicas) for one in (parallelism.shared_replicas, parallelism.staged_instances))
-    at_the_largest = both(is_number(staged), tensor_parallel_size == max_tensor_parallel_size)
-    count = (where(is_number(shared), shared, 0) + where(at_the_largest, staged, 0)) * tensor_parallel_size
-    return number_where(both(count >= 1, tensor_parallel_size <= hardware_gpus, within_limit == 1), count)
+    paced = smallest(sequences, batch_limit * pipeline_stages)
+    count = parallelism.n_replicas(load_requests, paced, spare_replicas) * pipeline_stages * tensor_parallel_size
+    whole = either(pipeline_stages <= 1, tensor_parallel_size == hardware_gpus)
+    known = both(paced >= 1, load_requests >= 1, whole, tensor_parallel_size <= hardware_gpus, within_limit == 1)
+    return number_where(known, count)
 
 
 @formula("Fewest GPUs", PLAIN)
@@ -320,9 +302,9 @@ def other_bytes(overhead_bytes_per_gpu: Any, activation_bytes_per_gpu: Any, acti
 
 
 @formula("KV cache in use", ONE_DECIMAL)
-def kv_in_use_bytes(load_requests: Any, sequences: Any, charge_bytes: Any, kv_budget_bytes_per_gpu: Any) -> Any:
-    """What the requests that one replica holds take of a GPU's pool, in bytes; at most the pool."""
-    return largest(0, smallest(smallest(load_requests, sequences) * charge_bytes, kv_budget_bytes_per_gpu))
+def kv_in_use_bytes(load_requests: Any, sequences: Any, steady_bytes: Any, kv_budget_bytes_per_gpu: Any) -> Any:
+    """What the requests that one replica holds keep of a GPU's pool, in bytes; at most the pool."""
+    return largest(0, smallest(smallest(load_requests, sequences) * steady_bytes, kv_budget_bytes_per_gpu))
 
 
 @formula("KV cache free", ONE_DECIMAL)
@@ -343,7 +325,7 @@ def kept_back_bytes(
 
 @formula("All users fit", PLAIN)
 def all_fit(
-    charged: Any, alone: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
+    charged: Any, kept: Any, alone: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
     kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any,
 ) -> Any:  # fmt: skip
     """1 where all requests fit one replica at this context, on its fullest stage, and one of the whole length does."""
@@ -351,7 +333,8 @@ def all_fit(
         pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers
     )
     block = kv_block_bytes * layers / n_layers
-    return where(both(pipeline_stages >= 1, charged * block * load_requests <= pool, alone * block <= pool), 1, 0)
+    needed = kv_cache.pool_for(load_requests, charged * block, kept * block)
+    return where(both(pipeline_stages >= 1, needed <= pool, alone * block <= pool), 1, 0)
 
 
 @formula("Tried")
@@ -381,7 +364,7 @@ def at_least_one(tried: Any) -> Any:
 def _not_run(hardware: Any, runs_weights: Any, weight_dtype: Any, kv_dtype: Any) -> Any:
     """Which precision the hardware does not run: of the weights, else of the cache."""
     of_weights, of_cache = join_text("weights in ", weight_dtype), join_text("a KV cache in ", kv_dtype)
-    return join_text(hardware, " does not run ", where(runs_weights == 1, of_cache, of_weights))
+    return join_text(hardware, " does not run ", where(runs_weights >= 1, of_cache, of_weights))
 
 
 @formula("Where it breaks", TEXT)
@@ -397,7 +380,7 @@ def boundary_words(
         replica, " fits ", sequences, where(sequences == 1, " user of ", " users of "), context_words, "; user ",
         sequences + 1, " does not.",
     )  # fmt: skip
-    none = where(both(runs_weights == 1, runs_kv == 1), join_text("TP ", tensor_parallel_size,
+    none = where(both(runs_weights >= 1, runs_kv >= 1), join_text("TP ", tensor_parallel_size,
                  " does not hold one user of ", context_words), _not_run(hardware, runs_weights, weight_dtype,
                  kv_dtype))  # fmt: skip
     none = join_text(none, ".")
@@ -416,7 +399,7 @@ def hardware_answer(
                        join_text(hardware, " does not hold one user of this context")))  # fmt: skip
     too_many = where(is_number(tensor_parallel_size), tensor_parallel_size, 0) > hardware_gpus
     few = join_text(hardware, " has ", hardware_gpus, where(hardware_gpus == 1, " GPU", " GPUs"))
-    words = where(both(runs_weights == 1, runs_kv == 1), rent, _not_run(hardware, runs_weights, weight_dtype, kv_dtype))
+    words = where(both(runs_weights >= 1, runs_kv >= 1), rent, _not_run(hardware, runs_weights, weight_dtype, kv_dtype))
     words = where(too_many, join_text(few, ": no TP ", tensor_parallel_size), words)
     words = where(within_limit == 1, words, join_text("the context is over the model's ", limit_words))
     words = where(is_number(n_instances), join_text(n_instances, " × ", instance), words)
@@ -455,7 +438,7 @@ def cheapest_words(choices_state: Any, n_instances: Any, instance: Any) -> Any:
 @formula("Longest context")
 def longest_words(longest: Any, choices_state: Any, runs_weights: Any, runs_kv: Any) -> Any:
     """The longest context for all users; none where the choices cannot be answered, or the hardware runs none of it."""
-    return number_where(both(choices_state == OK, runs_weights == 1, runs_kv == 1), longest)
+    return number_where(both(choices_state == OK, runs_weights >= 1, runs_kv >= 1), longest)
 
 
 @formula("$ per month", USD)

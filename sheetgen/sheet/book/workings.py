@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sheetgen import cost
-from sheetgen.estimate import CHARGE, PACE, SHARD
+from sheetgen.estimate import PACE, SHARD, STEADY
 from sheetgen.formula import (
     Expr,
     Formula,
-    both,
-    first_where,
     formula,
-    greatest_where,
     is_number,
     join_text,
-    least_above_zero,
-    least_where,
     number_where,
-    ratio,
-    round_nearest,
-    same_money,
     where,
     whole_text,
 )
-from sheetgen.recommend import NOTHING_FITS, TOO_SLOW
+from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, choice
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.matrices import WHOLE_OF
 from sheetgen.sheet.book.speed import COMPARED, OF_PROFILE, PARTS, SUMS
-from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, titled
-from sheetgen.sheet.model import NONE, Lookup, Range, Sheet, derived, lookup
+from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, named, titled
+from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, derived, lookup
 from sheetgen.sizing import kv_cache, memory, parallelism, speed
-from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD_CENTS, WHOLE, Display
 
 TPOT = COMPARED[:3]
 UNIT_COSTS = (
@@ -65,8 +57,8 @@ def build_loads(
     table.picked("context_tokens", "Context", lists["contexts"], "workload_row", width=14)
     table.picked("input_tokens", "Prompt", lists["prompts"], "workload_row", width=14)
     table.picked("concurrent_requests", "In flight", lists["tiers"], "tier_row", width=14)
-    for fact in ("max_context_tokens", "n_heads", "full_kv_heads", "windowed_kv_heads"):
-        table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=14)
+    table.picked("max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row",
+                 width=14)  # fmt: skip
     table.computed(words.load_words, width=30)
     for one in (kv_cache.charged_tokens, parallelism.users, parallelism.load_requests, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
@@ -76,97 +68,13 @@ def build_loads(
     return sheet
 
 
-@formula("$ per month", USD)
-def best_monthly_usd(monthly: Any) -> Any:
-    """The least $ per month of the row; none where nothing holds the load.
+@formula("Sequences per replica")
+def replica_sequences(sequences: Any, data_parallel_size: Any) -> Any:
+    """Sequences that one replica of the recommended hardware holds: those of its ranks together; 0 where there is none.
 
-    Source: the row of the Candidates sheet, where 0 is too slow; MIN of nothing would read as free.
+    Source: sequences.
     """
-    return least_above_zero(monthly, "-")
-
-
-@formula("$ per hour of the cheapest", USD_CENTS)
-def chosen_price(best: Any, monthly: Any, prices: Any) -> Any:
-    """What an instance of the cheapest candidate costs an hour; the dearest where months tie, which are the fewest.
-
-    Source: INTERFACE (ties: fewer instances first).
-    """
-    return number_where(is_number(best), greatest_where(prices, same_money(monthly, best)))
-
-
-@formula("Instances")
-def chosen_n_instances(best: Any, price: Any, paid_hours_per_month: Any) -> Any:
-    """Instances of the cheapest candidate: its month over what one of them costs a month, a whole number.
-
-    Source: instances x price x hours is the month, in three roundings of one part in 2^53 each: the quotient is
-    within a millionth of the count while there are fewer than a billion instances, so the nearest whole number is it.
-    """
-    return number_where(is_number(best), round_nearest(ratio(best, price * paid_hours_per_month)))
-
-
-@formula("TP", PLAIN)
-def chosen_tp(best: Any, price: Any, monthly: Any, prices: Any, sizes: Any) -> Any:
-    """Tensor-parallel size of the cheapest candidate; the smallest where the rest ties.
-
-    Source: INTERFACE (ties: then smaller TP).
-    """
-    return number_where(is_number(best), least_where(sizes, same_money(monthly, best), same_money(prices, price)))
-
-
-@formula("Candidate", PLAIN)
-def chosen_position(best: Any, price: Any, size: Any, monthly: Any, prices: Any, sizes: Any) -> Any:
-    """Column of the cheapest candidate; the first in catalog order where all else ties.
-
-    Source: INTERFACE (ties: then catalog order).
-    """
-    found = first_where(same_money(monthly, best), same_money(prices, price), sizes == size)
-    return number_where(is_number(best), found)
-
-
-@formula("Runner-up, $ per month", USD)
-def runner_up_monthly_usd(best: Any, gpu: Any, provider: Any, monthly: Any, gpus: Any, providers: Any) -> Any:
-    """The least $ per month with another GPU or from another provider; none where there is none.
-
-    Source: INTERFACE (the runner-up).
-    """
-    others = least_where(monthly, monthly > 0, _numbers(monthly), _other(gpus, gpu, providers, provider))
-    return where(is_number(best), others, 0)
-
-
-@formula("Runner-up's column", PLAIN)
-def runner_up_position(second: Any, gpu: Any, provider: Any, monthly: Any, gpus: Any, providers: Any) -> Any:
-    """Column of the runner-up; 0 where there is none.
-
-    Source: INTERFACE (the runner-up).
-    """
-    # 0 is the month of a candidate that is too slow, and none of them comes second.
-    return first_where(same_money(monthly, second), monthly > 0, _other(gpus, gpu, providers, provider))
-
-
-def _numbers(row: Any) -> Any:
-    """Cells that hold a number: a text is greater than every number, so greater than the row's largest."""
-    if isinstance(row, Expr):
-        return row <= Expr(f"MAX({row.text})")
-    return is_number(row)
-
-
-def _other(gpus: Any, gpu: Any, providers: Any, provider: Any) -> Any:
-    """Cells with another GPU or provider: the OR of an array formula is a sum above 0."""
-    if isinstance(gpus, Expr):
-        return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0
-    return (gpus != gpu) | (providers != provider)
-
-
-@formula("Replicas")
-def chosen_n_replicas(
-    n_instances: Any, load_requests: Any, sequences: Any, batch_limit: Any, pipeline_stages: Any, spare_replicas: Any
-) -> Any:
-    """Replicas of the recommended hardware; none where there is none.
-
-    Source: n_replicas.
-    """
-    count = parallelism.n_replicas(load_requests, sequences, batch_limit, pipeline_stages, spare_replicas)
-    return number_where(is_number(n_instances), count)
+    return sequences * where(is_number(data_parallel_size), data_parallel_size, 0)
 
 
 @formula("$ per hour", USD_CENTS)
@@ -190,15 +98,16 @@ def chosen(one: Formula) -> Formula:
     return replace(one, inputs=("n_instances", *one.inputs), function=read)
 
 
-@formula("Row of the band", PLAIN)
-def band_row(n_experts: Any, is_fitted: Any, pipeline_stages: Any) -> Any:
-    """The row of the error bands on Inputs: runs on this GPU and engine or not, dense or mixture of experts.
+@formula("Row of the band", PLAIN, within=[speed.measured_scope])
+def band_row(measured_scope: Any, speed_kind: Any, n_model_kinds: Any) -> Any:
+    """The row of the error bands on Inputs: by kind of model those of runs on this GPU and engine, then all others';
+    then data-parallel ranks and pipeline stages.
 
-    Source: docs/speed.md; no run had pipeline stages.
+    Source: docs/speed.md.
     """
-    measured = both(is_fitted == 1, pipeline_stages == 1)
-    kind = where(n_experts > 0, 1, 0)
-    return 1 + kind + where(measured, 0, 1) + where(measured, 0, 1)
+    return where(
+        measured_scope <= 1, speed_kind + n_model_kinds * measured_scope, 2 * n_model_kinds + measured_scope - 1
+    )  # fmt: skip
 
 
 @formula("Milliseconds")
@@ -233,34 +142,21 @@ def ttft_words(n_instances: Any, ttft_ms: Any, output_tokens_per_second: Any) ->
     return where(is_number(n_instances), said, "-")
 
 
-@formula("Replicas by", TEXT)
-def _sized_by(load_requests: Any, sequences: Any, batch_limit: Any, pipeline_stages: Any) -> Any:
-    """speed where its targets ask for more replicas than memory does, else memory.
-
-    Source: n_replicas.
-    """
-    return parallelism.sized_by(load_requests, sequences, batch_limit * pipeline_stages)
-
-
 def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = False) -> None:
     """The choice of each load, from its rows on Candidates and Profiles.
 
     head: by name, a row of the Candidates sheet's head.
     alone: without the runner-up, the room that is left, the cache of the load and unit costs.
     """
-    table, monthly = wiring.tables["loads"], wiring.monthly
+    table, monthly = wiring.tables["loads"], [Range(row, lock="columns") for row in wiring.rows["monthly"]]
     columns, gpus = table.columns, wiring.tables["gpus"]
-    rows: dict[str, Read] = {
-        "monthly": monthly, "prices": head["price_usd_per_hour"], "sizes": head["tp"], "gpus": head["gpu"],
-        "providers": head["provider"],
-    }  # fmt: skip
-    for one, name, read_as in (
-        (best_monthly_usd, "monthly_usd", "best"), (chosen_price, "cheapest_price", "price"),
-        (chosen_n_instances, "n_instances", "n_instances"), (chosen_tp, "tensor_parallel_size", "size"),
-        (chosen_position, "position", "position"),
-    ):  # fmt: skip
-        table.computed(one, rows, name=name, width=14 if name == "monthly_usd" else 12)
-        rows[read_as] = columns[name]
+
+    def rows_of(name: str, key: str) -> list[Range]:
+        # By their places: Gnumeric has no INDEX(matrix, row, 0).
+        return [Range(wiring.rows[name][int(ref.value) - 1], lock="columns") for ref in columns[key]]
+
+    rows = _rows(wiring, head, rows_of) | {"monthly": monthly, "among": Lookup.of(True, "1")}
+    _add_steps(table, rows, {name: as_ for name, as_ in _CALLED.items()})
 
     def at(
         name: str, label: str, refs: Range, through: Range | None = None, display: Display = TEXT, width: float = 14
@@ -286,17 +182,31 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     at("gpu_name", "GPU, short", gpus.range("gpu_name"), head["gpu_row"], width=18)
     at("hourly_price", "$ per instance and hour", head["price_usd_per_hour"], display=USD_CENTS)
     at("profile", "Profile", head["profile"], display=PLAIN)
-    _of_block(table, "sequences", "Sequences per replica")
+    _of_block(table, "sequences", "Sequences per rank")
+    table.computed(replica_sequences)
     _of_block(table, "pipeline_stages", "PP")
+    for name in ("paced_requests", "replicas_per_instance"):
+        corners = named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}",
+                        (wiring.rows[name][0][0], wiring.rows[name][-1][-1]))  # fmt: skip
+        table.looked_up(name, in_words(name), (
+            derived(_where_number, place, Lookup.of(
+                NONE if place.value == NONE else wiring.rows[name][row.value - 1][place.value - 1].value,
+                "INDEX({0},{1},{2})", corners, row, place), ZERO)
+            for place, row in zip(columns["position"], columns["pace_row"], strict=True)
+        ), _display(name))  # fmt: skip
     _add_parts(table)
-    table.computed(chosen_n_replicas, name="n_replicas")
+    table.computed(chosen(parallelism.n_replicas), name="n_replicas")
     table.computed(words.n_gpus)
     table.computed(chosen_hourly_usd, name="hourly_usd")
     _add_speed(table, alone)
     if not alone:
         _of_block(table, "sure_sequences", "Sequences at the band's low end")
-        for one in (words.headroom, words.sure_headroom, words.fit_word):
+        table.computed(chosen(parallelism.served_at_target), name="served_at_target")
+        table.computed(chosen(parallelism.memory_holds), name="memory_holds")
+        for one in (words.headroom, words.sure_headroom):
             table.computed(one)
+        table.computed(chosen(parallelism.has_little_headroom), name="has_little_headroom")
+        table.computed(words.fit_word)
         table.computed(words.room_words, width=34)
         _add_runner_up(table, rows, head)
     table.computed(words.hardware_words, width=40)
@@ -304,6 +214,38 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         _add_kv(table)
         for one in UNIT_COSTS:
             table.computed(one, width=14)
+
+
+# What the steps of the choice find, as the columns of Workings call it.
+_CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "data_parallel_size"}
+
+
+def _rows(wiring: Wiring, head: Mapping[str, Range], rows_of: Callable[[str, str], Sequence[Read]]) -> dict[str, Any]:
+    """What the steps of the choice read of Candidates, for each row of a table of loads; of blocks by the row of its
+    model, or of its model and workload. rows_of: those of a block, by its name and the column that numbers them."""
+    return {
+        "instance_months": head["instance_month_usd"], "gpu_months": head["gpu_month_usd"], "sizes": head["tp"],
+        "ranks": head["dp"], "precisions": rows_of("precisions", "model_row"),
+        "paced": rows_of("paced_requests", "pace_row"), "carried": rows_of("replicas_per_instance", "pace_row"),
+    }  # fmt: skip
+
+
+def _of_rows(wiring: Wiring, name: str, keys: Sequence[Ref]) -> list[Lookup]:
+    """Rows of a block of Candidates, found by their number."""
+    rows = wiring.rows[name]
+    corners = named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}", (rows[0][0], rows[-1][-1]))
+    return [Lookup.of(Range(rows[int(ref.value) - 1]).value, "INDEX({0},{1},0)", corners, ref) for ref in keys]
+
+
+def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], prefix: str = "", of: str = "") -> None:
+    """The steps of the choice, a column each (and one that passes it on), under their names with a prefix. of: said
+    before their heads."""
+    rows = dict(rows)
+    for name, one in choice.STEPS:
+        column = prefix + called.get(name, name)
+        width = 14 if name.endswith("usd") else 12
+        table.computed(one, rows, name=column, label=f"{of}{one.label}", width=width)
+        rows[name] = table.columns[column]
 
 
 def _where_number(place: Any, held: Any, otherwise: Any) -> Any:
@@ -344,16 +286,24 @@ def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for name in PARTS:
         _of_block(table, name)
+    table.picked("hidden_size", in_words("hidden_size"), table.wiring.tables["contexts"].range("hidden_size"),
+                 "pace_row")  # fmt: skip
+    # A data-parallel layout is for loads that give each rank a request.
+    ranks = zip(table.columns["profile"], table.columns["data_parallel_size"], strict=True)
+    found = (derived(_where_number, place, ref, ZERO) for place, ref in ranks)
+    table.looked_up("busy_ranks", "Ranks that step together", found, PLAIN)
+    shape = {"pipeline_parallel_size": "pipeline_stages", "data_parallel_size": "busy_ranks"}  # numbers in any case
     for one in SUMS:
-        table.computed(one)
-    for name in (*OF_PROFILE, "speed_is_fitted"):
+        table.computed(one, {name: table.columns[column] for name, column in shape.items()})
+    for name in (*OF_PROFILE, "measured_kinds"):
         _of_profile(table, name, in_words(name), ZERO, _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
         table.picked(name, in_words(name), table.wiring.tables["contexts"].range(name), "pace_row", _display(name))
 
 
 def _display(name: str) -> Display:
-    return SECONDS if name.endswith("_seconds") else FACTOR if name.startswith(("wait", "expert", "steps")) else WHOLE
+    is_factor = name.startswith(("wait", "expert", "steps", "gather"))
+    return SECONDS if name.endswith("_seconds") else FACTOR if is_factor else WHOLE
 
 
 def _add_speed(table: Table, alone: bool) -> None:
@@ -369,9 +319,17 @@ def _add_speed(table: Table, alone: bool) -> None:
                 # Nobody waits for memory: replicas are as many as hold all requests.
                 "queue_seconds": wiring.inputs["no_queue_seconds"],
             })  # fmt: skip
-    table.computed(chosen(_sized_by), name="sized_by")
-    table.picked("n_experts", "Experts", wiring.tables["models"].range("n_experts"), "model_row")
-    table.computed(band_row, {"is_fitted": columns["speed_is_fitted"]})
+    for name in ("tpot_limit_seconds", "ttft_limit_seconds"):
+        table.picked(name, in_words(name), wiring.tables["contexts"].range(name), "pace_row", SECONDS)
+    table.computed(chosen(parallelism.next_tpot_seconds), name="next_tpot_seconds")
+    table.computed(chosen(parallelism.sized_by), name="sized_by")
+    for fact in ("n_experts", "speed_kind"):
+        table.picked(fact, LABELS[fact], wiring.tables["models"].range(fact), "model_row")
+    sizes = zip(columns["profile"], columns["tensor_parallel_size"], strict=True)
+    table.computed(band_row, {
+        "pipeline_parallel_size": columns["pipeline_stages"], "data_parallel_size": columns["busy_ranks"],
+        "tensor_parallel_size": [derived(_where_number, place, size, ZERO) for place, size in sizes],
+    })  # fmt: skip
     for figure in ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second"):
         name = figure if figure.endswith("second") else f"{figure}_seconds"
         for end in ("low", "high"):
@@ -389,10 +347,20 @@ def _add_speed(table: Table, alone: bool) -> None:
 
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Range]) -> None:
-    """The cheapest with another GPU or from another provider, and how much dearer it is."""
+    """The best with another GPU or from another provider, and how much dearer it is."""
     columns = table.columns
-    table.computed(runner_up_monthly_usd, rows, name="second", width=16)
-    table.computed(runner_up_position, rows, name="second_position", label="Runner-up's column")
+
+    def other(gpu: Any, provider: Any, gpus: Any, providers: Any) -> Any:
+        if isinstance(gpus, Expr):
+            return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0  # the OR of an array formula
+        return (gpus != gpu) | (providers != provider)
+
+    def among(*read: Ref | Range) -> Lookup:
+        return Lookup(other(*(one.value for one in read)), lambda on: other(*(one.expr(on) for one in read)))
+
+    others = [among(*of, head["gpu"], head["provider"])
+              for of in zip(columns["gpu"], columns["provider"], strict=True)]  # fmt: skip
+    _add_steps(table, {**rows, "among": others}, {}, "second_", "Runner-up, ")
     for name, label, refs, through in (
         ("runner_up", "Runner-up", head["instance"], None),
         ("runner_up_gpu", "Runner-up's GPU", table.wiring.tables["gpus"].range("gpu_name"), head["gpu_row"]),
@@ -400,30 +368,56 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
         found = []
         for place in columns["second_position"]:
             held = lookup(refs, place if through is None else lookup(through, place))
-            found.append(derived(lambda place, held: where(place > 0, held, NONE), place, held))
+            found.append(derived(_where_number, place, held, Lookup.of(NONE, '"-"')))
         table.looked_up(name, label, found, TEXT, width=34)
-    none_if_zero = [derived(lambda usd: where(usd == 0, NONE, usd), usd) for usd in columns["second"]]
-    table.computed(words.dearer_by, {"runner_up_monthly_usd": none_if_zero})
+    table.computed(words.dearer_by, {"runner_up_monthly_usd": columns["second_usd"]})
     table.computed(words.runner_up_words, width=48)
 
 
 def _add_kv(table: Table) -> None:
-    """The load's own KV bill, before any division, with the batch in flight of the recommended GPU."""
+    """What stays in memory of the load's cache, before any division."""
     wiring, columns = table.wiring, table.columns
-    batches = wiring.tables["gpus"].range("max_num_batched_tokens")
-    largest = Lookup.of(max(r.value for r in batches.refs), "MAX({0})", batches)
-    _of_profile(table, "max_num_batched_tokens", "Batch in flight", largest, WHOLE)
     models, undivided = wiring.tables["models"], wiring.tables["undivided"]
     whole = [o.name for o in SHARD if o.name in WHOLE_OF]
-    facts = {n for one in CHARGE for n in one.inputs if n in models.columns} - {*whole, *columns}
+    facts = {n for one in STEADY for n in one.inputs if n in models.columns} - {*whole, *columns}
     given: dict[str, Read] = {n: [lookup(models.range(n), row) for row in columns["model_row"]] for n in facts}
     given |= {n: [lookup(undivided.range(n), row) for row in columns["model_row"]] for n in whole}
-    for one in CHARGE:
+    for one in STEADY:
         table.computed(one, given)
-    table.computed(kv_cache.kv_bytes_per_sequence, {
-        "unsharded_kv_blocks_per_sequence": columns["kv_blocks_per_sequence"],
+    table.computed(kv_cache.kv_bytes_per_sequence_steady, {
+        "unsharded_kv_blocks_per_sequence_steady": columns["kv_blocks_per_sequence_steady"],
         "unsharded_kv_block_bytes": given["kv_block_bytes"],
     }, width=18)  # fmt: skip
     table.computed(memory.kv_bytes, width=20)
     table.computed(words.in_unit, {"amount_bytes": columns["kv_bytes"]}, name="kv_in_unit",
                    label="KV in the page's unit", width=14)  # fmt: skip
+
+
+def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -> list[list[dict[str, Ref]]]:
+    """By model each provider's best for the load on the first sheet, by the same steps, below the loads; gives what
+    Money shows of each."""
+    loads, in_order = wiring.tables["loads"], wiring.tables["instances"].range("provider_in_order")
+    n_models, numbers = len(wiring.lists["headline_rows"].refs), list(range(1, n_providers + 1))
+    table = Table(wiring, loads.sheet, n_models * n_providers, "providers", top=loads.top + loads.n_rows + 3)
+    at = [ref for ref in wiring.lists["headline_rows"].refs for _ in numbers]
+    table.looked_up("load_row", "Load", at, PLAIN)
+    table.given("provider_row", "Provider row", numbers * n_models, PLAIN, role="fixed")
+    table.picked("provider", "Provider", in_order, "provider_row", TEXT)
+    table.picked("pace_row", "Context row", loads.range("pace_row"), "load_row", PLAIN)
+    table.picked("model_row", "Model row", loads.range("model_row"), "load_row", PLAIN)
+    columns = table.columns
+
+    def among(provider: Ref) -> Lookup:
+        own = head["provider"]
+        return Lookup(own.value == provider.value, lambda on: own.expr(on) == provider.expr(on))
+
+    rows = _rows(wiring, head, lambda name, key: _of_rows(wiring, name, columns[key])) | {
+        "monthly": _of_rows(wiring, "monthly", columns["load_row"]),
+        "among": [among(ref) for ref in columns["provider"]],
+    }
+    _add_steps(table, rows, {})
+    for name, of, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
+        found = [derived(_where_number, place, lookup(head[of], place), Lookup.of(NONE, '"-"'))
+                 for place in columns["position"]]  # fmt: skip
+        table.looked_up(name, in_words(name), found, display)
+    return [[table.row(m * n_providers + i) for i in range(n_providers)] for m in range(n_models)]

@@ -1,0 +1,66 @@
+"""What a recommended deployment is launched with: the point that one replica of an answer is, its flags and stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from sheetgen.api import record, sized_point
+from sheetgen.catalog.load import Catalog
+from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for, flags_record
+from sheetgen.recommend import Fit, Solution, headline_rows
+from sheetgen.scenario import parse
+from sheetgen.scenario.deployment import engine_defaults
+from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
+from sheetgen.units import GIB
+
+
+class Launch(NamedTuple):
+    """Flags by engine, and the stack that suits."""
+
+    flags: dict[str, Flags]
+    advice: Advice
+
+    def record(self) -> dict[str, Any]:
+        """Both as `size --flags --json` has them; no flags where none were asked for."""
+        return {"flags": flags_record(self.flags) if self.flags else None, "stack": advice_record(self.advice)}
+
+
+def launches(solved: Solution, engines: tuple[str, ...], catalog: Catalog) -> dict[int, Launch]:
+    """The flags for these engines of each headline's answer, by its load; none where nothing holds it."""
+    fits = {row: Fit.of(solved, row) for row in headline_rows(solved)}
+    points = {row: fullest_replica(fit) for row, fit in fits.items() if fit is not None}
+    return {
+        row: Launch(*flags_for(engines, point, record(sized_point(point, catalog)), catalog))
+        for row, point in points.items()
+    }
+
+
+def with_launches(document: dict[str, Any], launched: Mapping[int, Launch]) -> dict[str, Any]:
+    """The answer as JSON has it, with the launch of those loads, and none for others."""
+    records = {row: launch.record() for row, launch in launched.items()}
+    nothing = {"flags": None, "stack": None}
+    return {**document, "cells": [cell | records.get(row, nothing) for row, cell in enumerate(document["cells"])]}
+
+
+def fullest_replica(fit: Fit) -> dict[str, Any]:
+    """The inputs of `size` for the replica of an answer that has the most requests. What is the engine's own choice
+    stays out, so that every engine launches with its own."""
+    question, load, layout = fit.solved.question, fit.solved.question.loads[fit.row], fit.layout
+    model, workload, engine = fit.solved.model_of(fit.row), question.workloads[load.workload], question.engine
+    memory = fit.candidate.gpu.memory.engine_bytes / GIB, fit.candidate.gpu.architecture
+    own = engine_defaults(engine) | {"gpu_memory_utilization": engine.utilization_on(*memory)}
+    chosen = {
+        one.asked_as: one.words[value] if one.words else value
+        for one in OF_SETTINGS
+        if one in OF_A_POINT and (value := getattr(question.settings, one.name)) != own.get(one.name, one.default)
+    }
+    return chosen | {
+        "model": parse.words(question.options["models"])[load.model], "gpu": fit.candidate.gpu.id,
+        "engine": engine.engine, "engine_version": engine.default_version, "weight_dtype": model.weight_dtype,
+        "kv_cache_dtype": model.kv_cache_dtype, **layout._asdict(),
+        "pipeline_parallel_size": fit.choice.pipeline_parallel_size,
+        "expert_parallel_size": layout.n_gpus if layout.data_parallel_size > 1 else 1,
+        "context_tokens": load.context_tokens, "input_tokens": load.input_tokens,
+        "output_tokens": workload.output_tokens, "concurrent_requests": fit.choice.requests_per_replica,
+    }  # fmt: skip

@@ -1,0 +1,222 @@
+"""The choice among candidates, step by step, each a formula over one load's row of them: Python and workbook read the
+same steps. A row holds none where a candidate cannot hold the load, and 0 where it is too slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy
+
+from sheetgen.formula import (
+    Expr,
+    Formula,
+    at_most,
+    first_where,
+    formula,
+    greatest_where,
+    is_number,
+    least_where,
+    number_where,
+    ratio,
+    round_nearest,
+    same_money,
+)
+from sheetgen.units import PLAIN, USD
+
+
+def _numbers(row: Any) -> Any:
+    """Cells that hold a number: a text is greater than every number, so greater than the row's largest."""
+    return row <= Expr(f"MAX({row.text})") if isinstance(row, Expr) else is_number(row)
+
+
+def _where_held(usd: Any, found: Any) -> Any:
+    """What was found where something holds the load, which has a price then; else none."""
+    held = is_number(usd if isinstance(usd, Expr) or not numpy.ndim(usd) else usd[..., 0])
+    return number_where(held, found)
+
+
+@formula("Lowest $ per month", USD)
+def cheapest_usd(monthly: Any, among: Any) -> Any:
+    """The least $ per month of the candidates; none where nothing holds the load, or it is too slow on all.
+
+    Source: INTERFACE (the very cheapest).
+    """
+    return least_where(monthly, monthly > 0, _numbers(monthly), among, otherwise="-")
+
+
+@formula("GPUs rented at the lowest price", PLAIN)
+def cheapest_gpus(cheapest_usd: Any, monthly: Any, gpu_months: Any, among: Any) -> Any:
+    """GPUs of all instances of the very cheapest; the fewest where several cost the same.
+
+    Source: its month over what one of its GPUs costs a month: within a millionth of a whole number.
+    """
+    count = least_where(ratio(monthly, gpu_months), same_money(monthly, cheapest_usd), among)
+    return _where_held(cheapest_usd, round_nearest(count))
+
+
+def _few_gpus(monthly: Any, cheapest_gpus: Any, gpu_months: Any) -> Any:
+    """Candidates that rent no more GPUs; half a GPU more settles what rounding leaves open."""
+    return monthly < (2 * cheapest_gpus + 1) * gpu_months / 2  # a text is not below it, and no number of it
+
+
+def _few_machines(monthly: Any, n_instances: Any, instance_months: Any) -> Any:
+    return monthly < (2 * n_instances + 1) * instance_months / 2
+
+
+@formula("Instances")
+def fewest_instances(
+    cheapest_usd: Any, cheapest_gpus: Any, near_tie_fraction: Any, monthly: Any, gpu_months: Any, instance_months: Any,
+    among: Any,
+) -> Any:  # fmt: skip
+    """The fewest machines among candidates that cost at most so much more than the cheapest, and rent no more GPUs.
+
+    Source: INTERFACE (the choice); instances are the month over what one of them costs a month.
+    """
+    near = at_most(monthly, cheapest_usd * (1 + near_tie_fraction))
+    count = least_where(
+        ratio(monthly, instance_months), monthly > 0, near, _few_gpus(monthly, cheapest_gpus, gpu_months), among
+    )
+    return _where_held(cheapest_usd, round_nearest(count))
+
+
+def _left(
+    cheapest_usd: Any, cheapest_gpus: Any, near_tie_fraction: Any, n_instances: Any, monthly: Any, gpu_months: Any,
+    instance_months: Any, among: Any,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The candidates that the steps up to the fewest machines leave, as conditions."""
+    near = at_most(monthly, cheapest_usd * (1 + near_tie_fraction))
+    few = _few_gpus(monthly, cheapest_gpus, gpu_months), _few_machines(monthly, n_instances, instance_months)
+    return monthly > 0, near, *few, among
+
+
+_OF_LEFT = (
+    "cheapest_usd", "cheapest_gpus", "near_tie_fraction", "n_instances", "monthly", "gpu_months", "instance_months",
+    "among",
+)  # fmt: skip
+
+
+@formula("Runs the precision (2 natively)", PLAIN, passed_on=_OF_LEFT)
+def best_precision(precisions: Any, **known: Any) -> Any:
+    """2 where one of those left computes in the weights' precision, 1 where all of them only keep weights in it.
+
+    Source: INTERFACE (the choice: hardware that runs the precision natively).
+    """
+    return _where_held(known["cheapest_usd"], greatest_where(precisions, *_left(**known)))
+
+
+@formula("Requests of one instance within the targets", passed_on=_OF_LEFT)
+def most_served(precision: Any, precisions: Any, paced: Any, carried: Any, **known: Any) -> Any:
+    """The most requests that one instance of those left serves within the targets: their count is the same.
+
+    Source: INTERFACE (the choice: the most served_at_target).
+    """
+    most = greatest_where(paced * carried, *_left(**known), precisions == precision)
+    return _where_held(known["cheapest_usd"], most)
+
+
+@formula("$ per month", USD, passed_on=_OF_LEFT)
+def chosen_usd(precision: Any, served: Any, precisions: Any, paced: Any, carried: Any, **known: Any) -> Any:
+    """What the chosen candidate costs a month: the lowest price of those left; none where nothing holds the load.
+
+    Source: INTERFACE (the choice).
+    """
+    best = least_where(known["monthly"], *_left(**known), precisions == precision, paced * carried >= served)
+    return _where_held(known["cheapest_usd"], best)
+
+
+def _alike(
+    usd: Any, cheapest_gpus: Any, n_instances: Any, precision: Any, served: Any, monthly: Any, gpu_months: Any,
+    instance_months: Any, among: Any, precisions: Any, paced: Any, carried: Any,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The candidates that are alike in all but their layout and place, as conditions."""
+    few = _few_gpus(monthly, cheapest_gpus, gpu_months), _few_machines(monthly, n_instances, instance_months)
+    return same_money(monthly, usd), *few, precisions == precision, paced * carried >= served, among
+
+
+_OF_ALIKE = (
+    "usd", "cheapest_gpus", "n_instances", "precision", "served", "monthly", "gpu_months", "instance_months", "among",
+    "precisions", "paced", "carried",
+)  # fmt: skip
+
+
+@formula("TP", PLAIN, passed_on=_OF_ALIKE)
+def chosen_tp(sizes: Any, **known: Any) -> Any:
+    """Tensor-parallel size of the chosen candidate; the smallest where the rest ties.
+
+    Source: INTERFACE (ties: then smaller TP).
+    """
+    return _where_held(known["usd"], least_where(sizes, *_alike(**known)))
+
+
+@formula("DP", PLAIN, passed_on=_OF_ALIKE)
+def chosen_dp(size: Any, sizes: Any, ranks: Any, **known: Any) -> Any:
+    """Data-parallel size of the chosen candidate; the smallest where the rest ties.
+
+    Source: INTERFACE (ties: then smaller DP).
+    """
+    return _where_held(known["usd"], least_where(ranks, *_alike(**known), sizes == size))
+
+
+@formula("Candidate", PLAIN, passed_on=_OF_ALIKE)
+def chosen_position(size: Any, n_ranks: Any, sizes: Any, ranks: Any, **known: Any) -> Any:
+    """Column of the chosen candidate; the first in catalog order where all else ties.
+
+    Source: INTERFACE (ties: then catalog order).
+    """
+    return _where_held(known["usd"], first_where(*_alike(**known), sizes == size, ranks == n_ranks))
+
+
+@formula("Candidate at the lowest price", PLAIN)
+def cheapest_position(cheapest_usd: Any, cheapest_gpus: Any, monthly: Any, gpu_months: Any, among: Any) -> Any:
+    """Column of the very cheapest: of those with the fewest GPUs the first in catalog order.
+
+    Source: INTERFACE (the very cheapest).
+    """
+    few = _few_gpus(monthly, cheapest_gpus, gpu_months)
+    return _where_held(cheapest_usd, first_where(same_money(monthly, cheapest_usd), few, among))
+
+
+# In this order; each under the name by which later ones read it.
+STEPS: tuple[tuple[str, Formula], ...] = (
+    ("cheapest_usd", cheapest_usd), ("cheapest_gpus", cheapest_gpus), ("n_instances", fewest_instances),
+    ("precision", best_precision), ("served", most_served), ("usd", chosen_usd), ("size", chosen_tp),
+    ("n_ranks", chosen_dp), ("position", chosen_position),
+)  # fmt: skip
+# What the steps read of the candidates: the name there, and that of the quantity.
+ROWS = {
+    "monthly": "monthly_usd", "instance_months": "instance_month_usd", "gpu_months": "gpu_month_usd",
+    "precisions": "runs_weights", "paced": "paced_requests", "carried": "replicas_per_instance",
+    "sizes": "tensor_parallel_size", "ranks": "data_parallel_size",
+}  # fmt: skip
+Picks = list[tuple["Pick", "Pick"] | None]
+
+
+class Pick(NamedTuple):
+    """The chosen of a load's candidates: its offer, how many of its instances, and $ a month."""
+
+    offer: int
+    n_instances: int
+    usd: float
+
+
+def pick(known: Mapping[str, Any], among: Any = True) -> Picks:
+    """By row the chosen of its offers and the very cheapest, or nothing where all are NaN or 0.
+
+    known: the quantities of ROWS and near_tie_fraction, over rows and offers. among: which offers take part.
+    """
+    rows = {name: known[of] for name, of in ROWS.items()}
+    rows |= {"near_tie_fraction": known["near_tie_fraction"], "among": among}
+    found: dict[str, Any] = {}
+    for name, one in (*STEPS, ("cheapest_position", cheapest_position)):
+        found[name] = one.of(rows)
+        rows[name] = numpy.asarray(found[name])[..., None]
+    picks: Picks = [None] * len(found["usd"])
+    months = numpy.broadcast_to(rows["instance_months"], (len(picks), numpy.shape(rows["monthly"])[-1]))
+    for row in numpy.flatnonzero(~numpy.isnan(found["usd"])).tolist():
+        offer, first = (int(found[name][row]) - 1 for name in ("position", "cheapest_position"))
+        usd = float(found["cheapest_usd"][row])
+        least = Pick(first, round(usd / float(months[row, first])), usd)
+        picks[row] = Pick(offer, int(found["n_instances"][row]), float(found["usd"][row])), least
+    return picks

@@ -1,0 +1,125 @@
+"""--flags in `recommend` and `build`: the launch of one replica of what is recommended, and the stack that suits."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sheetgen
+from sheetgen.api import recommended
+from sheetgen.catalog import Catalog
+from sheetgen.cli.extras import flag_lines
+from sheetgen.launch.recommended import fullest_replica, launches
+from sheetgen.recommend import Fit, Solution
+
+LOADS: list[dict[str, Any]] = [
+    {"model": "70b", "context": "16k", "users": 200},
+    {"model": "deepseek-v3", "context": "16k", "users": 128},
+    {"model": "kimi-k2", "context": "4k", "users": 8, "gpus": "h100"},  # spans machines
+    {"model": "8b", "users": 64, "engine": "sglang"},
+    {"model": "8b", "users": 64, "vendors": "amd"},
+    {"model": "gpt-oss-120b", "context": "32k", "users": 40, "prefix_cache_hit_fraction": 0.4, "block_size": 32},
+    {"model": "70b", "context": "8k", "users": 20, "weight_dtype": "fp8", "kv_cache_dtype": "fp8"},
+    {"model": "8b", "users": 10, "kv_allocation": "reserved", "gpu_memory_utilization": 0.8},
+]
+
+
+@functools.cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+def solved(**options: Any) -> Solution:
+    return recommended({**options, "as_of": "2026-11-20"}, catalog())
+
+
+@pytest.mark.parametrize("load", LOADS, ids=lambda load: "-".join(map(str, load.values())))
+def test_the_flags_are_of_the_fullest_replica(load: dict[str, Any]) -> None:
+    answer = solved(**load)
+    fit = Fit.of(answer, 0)
+    assert fit is not None
+    point, choice = fullest_replica(fit), fit.choice
+    sized = sheetgen.size(**point)
+    assert sized["fits"] and sized["tpot_seconds"] == pytest.approx(choice.tpot_seconds, rel=1e-9)
+    assert point["concurrent_requests"] == -(-load["users"] // choice.n_replicas)
+    assert sized["gpu_memory_utilization"] == answer.question.settings.gpu_memory_utilization
+    assert sized["block_size"] == answer.question.settings.block_size
+    launch = launches(answer, (answer.question.engine.engine,), catalog())[0]
+    (flags,) = launch.flags.values()
+    assert flags.checked.fits and flags.written is not None
+    trial = flags.checked.requested.answer
+    for name in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"):
+        assert trial[name] == point[name]
+    assert (point["pipeline_parallel_size"] > 1) == (load["model"] == "kimi-k2")
+    assert (point["expert_parallel_size"] > 1) == (point["data_parallel_size"] > 1)
+    assert not [note for note in flags.notes if "was typed for" in note]
+
+
+def test_ranks_are_launched_as_ranks() -> None:
+    answer = solved(**LOADS[1])
+    fit = Fit.of(answer, 0)
+    assert fit is not None and fit.layout.data_parallel_size > 1
+    launch = launches(answer, ("vllm",), catalog())[0]
+    text, ranks = "\n".join(flag_lines(launch.flags)), fit.layout.data_parallel_size
+    of_rank = -(-fit.choice.requests_per_replica // ranks)
+    assert f"--data-parallel-size {ranks} " in text and "--enable-expert-parallel" in text
+    assert f"--max-num-seqs {of_rank} " in text
+
+
+def test_what_other_engines_choose_themselves_is_not_typed_for_them() -> None:
+    launch = launches(solved(**LOADS[0]), ("sglang", "tensorrt-llm"), catalog())[0]
+    assert not [note for flags in launch.flags.values() for note in flags.notes if "was typed" in note]
+
+
+def test_recommend_tells_the_stack_always_and_flags_where_asked(run) -> None:  # type: ignore[no-untyped-def]
+    asked = ("recommend", "--model", "70b", "--context", "16k", "--users", "32")
+    plain, flagged = (json.loads(run(*asked, *more, "--json").output) for more in ((), ("--flags", "vllm")))
+    assert plain["flags"] is None and plain["stack"]["engine"] and plain["stack"] == flagged["stack"]
+    assert list(flagged["flags"]) == ["vllm"] and flagged["cells"][0]["flags"] == flagged["flags"]
+    command = flagged["flags"]["vllm"]["command"]
+    assert f"--tensor-parallel-size {flagged['tensor_parallel_size']}" in command and "--max-num-seqs 16" in command
+    text = run(*asked, "--flags", "all").output
+    assert text.count("\n# ") >= 5 and "vllm serve meta-llama/Llama-3.1-70B-Instruct" in text
+    stack = text.split("\nStack: ")[1].split("took part")[0].rsplit("\n", 1)[0]
+    assert " ".join(stack.split()) == plain["stack"]["line"]
+    assert all(len(line) <= 80 for line in f"Stack: {stack}".splitlines())
+    assert "LAUNCH FLAGS" not in run(*asked).output
+
+
+def test_where_nothing_holds_it_there_is_nothing_to_launch(run) -> None:  # type: ignore[no-untyped-def]
+    asked = ("recommend", "--model", "405b", "--instances", "aws/g5.xlarge", "--flags", "vllm")
+    found = json.loads(run(*asked, "--json").output)
+    assert found["flags"] is None and found["stack"] is None
+    text = run(*asked).output
+    assert "LAUNCH" not in text and "Stack" not in text
+
+
+def test_shared_prefixes_suit_stacks_that_keep_them() -> None:
+    advice = launches(solved(model="8b", users=64, prefix_cache_hit_fraction=0.5), (), catalog())[0].advice
+    assert advice.rule is not None and advice.rule.id == "shared-prefix" and advice.engine in ("sglang", "vllm")
+    assert "radix tree" in advice.line
+
+
+@pytest.mark.parametrize("command", [("recommend", "--model", "8b"), ("build", "--models", "8b")])
+def test_an_engine_without_flags_is_told(command: tuple[str, ...], run) -> None:  # type: ignore[no-untyped-def]
+    result = run(*command, "--flags", "vlm")
+    assert result.exit_code == 1 and "Did you mean vllm?" in result.stderr
+
+
+def test_build_has_them_in_json_and_below_its_text(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "s.yaml").write_text("models: [8b, 70b]\nworkloads: rag\ntiers: [8, 32]\nflags: [vllm, sglang]\n")
+    asked = ("build", "--scenario", "s.yaml", "--as-of", "2026-11-20", "--format", "json,md")
+    text = run(*asked, "--name", "a").output
+    assert text.count("LAUNCH FLAGS") == 2 and text.count("vllm serve") == 2 and text.count("Stack: ") == 2
+    cells = json.loads((here / "output" / "a.json").read_text())["cells"]
+    assert [cell["tier"] for cell in cells if cell["flags"]] == [32, 32]
+    assert all(list(cell["flags"]) == ["vllm", "sglang"] for cell in cells if cell["flags"])
+    assert json.loads(run(*asked, "--name", "a", "--json").stdout)["cells"] == cells
+    (here / "s.yaml").write_text("models: [8b, 70b]\nworkloads: rag\ntiers: [8, 32]\n")
+    assert "LAUNCH" not in run(*asked, "--name", "b").output
+    assert (here / "output" / "a.md").read_bytes() == (here / "output" / "b.md").read_bytes()
+    assert "flags" not in json.loads((here / "output" / "b.json").read_text())["cells"][0]

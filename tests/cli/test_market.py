@@ -1,0 +1,185 @@
+"""Who took part, what was not asked for and is cheaper, and what a region, a class or so many machines leave."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sheetgen
+from sheetgen.api import recommended
+from sheetgen.catalog import Catalog
+from sheetgen.cli.words import answer
+from sheetgen.errors import ScenarioError
+from sheetgen.recommend import Solution, not_asked, solve, was_measured
+from sheetgen.scenario.market import DEFAULT_PROVIDERS
+from sheetgen.scenario.question import ask
+from sheetgen.sheet.build_page import build_page
+from sheetgen.writers.json import document
+
+LOADS = [
+    ("70b", "4k", 32), ("70b", "16k", 32), ("70b", "16k", 200), ("70b", "16k", 1024), ("70b", "128k", 32),
+    ("8b", "4k", 1), ("8b", "16k", 1024), ("405b", "16k", 32), ("deepseek-v3", "16k", 128), ("gpt-oss-120b", "16k", 8),
+]  # fmt: skip
+NEUTRAL = "never measured by us"
+
+
+@functools.cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+@functools.cache
+def solved(model: str = "70b", context: str = "16k", users: int = 32, **more: Any) -> Solution:
+    options = {"model": model, "context": context, "users": users, "as_of": "2026-11-20", **more}
+    return recommended(options, catalog())
+
+
+def cell(one: Solution) -> dict[str, Any]:
+    return document(one)["cells"][0]
+
+
+def vendors(one: Solution) -> set[str]:
+    return {c.gpu.vendor for c in one.question.candidates}
+
+
+def problem(**options: Any) -> str:
+    with pytest.raises(ScenarioError) as raised:
+        solved(**options)
+    return "\n".join(raised.value.problems)
+
+
+@functools.cache
+def list_price_providers() -> str:
+    """Providers outside the default that let whole instances at list prices."""
+    whole = (i.provider for i in catalog().instances() if i.unit == "instance" and i.offer == "list")
+    return ",".join(p for p in dict.fromkeys(whole) if p not in DEFAULT_PROVIDERS)
+
+
+def test_vendors_by_default_by_name_and_all() -> None:
+    assert vendors(solved()) == {"nvidia"} == vendors(solved(vendors="NVIDIA"))
+    assert vendors(solved(vendors="amd")) == {"amd"} and vendors(solved(vendors="nvidia,amd")) == {"nvidia", "amd"}
+    assert vendors(solved(vendors="all")) == {"nvidia", "amd"}  # of the others no memory is known
+    assert vendors(solved(gpus="mi300x")) == {"amd"} == vendors(solved(gpus="mi300x", vendors="nvidia"))
+    assert sheetgen.recommend(model="70b", vendors=["nvidia", "amd"])["inputs"]["vendors"] == ["nvidia", "amd"]
+    inputs = document(solved())["inputs"]
+    assert inputs["vendors"] == ["nvidia"] and document(solved(gpus="h100"))["inputs"]["vendors"] == []
+
+
+def test_a_vendor_that_is_none_is_told_with_what_it_may_mean() -> None:
+    words = problem(vendors="nvida,amd,foo")
+    assert "vendor 'nvida' is in no catalog. Known: all, amd, aws, google, intel, nvidia. Did you mean nvidia?" in words
+    assert "vendor 'foo'" in words and "vendor 'amd'" not in words
+    assert "Did you mean azure?" in problem(providers="azzure")
+
+
+def test_a_vendor_that_the_engine_does_not_run_on_is_a_reason() -> None:
+    assert "that TensorRT-LLM does not run on" in problem(vendors="amd", engine="tensorrt-llm")
+
+
+def test_vendors_in_a_scenario_file(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    (here / "s.yaml").write_text("models: 8b\nvendors: [nvidia, amd]\nworkloads: rag\ntiers: 8\n")
+    result = run("build", "--scenario", "s.yaml", "--format", "csv", "--json")
+    assert result.exit_code == 0 and '"vendors": [\n      "nvidia",\n      "amd"\n    ]' in result.stdout
+
+
+@pytest.mark.parametrize("load", LOADS, ids=str)
+def test_what_was_not_asked_is_what_asking_for_it_gives(load: tuple[str, str, int]) -> None:
+    """Asked for by --vendors or --providers, it is the answer; named only where a tenth cheaper."""
+    mine = cell(solved(*load))
+    expected = []
+    for more in ({"vendors": "amd"}, {"providers": list_price_providers()}):
+        other = cell(solved(*load, **more))
+        if other["verdict"] == "fits" and other["monthly_usd"] < 0.9 * mine["monthly_usd"]:
+            gpu = catalog().gpu(other["gpu"])
+            keys = ("instance", "n_instances", "monthly_usd", "measured")
+            expected.append({"vendor": gpu.vendor, **{key: other[key] for key in keys}})
+    assert [dict(sorted(one.items())) for one in mine["not_asked"]] == [dict(sorted(one.items())) for one in expected]
+
+
+def test_some_loads_have_something_cheaper_and_some_have_not() -> None:
+    found = [{one["vendor"] for one in cell(solved(*load))["not_asked"]} for load in LOADS]
+    assert set() in found and {"nvidia", "amd"} in found
+
+
+def test_a_sheet_is_told_of_every_load_as_it_would_be_alone() -> None:
+    asked = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32,1024", "as_of": "2026-11-20"}
+    sheet = solve(ask(catalog(), asked))
+    for load, others in zip(sheet.question.loads, not_asked(sheet), strict=True):
+        model = ("8b", "70b")[load.model]
+        (alone,) = not_asked(solved(model, "16k", load.concurrent_requests))
+        assert [(o.candidate.instance, o.n_instances) for o in others] == [
+            (o.candidate.instance, o.n_instances) for o in alone
+        ]
+
+
+def test_nobody_is_told_of_what_they_left_out_themselves() -> None:
+    for more, left in (
+        ({"instances": "aws/p5.48xlarge"}, set()), ({"vendors": "nvidia", "providers": "aws"}, set()),
+        ({"vendors": "nvidia"}, {"nvidia"}), ({"providers": "azure"}, {"amd"}), ({"gpus": "h100"}, {"nvidia"}),
+    ):  # fmt: skip
+        assert {one["vendor"] for one in cell(solved(**more))["not_asked"]} == left, more
+
+
+def test_what_nothing_asked_for_holds_is_named_where_something_else_does() -> None:
+    found = cell(solved("kimi-k2", "4k", 1, providers="azure", span_machines="never"))
+    assert found["verdict"] == "nothing fits" and found["monthly_usd"] is None
+    assert [one["instance"] for one in found["not_asked"]] == ["azure/Standard_ND96isr_MI300X_v5"]
+
+
+def test_only_whole_instances_at_list_prices_are_told_of() -> None:
+    rows = {row.id: row for row in catalog().instances()}
+    for one in (c for group in solved().question.beyond for c in group):
+        row = rows[one.instance]
+        assert row.unit == "instance" and row.offer == "list" and not one.assumed_shape
+        assert (row.provider in DEFAULT_PROVIDERS) == (one.gpu.vendor != "nvidia")
+
+
+def test_a_region_that_leaves_nothing_names_those_there_are() -> None:
+    words = problem(region="us-est-1")
+    assert "no instance is left in region 'us-est-1'. Regions: eastus, eastus2, " in words
+    assert "Did you mean us-east-1?" in words and "Canada" not in words  # of the providers asked for
+    assert "US/Canada/Norway" in problem(region="mars", providers="hyperstack")
+
+
+def test_a_class_that_leaves_nothing_names_those_with_prices() -> None:
+    words = problem(purchase="capacity-block", providers="azure")
+    assert "no instance is left with a price for capacity-block. Classes with prices: on-demand" in words
+    words = problem(purchase="spot", providers="azure,aws", region="us-east-1", gpus="l4")
+    assert "in region 'us-east-1' with" in words
+
+
+def test_more_than_eight_machines_need_a_reservation() -> None:
+    few, many = solved(), solved("405b", "128k", 1024)
+    assert cell(few)["needs_reservation"] is False and few.choices[0].n_instances <= 8
+    assert cell(many)["needs_reservation"] is True and many.choices[0].n_instances > 8
+    assert "machines at once: needs a reservation, ask for capacity" in answer(many, False)
+    assert "reservation, ask" not in answer(few, False)
+    assert str(build_page(many).cards[0].hardware).endswith("needs a reservation")
+    assert "reservation" not in str(build_page(few).cards[0].hardware)
+
+
+def test_what_was_never_measured_says_so() -> None:
+    plain, ranks, other = solved(), solved("deepseek-v3", "16k", 128), solved(gpus="mi300x")
+    assert cell(plain)["measured"] is True and NEUTRAL not in answer(plain, False).split("not asked")[0]
+    assert cell(ranks)["data_parallel_size"] > 1 and cell(ranks)["measured"] is False
+    assert cell(other)["measured"] is False and f"\n{NEUTRAL}: " in answer(other, False)
+    offer = plain.choices[0].offer
+    assert offer is not None and was_measured(plain, 0, offer, 1)
+    assert not was_measured(plain, 0, offer, 2)
+    nothing = cell(solved("405b", "4k", 1, instances="aws/g5.xlarge"))
+    assert nothing["measured"] is None and nothing["needs_reservation"] is False
+
+
+def test_recommend_says_who_took_part_and_what_did_not() -> None:
+    text = answer(solved(), False)
+    assert "57 instances took part, of AWS, GCP and Azure, with GPUs of NVIDIA." in text
+    assert "not asked: 1x azure/Standard_ND96isr_MI300X_v5, AMD, $35,040 a month, never\n  measured by us\n" in text
+    every = answer(solved(providers="all", vendors="all"), False)
+    assert re.search(r"took part, of [^.]* and \d+ other\s+providers, with GPUs of NVIDIA and AMD\.", every)
+    for line in (*text.splitlines(), *every.splitlines()):
+        if line.startswith(("not asked", "  measured", NEUTRAL)) or "took part" in line:
+            assert len(line) <= 80, line

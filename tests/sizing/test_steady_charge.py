@@ -1,0 +1,96 @@
+"""What a request keeps while it is served, beside what admission charges it; how many a pool then holds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+import pandas
+import pytest
+
+import sheetgen
+from sheetgen.api import recommended, sized_point
+from sheetgen.catalog import Catalog
+from sheetgen.writers.json import document
+
+# Model, requests, context: GB as admitted and as they stay (Gemma's 52 windowed layers are stored as 60).
+FIGURES = [
+    ("gemma-3-27b", 16, 32768, 115.6, 51.1), ("gpt-oss-120b", 64, 16384, 58.3, 39.0),
+    ("llama-4-scout-17b-16e", 16, 65536, 90.2, 70.9), ("mistral-7b-v0.1", 16, 16384, 25.8, 8.6),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return Catalog()
+
+
+def sized(catalog: Catalog, **inputs: Any) -> dict[str, float]:
+    known = sized_point(inputs, catalog).known
+    return {name: float(column[0]) for name, column in known.items() if numpy.asarray(column).dtype.kind == "f"}
+
+
+@pytest.mark.parametrize(("model", "users", "context", "admitted", "kept"), FIGURES)
+def test_windows_stay_and_the_tokens_in_flight_do_not(
+    model: str, users: int, context: int, admitted: float, kept: float
+) -> None:
+    answer = sheetgen.size(model=model, gpu="h100", context=context, users=users)
+    assert (round(answer["kv_admission_bytes"] / 1e9, 1), round(answer["kv_bytes"] / 1e9, 1)) == (admitted, kept)
+    assert answer["kv_admission_bytes"] == users * answer["kv_bytes_per_sequence"]
+    assert answer["kv_bytes"] == users * answer["kv_bytes_per_sequence_steady"]
+    off = sheetgen.size(model=model, gpu="h100", context=context, users=users, hybrid_kv_manager=0)
+    assert off["kv_admission_bytes"] == off["kv_bytes"] > answer["kv_bytes"], "nothing slides out"
+
+
+@pytest.mark.parametrize("version", ["0.19.0", "0.33.0"])
+def test_no_model_keeps_more_than_it_was_admitted_with(catalog: Catalog, version: str) -> None:
+    models = {one.id: one for one in catalog.models() if one.kind == "model"}
+    rows = [
+        {"model": model, "gpu": "b200", "context": context, "engine_version": version, "block_size": 32}
+        for model, one in models.items() for context in {1, 100, 2000, 4096, one.max_context_tokens or 4096}
+        if context <= (one.max_context_tokens or 4096)
+    ]  # fmt: skip
+    found = sheetgen.size_frame(pandas.DataFrame(rows))
+    admitted, kept = found["kv_bytes_per_sequence"], found["kv_bytes_per_sequence_steady"]
+    windowed = found["model"].map(lambda model: bool(models[model].shape().get("n_windowed_layers")))
+    assert found["error"].isna().all() and ((kept > 0) & (kept <= admitted)).all()
+    assert (kept == admitted)[~windowed].all() and (kept < admitted)[windowed].sum() > 50
+
+
+@pytest.mark.parametrize("inputs", [
+    {}, {"pipeline_parallel_size": 2}, {"data_parallel_size": 2}, {"engine_version": "0.33.0"}, {"max_num_seqs": 9},
+    {"engine": "sglang"}, {"engine": "tensorrt-llm"}, {"engine": "llama.cpp"}, {"kv_allocation": "reserved"},
+])  # fmt: skip
+@pytest.mark.parametrize("model", ["gemma-3-27b", "gpt-oss-120b", "qwen3.6-27b", "llama-4-scout-17b-16e", "8b"])
+def test_a_rank_holds_one_as_admitted_and_the_others_as_they_stay(
+    catalog: Catalog, model: str, inputs: dict[str, Any]
+) -> None:
+    point = {"model": model, "gpu": "b200", "tensor_parallel_size": 2, "context": 16384, **inputs}
+    one = sized(catalog, **point)
+    pool, charge, steady = (
+        one[n] for n in ("kv_pool_bytes_per_gpu", "kv_bytes_per_sequence_per_gpu",
+                         "kv_bytes_per_sequence_steady_per_gpu"))  # fmt: skip
+    count = min(1 + math.floor((pool - charge) / steady), one["max_num_seqs"])
+    assert one["sequences_per_replica"] == count * one["data_parallel_size"] > 0
+    fits = [sheetgen.size(**point, concurrent_requests=int(one["sequences_per_replica"]) + more) for more in (0, 1)]
+    assert [answer["fits"] for answer in fits] == [True, False]
+
+
+def test_a_pool_without_room_for_one_admission_holds_nothing(catalog: Catalog) -> None:
+    """The steady charge of several is free, but no request comes in."""
+    point = {"model": "gemma-3-27b", "gpu": "h100", "context": "128k", "gpu_memory_utilization": 0.86}
+    one = sized(catalog, **point)
+    pool, charge, steady = (one[n] for n in ("kv_budget_bytes_per_gpu", "kv_bytes_per_sequence_per_gpu",
+                                             "kv_bytes_per_sequence_steady_per_gpu"))  # fmt: skip
+    assert steady < pool < charge, "an example of it"
+    answer = sheetgen.size(**point)
+    assert one["sequences_in_pool"] == 0 and not answer["fits"]
+    assert answer["short_by_bytes"] == math.ceil(charge - pool)
+
+
+def test_what_a_cell_keeps_is_the_same_on_every_gpu(catalog: Catalog) -> None:
+    load = {"model": "gemma-3-27b", "context": "32k", "users": 16}
+    cells = [document(recommended({**load, "gpus": gpu}, catalog))["cells"][0] for gpu in ("l40s", "h100", "b200")]
+    assert len({one["gpu"] for one in cells}) == 3
+    assert {one["kv_bytes"] for one in cells} == {sheetgen.size(**load)["kv_bytes"]}

@@ -1,0 +1,141 @@
+"""The requests that a pool is said to hold, against a simulation of vLLM's block manager (block_manager.py).
+
+The fair pattern: prompts are read one after the other, and all requests come to their last token together, the newest
+by having a prompt of nearly the whole context. At the count given nothing is refused or preempted; at the next the
+newest is not admitted while the others run, or somebody is preempted.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import pytest
+from amounts import amount
+from block_manager import Engine, Group, Request
+from brute_force import layout
+
+from sheetgen.api import sized_point
+from sheetgen.catalog import Catalog
+from sheetgen.sizing.kv_cache import held_sequences
+
+# By model a context whose last token opens a block of every kind, where windows touch most blocks.
+CONTEXTS = {
+    "gemma-3-27b": 32768, "gemma-2-27b": 8192, "gpt-oss-120b": 16384, "mistral-7b-v0.1": 16384,
+    "mimo-v2-flash": 16384, "llama-4-scout-17b-16e": 65536, "deepseek-v3": 16384, "llama-3.1-8b": 8192,
+    "qwen3.6-27b": 21 * 784 + 2, "nvidia-nemotron-3-nano-30b-a3b-bf16": None, "ai21-jamba-1.5-mini": None,
+}  # fmt: skip
+RELEASES = ("0.19.0", "0.33.0")  # states in one block, one step in flight; states at ends of blocks, two steps
+ANSWER = 2  # tokens of the newest request
+
+
+@cache
+def known(model: str, context: int, version: str) -> dict[str, float]:
+    asked = {"model": model, "gpu": "h200", "engine_version": version, "context_tokens": context}
+    sized = sized_point(asked, Catalog())
+    return {name: float(column[0]) for name, column in sized.known.items() if name in (
+        "kv_blocks_per_sequence", "kv_blocks_per_sequence_steady", "max_num_batched_tokens", "in_flight_batches",
+        "state_blocks")}  # fmt: skip
+
+
+def shape(model: str, version: str) -> tuple[int, list[Group], int, int]:
+    """Its context, its KV groups, the tokens of a step and the steps in flight."""
+    of = layout(model, 1, "bf16")
+    context = CONTEXTS[model] or 16384 // of.blocks["growing"] * of.blocks["growing"] + 2
+    one = known(model, context, version)
+    groups = [Group("growing", of.blocks["growing"], of.groups["growing"])] if of.groups["growing"] else []
+    if of.groups["windowed"]:
+        kind = "chunked" if of.chunked else "sliding"
+        groups.append(Group(kind, of.blocks["windowed"], of.groups["windowed"], of.window))
+    if of.groups["state"]:
+        aligned = one["state_blocks"] > 1
+        groups.append(Group("aligned" if aligned else "state", of.blocks["growing"], of.groups["state"]))
+    return context, groups, int(one["max_num_batched_tokens"]), int(one["in_flight_batches"])
+
+
+def held(model: str, version: str, n_blocks: int) -> int:
+    """The requests that sheetgen says a pool of so many blocks holds."""
+    one = known(model, shape(model, version)[0], version)
+    return int(held_sequences(n_blocks, one["kv_blocks_per_sequence"], one["kv_blocks_per_sequence_steady"]))
+
+
+def together(engine: Engine, context: int, n_requests: int) -> bool:
+    """Whether so many requests are served together in the fair pattern, without refusal or preemption."""
+    end, now = 40 * n_requests + 2 * context // engine.batched_tokens, 0
+    for arrived in range(n_requests):
+        newest = arrived == n_requests - 1
+        if newest:
+            prompt = context - ANSWER
+            while now < end - steps(engine, prompt) - ANSWER + 2:
+                engine.step()
+                now += 1
+        else:  # the prompt that comes to its last token at the end
+            prompt = next(p for p in range(context - 1, 0, -1) if now + steps(engine, p) + context - p - 2 >= end)
+        one = Request(prompt, context - prompt)
+        engine.waiting.append(one)
+        # Until its prompt is read: till the next one comes, the step that read the last of it is settled, too.
+        while one.computed - (0 if newest else sum(one.flying)) < prompt:
+            engine.step()
+            now += 1
+            if engine.refused or engine.preempted:
+                return False
+    running = list(engine.running)
+    assert len(running) == n_requests and max(r.tokens for r in running) < context
+    while engine.running and not engine.preempted:
+        finished = engine.step()
+        assert len(finished) in (0, n_requests) or engine.preempted, "all come to their last token together"
+    return not engine.preempted
+
+
+def steps(engine: Engine, prompt: int) -> int:
+    """Steps that a prompt takes while the others decode."""
+    one, n = Request(prompt, 1), 0
+    while one.computed < prompt:
+        one.computed += engine._chunk(one, engine.batched_tokens - len(engine.running))
+        n += 1
+    return n
+
+
+@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("model", CONTEXTS)
+def test_the_count_is_served_together_and_one_more_is_not(model: str, version: str) -> None:
+    context, groups, batched, in_flight = shape(model, version)
+    one = known(model, context, version)
+    charge, steady = int(one["kv_blocks_per_sequence"]), int(one["kv_blocks_per_sequence_steady"])
+    # The charge is that of the start-up log. Where a window and the steps in flight reach the context it has a block
+    # more than the gate asks for while serving. With two steps in flight the prompt that is read keeps a third state,
+    # which it has not; and a chunk of attention one block more in a single step, as it ends, so not at the gate.
+    gate = sum(g.count * g.gate(context - ANSWER, in_flight * batched, context) for g in groups)
+    count_of = {g.kind: g.count for g in groups}
+    third, ends = (count_of.get(kind, 0) * (in_flight - 1) for kind in ("aligned", "chunked"))
+    more = count_of.get("sliding", 0) if gate < charge else 0
+    for others in (0, 1, 4, 9):
+        for spare in (third, steady - 1 - more - ends * (others + 1)):
+            pool = charge + others * steady + spare
+            count = held(model, version, pool)
+            assert count == 1 + others
+            assert together(Engine(groups, pool, batched, context, in_flight), context, count)
+            assert not together(Engine(groups, pool, batched, context, in_flight), context, count + 1)
+
+
+@pytest.mark.parametrize("gate", [True, False])
+@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("model", CONTEXTS)
+def test_whenever_they_arrive_the_count_is_never_preempted(model: str, version: str, gate: bool) -> None:
+    """All at once, then whenever one is done, of any length up to the context: several prompts share a step, and one
+    may wait at the gate; nobody is sent back. Without the gate (before 0.19, or switched off) neither."""
+    chance = random.Random(f"{model} {version} {gate}")
+    context, groups, batched, in_flight = shape(model, version)
+    one = known(model, context, version)
+    third = sum(g.count for g in groups if g.kind == "aligned") * (in_flight - 1)
+    for _ in range(amount(4, 40)):
+        others = chance.randint(0, 9)
+        pool = int(one["kv_blocks_per_sequence"] + others * one["kv_blocks_per_sequence_steady"]) + third
+        engine = Engine(groups, pool, batched, context, in_flight, gate)
+        count, n_done, steps = held(model, version, pool), 0, 0
+        while n_done < 30:
+            while len(engine.waiting) + len(engine.running) < count and (not steps or chance.random() < 0.5):
+                prompt = chance.choice([context - 1, chance.randint(1, context - 1)])
+                engine.waiting.append(Request(prompt, min(chance.randint(1, 400), context - prompt)))
+            n_done, steps = n_done + len(engine.step()), steps + 1
+            assert not engine.preempted
