@@ -156,7 +156,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         return [Range(wiring.rows[name][int(ref.value) - 1], lock="columns") for ref in columns[key]]
 
     rows = _rows(wiring, head, rows_of) | {"monthly": monthly, "among": Lookup.of(True, "1")}
-    _add_steps(table, rows, {name: as_ for name, as_ in _CALLED.items()})
+    _add_steps(table, rows, _CALLED)
 
     def at(
         name: str, label: str, refs: Range, through: Range | None = None, display: Display = TEXT, width: float = 14
@@ -186,8 +186,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     table.computed(replica_sequences)
     _of_block(table, "pipeline_stages", "PP")
     for name in ("paced_requests", "replicas_per_instance"):
-        corners = named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}",
-                        (wiring.rows[name][0][0], wiring.rows[name][-1][-1]))  # fmt: skip
+        corners = _corners(wiring, name)
         table.looked_up(name, in_words(name), (
             derived(_where_number, place, Lookup.of(
                 NONE if place.value == NONE else wiring.rows[name][row.value - 1][place.value - 1].value,
@@ -230,10 +229,16 @@ def _rows(wiring: Wiring, head: Mapping[str, Range], rows_of: Callable[[str, str
     }  # fmt: skip
 
 
+def _corners(wiring: Wiring, name: str) -> Range:
+    """A block of Candidates, whole, by its name."""
+    rows = wiring.rows[name]
+    return named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}", (rows[0][0], rows[-1][-1]))
+
+
 def _of_rows(wiring: Wiring, name: str, keys: Sequence[Ref]) -> list[Lookup]:
     """Rows of a block of Candidates, found by their number."""
     rows = wiring.rows[name]
-    corners = named(wiring.names, f"tbl_{wiring.prefix}candidates_{name}", (rows[0][0], rows[-1][-1]))
+    corners = _corners(wiring, name)
     return [Lookup.of(Range(rows[int(ref.value) - 1]).value, "INDEX({0},{1},0)", corners, ref) for ref in keys]
 
 
