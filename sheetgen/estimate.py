@@ -63,7 +63,7 @@ FIT: tuple[Formula, ...] = (
 )  # fmt: skip
 # What a model makes a step and a prompt do, whatever GPU it runs on.
 WORK: tuple[Formula, ...] = (
-    speed.dense_read_bytes, speed.expert_read_bytes, speed.expert_miss_fraction, speed.active_expert_params,
+    speed.dense_read_bytes, speed.expert_miss_fraction, speed.active_expert_params,
     speed.speed_kind,
 )  # fmt: skip
 # How long the parts of a step and a prompt take on a GPU, for a workload.

@@ -32,8 +32,8 @@ from sheetgen.units import PERCENT, PLAIN, SECONDS, TEXT, TWO_DECIMALS
 
 @formula("Dense weights read in a step")
 def dense_read_bytes(
-    loaded_weights_bytes: Quantity, n_params_routed: Quantity, linear_bytes: Quantity, n_params_embedding: Quantity,
-    n_params_lm_head: Quantity, n_params_per_layer_embedding: Quantity, other_bytes: Quantity,
+    loaded_weights_bytes: Quantity, routed_bytes: Quantity, n_params_embedding: Quantity, n_params_lm_head: Quantity,
+    n_params_per_layer_embedding: Quantity, other_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """Weights that every step reads whatever its tokens are, in bytes: all but the routed experts and the tables of
     which a step reads a few rows: the embedding, where the output head is a matrix of its own, and embeddings of
@@ -42,16 +42,7 @@ def dense_read_bytes(
     Source: model architecture. Check: Llama 3.1 8B in bf16 is 15,009,849,344.
     """
     tables = (where(n_params_lm_head > 0, n_params_embedding, 0) + n_params_per_layer_embedding) * other_bytes
-    return largest(0, loaded_weights_bytes - n_params_routed * linear_bytes - tables)
-
-
-@formula("Routed experts' weights")
-def expert_read_bytes(n_params_routed: Quantity, linear_bytes: Quantity) -> Any:
-    """All routed experts, in bytes: what a step reads of them grows with the number of its tokens.
-
-    Source: model architecture.
-    """
-    return n_params_routed * linear_bytes
+    return largest(0, loaded_weights_bytes - routed_bytes - tables)
 
 
 @formula("Chance that a token leaves an expert alone", TWO_DECIMALS)
@@ -121,14 +112,14 @@ def dense_seconds(
 
 @formula("Step: all experts", SECONDS)
 def expert_seconds(
-    expert_read_bytes: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
+    routed_bytes: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
     memory_bandwidth_bytes_per_second: Quantity, expert_bandwidth_efficiency: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds in which one GPU reads its share of all routed experts; they divide over data-parallel ranks too.
 
     Source: bytes / (bandwidth x fitted efficiency).
     """
-    share = expert_read_bytes / (tensor_parallel_size * data_parallel_size)
+    share = routed_bytes / (tensor_parallel_size * data_parallel_size)
     return share / (memory_bandwidth_bytes_per_second * expert_bandwidth_efficiency)
 
 

@@ -18,7 +18,7 @@ from sheetgen.units import FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 _OF_MODEL = (
     "n_layers", "n_experts", "hidden_size", "window_tokens", "window_is_chunked", "n_state_layers",
-    "attention_elements", "windowed_attention_elements", "n_params_active", "dense_read_bytes", "expert_read_bytes",
+    "attention_elements", "windowed_attention_elements", "n_params_active", "dense_read_bytes", "routed_bytes",
     "expert_miss_fraction", "active_expert_params", "n_growing_groups", "n_windowed_groups", "n_state_groups",
     "n_heads", "full_kv_heads", "windowed_kv_heads",
 )  # fmt: skip
