@@ -19,7 +19,7 @@ from sheetgen.cli.options import (
     model_option,
     text_options,
 )
-from sheetgen.cli.output import print_json, say, write_files
+from sheetgen.cli.output import print_json, say, warn, write_files
 from sheetgen.errors import ScenarioError, shown
 
 
@@ -79,6 +79,8 @@ def size(
 
         requested, added = extras(requested, flags, kv_budget, catalog)
     sized = sized_point(requested, catalog)
+    if (caution := sized.points.names[0].engine.caution) and not quiet:
+        say(caution, err=True)
     answer = record(sized)
     keys, below = added(answer) if added else ({}, "")
     if as_json:
@@ -118,6 +120,7 @@ def recommend(
     catalog = Catalog(*catalogs)
     engines = () if flags is None else engines_asked(flags, catalog)
     solved = recommended(options, catalog)
+    warn(solved.question, quiet)
     launched = launches(solved, engines, catalog)
     if as_json:
         found = with_launches(recommend_record(solved, options), launched)
@@ -127,7 +130,7 @@ def recommend(
         from sheetgen.cli.words import answer
 
         launch = launched.get(0)
-        said = answer(solved, show_all, launch.advice.line if launch else "")
+        said = answer(solved, show_all, launch.advice if launch else None)
         say("\n".join([said, *(flag_lines(launch.flags) if launch and engines else ())]))
 
 

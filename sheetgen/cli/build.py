@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import ANSWER, brand_option, command, common, flags_option, text_options, with_scenario
-from sheetgen.cli.output import note, print_json, say, write_files
+from sheetgen.cli.output import note, print_json, say, warn, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, VARIANTS, Archive, Options, gc_paused, variant_named
 
@@ -64,6 +64,7 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     catalog, flags = Catalog(*catalogs), asked.pop("flags", None)
     engines = () if flags is None else engines_asked(flags, catalog)
     solved = solve(ask(catalog, asked))
+    warn(solved.question, quiet)
     launched = launches(solved, engines, catalog) if engines else {}
     files, missing = draw(solved, formats, required=bool(named), brand=brand, archive=archive, launched=launched)
     targets = {Path(f"{place}.{ending}"): data for ending, data in files.items()}

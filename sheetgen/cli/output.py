@@ -6,11 +6,14 @@ import os
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sheetgen.errors import ScenarioError, escaped, shown
+
+if TYPE_CHECKING:
+    from sheetgen.scenario.question import Question
 
 
 def say(text: str, err: bool = False) -> None:
@@ -36,6 +39,22 @@ def note(message: str, quiet: bool = False) -> None:
     """A remark for a person who watches: on stderr, and only on a terminal."""
     if not quiet and sys.stderr is not None and sys.stderr.isatty():
         say(message, err=True)
+
+
+def warn(question: Question, quiet: bool = False) -> None:
+    """On stderr, what of a question is out of the range of what is known: the engine's version, the day of prices."""
+    from sheetgen.scenario.parse import as_of_date
+    from sheetgen.sheet.notes import day_of
+
+    if quiet:
+        return
+    if question.engine.caution:
+        say(question.engine.caution, err=True)
+    days = [day for one in question.candidates if (day := day_of(one.price_as_of))]
+    if days and question.as_of < min(days):
+        say(f"as_of {question.as_of} is before every price was read, the first on {min(days)}.", err=True)
+    if question.as_of > (today := as_of_date(None)):
+        say(f"as_of {question.as_of} is after today, {today}: prices are those read until now.", err=True)
 
 
 def write_files(files: Mapping[Path, bytes], change: str = "Choose another place with --out.") -> None:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from sheetgen.cli.output import count, table
+from sheetgen.launch.flags import Advice
 from sheetgen.levers import Lever, at_fp8, best, in_order, levers_of
 from sheetgen.recommend import Solution, needs_reservation, not_asked, was_measured, why_not
 from sheetgen.recommend.money import owned
@@ -34,7 +35,7 @@ NEVER_MEASURED = "never measured by us"
 COLUMNS = 80  # of a sentence
 
 
-def answer(solved: Solution, show_all: bool, stack: str = "") -> str:
+def answer(solved: Solution, show_all: bool, stack: Advice | None = None) -> str:
     """The answer, what changes would buy, then the alternatives: by price, else by time, then memory; the stack that
     suits."""
     question, offer = solved.question, solved.choices[0].offer
@@ -47,11 +48,12 @@ def answer(solved: Solution, show_all: bool, stack: str = "") -> str:
     levers = levers_of(solved, 0)
     if fp8 := at_fp8(levers):
         rented = f"{fp8.n_instances:,}x {fp8.candidate.instance}, ${fp8.monthly_usd:,.0f} a month"
-        lines.append(f"{rented}, at FP8 weights and an FP8 KV cache")
+        if offer is None or fp8.monthly_usd != solved.choices[0].monthly_usd:
+            lines.append(f"{rented}, at FP8 weights and an FP8 KV cache")
     if offer is not None:
-        lines += [*_memory(solved, offer), *_not_asked(solved), *_money(solved)]
+        lines += map(sentence, (*_memory(solved, offer), *_not_asked(solved), *_money(solved)))
     else:
-        lines += _not_asked(solved)
+        lines += map(sentence, _not_asked(solved))
     lines.append("")
     if changes := list(_changes(levers)):
         lines += ["WHAT ONE CHANGE BUYS", *changes, ""]
@@ -62,9 +64,10 @@ def answer(solved: Solution, show_all: bool, stack: str = "") -> str:
     lines.append(table(rows) if rows else "  there is no other candidate")
     if len(shown) < len(reasons):
         lines.append(f"  and {len(reasons) - len(shown)} more: --all shows them")
-    lines += ["", *([sentence(f"Stack: {stack}")] if stack else []), _took_part(solved)]
+    advised = [f"Stack: {stack.line}", *(f"{remark}." for remark in stack.remarks)] if stack else []
+    lines += ["", *map(sentence, (*advised, _took_part(solved)))]
     if left_out := "; ".join(f"{number} {reason}" for reason, number in question.left_out):
-        lines.append(f"Catalog rows left out: {left_out}.")
+        lines.append(sentence(f"Catalog rows left out: {left_out}."))
     return "\n".join(lines)
 
 
@@ -95,7 +98,7 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
     each, shape = layout.n_gpus * stages, layout_words(layout, stages)
     yield (
         f"{count(choice.n_replicas, 'replica')} of {each}x {candidate.gpu.short_name} ({shape}): "
-        f"{choice.n_replicas * each:,} GPUs at work of {choice.n_instances * candidate.gpu_count:,} rented"
+        f"{count(choice.n_replicas * each, 'GPU')} at work of {choice.n_instances * candidate.gpu_count:,} rented"
     )
     if needs_reservation(solved, 0):
         yield f"{choice.n_instances:,} machines at once: needs a reservation, ask for capacity"
@@ -137,7 +140,7 @@ def _not_asked(solved: Solution) -> Iterator[str]:
     for one in not_asked(solved)[0]:
         rented = f"{one.n_instances:,}x {one.candidate.instance}, {vendor_name(one.candidate.gpu.vendor)}"
         measured = "" if one.measured else f", {NEVER_MEASURED}"
-        yield sentence(f"not asked: {rented}, ${one.monthly_usd:,.0f} a month{measured}")
+        yield f"not asked: {rented}, ${one.monthly_usd:,.0f} a month{measured}"
 
 
 def _took_part(solved: Solution) -> str:
@@ -148,7 +151,7 @@ def _took_part(solved: Solution) -> str:
     if others := len(providers[SHOWN_PROVIDERS:]):
         providers[SHOWN_PROVIDERS:] = [count(others, "other provider")]
     said = f"{_and(providers)}, with GPUs of {_and(vendors)}"
-    return sentence(f"{count(len(candidates), 'instance')} took part, of {said}.")
+    return f"{count(len(candidates), 'instance')} took part, of {said}."
 
 
 def _and(names: Sequence[str]) -> str:
@@ -189,8 +192,8 @@ def _owning(solved: Solution) -> Iterator[str]:
         usd = committed[purchase].usd
         word = "less" if base["monthly_owned_usd"] < usd else "more"
         yield f"  {word} than the best commitment, {purchase} at ${usd:,.0f} a month, used in every hour"
-    yield f"  cash in the first 3 years ${base['owned_three_year_cash_usd']:,.0f}: purchase, power and site; not in it:"
-    yield "  staff, network between servers, support, cost of capital"
+    cash = f"  cash in the first 3 years ${base['owned_three_year_cash_usd']:,.0f}: purchase, power and site"
+    yield f"{cash}; not in it: staff, network between servers, support, cost of capital"
 
 
 def _changes(levers: Sequence[Lever]) -> Iterator[str]:
@@ -206,7 +209,7 @@ def _changes(levers: Sequence[Lever]) -> Iterator[str]:
     for lever in levers:
         if lever.family == "model" and lever.priced:
             words, *cells, cost = _lever(lever)
-            yield f"  {cost}: {', '.join((words.strip(), *cells))}"
+            yield sentence(f"  {cost}: {', '.join((words.strip(), *cells))}")
 
 
 def _lever(lever: Lever) -> tuple[str, ...]:

@@ -84,6 +84,8 @@ def words(text: str | None) -> tuple[str, ...]:
 def day(text: Any, name: str) -> datetime.date:
     """A date such as 2026-11-20, from 2000 to the first of 2100, which workbooks can count from."""
     try:
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d", str(text), re.ASCII):
+            raise ValueError
         found = datetime.date.fromisoformat(str(text))
     except ValueError:
         raise ScenarioError(f"{name} is {shown(text)!r}. Write a date such as 2026-11-20.") from None

@@ -28,8 +28,8 @@ def test_a_rank_keeps_attention_and_its_share_of_the_experts(tensor_parallel_siz
     assert len(mixtures) > 50
     rows = [(m, ranks) for m in mixtures for ranks in RANKS]
     inputs = {
-        "model": [m.id for m, _ in rows], "data_parallel_size": [ranks for _, ranks in rows], "gpu": ["b200"] * len(rows),
-        "weight_dtype": [m.weight_dtype for m, _ in rows],
+        "model": [m.id for m, _ in rows], "data_parallel_size": [ranks for _, ranks in rows],
+        "gpu": ["b200"] * len(rows), "weight_dtype": [m.weight_dtype for m, _ in rows],
         "tensor_parallel_size": [tensor_parallel_size] * len(rows),
     }  # fmt: skip
     sized = size_columns(inputs, len(rows), catalog)
