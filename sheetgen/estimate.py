@@ -37,6 +37,7 @@ SHARD: tuple[Formula, ...] = (
 )  # fmt: skip
 # What one sequence keeps on that rank while it decodes, and what admission charges it before.
 STEADY: tuple[Formula, ...] = (kv_cache.steady_windowed_tokens, kv_cache.kv_blocks_per_sequence_steady)
+TOKENS: tuple[Formula, ...] = (kv_cache.charged_tokens, kv_cache.admitted_tokens)
 CHARGE: tuple[Formula, ...] = (kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence, *STEADY)
 # The peak of the engine's profile run on one GPU.
 PEAK: tuple[Formula, ...] = (
@@ -85,7 +86,12 @@ RUNNING: tuple[Formula, ...] = (
     speed.filled_tokens, memory.running_capacity, speed.running_requests, speed.busy_ranks,
 )  # fmt: skip
 SPEED: tuple[Formula, ...] = (*WORK, *RUNNING, *STEP, *PACE)
-POINT: tuple[Formula, ...] = (kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
+POINT: tuple[Formula, ...] = (*TOKENS, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
+
+
+def all_of(tokens: Any) -> dict[str, Any]:
+    """A sequence of so many tokens, each charged to it, as the formulas of CHARGE read it."""
+    return {one.name: tokens for one in TOKENS}
 
 
 def evaluate(formulas: Iterable[Formula], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,10 +109,10 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
     the same formulas: what a sequence takes of one unsharded rank, and the charge at max_model_len.
     """
     alone = _with_draft({**values, "tensor_parallel_size": 1 + 0 * values["tensor_parallel_size"]})
-    whole = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE), alone)
-    known = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL), _with_draft(values))
+    whole = evaluate((*TOKENS, *MODEL, *SHARD, *CHARGE), alone)
+    known = evaluate((*TOKENS, *MODEL, *SHARD, *CHARGE, *POOL), _with_draft(values))
     known |= {name: whole[name] for name in ("kv_bytes_per_token", "state_bytes_per_sequence")}
-    longest = evaluate(CHARGE, {**known, "charged_tokens": known["max_model_len"]})
+    longest = evaluate(CHARGE, known | all_of(known["max_model_len"]))
     unsharded = ("kv_blocks_per_sequence", "kv_blocks_per_sequence_steady", "kv_block_bytes")
     known |= {f"unsharded_{name}": whole[name] for name in unsharded}
     known["full_kv_blocks_per_sequence"] = longest["kv_blocks_per_sequence"]
@@ -120,7 +126,7 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
 def _speed(known: Mapping[str, Any]) -> dict[str, Any]:
     """Every quantity of speed; a draft model's gain and cost in time are not counted."""
     known = {**known, "filled_tokens": speed.filled_tokens.of(known)}
-    filled = evaluate(CHARGE, {**known, "charged_tokens": known["filled_tokens"]})
+    filled = evaluate(CHARGE, known | all_of(known["filled_tokens"]))
     known |= {f"filled_{n}": filled[n] for n in ("kv_blocks_per_sequence", "kv_blocks_per_sequence_steady")}
     known = evaluate(SPEED, known)
     full = {**known, "running_requests": speed.full_house.of(known)}
@@ -180,13 +186,8 @@ def _longest_context(known: Mapping[str, Any]) -> Any:
         middle = numpy.ceil((low + high) / 2)
         prompt = numpy.maximum(middle - known["output_tokens"], 0)
         asked = {**known, "context_tokens": middle, "max_model_len": middle, "input_tokens": prompt}
-        trial = evaluate((kv_cache.charged_tokens, *CHARGE, *NEEDED), asked)
-        # The engine starts only where one request of the whole length fits, however little is filled on average.
-        length, whole = numpy.maximum(middle, 1), trial["kv_bytes_per_sequence_per_gpu"]
-        if (trial["charged_tokens"] != length).any():
-            alone = evaluate(CHARGE, {**asked, "charged_tokens": length})
-            whole = kv_cache.kv_bytes_per_sequence_per_gpu.of(alone)
-        fits = (trial["kv_needed_bytes_per_gpu"] <= budget) & (whole <= budget)
+        trial = evaluate((*TOKENS, *CHARGE, *NEEDED), asked)
+        fits = trial["kv_needed_bytes_per_gpu"] <= budget
         low, high = numpy.where(fits, middle, low), numpy.where(fits, high, numpy.maximum(middle - 1, low))
     return low
 

@@ -302,7 +302,7 @@ ENDLESS = " (Of the requests in flight: with those that arrive their queue grows
 CIRCUMSTANCES = {
     "point": "",
     "whole": "read for one undivided GPU (tensor_parallel_size 1)",
-    "longest": "read at charged_tokens = max_model_len",
+    "longest": "read at max_model_len",
     "filled": "read at charged_tokens = filled_tokens",
     "full": "read at running_requests = full_house",
 }
@@ -390,8 +390,8 @@ class Derivation:
         self.readings: dict[str, Mapping[str, Any]] = {
             "point": known,
             "whole": estimate.point(alone),
-            "longest": estimate.evaluate(estimate.CHARGE, known | {"charged_tokens": known["max_model_len"]}),
-            "filled": estimate.evaluate(estimate.CHARGE, known | {"charged_tokens": known["filled_tokens"]}),
+            "longest": estimate.evaluate(estimate.CHARGE, known | estimate.all_of(known["max_model_len"])),
+            "filled": estimate.evaluate(estimate.CHARGE, known | estimate.all_of(known["filled_tokens"])),
             "full": estimate.evaluate(estimate.OF_RUNNING, known | {"running_requests": speed.full_house.of(known)}),
         }
         self.before_draft = values
@@ -441,10 +441,11 @@ class Derivation:
     def _input(self, name: str, of: str, reading: str) -> Step:
         if reading == "full" and name not in _PACE_NAMES:
             return self.step("full_house" if name == "running_requests" else name)
-        if reading == "longest" and name == "charged_tokens":
+        tokens = {one.name: one.label for one in estimate.TOKENS}
+        if reading == "longest" and name in tokens:
             value = self.value(name, reading)
-            return Step(name, "Tokens charged per sequence", value, "tokens", "computed", "max_model_len")
-        if reading == "filled" and name == "charged_tokens":
+            return Step(name, tokens[name], value, "tokens", "computed", "max_model_len")
+        if reading == "filled" and name in tokens:
             return self.step("filled_tokens")
         return self.step(name, reading)
 

@@ -11,7 +11,7 @@ import numpy
 import pandas
 
 from sheetgen.catalog import Catalog
-from sheetgen.estimate import CHARGE, MODEL, POOL, SHARD, evaluate, point
+from sheetgen.estimate import CHARGE, MODEL, POOL, SHARD, TOKENS, all_of, evaluate, point
 from sheetgen.scenario.deployment import DEFAULTS, complete
 from sheetgen.sizing import kv_cache, memory
 from sheetgen.units import DTYPES, GIB
@@ -163,13 +163,13 @@ def _stage_without_head(values: dict[str, Any]) -> dict[str, Any]:
     """A pipeline stage that does not sample: its peak is the forward pass. Without stages, the same as `point`."""
     staged = values["pipeline_parallel_size"] > 1
     silent = {name: values[name] * ~staged for name in ("max_num_seqs", "sampler_bytes_per_vocabulary_entry")}
-    known = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE), values)
+    known = evaluate((*TOKENS, *MODEL, *SHARD, *CHARGE), values)
     return evaluate(POOL, {**known, **silent})
 
 
 def _tokens_of_pool(values: dict[str, Any]) -> dict[str, Any]:
-    known = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD), _with_mtp(values))
-    known = evaluate(CHARGE, {**known, "charged_tokens": known["max_model_len"], "stage_fraction": 1})
+    known = evaluate((*TOKENS, *MODEL, *SHARD), _with_mtp(values))
+    known = evaluate(CHARGE, {**known, **all_of(known["max_model_len"]), "stage_fraction": 1})
     more = known["n_state_groups"] * (known["state_blocks_charged"] - known.get("state_blocks", 1))
     known["full_kv_blocks_per_sequence"] = known["kv_blocks_per_sequence"] + more
     known["kv_pool_bytes_per_gpu"] = known["logged_pool_bytes"]

@@ -17,7 +17,7 @@ import numpy
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import TOKENS_A_SECOND, LeverFile, LeverWords, StackFile
-from sheetgen.estimate import GROUPS, KV_SHARD, evaluate
+from sheetgen.estimate import GROUPS, KV_SHARD, all_of, evaluate
 from sheetgen.formula import round_down, same_money
 from sheetgen.levers.lever import Change, Lever, Loads, Offload, Rented, is_less
 from sheetgen.levers.targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
@@ -497,7 +497,7 @@ def kept_bytes(models: Sequence[SheetModel], context_tokens: int, question: Ques
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
     values: dict[str, Any] = {k: numpy.array([r[k] for r in rows], float) for k in rows[0]}
     values |= question.engine.columns() | {
-        "tensor_parallel_size": 1.0, "charged_tokens": float(context_tokens),
+        "tensor_parallel_size": 1.0, **all_of(float(context_tokens)),
         **{name: float(getattr(question.settings, name)) for name in ("block_size", "hybrid_kv_manager")},
     }  # fmt: skip
     return numpy.asarray(evaluate(KEPT, values)["steady_bytes"], float)

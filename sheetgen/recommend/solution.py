@@ -43,7 +43,7 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         memory.stage_overhead_bytes, memory.kv_budget_bytes_per_gpu, parallelism.layer_budget_bytes, parallelism.runs,
     )),
     # What a load's context takes of one rank, and how many stages a replica needs for it.
-    "paces": (("pace",), (kv_cache.charged_tokens, parallelism.within_limit)),
+    "paces": (("pace",), (*estimate.TOKENS, parallelism.within_limit)),
     "stages": (("pace", "profile"), (
         kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages,
     )),

@@ -218,9 +218,11 @@ class Settings:
         Row(CHOICES, "Average fill of the context", "", PERCENT,
             "Scales what paged KV charges. At 100 % every request is charged its full context.", repeated=True))
     prefix_cache_hit_fraction: float = entry(0.0, SHARE,
-        Option("engine", "SHARE", "Share of the prompt that is found in the prefix cache. Default 0."),
+        Option("engine", "SHARE", "Share of the prompt that is found in the prefix cache, of a prefix that all "
+               "requests share: one copy of it is counted. Default 0."),
         Row(CHOICES, "Prefix cache hits", "", PERCENT,
-            "Share of prompt tokens found in the prefix cache. 30-40 % is typical of RAG; 0 is safe.", repeated=True))
+            "Share of prompt tokens found in the prefix cache, of a prefix that all requests share (one copy is "
+            "counted). 30-40 % is typical of RAG; 0 is safe.", repeated=True))
     hybrid_kv_manager: int = entry(None, FLAG,
         Option("caches", "0|1", "1 where the engine keeps windows and states apart. Default: the engine's own."),
         Row(CHOICES, "Hybrid KV manager (1 on, 0 off)", "", PLAIN,

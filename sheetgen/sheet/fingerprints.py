@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 
 from sheetgen.catalog import guidance
-from sheetgen.estimate import PEAK, evaluate
+from sheetgen.estimate import PEAK, TOKENS, all_of, evaluate
 from sheetgen.recommend import Columns, Fit, Solution, headline_rows, short_tokens
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.page import NONE, BreakPoint, Breaks, FingerprintRow, Source, words
@@ -276,7 +276,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
 def _needed(fit: Fit, requests: int, tokens: int) -> float:
     """The pool that one rank needs for that many sequences of that many tokens, without stages."""
     both = (kv_cache.charge_bytes, kv_cache.steady_bytes)
-    values = {name: fit[name] for one in both for name in one.inputs} | {"charged_tokens": tokens}
+    values = {name: fit[name] for one in both for name in one.inputs} | all_of(tokens)
     return float(kv_cache.pool_for(requests, *(one.of(values) for one in both)))
 
 
@@ -290,7 +290,7 @@ def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
 SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
 STEPS_PER_DOUBLING = 2
 # As `recommend.solve` has them.
-HOLDS = (kv_cache.charged_tokens, kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.sequences)
+HOLDS = (*TOKENS, kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.sequences)
 
 
 def breaks(solved: Solution) -> tuple[Breaks, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sheetgen.estimate import PACE
+from sheetgen.estimate import PACE, TOKENS
 from sheetgen.formula import formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import STRIDE
@@ -13,7 +13,7 @@ from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.catalogs import LABELS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
 from sheetgen.sheet.model import Cell, Lookup, Range, Sheet, Validation, derived, lookup, position
-from sheetgen.sizing import kv_cache, parallelism, speed
+from sheetgen.sizing import parallelism, speed
 from sheetgen.units import FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 _OF_MODEL = (
@@ -82,7 +82,7 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
     for fact in _OF_MODEL:
         table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=18)
     table.computed(speed.prompt_attention_flops, width=20)
-    for one in (kv_cache.charged_tokens, parallelism.within_limit):
+    for one in (*TOKENS, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
     table.computed(pace_words, width=34)
     _tried(table, [pairs.index((m, 0)) for m in range(n_models)])

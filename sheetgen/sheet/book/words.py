@@ -325,16 +325,16 @@ def kept_back_bytes(
 
 @formula("All users fit", PLAIN)
 def all_fit(
-    charged: Any, kept: Any, alone: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
+    charged: Any, kept: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
     kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any,
 ) -> Any:  # fmt: skip
-    """1 where all requests fit one replica at this context, on its fullest stage, and one of the whole length does."""
+    """1 where all requests fit one replica at this context, on its fullest stage."""
     pool, layers = parallelism.fullest_stage(
         pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers
     )
     block = kv_block_bytes * layers / n_layers
     needed = kv_cache.pool_for(load_requests, charged * block, kept * block)
-    return where(both(pipeline_stages >= 1, needed <= pool, alone * block <= pool), 1, 0)
+    return where(both(pipeline_stages >= 1, needed <= pool), 1, 0)
 
 
 @formula("Tried")
@@ -353,12 +353,6 @@ def next_low(fits: Any, tried: Any, low: Any) -> Any:
 def next_high(fits: Any, tried: Any, low: Any, high: Any) -> Any:
     """The longest context that may fit."""
     return where(fits == 1, high, largest(tried - 1, low))
-
-
-@formula("Charged, alone")
-def at_least_one(tried: Any) -> Any:
-    """The engine starts only where one request of its longest context fits: of 1 token at least."""
-    return largest(tried, 1)
 
 
 def _not_run(hardware: Any, runs_weights: Any, weight_dtype: Any, kv_dtype: Any) -> Any:
