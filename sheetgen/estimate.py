@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sheetgen.formula import Formula
-from sheetgen.sizing import kv_cache, memory, parallelism, speed, weights
+from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed, weights
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 # How an engine puts a model's layers into groups of equal size.
@@ -121,6 +121,26 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
     known["max_context_tokens_that_fit"] = _longest_context(known)
     known["min_gpus"] = _fewest_gpus(known)
     return known | _speed(known)
+
+
+def requests_at_rate(values: Mapping[str, Any]) -> Any:
+    """The fewest requests in flight that are answered as fast as they arrive; as many as the pool runs where none are.
+
+    values: as `point` reads them, with requests_per_second, whatever their requests in flight.
+    """
+    import numpy
+
+    alone = {"concurrent_requests": 1 + 0 * values["concurrent_requests"], "requests_per_rank": 1}
+    known = point({**values, **alone})
+    most = numpy.asarray(known["running_capacity"], float)
+    none = known["max_num_seqs"] * known["data_parallel_size"]  # of a GPU with more memory all of them run
+    low, high = numpy.ones_like(most), numpy.where(most >= 1, most, none)
+    while (low < high).any():
+        middle = numpy.floor((low + high) / 2)
+        at = evaluate(OF_RUNNING, {**known, "running_requests": middle, "concurrent_requests": middle})
+        keeps_up = rates.in_flight_at_peak.of(at) <= middle
+        low, high = numpy.where(keeps_up, low, numpy.minimum(middle + 1, high)), numpy.where(keeps_up, middle, high)
+    return high
 
 
 def _speed(known: Mapping[str, Any]) -> dict[str, Any]:

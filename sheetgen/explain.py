@@ -30,7 +30,7 @@ from sheetgen.scenario.deployment import (
     model_kind,
 )
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
-from sheetgen.sizing import kv_cache, parallelism, speed, weights
+from sheetgen.sizing import kv_cache, parallelism, rates, speed, weights
 from sheetgen.units import DTYPES
 
 
@@ -315,14 +315,17 @@ CHOICE_QUANTITIES = (
     "monthly_usd", "annual_usd", "three_year_usd", "usd_per_user_per_month", "headroom_fraction",
     "sure_headroom_fraction",
 )  # fmt: skip
-CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, cost)}
-del CHOICE_FORMULAS["batch_limit"]  # it is found by trying
+CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, rates, cost)}
+for _name in ("batch_limit", "full_turn_seconds"):  # the one is found by trying, the other is as long as a page
+    del CHOICE_FORMULAS[_name]
 # Before it is known how many stages a replica has, a rank's weights are read without stages and draft.
 READ_AS = {
     "loaded_weights_bytes_per_gpu": "rank_weights_bytes",
     "activation_bytes_per_gpu": "profile_peak_bytes",
     "non_torch_bytes_per_gpu": "non_torch_bytes_per_tp",
 }
+# The same quantities where the load is a rate.
+OF_A_RATE = {"load_requests": "places", "served_at_target": "served_requests_per_second"}
 # Where the other inputs of a choice are from that stand in no file.
 OF_A_CHOICE = {
     **dict.fromkeys(("tensor_parallel_size", "data_parallel_size"), Origin("computed", "the chosen layout's")),
@@ -336,6 +339,9 @@ OF_A_CHOICE = {
         Origin("default", "a rule of sheetgen"),
     ),
     "concurrent_requests": Origin("computed", "users x active_fraction, rounded up"),
+    "full_turn_seconds": Origin("computed", "the time of a request with every place of its replica taken"),
+    "wait_z": Origin("computed", "square roots of the load to leave free at max_wait_fraction, by Halfin and Whitt"),
+    "requests_per_second": Origin("given", "the rate at peak"),
 }
 _PRICES = ("price_usd_per_hour", "listed_usd_per_hour")
 _OF_A_SHEET = tuple(one.name for one in OF_SETTINGS if one not in OF_A_POINT)
@@ -467,7 +473,8 @@ class ChoiceDerivation:
         )  # fmt: skip
         self.origins = Origins(names, overrides, question.reference)
         discounted = {"price_usd_per_hour": "discounted_usd_per_hour"} if question.settings.discount_fraction else {}
-        self.read_as = READ_AS | discounted
+        of_rate = OF_A_RATE if question.loads[0].requests_per_second else {}
+        self.read_as = READ_AS | discounted | of_rate
         self.values = {name: _number_or_none(one[0]) for name, one in solved.at(0, offer=offer).items()}
         self.step = functools.cache(self._step)
 

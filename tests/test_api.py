@@ -181,9 +181,12 @@ def test_shortage_is_the_whole_replicas_and_exact() -> None:
 
 
 def test_short_and_long_spellings() -> None:
-    assert sheetgen.size(model="8b", context="4k", users=3) == sheetgen.size(
-        model="8b", context_tokens=4096, concurrent_requests="3"
-    )
+    short = sheetgen.size(model="8b", context="4k", users=3)
+    assert short == sheetgen.size(model="8b", context_tokens=4096, concurrent_requests="3") | {"users": 3}
+    tenth = sheetgen.size(model="8b", context="4k", users="3k", active_fraction=0.001)
+    assert tenth | {"users": 3, "active_fraction": 1} == short
+    with pytest.raises(ScenarioError, match="Keep one"):
+        sheetgen.size(model="8b", users=3, concurrent_requests=4)
     with pytest.raises(ScenarioError, match="given twice"):
         sheetgen.size(model="8b", context=1, context_tokens=2)
     with pytest.raises(ScenarioError, match="Did you mean tensor_parallel_size"):

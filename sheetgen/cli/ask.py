@@ -11,12 +11,14 @@ import click
 from sheetgen.cli.options import (
     ANSWER,
     DEPLOYMENT,
+    LOAD,
     MARKET,
     OF_ENGINE,
     command,
     common,
     flags_option,
     model_option,
+    one_load,
     text_options,
 )
 from sheetgen.cli.output import print_json, say, warn, write_files
@@ -51,6 +53,7 @@ def size(
       sheetgen size --model 8b --gpu l40s --context 8k --users 16 --flags vllm
       sheetgen size --model 8b --gpu spark --kv-budget max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8
     """
+    one_load(inputs, ("users", "concurrent_requests"), ("requests_per_second", "requests_per_day"))
     requested, has_extras = {"model": model, **inputs}, flags is not None or kv_budget is not None
     if has_extras and (from_log is not None or batch is not None):
         raise click.UsageError("--flags and --kv-budget do not go with --from-log or --batch.")
@@ -95,7 +98,7 @@ def size(
 @model_option(required=True)
 @text_options(
     ("context_tokens", "TOKENS", "16k, or 16384. Default 4096."),
-    ("users", "NUMBER", "People to serve, any number. Default 1."), "split", *ANSWER,
+    *LOAD, "split", *ANSWER,
 )  # fmt: skip
 @click.option("--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight.")
 @flags_option
@@ -112,6 +115,7 @@ def recommend(
       sheetgen recommend --model 8b --users 1000 --active-fraction 0.1 --json
       sheetgen recommend --model 70b --context 16k --users 32 --vendors nvidia,amd --flags vllm
     """
+    one_load(options)
     from sheetgen.api import recommend_record, recommended
     from sheetgen.catalog import Catalog
     from sheetgen.launch.flags import engines_asked
@@ -123,7 +127,7 @@ def recommend(
     warn(solved.question, quiet)
     launched = launches(solved, engines, catalog)
     if as_json:
-        found = with_launches(recommend_record(solved, options), launched)
+        found = with_launches(recommend_record(solved), launched)
         print_json(found | found["cells"][0])
     else:
         from sheetgen.cli.extras import flag_lines

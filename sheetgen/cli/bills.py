@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sheetgen.api import Sized
 from sheetgen.calibration import Anchored
 from sheetgen.cli.output import count, table
+from sheetgen.scenario.demand import load_words
 from sheetgen.scenario.deployment import Resolved, model_kind
-from sheetgen.units import GIB, MIB
+from sheetgen.units import GIB, MIB, rate_places
 from sheetgen.verdict import obstacle
 
 DOCS = "docs/speed.md"
@@ -47,17 +49,19 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
         short: answer[f"{kind}_parallel_size"] for short, kind in (("TP", "tensor"), ("PP", "pipeline"), ("DP", "data"))
     }
     n_gpus = parallel["TP"] * parallel["PP"] * parallel["DP"]
+    follows = "concurrent_requests" in sized.follows
     shape = ", ".join(f"{short} {size}" for short, size in parallel.items() if short == "TP" or size > 1)
     return "\n".join([
         f"{names.model.name} on {n_gpus}x {names.gpu.name} ({shape}), {names.engine.name} {answer['engine_version']}",
-        f"weights {names.weight_dtype}, KV cache {names.kv_cache_dtype}; {answer['concurrent_requests']:,} in flight at"
-        f" {answer['context_tokens']:,} tokens ({answer['input_tokens']:,} in + {answer['output_tokens']:,} out)",
+        f"weights {names.weight_dtype}, KV cache {names.kv_cache_dtype}",
+        f"{load_words({**answer, 'concurrent_follows': follows})}, at {answer['context_tokens']:,} tokens "
+        f"({answer['input_tokens']:,} in + {answer['output_tokens']:,} out)",
         "", answer["verdict"], "",
         table(_memory(known, answer), right=(1, 2)), "", BAND_WORDS[answer["band_scope"]], "",
         table([
             ("KV cache size that the engine prints", f"{answer['kv_tokens']:,} tokens"),
             (f"maximum concurrency at {answer['max_model_len']:,} tokens", f"{answer['max_concurrency']:,.2f}"),
-            (f"longest context for {count(answer['concurrent_requests'], 'request')}",
+            (f"longest context for {count(math.ceil(answer['concurrent_requests']), 'request')}",
              f"{answer['max_context_tokens_that_fit']:,} tokens"),
             ("fewest of these GPUs that hold it", "none" if answer["min_gpus"] is None else f"{answer['min_gpus']:,}"),
         ]),
@@ -107,7 +111,7 @@ def _speed(answer: Mapping[str, Any], n_gpus: int) -> Iterator[tuple[str, str, s
     yield "  output tokens/s, each GPU", *_figures([rate / n_gpus for rate in rates]), ""
     yield "  tokens/s of one user", *_figures([1 / tpot[0], 1 / tpot[2], 1 / tpot[1]]), ""
     yield "  bound by", answer["bound_by"], "", ""
-    yield "  requests running", f"{answer['running_requests']:,} of {requests:,}", "", ""
+    yield "  requests running", f"{answer['running_requests']:,} of {math.ceil(requests):,}", "", ""
     arrive = f"{_rate(arriving)} arrive" if arriving else ""
     yield "  most requests/s", _rate(answer["max_requests_per_second"]), arrive, ""
 
@@ -127,7 +131,7 @@ def _figures(figures: list[float]) -> tuple[str, str]:
 
 def _rate(figure: float) -> str:
     """Three digits, and all of a whole number: more would promise more than the band does."""
-    places = 0 if figure >= 99.95 else 1 if figure >= 9.995 else 2 if figure >= 0.1 else 4
+    places = rate_places(figure)
     return f"{figure:,.{places}f}"
 
 

@@ -26,7 +26,7 @@ PULL_SCHEMA = 1
 
 
 @command()
-@text_options("sheet", *ANSWER)
+@text_options("sheet", "rate", "active", *ANSWER)
 @click.option("--format", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
 @click.option(
     "--pdf-variant", metavar="NAME", help=f"Standard of the PDF: {', '.join(VARIANTS)}. Default {VARIANTS[0]}."
@@ -309,10 +309,13 @@ def brand_of(path: str | None) -> Brand | None:
 
 def headlines(solved: Solution) -> dict[int, str]:
     """One line per model: its answer at the headline load, by that."""
-    from sheetgen.cli.words import headline
+    from sheetgen.cli.words import headline, load_of
     from sheetgen.recommend import headline_rows
 
     question = solved.question
-    load = f"{question.workloads[question.headline[0]].name} at {question.tiers[question.headline[1]]:,} in flight"
+    name = question.workloads[question.headline[0]].name
     models = {row: question.models[question.loads[row].model].model.name for row in headline_rows(solved)}
-    return {row: f"{model}, {load}: {headline(solved, row)}" for row, model in models.items()}
+    return {
+        row: f"{model}, {name} at {load_of(question, question.loads[row])}: {headline(solved, row)}"
+        for row, model in models.items()
+    }

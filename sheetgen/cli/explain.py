@@ -18,7 +18,7 @@ from sheetgen.scenario.question import OPTIONS
 def derivation(name: str, options: Mapping[str, Any], catalog: Catalog) -> Step:
     """How `name` comes about. Raises ScenarioError for inputs that would be accepted and ignored, too."""
     if name in CHOICE_QUANTITIES:
-        renamed = {{"gpu": "gpus", "concurrent_requests": "users"}.get(k, k): v for k, v in options.items()}
+        renamed = {{"gpu": "gpus"}.get(k, k): v for k, v in options.items()}
         ignored = [n for n in renamed if n not in OPTIONS and n not in ONE_LOAD]
         why = "is of a recommendation, which chooses by itself:"
     else:

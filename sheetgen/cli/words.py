@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from sheetgen.cli.output import count, table
 from sheetgen.launch.flags import Advice
 from sheetgen.levers import Lever, at_fp8, best, in_order, levers_of
-from sheetgen.recommend import Solution, needs_reservation, not_asked, was_measured, why_not
+from sheetgen.recommend import Fit, Solution, needs_reservation, not_asked, was_measured, why_not
 from sheetgen.recommend.money import owned
+from sheetgen.scenario.demand import load_words
 from sheetgen.scenario.market import vendor_name
+from sheetgen.scenario.question import Load, Question
 from sheetgen.sheet.build_page import facts_of
 from sheetgen.sheet.wording import (
     first_token,
@@ -26,7 +28,7 @@ from sheetgen.sheet.wording import (
     throughput,
     token_time,
 )
-from sheetgen.units import GIB, PURCHASES
+from sheetgen.units import GIB, PURCHASES, rate_text
 
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
@@ -39,10 +41,12 @@ def answer(solved: Solution, show_all: bool, stack: Advice | None = None) -> str
     """The answer, what changes would buy, then the alternatives: by price, else by time, then memory; the stack that
     suits."""
     question, offer = solved.question, solved.choices[0].offer
-    cell, model = question.loads[0], question.models[0]
+    cell, model, workload = question.loads[0], question.models[0], question.workloads[0]
     lines = [
-        f"{model.model.name}, {cell.concurrent_requests:,} in flight at {cell.context_tokens:,} tokens "
-        f"(weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})", "",
+        f"{model.model.name} (weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})",
+        f"{load_of(question, cell)}, at {cell.context_tokens:,} tokens "
+        f"({workload.input_tokens:,} in + {workload.output_tokens:,} out)",
+        *_pace(solved), "",
         headline(solved, 0, with_budget=False),
     ]  # fmt: skip
     levers = levers_of(solved, 0)
@@ -69,6 +73,41 @@ def answer(solved: Solution, show_all: bool, stack: Advice | None = None) -> str
     if left_out := "; ".join(f"{number} {reason}" for reason, number in question.left_out):
         lines.append(sentence(f"Catalog rows left out: {left_out}."))
     return "\n".join(lines)
+
+
+def load_of(question: Question, load: Load) -> str:
+    """A load as it was stated, and the requests in flight that this means."""
+    return load_words({
+        **vars(question.settings), **vars(load),
+        "requests_per_day": question.rate.requests_per_day if question.rate else 0,
+    })  # fmt: skip
+
+
+def _pace(solved: Solution) -> Iterator[str]:
+    """How prompt and answer set the price: by the requests that the load means in a second; and of a rate, the room for
+    chance."""
+    choice, load, question, fit = solved.choices[0], solved.question.loads[0], solved.question, Fit.of(solved, 0)
+    if fit is None:
+        return
+    if not load.requests_per_second:
+        answer = question.workloads[0].output_tokens
+        per_second = choice.output_tokens_per_second / answer if answer else 0.0
+        yield sentence(
+            f"So many in flight at every moment, each answer followed by the next request: {rate_text(per_second)} "
+            "requests/s. A shorter answer brings the next prompt sooner, which can raise the price; of a rate "
+            "(--requests-per-second) it lowers it."
+        )
+        return
+    wait, allowed = choice.wait_fraction or 0.0, question.settings.max_wait_fraction
+    n_places = (choice.n_replicas - question.settings.spare_replicas) * int(fit["paced_requests"])
+    above = (
+        f", above the {100 * allowed:.3g} % asked for: with few places the rule is not exact" if wait > allowed else ""
+    )
+    yield sentence(
+        f"{n_places:,} places, of which {rate_text(choice.in_flight)} are taken on average; "
+        f"{100 * wait:.2g} % of the requests find none free were all replicas as slow as full ones (exact Erlang-C)"
+        f"{above}."
+    )
 
 
 def headline(solved: Solution, row: int, *, with_budget: bool = True) -> str:

@@ -18,7 +18,7 @@ from sheetgen.formula import Formula
 from sheetgen.recommend.choice import Pick
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question, SheetModel
-from sheetgen.sizing import kv_cache, memory, parallelism, weights
+from sheetgen.sizing import kv_cache, memory, parallelism, rates, weights
 from sheetgen.units import Layout
 
 # pace: a model and a workload, as speed does not depend on the requests in flight. layout: TP x DP.
@@ -55,6 +55,10 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     # What one replica on a profile takes and holds of a load, and how many replicas the load needs.
     "sequences": (("load", "profile"), (
         parallelism.sequences, parallelism.sure_sequences, parallelism.paced_requests,
+    )),
+    # Of a rate: how long a request takes on a full replica, and the places that it takes with room for chance.
+    "rates": (("load", "profile"), (
+        rates.full_turn_seconds, rates.offered_requests, ("load_requests", rates.load_with_rates),
     )),
     "offers": (("offer",), (
         ("price_usd_per_hour", cost.discounted_usd_per_hour), cost.paid_hours_per_month, cost.instance_month_usd,
@@ -203,7 +207,9 @@ class Choice:
     bands: tuple[tuple[float, float], ...] = ()  # 80 %: TPOT, TTFT, output tokens a second
     prefill_fraction: float = 0.0
     bound_by: str = ""
-    served_at_target: int = 0
+    served_at_target: float = 0  # requests in flight, whole; of a rate requests per second
+    in_flight: float = 0.0  # at peak; of a rate what follows
+    wait_fraction: float | None = None  # of a rate: who finds no place free, by exact Erlang-C
     memory_holds: int = 0
     cheapest: Pick | None = None  # the very cheapest
     monthly_usd_ends: tuple[float | None, float | None] = (None, None)  # of the chosen hardware at the band of TPOT

@@ -16,13 +16,15 @@ import numpy
 
 from sheetgen.catalog.base import Document
 from sheetgen.catalog.engines import MODEL_KINDS, Engine, Figure, ModelKind, Scope, SpeedFile, load_engine
-from sheetgen.catalog.hardware import Gpu
+from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
+from sheetgen.formula import round_up
 from sheetgen.grouped import Grouped, factorized
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
+from sheetgen.sizing import rates
 from sheetgen.sizing.memory import non_torch_bytes_at
 from sheetgen.sizing.parallelism import heads_divide, is_measured
 from sheetgen.sizing.speed import measured_scope, speed_kind
@@ -49,8 +51,17 @@ _KINDS = {one.name: one.kind for one in OF_A_POINT if one.kind.is_number and one
 NUMBERS = tuple(_KINDS)
 NAMES = tuple(name for name in DEFAULTS if name not in NUMBERS)
 OWN = "default_"  # how the engine's own value of an input is called among the columns
+SECONDS_PER_HOUR = 3600
 OUTPUT_TOKENS = 1024  # the default split: the context less 1,024, and 1,024; half and half below 2,048
 _TOKENS = tuple(name for name, kind in _KINDS.items() if kind.what == "tokens")
+_DECIMAL = tuple(name for name, kind in _KINDS.items() if kind.decimal)
+
+
+def default_answer(context: int, workloads: Iterable[Workload]) -> int:
+    """Tokens of the answer where neither prompt nor answer is given: those of the workload of that context, else 1,024,
+    or half of a small context."""
+    own = (one.output_tokens for one in workloads if one.context_tokens == context)
+    return next(own, min(OUTPUT_TOKENS, context // 2))
 
 
 def is_blank(value: Any) -> bool:
@@ -85,7 +96,10 @@ def _number(name: str, value: Any) -> float:
         return math.nan
     text = str(value).strip()
     try:
-        found = parse.tokens(text, name) if name in _TOKENS and text[-1:] in "kKmM" else parse.number(text)
+        if name in _TOKENS and text[-1:] in "kKmM":
+            found: float = parse.tokens(text, name)
+        else:
+            found = parse.people(text) if name in _DECIMAL else parse.number(text)
     except ScenarioError:
         return math.inf
     return found if math.isfinite(found) else math.inf
@@ -108,8 +122,9 @@ def check_bounds(numbers: Columns, errors: Any) -> None:
             _report(errors, int(i), f"{name} is {column[i]:,.10g}. It must be {kind}.")
 
 
-def fill(numbers: Columns, columns: Columns) -> None:
-    """Fill the blanks whose default follows from the names or from the other numbers."""
+def fill(numbers: Columns, columns: Columns, workloads: Sequence[Workload]) -> None:
+    """Fill the blanks whose default follows from the names or from the other numbers; requests in flight that follow
+    from a rate are left blank."""
     blank = numpy.isnan
     for name in [name.removeprefix(OWN) for name in columns if name.startswith(OWN)]:
         numbers[name] = numpy.where(blank(numbers[name]), columns.pop(OWN + name), numbers[name])
@@ -117,9 +132,19 @@ def fill(numbers: Columns, columns: Columns) -> None:
     numbers["max_model_len"] = numpy.where(blank(numbers["max_model_len"]), context, numbers["max_model_len"])
     prompt, answer = numbers["input_tokens"], numbers["output_tokens"]
     split = numpy.where(context < 2 * OUTPUT_TOKENS, numpy.floor(context / 2), OUTPUT_TOKENS)
+    for one in workloads:
+        split = numpy.where(context == one.context_tokens, one.output_tokens, split)
     output = numpy.where(blank(answer), numpy.where(blank(prompt), split, context - prompt), answer)
     numbers["output_tokens"] = output
     numbers["input_tokens"] = numpy.where(blank(prompt), context - output, prompt)
+    # Where the load was stated as a rate, requests in flight follow from the speed, which is not known yet.
+    stated = numbers["requests_per_second"]
+    by_day = rates.peak_requests_per_second.of(numbers | {"seconds_per_hour": SECONDS_PER_HOUR})
+    numbers["requests_per_second"] = numpy.where((stated > 0) & (stated != by_day), numpy.nan, by_day)
+    people, asked = numbers["users"], numbers["concurrent_requests"]
+    in_flight = round_up(numpy.where(blank(people), 1, people) * numbers["active_fraction"])
+    follows = blank(asked) & blank(people) & (by_day > 0)
+    numbers["concurrent_requests"] = numpy.where(blank(asked), numpy.where(follows, numpy.nan, in_flight), asked)
 
 
 def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], errors: Any) -> None:
@@ -142,6 +167,13 @@ def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], er
     refuse(length < context, lambda i:
            f"max_model_len is {length[i]:,.0f}, below the context of {context[i]:,.0f} tokens.")
     prompt, answer = numbers["input_tokens"], numbers["output_tokens"]
+    refuse(numpy.isnan(numbers["requests_per_second"]), lambda i:
+           "requests_per_second and requests_per_day are given together. Keep one.")
+    people, asked = numbers["users"], numbers["concurrent_requests"]
+    active = numbers["active_fraction"]
+    refuse((people > 0) & (asked != round_up(people * active)), lambda i:
+           f"users is {people[i]:,.0f}, {active[i]:.6g} of them active, and concurrent_requests {asked[i]:,.10g}."
+           " Keep one.")
     refuse((prompt < 0) | (answer < 0) | (prompt + answer > context), lambda i:
            f"input_tokens and output_tokens do not fit in the context of {context[i]:,.0f} tokens.")
     heads, layers = columns["n_heads"], columns["n_layers"]
@@ -419,7 +451,7 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
         for name, row in zip(some, table.T, strict=True):
             same = is_frame and name not in CHECKED and (row == row[0]).all()
             columns[name] = row[0] if same else column(row[code[one_row]])
-        fill(numbers, columns)
+        fill(numbers, columns, catalog.workloads())
         check(numbers, columns, lambda i: found[code[i]].model.id, errors)
     good = numpy.flatnonzero(numpy.equal(errors, NO_TEXT))
     values = {**columns, **numbers, "names": column(found[code[one_row]])}

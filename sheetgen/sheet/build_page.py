@@ -69,7 +69,8 @@ def _version() -> str:
 def _question(question: Question) -> str:
     workload, tier = question.workloads[question.headline[0]], question.tiers[question.headline[1]]
     context = short_tokens(workload.context_tokens)
-    return f"{workload.name} ({context} tokens), {plural(tier, 'request')} in flight"
+    load = wording.rate_words(question) if tier is None else words("{} in flight", plural(tier, "request"))
+    return f"{workload.name} ({context} tokens), {load}"
 
 
 def _precision(question: Question) -> str:
@@ -111,7 +112,7 @@ def _card(solved: Solution, row: int, levers: Sequence[Lever]) -> Card:
         token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
         first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
         runner_up=_runner_up(solved, row), band=wording.money_band(choice), at_fp8=_at_fp8(levers),
-        held=words("serves {}", whole(choice.served_at_target)),
+        held=words("serves {}", wording.served_count(choice)),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
     )  # fmt: skip
@@ -145,9 +146,11 @@ def _matrix(solved: Solution, near_target_fraction: float) -> tuple[page.MatrixB
     question = solved.question
     rows = {(c.workload, c.tier, c.model): i for i, c in enumerate(question.loads)}
 
-    def row(w: int, t: int, requests: int) -> page.MatrixRow:
+    def row(w: int, t: int, requests: int | None) -> page.MatrixRow:
         cells = tuple(_cell(solved, rows[w, t, m], near_target_fraction) for m in range(len(question.models)))
-        return page.MatrixRow(whole(requests), (w, t) == question.headline, cells)
+        return page.MatrixRow(
+            wording.rate_words(question) if requests is None else whole(requests), (w, t) == question.headline, cells
+        )
 
     def block(w: int, of: Workload) -> page.MatrixBlock:
         split = words("{} in + {} out", whole(of.input_tokens), whole(of.output_tokens))

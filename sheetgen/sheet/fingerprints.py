@@ -252,7 +252,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         "gpu": fit.candidate.gpu.short_name, "weight_dtype": model.weight_dtype,
         "n_gpus_per_replica": fit.gpus_per_replica, **fit.layout._asdict(),
         "pipeline_parallel_size": stages, "n_replicas": choice.n_replicas, "context_tokens": load.context_tokens,
-        "input_tokens": load.input_tokens, "concurrent_requests": load.concurrent_requests,
+        "input_tokens": load.input_tokens, "concurrent_requests": load.requests,
         "requests_per_replica": per_replica, "sequences_held": choice.sequences_per_replica,
         "next_request": choice.sequences_per_replica + 1,
         **{limit: int(batch[limit]) for limit in ("max_num_seqs", "max_num_batched_tokens")},
@@ -314,7 +314,7 @@ def held_per_replica(fit: Fit, contexts: Sequence[int]) -> list[int]:
 
 def _breaks(solved: Solution, row: int) -> Breaks:
     question, cell, model = solved.question, solved.question.loads[row], solved.model_of(row).model
-    asked = BreakPoint(cell.context_tokens, cell.concurrent_requests)
+    asked = BreakPoint(cell.context_tokens, cell.requests)
     fit = Fit.of(solved, row)
     if fit is None:
         nothing = BreakPoint(cell.context_tokens, 0)
@@ -327,14 +327,14 @@ def _breaks(solved: Solution, row: int) -> Breaks:
     held = fit.choice.sequences_per_replica * replicas
     longest = _longest(fit, limit)
     capped = fit["sequences"] == fit["max_num_seqs"]
-    requests_fit = plural_does(cell.concurrent_requests, "request", "fit")
+    requests_fit = plural_does(cell.requests, "request", "fit")
     if longest >= limit:
         longest_fit = words("{} even at the model's {}", requests_fit, short_tokens(limit))
     else:
         longest_fit = words("{} up to {} tokens each", requests_fit, whole(longest))
     return Breaks(
         model=model.name, curve=tuple(p for p in curve if p.requests), asked=asked,
-        held=BreakPoint(cell.context_tokens, held), longest=BreakPoint(longest, cell.concurrent_requests),
+        held=BreakPoint(cell.context_tokens, held), longest=BreakPoint(longest, cell.requests),
         next_request=words("request {} {}", whole(held + 1), "waits" if capped else "does not fit"),
         next_short=whole(held + 1), longest_fit=longest_fit, longest_short=whole(longest),
     )  # fmt: skip

@@ -112,7 +112,7 @@ def _used_for(solved: Solution, rows: list[int]) -> Text:
         return wording.plural(len(rows), "load")
     load = solved.question.loads[rows[0]]
     workload = solved.question.workloads[load.workload].name
-    return words("{}, {} {}", solved.model_of(rows[0]).model.name, workload, wording.whole(load.concurrent_requests))
+    return words("{}, {} {}", solved.model_of(rows[0]).model.name, workload, wording.whole(load.requests))
 
 
 def price_classes(question: Question) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -245,8 +246,21 @@ def served(solved: Solution, row: int) -> Cell:
     """How many requests what is rented serves: serves 44 within the targets; memory alone holds 54."""
     choice, question = solved.choices[row], solved.question
     aimed = question.settings.speed_targets and target_words(question, row)
-    of = whole(choice.served_at_target), whole(choice.memory_holds)
+    of = served_count(choice), whole(choice.memory_holds)
     return words(f"serves {{}}{' within the targets' if aimed else ''}; memory alone holds {{}}", *of)
+
+
+def rate_words(question: Question) -> Cell:
+    """The rate of a sheet: 4.5 requests/s."""
+    assert question.rate is not None, "only a rate has no requests in flight of its own"
+    return words("{} requests/s", Cell(question.rate.at_peak(question.settings), _PLAIN))
+
+
+def served_count(choice: Choice) -> Cell:
+    """The requests in flight that what is rented serves; of a rate, those per second, rounded down."""
+    if choice.wait_fraction is None:
+        return whole(choice.served_at_target)
+    return words("{} requests/s", Cell(math.floor(100 * choice.served_at_target) / 100, TWO_DECIMALS))
 
 
 def target_words(question: Question, row: int) -> str:

@@ -487,7 +487,7 @@ def batch_requests(running_requests: Quantity, data_parallel_size: Quantity, pip
     return largest(1, round_up(running_requests / data_parallel_size) / pipeline_parallel_size)
 
 
-def _turn(service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity) -> Any:
+def turn_seconds(service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity) -> Any:
     """Seconds from a request's turn to its last token."""
     return service_ttft_seconds + largest(0, output_tokens - 1) * tpot_seconds
 
@@ -501,7 +501,7 @@ def queue_seconds(
 
     Source: Little's law: those that wait, over the rate at which the running ones finish.
     """
-    turn = _turn(service_ttft_seconds, output_tokens, tpot_seconds)
+    turn = turn_seconds(service_ttft_seconds, output_tokens, tpot_seconds)
     return ratio(concurrent_requests - running_requests, running_requests) * turn
 
 
@@ -522,7 +522,7 @@ def output_tokens_per_second(
 
     Source: requests x output tokens / (TTFT + (output tokens - 1) x TPOT).
     """
-    alive = _turn(ttft_seconds, output_tokens, tpot_seconds)
+    alive = turn_seconds(ttft_seconds, output_tokens, tpot_seconds)
     return ratio(concurrent_requests * output_tokens, alive)
 
 
@@ -534,7 +534,7 @@ def max_requests_per_second(
 
     Source: Little's law.
     """
-    return ratio(running_requests, _turn(service_ttft_seconds, output_tokens, tpot_seconds))
+    return ratio(running_requests, turn_seconds(service_ttft_seconds, output_tokens, tpot_seconds))
 
 
 @formula("Requests running when the pool is full")

@@ -25,7 +25,7 @@ from sheetgen.recommend import (
 )
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.scenario.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
-from sheetgen.scenario.question import Question
+from sheetgen.scenario.question import Load, Question
 from sheetgen.writers.formats import Options, json_text
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def inputs(question: Question) -> Record:
     return {
         "models": [m.model.id for m in question.models],
         "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
-        "tiers": list(question.tiers),
+        "tiers": [one for one in question.tiers if one is not None], **_rate(question),
         "engine": question.engine.engine, "engine_version": question.engine.default_version,
         **{k: v for k, v in vars(settings).items() if k not in NESTED},
         "kv_allocation": BY_OPTION["kv_allocation"].words[settings.kv_reserved],
@@ -92,7 +92,7 @@ def inputs(question: Question) -> Record:
         "vendors": list(filters.vendors or (() if filters.gpus or filters.instances else DEFAULT_VENDORS)),
         "gpus": list(filters.gpus), "instances": list(filters.instances), "region": filters.region or None,
         **_money_inputs(question),
-        "headline": f"{question.workloads[workload].id}:{question.tiers[tier]}",
+        "headline": f"{question.workloads[workload].id}:{question.tiers[tier] or 'rate'}",
         "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
         "catalog_sha256": question.catalog_sha256, "typed": question.overrides.data() or None,
     }  # fmt: skip
@@ -104,7 +104,8 @@ def _cell(solved: Solution, row: int, others: Sequence[NotAsked]) -> Record:
     model = question.models[load.model]
     return {
         "model": model.model.id, "workload": question.workloads[load.workload].id, "tier": question.tiers[load.tier],
-        **_fields(load, "context_tokens", "concurrent_requests"), **_fields(model, "weight_dtype", "kv_cache_dtype"),
+        "context_tokens": load.context_tokens, **_requests(load, choice),
+        **_fields(model, "weight_dtype", "kv_cache_dtype"),
         "weights_bytes": int(solved.models["weights_bytes"][load.model]),
         "kv_bytes": int(solved.loads["kv_bytes"][row]), "verdict": choice.verdict,
         **_chosen(solved, row, choice), **_speed(choice),
@@ -114,6 +115,20 @@ def _cell(solved: Solution, row: int, others: Sequence[NotAsked]) -> Record:
         **_money(solved, row), "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],
     }  # fmt: skip
+
+
+def _requests(load: Load, choice: Choice) -> Record:
+    """The requests of a load; of a rate those in flight follow, and there are none where nothing serves it."""
+    in_flight = None if load.requests_per_second and choice.offer is None else load.concurrent_requests
+    rate = load.requests_per_second or None
+    return {"concurrent_requests": in_flight, "requests_per_second": rate, "wait_fraction": choice.wait_fraction}
+
+
+def _rate(question: Question) -> Record:
+    """The rate as it was asked for; the shares of a day are among the settings."""
+    stated = question.rate
+    names = ("requests_per_second", "requests_per_day")
+    return {name: (getattr(stated, name) or None) if stated else None for name in names}
 
 
 def _rental(one: Rental | None) -> Record | None:

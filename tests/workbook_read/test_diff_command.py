@@ -212,7 +212,7 @@ def test_recommend_against_the_load_of_a_sheet(sheetgen: Any, book: Path, tmp_pa
     """The one load of `recommend` is the sheet's load of the same lengths."""
     options = {"model": "70b", "context": "4k", "users": 32, "as_of": books.AS_OF, "instances": books.INSTANCES}
     path = tmp_path / "one.json"
-    path.write_text(json_text(recommend_record(recommended(options, books.catalog()), options)))
+    path.write_text(json_text(recommend_record(recommended(options, books.catalog()))))
     found = diff(sheetgen, path, book)
     assert found["results"] == [] and found["recommendation"] == []
     assert {c["name"] for c in found["load"]} == {"model_llama-3.1-8b", "tier_1", "workload_long_doc"}
