@@ -194,7 +194,7 @@ class Choice:
     runner_up_monthly_usd: float | None = None
     headroom_fraction: float = 0.0
     sure_headroom_fraction: float = 0.0
-    sized_by: str = "memory"  # or tpot, ttft: the target that asks for more replicas, or for dearer hardware
+    sized_by: str = "memory"  # or the target that asks for more replicas, or for dearer hardware; or survival
     replicas_by: str = "memory"  # the same of the replicas on the chosen hardware
     requests_per_replica: int = 0
     tpot_seconds: float = 0.0
@@ -209,6 +209,7 @@ class Choice:
     monthly_usd_ends: tuple[float | None, float | None] = (None, None)  # of the chosen hardware at the band of TPOT
     without_targets: Pick | None = None  # what memory alone would take, where cheaper
     without_ttft: Pick | None = None  # without the target of the first token alone, where cheaper
+    without_survival: Pick | None = None  # what the load alone would take, where a loss to survive makes it dearer
 
 
 class Rental(NamedTuple):
