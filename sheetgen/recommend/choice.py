@@ -21,9 +21,11 @@ from sheetgen.formula import (
     number_where,
     ratio,
     round_nearest,
+    round_up,
     same_money,
+    where,
 )
-from sheetgen.sizing.parallelism import surviving_replicas
+from sheetgen.sizing.parallelism import MACHINE, ZONE
 from sheetgen.units import PLAIN, USD
 
 
@@ -107,6 +109,16 @@ def best_precision(precisions: Any, **known: Any) -> Any:
     return _where_held(known["cheapest_usd"], greatest_where(precisions, *_left(**known)))
 
 
+def _served(paced: Any, carried: Any, n_instances: Any, survive: Any, zones: Any) -> Any:
+    """Requests that so many instances serve within the targets after the loss that is to be survived, as
+    `parallelism.served_at_target` counts them; but nothing of a row is rounded, for not every program that opens
+    workbooks can: of replicas that span machines a zone takes its share."""
+    machines = where(survive == ZONE, round_up(n_instances / zones), 1)
+    spanning = where(survive == ZONE, n_instances / zones * carried, 1)
+    lost = where(survive >= MACHINE, carried * machines * (carried >= 1) + spanning * (carried < 1), survive)
+    return paced * (n_instances * carried - lost)
+
+
 @formula("Requests within the targets", passed_on=_OF_LEFT)
 def most_served(
     precision: Any, precisions: Any, paced: Any, carried: Any, survive: Any, zones: Any, **known: Any
@@ -115,7 +127,7 @@ def most_served(
 
     Source: INTERFACE (the choice: the most served_at_target).
     """
-    served = paced * surviving_replicas(known["n_instances"], carried, survive, zones)
+    served = _served(paced, carried, known["n_instances"], survive, zones)
     most = greatest_where(served, *_left(**known), precisions == precision)
     return _where_held(known["cheapest_usd"], most)
 
@@ -128,7 +140,7 @@ def chosen_usd(
 
     Source: INTERFACE (the choice).
     """
-    enough = paced * surviving_replicas(known["n_instances"], carried, survive, zones) >= served
+    enough = _served(paced, carried, known["n_instances"], survive, zones) >= served
     best = least_where(known["monthly"], *_left(**known), precisions == precision, enough)
     return _where_held(known["cheapest_usd"], best)
 
@@ -139,7 +151,7 @@ def _alike(
 ) -> tuple[Any, ...]:  # fmt: skip
     """The candidates that are alike in all but their layout and place, as conditions."""
     few = _few_gpus(monthly, cheapest_gpus, gpu_months), _few_machines(monthly, n_instances, instance_months)
-    enough = paced * surviving_replicas(n_instances, carried, survive, zones) >= served
+    enough = _served(paced, carried, n_instances, survive, zones) >= served
     return same_money(monthly, usd), *few, precisions == precision, enough, among
 
 
@@ -212,7 +224,8 @@ class Pick(NamedTuple):
 def pick(known: Mapping[str, Any], among: Any = True) -> Picks:
     """By row the chosen of its offers and the very cheapest, or nothing where all are NaN or 0.
 
-    known: the quantities of ROWS over rows and offers, near_tie_fraction, survive and zones. among: which offers take part.
+    known: the quantities of ROWS over rows and offers, near_tie_fraction, survive and zones. among: which offers take
+    part.
     """
     rows = {name: known[of] for name, of in ROWS.items()}
     rows |= {name: known[name] for name in ("near_tie_fraction", "survive", "zones")} | {"among": among}

@@ -364,12 +364,11 @@ def replicas_per_instance(
 def surviving_replicas(
     n_instances: Quantity, replicas_per_instance: Quantity, survive: Quantity, zones: Quantity
 ) -> Any:
-    """Of all replicas that the rented instances hold those that are left after the loss that is to be survived; of a
-    row of candidates, too."""
+    """Of all replicas that the rented instances hold those that are left after the loss that is to be survived."""
     held = round_nearest(n_instances * replicas_per_instance)
-    each = where(survive >= MACHINE, where(replicas_per_instance < 1, 1, replicas_per_instance), 1)
+    each = where(survive >= MACHINE, largest(1, replicas_per_instance), 1)
     lost = where(survive == ZONE, round_up(held / each / zones), where(survive > 0, 1, 0))
-    return where(held > each * lost, held - each * lost, 0)
+    return largest(0, held - each * lost)
 
 
 @formula("Requests served within the targets")
