@@ -21,6 +21,7 @@ from sheetgen.formula import (
     round_up,
     where,
 )
+from sheetgen.sizing.parallelism import requests_per_replica
 from sheetgen.units import ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
 
 HOURS_IN_A_MONTH = 730  # 8,760 hours of a year / 12: what a commitment pays for
@@ -43,14 +44,14 @@ def discounted_usd_per_hour(listed_usd_per_hour: Quantity, discount_fraction: Qu
 @formula("Instances")
 def n_instances(
     n_replicas: Quantity, paced_requests: Quantity, replicas_per_instance: Quantity, load_requests: Quantity,
-    spare_replicas: Quantity, data_parallel_size: Quantity, price_usd_per_hour: Quantity,
+    data_parallel_size: Quantity, price_usd_per_hour: Quantity,
 ) -> Any:  # fmt: skip
     """Whole instances for all replicas; none where the instance cannot hold the load or has no price, 0 where it
     holds it but no count meets the targets of speed. Data-parallel ranks are for loads that give each a request.
 
     Source: INTERFACE: ceil(n_replicas / replicas of one instance).
     """
-    fullest = round_up(ratio(load_requests, n_replicas - spare_replicas))
+    fullest = requests_per_replica(load_requests, paced_requests)
     busy = either(data_parallel_size == 1, paced_requests == 0, fullest >= data_parallel_size)
     known = both(replicas_per_instance > 0, load_requests >= 1, is_number(price_usd_per_hour), busy)
     count = round_up(ratio(n_replicas, replicas_per_instance))

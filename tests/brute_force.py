@@ -8,7 +8,7 @@ purchase class. Money is exact (Decimal) and memory too (Fraction), so that a ti
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -316,6 +316,8 @@ class Load:
     tpot_ms: float | None = None
     ttft_ms: float | None = None
     may_span: bool = True  # machines, where nothing else holds it
+    survive: str = "none"  # the loss of a replica, machine or zone, of so many zones
+    zones: int = 3
 
     @property
     def targets(self) -> tuple[float, float]:
@@ -389,12 +391,14 @@ def replica(
 class Plan:
     """One way to serve the load: so many replicas on so many instances."""
 
+    load: Load
     offer: Offer
     replica: Replica
     requests: int  # of one replica, within memory and targets
     replicas: int
     instances: int
     native: bool  # the GPU computes in the weights' precision
+    needed: int = 0  # replicas without a loss
 
     @property
     def monthly(self) -> Decimal:
@@ -414,7 +418,20 @@ class Plan:
 
     @property
     def served(self) -> int:
-        return self.room * self.requests
+        return self.left(self.instances) * self.requests
+
+    def left(self, instances: int) -> int:
+        """Replicas on so many instances, as full as they can be, after the worst loss of one thing."""
+        one, load = self.replica, self.load
+        if one.pp > 1:  # a machine of a replica lost is the replica lost; a zone has whole ones
+            units, each = instances // one.pp, 1
+        else:
+            units, each = instances, self.offer.count // (one.tp * one.dp)
+        if load.survive == "replica":
+            return max(0, units * each - 1)
+        zones = {"none": math.inf, "machine": units, "zone": load.zones}[load.survive]
+        lost = 0 if zones == math.inf else max(len(range(zone, units, int(zones))) for zone in range(int(zones)))
+        return (units - lost) * each
 
     @property
     def memory_holds(self) -> int:
@@ -426,11 +443,17 @@ def plan(load: Load, offer: Offer, one: Replica, seconds: float, first: float) -
     each = one.requests(seconds, first)
     if each < 1:
         return None
-    replicas = -(-load.requests // each)
-    carried = offer.count // (one.tp * one.dp)
-    instances = replicas * one.pp if one.pp > 1 else -(-replicas // carried)
+    needed = -(-load.requests // each)
+    carried = 1 if one.pp > 1 else offer.count // (one.tp * one.dp)
     native = read(f"gpus/{offer.gpu}.yaml")["weights_run"][load.weight_dtype] == "native"
-    return Plan(offer, one, each, replicas, instances, native)
+    machines = -(-needed // carried) * one.pp
+    while True:  # one more until enough are left
+        found = Plan(load, offer, one, each, needed, machines, native)
+        if found.left(machines) >= needed:
+            break
+        machines += 1 if load.survive == "replica" and one.pp == 1 else one.pp
+    more = {"none": 0, "replica": 1}.get(load.survive, (machines // one.pp - -(-needed // carried)) * carried)
+    return replace(found, replicas=needed + more, needed=needed)
 
 
 def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -> tuple[list[Plan], bool]:
@@ -449,7 +472,7 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
         across = [(o, replica(*what, o.gpu, tp, 1, True)) for o, tp in whole if o.network >= LEAST_NETWORK]
         found = [(offer, one) for offer, one in across if one]
     tried = [plan(load, offer, one, seconds, first) for offer, one in found]
-    served = [p for p in tried if p and -(-load.requests // p.replicas) >= p.replica.dp]  # each rank has a request
+    served = [p for p in tried if p and -(-load.requests // p.needed) >= p.replica.dp]  # each rank has a request
     return served, None in tried
 
 
@@ -503,11 +526,15 @@ def _sized_by(load: Load, best: Plan, discount: str) -> str:
     """Memory, or the target that asks for more replicas, or for dearer hardware."""
     seconds = load.targets[0]
     one, never = best.replica, math.inf
+    if load.survive != "none":
+        unharmed = replace(load, survive="none")
+        if choose(plans(unharmed, candidates(discount), *load.targets)[0])[0].monthly < best.monthly:
+            return "survival"
     alone = choose(plans(load, candidates(discount), never, never)[0])[0]
     if alone.monthly < best.monthly:
         without_first = choose(plans(load, candidates(discount), seconds, never)[0])[0]
         return "ttft" if without_first.monthly < best.monthly else "tpot"
-    if best.replicas == -(-load.requests // (one.dp * one.sequences)):
+    if best.needed == -(-load.requests // (one.dp * one.sequences)):
         return "memory"
     batch = best.requests // (one.dp * one.pp)
     return "tpot" if tpot(one.times, batch + 1) > seconds else "ttft"

@@ -30,7 +30,7 @@ from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 FORMATS = ("xlsx", "pdf", "html", "md", "csv", "json")
 ASKED = SMALL | {"models": "8b,llama-2-7b,deepseek-v3"}
 BUDGETED = SMALL | {
-    "currency": "EUR", "fx_rate": "0.93", "contingency_fraction": "0.15", "spare_replicas": "1",
+    "currency": "EUR", "fx_rate": "0.93", "contingency_fraction": "0.15", "survive": "machine",
     "paper": "letter", "extra_headroom_fraction": "0.2", "purchase": "reserved-1yr", "discount_fraction": "0.15",
 }  # fmt: skip
 

@@ -104,7 +104,7 @@ LOADS = st.tuples(st.sampled_from(MODELS), st.sampled_from(CONTEXTS), st.floats(
 
 @settings(max_examples=12, deadline=None)
 @given(
-    LOADS, st.sampled_from([0.3, 0.02]), st.sampled_from([{}, {"spare_replicas": 1}, {"extra_headroom_fraction": 0.3}])
+    LOADS, st.sampled_from([0.3, 0.02]), st.sampled_from([{}, {"survive": "replica"}, {"extra_headroom_fraction": 0.3}])
 )
 def test_what_follows_from_a_rate(load: tuple[str, str, float], share: float, more: dict[str, Any]) -> None:
     model, context, exponent = load

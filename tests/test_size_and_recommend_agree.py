@@ -27,7 +27,7 @@ ASKED: tuple[dict[str, Any], ...] = (
     {"tpot_ms": "25"},
     {"tpot_ms": "off", "ttft_ms": "off", "gpus": "h100"},
     {"tpot_ms": "off", "ttft_ms": "4000"},
-    {"spare_replicas": 1, "extra_headroom_fraction": 0.2},
+    {"survive": "replica", "extra_headroom_fraction": 0.2},
     {"prefix_cache_hit_fraction": 0.4},
     {"average_context_fraction": 0.6},
     {"kv_allocation": "reserved"},
@@ -104,7 +104,7 @@ def ends_of(choice: Choice) -> dict[str, float]:
 def check(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -> None:
     """A cell's speed is that of its fullest replica by `size`; tokens a second are those of all replicas."""
     choice, load = solved.choices[row], int(solved.loads["load_requests"][row])
-    serving = choice.n_replicas - solved.question.settings.spare_replicas
+    serving = choice.n_replicas - solved.question.settings.survive  # of what is asked here, one replica or none
     assert choice.requests_per_replica == -(-load // serving) <= choice.sequences_per_replica
     alone = sized_alone(solved, row, catalog, asked)
     assert alone["running_requests"] == choice.requests_per_replica and alone["queue_seconds"] == 0

@@ -99,12 +99,11 @@ def _pace(solved: Solution) -> Iterator[str]:
         )
         return
     wait, allowed = choice.wait_fraction or 0.0, question.settings.max_wait_fraction
-    n_places = (choice.n_replicas - question.settings.spare_replicas) * int(fit["paced_requests"])
     above = (
-        f", above the {100 * allowed:.3g} % asked for: with few places the rule is not exact" if wait > allowed else ""
+        f", above the {100 * allowed:.3g} % asked for: the square-root rule is not exact" if wait > allowed else ""
     )
     yield sentence(
-        f"{n_places:,} places, of which {rate_text(choice.in_flight)} are taken on average; "
+        f"{choice.n_places:,} places, of which {rate_text(choice.in_flight)} are taken on average; "
         f"{100 * wait:.2g} % of the requests find none free were all replicas as slow as full ones (exact Erlang-C)"
         f"{above}."
     )

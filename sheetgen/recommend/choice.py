@@ -21,8 +21,11 @@ from sheetgen.formula import (
     number_where,
     ratio,
     round_nearest,
+    round_up,
     same_money,
+    where,
 )
+from sheetgen.sizing.parallelism import MACHINE, ZONE
 from sheetgen.units import PLAIN, USD
 
 
@@ -106,38 +109,55 @@ def best_precision(precisions: Any, **known: Any) -> Any:
     return _where_held(known["cheapest_usd"], greatest_where(precisions, *_left(**known)))
 
 
-@formula("Requests of one instance within the targets", passed_on=_OF_LEFT)
-def most_served(precision: Any, precisions: Any, paced: Any, carried: Any, **known: Any) -> Any:
-    """The most requests that one instance of those left serves within the targets: their count is the same.
+def _served(paced: Any, carried: Any, n_instances: Any, survive: Any, zones: Any) -> Any:
+    """Requests that so many instances serve within the targets after the loss that is to be survived, as
+    `parallelism.served_at_target` counts them; but nothing of a row is rounded, for not every program that opens
+    workbooks can: of replicas that span machines a zone takes its share."""
+    machines = where(survive == ZONE, round_up(n_instances / zones), 1)
+    spanning = where(survive == ZONE, n_instances / zones * carried, 1)
+    lost = where(survive >= MACHINE, carried * machines * (carried >= 1) + spanning * (carried < 1), survive)
+    return paced * (n_instances * carried - lost)
+
+
+@formula("Requests within the targets", passed_on=_OF_LEFT)
+def most_served(
+    precision: Any, precisions: Any, paced: Any, carried: Any, survive: Any, zones: Any, **known: Any
+) -> Any:
+    """The most requests that as many instances of those left serve within the targets.
 
     Source: INTERFACE (the choice: the most served_at_target).
     """
-    most = greatest_where(paced * carried, *_left(**known), precisions == precision)
+    served = _served(paced, carried, known["n_instances"], survive, zones)
+    most = greatest_where(served, *_left(**known), precisions == precision)
     return _where_held(known["cheapest_usd"], most)
 
 
 @formula("$ per month", USD, passed_on=_OF_LEFT)
-def chosen_usd(precision: Any, served: Any, precisions: Any, paced: Any, carried: Any, **known: Any) -> Any:
+def chosen_usd(
+    precision: Any, served: Any, precisions: Any, paced: Any, carried: Any, survive: Any, zones: Any, **known: Any
+) -> Any:
     """What the chosen candidate costs a month: the lowest price of those left; none where nothing holds the load.
 
     Source: INTERFACE (the choice).
     """
-    best = least_where(known["monthly"], *_left(**known), precisions == precision, paced * carried >= served)
+    enough = _served(paced, carried, known["n_instances"], survive, zones) >= served
+    best = least_where(known["monthly"], *_left(**known), precisions == precision, enough)
     return _where_held(known["cheapest_usd"], best)
 
 
 def _alike(
     usd: Any, cheapest_gpus: Any, n_instances: Any, precision: Any, served: Any, monthly: Any, gpu_months: Any,
-    instance_months: Any, among: Any, precisions: Any, paced: Any, carried: Any,
+    instance_months: Any, among: Any, precisions: Any, paced: Any, carried: Any, survive: Any, zones: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The candidates that are alike in all but their layout and place, as conditions."""
     few = _few_gpus(monthly, cheapest_gpus, gpu_months), _few_machines(monthly, n_instances, instance_months)
-    return same_money(monthly, usd), *few, precisions == precision, paced * carried >= served, among
+    enough = _served(paced, carried, n_instances, survive, zones) >= served
+    return same_money(monthly, usd), *few, precisions == precision, enough, among
 
 
 _OF_ALIKE = (
     "usd", "cheapest_gpus", "n_instances", "precision", "served", "monthly", "gpu_months", "instance_months", "among",
-    "precisions", "paced", "carried",
+    "precisions", "paced", "carried", "survive", "zones",
 )  # fmt: skip
 
 
@@ -204,10 +224,11 @@ class Pick(NamedTuple):
 def pick(known: Mapping[str, Any], among: Any = True) -> Picks:
     """By row the chosen of its offers and the very cheapest, or nothing where all are NaN or 0.
 
-    known: the quantities of ROWS and near_tie_fraction, over rows and offers. among: which offers take part.
+    known: the quantities of ROWS over rows and offers, near_tie_fraction, survive and zones. among: which offers take
+    part.
     """
     rows = {name: known[of] for name, of in ROWS.items()}
-    rows |= {"near_tie_fraction": known["near_tie_fraction"], "among": among}
+    rows |= {name: known[name] for name in ("near_tie_fraction", "survive", "zones")} | {"among": among}
     found: dict[str, Any] = {}
     for name, one in (*STEPS, ("cheapest_position", cheapest_position)):
         found[name] = one.of(rows)

@@ -198,7 +198,7 @@ class Choice:
     runner_up_monthly_usd: float | None = None
     headroom_fraction: float = 0.0
     sure_headroom_fraction: float = 0.0
-    sized_by: str = "memory"  # or tpot, ttft: the target that asks for more replicas, or for dearer hardware
+    sized_by: str = "memory"  # or the target that asks for more replicas, or for dearer hardware; or survival
     replicas_by: str = "memory"  # the same of the replicas on the chosen hardware
     requests_per_replica: int = 0
     tpot_seconds: float = 0.0
@@ -209,12 +209,14 @@ class Choice:
     bound_by: str = ""
     served_at_target: float = 0  # requests in flight, whole; of a rate requests per second
     in_flight: float = 0.0  # at peak; of a rate what follows
+    n_places: int = 0  # of a rate: those of the replicas that serve
     wait_fraction: float | None = None  # of a rate: who finds no place free, by exact Erlang-C
     memory_holds: int = 0
     cheapest: Pick | None = None  # the very cheapest
     monthly_usd_ends: tuple[float | None, float | None] = (None, None)  # of the chosen hardware at the band of TPOT
     without_targets: Pick | None = None  # what memory alone would take, where cheaper
     without_ttft: Pick | None = None  # without the target of the first token alone, where cheaper
+    without_survival: Pick | None = None  # what the load alone would take, where a loss to survive makes it dearer
 
 
 class Rental(NamedTuple):

@@ -51,6 +51,8 @@ def solve(question: Question) -> Solution:
     choices = with_speed(solved, tuple(choose(solved)))
     if question.settings.speed_targets:
         choices = with_fewer_targets(choices, solved)
+    if question.settings.survive:
+        choices = with_no_loss(choices, solved)
     solved = _with_requests(replace(solved, choices=choices))
     _cell_kv(solved)
     return replace(solved, by_purchase=dict(_by_purchase(solved)))
@@ -281,7 +283,8 @@ def _choice(solved: Solution, row: int, best: Pick, cheapest: Pick, runner_up: P
     of_rate: Columns = {}
     if solved.question.loads[row].requests_per_second:
         known |= {name: float(at[name][0]) for name in _OF_RATE}
-        n_places = int(known["n_replicas"] - known["spare_replicas"]) * int(known["paced_requests"])
+        serving = parallelism.needed_replicas(known["load_requests"], known["paced_requests"])
+        n_places = of_rate["n_places"] = int(serving * known["paced_requests"])
         of_rate["wait_fraction"] = rates.exact_wait_fraction(n_places, known["offered_requests"])
         served = float(rates.served_requests_per_second.of(known))
     else:
@@ -299,7 +302,7 @@ def _choice(solved: Solution, row: int, best: Pick, cheapest: Pick, runner_up: P
 
 _OF_CHOICE = (
     "load_requests", "n_replicas", "sequences", "sure_sequences", "data_parallel_size", "pipeline_stages", "hourly_usd",
-    "replicas_per_instance", "paced_requests", "spare_replicas", "extra_headroom_fraction",
+    "replicas_per_instance", "paced_requests", "survive", "zones", "extra_headroom_fraction",
 )  # fmt: skip
 
 
@@ -332,6 +335,15 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
         if by_memory and choice.offer is not None:
             by = "ttft" if by_tpot else "tpot"
         out.append(replace(choice, without_targets=by_memory, without_ttft=by_tpot, sized_by=by))
+    return tuple(out)
+
+
+def with_no_loss(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
+    """The choices with what they would take if nothing had to be survived, where that costs less."""
+    out = []
+    for choice, found in zip(choices, _picked_with(solved, "survive", 0.0, "costs"), strict=True):
+        cheaper = choice.offer is not None and found and found[0].usd < choice.monthly_usd * (1 - 1e-12)
+        out.append(replace(choice, sized_by="survival", without_survival=found[0]) if found and cheaper else choice)
     return tuple(out)
 
 

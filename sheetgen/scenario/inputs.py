@@ -209,11 +209,18 @@ class Settings:
         Option("headroom", "SHARE", "Room to leave above the load. Default 0."),
         Row(CHOICES, "Extra headroom", "", PERCENT, "Added to every load before replicas are counted. Off by default.",
             repeated=True))
-    spare_replicas: int = entry(0, Kind("whole", 0, 100),
-        Option("headroom", "NUMBER", "Replicas beyond those that the load needs (N+1). Default 0."),
-        Row(CHOICES, "Spare replicas (N+1)", "replicas", WHOLE,
-            "1 keeps the load served after one replica is lost. Off by default.", title="Spare replicas",
-            repeated=True))
+    survive: int = entry(0, Kind("whole", 0, 3),
+        Option("headroom", "LOSS", "none, replica, machine or zone: the load is still served within its targets after "
+               "it. Default none.", "survive", ("none", "replica", "machine", "zone")),
+        Row(CHOICES, "Survive the loss of (0 nothing, 1 replica, 2 machine, 3 zone)", "", PLAIN,
+            "So many more are rented that the load is served within its targets after the loss. Off by default.",
+            title="Survive", repeated=True),
+        added=True)
+    zones: int = entry(3, Kind("whole", 2, 20),
+        Option("headroom", "NUMBER", "Zones over which machines are spread, for --survive zone. Default 3."),
+        Row(CHOICES, "Zones", "zones", WHOLE, "Machines are spread over them evenly. They count where a zone may be "
+            "lost."),
+        added=True)
     near_tie_fraction: float = entry(0.05, SHARE,
         Option("market", "SHARE", "Within so much of the lowest price, and with no more GPUs, the fewest machines win. "
                "Default 0.05; 0 takes the very cheapest."),

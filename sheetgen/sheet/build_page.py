@@ -170,7 +170,7 @@ def _cell(solved: Solution, row: int, near_target_fraction: float) -> page.Matri
     status = "tight" if has_little_headroom(solved, row, near_target_fraction) else "fits"
     hardware, rented = (of(choice.n_instances, fit.candidate) for of in (rented_gpus, rent))
     usd = wording.short_money(choice.monthly_usd)
-    return page.MatrixCell(status, status, kv, hardware, rented, usd, choice.sized_by != "memory")
+    return page.MatrixCell(status, status, kv, hardware, rented, usd, choice.sized_by in ("tpot", "ttft"))
 
 
 def _bars(solved: Solution) -> tuple[tuple[page.Bar, ...], ...]:

@@ -20,6 +20,7 @@ from sheetgen.scenario.question import Question
 from sheetgen.sheet.page import NONE, BreakPoint, Breaks, FingerprintRow, Source, words
 from sheetgen.sheet.wording import named_size, plural_does, whole
 from sheetgen.sizing import kv_cache, memory, parallelism
+from sheetgen.sizing.parallelism import requests_per_replica
 from sheetgen.units import DTYPES, GIB
 
 FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with, where more are in use
@@ -237,7 +238,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     staged, paid = stages > 1, fit["paid_layer_bytes"] * part
     pool = fit["layer_budget_bytes"] - paid if staged else fit["kv_budget_bytes_per_gpu"]
     ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"]
-    per_replica = -(-int(fit["load_requests"]) // (choice.n_replicas - question.settings.spare_replicas))
+    per_replica = _fullest(fit)
     per_rank = -(-per_replica // fit.layout.data_parallel_size)
     longest_allowed = int(model.model.max_context_tokens or load.context_tokens)
     given = {k for one in PEAK for k in one.inputs} - {one.name for one in PEAK}
@@ -347,10 +348,15 @@ def _contexts(longest: int, loads: list[int]) -> list[int]:
     return sorted({*(int(c) for c in numpy.geomspace(shortest, longest, n).round()), *loads})
 
 
+def _fullest(fit: Fit) -> int:
+    """Requests of the fullest replica."""
+    known = {name: fit[name] for name in requests_per_replica.inputs}
+    return int(requests_per_replica.of(known))
+
+
 def _longest(fit: Fit, limit: int) -> int:
     """The longest context that the model allows and at which the hardware still holds the load."""
-    n_serving = fit.choice.n_replicas - fit.solved.question.settings.spare_replicas
-    needed = -(-int(fit["load_requests"]) // max(1, n_serving))
+    needed = _fullest(fit)
     shortest = fit.solved.question.loads[fit.row].context_tokens
     return largest_where(lambda tokens: held_per_replica(fit, [tokens])[0] >= needed, shortest, limit)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
 from sheetgen.recommend import Solution, headline_rows
+from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.scenario.question import Question
@@ -170,6 +171,8 @@ def _constants(engine: Engine) -> str:
 def _value(one: Assumption, settings: object) -> str:
     """The value in use: the setting of that name, else the catalog's."""
     value = getattr(settings, one.id, one.value)
+    if one.id in BY_NAME and (said := BY_NAME[one.id].words):
+        return said[int(value)]
     if isinstance(value, tuple):
         return " or ".join(filter(None, (", ".join(map(str, value[:-1])), str(value[-1]))))
     if isinstance(value, str):

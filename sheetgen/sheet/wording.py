@@ -12,6 +12,7 @@ from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.levers import Lever
 from sheetgen.recommend import Choice, Pick, Solution, short_tokens
 from sheetgen.scenario.deployment import model_columns
+from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.page import NONE, Cell, ModelFacts, words
@@ -220,6 +221,9 @@ def sized_by(solved: Solution, row: int) -> Cell:
     `sized by speed (50 ms a token); memory alone: 1 × g7e.24xlarge, $12,098`."""
     choice, question = solved.choices[row], solved.question
     target = target_words(question, row)
+    if choice.without_survival is not None:
+        alone = picked(solved, choice.without_survival)
+        return words(f"sized to survive the loss of a {lost(question)}; without it: {{}}", alone)
     if choice.without_targets is not None:
         return words("sized by speed ({}); memory alone: {}", target, picked(solved, choice.without_targets))
     if choice.sized_by != "memory":
@@ -247,7 +251,14 @@ def served(solved: Solution, row: int) -> Cell:
     choice, question = solved.choices[row], solved.question
     aimed = question.settings.speed_targets and target_words(question, row)
     of = served_count(choice), whole(choice.memory_holds)
-    return words(f"serves {{}}{' within the targets' if aimed else ''}; memory alone holds {{}}", *of)
+    within = " within the targets" if aimed else ""
+    after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
+    return words(f"serves {{}}{within}{after}; memory alone holds {{}}", *of)
+
+
+def lost(question: Question) -> str:
+    """What is to be survived: replica, machine or zone."""
+    return BY_NAME["survive"].words[question.settings.survive]
 
 
 def rate_words(question: Question) -> Cell:

@@ -18,11 +18,11 @@ from sheetgen.formula import (
     normal_share,
     power,
     ratio,
-    round_nearest,
     round_up,
     smallest,
     where,
 )
+from sheetgen.sizing.parallelism import needed_replicas, surviving_replicas
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, turn_seconds, untouched_fraction
 from sheetgen.units import SECONDS, TWO_DECIMALS
 
@@ -139,13 +139,14 @@ def load_with_rates(requests_per_second: Quantity, load_requests: Quantity, plac
 
 @formula("Requests per second of one replica", TWO_DECIMALS)
 def replica_requests_per_second(
-    requests_per_second: Quantity, extra_headroom_fraction: Quantity, n_replicas: Quantity, spare_replicas: Quantity
+    requests_per_second: Quantity, extra_headroom_fraction: Quantity, load_requests: Quantity, paced_requests: Quantity
 ) -> Any:
-    """Requests that each of the replicas that serve takes in a second; with the extra headroom.
+    """Requests that each of the replicas that serve takes in a second; with the extra headroom, and after the loss that
+    is to be survived, if any.
 
     Source: an even share.
     """
-    return ratio(requests_per_second * (1 + extra_headroom_fraction), n_replicas - spare_replicas)
+    return ratio(requests_per_second * (1 + extra_headroom_fraction), needed_replicas(load_requests, paced_requests))
 
 
 @formula("In flight on a replica, a step nearer", TWO_DECIMALS, passed_on=_OF_ANY)
@@ -184,15 +185,15 @@ def in_flight_at_peak(
 
 @formula("Requests per second within the targets", TWO_DECIMALS)
 def served_requests_per_second(
-    n_instances: Quantity, replicas_per_instance: Quantity, paced_requests: Quantity, spare_replicas: Quantity,
-    extra_headroom_fraction: Quantity, full_turn_seconds: Quantity, wait_z: Quantity,
+    n_instances: Quantity, replicas_per_instance: Quantity, paced_requests: Quantity, survive: Quantity,
+    zones: Quantity, extra_headroom_fraction: Quantity, full_turn_seconds: Quantity, wait_z: Quantity,
 ) -> Any:  # fmt: skip
-    """The highest rate that all replicas which the rented instances hold, but the spare ones, serve within all targets,
-    with the same room for chance and the extra headroom left.
+    """The highest rate that all replicas which the rented instances hold serve within all targets, after the loss that
+    is to be survived, with the same room for chance and the extra headroom left.
 
     Source: INTERFACE (served_at_target): places, solved for the rate.
     """
-    n_places = largest(0, round_nearest(n_instances * replicas_per_instance) - spare_replicas) * paced_requests
+    n_places = surviving_replicas(n_instances, replicas_per_instance, survive, zones) * paced_requests
     root = (power(wait_z * wait_z + 2 * 2 * n_places, 1 / 2) - wait_z) / 2
     return ratio(root * root, full_turn_seconds * (1 + extra_headroom_fraction))
 

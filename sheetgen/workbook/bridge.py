@@ -166,7 +166,7 @@ def _monthly_usd(
     options["discount_fraction"] = _value(prices, "discount_fraction")
     for cell in ASKED_BY_CELLS:
         value = _value(settings, cell.name)
-        options[cell.asked_as] = cell.words[bool(value)] if cell.words and value is not None else value
+        options[cell.asked_as] = cell.words[int(value)] if cell.words and value is not None else value
     for figure in ("tpot_ms", "ttft_ms"):
         side = settings if f"{figure}_{workload}" in settings.settings else load
         if (target := side.settings.get(f"{figure}_{workload}")) is not None:

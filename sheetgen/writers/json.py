@@ -110,7 +110,7 @@ def _cell(solved: Solution, row: int, others: Sequence[NotAsked]) -> Record:
         "kv_bytes": int(solved.loads["kv_bytes"][row]), "verdict": choice.verdict,
         **_chosen(solved, row, choice), **_speed(choice),
         "by_purchase": {name: _rental(of[row]) for name, of in solved.by_purchase.items()},
-        **{name: _picked(solved, getattr(choice, name)) for name in ("cheapest", "without_targets", "without_ttft")},
+        **{name: _picked(solved, getattr(choice, name)) for name in PICKS},
         "needs_reservation": needs_reservation(solved, row), "not_asked": [_not_asked(one) for one in others],
         **_money(solved, row), "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],
@@ -138,6 +138,9 @@ def _rental(one: Rental | None) -> Record | None:
 def _not_asked(one: NotAsked) -> Record:
     more = _fields(one, "n_instances", "monthly_usd", "measured")
     return {"instance": one.candidate.instance, "vendor": one.candidate.gpu.vendor, **more}
+
+
+PICKS = ("cheapest", "without_targets", "without_ttft", "without_survival")
 
 
 def _picked(solved: Solution, one: Pick | None) -> Record | None:

@@ -283,7 +283,7 @@ def test_assumptions_have_the_values_in_use() -> None:
         assert words in usual
     other = " ".join(
         page(
-            "70b", active_fraction=0.25, average_context_fraction=0.5, hours_per_month=744, spare_replicas=1,
+            "70b", active_fraction=0.25, average_context_fraction=0.5, hours_per_month=744, survive="replica",
             prefix_cache_hit_fraction=0.125, gpu_memory_utilization=0.85, kv_allocation="reserved",
         ).assumptions
     )  # fmt: skip

@@ -169,5 +169,5 @@ def test_an_answer_without_hardware_has_nothing_to_pay() -> None:
 
 
 def test_a_second_choice_at_the_same_price() -> None:
-    page = built(models="405b", tiers="32", headline="rag:32", spare_replicas="2")
+    page = built(models="405b", tiers="32", headline="rag:32", survive="machine")
     assert "(no change)" not in str(page.cards[0].runner_up)

@@ -256,19 +256,18 @@ USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader se
 
 @formula("$ per month", USD_OR_SLOW)
 def monthly_usd_of_load(
-    load_requests: Any, paced_requests: Any, replicas_per_instance: Any, spare_replicas: Any, data_parallel_size: Any,
-    price_usd_per_hour: Any, paid_hours_per_month: Any,
+    load_requests: Any, paced_requests: Any, replicas_per_instance: Any, survive: Any, zones: Any,
+    data_parallel_size: Any, price_usd_per_hour: Any, paid_hours_per_month: Any,
 ) -> Any:  # fmt: skip
     """What the whole instances for all replicas cost a month; none where the instance cannot hold the load or has no
     price, 0 (shown as: too slow) where it holds it but no count meets the targets of speed.
 
     Source: n_instances x price x hours.
     """
-    replicas = n_replicas(load_requests, paced_requests, spare_replicas)
+    replicas = n_replicas(load_requests, paced_requests, replicas_per_instance, survive, zones)
     count = n_instances(
-        replicas, paced_requests, replicas_per_instance, load_requests, spare_replicas, data_parallel_size,
-        price_usd_per_hour,
-    )  # fmt: skip
+        replicas, paced_requests, replicas_per_instance, load_requests, data_parallel_size, price_usd_per_hour
+    )
     return number_or_none(count * price_usd_per_hour * paid_hours_per_month)
 
 

@@ -18,6 +18,7 @@ from sheetgen.formula import (
     number_where,
     percent_text,
     ratio,
+    round_down,
     round_up,
     smallest,
     where,
@@ -259,17 +260,18 @@ def break_even_words(low: Any, base: Any, high: Any) -> Any:
 
 @formula("GPUs needed", PLAIN)
 def gpus_needed(
-    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any,
+    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, survive: Any, zones: Any,
     tensor_parallel_size: Any, hardware_gpus: Any, within_limit: Any,
 ) -> Any:  # fmt: skip
     """GPUs of all replicas at this TP, whole instances not counted; none where it does not hold the load, the
     hardware has fewer GPUs, or the context is over the model's limit. Pipeline stages take whole machines.
     """
     paced = smallest(sequences, batch_limit * pipeline_stages)
-    count = parallelism.n_replicas(load_requests, paced, spare_replicas) * pipeline_stages * tensor_parallel_size
+    carried = where(pipeline_stages <= 1, round_down(hardware_gpus / tensor_parallel_size), 1)
+    count = parallelism.n_replicas(load_requests, paced, carried, survive, zones) * pipeline_stages
     whole = either(pipeline_stages <= 1, tensor_parallel_size == hardware_gpus)
     known = both(paced >= 1, load_requests >= 1, whole, tensor_parallel_size <= hardware_gpus, within_limit == 1)
-    return number_where(known, count)
+    return number_where(known, count * tensor_parallel_size)
 
 
 @formula("Fewest GPUs", PLAIN)
