@@ -17,7 +17,7 @@ from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
 from sheetgen.scenario import overrides as typed
 from sheetgen.scenario import parse
-from sheetgen.scenario.deployment import DEFAULTS, OUTPUT_TOKENS, Reference, engine_defaults
+from sheetgen.scenario.deployment import DEFAULTS, OUTPUT_TOKENS, Reference, draft_model, engine_defaults
 from sheetgen.scenario.inputs import OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
 from sheetgen.scenario.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.scenario.parse import name_part
@@ -244,6 +244,7 @@ class Question:
     others: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)  # see `Selected`
     listed: tuple[Candidate, ...] = ()  # the catalog's instances, where some were typed over; see `rows`
     beyond: tuple[tuple[Candidate, ...], ...] = ()  # what the defaults leave out: see `market.not_asked`
+    draft: Model | None = None  # drafts for each of the models
 
     @property
     def catalog_sha256(self) -> str:
@@ -276,6 +277,11 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
     settings = attempt(settings_of, options, engine)
     models = attempt(_models, catalog, options, settings)
+    draft = None
+    if name := options.get("draft_model"):
+        draft = attempt(draft_model, str(name), [one.model for one in models or ()], catalog)
+        # The bands of memory are of runs without one.
+        engine = engine and engine.model_copy(update={"calibrated": None})
     one_load = options.get("context_tokens") is not None
     workloads = attempt(one_workload, options) if one_load else attempt(workloads_of, catalog, options)
     workloads = attempt(with_targets, workloads, catalog.workloads(), options) if workloads else None
@@ -302,7 +308,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         models, workloads, tiers, engine, tuple(by_id.values()), candidates, left_out, settings, as_of, headline,
         Reference(catalog), speed, (), filters, owning,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
-        others=others, beyond=not_asked(catalog, engine, filters),
+        others=others, beyond=not_asked(catalog, engine, filters), draft=draft,
     )  # fmt: skip
     question = _overridden(question, *overrides)
     # No prompt would be left, and the hardware too cheap.

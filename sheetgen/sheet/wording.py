@@ -254,6 +254,17 @@ def target_words(question: Question, row: int) -> str:
     return _targets([question.workloads[question.loads[row].workload]])
 
 
+DRAFT_COUNTED = (
+    "The draft's weights and KV cache count in memory; speed counts what a step reads of that cache, and neither the "
+    "tokens that the draft gains nor the time that it takes."
+)
+
+
+def draft_words(draft: Model | None) -> str:
+    """Which draft model serves beside, and that no run of ours had one."""
+    return "no draft model" if draft is None else f"draft model {draft.name}, never measured by us"
+
+
 def sizing_rule(question: Question) -> str:
     """What the sheet is sized by, for the line under its title."""
     said = _targets(question.workloads)
