@@ -79,7 +79,8 @@ def _precision(question: Question) -> str:
     active = settings.active_fraction
     return " · ".join((
         f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
-        f"KV cache {kv}", f"{engine.name} {engine.default_version}", wording.sizing_rule(question),
+        f"KV cache {kv}", f"{engine.name} {engine.default_version}",
+        *([wording.draft_words(question.draft)] if question.draft else []), wording.sizing_rule(question),
         "every user counted as in flight" if active == 1 else f"{share(active)} of the users in flight",
     ))  # fmt: skip
 

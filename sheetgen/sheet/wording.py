@@ -10,11 +10,11 @@ from sheetgen.catalog.model import FullAttention, LatentAttention, Model, Window
 from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.levers import Lever
 from sheetgen.recommend import Choice, Pick, Solution, short_tokens
-from sheetgen.scenario.deployment import model_columns
+from sheetgen.scenario.deployment import draft_columns, model_columns
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.page import NONE, Cell, ModelFacts, words
-from sheetgen.sizing import kv_cache, weights
+from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.units import (
     DTYPES,
     ONE_DECIMAL,
@@ -260,9 +260,9 @@ DRAFT_COUNTED = (
 )
 
 
-def draft_words(draft: Model | None) -> str:
+def draft_words(model: Model | None) -> str:
     """Which draft model serves beside, and that no run of ours had one."""
-    return "no draft model" if draft is None else f"draft model {draft.name}, never measured by us"
+    return "no draft model" if model is None else f"draft model {model.name}, never measured by us"
 
 
 def sizing_rule(question: Question) -> str:
@@ -318,8 +318,10 @@ def _facts(solved: Solution, index: int) -> ModelFacts:
     columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]
     window = float(kv_cache.shard_windowed_bytes_per_token.of(columns))
-    factor = Cell(full / token, ONE_DECIMAL) if full and token else NONE
-    notes = []
+    of_draft = columns | draft_columns(solved.question.draft) | {"tensor_parallel_size": 1}
+    drafted = float(draft.draft_bytes_per_token.of(of_draft))
+    factor = Cell(full / (token - drafted), ONE_DECIMAL) if full and token > drafted else NONE
+    notes = [f"{small_size(drafted, units)} of it the draft's"] if drafted else []
     if model.kind == "reference_shape":
         notes.append(f"a reference shape, no real model; near {' and '.join(model.nearest[:2])}")
     if model.confidence == "unverified":

@@ -48,10 +48,16 @@ def test_only_a_sheet_with_a_draft_reads_one(book: Path, tmp_path: Path) -> None
     assert len(formulas(book)) == len(formulas(plain)) + 2  # its label and its name on the first sheet
     said = [cell.value for cell in cells(book) if cell.place[0] == "Inputs"]
     assert "Llama 3.2 1B" in said
-    assert "no draft model" in "\n".join(build_page(solve(ask(Catalog(), WITHOUT))).assumptions)
-    assert "draft model Llama 3.2 1B, never measured by us" in "\n".join(
-        build_page(solve(ask(Catalog(), ASKED))).assumptions
-    )
+
+
+def test_the_page_says_which_draft_and_what_it_adds() -> None:
+    drafted, plain = (build_page(solve(ask(books.catalog(), asked))) for asked in (ASKED, WITHOUT))
+    assert "no draft model" in "\n".join(plain.assumptions)
+    for said in ("\n".join(drafted.assumptions), drafted.precision_line):
+        assert "draft model Llama 3.2 1B, never measured by us" in said
+    for a, b in zip(plain.models, drafted.models, strict=True):
+        assert a.ratio == b.ratio and a.kv_per_token != b.kv_per_token
+        assert b.note == "32.0 KiB of it the draft's" and not a.note  # 16 layers x 8 heads x 128 x 2 bytes
 
 
 def test_an_edited_workbook_with_a_draft_is_pulled_with_it(book: Path, tmp_path: Path) -> None:
