@@ -347,6 +347,11 @@ class Fit:
         """GPUs at work: replicas x TP x PP x DP."""
         return self.gpus_per_replica * self.choice.n_replicas
 
+    @property
+    def draft_bytes_per_gpu(self) -> float:
+        """A draft model's weights on one GPU; 0 where there is none."""
+        return self["loaded_weights_bytes_per_gpu"] - self["weights_bytes_per_gpu"]
+
     @cached_property
     def numbers(self) -> Table:
         return self.solved.at(self.row, offer=self.offer)

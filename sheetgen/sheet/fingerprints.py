@@ -236,8 +236,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     layers = fit["layer_bytes_per_gpu"] * part
     staged, paid = stages > 1, fit["paid_layer_bytes"] * part
     pool = fit["layer_budget_bytes"] - paid if staged else fit["kv_budget_bytes_per_gpu"]
-    draft = fit["loaded_weights_bytes_per_gpu"] - fit["weights_bytes_per_gpu"]
-    ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"]
+    ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"] + fit.draft_bytes_per_gpu
     per_replica = -(-int(fit["load_requests"]) // (choice.n_replicas - question.settings.spare_replicas))
     per_rank = -(-per_replica // fit.layout.data_parallel_size)
     longest_allowed = int(model.model.max_context_tokens or load.context_tokens)
@@ -264,7 +263,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         "kv_bytes_per_sequence_per_gpu_at_limit": _needed(fit, 1, longest_allowed) * part,
         "max_context_tokens": longest_allowed, "longest_tokens_at_load": longest,
         "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
-        "weights_bytes_per_gpu": layers + ends + draft if staged else fit["loaded_weights_bytes_per_gpu"],
+        "weights_bytes_per_gpu": layers + ends if staged else fit["loaded_weights_bytes_per_gpu"],
         "activation_bytes_per_gpu": fit["activation_bytes_per_gpu"] + handed,
         "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, batch | smaller)["profile_peak_bytes"]),
         "vocab_size": model.model.vocab_size, "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
