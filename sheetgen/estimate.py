@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sheetgen.formula import Formula
-from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed, weights
+from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, speed, weights
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 # How an engine puts a model's layers into groups of equal size.
@@ -46,7 +46,8 @@ PEAK: tuple[Formula, ...] = (
 )  # fmt: skip
 # What a GPU and the engine leave for the cache.
 POOL: tuple[Formula, ...] = (
-    weights.stage_fraction, weights.weights_bytes_per_gpu, weights.loaded_weights_bytes_per_gpu, *PEAK,
+    weights.stage_fraction, weights.weights_bytes_per_gpu, draft.draft_weights_bytes_per_gpu,
+    weights.loaded_weights_bytes_per_gpu, *PEAK,
     memory.activation_bytes_per_gpu, memory.staged_non_torch_bytes_per_gpu, memory.non_torch_bytes_per_gpu,
     memory.overhead_bytes_per_gpu, memory.memory_budget_bytes, memory.kv_budget_bytes_per_gpu,
     memory.kv_pool_bytes_per_gpu, memory.n_kv_blocks,
@@ -119,7 +120,7 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
     known = evaluate(FIT, known)
     known |= _band_ends(known)
     known["max_context_tokens_that_fit"] = _longest_context(known)
-    known["min_gpus"] = _fewest_gpus(known)
+    known["min_gpus"] = _fewest_gpus(known | {name: values[name] for name in draft.ADDED_TO})
     return known | _speed(known)
 
 
@@ -165,11 +166,10 @@ def _speed(known: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_draft(values: Mapping[str, Any]) -> dict[str, Any]:
     """`values` with the draft model's layers and cache counted among the layers that grow."""
-    token = kv_cache.draft_bytes_per_token.of(values)
     return {
         **values,
-        "other_bytes_per_token": values["other_bytes_per_token"] + token,
-        "n_other_layers": values["n_other_layers"] + values["draft_layers"],
+        "other_bytes_per_token": draft.other_bytes_beside_draft.of(values),
+        "n_other_layers": draft.layers_beside_draft.of(values),
         "draft_layers": 0,
     }
 
@@ -213,15 +213,16 @@ def _longest_context(known: Mapping[str, Any]) -> Any:
 
 
 def _fewest_gpus(known: Mapping[str, Any]) -> Any:
-    """Fewest GPUs of this kind in one replica that hold weights and cache of all requests; NaN if none do."""
+    """Fewest GPUs of this kind in one replica that hold weights and cache of all requests; NaN if none do. What a draft
+    adds is not in `known` yet: it follows the tensor-parallel size that is tried."""
     import numpy
 
     best = numpy.full_like(known["kv_budget_bytes_per_gpu"], numpy.nan, float)
     for size in TENSOR_PARALLEL_SIZES:
         # One rank of TP `size` without stages; pipeline_stages then says how many stages it takes.
-        trial = {**known, "tensor_parallel_size": size, "pipeline_parallel_size": 1}
+        trial = _with_draft({**known, "tensor_parallel_size": size, "pipeline_parallel_size": 1})
         trial["non_torch_bytes_per_tp"] = memory.non_torch_bytes_at(known, size)
-        staged = (memory.stage_overhead_bytes, parallelism.layer_budget_bytes)
+        staged = (memory.stage_overhead_bytes, *draft.beside((parallelism.layer_budget_bytes,)))
         trial = evaluate((*SHARD, *CHARGE, *POOL, *staged), trial)
         trial["runs"] = parallelism.heads_divide.of(trial)
         each = (trial[n] * trial["kv_block_bytes"] for n in ("kv_blocks_per_sequence", "kv_blocks_per_sequence_steady"))

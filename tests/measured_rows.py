@@ -13,7 +13,7 @@ import pandas
 from sheetgen.catalog import Catalog
 from sheetgen.estimate import CHARGE, MODEL, POOL, SHARD, TOKENS, all_of, evaluate, point
 from sheetgen.scenario.deployment import DEFAULTS, complete
-from sheetgen.sizing import kv_cache, memory
+from sheetgen.sizing import draft, memory
 from sheetgen.units import DTYPES, GIB
 
 DATA = Path(__file__).parent / "data" / "measured"
@@ -139,23 +139,21 @@ def _as_logged(rows: pandas.DataFrame, values: dict[str, Any]) -> dict[str, Any]
         drafted = rows["speculative_tokens"].fillna(0).to_numpy(float)
         newer = numpy.array([_numbers(text) >= STATE_BLOCKS[0] for text in rows["engine_version"]], bool)
         blocks = rows["state_blocks"].fillna(pandas.Series(numpy.where(newer, STATE_BLOCKS[1], 1), rows.index))
-        scales = 2 * values["kv_scale_bytes"]
         logged |= {
             "state_blocks_charged": blocks.to_numpy(float) + drafted,
             "conv_bytes_per_state_layer": values["conv_bytes_per_state_layer"] * (1 + drafted / CONV_TOKENS),
             "draft_layers": layers,
             "draft_kv_heads": values["full_kv_heads"],
-            "draft_head_bytes": values["full_kv_width"] * values["kv_dtype_bytes"] + scales,
+            "draft_kv_width": values["full_kv_width"],
         }
     return logged
 
 
 def _with_mtp(values: dict[str, Any]) -> dict[str, Any]:
-    token = kv_cache.draft_bytes_per_token.of(values)
     return {
         **values,
-        "other_bytes_per_token": values["other_bytes_per_token"] + token,
-        "n_other_layers": values["n_other_layers"] + values["draft_layers"],
+        "other_bytes_per_token": draft.other_bytes_beside_draft.of(values),
+        "n_other_layers": draft.layers_beside_draft.of(values),
     }
 
 

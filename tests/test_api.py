@@ -225,7 +225,7 @@ def random_rows(n_rows: int, seed: int) -> pandas.DataFrame:
             "max_num_seqs": rng.choice([None, None, rng.randint(1, 600)]),
             "gpu_memory_utilization": rng.choice([None, rng.uniform(0.5, 1)]),
             "prefix_cache_hit_fraction": rng.choice([None, rng.random()]),
-            "draft_model": rng.choice([None, None, None, "eagle3-llama-3.x-70b"]),
+            "draft_model": rng.choice([None, None, None, None, "eagle3-llama-3.x-70b"]),
             "kv_allocation": rng.choice([None, None, "reserved"]),
         }
         for i in range(n_rows)

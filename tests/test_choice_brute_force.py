@@ -147,6 +147,23 @@ def test_every_cell_of_a_build(catalog: Catalog, models: str) -> None:
     print(f"{len(cells)} cells of {models}: {kinds}")
 
 
+@pytest.mark.parametrize(
+    ("models", "draft"),
+    [
+        ("8b,70b,405b", "llama-3.2-1b"),
+        ("gpt-oss-120b", "eagle3-gpt-oss-120b"),  # windows
+        ("deepseek-v3", "eagle3-deepseek-v3"),  # a latent, data-parallel ranks
+    ],
+)
+def test_every_cell_of_a_build_with_a_draft(catalog: Catalog, models: str, draft: str) -> None:
+    for more in ({}, {"tpot_ms": math.inf, "ttft_ms": math.inf}):
+        asked = {"models": models, "draft_model": draft, "tiers": "1,64,1024", **_options(more)}
+        kinds = Kinds()
+        for cell in document(solve(ask(catalog, asked)))["cells"]:
+            check(cell, kinds, limits={**more, "draft": draft})
+        print(f"{models} with {draft}: {kinds}")
+
+
 @pytest.mark.parametrize("discount", ["0.2", "0.35", "0.99"])
 def test_every_cell_under_a_contract_with_a_discount(catalog: Catalog, discount: str) -> None:
     """The same hardware as at list prices, for less; prices, of runner-ups too, times (1 - discount)."""

@@ -15,6 +15,7 @@ from sheetgen.scenario.market import vendor_name
 from sheetgen.scenario.question import Load, Question
 from sheetgen.sheet.build_page import facts_of
 from sheetgen.sheet.wording import (
+    DRAFT_COUNTED,
     first_token,
     layout_words,
     money_band,
@@ -99,9 +100,7 @@ def _pace(solved: Solution) -> Iterator[str]:
         )
         return
     wait, allowed = choice.wait_fraction or 0.0, question.settings.max_wait_fraction
-    above = (
-        f", above the {100 * allowed:.3g} % asked for: the square-root rule is not exact" if wait > allowed else ""
-    )
+    above = f", above the {100 * allowed:.3g} % asked for: the square-root rule is not exact" if wait > allowed else ""
     yield sentence(
         f"{choice.n_places:,} places, of which {rate_text(choice.in_flight)} are taken on average; "
         f"{100 * wait:.2g} % of the requests find none free were all replicas as slow as full ones (exact Erlang-C)"
@@ -144,7 +143,10 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
     yield f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; {held}"
     times = f"{token_time(solved, 0)}, {throughput(solved, 0)}, {first_token(solved, 0)}"
     yield f"{times}, indicative; bound by {choice.bound_by}"
-    if not was_measured(solved, 0, offer, stages):
+    if solved.question.draft is not None:
+        yield f"{NEVER_MEASURED}: speculative draft, {solved.question.draft.name}"
+        yield sentence(DRAFT_COUNTED)
+    elif not was_measured(solved, 0, offer, stages):
         yield f"{NEVER_MEASURED}: no runs of this kind took part in the fit of the speed"
     yield str(sized_by(solved, 0))
     if band := money_band(choice):

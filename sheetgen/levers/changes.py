@@ -23,7 +23,7 @@ from sheetgen.levers.lever import Change, Lever, Loads, Offload, Rented, is_less
 from sheetgen.levers.targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
 from sheetgen.recommend import Fit, Solution, short_tokens
 from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND
-from sheetgen.scenario.deployment import model_columns
+from sheetgen.scenario.deployment import model_columns, no_draft
 from sheetgen.scenario.inputs import Settings
 from sheetgen.scenario.question import Question, SheetModel
 from sheetgen.sizing import kv_cache
@@ -451,11 +451,11 @@ class Plans:
         """Of the models of like size (total parameters, which decide the weights) that take the context the leanest,
         and what changes with it."""
         settings, share = self.question.settings, self.assumption("lever_like_size_fraction")
-        total = model.model.params.total
+        total, draft = model.model.params.total, self.question.draft
         others = [
             _on_sheet(m, settings) for m in every
             if m.id != model.model.id and abs(m.params.total / total - 1) <= share
-            and (m.max_context_tokens or 0) >= context_tokens
+            and (m.max_context_tokens or 0) >= context_tokens and not (draft and no_draft(draft, m))
         ]  # fmt: skip
         kept = kept_bytes([model, *others], context_tokens, self.question)
         if not others or kept[1:].min() >= kept[0]:

@@ -18,7 +18,7 @@ from sheetgen.formula import Formula
 from sheetgen.recommend.choice import Pick
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question, SheetModel
-from sheetgen.sizing import kv_cache, memory, parallelism, rates, weights
+from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, weights
 from sheetgen.units import Layout
 
 # pace: a model and a workload, as speed does not depend on the requests in flight. layout: TP x DP.
@@ -35,7 +35,7 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         ("kv_pool_error_bytes_low", parallelism.pool_error_bytes), memory.staged_non_torch_bytes_per_gpu,
         memory.memory_budget_bytes,
     )),
-    # What a model leaves on a profile: pools are those without pipeline stages, and no sheet has a draft model.
+    # What a model leaves on a profile: pools are those without pipeline stages.
     "pools": (("model", "profile"), (
         *estimate.PEAK, ("activation_bytes_per_gpu", memory.profile_peak_bytes),
         ("weights_bytes_per_gpu", weights.rank_weights_bytes),
@@ -69,6 +69,20 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         parallelism.replicas_per_instance, parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.monthly_usd,
     )),
 }  # fmt: skip
+# Where a draft model serves beside: what stands in place of quantities of the same name.
+WITH_DRAFT: dict[str, tuple[Formula, ...]] = {
+    "models": tuple(one.with_parts(draft.OF_A_MODEL) for one in estimate.MODEL),
+    "shards": draft.beside(estimate.SHARD),
+    "pools": draft.beside((weights.loaded_weights_bytes_per_gpu, parallelism.layer_budget_bytes)),
+}
+
+
+def quantities_of(table: str, has_draft: bool) -> Iterator[tuple[str, Formula]]:
+    """The quantities of a table by name, in the order in which they come about."""
+    others = {one.name: one for one in WITH_DRAFT.get(table, ())} if has_draft else {}
+    for named in TABLES[table][1]:
+        name, one = (named.name, named) if isinstance(named, Formula) else named
+        yield name, others.get(name, one)
 
 
 @dataclass(frozen=True)
@@ -340,6 +354,11 @@ class Fit:
     def gpus_used(self) -> int:
         """GPUs at work: replicas x TP x PP x DP."""
         return self.gpus_per_replica * self.choice.n_replicas
+
+    @property
+    def draft_bytes_per_gpu(self) -> float:
+        """A draft model's weights on one GPU; 0 where there is none."""
+        return self["loaded_weights_bytes_per_gpu"] - self["weights_bytes_per_gpu"]
 
     @cached_property
     def numbers(self) -> Table:

@@ -27,6 +27,7 @@ from sheetgen.recommend.solution import (
     Rental,
     Solution,
     Table,
+    quantities_of,
     short_tokens,
 )
 from sheetgen.scenario import deployment
@@ -85,7 +86,8 @@ def tables(question: Question) -> Solution:
     grid = grid.along("load", {"pace": [question.pace(one) for one in question.loads]})
     _put_facts(grid, question)
     _put_offers(grid, [question.candidates[s.candidate] for s in offers])
-    _work_out(grid, "models", "shards", "profiles", "pools")
+    for name in ("models", "shards", "profiles", "pools"):
+        grid.evaluate(quantities_of(name, question.draft is not None), TABLES[name][0])
     _put_paces(grid, [w for _, w in paces])
     _work_out(grid, "paces", "stages")
     grid.put(("pace", "profile"), {"pipeline_parallel_size": grid.read("pipeline_stages", ("pace", "profile"))})
@@ -170,6 +172,7 @@ def _inputs(question: Question) -> Columns:
         "nvlink_gpus": float(speed.nvlink_gpus), "all_reduce_growth": speed.all_reduce_growth,
         "network_hop_seconds": speed.network_hop_seconds, "bytes_per_gigabit": float(GBPS),
         **{name: float(value) for name, value in deployment.SPEED_DEFINITIONS.items()},
+        **(deployment.draft_columns(question.draft) if question.draft else {}),
         "requests_per_stride": float(STRIDE), "wait_z": rates.z_of(question.settings.max_wait_fraction),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND), "no_limit_seconds": float(NO_LIMIT_SECONDS),
     }  # fmt: skip
@@ -203,7 +206,7 @@ def gpu_columns(question: Question) -> Columns:
         "pool_error_bytes_elsewhere": [_pool_error(question, "other")] * len(gpus),
         **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
         **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
-        "measured_kinds": [speed.measured_kinds(engine.engine, g) for g in gpus],
+        "measured_kinds": [0 if question.draft else speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
     }
     for g, gpu in enumerate(gpus):

@@ -268,7 +268,8 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     kv = attempt(parse.dtype, row["kv_cache_dtype"], "kv_cache_dtype")
     gpu = attempt(catalog.gpu, str(row["gpu"]))
     engine = attempt(load_engine, catalog, str(row["engine"]), row["engine_version"])
-    draft = attempt(_draft_model, str(row["draft_model"]), catalog) if row["draft_model"] else None
+    targets = [] if model is None else [model]
+    draft = attempt(draft_model, str(row["draft_model"]), targets, catalog) if row["draft_model"] else None
     attempt(parse.one_of, row["kv_allocation"], "kv_allocation", ("paged", "reserved"))
     speed = attempt(catalog.file, SpeedFile)
     if problems or model is None:
@@ -287,8 +288,12 @@ def _served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
     return model, dtype
 
 
-def _draft_model(name: str, catalog: Catalog) -> Model:
-    """A draft whose whole cache `draft_columns` counts: one with full attention in every layer that keeps any."""
+def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
+    """A draft that can serve these models, and whose whole cache `draft_columns` counts: one with full attention in
+    every layer that keeps any.
+
+    Raises CatalogError for a name that stands for nothing, ScenarioError with each model that it cannot serve.
+    """
     draft = catalog.model(name)
     shape = draft.shape()
     other = sum(shape[k] for k in ("n_windowed_layers", "n_mla_layers", "n_other_layers", "n_state_layers"))
@@ -297,7 +302,28 @@ def _draft_model(name: str, catalog: Catalog) -> Model:
             f"draft_model {draft.id} has {other:.0f} layers with a window, a latent or a state; only drafts with full"
             " attention throughout can be sized."
         )
+    problems = [
+        f"draft_model {draft.id} cannot serve {one.id}: {why}. Name another draft, or none."
+        for one in targets
+        if (why := no_draft(draft, one))
+    ]
+    if problems:
+        raise ScenarioError(*problems)
     return draft
+
+
+def no_draft(draft: Model, target: Model) -> str:
+    """Why a model cannot be the draft of another; "" where it can. It proposes tokens of the target's vocabulary, and a
+    head (EAGLE) reads the target's hidden states."""
+    if draft.id == target.id:
+        return "it is the model itself"
+    if draft.vocab_size != target.vocab_size:
+        return f"its vocabulary has {draft.vocab_size:,} tokens, the model's {target.vocab_size:,}"
+    if draft.kind == "draft" and draft.hidden_size != target.hidden_size:
+        return f"it reads hidden states of {draft.hidden_size:,} elements, the model's have {target.hidden_size:,}"
+    if draft.params.total >= target.params.total:
+        return f"it has {draft.params.total:,} parameters, the model {target.params.total:,}"
+    return ""
 
 
 def model_columns(model: Model, weight_dtype: str, kv_cache_dtype: str) -> Columns:
@@ -375,13 +401,12 @@ def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind) -> Colum
     return found
 
 
-def draft_columns(draft: Model | None, kv_cache_dtype: str) -> Columns:
+def draft_columns(draft: Model | None) -> Columns:
     """The numbers that a speculative-decoding draft contributes: its own weights, its own KV per token."""
     shape = draft.shape() if draft else {}
-    kv = DTYPES[kv_cache_dtype]
     return {
         "draft_layers": shape.get("n_full_layers", 0), "draft_kv_heads": shape.get("full_kv_heads", 0),
-        "draft_head_bytes": shape.get("full_kv_width", 0) * kv.kv_bytes + 2 * kv.kv_scale_bytes,
+        "draft_kv_width": shape.get("full_kv_width", 0),
         "draft_weights_bytes": (draft.checkpoint_bytes(draft.weight_dtype) or 2 * shape["n_params"]) if draft else 0,
     }  # fmt: skip
 
@@ -546,7 +571,7 @@ def _named_columns(names: Resolved) -> Columns:
         **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype), **engine.columns(),
         **band_columns(engine, here), **{f"{k}_elsewhere": v for k, v in band_columns(engine, "other").items()},
         "calibrated_tensor_parallel_size": engine.calibrated_tensor_parallel_size if measured else 0,
-        **draft_columns(names.draft, names.kv_cache_dtype),
+        **draft_columns(names.draft),
         **speed_columns(names.speed, engine, gpu, names.weight_dtype),
         **{f"{name}_{scope}": band for scope in SPEED_SCOPES
            for name, band in speed_band_columns(names.speed, scope, kind).items()},
@@ -577,4 +602,3 @@ def _derive(values: Columns) -> None:
     for name in [n.removesuffix("_anchored") for n in values if n.endswith("_anchored")]:
         scope = scopes["ttft_factor" if name.startswith("ttft") else "speed_factor"]
         values[name] = numpy.choose(scope, [values.pop(f"{name}_{s}") for s in SPEED_SCOPES])
-    values["draft_weights_bytes_per_gpu"] = numpy.ceil(values["draft_weights_bytes"] / size)

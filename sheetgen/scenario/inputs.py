@@ -350,7 +350,8 @@ INPUTS: tuple[Input, ...] = (
           "Most requests in one batch. Default: the engine's own on this GPU.")),
     Input("max_num_batched_tokens", Kind("tokens", 1, COUNT.high), None, Option("limits", "TOKENS",
           "Most tokens in one step. Default: the engine's own on this GPU.")),
-    _text("draft_model", Option("caches", "NAME", "Draft model for speculative decoding.")),
+    _text("draft_model", Option("engine", "NAME", "Draft model for speculative decoding: its weights and KV cache are "
+          "counted, not what it gains and costs in time.")),
     Input("enable_prefix_caching", FLAG, 1, Option("caches", "0|1",
           "0 where prefixes are not kept: recurrent layers then take one block less.")),
     Input("requests_per_second", Kind(low=0, high=1_000_000, decimal=True), 0.0, Option("rate", "RATE",

@@ -18,7 +18,7 @@ from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.scenario import overrides as typed
 from sheetgen.scenario import parse
 from sheetgen.scenario.demand import Rate, rate_of, requests_in_flight, users_of
-from sheetgen.scenario.deployment import DEFAULTS, Reference, default_answer, engine_defaults
+from sheetgen.scenario.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
 from sheetgen.scenario.inputs import OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
 from sheetgen.scenario.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.scenario.parse import name_part
@@ -254,6 +254,7 @@ class Question:
     listed: tuple[Candidate, ...] = ()  # the catalog's instances, where some were typed over; see `rows`
     beyond: tuple[tuple[Candidate, ...], ...] = ()  # what the defaults leave out: see `market.not_asked`
     rate: Rate | None = None
+    draft: Model | None = None  # drafts for each of the models
 
     @property
     def catalog_sha256(self) -> str:
@@ -286,6 +287,11 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
     settings = attempt(settings_of, options, engine)
     models = attempt(_models, catalog, options, settings)
+    draft = None
+    if name := options.get("draft_model"):
+        draft = attempt(draft_model, str(name), [one.model for one in models or ()], catalog)
+        # The bands of memory are of runs without one.
+        engine = engine and engine.model_copy(update={"calibrated": None})
     one_load = options.get("context_tokens") is not None
     workloads = (
         attempt(one_workload, options, catalog.workloads()) if one_load else attempt(workloads_of, catalog, options)
@@ -317,7 +323,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         models, workloads, tiers, engine, tuple(by_id.values()), candidates, left_out, settings, as_of, headline,
         Reference(catalog), speed, (), filters, owning,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
-        others=others, beyond=not_asked(catalog, engine, filters), rate=rate,
+        others=others, beyond=not_asked(catalog, engine, filters), rate=rate, draft=draft,
     )  # fmt: skip
     question = _overridden(question, *overrides)
     # No prompt would be left, and the hardware too cheap.

@@ -80,7 +80,8 @@ def _precision(question: Question) -> str:
     active = settings.active_fraction
     return " · ".join((
         f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
-        f"KV cache {kv}", f"{engine.name} {engine.default_version}", wording.sizing_rule(question),
+        f"KV cache {kv}", f"{engine.name} {engine.default_version}",
+        *([wording.draft_words(question.draft)] if question.draft else []), wording.sizing_rule(question),
         "every user counted as in flight" if active == 1 else f"{share(active)} of the users in flight",
     ))  # fmt: skip
 
@@ -184,7 +185,8 @@ def _bars(solved: Solution) -> tuple[tuple[page.Bar, ...], ...]:
 
 
 def _bar(solved: Solution, row: int) -> page.Bar:
-    """What the GPUs hold: the weights on each replica, and the KV cache as often as ranks keep it."""
+    """What the GPUs hold: the weights on each replica, the KV cache as often as ranks keep it, and as overhead what
+    lies beside both, a draft's weights with it."""
     question = solved.question
     load, units = question.loads[row], question.settings.units
     of_load = (
@@ -196,7 +198,8 @@ def _bar(solved: Solution, row: int) -> page.Bar:
     if fit is None:
         verdict = solved.choices[row].verdict
         return page.Bar(*of_load, weights, kv, size(weights, units), size(kv, units), capacity=verdict)
-    overhead, capacity = (fit[name] * fit.gpus_used for name in ("overhead_bytes_per_gpu", "memory_budget_bytes"))
+    overhead = (fit["overhead_bytes_per_gpu"] + fit.draft_bytes_per_gpu) * fit.gpus_used
+    capacity = fit["memory_budget_bytes"] * fit.gpus_used
     held = fit["steady_bytes"] * fit.layout.tensor_parallel_size * load.concurrent_requests
     return page.Bar(
         *of_load, weights_bytes=weights * fit.choice.n_replicas, kv_bytes=held, overhead_bytes=overhead,

@@ -237,7 +237,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     layers = fit["layer_bytes_per_gpu"] * part
     staged, paid = stages > 1, fit["paid_layer_bytes"] * part
     pool = fit["layer_budget_bytes"] - paid if staged else fit["kv_budget_bytes_per_gpu"]
-    ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"]
+    ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"] + fit.draft_bytes_per_gpu
     per_replica = _fullest(fit)
     per_rank = -(-per_replica // fit.layout.data_parallel_size)
     longest_allowed = int(model.model.max_context_tokens or load.context_tokens)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import re
 from collections.abc import Iterator
 
@@ -150,7 +151,10 @@ def assumption_lines(question: Question) -> Iterator[str]:
     price = wording.price_class(price, settings.discount_fraction) + lacks
     for one in known.values():
         if one.sentence:
-            yield one.sentence.replace("{value}", _value(one, settings)).replace("{price}", price)
+            said = {"{value}": _value(one, settings), "{price}": price, "{draft}": wording.draft_words(question.draft)}
+            yield functools.reduce(lambda text, named: text.replace(*named), said.items(), one.sentence)
+    if question.draft is not None:
+        yield wording.DRAFT_COUNTED
     kinds = sorted({c.price_kind for c in question.candidates if c.price_kind})
     if PURCHASES[settings.purchase].committed and kinds:
         yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."

@@ -11,12 +11,12 @@ from sheetgen.catalog.model import FullAttention, LatentAttention, Model, Window
 from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.levers import Lever
 from sheetgen.recommend import Choice, Pick, Solution, short_tokens
-from sheetgen.scenario.deployment import model_columns
+from sheetgen.scenario.deployment import draft_columns, model_columns
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.page import NONE, Cell, ModelFacts, words
-from sheetgen.sizing import kv_cache, weights
+from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.units import (
     DTYPES,
     ONE_DECIMAL,
@@ -279,6 +279,17 @@ def target_words(question: Question, row: int) -> str:
     return _targets([question.workloads[question.loads[row].workload]])
 
 
+DRAFT_COUNTED = (
+    "The draft's weights and KV cache count in memory; speed counts what a step reads of that cache, and neither the "
+    "tokens that the draft gains nor the time that it takes."
+)
+
+
+def draft_words(model: Model | None) -> str:
+    """Which draft model serves beside, and that no run of ours had one."""
+    return "no draft model" if model is None else f"draft model {model.name}, never measured by us"
+
+
 def sizing_rule(question: Question) -> str:
     """What the sheet is sized by, for the line under its title."""
     said = _targets(question.workloads)
@@ -332,8 +343,10 @@ def _facts(solved: Solution, index: int) -> ModelFacts:
     columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]
     window = float(kv_cache.shard_windowed_bytes_per_token.of(columns))
-    factor = Cell(full / token, ONE_DECIMAL) if full and token else NONE
-    notes = []
+    of_draft = columns | draft_columns(solved.question.draft) | {"tensor_parallel_size": 1}
+    drafted = float(draft.draft_bytes_per_token.of(of_draft))
+    factor = Cell(full / (token - drafted), ONE_DECIMAL) if full and token > drafted else NONE
+    notes = [f"{small_size(drafted, units)} of it the draft's"] if drafted else []
     if model.kind == "reference_shape":
         notes.append(f"a reference shape, no real model; near {' and '.join(model.nearest[:2])}")
     if model.confidence == "unverified":

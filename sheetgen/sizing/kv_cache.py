@@ -27,7 +27,7 @@ from sheetgen.formula import (
 from sheetgen.units import TEXT
 
 
-def _heads_of_a_rank(kv_heads: Quantity, tensor_parallel_size: Quantity) -> Any:
+def heads_of_a_rank(kv_heads: Quantity, tensor_parallel_size: Quantity) -> Any:
     """KV heads split over the ranks until each has one; then they are copied."""
     return where(kv_heads > 0, largest(1, round_up(kv_heads / tensor_parallel_size)), 0)
 
@@ -38,7 +38,7 @@ def full_kv_heads_per_gpu(full_kv_heads: Quantity, tensor_parallel_size: Quantit
 
     Source: vLLM get_num_kv_heads: max(1, heads / TP). Check: 8 heads at TP 16 is 1, not one half.
     """
-    return _heads_of_a_rank(full_kv_heads, tensor_parallel_size)
+    return heads_of_a_rank(full_kv_heads, tensor_parallel_size)
 
 
 @formula("Windowed KV heads per GPU")
@@ -47,7 +47,7 @@ def windowed_kv_heads_per_gpu(windowed_kv_heads: Quantity, tensor_parallel_size:
 
     Source: vLLM get_num_kv_heads, applied per group of layers.
     """
-    return _heads_of_a_rank(windowed_kv_heads, tensor_parallel_size)
+    return heads_of_a_rank(windowed_kv_heads, tensor_parallel_size)
 
 
 @formula("Growing KV per token and rank")
@@ -68,18 +68,6 @@ def shard_kv_bytes_per_token(
     full = n_full_layers * full_kv_heads_per_gpu * (full_kv_width * kv_dtype_bytes + 2 * kv_scale_bytes)
     entry = where(both(mla_fp8_entry_bytes > 0, kv_dtype_bytes == 1), mla_fp8_entry_bytes, mla_width * kv_dtype_bytes)
     return full + n_mla_layers * entry + other_elements_per_token * kv_dtype_bytes + other_bytes_per_token
-
-
-@formula("Draft's KV per token and rank")
-def draft_bytes_per_token(
-    draft_layers: Quantity, draft_kv_heads: Quantity, draft_head_bytes: Quantity, tensor_parallel_size: Quantity
-) -> Any:
-    """What a speculative-decoding draft adds to each token of context, in bytes per rank: it keeps a full
-    cache of its own and follows the target's tensor parallelism.
-
-    Source: reference models.md section 7. Check: the EAGLE-3 head of Llama 3.1 8B in bf16 is 4,096.
-    """
-    return draft_layers * _heads_of_a_rank(draft_kv_heads, tensor_parallel_size) * draft_head_bytes
 
 
 @formula("Windowed KV per token and rank")

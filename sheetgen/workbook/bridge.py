@@ -162,7 +162,7 @@ def _monthly_usd(
         name = next((w.id for w in catalog.workloads() if name_part(w.id) == workload), workload)
         options |= {"workloads": name, "contexts": f"{name}={one.context_tokens}", "tiers": str(requests)}
     options |= {name: prices.options[name] for name in facts.OF_MARKET if prices.options.get(name)}
-    options |= {name: settings.options[name] for name in ("engine", "engine_version") if settings.options.get(name)}
+    options |= {name: settings.options[name] for name in facts.OF_SERVING if settings.options.get(name)}
     options["discount_fraction"] = _value(prices, "discount_fraction")
     for cell in ASKED_BY_CELLS:
         value = _value(settings, cell.name)

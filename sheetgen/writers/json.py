@@ -85,6 +85,7 @@ def inputs(question: Question) -> Record:
         "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
         "tiers": [one for one in question.tiers if one is not None], **_rate(question),
         "engine": question.engine.engine, "engine_version": question.engine.default_version,
+        "draft_model": question.draft and question.draft.id,
         **{k: v for k, v in vars(settings).items() if k not in NESTED},
         "kv_allocation": BY_OPTION["kv_allocation"].words[settings.kv_reserved],
         "hybrid_kv_manager": bool(settings.hybrid_kv_manager),

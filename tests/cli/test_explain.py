@@ -132,6 +132,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "replicas": {"model": "70b", "context_tokens": "16k", "users": 200, "survive": "machine"},
     "stages": {"model": "deepseek-v3", "users": 20, "gpus": "h100", "providers": "aws", "weight_dtype": "bf16"},
     "windows": {"model": "gpt-oss-120b", "context_tokens": "100k", "users": 300, "active_fraction": 0.5},
+    "draft": {"model": "70b", "context_tokens": "16k", "users": 20, "draft_model": "llama-3.2-1b"},
 }
 
 

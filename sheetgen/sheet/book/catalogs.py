@@ -10,6 +10,7 @@ from sheetgen.catalog.engines import SpeedConstants
 from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import formula, is_number, is_text, where
 from sheetgen.recommend import Solution
+from sheetgen.recommend.solution import quantities_of
 from sheetgen.recommend.solve import runs_weights
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.market import OwnedGpu
@@ -163,7 +164,7 @@ def derive_models(table: Table) -> None:
     )
     table.looked_up("checkpoint_bytes", "Checkpoint in use", sizes, WHOLE, width=17,
                     note="Size of the known checkpoint at the precision in use; 0 where none is known.")  # fmt: skip
-    for one in (*MODEL, *WORK):
+    for _, one in quantities_of("models", "draft_layers" in table.wiring.inputs):
         table.computed(one, width=18)
 
 

@@ -22,7 +22,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solution import TABLES
+from sheetgen.recommend.solution import quantities_of
 from sheetgen.sheet.book.catalogs import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, LEFT, Head, RowLookup, Table, Wiring, in_words, matrix, named, titled
@@ -65,7 +65,7 @@ WHOLE_OF = (
 OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
 # Rows of the head that are alike on every GPU.
 ALIKE = ("tensor_parallel_size", "data_parallel_size", "busy_ranks", "tp_position", "layout_position", "rank_position")
-# On Contexts; no sheet has a draft model; on Candidates.
+# On Contexts; the same as what is loaded, or a part of it; on Candidates.
 ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests")
 # Worked out within the formulas that read them: sums of a few cells, and a step that nobody looks for.
 NOT_WRITTEN = (
@@ -144,7 +144,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     written: dict[str, str] = {}
     of_workload = {*contexts, *ranges} - models.keys()
     n_contexts, top = wiring.tables["contexts"].n_rows, head.top + 1
-    for name, quantity in _quantities():
+    for name, quantity in _quantities(solved.question.draft is not None):
         if quantity.name in written:  # once, where the grid has it under two names
             blocks[name] = blocks[written[quantity.name]]
             by_model.add(name)
@@ -224,14 +224,13 @@ def _by_rank(every: Sequence[Wiring], head: Head) -> dict[str, list[Any]]:
     return found
 
 
-def _quantities() -> Iterator[tuple[str, Formula]]:
+def _quantities(has_draft: bool) -> Iterator[tuple[str, Formula]]:
     """By name, what is written on the sheet, in the order in which the grid has it.
 
     What a replica holds is the same for every number of requests, so it stands here once for each context.
     """
     for table in ("shards", "pools", "stages", "steps", "limits", "sequences"):
-        for one in TABLES[table][1]:
-            name, quantity = (one.name, one) if isinstance(one, Formula) else one
+        for name, quantity in quantities_of(table, has_draft):
             if quantity not in NOT_WRITTEN and name not in ELSEWHERE:
                 yield name, quantity
 
