@@ -107,37 +107,37 @@ def best_precision(precisions: Any, **known: Any) -> Any:
 
 
 @formula("Requests of one instance within the targets", passed_on=_OF_LEFT)
-def most_served(precision: Any, precisions: Any, paced: Any, carried: Any, **known: Any) -> Any:
+def most_served(precision: Any, precisions: Any, of_instance: Any, **known: Any) -> Any:
     """The most requests that one instance of those left serves within the targets: their count is the same.
 
     Source: INTERFACE (the choice: the most served_at_target).
     """
-    most = greatest_where(paced * carried, *_left(**known), precisions == precision)
+    most = greatest_where(of_instance, *_left(**known), precisions == precision)
     return _where_held(known["cheapest_usd"], most)
 
 
 @formula("$ per month", USD, passed_on=_OF_LEFT)
-def chosen_usd(precision: Any, served: Any, precisions: Any, paced: Any, carried: Any, **known: Any) -> Any:
+def chosen_usd(precision: Any, served: Any, precisions: Any, of_instance: Any, **known: Any) -> Any:
     """What the chosen candidate costs a month: the lowest price of those left; none where nothing holds the load.
 
     Source: INTERFACE (the choice).
     """
-    best = least_where(known["monthly"], *_left(**known), precisions == precision, paced * carried >= served)
+    best = least_where(known["monthly"], *_left(**known), precisions == precision, of_instance >= served)
     return _where_held(known["cheapest_usd"], best)
 
 
 def _alike(
     usd: Any, cheapest_gpus: Any, n_instances: Any, precision: Any, served: Any, monthly: Any, gpu_months: Any,
-    instance_months: Any, among: Any, precisions: Any, paced: Any, carried: Any,
+    instance_months: Any, among: Any, precisions: Any, of_instance: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The candidates that are alike in all but their layout and place, as conditions."""
     few = _few_gpus(monthly, cheapest_gpus, gpu_months), _few_machines(monthly, n_instances, instance_months)
-    return same_money(monthly, usd), *few, precisions == precision, paced * carried >= served, among
+    return same_money(monthly, usd), *few, precisions == precision, of_instance >= served, among
 
 
 _OF_ALIKE = (
     "usd", "cheapest_gpus", "n_instances", "precision", "served", "monthly", "gpu_months", "instance_months", "among",
-    "precisions", "paced", "carried",
+    "precisions", "of_instance",
 )  # fmt: skip
 
 
@@ -187,7 +187,7 @@ STEPS: tuple[tuple[str, Formula], ...] = (
 # What the steps read of the candidates: the name there, and that of the quantity.
 ROWS = {
     "monthly": "monthly_usd", "instance_months": "instance_month_usd", "gpu_months": "gpu_month_usd",
-    "precisions": "runs_weights", "paced": "paced_requests", "carried": "replicas_per_instance",
+    "precisions": "runs_weights", "of_instance": "requests_per_instance",
     "sizes": "tensor_parallel_size", "ranks": "data_parallel_size",
 }  # fmt: skip
 Picks = list[tuple["Pick", "Pick"] | None]

@@ -62,7 +62,8 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     )),
     # Per load and offer: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load.
     "costs": (("load", "offer"), (
-        parallelism.replicas_per_instance, parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.monthly_usd,
+        parallelism.replicas_per_instance, parallelism.requests_per_instance, parallelism.n_replicas, cost.n_instances,
+        cost.hourly_usd, cost.monthly_usd,
     )),
 }  # fmt: skip
 
