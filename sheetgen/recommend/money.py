@@ -124,7 +124,7 @@ def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
     names = list(dict.fromkeys(of_offer.tolist()))
     known = {name: solved.costs[name][[row]] for name in ROWS.values()}
     settings = solved.question.settings
-    picks = pick({**known, **{name: getattr(settings, name) for name in ("near_tie_fraction", "survive", "zones")}},
+    picks = pick({**known, **{name: getattr(settings, name) for name in ("near_tie_fraction", "survive")}},
                  of_offer == numpy.array(names)[:, None])  # fmt: skip
     found = []
     for provider, one in zip(names, picks, strict=True):

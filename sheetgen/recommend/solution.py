@@ -66,7 +66,8 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     )),
     # Per load and offer: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load.
     "costs": (("load", "offer"), (
-        parallelism.replicas_per_instance, parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.monthly_usd,
+        parallelism.replicas_per_instance, parallelism.requests_per_instance, parallelism.n_replicas, cost.n_instances,
+        cost.hourly_usd, cost.monthly_usd,
     )),
 }  # fmt: skip
 # Where a draft model serves beside: what stands in place of quantities of the same name.

@@ -361,6 +361,15 @@ def replicas_per_instance(
     return where(pipeline_stages == 1, inside, spanned)
 
 
+@formula("Requests of one instance within the targets", FACTOR)
+def requests_per_instance(paced_requests: Quantity, replicas_per_instance: Quantity) -> Any:
+    """Requests that the replicas of one instance serve within the targets; a share of them where a replica spans some.
+
+    Source: paced_requests, replicas_per_instance.
+    """
+    return paced_requests * replicas_per_instance
+
+
 def surviving_replicas(
     n_instances: Quantity, replicas_per_instance: Quantity, survive: Quantity, zones: Quantity
 ) -> Any:

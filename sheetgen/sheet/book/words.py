@@ -63,12 +63,16 @@ def load_words(workload: Any, concurrent_requests: Any) -> Any:
 
 
 @formula("Position of a profile", PLAIN)
-def profile_position(gpu_row: Any, layout_position: Any, n_layouts: Any) -> Any:
-    """The column of a GPU and layout among the profiles, from 1.
+def profile_position(gpu_row: Any, layout_position: Any, n_plain_layouts: Any, plain_columns: Any) -> Any:
+    """The column of a GPU and layout among the profiles, from 1: data-parallel layouts stand after all plain ones.
 
+    In:     plain_columns, those before the data-parallel layouts of this GPU; 0 where it has none.
+    Out:    1 where it has none: Candidates has 0 GPUs for them.
     Source: the order of the Profiles sheet.
     """
-    return (gpu_row - 1) * n_layouts + layout_position
+    plain = (gpu_row - 1) * n_plain_layouts + layout_position
+    ranked = where(plain_columns > 0, plain_columns + layout_position - n_plain_layouts, 1)
+    return where(layout_position <= n_plain_layouts, plain, ranked)
 
 
 @formula("Row of non-torch memory", PLAIN)
