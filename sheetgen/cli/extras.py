@@ -57,12 +57,13 @@ def _budget(one: KvBudget) -> Iterator[str]:
     answer, engine = one.trial.answer, one.trial.names.engine
     named = ", ".join(f"{name} {value}" for name, value in one.settings.read.items())
     yield f"KV BUDGET of {engine.name} {engine.default_version}: {named}"
+    load = f"{one.n_sequences:,} sequences of {answer['max_model_len']:,} tokens, {one.budget_tokens:,} tokens in all"
     yield (
-        f"  {one.n_sequences:,} sequences of {answer['max_model_len']:,} tokens, {one.budget_tokens:,} tokens in all, "
-        f"{answer['kv_bytes_per_token']:,} bytes each ({answer['kv_cache_dtype']}): {one.budget_bytes / GIB:,.2f} GiB, "
-        f"{one.budget_bytes:,} bytes"
+        f"  {f'{one.budget_tokens:,} tokens' if one.is_pool else load}, {answer['kv_bytes_per_token']:,} bytes each "
+        f"({answer['kv_cache_dtype']}): {one.budget_bytes / GIB:,.2f} GiB, {one.budget_bytes:,} bytes"
     )
-    if answer["kv_bytes"] != one.budget_bytes and one.budget_tokens == one.n_sequences * answer["max_model_len"]:
+    is_every = one.budget_tokens == one.n_sequences * answer["max_model_len"]
+    if is_every and not one.is_pool and answer["kv_bytes"] != one.budget_bytes:
         yield (
             f"  with whole blocks, windows and states as the engine takes them: {answer['kv_bytes'] / GIB:,.2f} GiB, "
             f"{answer['kv_bytes']:,} bytes"

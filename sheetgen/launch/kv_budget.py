@@ -247,6 +247,7 @@ class KvBudget:
     """settings as read; trial: the point with every sequence at its full length.
 
     budget_tokens and budget_bytes are what the limits let the cache become; full_sequences those that fit in the pool.
+    is_pool: a share of the memory alone is set, so that the budget is the pool that it makes, with no load to hold.
     """
 
     settings: Settings
@@ -257,6 +258,7 @@ class KvBudget:
     full_sequences: int
     holds: bool
     verdict: str
+    is_pool: bool
 
 
 def inputs_of(text: str, requested: Mapping[str, Any], catalog: Catalog) -> tuple[Settings, dict[str, Any]]:
@@ -282,13 +284,19 @@ def inputs_of(text: str, requested: Mapping[str, Any], catalog: Catalog) -> tupl
         given["max_model_len"] = model.max_context_tokens
         longest = f"{model.max_context_tokens:,}"
         settings.notes.append(f"the full length is not stated: the model's {longest} tokens were taken")
-    if "max_num_seqs" not in given:
+    if "max_num_seqs" not in given and not _is_pool(settings, given):
         settings.notes.append("the number of sequences is not stated: the engine's default was taken")
-    else:
+    elif "max_num_seqs" in given:
         given["max_num_seqs"] = parse.whole(given["max_num_seqs"], "max_num_seqs") * settings.beams
         given.setdefault("concurrent_requests", given["max_num_seqs"])
     given.setdefault("context_tokens", given["max_model_len"])
     return settings, given
+
+
+def _is_pool(settings: Settings, given: Mapping[str, Any]) -> bool:
+    """Whether the settings say what the pool may take, and nothing says how many sequences or tokens it must hold."""
+    states_load = "max_num_seqs" in given or settings.max_tokens is not None or settings.sequence_lengths is not None
+    return "gpu_memory_utilization" in settings.inputs and not states_load
 
 
 def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any], catalog: Catalog) -> KvBudget:
@@ -316,13 +324,25 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
         held = min(held, within)
         needed = tokens * known["kv_bytes_per_token_per_gpu"]
         holds = trial.runs and needed <= known["kv_budget_bytes_per_gpu"] and within >= 1
+    is_pool = _is_pool(settings, given)
+    if is_pool:
+        known["n_sequences"], tokens = held, trial.answer["kv_tokens"] * point["data_parallel_size"]
+        holds = trial.runs and held >= 1
     ceiling = kv_ceiling_bytes(1, tokens, known["kv_bytes_per_token"])
     full_length = f"{length:,} tokens"
     pool, weights = known["kv_pool_bytes_per_gpu"] / GIB, known["loaded_weights_bytes_per_gpu"] / GIB
-    left = f"{pool:,.2f} GiB are left on it beside {weights:,.2f} GiB of weights"
+    beside = f"beside {weights:,.2f} GiB of weights"
+    left = f"{pool:,.2f} GiB are left on it {beside}"
     fit = f"{held:,} full sequences of {full_length} fit."
     if not trial.runs:
         verdict = trial.verdict
+    elif is_pool and holds:
+        verdict = f"a pool to fill: {pool:,.2f} GiB of each GPU, {beside}; {fit}"
+    elif is_pool:
+        verdict = (
+            f"does not hold: the pool has {pool:,.2f} GiB of each GPU, {beside}, and one sequence of {full_length} takes"
+            " more; the engine does not start."
+        )
     elif limit is not None and limit < length:
         verdict = (
             f"does not hold: the pool is to take {limit:,} tokens, less than one sequence of {full_length}; the engine"
@@ -332,7 +352,7 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
         verdict = f"holds: {needed / GIB:,.2f} GiB of each GPU, and {left}; {fit}"
     else:
         verdict = f"does not hold: {needed / GIB:,.2f} GiB of each GPU are asked for, and {left}; {fit}"
-    return KvBudget(settings, trial, int(known["n_sequences"]), int(tokens), int(ceiling), held, holds, verdict)
+    return KvBudget(settings, trial, int(known["n_sequences"]), int(tokens), int(ceiling), held, holds, verdict, is_pool)
 
 
 def budget_record(one: KvBudget) -> dict[str, Any]:
@@ -345,5 +365,5 @@ def budget_record(one: KvBudget) -> dict[str, Any]:
         "max_model_len": answer["max_model_len"], "n_sequences": one.n_sequences,
         "kv_cache_dtype": answer["kv_cache_dtype"], "kv_bytes_per_token": answer["kv_bytes_per_token"],
         "budget_tokens": one.budget_tokens, "budget_bytes": one.budget_bytes, **sized, "holds": one.holds,
-        "full_sequences_that_fit": one.full_sequences, "verdict": one.verdict, "notes": one.settings.notes,
+        "is_pool": one.is_pool, "full_sequences_that_fit": one.full_sequences, "verdict": one.verdict, "notes": one.settings.notes,
     }  # fmt: skip
