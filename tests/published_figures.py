@@ -232,8 +232,8 @@ def document() -> str:
         "the reason stands beside it. KB and GB of the sources mean what they meant there. A load is counted in blocks",
         "of one token, as the sources do; in the engine's blocks of 16, 1,000 tokens take 1,008.",
         "",
-        f"{sum(r.agrees for r in rows)} agree, {sum(not r.agrees for r in rows)} do not. A measured speed agrees where it",
-        "lies in the band of the prediction.",
+        f"{sum(r.agrees for r in rows)} agree, {sum(not r.agrees for r in rows)} do not.",
+        "A measured speed agrees where it lies in the band of the prediction.",
     ]
     for section in dict.fromkeys(r.section for r in rows):
         lines += ["", f"## {section}", ""]

@@ -340,8 +340,8 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
         verdict = f"a pool to fill: {pool:,.2f} GiB of each GPU, {beside}; {fit}"
     elif is_pool:
         verdict = (
-            f"does not hold: the pool has {pool:,.2f} GiB of each GPU, {beside}, and one sequence of {full_length} takes"
-            " more; the engine does not start."
+            f"does not hold: the pool has {pool:,.2f} GiB of each GPU, {beside}; one sequence of {full_length} takes"
+            " more, and the engine does not start."
         )
     elif limit is not None and limit < length:
         verdict = (
@@ -352,7 +352,9 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
         verdict = f"holds: {needed / GIB:,.2f} GiB of each GPU, and {left}; {fit}"
     else:
         verdict = f"does not hold: {needed / GIB:,.2f} GiB of each GPU are asked for, and {left}; {fit}"
-    return KvBudget(settings, trial, int(known["n_sequences"]), int(tokens), int(ceiling), held, holds, verdict, is_pool)
+    return KvBudget(
+        settings, trial, int(known["n_sequences"]), int(tokens), int(ceiling), held, holds, verdict, is_pool
+    )
 
 
 def budget_record(one: KvBudget) -> dict[str, Any]:
@@ -365,5 +367,6 @@ def budget_record(one: KvBudget) -> dict[str, Any]:
         "max_model_len": answer["max_model_len"], "n_sequences": one.n_sequences,
         "kv_cache_dtype": answer["kv_cache_dtype"], "kv_bytes_per_token": answer["kv_bytes_per_token"],
         "budget_tokens": one.budget_tokens, "budget_bytes": one.budget_bytes, **sized, "holds": one.holds,
-        "is_pool": one.is_pool, "full_sequences_that_fit": one.full_sequences, "verdict": one.verdict, "notes": one.settings.notes,
+        "is_pool": one.is_pool, "full_sequences_that_fit": one.full_sequences, "verdict": one.verdict,
+        "notes": one.settings.notes,
     }  # fmt: skip
