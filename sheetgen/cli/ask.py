@@ -86,7 +86,9 @@ def size(
         return
     from sheetgen.cli.bills import bills
 
-    say(bills(sized, answer) + below)
+    say(bills(sized, answer))
+    if below:
+        say(below.removeprefix("\n"), verbatim=True)
 
 
 @command()
@@ -128,7 +130,9 @@ def recommend(
 
         launch = launched.get(0)
         said = answer(solved, show_all, launch.advice.line if launch else "")
-        say("\n".join([said, *(flag_lines(launch.flags) if launch and engines else ())]))
+        say(said)
+        if launch and engines:
+            say("\n".join(flag_lines(launch.flags)), verbatim=True)
 
 
 @command()
@@ -158,15 +162,16 @@ def decode(as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any
     TP 1, 2, 4 or 8 (with experts also data-parallel attention); layouts that waste half are not held against it.
 
     \b
-    verdict     consistent: within the 80 % band of a reading     slower: below the fastest readings' bands
-                unlikely: above every band                        impossible: above what perfect software reaches
-                unknown: the GPU's speed is not published
+    consistent  within the 80 % band of a reading
+    slower      below the fastest readings' bands
+    unlikely    above every band
+    impossible  above what perfect software reaches
+    unknown     the GPU's speed is not published
 
-    \b
-    --json      claim, per_user, verdict, verdict_words, nearest (the reading that needs the least belief),
-                longest_context_tokens (by KV precision), longest_context_words, capacity (by layout and KV precision),
-                shapes (by lengths: verdict, nearest, readings), at_context (predicted, scaled_by_claim, readings),
-                cautions (kind, words). A rate has its band under _low and _high.
+    --json has claim, per_user, verdict, verdict_words, nearest (the reading that needs the least belief),
+    longest_context_tokens (by KV precision), longest_context_words, capacity (by layout and KV precision), shapes (by
+    lengths: verdict, nearest, readings), at_context (predicted, scaled_by_claim, readings), cautions (kind, words). A
+    rate has its band under _low and _high.
 
     \b
     Examples:
@@ -189,9 +194,16 @@ def decode(as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any
 @click.argument("quantity", required=False)
 @model_option()
 @text_options("load", *DEPLOYMENT, *MARKET, without="gpus")
+@click.option("--depth", type=click.IntRange(0, 99), help="Levels of inputs. Default 2; all in --json.")
 @common
 def explain(
-    quantity: str | None, model: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool, **inputs: Any
+    quantity: str | None,
+    model: str | None,
+    depth: int | None,
+    as_json: bool,
+    catalogs: tuple[str, ...],
+    quiet: bool,
+    **inputs: Any,
 ) -> None:
     """The derivation of any quantity: formula, values, result, and where every input is from.
 
@@ -204,10 +216,10 @@ def explain(
       sheetgen explain kv_bytes_per_token --model 70b
       sheetgen explain weights_bytes_per_gpu --model 405b --weight-dtype fp8 --tensor-parallel-size 8 --json
       sheetgen explain tpot_seconds --model deepseek-r1 --gpu h200 --tensor-parallel-size 8 --users 64
-      sheetgen explain monthly_usd --model 70b --context 16k --users 200
+      sheetgen explain monthly_usd --model 70b --context 16k --users 200 --depth 4
     """
     from sheetgen.catalog import Catalog
-    from sheetgen.cli.explain import derivation, every_quantity, record, text
+    from sheetgen.cli.explain import DEPTH, derivation, every_quantity, record, text
     from sheetgen.explain import find, quantities
 
     if quantity is None:
@@ -222,9 +234,9 @@ def explain(
     options = {k: v for k, v in {"model": model, **inputs}.items() if v is not None}
     step = derivation(name, options, Catalog(*catalogs))
     if as_json:
-        print_json(record(step))
+        print_json(record(step, depth))
     else:
-        say(text(step))
+        say(text(step, DEPTH if depth is None else depth))
 
 
 @command()
@@ -247,8 +259,8 @@ def diagnose(
     Reads logs of vLLM, SGLang, TensorRT-LLM, NIM, TGI, LMDeploy and llama.cpp: plain, .gz, JSON lines, with the
     prefixes of Docker and Kubernetes. Where model and GPU are known, the sizing engine replays the configuration.
 
-    \b
     What cannot be told from the file is `undetermined`, with what would decide it: no label is guessed.
+
     Direction matters: gpu_memory_utilization goes up for a KV pool too small at start, and down for
     CUDA graphs, the sampler and prefill peaks.
 

@@ -9,7 +9,7 @@ import click
 
 from sheetgen.catalog.load import Catalog
 from sheetgen.cli.options import PACE, rows_of
-from sheetgen.cli.output import count, print_json, say, table
+from sheetgen.cli.output import count, folded, print_json, say, table
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.startup.compare import Compared, compare, compared_record
@@ -34,22 +34,28 @@ def extras(
         if settings is not None:
             held = budget(settings, inputs, point, catalog)
             record["kv_budget"] = budget_record(held)
-            lines += ["", *_budget(held)]
+            lines += ["", *map(folded, _budget(held))]
         if engines:
             written, advice = flags_for(engines, inputs, point, catalog)
             record |= {"flags": flags_record(written), "stack": advice_record(advice)}
             sources = [f"  {', '.join(advice.rule.sources)}"] if advice.rule else []
-            lines += [*flag_lines(written), "", "STACK", f"  {advice.line}", *sources, f"  {CAVEAT}"]
+            stack = (f"  {advice.line}", *sources, f"  {CAVEAT}")
+            lines += [*flag_lines(written), "", "STACK", *map(folded, stack)]
         return record, "\n".join(lines)
 
     return inputs, added
 
 
 def flag_lines(written: Mapping[str, Flags]) -> Iterator[str]:
-    """The flags of all engines asked for."""
-    yield from ("", "LAUNCH FLAGS, each sized again under its engine with max_num_seqs at the requests asked for")
+    """The flags of all engines asked for, with the terminal's width kept by all but the commands."""
+    yield ""
+    yield folded("LAUNCH FLAGS, each sized again under its engine with max_num_seqs at the requests asked for")
     for one in written.values():
-        yield from ("", *_flags(one))
+        yield from ("", *map(folded, _comments(one)))
+        if one.written is not None:
+            yield one.text(one.written)
+            for name, other in one.written.other.items():
+                yield from ("", f"# {name}", *(folded(f"# note: {note}") for note in other.notes), one.text(other))
 
 
 def _budget(one: KvBudget) -> Iterator[str]:
@@ -72,8 +78,8 @@ def _budget(one: KvBudget) -> Iterator[str]:
     yield from (f"  note: {note}" for note in one.settings.notes)
 
 
-def _flags(one: Flags) -> Iterator[str]:
-    """The commands one below the other, each with its check."""
+def _comments(one: Flags) -> Iterator[str]:
+    """The check of an engine's command, and what else is to be known of it."""
     yield f"# {one.name}: {one.checked.verdict}"
     if one.checked.printed is not None:
         held = one.checked.printed.answer
@@ -88,10 +94,6 @@ def _flags(one: Flags) -> Iterator[str]:
     for remedy in one.checked.remedies:
         yield f"# would hold: {one.flag(remedy)} ({remedy.says})"
     yield from (f"# note: {note}" for note in one.notes)
-    if one.written is not None:
-        yield one.text(one.written)
-        for name, other in one.written.other.items():
-            yield from ("", f"# {name}", *(f"# note: {note}" for note in other.notes), one.text(other))
 
 
 def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...]) -> None:

@@ -21,7 +21,7 @@ ENGINES = {"vllm", "sglang", "tensorrt-llm", "nim", "tgi", "lmdeploy", "llama.cp
 
 
 def call(*arguments: object, **extra: Any) -> Result:
-    result = CliRunner().invoke(main, ["diagnose", *map(str, arguments)], **extra)
+    result = CliRunner(env={"COLUMNS": "1000"}).invoke(main, ["diagnose", *map(str, arguments)], **extra)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
