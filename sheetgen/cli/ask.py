@@ -28,13 +28,17 @@ from sheetgen.errors import ScenarioError, shown
 @text_options("load", *DEPLOYMENT)
 @flags_option
 @click.option("--kv-budget", metavar="SETTINGS", help="KV budget of trtllm-build or NIM settings, or of their file.")
+@click.option(
+    "--kv-offload-gib", metavar="GIB", help="Host memory for the KV cache of parked users, of a whole replica."
+)
 @click.option("--from-log", metavar="FILE", help="Size what a start-up log says, beside what the engine measured.")
 @click.option("--batch", metavar="IN.csv", help="Size every row of a CSV whose columns are these options.")
 @click.option("--out", metavar="OUT.csv", help="Where --batch writes; default stdout.")
 @common
 def size(
     model: str | None, from_log: str | None, batch: str | None, out: str | None, as_json: bool,
-    catalogs: tuple[str, ...], quiet: bool, flags: str | None, kv_budget: str | None, **inputs: Any,
+    catalogs: tuple[str, ...], quiet: bool, flags: str | None, kv_budget: str | None, kv_offload_gib: str | None,
+    **inputs: Any,
 ) -> None:  # fmt: skip
     """One deployment, bill by bill: weights, activations, overhead, KV cache, whether the load fits; and its speed.
 
@@ -49,11 +53,14 @@ def size(
       sheetgen size --batch in.csv --out out.csv
       sheetgen size --from-log startup.log
       sheetgen size --model 8b --gpu l40s --context 8k --users 16 --flags vllm
+      sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --kv-offload-gib 400
       sheetgen size --model 8b --gpu spark --kv-budget max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8
     """
-    requested, has_extras = {"model": model, **inputs}, flags is not None or kv_budget is not None
+    requested, wanted = {"model": model, **inputs}, (flags, kv_budget, kv_offload_gib)
+    has_extras = any(one is not None for one in wanted)
     if has_extras and (from_log is not None or batch is not None):
-        raise click.UsageError("--flags and --kv-budget do not go with --from-log or --batch.")
+        what = "--flags, --kv-budget and --kv-offload-gib"
+        raise click.UsageError(f"{what} do not go with --from-log or --batch.")
     if from_log is not None:
         if batch is not None or out is not None:
             raise click.UsageError("--from-log does not go with --batch or --out.")
@@ -77,10 +84,10 @@ def size(
     if has_extras:
         from sheetgen.cli.extras import extras
 
-        requested, added = extras(requested, flags, kv_budget, catalog)
+        requested, added = extras(requested, *wanted, catalog)
     sized = sized_point(requested, catalog)
     answer = record(sized)
-    keys, below = added(answer) if added else ({}, "")
+    keys, below = added(sized, answer) if added else ({}, "")
     if as_json:
         print_json(answer | keys)
         return

@@ -43,7 +43,7 @@ BAND_WORDS = {
 def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
     """The text of `sheetgen size` for the one deployment of `sized`; `answer` is its record."""
     names = sized.points.names[0]
-    known = {name: column.reshape(-1)[0] for name, column in sized.known.items() if hasattr(column, "reshape")}
+    known = numbers_of(sized)
     sizes = [answer[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data")]
     n_gpus, shape = math.prod(sizes), _shape(*sizes)
     return "\n".join([
@@ -64,6 +64,11 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
         *([f"{answer['queue'][0].upper()}{answer['queue'][1:]}."] if answer["queue"] else []),
         *_scope(answer, names, sized.anchored), *_beyond(answer, known, names),
     ])  # fmt: skip
+
+
+def numbers_of(sized: Sized) -> dict[str, Any]:
+    """Every quantity of the one deployment."""
+    return {name: column.reshape(-1)[0] for name, column in sized.known.items() if hasattr(column, "reshape")}
 
 
 def _shape(tensor: int, pipeline: int, data: int) -> str:

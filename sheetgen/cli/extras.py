@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
 
+from sheetgen.api import Sized
 from sheetgen.catalog.load import Catalog
+from sheetgen.cli.bills import numbers_of
 from sheetgen.cli.options import PACE, rows_of
 from sheetgen.cli.output import count, folded, print_json, say, table
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
+from sheetgen.launch.parked import GIB_OF_HOST, launch_note, parked
 from sheetgen.startup.compare import Compared, compare, compared_record
 from sheetgen.startup.read import QUANTITIES, read_log
 from sheetgen.startup.words import ENGINE_NAMES
@@ -19,24 +23,35 @@ from sheetgen.units import GIB
 
 
 def extras(
-    requested: Mapping[str, Any], flags: str | None, kv_budget: str | None, catalog: Catalog
-) -> tuple[dict[str, Any], Callable[[Mapping[str, Any]], tuple[dict[str, Any], str]]]:
-    """The inputs, completed from the settings of --kv-budget; and what gives the keys that --flags and --kv-budget add
-    to the record of their point, and the text below its bills.
+    requested: Mapping[str, Any], flags: str | None, kv_budget: str | None, kv_offload_gib: str | None,
+    catalog: Catalog,
+) -> tuple[dict[str, Any], Callable[[Sized, Mapping[str, Any]], tuple[dict[str, Any], str]]]:  # fmt: skip
+    """The inputs, completed from the settings of --kv-budget; and what gives the keys that --flags, --kv-budget and
+    --kv-offload-gib add to the record of their point, and the text below its bills.
 
     Raises ScenarioError for an engine or a setting that is unknown, or a file that cannot be read.
     """
+    host = None if kv_offload_gib is None else round(GIB_OF_HOST.parse(kv_offload_gib, "kv_offload_gib") * GIB)
     engines = () if flags is None else engines_asked(flags, catalog)
     settings, inputs = (None, dict(requested)) if kv_budget is None else inputs_of(kv_budget, requested, catalog)
 
-    def added(point: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    def added(sized: Sized, point: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         record, lines = dict[str, Any](), [""]
+        if host_kv_bytes := host or (settings and settings.host_kv_bytes):
+            held_there = parked(host_kv_bytes, numbers_of(sized), sized.points.names[0], catalog)
+            record["parked"] = held_there.record()
+            title = f"PARKED IN HOST MEMORY, {host_kv_bytes / GIB:,.6g} GiB of it"
+            lines += ["", title, *(folded(f"  {one}") for one in held_there.words)]
         if settings is not None:
             held = budget(settings, inputs, point, catalog)
             record["kv_budget"] = budget_record(held)
             lines += ["", *map(folded, _budget(held))]
         if engines:
             written, advice = flags_for(engines, inputs, point, catalog)
+            if host:
+                for engine, one in written.items():
+                    note = launch_note(one.launcher, host, one.checked.requested.n_gpus)
+                    written[engine] = replace(one, notes=(*one.notes, note))
             record |= {"flags": flags_record(written), "stack": advice_record(advice)}
             sources = [f"  {', '.join(advice.rule.sources)}"] if advice.rule else []
             stack = (f"  {advice.line}", *sources, f"  {CAVEAT}")

@@ -43,8 +43,8 @@ _TOKENS = ("max_model_len", "max_num_batched_tokens", "input_tokens")
 
 @dataclass
 class Settings:
-    """engine: whose settings they are. read: each under its own name. inputs: what they set of ours. beams and
-    max_tokens are what no input of ours says; n_layers is the model's in the file."""
+    """engine: whose settings they are. read: each under its own name. inputs: what they set of ours. beams, max_tokens
+    and host_kv_bytes are what no input of ours says; n_layers is the model's in the file."""
 
     engine: str
     read: dict[str, Any] = field(default_factory=dict)
@@ -52,6 +52,7 @@ class Settings:
     beams: int = 1
     max_tokens: int | None = None
     sequence_lengths: float | None = None
+    host_kv_bytes: int | None = None
     n_layers: int | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -140,6 +141,8 @@ def _take(settings: Settings, name: str, setting: Setting, value: str) -> None:
         settings.inputs["output_tokens"] = parse.tokens(value, label)
     elif setting.name == "max_tokens_in_paged_kv_cache":
         settings.max_tokens = parse.whole(value, label, most=10**12)
+    elif setting.name == "host_cache_size":
+        settings.host_kv_bytes = parse.whole(value, label, least=0, most=2**50) or None
     elif setting.name == "NIM_NUM_KV_CACHE_SEQ_LENS":
         settings.sequence_lengths = float(Kind(high=10**6).parse(value, label))
         settings.notes.append(f"{name} works beside NIM_RELAX_MEM_CONSTRAINTS=1 alone")
