@@ -120,7 +120,8 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
     known = evaluate(FIT, known)
     known |= _band_ends(known)
     known["max_context_tokens_that_fit"] = _longest_context(known)
-    known["min_gpus"] = _fewest_gpus(known | {name: values[name] for name in draft.ADDED_TO})
+    with_draft = known | {name: values[name] for name in draft.ADDED_TO}
+    known["min_gpus"], known["min_gpus_tensor_parallel_size"] = _fewest_gpus(with_draft)
     return known | _speed(known)
 
 
@@ -212,12 +213,14 @@ def _longest_context(known: Mapping[str, Any]) -> Any:
     return low
 
 
-def _fewest_gpus(known: Mapping[str, Any]) -> Any:
-    """Fewest GPUs of this kind in one replica that hold weights and cache of all requests; NaN if none do. What a draft
-    adds is not in `known` yet: it follows the tensor-parallel size that is tried."""
+def _fewest_gpus(known: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Fewest GPUs of this kind in one replica that hold weights and cache of all requests, and their tensor-parallel
+    size, of several the largest; NaN if none do. What a draft adds is not in `known` yet: it follows the size that is
+    tried."""
     import numpy
 
     best = numpy.full_like(known["kv_budget_bytes_per_gpu"], numpy.nan, float)
+    best_size = best
     for size in TENSOR_PARALLEL_SIZES:
         # One rank of TP `size` without stages; pipeline_stages then says how many stages it takes.
         trial = _with_draft({**known, "tensor_parallel_size": size, "pipeline_parallel_size": 1})
@@ -232,5 +235,6 @@ def _fewest_gpus(known: Mapping[str, Any]) -> Any:
         trial = evaluate((parallelism.layers_that_fit, parallelism.pipeline_stages), trial)
         stages = trial["pipeline_stages"]
         gpus = numpy.where(stages > 0, stages * size, numpy.nan) * known["data_parallel_size"]
+        best_size = numpy.where((gpus <= best) | numpy.isnan(best) & (stages > 0), size, best_size)
         best = numpy.fmin(best, gpus)
-    return best
+    return best, best_size

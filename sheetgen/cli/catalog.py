@@ -153,7 +153,7 @@ def import_model(
     if as_json:
         print_json(model.model_dump(mode="json"))
     elif target is None:
-        say(text.rstrip("\n"))
+        say(text.rstrip("\n"), verbatim=True)
     elif not quiet:
         say(f"{target}: written.{_next_step(to)}")
 
@@ -195,10 +195,13 @@ def prices(
 
     \b
     Columns that a list must have:
-      AWS       region, instance_type, on_demand_usd_hr, accelerator_count, accelerator_name
+      AWS       region, instance_type, on_demand_usd_hr, accelerator_count,
+                accelerator_name
       Azure     region, instance_type, on_demand_usd_hr
-      GCP       region, machine_type, on_demand_usd_hr, spot_usd_hr, month_1y_cud_usd, month_3y_cud_usd
-      neocloud  provider_id, gpu_model, vram_gb, interconnect, tier, is_spot, price_usd_hour
+      GCP       region, machine_type, on_demand_usd_hr, spot_usd_hr,
+                month_1y_cud_usd, month_3y_cud_usd
+      neocloud  provider_id, gpu_model, vram_gb, interconnect, tier, is_spot,
+                price_usd_hour
 
     \b
     Examples:

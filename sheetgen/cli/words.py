@@ -14,6 +14,7 @@ from sheetgen.scenario.demand import load_words
 from sheetgen.scenario.market import vendor_name
 from sheetgen.scenario.question import Load, Question
 from sheetgen.sheet.build_page import facts_of
+from sheetgen.sheet.notes import is_old
 from sheetgen.sheet.wording import (
     DRAFT_COUNTED,
     first_token,
@@ -36,6 +37,7 @@ SHOWN_REASONS = 8  # against others; --all shows every one
 SHOWN_PROVIDERS = 6
 NEVER_MEASURED = "never measured by us"
 COLUMNS = 80  # of a sentence
+STALE = "stale_after_days"
 
 
 def answer(solved: Solution, show_all: bool, stack: Advice | None = None) -> str:
@@ -155,10 +157,13 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
         yield f"without the target of the first token: {picked(solved, choice.without_ttft)}"
     if choice.cheapest and choice.cheapest.offer != choice.offer:
         yield f"the very cheapest: {picked(solved, choice.cheapest)}"
+    allowed = solved.question.overrides.input(STALE, solved.question.reference.assumption(STALE))
+    old = f" (older than {allowed:g} days)" if is_old(candidate, solved.question, allowed) else ""
     yield (
         f"${choice.hourly_usd:,.2f} an hour, {price_class(candidate.purchase, discount)} in "
         f"{candidate.region or 'no stated region'}, "
-        f"price of {candidate.price_as_of or 'no stated date'}{', assumed shape' if candidate.assumed_shape else ''}"
+        f"price of {candidate.price_as_of or 'no stated date'}{old}"
+        f"{', assumed shape' if candidate.assumed_shape else ''}"
     )
     if choice.runner_up is not None and choice.runner_up_monthly_usd is not None:
         second = solved.candidate(choice.runner_up)

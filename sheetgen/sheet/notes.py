@@ -40,7 +40,7 @@ def is_stale(price_as_of: str | None, as_of: datetime.date, stale_after_days: fl
     return day is not None and (as_of - day).days > stale_after_days
 
 
-def _is_old(one: Candidate, question: Question, stale_after_days: float) -> bool:
+def is_old(one: Candidate, question: Question, stale_after_days: float) -> bool:
     """As the workbook marks it: beside a price that was typed over, the date is still that of the listed one."""
     return one.source != BY_READER and is_stale(one.price_as_of, question.as_of, stale_after_days)
 
@@ -55,7 +55,7 @@ def price_banner(question: Question, stale_after_days: float) -> str:
     for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == overrides for source in undated):
             parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {how}")
-    if n_old := sum(_is_old(c, question, stale_after_days) for c in candidates):
+    if n_old := sum(is_old(c, question, stale_after_days) for c in candidates):
         parts.append(f"{n_old} of {len(candidates)} older than {wording.plain(stale_after_days)} days")
     return "; ".join(parts)
 
@@ -101,7 +101,7 @@ def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after
         hourly=Cell(one.usd_per_hour, USD_CENTS),
         region=one.region + (", assumed shape" if one.assumed_shape else ""),
         price_date=TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE,
-        stale=_is_old(one, question, stale_after_days), used_for=_used_for(solved, rows),
+        stale=is_old(one, question, stale_after_days), used_for=_used_for(solved, rows),
         classes=tuple(Cell(price.usd_per_hour, USD_CENTS) if price else NONE for price in prices),
         memory_origin=MEMORY_ORIGINS.get(memory.basis, memory.basis),
         price_origin="assumed" if one.assumed_shape else "published",

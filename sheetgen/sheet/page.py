@@ -176,6 +176,7 @@ class ModelFacts:
     weights_bf16: Text  # "131.4"
     weights_fp8: Text  # "67.7"
     weights_used: str  # "bf16"
+    weights_in_use: Text  # "131.4": in that precision
     kv_used: str  # "bf16"
     kv_per_token: Cell  # "320.0 KiB": the figure and its unit
     full_attention_per_token: Text  # "2,560 KiB"
@@ -385,7 +386,7 @@ def tables_of(page: Page) -> Iterator[Table]:
         "Models",
         ("Model", *map(_number, ("Parameters", f"BF16 weights, {unit}", f"FP8 weights, {unit}")), "Used here",
          *map(_number, ("KV a token", "if full attention", "Ratio")), "Attention"),
-        ((m.name, m.params, m.weights_bf16, m.weights_fp8, f"{m.weights_used}, KV {m.kv_used}", m.kv_per_token,
+        ((m.name, m.params, m.weights_bf16, m.weights_fp8, _in_use(m), m.kv_per_token,
           m.full_attention_per_token, m.ratio, f"{m.attention}; {m.note}" if m.note else m.attention)
          for m in page.models),
     )  # fmt: skip
@@ -429,6 +430,14 @@ def _priced(usd: Text, rent: Text) -> Text:
 
 def _number(head: str) -> Column:
     return Column(head, right=True)
+
+
+def _in_use(model: ModelFacts) -> Text:
+    """The precisions in use; with the weights' size where no column has it, as of FP4 checkpoints."""
+    kv = f", KV {model.kv_used}"
+    if model.weights_used in ("bf16", "fp8"):
+        return f"{model.weights_used}{kv}"
+    return words("{} ({})" + kv, model.weights_used, model.weights_in_use)
 
 
 def _loads(block: MatrixBlock, page: Page) -> Table:

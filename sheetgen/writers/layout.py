@@ -318,7 +318,8 @@ def _cells(page: Page) -> list[tuple[bool, MatrixCell]]:
 def _widths(page: Page, form: str, ticks: bool, regular: Path, bold: Path) -> dict[str, float]:
     """The em that a form needs in a model's column, part by part."""
     cells = _cells(page)
-    figures = [w for m in page.models for w in (m.weights_bf16, m.weights_fp8, m.kv_per_token.parts[0])]
+    facts = ((m.weights_bf16, m.weights_fp8, m.weights_in_use, m.kv_per_token.parts[0]) for m in page.models)
+    figures = [text for of_model in facts for text in of_model]
 
     def widest(texts: list[tuple[bool, Text]]) -> float:
         return max((width_em(text, bold if strong else regular) for strong, text in texts), default=0.0)

@@ -261,6 +261,7 @@ def _facts(model: SampleModel) -> ModelFacts:
         weights_bf16=f"{_weights(model) / GIB:,.1f}",
         weights_fp8=f"{_weights(model, 1.03) / GIB:,.1f}",
         weights_used="bf16",
+        weights_in_use=f"{_weights(model) / GIB:,.1f}",
         kv_used="bf16",
         kv_per_token=words("{} {}", f"{model.kv_bytes_per_token / 1024:,.1f}", "KiB"),
         full_attention_per_token=f"{model.full_bytes_per_token / 1024:,.0f} KiB",
