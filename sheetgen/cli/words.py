@@ -11,6 +11,7 @@ from sheetgen.recommend import Solution, needs_reservation, not_asked, was_measu
 from sheetgen.recommend.money import owned
 from sheetgen.scenario.market import vendor_name
 from sheetgen.sheet.build_page import facts_of
+from sheetgen.sheet.hosted import hosted_facts
 from sheetgen.sheet.wording import (
     first_token,
     layout_words,
@@ -49,7 +50,7 @@ def answer(solved: Solution, show_all: bool, stack: str = "") -> str:
         rented = f"{fp8.n_instances:,}x {fp8.candidate.instance}, ${fp8.monthly_usd:,.0f} a month"
         lines.append(f"{rented}, at FP8 weights and an FP8 KV cache")
     if offer is not None:
-        lines += [*_memory(solved, offer), *_not_asked(solved), *_money(solved)]
+        lines += [*_memory(solved, offer), *_not_asked(solved), *_money(solved), *_hosted(solved)]
     else:
         lines += _not_asked(solved)
     lines.append("")
@@ -175,6 +176,16 @@ def _money(solved: Solution) -> Iterator[str]:
         yield from _owning(solved)
     else:
         yield "own: no street price of this GPU is known; give yours with --capex-usd-per-gpu"
+
+
+def _hosted(solved: Solution) -> Iterator[str]:
+    """The same tokens at hosts of the model."""
+    found = hosted_facts(solved, 0)
+    yield sentence(f"hosted: {found.hosts}")
+    if found.renting:
+        yield f"  {found.renting}"
+    if found.not_given:
+        yield sentence(f"  a host does not give: {found.not_given}")
 
 
 def _owning(solved: Solution) -> Iterator[str]:
