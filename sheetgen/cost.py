@@ -214,6 +214,39 @@ def usd_per_million_tokens(
     return number_where(known, ratio(monthly_usd, millions))
 
 
+@formula("Hosted, $ per month", USD)
+def hosted_monthly_usd(
+    million_input_tokens_per_month: Quantity, million_output_tokens_per_month: Quantity, input_tokens: Quantity,
+    prefix_cache_hit_fraction: Quantity, input_usd_per_million: Quantity, cached_usd_per_million: Quantity,
+    output_usd_per_million: Quantity, max_input_tokens: Quantity,
+) -> Any:  # fmt: skip
+    """What a host of the model would take for the load's tokens of a month, in US dollars; none where the prompt is
+    longer than the host accepts.
+
+    Prompt tokens found in the cache cost the host's price of those, where it has one.
+
+    Source: tokens x the host's price per million of each kind.
+    """
+    cached = where(is_number(cached_usd_per_million), cached_usd_per_million, input_usd_per_million)
+    per_million = input_usd_per_million * (1 - prefix_cache_hit_fraction) + cached * prefix_cache_hit_fraction
+    answers = million_output_tokens_per_month * output_usd_per_million
+    takes = where(is_number(max_input_tokens), max_input_tokens >= input_tokens, is_number(input_tokens))
+    known = both(is_number(million_input_tokens_per_month), is_number(output_usd_per_million), takes)
+    return number_where(known, million_input_tokens_per_month * per_million + answers)
+
+
+@formula("Renting is cheaper above", PERCENT)
+def hosted_break_even_utilization(monthly_usd: Quantity, hosted_monthly_usd: Quantity, utilization: Quantity) -> Any:
+    """The share of the hours run in which the hardware must do its load for its rent to be below what a host takes for
+    the same tokens; over 100 %: the host is cheaper at any use.
+
+    Source: rent is the same at any utilization, a host's bill grows with it: rent x utilization / the host's bill at
+    that utilization. Check: asked at the break-even, both cost the same.
+    """
+    known = both(is_number(monthly_usd), is_number(hosted_monthly_usd))
+    return number_where(known, ratio(monthly_usd * utilization, hosted_monthly_usd))
+
+
 @formula("Contingency, $", USD)
 def contingency_usd(usd: Quantity, contingency_fraction: Quantity) -> Any:
     """What is added for what nobody foresaw, in US dollars: a share of the sum, in a line of its own.

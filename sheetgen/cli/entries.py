@@ -15,7 +15,7 @@ from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
-KINDS = ("models", "gpus", "instances", "workloads", "engines")
+KINDS = ("models", "gpus", "instances", "workloads", "engines", "hosts")
 # Columns of a table that would be wider than the terminal, and their numbers and names as they are then.
 NARROW = {
     "models": ("id", "n_params", "max_context_tokens", "weight_dtype"),
@@ -23,6 +23,7 @@ NARROW = {
     "instances": ("id", "gpu_count", "gpu", "on_demand_usd_per_hour"),
     "workloads": ("id", "context_tokens", "input_tokens", "output_tokens", "name"),
     "engines": ("id", "default_version", "gpu_memory_utilization", "block_size", "vendors"),
+    "hosts": ("model", "host", "input_usd_per_million", "output_usd_per_million"),
 }
 SHORTER: dict[str, Callable[[Any], str]] = {
     "n_params": lambda count: f"{count / 1e9:,.2f} B",
@@ -39,13 +40,14 @@ PARTS = ("models", "gpus", "instances", "engines")  # of a catalog, folders
 def list_entries(
     kind: str, words: tuple[str, ...], wide: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool
 ) -> None:
-    """Models, GPUs, instances, workloads or engines; only rows that contain every one of WORDS.
+    """Models, GPUs, instances, workloads, engines, or hosts of models; only rows that contain every one of WORDS.
 
     \b
     Examples:
       sheetgen list models llama 70b
       sheetgen list gpus nvidia --json
       sheetgen list instances aws h100
+      sheetgen list hosts llama-3.1-70b
     """
     from sheetgen.catalog import Catalog
 
@@ -119,6 +121,12 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
     elif kind == "workloads":
         for load in catalog.workloads():
             yield fields(load, "id", "name", "context_tokens", "input_tokens", "output_tokens", "about")
+    elif kind == "hosts":
+        from sheetgen.catalog.hosted import HostedPrice, hosted_file
+
+        for hosted in hosted_file(catalog).models:
+            for offer in hosted.prices:
+                yield {"model": hosted.model, **fields(offer, *HostedPrice.model_fields)}
     else:
         for engine in (load_engine(catalog, name) for name in sorted(catalog.ids("engines"))):
             versions = {"rules_change_from": [version.from_version for version in engine.versions]}

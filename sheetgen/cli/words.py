@@ -14,6 +14,7 @@ from sheetgen.scenario.demand import load_words
 from sheetgen.scenario.market import vendor_name
 from sheetgen.scenario.question import Load, Question
 from sheetgen.sheet.build_page import facts_of
+from sheetgen.sheet.hosted import hosted_facts
 from sheetgen.sheet.notes import is_old
 from sheetgen.sheet.wording import (
     DRAFT_COUNTED,
@@ -58,7 +59,8 @@ def answer(solved: Solution, show_all: bool, stack: Advice | None = None) -> str
         if offer is None or fp8.monthly_usd != solved.choices[0].monthly_usd:
             lines.append(f"{rented}, at FP8 weights and an FP8 KV cache")
     if offer is not None:
-        lines += map(sentence, (*_memory(solved, offer), *_not_asked(solved), *_money(solved)))
+        said = (*_memory(solved, offer), *_not_asked(solved), *_money(solved), *_hosted(solved))
+        lines += map(sentence, said)
     else:
         lines += map(sentence, _not_asked(solved))
     lines.append("")
@@ -223,6 +225,16 @@ def _money(solved: Solution) -> Iterator[str]:
         yield from _owning(solved)
     else:
         yield "own: no street price of this GPU is known; give yours with --capex-usd-per-gpu"
+
+
+def _hosted(solved: Solution) -> Iterator[str]:
+    """The same tokens at hosts of the model."""
+    found = hosted_facts(solved, 0)
+    yield sentence(f"hosted: {found.hosts}")
+    if found.renting:
+        yield sentence(f"  {found.renting}{f'; {found.rate}' if found.rate else ''}")
+    if found.not_given:
+        yield sentence(f"  a host does not give: {found.not_given}")
 
 
 def _owning(solved: Solution) -> Iterator[str]:

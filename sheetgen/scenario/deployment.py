@@ -32,6 +32,7 @@ from sheetgen.units import DTYPES, GBPS, GIB
 
 if TYPE_CHECKING:
     from sheetgen.catalog.guidance import Assumption, Fingerprint
+    from sheetgen.catalog.hosted import HostedFile
 
 Columns = dict[str, Any]
 NO_TEXT: Any = None  # in a column of texts
@@ -224,6 +225,13 @@ class Reference:
         from sheetgen.catalog import guidance
 
         return guidance.fingerprints(self.catalog)
+
+    @cached_property
+    def hosted(self) -> HostedFile:
+        """What hosts ask for a million tokens of which models."""
+        from sheetgen.catalog.hosted import hosted_file
+
+        return hosted_file(self.catalog)
 
     @cached_property
     def models(self) -> tuple[Model, ...]:

@@ -31,7 +31,7 @@ INPUT, WORKINGS, OUTPUT, CONTROL = "Input", "Workings", "Output", "Control"
 KINDS = {
     "Sizing sheet": OUTPUT, "What-if": OUTPUT,
     "Inputs": INPUT, "Models": INPUT, "GPUs": INPUT, "Instances": INPUT,
-    "Money": OUTPUT, "Speed": OUTPUT,
+    "Money": OUTPUT, "Hosts": WORKINGS, "Speed": OUTPUT,
     "Workings": WORKINGS, "Contexts": WORKINGS, "Profiles": WORKINGS, "Candidates": WORKINGS,
     "Levers": OUTPUT, "OOM guide": OUTPUT,
     "Checks": CONTROL, "Notes and sources": CONTROL, "Change log": CONTROL,

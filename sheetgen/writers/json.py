@@ -13,10 +13,12 @@ from sheetgen.levers import EveryLever, Lever, at_fp8, in_order
 from sheetgen.recommend import (
     Choice,
     Fit,
+    Hosted,
     NotAsked,
     Pick,
     Rental,
     Solution,
+    hosts_of,
     money,
     needs_reservation,
     not_asked,
@@ -113,7 +115,8 @@ def _cell(solved: Solution, row: int, others: Sequence[NotAsked]) -> Record:
         "by_purchase": {name: _rental(of[row]) for name, of in solved.by_purchase.items()},
         **{name: _picked(solved, getattr(choice, name)) for name in PICKS},
         "needs_reservation": needs_reservation(solved, row), "not_asked": [_not_asked(one) for one in others],
-        **_money(solved, row), "runner_up": _runner_up(solved, choice, row),
+        "hosted": [_hosted(one) for one in hosts_of(solved, row).cheapest], **_money(solved, row),
+        "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],
     }  # fmt: skip
 
@@ -142,6 +145,13 @@ def _not_asked(one: NotAsked) -> Record:
 
 
 PICKS = ("cheapest", "without_targets", "without_ttft", "without_survival")
+
+
+def _hosted(one: Hosted) -> Record:
+    prices = _fields(one.price, *(f"{kind}_usd_per_million" for kind in ("input", "cached", "output")))
+    said = _fields(one.price, "precision", "source")
+    money = _fields(one, "monthly_usd", "cheaper_above")
+    return {"host": one.price.host, "model": one.price.name, **prices, **said, **money}
 
 
 def _picked(solved: Solution, one: Pick | None) -> Record | None:
@@ -300,6 +310,9 @@ def sources(question: Question) -> list[Record]:
     found += [("gpu", g.id, f"memory: {g.memory.source}; {g.source}", g.checked_on) for g in question.gpus]
     found += [("instance", c.instance, c.source, c.price_as_of) for c in question.candidates]
     found += [("workload", w.id, w.source, None) for w in question.workloads]
+    hosted, ids = question.reference.hosted, {m.model.id for m in question.models}
+    origin = f"{hosted.origin}, {hosted.license}" if hosted.license else hosted.origin
+    found += [("hosted prices", one.model, origin, hosted.read_on) for one in hosted.models if one.model in ids]
     engine = question.engine
     parts = {
         "accounting": engine.accounting_source, "activations": engine.activation_source,
