@@ -110,11 +110,13 @@ def size(
     *LOAD, "split", *ANSWER,
 )  # fmt: skip
 @click.option("--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight.")
+@click.option("--disaggregated", is_flag=True, help="Beside it prefill and decode on pools of their own.")
 @flags_option
 @common
 def recommend(
-    as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: bool, flags: str | None, **options: Any
-) -> None:
+    as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: bool, flags: str | None, disaggregated: bool,
+    **options: Any,
+) -> None:  # fmt: skip
     """The question people ask: which instance, how many, $ a month, and why not the others.
 
     \b
@@ -123,27 +125,36 @@ def recommend(
       sheetgen recommend --model 405b --context 128k --users 32 --weight-dtype fp8 --providers aws
       sheetgen recommend --model 8b --users 1000 --active-fraction 0.1 --json
       sheetgen recommend --model 70b --context 16k --users 32 --vendors nvidia,amd --flags vllm
+      sheetgen recommend --model 405b --context 16k --users 128 --disaggregated
     """
     one_load(options)
     from sheetgen.api import recommend_record, recommended
     from sheetgen.catalog import Catalog
     from sheetgen.launch.flags import engines_asked
     from sheetgen.launch.recommended import launches, with_launches
+    from sheetgen.recommend.disaggregated import disaggregated as apart
+    from sheetgen.recommend.disaggregated import pools_record
 
     catalog = Catalog(*catalogs)
     engines = () if flags is None else engines_asked(flags, catalog)
     solved = recommended(options, catalog)
+    if disaggregated and solved.question.settings.survive:
+        raise click.UsageError("--disaggregated does not go with --survive: what two pools survive is not worked out.")
     warn(solved.question, quiet)
     launched = launches(solved, engines, catalog)
     if as_json:
         found = with_launches(recommend_record(solved), launched)
+        if disaggregated:
+            found["cells"][0] |= pools_record(apart(solved, 0))
         print_json(found | found["cells"][0])
     else:
-        from sheetgen.cli.extras import flag_lines
+        from sheetgen.cli.extras import flag_lines, pools
         from sheetgen.cli.words import answer
 
         launch = launched.get(0)
         say(answer(solved, show_all, launch.advice if launch else None))
+        if disaggregated:
+            say("\n".join(("", *pools(solved, apart(solved, 0)))))
         if launch and engines:
             say("\n".join(flag_lines(launch.flags)), verbatim=True)
 

@@ -13,13 +13,17 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.cli.bills import numbers_of
 from sheetgen.cli.options import PACE, rows_of
 from sheetgen.cli.output import count, folded, print_json, say, table
+from sheetgen.cli.words import NEVER_MEASURED, dearer
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.launch.parked import GIB_OF_HOST, launch_note, parked
+from sheetgen.recommend import Solution
+from sheetgen.recommend.disaggregated import Apart
+from sheetgen.sheet.wording import layout_words
 from sheetgen.startup.compare import Compared, compare, compared_record
 from sheetgen.startup.read import QUANTITIES, read_log
 from sheetgen.startup.words import ENGINE_NAMES
-from sheetgen.units import GIB
+from sheetgen.units import GIB, rate_text
 
 
 def extras(
@@ -109,6 +113,35 @@ def _comments(one: Flags) -> Iterator[str]:
     for remedy in one.checked.remedies:
         yield f"# would hold: {one.flag(remedy)} ({remedy.says})"
     yield from (f"# note: {note}" for note in one.notes)
+
+
+def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
+    """Prefill and decode apart, beside the answer for one pool."""
+    yield f"PREFILL AND DECODE APART, {NEVER_MEASURED}"
+    if found is None:
+        yield "  no pair of pools in one region meets the targets over a network that is known"
+        return
+    per_token = (
+        f"{found.decode.seconds * 1000:.0f} ms a token, up to {found.decode.requests_per_replica:,} at once each"
+    )
+    for name, pool, does in (
+        ("prefill", found.prefill, f"{found.prefill.seconds:.2f} s a prompt, one at a time each"),
+        ("decode", found.decode, per_token),
+    ):
+        gpus = f"{pool.layout.n_gpus}x {pool.candidate.gpu.short_name} ({layout_words(pool.layout, 1)})"
+        yield f"  {name}: {count(pool.n_replicas, 'replica')} of {gpus}, {does}"
+    yield (
+        f"  KV cache: {found.kv_transfer_bytes / GIB:,.2f} GiB a prompt, {found.kv_transfer_seconds:.2f} s on the way; "
+        f"first token {found.ttft_seconds:.1f} s"
+    )
+    rented = " and ".join(f"{n:,}x {instance}" for instance, n in found.n_instances.items())
+    one_pool = solved.choices[0]
+    beside = ""
+    if one_pool.offer is not None:
+        beside = f", {dearer(found.monthly_usd / one_pool.monthly_usd - 1)} against one pool"
+    yield f"  {rented}, ${found.monthly_usd:,.0f} a month for {rate_text(found.requests_per_second)} requests/s{beside}"
+    if not solved.question.loads[0].requests_per_second:
+        yield "  Both pools have room for chance, one pool has none: state the load as a rate to compare alike."
 
 
 def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...]) -> None:

@@ -91,7 +91,7 @@ def tables(question: Question) -> Solution:
     _put_paces(grid, [w for _, w in paces])
     _work_out(grid, "paces", "stages")
     grid.put(("pace", "profile"), {"pipeline_parallel_size": grid.read("pipeline_stages", ("pace", "profile"))})
-    _work_out(grid, "steps", "limits", also=_batches(grid))
+    _work_out(grid, "steps", "limits", also=batches(grid))
     _work_out(grid, "loads", "sequences", *_RATES)
     _cost(grid)
     return Solution(question, profiles, offers, grid, ())
@@ -240,7 +240,7 @@ def _put_offers(grid: Grid, candidates: Sequence[Candidate]) -> None:
     })  # fmt: skip
 
 
-def _batches(grid: Grid, axes: Axes = ("pace", "profile")) -> Columns:
+def batches(grid: Grid, axes: Axes = ("pace", "profile")) -> Columns:
     """How many requests the batches have that are tried, and which share of the experts each leaves alone."""
     one_by_one = numpy.arange(1.0, STRIDE + 1)
     missed, ranks = (grid.read(name, axes) for name in ("expert_miss_fraction", "data_parallel_size"))
@@ -390,7 +390,7 @@ def _picked_with(solved: Solution, limit: str, value: float, *tables: str) -> Pi
     """What is chosen with another limit in place of the question's; of tables those that follow from it."""
     grid = solved.grid.along("chosen", {})
     grid.put((), {limit: value})
-    _work_out(grid, *tables, also=_batches(grid))
+    _work_out(grid, *tables, also=batches(grid))
     return pick(replace(solved, grid=grid).costs)
 
 
@@ -460,7 +460,7 @@ def _with_ends(at: Grid, choices: Sequence[Choice]) -> Iterator[Choice]:
         held = at.along("chosen", {})
         factor = numpy.array([one.bands[0][end] / one.tpot_seconds for one in choices])
         held.put(("chosen",), {"speed_factor": at.read("speed_factor", ("chosen",)) * factor})
-        held.evaluate((*TABLES["limits"][1], parallelism.paced_requests), ("chosen",), _batches(held, ("chosen",)))
+        held.evaluate((*TABLES["limits"][1], parallelism.paced_requests), ("chosen",), batches(held, ("chosen",)))
         if held.has("requests_per_second", ("load",)):
             # The load that `at` has by now is that of the times; places replace it.
             held.evaluate((parallelism.load_requests, *TABLES["rates"][1]), ("chosen",))

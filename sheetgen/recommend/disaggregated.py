@@ -1,0 +1,256 @@
+"""Prefill and decode apart: two pools, each of hardware and layout of its own, and the KV cache on the fabric between.
+
+The answer for one pool of replicas says how many requests a second there are; both pools are sized for that rate. Both
+are chosen as a pair by the rule of `choice`. Nothing of this kind was ever measured by us.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from sheetgen.estimate import STEADY
+from sheetgen.formula import round_up
+from sheetgen.recommend.choice import pick
+from sheetgen.recommend.solution import TABLES, Grid, Solution
+from sheetgen.recommend.solve import NO_LIMIT_SECONDS, batches
+from sheetgen.scenario.market import Candidate
+from sheetgen.sizing import kv_cache, parallelism, rates, speed
+from sheetgen.units import GBPS, Layout
+
+
+@dataclass(frozen=True)
+class Pool:
+    """One of the two pools; where both are on one type of instance they share machines: see `Apart.n_instances`."""
+
+    candidate: Candidate
+    layout: Layout
+    n_replicas: int
+    requests_per_replica: int  # prompts, or requests that decode, at once at most
+    seconds: float  # of a prompt to its first token; of each further token
+
+    @property
+    def n_gpus(self) -> int:
+        return self.n_replicas * self.layout.n_gpus
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "instance": self.candidate.instance, "gpu": self.candidate.gpu.id, "purchase": self.candidate.purchase,
+            **self.layout._asdict(), "pipeline_parallel_size": 1, "n_replicas": self.n_replicas, "n_gpus": self.n_gpus,
+            "requests_per_replica": self.requests_per_replica,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Apart:
+    """The cheapest pair of pools for a load."""
+
+    requests_per_second: float
+    prefill: Pool
+    decode: Pool
+    n_instances: dict[str, int]  # by type of instance
+    monthly_usd: float
+    kv_transfer_bytes: float
+    kv_transfer_seconds: float
+
+    @property
+    def ttft_seconds(self) -> float:
+        """The prompt, and its cache on the way to the other pool."""
+        return self.prefill.seconds + self.kv_transfer_seconds
+
+
+def pools_record(found: Apart | None) -> dict[str, Any]:
+    """Both pools as JSON has them, and the way between them; None where no pair meets the targets."""
+    if found is None:
+        return dict.fromkeys(("prefill", "decode", "kv_transfer_bytes", "kv_transfer_seconds", "disaggregated"))
+    return {
+        "prefill": found.prefill.record() | {"ttft_seconds": found.ttft_seconds},
+        "decode": found.decode.record() | {"tpot_seconds": found.decode.seconds},
+        "kv_transfer_bytes": round(found.kv_transfer_bytes), "kv_transfer_seconds": found.kv_transfer_seconds,
+        "disaggregated": {
+            "requests_per_second": found.requests_per_second, "n_instances": found.n_instances,
+            "monthly_usd": found.monthly_usd, "measured": False,
+        },
+    }  # fmt: skip
+
+
+def disaggregated(solved: Solution, row: int) -> Apart | None:
+    """The cheapest pair of pools that serves a load's requests a second within its targets; None where there is none.
+
+    Of requests in flight: those a second that the answer for one pool finishes; where it has none, those of requests
+    that each take exactly their targets. Both pools have room for chance, as a rate has.
+    """
+    rate = requests_per_second(solved, row)
+    inside = _inside(solved, row)
+    if not len(inside):
+        return None
+    prompts, answers = _prefill(solved, row, inside, rate), _decode(solved, row, inside, rate)
+    limit = float(solved.grid.read("ttft_limit_seconds", ("load",))[row])
+    first, second = _pairs(solved, inside, prompts.seconds <= limit, answers.places > 0)
+    if not len(first):
+        return None
+    moved = kv_transfer_bytes(solved, row)
+    of = _of_offers(solved, row, inside)
+    machines = _machines(of, prompts, answers, first, second)
+    transfer = _transfer_seconds(of, machines, first, second, moved, rate)
+    ttft = prompts.seconds[first] + transfer
+    usd = machines[0] * of["instance_month_usd"][first] + machines[1] * of["instance_month_usd"][second]
+    gpus = machines[0] * of["gpu_count"][first] + machines[1] * of["gpu_count"][second]
+    monthly = numpy.where(ttft <= limit, usd, numpy.nan)
+    best = pick({
+        "monthly_usd": monthly[None], "instance_month_usd": (usd / machines.sum(axis=0))[None],
+        "gpu_month_usd": (usd / gpus)[None],
+        "runs_weights": numpy.minimum(of["runs_weights"][first], of["runs_weights"][second])[None],
+        "requests_per_instance": numpy.ones((1, len(first))), "gpu_count": of["gpu_count"][second][None],
+        "tensor_parallel_size": of["tensor_parallel_size"][second][None],
+        "data_parallel_size": of["data_parallel_size"][second][None],
+        "near_tie_fraction": solved.question.settings.near_tie_fraction, "survive": 0,
+    })[0]  # fmt: skip
+    if best is None:
+        return None
+    at = best[0].offer
+    counts: dict[str, int] = {}
+    pools = []
+    for sized, offer, count in ((prompts, first[at], machines[0][at]), (answers, second[at], machines[1][at])):
+        candidate = solved.candidate(int(inside[offer]))
+        pools.append(Pool(candidate, solved.layout(int(inside[offer])), int(sized.n_replicas[offer]),
+                          int(sized.places[offer]), float(sized.seconds[offer])))  # fmt: skip
+        counts[candidate.instance] = counts.get(candidate.instance, 0) + int(count)
+    return Apart(rate, *pools, counts, best[0].usd, moved, float(transfer[at]))
+
+
+def _of_offers(solved: Solution, row: int, offers: Any) -> dict[str, Any]:
+    """What the pairs need to know of each offer."""
+    names = ("instance_month_usd", "gpu_count", "network_gbps", "runs_weights", "tensor_parallel_size",
+             "data_parallel_size", "interconnect_bytes_per_second", "link_efficiency")  # fmt: skip
+    of = {name: solved.costs[name][row][offers] for name in names}
+    return of | {"candidate": numpy.array([solved.offers[i].candidate for i in offers])}
+
+
+def _pairs(solved: Solution, offers: Any, prefills: Any, decodes: Any) -> tuple[Any, Any]:
+    """Pairs of offers (positions in `offers`) that can be the two pools, in one region of one provider."""
+    places = [(one.provider, one.region) for one in (solved.candidate(int(i)) for i in offers)]
+    names = sorted(set(places))
+    place = numpy.array([names.index(one) for one in places], int)
+    return numpy.nonzero((place[:, None] == place[None, :]) & prefills[:, None] & decodes[None, :])
+
+
+def _machines(of: dict[str, Any], prompts: _Sized, answers: _Sized, first: Any, second: Any) -> Any:
+    """Machines of both pools, 2 x pairs; those that both share, as one type of instance fills up, count as prefill's.
+
+    Sizes that are powers of two fill a machine whose GPUs are one without a gap.
+    """
+    each = of["tensor_parallel_size"] * of["data_parallel_size"]
+    gpus = of["gpu_count"]
+    apart = numpy.stack([
+        round_up(prompts.n_replicas[first] / numpy.floor(gpus / each)[first]),
+        round_up(answers.n_replicas[second] / numpy.floor(gpus / each)[second]),
+    ])  # fmt: skip
+    whole = prompts.n_replicas[first] * each[first] + answers.n_replicas[second] * each[second]
+    together = numpy.stack([round_up(whole / gpus[first]), 0 * whole])
+    fills = numpy.log2(gpus) % 1 == 0
+    return numpy.where((of["candidate"][first] == of["candidate"][second]) & fills[first], together, apart)
+
+
+def _transfer_seconds(of: dict[str, Any], machines: Any, first: Any, second: Any, moved: float, rate: float) -> Any:
+    """Seconds of one prompt's cache on its way, shared with those of others: bytes / rate / (1 - the rate's use).
+
+    Inside one machine over one GPU's link, else over the network: a replica has its GPUs' share of its machine's, and
+    the slower side counts. Infinite where the network is full. Source: mean time of a processor-sharing queue.
+    """
+    network = of["network_gbps"] * GBPS
+    replica = network * of["tensor_parallel_size"] * of["data_parallel_size"] / of["gpu_count"]
+    link = (of["interconnect_bytes_per_second"] * of["link_efficiency"])[first]
+    theirs = numpy.where(machines[1] == 0, machines[0], machines[1])  # shared machines count as prefill's
+    inside = machines.sum(axis=0) == 1
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        use = numpy.maximum(rate * moved / (machines[0] * network[first]), rate * moved / (theirs * network[second]))
+        slowest = numpy.where(inside, link, numpy.minimum(replica[first], replica[second]))
+        busy = numpy.where(inside, rate * moved / link, use)
+        return numpy.where(busy < 1, moved / slowest / (1 - busy), numpy.inf)
+
+
+def _z(solved: Solution) -> float:
+    return float(solved.grid.read("wait_z", ()))
+
+
+def requests_per_second(solved: Solution, row: int) -> float:
+    """Requests a second of a load, the extra headroom too: as stated, or of those in flight by Little's law."""
+    choice, grid = solved.choices[row], solved.grid
+    if rate := solved.question.loads[row].requests_per_second:
+        return rate * (1 + solved.question.settings.extra_headroom_fraction)
+    at = {name: float(grid.read(name, ("load",))[row]) for name in ("load_requests", "output_tokens")}
+    if choice.offer is not None:
+        return choice.output_tokens_per_second / max(1.0, at["output_tokens"])
+    ttft, tpot = (float(grid.read(f"{one}_limit_seconds", ("load",))[row]) for one in ("ttft", "tpot"))
+    return at["load_requests"] / (ttft + (at["output_tokens"] - 1) * tpot)
+
+
+def kv_transfer_bytes(solved: Solution, row: int) -> float:
+    """What one prompt leaves in the cache, in bytes, not divided over GPUs: what has to reach the other pool."""
+    whole = solved.grid.along("chosen", {"load": [row], "layout": [0]})
+    whole.put(("chosen",), {"charged_tokens": whole.read("input_tokens", ("chosen",))})
+    found = whole.evaluate(STEADY, ("chosen",))
+    whole.put(("chosen",), {
+        "unsharded_kv_blocks_per_sequence_steady": found["kv_blocks_per_sequence_steady"],
+        "unsharded_kv_block_bytes": whole.read("kv_block_bytes", ("chosen",)),
+    })  # fmt: skip
+    found = whole.evaluate((kv_cache.kv_bytes_per_sequence_steady,), ("chosen",))
+    return float(found["kv_bytes_per_sequence_steady"][0])
+
+
+def _inside(solved: Solution, row: int) -> Any:
+    """Offers that hold a request of the load inside one machine, whose network is known."""
+    costs = solved.costs
+    held = (costs["pipeline_stages"][row] == 1) & (costs["sequences"][row] >= 1) & (costs["network_gbps"][row] > 0)
+    return numpy.flatnonzero(held & (costs["instance_month_usd"][row] > 0))
+
+
+def _on(solved: Solution, row: int, offers: Any) -> Grid:
+    return solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
+
+
+@dataclass(frozen=True)
+class _Sized:
+    """By offer: seconds (of a prompt, or of a token), requests at once of a replica, and replicas for the rate."""
+
+    seconds: Any
+    places: Any
+    n_replicas: Any
+
+
+def _prefill(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
+    """A replica that prefills takes one prompt at a time; nobody's decoding is in its way."""
+    at = _on(solved, row, offers)
+    one = numpy.ones(len(offers))
+    at.put(("chosen",), {"batch_requests": one, "busy_ranks": one})
+    step = at.evaluate((speed.untouched_fraction,), ("chosen",))
+    seconds = at.evaluate((speed.service_ttft_seconds,), ("chosen",), step)["service_ttft_seconds"]
+    alone = at.read("data_parallel_size", ("chosen",)) == 1  # other ranks would only wait for a prompt's steps
+    n_replicas = rates.places.of({"offered_requests": rate * seconds, "wait_z": _z(solved)})
+    return _Sized(numpy.where(alone, seconds, numpy.inf), one, n_replicas)
+
+
+def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
+    """A replica that decodes has no prompts among its steps."""
+    at, nothing = _on(solved, row, offers), numpy.zeros(len(offers))
+    no_prompts = {"prefill_seconds": nothing, "shared_prefill_seconds": nothing}
+    at.put(("chosen",), no_prompts | {"ttft_limit_seconds": nothing + NO_LIMIT_SECONDS})
+    at.evaluate((*TABLES["limits"][1], parallelism.paced_requests), ("chosen",), batches(at, ("chosen",)))
+    places = at.read("paced_requests", ("chosen",))
+    answer = at.read("output_tokens", ("chosen",)) - 1
+    each = numpy.maximum(1, places)
+    full = answer * _token_seconds(at, each)
+    n_replicas = round_up(rates.places.of({"offered_requests": rate * full, "wait_z": _z(solved)}) / each)
+    busy = numpy.minimum(each, numpy.maximum(1, round_up(rate * full / n_replicas)))  # at once, on the fullest one
+    return _Sized(_token_seconds(at, busy), places, n_replicas)
+
+
+def _token_seconds(at: Grid, requests: Any) -> Any:
+    at.put(("chosen",), {"running_requests": requests, "concurrent_requests": requests})
+    formulas = (
+        speed.busy_ranks, speed.request_step_seconds, speed.batch_requests, speed.untouched_fraction, speed.tpot_seconds
+    )  # fmt: skip
+    return at.evaluate(formulas, ("chosen",))["tpot_seconds"]
