@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from brute_speed import band, largest_batch, parts, tpot, ttft
+from brute_speed import band, expert_bytes, largest_batch, parts, tpot, ttft
 
 CATALOGS = Path(__file__).parent.parent / "catalogs"
 GIB = 2**30
@@ -291,7 +291,7 @@ def hold(pool: Fraction, need: Fraction, kept: Fraction) -> int:
 @cache
 def workload(context: int, asked: bool) -> tuple[int, int, float, float]:
     """Prompt, answer and targets of TPOT and TTFT in ms: a load of one's own is half and half below 2,048 tokens, else
-    has 1,024 for the answer; the others are the catalog's; the targets are those of the shortest of these that reaches
+    has 1,024 for the answer, or the answer of the catalog's workload of that context; the others are the catalog's; the targets are those of the shortest of these that reaches
     the context."""
     known = sorted(
         ((int(w["input_tokens"]), int(w["output_tokens"]), float(w["tpot_target_ms"]), float(w["ttft_target_ms"]))
@@ -301,7 +301,7 @@ def workload(context: int, asked: bool) -> tuple[int, int, float, float]:
     like = next((w for w in known if w[0] + w[1] >= context), known[-1])
     if not asked:
         return like
-    answer = context // 2 if context < 2048 else 1024
+    answer = context // 2 if context < 2048 else next((w[1] for w in known if w[0] + w[1] == context), 1024)
     return context - answer, answer, *like[2:]
 
 
@@ -379,8 +379,7 @@ def replica(
     need, keep = charge(model, tp, kv_dtype, context, batched, draft)
     budget = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
     rank, ends, tables = layer_weights(model, weight_dtype, tp)
-    experts = int(entry["params"].get("routed_experts", 0)) * Fraction(BYTES[weight_dtype][0])
-    experts = min(experts, Fraction(weights(model, weight_dtype) - sum(ends)))  # some checkpoints have them narrower
+    experts = Fraction(expert_bytes(entry["params"], BYTES[weight_dtype], weights(model, weight_dtype)))
     rank -= experts / tp * (1 - Fraction(1, dp))  # attention and all else is on every data-parallel rank
     alone, staged = overheads(model, weight_dtype, tp, seqs, batched, hardware["architecture"])
     if draft:  # divided over the ranks, and whole on a stage

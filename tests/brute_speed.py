@@ -35,6 +35,15 @@ def peak(gpu: Any, dtype: str) -> float:
     return float(own or p["bf16"] or p["fp16"] or fp8 // 2)
 
 
+def expert_bytes(params: Any, bytes_of: Any, weights: Any) -> Any:
+    """All routed experts: at the precision of the weights, or narrower where a checkpoint leaves less for them."""
+    linear, other = bytes_of[:2]
+    routed = int(params.get("routed_experts", 0))
+    quantized = int(params["body"]) + routed - int(params.get("unquantized", 0))
+    rest = (quantized - routed) * linear + (int(params["total"]) - quantized) * other
+    return max(0, min(routed * linear, weights - rest))
+
+
 def parts(
     model: str, gpu_id: str, tp: int, weight_dtype: str, kv_dtype: str, prompt: int, answer: int, weights: float,
     bytes_of: dict[str, Any], stages: int = 1, dp: int = 1, engine: str = "vllm", draft: str = "",
@@ -52,9 +61,10 @@ def parts(
     used = routed * experts["top_k"] / experts["n"]
     bandwidth = gpu["memory_bandwidth_bytes_per_second"]
     tables = (p["embedding"] if p.get("lm_head") else 0) + p.get("per_layer_embedding", 0)
-    dense_bytes = max(0.0, weights - routed * linear - tables * other)
+    all_experts = float(expert_bytes(p, bytes_of[weight_dtype], weights))
+    dense_bytes = max(0.0, weights - all_experts - tables * other)
     dense = dense_bytes / tp / (bandwidth * c["weight_bandwidth_efficiency"])
-    expert = routed * linear / tp / dp / (bandwidth * c["expert_bandwidth_efficiency"])
+    expert = all_experts / tp / dp / (bandwidth * c["expert_bandwidth_efficiency"])
     seen = prompt + answer / 2
     cache_bytes, pairs, windowed_pairs, window = 0.0, 0.0, 0.0, 0
     for g in entry["attention"]:
