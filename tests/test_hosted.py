@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
+from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,10 +15,12 @@ from hypothesis import strategies as st
 import sheetgen
 from sheetgen import cost
 from sheetgen.api import recommended
-from sheetgen.catalog import Catalog
+from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.hosted import hosted_file
+from sheetgen.cli.build import draw
 from sheetgen.recommend import hosts_of
 from sheetgen.recommend.hosted import by_host
+from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.hosted import hosted_facts
 
 
@@ -155,6 +159,27 @@ def test_hosts_that_take_no_such_prompt_are_counted() -> None:
     said = str(hosted_facts(solved, 0).hosts)
     assert found.n_hosts > found.n_accepting
     assert f"{found.n_hosts} hosts serve it" in said if not found.cheapest else "a month" in said
+
+
+def test_a_name_with_marks_of_its_own_stands_as_it_is(tmp_path: Path) -> None:
+    """Braces are no pattern, an ampersand no markup; what begins a formula is refused (test_hosted_prices)."""
+    text, odd, name = (default_folder() / "hosted.yaml").read_text(), "A&B {0.value} {} %s \"quoted\" 'too'", "x{0}&y"
+    for old, new in (("Nebius", odd.replace("'", "''")), ("nebius/meta-llama/Meta-Llama-3.1-70B-Instruct", name)):
+        assert f"name: {old}" in text
+        text = text.replace(f"name: {old}", f"name: '{new}'", 1)
+    (tmp_path / "hosted.yaml").write_text(text)
+    own = Catalog(tmp_path)
+    solved = recommended({"model": "70b", **LOAD}, own)
+    assert odd in str(hosted_facts(solved, 0).hosts)
+    page = build_page(solved)
+    files, _ = draw(solved, ("html", "md", "xlsx"), required=True)
+    assert odd in str(page.cards[0].hosts)
+    html = files["html"].decode()
+    assert "A&amp;B {0.value} {} %s &#34;quoted&#34; &#39;too&#39;" in html and "A&B {0" not in html
+    (tmp_path / "book.xlsx").write_bytes(files["xlsx"])
+    hosts = openpyxl.load_workbook(tmp_path / "book.xlsx")["Hosts"]
+    texts = [str(cell.value) for row in hosts for cell in row if cell.value]
+    assert f"{odd}, precision unknown" in texts and name in texts
 
 
 def test_a_load_that_nothing_holds_has_no_hosts() -> None:

@@ -15,7 +15,7 @@ from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
-KINDS = ("models", "gpus", "instances", "workloads", "engines")
+KINDS = ("models", "gpus", "instances", "workloads", "engines", "hosts")
 PARTS = ("models", "gpus", "instances", "engines")  # of a catalog, folders
 
 
@@ -24,13 +24,14 @@ PARTS = ("models", "gpus", "instances", "engines")  # of a catalog, folders
 @click.argument("words", nargs=-1)
 @common
 def list_entries(kind: str, words: tuple[str, ...], as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
-    """Models, GPUs, instances, workloads or engines; only rows that contain every one of WORDS.
+    """Models, GPUs, instances, workloads, engines, or hosts of models; only rows that contain every one of WORDS.
 
     \b
     Examples:
       sheetgen list models llama 70b
       sheetgen list gpus nvidia --json
       sheetgen list instances aws h100
+      sheetgen list hosts llama-3.1-70b
     """
     from sheetgen.catalog import Catalog
 
@@ -79,6 +80,12 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
     elif kind == "workloads":
         for load in catalog.workloads():
             yield fields(load, "id", "name", "context_tokens", "input_tokens", "output_tokens", "about")
+    elif kind == "hosts":
+        from sheetgen.catalog.hosted import HostedPrice, hosted_file
+
+        for hosted in hosted_file(catalog).models:
+            for offer in hosted.prices:
+                yield {"model": hosted.model, **fields(offer, *HostedPrice.model_fields)}
     else:
         for engine in (load_engine(catalog, name) for name in sorted(catalog.ids("engines"))):
             versions = {"rules_change_from": [version.from_version for version in engine.versions]}

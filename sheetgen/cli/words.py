@@ -183,7 +183,7 @@ def _hosted(solved: Solution) -> Iterator[str]:
     found = hosted_facts(solved, 0)
     yield sentence(f"hosted: {found.hosts}")
     if found.renting:
-        yield f"  {found.renting}"
+        yield sentence(f"  {found.renting}{f'; {found.rate}' if found.rate else ''}")
     if found.not_given:
         yield sentence(f"  a host does not give: {found.not_given}")
 

@@ -25,6 +25,7 @@ from sheetgen.recommend import money as figures
 from sheetgen.scenario.question import Question
 from sheetgen.sheet import notes, page, wording
 from sheetgen.sheet.fingerprints import breaks, fingerprints_for
+from sheetgen.sheet.hosted import hosted_facts
 from sheetgen.sheet.page import NONE, Card, Cell, MoneyFacts, Page, Text, joined, words
 from sheetgen.sheet.wording import dollars, gpus, money, named_size, plural, rent, rented_gpus, share, size, whole
 from sheetgen.units import PERCENT, UNIT_NAMES
@@ -56,6 +57,7 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
         subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""), left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
         purchase=notes.price_classes(question)[question.settings.purchase],
+        hosted_for=f"hosted: the same tokens at {share(question.settings.utilization)}, not your weights, data away",
     )  # fmt: skip
 
 
@@ -102,6 +104,7 @@ def _card(solved: Solution, row: int, levers: Sequence[Lever]) -> Card:
         *([words("{} idle", plural(idle, "GPU"))] if idle else []),
         *(["needs a reservation"] if needs_reservation(solved, row) else []),
     )  # fmt: skip
+    at_hosts = hosted_facts(solved, row)
     return Card(
         **vars(facts_of(solved, row)), fits=True, rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
@@ -114,6 +117,8 @@ def _card(solved: Solution, row: int, levers: Sequence[Lever]) -> Card:
         held=words("serves {}", whole(choice.served_at_target)),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
+        hosted=at_hosts.cheapest, hosted_monthly=at_hosts.monthly, hosts=at_hosts.hosts, hosts_rent=at_hosts.renting,
+        not_given=at_hosts.not_given,
     )  # fmt: skip
 
 

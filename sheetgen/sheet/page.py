@@ -113,6 +113,11 @@ class Card(MoneyFacts):
     at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
+    hosted: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
+    hosted_monthly: Text = NONE  # "$3,259": what that host takes for the same tokens
+    hosts: Text = NONE  # the three cheapest, at which utilization, prices of when
+    hosts_rent: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
+    not_given: Text = NONE  # what a host does not give
 
     @property
     def speed(self) -> Text:
@@ -327,6 +332,7 @@ class Page:
     assumptions: tuple[str, ...]
     sources: tuple[Source, ...]
     purchase: str = ""  # that of the answers, among price_classes
+    hosted_for: str = ""  # "hosted: the same tokens at 70%, not your weights, data away"
 
     @property
     def paid(self) -> tuple[Card, ...]:
@@ -338,6 +344,11 @@ class Page:
         """At which prices of GPUs owning is worked out; "" where it is for none."""
         said = {False: "at low to high street prices", True: "at your quote"}
         return " or ".join(said[one] for one in sorted({card.is_quoted for card in self.paid if card.owned}))
+
+    @property
+    def hosted_at(self) -> str:
+        """What a host's price stands for, and what is not in it; "" where nobody hosts any of the models."""
+        return self.hosted_for if any(card.hosted_monthly for card in self.paid) else ""
 
     @property
     def headline_requests(self) -> Text:
@@ -413,6 +424,11 @@ def tables_of(page: Page) -> Iterator[Table]:
             "How to pay for it",
             ("Model", *(_number(f"{name}, $ a month") for name in classes), "Owned, $ a month", "Owning is"),
             ((c.model, *map(_priced, c.classes, c.class_rents), c.owned, c.break_even) for c in page.paid),
+        )
+        yield table(
+            "Hosted instead",
+            ("Model", "The cheapest hosts", "Renting against it", "What a host does not give"),
+            ((c.model, c.hosts, c.hosts_rent, c.not_given) for c in page.paid),
         )
     yield table(
         "Instances on this page",

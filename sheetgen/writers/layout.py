@@ -147,6 +147,7 @@ def column_widths(page: Page, regular: Path, bold: Path) -> dict[str, float]:
         **of_class,
         "pay-model": fits("Model", *(c.model for c in page.paid), font=bold, most=14.0),
         "owned": fits("Owned", *(c.owned for c in page.paid if c.owned), beside=0.6 + _MARK, most=26.0),
+        "hosted": fits("hosted", *(c.hosted_monthly for c in page.paid), most=9.0),
         "instance": fits("Instance", *(i.name for i in rows), font=bold, most=12.0),
         "gpus": fits("GPUs", *(i.gpus for i in rows), most=11.0),
         "memory": fits("Memory", *(i.memory for i in rows), beside=_MARK, most=12.0),
