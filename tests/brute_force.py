@@ -291,8 +291,8 @@ def hold(pool: Fraction, need: Fraction, kept: Fraction) -> int:
 @cache
 def workload(context: int, asked: bool) -> tuple[int, int, float, float]:
     """Prompt, answer and targets of TPOT and TTFT in ms: a load of one's own is half and half below 2,048 tokens, else
-    has 1,024 for the answer, or the answer of the catalog's workload of that context; the others are the catalog's; the targets are those of the shortest of these that reaches
-    the context."""
+    has the answer of the catalog's workload of that context, or 1,024 tokens; the others are the catalog's; the targets
+    are those of the shortest of these that reaches the context."""
     known = sorted(
         ((int(w["input_tokens"]), int(w["output_tokens"]), float(w["tpot_target_ms"]), float(w["ttft_target_ms"]))
          for w in read("workloads.yaml")["workloads"]),

@@ -54,7 +54,7 @@ def parts(
     """
     entry, gpu = read(f"models/{model}.yaml"), read(f"gpus/{gpu_id}.yaml")
     c, p = constants(engine, gpu["architecture"]), entry["params"]
-    linear, other, kv = (float(x) for x in bytes_of[weight_dtype][:2] + bytes_of[kv_dtype][2:])
+    other, kv = (float(x) for x in bytes_of[weight_dtype][1:2] + bytes_of[kv_dtype][2:])
     layers, heads, hidden = entry["n_layers"], entry["n_heads"], entry["hidden_size"]
     experts = entry.get("experts") or {"n": 1, "top_k": 0}
     routed = p.get("routed_experts", 0)
