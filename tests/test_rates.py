@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sheetgen
+from sheetgen.api import recommended
+from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.sizing.rates import exact_wait_fraction, first_z, next_z, z_of
+from sheetgen.writers.json import document
 
 MODELS = ("8b", "70b", "gpt-oss-120b")
 CONTEXTS = ("4k", "16k", "128k")
@@ -74,7 +77,7 @@ def test_users_are_people_and_what_is_in_flight_is_said() -> None:
 def test_a_day_is_one_formula() -> None:
     by_day = answer(model="8b", requests_per_day="200k", peak_hour_share=0.2, burst_factor=1.5)
     assert by_day["requests_per_second"] == pytest.approx(200_000 * 0.2 / 3600 * 1.5)
-    same = answer(model="8b", requests_per_second=by_day["requests_per_second"])
+    same = answer(model="8b", requests_per_second=by_day["requests_per_second"], utilization=1 / (24 * 0.2 * 1.5))
     assert same["cells"] == by_day["cells"]
     usual = answer(model="8b", requests_per_day=200_000)
     assert usual["requests_per_second"] == pytest.approx(200_000 * 0.12 / 3600 * 1.3)
@@ -138,3 +141,14 @@ def test_size_says_what_a_rate_has_in_flight(rate: float, layout: dict[str, Any]
         whole = sheetgen.size(model="70b", context="16k", users=math.ceil(one["concurrent_requests"]), **layout)
         assert one["tpot_seconds"] == whole["tpot_seconds"] and one["kv_bytes"] == whole["kv_bytes"]
         assert one["output_tokens_per_second"] == pytest.approx(rate * 1024)
+
+
+def test_a_days_requests_are_what_a_host_is_paid_for() -> None:
+    """200,000 a day in 730 hours: their tokens at the host's prices, whatever the peak is."""
+    catalog = Catalog()
+    for more in ({}, {"peak_hour_share": 0.2, "burst_factor": 2}):
+        solved = recommended({"model": "70b", "context": "16k", "requests_per_day": "200k", **more}, catalog)
+        (cell,) = document(solved)["cells"]
+        host, requests = cell["hosted"][0], 200_000 * 730 / 24
+        tokens = 15_360 * host["input_usd_per_million"] + 1024 * host["output_usd_per_million"]
+        assert host["monthly_usd"] == pytest.approx(requests * tokens / 1e6, rel=1e-9)

@@ -13,6 +13,7 @@ from sheetgen.scenario.inputs import BY_NAME, Settings
 from sheetgen.sizing import rates
 from sheetgen.units import rate_text
 
+HOURS_PER_DAY = 24
 A_LOAD = ("users", "concurrent_requests", "requests_per_second", "requests_per_day")
 _OF_A_DAY = ("peak_hour_share", "burst_factor")
 
@@ -49,6 +50,12 @@ def rate_of(options: Mapping[str, Any]) -> Rate | None:
     if not value > 0:
         raise ScenarioError(f"{given[0]} is {shown(options[given[0]])!r}. It must be above 0.")
     return Rate(**{"requests_per_second": 0.0, given[0]: float(value)})
+
+
+def mean_over_peak(peak_hour_share: float, burst_factor: float) -> float:
+    """The share of the peak's load that there is on average, where a day's requests are known: the utilization that
+    follows; at least what a utilization may be."""
+    return max(BY_NAME["utilization"].kind.low, 1 / (HOURS_PER_DAY * peak_hour_share * burst_factor))
 
 
 def _and(names: Sequence[str]) -> str:

@@ -141,7 +141,8 @@ class Settings:
 
     utilization: float = entry(0.7, Kind(low=0.01, high=1),  # below it a price of a token says nothing
         Option("money", "SHARE",
-               "Share of the hours in which the hardware does its load, for $ per token. Default 0.7."),
+               "Share of the hours in which the hardware does its load, for $ per token. Default 0.7; of a day's "
+               "requests what their mean is of their peak."),
         Row(MONEY, "Utilization", "", PERCENT, "Share of the hours run in which the hardware does the load: what a "
             "million tokens costs is at this share."))
     contingency_fraction: float = entry(0.0, SHARE,

@@ -17,7 +17,7 @@ from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.scenario import overrides as typed
 from sheetgen.scenario import parse
-from sheetgen.scenario.demand import Rate, rate_of, requests_in_flight, users_of
+from sheetgen.scenario.demand import Rate, mean_over_peak, rate_of, requests_in_flight, users_of
 from sheetgen.scenario.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
 from sheetgen.scenario.inputs import OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
 from sheetgen.scenario.market import Candidate, Filters, Owning, not_asked, owning_of, select
@@ -41,6 +41,8 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
         else:
             found = one.parse(given)
             values[one.name] = of_engine.get(one.name) if found is None else found
+    if options.get("requests_per_day") is not None and options.get("utilization") is None:
+        values["utilization"] = mean_over_peak(values["peak_hour_share"], values["burst_factor"])
     settings, has_rate = Settings(**values), options.get("fx_rate") is not None
     if settings.currency != "USD" and not has_rate:
         problems.append(
