@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sheetgen.calibration import Anchored
     from sheetgen.levers import EveryLever
     from sheetgen.recommend import Solution
+    from sheetgen.scenario.question import Question
 
 Catalogs = str | Path | Sequence[str | Path]
 ROWS_AT_ONCE = 65_536  # of a frame: columns of more rows do not fit in a processor's cache
@@ -298,6 +299,12 @@ def sheet_record(solved: Solution, levers: EveryLever | None = None) -> dict[str
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     """The solved question of one load, as `recommend` asks it."""
     from sheetgen.recommend import solve
+
+    return solve(question_of(options, catalog))
+
+
+def question_of(options: Mapping[str, Any], catalog: Catalog) -> Question:
+    """The question of one load, as `recommend` asks it."""
     from sheetgen.scenario.question import OPTIONS, ask
 
     asked = {name: value for name, value in options.items() if value is not None}
@@ -313,4 +320,4 @@ def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     if len(parse.words(model)) != 1:
         raise ScenarioError(f"model is {shown(model)!r}. Name one, such as 70b; `build` takes several.")
     load = {"context_tokens": asked.pop("context", DEFAULTS["context_tokens"])}
-    return solve(ask(catalog, {"models": model, **load, **asked}))
+    return ask(catalog, {"models": model, **load, **asked})

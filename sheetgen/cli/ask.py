@@ -110,12 +110,14 @@ def size(
     *LOAD, "split", *ANSWER,
 )  # fmt: skip
 @click.option("--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight.")
+@click.option("--budget-usd", metavar="NUMBER", help="The reverse: the most that so many $ a month serve.")
+@click.option("--have", metavar="GPU:NUMBER", help="The reverse: the most that your machines serve: h100:16, l40s:8x4.")
 @click.option("--disaggregated", is_flag=True, help="Beside it prefill and decode on pools of their own.")
 @flags_option
 @common
 def recommend(
     as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: bool, flags: str | None, disaggregated: bool,
-    **options: Any,
+    budget_usd: str | None, have: str | None, **options: Any,
 ) -> None:  # fmt: skip
     """The question people ask: which instance, how many, $ a month, and why not the others.
 
@@ -126,8 +128,15 @@ def recommend(
       sheetgen recommend --model 8b --users 1000 --active-fraction 0.1 --json
       sheetgen recommend --model 70b --context 16k --users 32 --vendors nvidia,amd --flags vllm
       sheetgen recommend --model 405b --context 16k --users 128 --disaggregated
+      sheetgen recommend --model 70b --context 16k --budget-usd 50000
+      sheetgen recommend --model 70b --context 16k --have h100:16
     """
     one_load(options)
+    if budget_usd is not None or have is not None:
+        from sheetgen.cli.extras import run_reverse
+
+        run_reverse(budget_usd, have, options, as_json, catalogs, quiet, disaggregated or flags is not None)
+        return
     from sheetgen.api import recommend_record, recommended
     from sheetgen.catalog import Catalog
     from sheetgen.launch.flags import engines_asked

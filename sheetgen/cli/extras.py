@@ -8,17 +8,20 @@ from typing import Any
 
 import click
 
-from sheetgen.api import Sized
+from sheetgen.api import Sized, question_of, recommended
 from sheetgen.catalog.load import Catalog
 from sheetgen.cli.bills import numbers_of
 from sheetgen.cli.options import PACE, rows_of
-from sheetgen.cli.output import count, folded, print_json, say, table
-from sheetgen.cli.words import NEVER_MEASURED, dearer
+from sheetgen.cli.output import count, folded, print_json, say, table, warn
+from sheetgen.cli.words import NEVER_MEASURED, dearer, headline
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.launch.parked import GIB_OF_HOST, launch_note, parked
 from sheetgen.recommend import Solution
 from sheetgen.recommend.disaggregated import Apart
+from sheetgen.recommend.reverse import Most, in_words, machines_of, record, with_machines, within_budget
+from sheetgen.scenario.demand import A_LOAD
+from sheetgen.scenario.parse import Kind
 from sheetgen.sheet.wording import layout_words
 from sheetgen.startup.compare import Compared, compare, compared_record
 from sheetgen.startup.read import QUANTITIES, read_log
@@ -142,6 +145,70 @@ def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
     yield f"  {rented}, ${found.monthly_usd:,.0f} a month for {rate_text(found.requests_per_second)} requests/s{beside}"
     if not solved.question.loads[0].requests_per_second:
         yield "  Both pools have room for chance, one pool has none: state the load as a rate to compare alike."
+
+
+def run_reverse(
+    budget_usd: str | None, have: str | None, options: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...],
+    quiet: bool, has_extras: bool,
+) -> None:  # fmt: skip
+    """Print the most that a sum a month or machines of one's own serve, and what the next step costs."""
+    load = [one for one in A_LOAD if options.get(one) is not None]
+    if load or has_extras or (budget_usd is not None and have is not None):
+        raise click.UsageError(
+            "--budget-usd and --have ask for the load: give one of them, without a load, --flags or --disaggregated."
+        )
+    catalog = Catalog(*catalogs)
+    question = question_of(options, catalog)
+    warn(question, quiet)
+    each: list[tuple[str, Most | None]]
+    if budget_usd is not None:
+        usd = Kind(low=0.01, high=1e12, decimal=True).parse(budget_usd, "budget_usd")
+        one, asked, wanted = within_budget(question, usd), {"budget_usd": usd}, f"${usd:,.0f} a month"
+        each = [(f"{one.n_instances:,}x {one.candidate.instance}, ${one.monthly_usd:,.0f} a month", one)] if one else []
+    else:
+        asked, wanted = {"have": have}, str(have)
+        machines = machines_of(wanted, catalog)
+        answers = with_machines(question, machines)
+        each = [
+            (f"{count(n, 'machine')} of {own.instance}", most)
+            for (_, _, n), (own, most) in zip(machines, answers, strict=True)
+        ]
+    found = [most for _, most in each if most]
+    total = sum(one.served_at_target for one in found)
+    # With a budget the next step is one request more; beside machines of one's own it is rented for one request.
+    step = recommended({**options, "concurrent_requests": total + 1 if budget_usd else 1}, catalog)
+    more = step.choices[0]
+    if as_json:
+        rent = more.offer is not None and {
+            "concurrent_requests": total + 1, "instance": step.candidate(more.offer or 0).instance,
+            "n_instances": more.n_instances, "monthly_usd": more.monthly_usd,
+        }  # fmt: skip
+        rate = sum(one.requests_per_second for one in found)
+        print_json({
+            "model": question.models[0].model.id, "context_tokens": question.loads[0].context_tokens, **asked,
+            "served_at_target": total, "requests_per_second": rate, "answers": [record(one) for one in found],
+            "next_step": rent or None,
+        })  # fmt: skip
+        return
+    model, (work,) = question.models[0], question.workloads
+    say(
+        f"{model.model.name} at {work.context_tokens:,} tokens ({work.input_tokens:,} in + {work.output_tokens:,} out; "
+        f"weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})\n"
+    )
+    rate = rate_text(sum(one.requests_per_second for one in found))
+    serves = (
+        f"{total:,} in flight within the targets, or {rate} requests/s with room for chance" if found else "nothing"
+    )
+    say(f"{wanted}: serves {serves}")
+    for head, most in each:
+        say(f"  {head}: {'; '.join(in_words(most)) if most else 'nothing within the targets'}")
+        if have and most:
+            say(f"  one machine more: {most.of_one_more:,} in flight")
+    if more.offer is None:
+        say(f"one more in flight: {more.verdict}")
+    else:
+        beside = "" if budget_usd else ", rented beside"
+        say(f"one more in flight{beside}: {headline(step, 0)}")
 
 
 def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...]) -> None:
