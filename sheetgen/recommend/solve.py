@@ -306,7 +306,11 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
 def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
     """Each purchase class answered by the same rule over the candidates with a price in it: by load its answer."""
     question = solved.question
-    gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
+    elsewhere = [one.gpu for of_class in question.others.values() for one in of_class]
+    gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # typed values stand in the question's own
+    # A class may have GPUs that the class shown has no price for.
+    known = solved if len(gpus) == len(question.gpus) else tables(replace(question, gpus=tuple(gpus.values())))
+    gpu_index = {gpu.id: i for i, gpu in enumerate(known.question.gpus)}
     for purchase, paid in PURCHASES.items():
         if purchase == question.settings.purchase:
             yield (
@@ -318,12 +322,11 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
             )
             continue
         candidates = in_class(question.candidates, question.others.get(purchase, ()), purchase)
-        candidates = tuple(one for one in candidates if one.gpu.id in gpu_index)
         if not candidates:
             yield purchase, [None] * len(question.loads)
             continue
-        offers = _offers_of(candidates, solved.profiles, gpu_index)
-        grid = solved.grid.along("offer", {"profile": [s.profile for s in offers]})
+        offers = _offers_of(candidates, known.profiles, gpu_index)
+        grid = known.grid.along("offer", {"profile": [s.profile for s in offers]})
         grid.put((), {"is_committed": float(paid.committed)})
         _put_offers(grid, [candidates[s.candidate] for s in offers])
         _cost(grid)

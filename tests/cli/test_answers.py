@@ -41,6 +41,25 @@ def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
     assert all(w["instance"] in everything and w["reason"] in everything for w in answer["why_not"])
 
 
+@pytest.mark.parametrize("model", ["gpt-oss-120b", "deepseek-v3", "kimi-k2"])
+def test_recommend_prints_only_changes_that_buy_something(run, model: str) -> None:  # type: ignore[no-untyped-def]
+    arguments = ("recommend", "--model", model, "--context", "16k", "--users", "64", "--as-of", "2026-11-20")
+    levers = json.loads(run(*arguments, "--json").output)["levers"]
+    useless = [one["words"] for one in levers if one["monthly_usd"] is not None and not (one["saved_usd"] or 0) > 0]
+    changes = run(*arguments).output.partition("WHAT ONE CHANGE BUYS")[2].partition("WHY NOT")[0]
+    assert useless, "a lever that buys nothing"
+    assert [words for words in useless if words in changes] == []
+
+
+@pytest.mark.parametrize(("model", "printed"), [("deepseek-v3", 0), ("70b", 1)])
+def test_recommend_prints_fp8_where_it_rents_something_else(run, model: str, printed: int) -> None:  # type: ignore[no-untyped-def]
+    arguments = ("recommend", "--model", model, "--context", "4k", "--users", "1", "--as-of", "2026-11-20")
+    answer = json.loads(run(*arguments, "--json").output)
+    same = all(answer["fp8"][name] == answer[name] for name in ("instance", "n_instances"))
+    assert same == (printed == 0), "the model of this case"
+    assert run(*arguments).output.count("at FP8 weights and an FP8 KV cache") == printed
+
+
 def test_recommend_where_nothing_fits(run) -> None:  # type: ignore[no-untyped-def]
     result = run("recommend", "--model", "405b", "--instances", "aws/g5.xlarge")
     assert result.exit_code == 0 and "nothing fits" in result.output and "GiB short" in result.output
