@@ -182,6 +182,7 @@ def gpu_columns(question: Question) -> Columns:
         **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
         "measured_kinds": [speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
+        "runs_sparse_attention": [engine.runs_sparse_attention(g.architecture) for g in gpus],
     }
     for g, gpu in enumerate(gpus):
         for name, value in question.overrides.gpus.get(gpu.id, {}).items():
