@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from sheetgen.grouped import Grouped, factorized, once_a_group
-from sheetgen.scenario.deployment import NO_TEXT, SPEED_SCOPES, Resolved
+from sheetgen.scenario.deployment import NO_TEXT, SPEED_SCOPES, Resolved, model_kind
 from sheetgen.units import GIB, MIB
 
 GUESSED = ("assumed", "unknown")  # bases of a GPU's memory that nobody has seen or derived
@@ -85,6 +85,8 @@ def obstacle(names: Resolved) -> str | None:
         return f"{gpu.name} does not run {names.weight_dtype} weights. It runs {', '.join(gpu.weights_run)}."
     if names.kv_cache_dtype not in gpu.kv_run:
         return f"{gpu.name} keeps no KV cache in {names.kv_cache_dtype}. It keeps {', '.join(gpu.kv_run)}."
+    if model_kind(names.model) == "sparse" and not names.engine.runs_sparse_attention(gpu.architecture):
+        return f"{names.engine.name} has no kernel for the sparse attention of {names.model.name} on {gpu.name}."
     return None
 
 

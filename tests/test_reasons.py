@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+import sheetgen
 from sheetgen.catalog import Catalog
+from sheetgen.catalog.model import Model
 from sheetgen.recommend import solve
 from sheetgen.recommend.reasons import why_not
 from sheetgen.scenario.question import ask
@@ -37,3 +41,23 @@ def test_a_larger_tp() -> None:
     chosen, others = reasons("qwen3-32b", "h100,l40s", 1, {"aws/g6e.48xlarge": 5.0, "aws/p5.4xlarge": 5.0})
     assert chosen == "aws/p5.4xlarge"
     assert others == {"aws/g6e.48xlarge": "same price, but TP 2, not 1"}
+
+
+@pytest.mark.parametrize("typed, chosen", [(None, "aws/p5en.48xlarge"), (1, "aws/p4de.24xlarge")])
+def test_hardware_without_a_kernel_for_the_models_attention(typed: int | None, chosen: str) -> None:
+    """vLLM runs DeepSeek V4 on no A100, unless the reader's does."""
+    instances = ["aws/p4de.24xlarge", "aws/p5en.48xlarge"]
+    asked = {"models": "deepseek-v4-flash", "instances": ",".join(instances), "workloads": "chat", "tiers": "1"}
+    rows = {"gpus": {"nvidia-a100-sxm4-80gb": {"runs_sparse_attention": typed}}}
+    solved = solve(ask(Catalog(), asked if typed is None else {**asked, "typed": rows}))
+    assert solved.choices[0].offer is not None and solved.candidate(solved.choices[0].offer).instance == chosen
+    words = [reason.words for _, reason in why_not(solved, 0)]
+    assert words == ["vLLM has no kernel for its sparse attention on A100 80GB SXM"] or typed
+
+
+@pytest.mark.parametrize("model", [m for m in Catalog().models() if m.kind == "model"], ids=lambda one: one.id)
+def test_which_models_have_sparse_attention(model: Model) -> None:
+    """Those that read a part of their cache (an indexer, compressed entries) and no others need its kernels."""
+    sparse = any(group.kind in ("indexer", "compressed") for group in model.attention)
+    said = sheetgen.size(model=model.id, gpu="a100", context="1k")["verdict"]
+    assert ("has no kernel for the sparse attention" in said) == sparse

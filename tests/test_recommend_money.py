@@ -16,6 +16,7 @@ from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.recommend import Solution, money, solve
 from sheetgen.scenario.question import ask
+from sheetgen.units import PURCHASES
 from sheetgen.writers.json import document
 
 P5 = {"model": "70b", "context": "16k", "users": 32, "instances": "aws/p5.48xlarge", "as_of": "2026-11-20"}
@@ -69,6 +70,22 @@ def test_the_class_in_use_is_the_recommendation() -> None:
             assert choice.cheapest is not None and choice.cheapest.usd <= choice.monthly_usd
             lowest = min(p.monthly_usd for p in best if p.offer is not None)
             assert choice.cheapest.usd <= lowest <= choice.monthly_usd * 1.05, "each provider's best by the same rule"
+
+
+def test_every_class_is_answered_alike_whichever_is_shown() -> None:
+    """A class may be answered with GPUs for which the class shown has no price."""
+    options = {"models": "8b,49b,70b,100b,405b", "as_of": "2026-11-20"}
+    shown = {purchase: solve(ask(catalog(), {**options, "purchase": purchase})) for purchase in PURCHASES}
+
+    def rented(solved: Solution, purchase: str) -> list[tuple[str, int, float] | None]:
+        return [one and (one.candidate.instance, one.n_instances, one.usd) for one in solved.by_purchase[purchase]]
+
+    gpus = {tuple(gpu.id for gpu in one.question.gpus) for one in shown.values()}
+    assert len(gpus) > 1, "the classes have other GPUs"
+    for purchase, own in shown.items():
+        assert any(rented(own, purchase))
+        for other, solved in shown.items():
+            assert rented(solved, purchase) == rented(own, purchase), f"{purchase} where {other} is shown"
 
 
 def test_owning_by_hand() -> None:

@@ -97,6 +97,7 @@ _SOURCES = {  # of the fields that a version may change, where the engine says w
     "non_torch_gib": "non_torch_source", "older_non_torch_gib": "non_torch_source",
     "cuda_graph_gib": "cuda_graph_source", "graphs_in_budget": "accounting_source",
     "state_blocks": "accounting_source", "in_flight_batches": "accounting_source",
+    "sparse_attention_not_on": "sparse_attention_source",
 }  # fmt: skip
 
 
@@ -116,13 +117,16 @@ class VersionChange(Entry):
     context_gib: Gib | None = None
     block_size: Number | None = None
     in_flight_batches: Annotated[int, Field(ge=1, le=8)] | None = None
+    sparse_attention_not_on: Many[Label] | None = None
     source: Text
 
 
 class Engine(Entry):
     """One engine's memory accounting. Fields in GiB are per GPU.
 
-    `older_gpus` are architectures (how their names begin) that `older_non_torch_gib` holds for.
+    `older_gpus` are architectures (how their names begin) that `older_non_torch_gib` holds for;
+    `sparse_attention_not_on` those for which the engine has no kernel for attention to a part of the cache (an indexer
+    or compressed entries).
 
     The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
     of what is free after the bills, so each bill takes the same share of the budget. `shares_pages`:
@@ -158,6 +162,8 @@ class Engine(Entry):
     older_gpus: Many[Label] = ()
     older_non_torch_gib: NonTorch | None = None
     non_torch_source: Text
+    sparse_attention_not_on: Many[Label] = ()
+    sparse_attention_source: Text | None = None
     cuda_graph_gib: Gib
     cuda_graph_source: Text
     group_stretch: Annotated[float, Field(ge=1, le=100)]
@@ -252,6 +258,10 @@ class Engine(Entry):
     def is_older(self, architecture: str) -> bool:
         """Whether a GPU is of the architectures that have their own memory outside torch."""
         return self.older_non_torch_gib is not None and architecture.startswith(tuple(self.older_gpus))
+
+    def runs_sparse_attention(self, architecture: str) -> bool:
+        """Whether the engine has kernels for sparse attention on GPUs of that architecture."""
+        return not architecture.startswith(tuple(self.sparse_attention_not_on))
 
 
 @dataclass(frozen=True)

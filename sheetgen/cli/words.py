@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from sheetgen.cli.output import count, table
 from sheetgen.launch.flags import Advice
-from sheetgen.levers import Lever, at_fp8, best, in_order, levers_of
+from sheetgen.levers import Lever, Rented, at_fp8, best, in_order, is_less, levers_of
 from sheetgen.recommend import Fit, Solution, needs_reservation, not_asked, was_measured, why_not
 from sheetgen.recommend.money import owned
 from sheetgen.scenario.demand import load_words
@@ -54,10 +54,10 @@ def answer(solved: Solution, show_all: bool, stack: Advice | None = None) -> str
         headline(solved, 0, with_budget=False),
     ]  # fmt: skip
     levers = levers_of(solved, 0)
-    if fp8 := at_fp8(levers):
+    fp8, now = at_fp8(levers), Rented.of(solved, 0)
+    if fp8 and (now is None or (fp8.candidate, fp8.n_instances) != (now.candidate, now.n_instances)):
         rented = f"{fp8.n_instances:,}x {fp8.candidate.instance}, ${fp8.monthly_usd:,.0f} a month"
-        if offer is None or fp8.monthly_usd != solved.choices[0].monthly_usd:
-            lines.append(f"{rented}, at FP8 weights and an FP8 KV cache")
+        lines.append(f"{rented}, at FP8 weights and an FP8 KV cache")
     if offer is not None:
         said = (*_memory(solved, offer), *_not_asked(solved), *_money(solved), *_hosted(solved))
         lines += map(sentence, said)
@@ -255,7 +255,8 @@ def _owning(solved: Solution) -> Iterator[str]:
 
 def _changes(levers: Sequence[Lever]) -> Iterator[str]:
     """The three best levers of the load, what else looser targets of speed would save, the least of it first; then
-    another model with a leaner KV cache. All where they have a price."""
+    another model with a leaner KV cache. All where they save something, or make the load fit."""
+    levers = [lever for lever in levers if is_less(lever.before, lever.after)]
     shown = [lever for _, lever in best({0: levers}, SHOWN_LEVERS)]
     if shown:
         yield table([_lever(lever) for lever in shown])
@@ -264,7 +265,7 @@ def _changes(levers: Sequence[Lever]) -> Iterator[str]:
         yield "  other targets of speed:"
         yield table([_lever(lever) for lever in steps[:SHOWN_LEVERS]])
     for lever in levers:
-        if lever.family == "model" and lever.priced:
+        if lever.family == "model":
             words, *cells, cost = _lever(lever)
             yield sentence(f"  {cost}: {', '.join((words.strip(), *cells))}")
 

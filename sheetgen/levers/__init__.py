@@ -4,6 +4,17 @@ Every lever is a whole answer: `solve` chooses again among all candidates, for a
 """
 
 from sheetgen.levers.changes import levers_of, levers_of_sheet
-from sheetgen.levers.lever import EveryLever, Lever, Offload, Rented, at_fp8, best, in_order
+from sheetgen.levers.lever import EveryLever, Lever, Offload, Rented, at_fp8, best, in_order, is_less
 
-__all__ = ["EveryLever", "Lever", "Offload", "Rented", "at_fp8", "best", "in_order", "levers_of", "levers_of_sheet"]
+__all__ = [
+    "EveryLever",
+    "Lever",
+    "Offload",
+    "Rented",
+    "at_fp8",
+    "best",
+    "in_order",
+    "is_less",
+    "levers_of",
+    "levers_of_sheet",
+]

@@ -8,6 +8,7 @@ import numpy
 
 from sheetgen.formula import same_money
 from sheetgen.recommend.solution import Choice, Solution
+from sheetgen.sizing.parallelism import attention_runs
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import GIB
 
@@ -64,6 +65,10 @@ def _reason(solved: Solution, row: int, mine: list[int], choice: Choice) -> Reas
         return Reason("not_run", f"{candidate.gpu.short_name} does not run {model.weight_dtype} weights")
     if model.kv_cache_dtype not in candidate.gpu.kv_run:
         return Reason("not_run", f"{candidate.gpu.short_name} does not run a {model.kv_cache_dtype} KV cache")
+    kernel = solved.at(row, offer=mine[0])
+    if attention_runs.of({name: kernel[name][0] for name in attention_runs.inputs}) != 1:
+        words = f"{solved.question.engine.name} has no kernel for its sparse attention on {candidate.gpu.short_name}"
+        return Reason("not_run", words)
     runs = [i for i in mine if solved.sequences["runs"][row, solved.offers[i].profile] == 1]
     if not runs:
         return Reason("not_run", f"the {model.model.n_heads} heads do not divide over its GPUs")

@@ -208,6 +208,7 @@ def gpu_columns(question: Question) -> Columns:
         **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
         "measured_kinds": [0 if question.draft else speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
+        "runs_sparse_attention": [engine.runs_sparse_attention(g.architecture) for g in gpus],
     }
     for g, gpu in enumerate(gpus):
         for name, value in question.overrides.gpus.get(gpu.id, {}).items():
@@ -353,7 +354,11 @@ def with_no_loss(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice,
 def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
     """Each purchase class answered by the same rule over the candidates with a price in it: by load its answer."""
     question = solved.question
-    gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
+    elsewhere = [one.gpu for of_class in question.others.values() for one in of_class]
+    gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # typed values stand in the question's own
+    # A class may have GPUs that the class shown has no price for.
+    known = solved if len(gpus) == len(question.gpus) else tables(replace(question, gpus=tuple(gpus.values())))
+    gpu_index = {gpu.id: i for i, gpu in enumerate(known.question.gpus)}
     for purchase, paid in PURCHASES.items():
         if purchase == question.settings.purchase:
             yield (
@@ -365,12 +370,11 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[Rental | None]]]:
             )
             continue
         candidates = in_class(question.candidates, question.others.get(purchase, ()), purchase)
-        candidates = tuple(one for one in candidates if one.gpu.id in gpu_index)
         if not candidates:
             yield purchase, [None] * len(question.loads)
             continue
-        offers = _offers_of(candidates, solved.profiles, gpu_index)
-        grid = solved.grid.along("offer", {"profile": [s.profile for s in offers]})
+        offers = _offers_of(candidates, known.profiles, gpu_index)
+        grid = known.grid.along("offer", {"profile": [s.profile for s in offers]})
         grid.put((), {"is_committed": float(paid.committed)})
         _put_offers(grid, [candidates[s.candidate] for s in offers])
         _cost(grid)

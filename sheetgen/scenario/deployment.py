@@ -585,7 +585,9 @@ def _named_columns(names: Resolved) -> Columns:
            for name, band in speed_band_columns(names.speed, scope, kind).items()},
         "speed_kind": MODEL_KINDS.index(kind) + 1, "gpu_memory_bytes": memory,
         "measured_kinds": 0 if names.draft else names.speed.measured_kinds(engine.engine, gpu),
-        "is_older_gpu": int(engine.is_older(gpu.architecture)), **{OWN + name: value for name, value in own.items()},
+        "is_older_gpu": int(engine.is_older(gpu.architecture)),
+        "runs_sparse_attention": int(engine.runs_sparse_attention(gpu.architecture)),
+        **{OWN + name: value for name, value in own.items()},
     }  # fmt: skip
 
 

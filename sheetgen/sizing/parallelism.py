@@ -306,16 +306,30 @@ def shares_experts(
     return where(either(data_parallel_size == 1, linked), 1, 0)
 
 
-@formula("Runs", within=[heads_divide, shares_experts])
-def runs(heads_divide: Quantity, runs_weights: Quantity, runs_kv: Quantity, shares_experts: Quantity) -> Any:
-    """1 where the GPU runs both precisions and the layout suits the model, else 0.
+@formula("Attention runs")
+def attention_runs(speed_kind: Quantity, n_model_kinds: Quantity, runs_sparse_attention: Quantity) -> Any:
+    """1 where the engine has kernels for the model's attention on the GPU, else 0: sparse attention (the last kind of
+    model) has none on some architectures.
+
+    Source: sparse_attention_source of the engine's file.
+    """
+    return where(either(speed_kind < n_model_kinds, runs_sparse_attention == 1), 1, 0)
+
+
+@formula("Runs", within=[heads_divide, shares_experts, attention_runs])
+def runs(
+    heads_divide: Quantity, runs_weights: Quantity, runs_kv: Quantity, shares_experts: Quantity,
+    attention_runs: Quantity,
+) -> Any:  # fmt: skip
+    """1 where the GPU runs both precisions and the model's attention, and the layout suits the model; else 0.
 
     KV heads divide over the ranks, or the ranks over them: engines refuse 10 KV heads at TP 4. runs_weights is 2 where
     the GPU computes in that precision, 1 where it keeps weights in it alone.
 
     Source: INTERFACE (layouts: TP divides the query heads); vLLM get_num_kv_heads, issues 5951 and 16021.
     """
-    return where(both(heads_divide == 1, runs_weights >= 1, runs_kv >= 1, shares_experts == 1), 1, 0)
+    layout = both(heads_divide == 1, shares_experts == 1)
+    return where(both(layout, runs_weights >= 1, runs_kv >= 1, attention_runs == 1), 1, 0)
 
 
 REPLICA, MACHINE, ZONE = 1, 2, 3  # what may be lost: survive

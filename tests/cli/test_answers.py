@@ -51,12 +51,6 @@ def test_sentences_of_recommend_keep_to_80_columns(arguments: tuple[str, ...], r
     assert " 1 GPUs" not in text
 
 
-def test_fp8_is_no_line_of_its_own_where_it_costs_the_same(run) -> None:  # type: ignore[no-untyped-def]
-    of_fp8 = ", at FP8 weights and an FP8 KV cache"
-    assert of_fp8 not in run("recommend", "--model", "deepseek-v3", "--context", "32k").output
-    assert of_fp8 in run("recommend", "--model", "70b", "--context", "16k", "--users", "200").output
-
-
 @pytest.mark.parametrize("model", ["gemma-3-27b", "gpt-oss-120b", "llama-4-scout-17b-16e", "mistral-7b-v0.1"])
 def test_recommend_says_what_the_gate_of_0_19_asks_of_windows(model: str, run) -> None:  # type: ignore[no-untyped-def]
     def names_the_flag(model: str, *more: str) -> bool:
@@ -89,6 +83,25 @@ def test_size_says_whose_rules_a_later_version_is_sized_by(run) -> None:  # type
 def test_as_of_is_a_full_date(text: str, run) -> None:  # type: ignore[no-untyped-def]
     result = run("recommend", "--model", "8b", "--as-of", text)
     assert result.exit_code == 1 and f"as_of is '{text}'. Write a date such as" in result.stderr
+
+
+@pytest.mark.parametrize("model", ["gpt-oss-120b", "deepseek-v3", "kimi-k2"])
+def test_recommend_prints_only_changes_that_buy_something(run, model: str) -> None:  # type: ignore[no-untyped-def]
+    arguments = ("recommend", "--model", model, "--context", "16k", "--users", "64", "--as-of", "2026-11-20")
+    levers = json.loads(run(*arguments, "--json").output)["levers"]
+    useless = [one["words"] for one in levers if one["monthly_usd"] is not None and not (one["saved_usd"] or 0) > 0]
+    changes = run(*arguments).output.partition("WHAT ONE CHANGE BUYS")[2].partition("WHY NOT")[0]
+    assert useless, "a lever that buys nothing"
+    assert [words for words in useless if words in changes] == []
+
+
+@pytest.mark.parametrize(("model", "printed"), [("deepseek-v3", 0), ("70b", 1)])
+def test_recommend_prints_fp8_where_it_rents_something_else(run, model: str, printed: int) -> None:  # type: ignore[no-untyped-def]
+    arguments = ("recommend", "--model", model, "--context", "4k", "--users", "1", "--as-of", "2026-11-20")
+    answer = json.loads(run(*arguments, "--json").output)
+    same = all(answer["fp8"][name] == answer[name] for name in ("instance", "n_instances"))
+    assert same == (printed == 0), "the model of this case"
+    assert run(*arguments).output.count("at FP8 weights and an FP8 KV cache") == printed
 
 
 def test_recommend_where_nothing_fits(run) -> None:  # type: ignore[no-untyped-def]

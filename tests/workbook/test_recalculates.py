@@ -19,10 +19,11 @@ from recalculation import (
     recalculate,
     recalculate_with_formualizer,
     tamper,
+    values_after,
 )
 from workbook_cells import ErrorValue, formulas
 
-from sheetgen.scenario.question import Question
+from sheetgen.scenario.question import Question, ask
 
 BOOKS = ("default_book", "families_book")
 CONSTANTS = {"0", "1", "2"}  # the 2 of keys and values, and of nothing else
@@ -64,6 +65,21 @@ def test_few_experts_that_all_are_read(tmp_path: Path) -> None:
     book, question = books.build(tmp_path, "experts", options)
     assert_recalculates(book, tmp_path)
     assert any(choice.offer is not None for choice in books.solve(question).choices)
+
+
+@needs_libreoffice
+def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> None:
+    """A live flag on GPUs: where it is set to 1, the cheaper A100 are rented."""
+    options = {"models": "deepseek-v4-flash", "workloads": "chat", "tiers": "1", "as_of": books.AS_OF,
+               "instances": "aws/p4de.24xlarge,aws/p5en.48xlarge", "headline": "chat:1"}  # fmt: skip
+    book, _ = books.build(tmp_path, "sparse", options)
+    assert_recalculates(book, tmp_path)
+    flag = books.Sheets(book).at("GPUs", "nvidia-a100-sxm4-80gb", "Sparse attention (0 or 1)")
+    typed = {"gpus": {"nvidia-a100-sxm4-80gb": {"runs_sparse_attention": 1}}}
+    wanted = books.solve(ask(books.catalog(), {**options, "typed": typed}))
+    assert wanted.candidate(wanted.choices[0].offer or 0).instance == "aws/p4de.24xlarge"
+    n_compared, lines = books.differences(values_after(book, {flag: 1}), books.Sheets(book), wanted)
+    assert n_compared and not lines
 
 
 @needs_libreoffice

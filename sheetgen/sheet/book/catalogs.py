@@ -200,6 +200,10 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         table.given(name, label, [float(v) for v in columns[name]], WHOLE, width=16, note=note)
     table.given("is_older_gpu", "Older GPU (0 or 1)", [int(question.engine.is_older(g.architecture)) for g in gpus],
                 PLAIN, note="1: memory outside torch is that of older GPUs on Inputs.")  # fmt: skip
+    table.given("runs_sparse_attention", "Sparse attention (0 or 1)",
+                [int(question.engine.runs_sparse_attention(g.architecture)) for g in gpus], PLAIN, width=16,
+                note="0: the engine has no kernel on this GPU for models with an indexer or compressed entries.",
+                validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."))  # fmt: skip
     _add_speed_columns(solved, table)
     first: dict[int, int] = {}  # column with ranks of each GPU, from 0
     for at, (i, layout) in enumerate(profile_columns(question)):

@@ -133,7 +133,8 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         ("max_num_batched_tokens", "Batched tokens"),
     ):
         head.picked(fact, label, gpus.with_below(fact), "gpu_row")
-    for fact in ("pool_error_bytes_measured", "pool_error_bytes_elsewhere", "is_older_gpu", *OF_GPU):
+    errors = "pool_error_bytes_measured", "pool_error_bytes_elsewhere"
+    for fact in (*errors, "is_older_gpu", "runs_sparse_attention", *OF_GPU):
         if fact not in OF_PROFILE:  # no row of its own: who reads it looks it up on GPUs
             head.columns[fact] = [lookup(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]
     n_sizes = Lookup.of(len(TENSOR_PARALLEL_SIZES), "COUNT({0})", wiring.lists["non_torch_newer"])

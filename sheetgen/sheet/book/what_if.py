@@ -12,9 +12,22 @@ from sheetgen.sheet.book.speed import build_latency
 from sheetgen.sheet.book.what_if_data import add_longest_context, at_instance, below, build_data, build_lists
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Wiring, name_all, named, profile_columns, titled
 from sheetgen.sheet.book.workings import add_choices, build_loads
-from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, RepeatedRow, Source, Validation, lookup, worked_out
+from sheetgen.sheet.model import (
+    Cell,
+    Chart,
+    Lookup,
+    Range,
+    Ref,
+    RepeatedRow,
+    Source,
+    Validation,
+    derived,
+    lookup,
+    worked_out,
+)
 from sheetgen.sheet.what_if import AUTO, BASE, CASES, LOADS, WhatIf, case_context_tokens, case_requests
 from sheetgen.sizing.kv_cache import short_tokens
+from sheetgen.sizing.parallelism import attention_runs
 from sheetgen.units import (
     DTYPES,
     FACTOR,
@@ -224,6 +237,8 @@ class WhatIfSheets:
             **{name: model[name] for name in ("weight_dtype", "kv_dtype")},
             "runs_weights": lookup(runs["weights"], model["weight_dtype_row"]),
             "runs_kv": lookup(runs["kv"], model["kv_dtype_row"]),
+            "attention_runs": derived(attention_runs.function, model["speed_kind"],
+                                      self.wiring.inputs["n_model_kinds"], gpu["runs_sparse_attention"]),
         }  # fmt: skip
         rented = tables["loads"].row(len(LOADS))
         place, needed = self._bills(plain, rented["tensor_parallel_size"])

@@ -361,16 +361,17 @@ def next_high(fits: Any, tried: Any, low: Any, high: Any) -> Any:
     return where(fits == 1, high, largest(tried - 1, low))
 
 
-def _not_run(hardware: Any, runs_weights: Any, weight_dtype: Any, kv_dtype: Any) -> Any:
-    """Which precision the hardware does not run: of the weights, else of the cache."""
+def _not_run(hardware: Any, runs_weights: Any, runs_kv: Any, weight_dtype: Any, kv_dtype: Any) -> Any:
+    """What the hardware does not run: the precision of the weights, that of the cache, else the model's attention."""
     of_weights, of_cache = join_text("weights in ", weight_dtype), join_text("a KV cache in ", kv_dtype)
-    return join_text(hardware, " does not run ", where(runs_weights >= 1, of_cache, of_weights))
+    of_model = where(runs_kv >= 1, "the model's sparse attention", of_cache)
+    return join_text(hardware, " does not run ", where(runs_weights >= 1, of_model, of_weights))
 
 
 @formula("Where it breaks", TEXT)
 def boundary_words(
     tensor_parallel_size: Any, sequences: Any, context_words: Any, stages: Any, choices_state: Any, hardware: Any,
-    runs_weights: Any, runs_kv: Any, weight_dtype: Any, kv_dtype: Any,
+    runs_weights: Any, runs_kv: Any, attention_runs: Any, weight_dtype: Any, kv_dtype: Any,
 ) -> Any:  # fmt: skip
     """How many requests of the context one replica holds, and which one it does not."""
     replica = join_text(
@@ -380,9 +381,9 @@ def boundary_words(
         replica, " fits ", sequences, where(sequences == 1, " user of ", " users of "), context_words, "; user ",
         sequences + 1, " does not.",
     )  # fmt: skip
-    none = where(both(runs_weights >= 1, runs_kv >= 1), join_text("TP ", tensor_parallel_size,
-                 " does not hold one user of ", context_words), _not_run(hardware, runs_weights, weight_dtype,
-                 kv_dtype))  # fmt: skip
+    not_run = _not_run(hardware, runs_weights, runs_kv, weight_dtype, kv_dtype)
+    none = where(both(runs_weights >= 1, runs_kv >= 1, attention_runs == 1), join_text("TP ", tensor_parallel_size,
+                 " does not hold one user of ", context_words), not_run)  # fmt: skip
     none = join_text(none, ".")
     return where(choices_state == OK, where(sequences >= 1, fits, none), NONE)
 
@@ -391,7 +392,7 @@ def boundary_words(
 def hardware_answer(
     choices_state: Any, n_instances: Any, instance: Any, needed: Any, sequences: Any, hardware: Any,
     tensor_parallel_size: Any, hardware_gpus: Any, within_limit: Any, limit_words: Any, runs_weights: Any,
-    runs_kv: Any, weight_dtype: Any, kv_dtype: Any,
+    runs_kv: Any, attention_runs: Any, weight_dtype: Any, kv_dtype: Any,
 ) -> Any:  # fmt: skip
     """The instances of the chosen hardware that hold the load; or in a line why there are none."""
     rent = where(is_number(needed), join_text("no instance of it with a price; ", needed, " GPUs hold the load"),
@@ -399,7 +400,8 @@ def hardware_answer(
                        join_text(hardware, " does not hold one user of this context")))  # fmt: skip
     too_many = where(is_number(tensor_parallel_size), tensor_parallel_size, 0) > hardware_gpus
     few = join_text(hardware, " has ", hardware_gpus, where(hardware_gpus == 1, " GPU", " GPUs"))
-    words = where(both(runs_weights >= 1, runs_kv >= 1), rent, _not_run(hardware, runs_weights, weight_dtype, kv_dtype))
+    not_run = _not_run(hardware, runs_weights, runs_kv, weight_dtype, kv_dtype)
+    words = where(both(runs_weights >= 1, runs_kv >= 1, attention_runs == 1), rent, not_run)
     words = where(too_many, join_text(few, ": no TP ", tensor_parallel_size), words)
     words = where(within_limit == 1, words, join_text("the context is over the model's ", limit_words))
     words = where(is_number(n_instances), join_text(n_instances, " × ", instance), words)
@@ -436,9 +438,9 @@ def cheapest_words(choices_state: Any, n_instances: Any, instance: Any) -> Any:
 
 
 @formula("Longest context")
-def longest_words(longest: Any, choices_state: Any, runs_weights: Any, runs_kv: Any) -> Any:
+def longest_words(longest: Any, choices_state: Any, runs_weights: Any, runs_kv: Any, attention_runs: Any) -> Any:
     """The longest context for all users; none where the choices cannot be answered, or the hardware runs none of it."""
-    return number_where(both(choices_state == OK, runs_weights >= 1, runs_kv >= 1), longest)
+    return number_where(both(choices_state == OK, runs_weights >= 1, runs_kv >= 1, attention_runs == 1), longest)
 
 
 @formula("$ per month", USD)
