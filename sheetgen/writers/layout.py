@@ -74,8 +74,10 @@ class Density:
     appendix: bool = False  # instances, assumptions and sources on a second page
     brief: bool = False  # a row for the KV cache of a workload's first load, where each load would have a third line
     pay: bool = True  # what the answers cost in each purchase class, and owned
+    market: bool = True  # what these are rented on, and who took no part and is cheaper
 
 
+_CLOSER = Density("closer", 7.0, 7.0, 8.0, 15.0, 0.0, 2.5, 1.1, 32.0, 1, why=1, run_in=True)
 _TIGHTEST = Density("tightest", 7.0, 7.0, 8.0, 15.0, 0.0, 2.5, 1.1, 32.0, 2, compact=True, run_in=True, beside=True)
 _LEAST = replace(_TIGHTEST, name="least", gap=2.0, chart=28.0, n_levers=2, pay=False)
 _TWO = Density("two tight", 7.0, 7.0, 8.0, 15.0, 0.0, 2.5, 1.1, 34.0, 30, compact=True, run_in=True, appendix=True)
@@ -88,13 +90,14 @@ DENSITIES = (  # from the roomiest to the last resort; 7 pt is the floor
     Density("tight", 7.2, 7.0, 8.4, 15.5, 0.2, 4.5, 1.15, 46.0, 5, why=1, run_in=True),
     Density("tighter", 7.0, 7.0, 8.2, 15.0, 0.1, 4.0, 1.13, 42.0, 4, why=1, run_in=True),
     Density("close", 7.0, 7.0, 8.0, 15.0, 0.0, 3.0, 1.11, 38.0, 3, why=1, run_in=True),
-    Density("closer", 7.0, 7.0, 8.0, 15.0, 0.0, 2.5, 1.1, 32.0, 1, why=1, run_in=True),
+    _CLOSER,
+    replace(_CLOSER, name="closest", n_instances=0, n_levers=2),
     Density("short", 7.0, 7.0, 8.2, 15.0, 0.1, 3.5, 1.12, 42.0, 4, run_in=True),
     Density("compact", 7.0, 7.0, 8.2, 15.0, 0.1, 3.5, 1.12, 40.0, 4, compact=True, run_in=True),
     Density("beside", 7.0, 7.0, 8.0, 15.0, 0.1, 3.0, 1.12, 38.0, 3, compact=True, run_in=True, beside=True),
     _TIGHTEST,
-    replace(_TIGHTEST, name="paid", n_instances=0),
-    replace(_LEAST, name="paid least", n_instances=0, pay=True),
+    replace(_TIGHTEST, name="paid", n_instances=0, market=False),
+    replace(_LEAST, name="paid least", chart=26.0, n_instances=0, n_levers=1, pay=True, market=False),
     replace(_LEAST, name="listed", chart=32.0, n_instances=3, n_levers=3),
     _LEAST,
     Density("two pages", 7.4, 7.2, 9.0, 16.0, 0.5, 6.0, 1.18, 52.0, 30, why=1, appendix=True),
@@ -102,14 +105,14 @@ DENSITIES = (  # from the roomiest to the last resort; 7 pt is the floor
     Density("two compact", 7.0, 7.0, 8.2, 15.0, 0.1, 3.5, 1.12, 42.0, 30, compact=True, run_in=True, appendix=True),
     _TWO,
     replace(_TWO, name="two tightest", gap=2.0, chart=28.0, n_levers=2),
-    replace(_TWO, name="brief", gap=2.8, leading=1.12, chart=36.0, brief=True),
-    replace(_TWO, name="briefer", chart=30.0, n_levers=2, brief=True),
-    replace(_TWO, name="last", gap=1.8, chart=26.0, n_levers=1, brief=True),
+    replace(_TWO, name="brief", gap=2.8, leading=1.12, chart=36.0, brief=True, market=False),
+    replace(_TWO, name="briefer", chart=30.0, n_levers=2, brief=True, market=False),
+    replace(_TWO, name="last", gap=1.8, chart=26.0, n_levers=1, brief=True, market=False),
 )
 _FEW_LOADS, _MOST_OF_FEW = 4, 5  # a page of so few loads begins as one of five models
 _USUAL = {  # by models, from one on: the density at which most pages of three workloads and four tiers land
-    "a4": ("tight", "tight", "close", "tightest", "paid", "two tight", "two tight", "two tightest"),
-    "letter": ("tight", "tighter", "closer", "tightest", "paid least", "two tightest", "brief", "briefer"),
+    "a4": ("tight", "tight", "closer", "tightest", "paid least", "two tight", "two tight", "two tightest"),
+    "letter": ("tight", "tighter", "closest", "tightest", "paid least", "two tightest", "brief", "briefer"),
 }
 
 
@@ -145,8 +148,9 @@ def column_widths(page: Page, regular: Path, bold: Path) -> dict[str, float]:
     }
     return {
         **of_class,
+        "pay-fp8": fits("at FP8", *(c.fp8_monthly for c in page.paid), most=9.0),
         "pay-model": fits("Model", *(c.model for c in page.paid), font=bold, most=14.0),
-        "owned": fits("Owned", *(c.owned for c in page.paid if c.owned), beside=0.6 + _MARK, most=26.0),
+        "owned": fits("Owned", *(c.owned for c in page.paid if c.owned), beside=0.2, most=26.0),
         "instance": fits("Instance", *(i.name for i in rows), font=bold, most=12.0),
         "gpus": fits("GPUs", *(i.gpus for i in rows), most=11.0),
         "memory": fits("Memory", *(i.memory for i in rows), beside=_MARK, most=12.0),
