@@ -140,7 +140,7 @@ def on_hardware(asked: Question, picked: dict[str, Any]) -> Any:
         return "-"
     (low, high), _, _ = choice.bands
     ms = [round_half_up(seconds * 1e3) for seconds in (choice.tpot_seconds, low, high)]
-    return choice.monthly_usd, "{:,} ms a token ({:,} to {:,}); replicas by".format(*ms), choice.n_instances
+    return choice.monthly_usd, "{:,} ms a token ({:,} to {:,})".format(*ms), choice.n_instances
 
 
 def round_half_up(x: float) -> int:
