@@ -157,7 +157,7 @@ def edit(book: Path, edited: Path) -> None:
     import openpyxl
 
     opened = openpyxl.load_workbook(book)
-    for name, value in {"in_tier_2": 48, "in_discount_fraction": 0.1, "in_spare_replicas": 1, "in_context_rag": 20000,
+    for name, value in {"in_tier_2": 48, "in_discount_fraction": 0.1, "in_survive": 1, "in_context_rag": 20000,
                         "in_output_chat": 500, "in_context_bytes": 7e8, "in_as_of": "2026-11-01",
                         "in_hours_per_month": 700, "in_whatif_users": 77}.items():  # fmt: skip
         sheet, area = next(iter(opened.defined_names[name].destinations))

@@ -14,12 +14,13 @@ import numpy
 
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError, did_you_mean, shown
-from sheetgen.estimate import point
+from sheetgen.estimate import point, requests_at_rate
 from sheetgen.formula import round_up
 from sheetgen.grouped import Grouped
 from sheetgen.scenario import parse
 from sheetgen.scenario.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete
 from sheetgen.scenario.inputs import INPUTS
+from sheetgen.sizing.rates import in_flight_at_peak
 from sheetgen.verdict import by_name, judge, pace_words
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Catalogs = str | Path | Sequence[str | Path]
 ROWS_AT_ONCE = 65_536  # of a frame: columns of more rows do not fit in a processor's cache
 
-SHORT_SPELLINGS = {"context": "context_tokens", "users": "concurrent_requests"}
+SHORT_SPELLINGS = {"context": "context_tokens"}
 PREDICTED = (
     "weights_bytes_per_gpu", "activation_bytes_per_gpu", "non_torch_bytes_per_gpu", "kv_pool_bytes_per_gpu",
     "kv_tokens", "max_concurrency",
@@ -61,11 +62,12 @@ RESOLVED = ("model_id", "gpu_id")  # what the names of a row stand for
 TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
 NAME_LISTS = ("model", "gpus", "providers", "vendors", "instances")  # options that may be a list of names
 WORDS = tuple(one.asked_as or one.name for one in INPUTS if one.words or not one.kind.is_number)
-ONE_LOAD = ("model", "context_tokens", "context", "users", "input_tokens", "output_tokens")
+ONE_LOAD = ("model", "context_tokens", "context", "users", "concurrent_requests", "input_tokens", "output_tokens")
 _FRACTIONS = ("max_concurrency", "ttft_seconds", "tpot_seconds", "output_tokens_per_second")
 FRACTIONS = (
     *_FRACTIONS, *_both_ends(*_FRACTIONS), "gpu_memory_utilization", "requests_per_second", "max_requests_per_second",
-    "speed_factor", "ttft_factor", "output_tokens_per_second_per_gpu",
+    "requests_per_day", "burst_factor", "peak_hour_share", "speed_factor", "ttft_factor",
+    "output_tokens_per_second_per_gpu",
 )  # fmt: skip  # all other quantities are whole numbers
 
 
@@ -78,6 +80,7 @@ class Sized:
     inputs: dict[str, Any]
     results: dict[str, Any]
     anchored: Anchored | None = None
+    follows: tuple[str, ...] = ()  # inputs that follow from a rate, in some row
 
 
 def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named: NamedRows | None = None) -> Sized:
@@ -86,9 +89,12 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named:
     `named` are the rows of a frame by their names, see `complete`.
     """
     points = complete(given, n_rows, catalog, named)
-    known = point(points.values) if len(points.good) else {}
     inputs, results, found = dict(points.inputs), dict[str, Any](), dict[str, Any]()
     good = points.good if len(points.good) < n_rows else slice(None)
+    known, in_flight = _at_rates(points.values) if len(points.good) else ({}, None)
+    if in_flight is not None:
+        inputs["concurrent_requests"] = numpy.array(inputs["concurrent_requests"], float)
+        inputs["concurrent_requests"][good] = in_flight
     if len(points.good):
         of_name = by_name(points.names)
         found = {**known, **vars(judge(known, points.names)), **pace_words(known)}
@@ -108,7 +114,29 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named:
             results[name] = column
     failed = numpy.flatnonzero(numpy.not_equal(points.errors, NO_TEXT))
     results["error"][failed] = [" ".join(error.splitlines()) for error in points.errors[failed]]
-    return Sized(points, known, inputs, results)
+    return Sized(points, known, inputs, results, follows=() if in_flight is None else ("concurrent_requests",))
+
+
+def _at_rates(values: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Every quantity of deployments; and, where some have a rate alone, how many requests all have in flight.
+
+    Memory and times are those of whole requests, the next ones above; where they queue without bound, of a full pool.
+    """
+    asked = numpy.asarray(values["concurrent_requests"], float)
+    follows = numpy.isnan(asked)
+    if not follows.any():
+        return point(values), None
+    mine = {name: numpy.asarray(v)[follows] if numpy.ndim(v) else v for name, v in values.items()}
+    whole = asked.copy()
+    whole[follows] = requests_at_rate(mine)
+    values["concurrent_requests"] = whole
+    values["requests_per_rank"] = numpy.ceil(whole / values["data_parallel_size"])
+    known = point(values)
+    on_average = _as_result("requests_per_second", in_flight_at_peak.of(known))
+    in_flight = numpy.where(follows & (known["grows"] == 0), on_average, whole)
+    for name in [n for n in known if n.startswith("output_tokens_per_second") and "band" not in n]:
+        known[name] = known[name] * (in_flight / whole)
+    return known, in_flight
 
 
 def _as_result(name: str, column: Any) -> Any:
@@ -130,8 +158,9 @@ def _as_result(name: str, column: Any) -> Any:
 def size(*, catalogs: Catalogs = (), anchor: Any = None, **inputs: Any) -> dict[str, Any]:
     """One deployment, bill by bill: every input with the defaults used, and every result of INTERFACE.
 
-    `context` and `users` are the short spellings of context_tokens and concurrent_requests. What does not
-    fit is a verdict, not an error. `anchor` is a measured point of the same configuration, a mapping of `anchor.KEYS`
+    `context` is the short spelling of context_tokens. The load is `users` (the active share of them is in flight),
+    `concurrent_requests`, or a rate, from which the requests in flight follow. What does not fit is a verdict, not an
+    error. `anchor` is a measured point of the same configuration, a mapping of `anchor.KEYS`
     or a file of one, that sets speed_factor and ttft_factor. Raises ScenarioError or CatalogError with every problem
     found.
     """
@@ -197,7 +226,8 @@ def _plain(name: str, value: Any) -> Any:
         return value
     if value != value:
         return None
-    return float(value) if name in FRACTIONS or name.endswith("_fraction") else int(value)
+    is_whole = name not in FRACTIONS and not name.endswith("_fraction") and value == int(value)
+    return int(value) if is_whole else float(value)
 
 
 def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), anchor: Any = None) -> pandas.DataFrame:
@@ -205,7 +235,7 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), anchor: Any 
 
     Returns its columns, completed with the defaults used, and all results, in the same order and with the
     same index: numbers as float64 with NaN for null, texts (and `fits`) as object. Unknown columns stay as
-    they are; `context` and `users` are read where the long names are missing. A row that cannot be sized has
+    they are; `context` is read where the long name is missing. A row that cannot be sized has
     its reason in `error`. `anchor` is a measured point of the one configuration that all rows then are of.
     """
     import pandas
@@ -241,20 +271,17 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), anchor: Any 
 def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
     """The cheapest instances that hold one load: `recommend(model="70b", context="16k", users=200)`.
 
-    Takes the options of `build`, but one model, one context and a number of users instead of workloads and
-    tiers; model, gpus, providers, vendors and instances may be lists of text. Returns the record of
-    `build --format json` with that one cell, whose keys stand at the top as well.
+    Takes the options of `build`, but one model, one context and one load (users, concurrent_requests, or a rate)
+    instead of workloads and tiers; model, gpus, providers, vendors and instances may be lists of text. Returns the
+    record of `build --format json` with that one cell, whose keys stand at the top as well.
     """
-    return recommend_record(recommended(options, _catalog(catalogs)), options)
+    return recommend_record(recommended(options, _catalog(catalogs)))
 
 
-def recommend_record(solved: Solution, options: Mapping[str, Any]) -> dict[str, Any]:
+def recommend_record(solved: Solution) -> dict[str, Any]:
     """The record that `recommend` gives for its solved question."""
-    from sheetgen.scenario.question import MOST_USERS
-
     answer = sheet_record(solved)
-    users = options.get("users")
-    answer["inputs"]["users"] = 1 if users is None else parse.whole(users, "users", most=MOST_USERS)
+    answer["inputs"]["users"] = solved.question.loads[0].users
     return {**answer, **answer["cells"][0]}
 
 
@@ -285,5 +312,5 @@ def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     model = asked.pop("model", "")
     if len(parse.words(model)) != 1:
         raise ScenarioError(f"model is {shown(model)!r}. Name one, such as 70b; `build` takes several.")
-    load = {"context_tokens": asked.pop("context", DEFAULTS["context_tokens"]), "users": 1}
+    load = {"context_tokens": asked.pop("context", DEFAULTS["context_tokens"])}
     return solve(ask(catalog, {"models": model, **load, **asked}))

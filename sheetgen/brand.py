@@ -228,7 +228,7 @@ def svg_to_png(data: bytes) -> bytes:
     try:
         import resvg_py
     except ImportError as error:
-        raise ValueError("is an SVG, which needs a library: pip install resvg-py. Or give a PNG") from error
+        raise ValueError("is an SVG, which needs a library: python -m pip install resvg-py. Or give a PNG") from error
     root = _checked(data)
     box = _view_box(root)
     check_shape(*box[2:])

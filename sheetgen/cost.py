@@ -21,6 +21,7 @@ from sheetgen.formula import (
     round_up,
     where,
 )
+from sheetgen.sizing.parallelism import requests_per_replica
 from sheetgen.units import ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
 
 HOURS_IN_A_MONTH = 730  # 8,760 hours of a year / 12: what a commitment pays for
@@ -43,14 +44,14 @@ def discounted_usd_per_hour(listed_usd_per_hour: Quantity, discount_fraction: Qu
 @formula("Instances")
 def n_instances(
     n_replicas: Quantity, paced_requests: Quantity, replicas_per_instance: Quantity, load_requests: Quantity,
-    spare_replicas: Quantity, data_parallel_size: Quantity, price_usd_per_hour: Quantity,
+    data_parallel_size: Quantity, price_usd_per_hour: Quantity,
 ) -> Any:  # fmt: skip
     """Whole instances for all replicas; none where the instance cannot hold the load or has no price, 0 where it
     holds it but no count meets the targets of speed. Data-parallel ranks are for loads that give each a request.
 
     Source: INTERFACE: ceil(n_replicas / replicas of one instance).
     """
-    fullest = round_up(ratio(load_requests, n_replicas - spare_replicas))
+    fullest = requests_per_replica(load_requests, paced_requests)
     busy = either(data_parallel_size == 1, paced_requests == 0, fullest >= data_parallel_size)
     known = both(replicas_per_instance > 0, load_requests >= 1, is_number(price_usd_per_hour), busy)
     count = round_up(ratio(n_replicas, replicas_per_instance))
@@ -211,6 +212,39 @@ def usd_per_million_tokens(
     per_month = monthly_usd, million_input_tokens_per_month, million_output_tokens_per_month
     known = both(*map(is_number, per_month), million_output_tokens_per_month > 0)
     return number_where(known, ratio(monthly_usd, millions))
+
+
+@formula("Hosted, $ per month", USD)
+def hosted_monthly_usd(
+    million_input_tokens_per_month: Quantity, million_output_tokens_per_month: Quantity, input_tokens: Quantity,
+    prefix_cache_hit_fraction: Quantity, input_usd_per_million: Quantity, cached_usd_per_million: Quantity,
+    output_usd_per_million: Quantity, max_input_tokens: Quantity,
+) -> Any:  # fmt: skip
+    """What a host of the model would take for the load's tokens of a month, in US dollars; none where the prompt is
+    longer than the host accepts.
+
+    Prompt tokens found in the cache cost the host's price of those, where it has one.
+
+    Source: tokens x the host's price per million of each kind.
+    """
+    cached = where(is_number(cached_usd_per_million), cached_usd_per_million, input_usd_per_million)
+    per_million = input_usd_per_million * (1 - prefix_cache_hit_fraction) + cached * prefix_cache_hit_fraction
+    answers = million_output_tokens_per_month * output_usd_per_million
+    takes = where(is_number(max_input_tokens), max_input_tokens >= input_tokens, is_number(input_tokens))
+    known = both(is_number(million_input_tokens_per_month), is_number(output_usd_per_million), takes)
+    return number_where(known, million_input_tokens_per_month * per_million + answers)
+
+
+@formula("Renting is cheaper above", PERCENT)
+def hosted_break_even_utilization(monthly_usd: Quantity, hosted_monthly_usd: Quantity, utilization: Quantity) -> Any:
+    """The share of the hours run in which the hardware must do its load for its rent to be below what a host takes for
+    the same tokens; over 100 %: the host is cheaper at any use.
+
+    Source: rent is the same at any utilization, a host's bill grows with it: rent x utilization / the host's bill at
+    that utilization. Check: asked at the break-even, both cost the same.
+    """
+    known = both(is_number(monthly_usd), is_number(hosted_monthly_usd))
+    return number_where(known, ratio(monthly_usd * utilization, hosted_monthly_usd))
 
 
 @formula("Contingency, $", USD)

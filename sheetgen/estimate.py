@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sheetgen.formula import Formula
-from sheetgen.sizing import kv_cache, memory, parallelism, speed, weights
+from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, speed, weights
 from sheetgen.units import TENSOR_PARALLEL_SIZES
 
 # How an engine puts a model's layers into groups of equal size.
@@ -37,6 +37,7 @@ SHARD: tuple[Formula, ...] = (
 )  # fmt: skip
 # What one sequence keeps on that rank while it decodes, and what admission charges it before.
 STEADY: tuple[Formula, ...] = (kv_cache.steady_windowed_tokens, kv_cache.kv_blocks_per_sequence_steady)
+TOKENS: tuple[Formula, ...] = (kv_cache.charged_tokens, kv_cache.admitted_tokens)
 CHARGE: tuple[Formula, ...] = (kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence, *STEADY)
 # The peak of the engine's profile run on one GPU.
 PEAK: tuple[Formula, ...] = (
@@ -45,7 +46,8 @@ PEAK: tuple[Formula, ...] = (
 )  # fmt: skip
 # What a GPU and the engine leave for the cache.
 POOL: tuple[Formula, ...] = (
-    weights.stage_fraction, weights.weights_bytes_per_gpu, weights.loaded_weights_bytes_per_gpu, *PEAK,
+    weights.stage_fraction, weights.weights_bytes_per_gpu, draft.draft_weights_bytes_per_gpu,
+    weights.loaded_weights_bytes_per_gpu, *PEAK,
     memory.activation_bytes_per_gpu, memory.staged_non_torch_bytes_per_gpu, memory.non_torch_bytes_per_gpu,
     memory.overhead_bytes_per_gpu, memory.memory_budget_bytes, memory.kv_budget_bytes_per_gpu,
     memory.kv_pool_bytes_per_gpu, memory.n_kv_blocks,
@@ -63,7 +65,7 @@ FIT: tuple[Formula, ...] = (
 )  # fmt: skip
 # What a model makes a step and a prompt do, whatever GPU it runs on.
 WORK: tuple[Formula, ...] = (
-    speed.dense_read_bytes, speed.expert_read_bytes, speed.expert_miss_fraction, speed.active_expert_params,
+    speed.dense_read_bytes, speed.expert_miss_fraction, speed.active_expert_params,
     speed.speed_kind,
 )  # fmt: skip
 # How long the parts of a step and a prompt take on a GPU, for a workload.
@@ -85,7 +87,12 @@ RUNNING: tuple[Formula, ...] = (
     speed.filled_tokens, memory.running_capacity, speed.running_requests, speed.busy_ranks,
 )  # fmt: skip
 SPEED: tuple[Formula, ...] = (*WORK, *RUNNING, *STEP, *PACE)
-POINT: tuple[Formula, ...] = (kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
+POINT: tuple[Formula, ...] = (*TOKENS, *MODEL, *SHARD, *CHARGE, *POOL, *FIT)
+
+
+def all_of(tokens: Any) -> dict[str, Any]:
+    """A sequence of so many tokens, each charged to it, as the formulas of CHARGE read it."""
+    return {one.name: tokens for one in TOKENS}
 
 
 def evaluate(formulas: Iterable[Formula], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,24 +110,45 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
     the same formulas: what a sequence takes of one unsharded rank, and the charge at max_model_len.
     """
     alone = _with_draft({**values, "tensor_parallel_size": 1 + 0 * values["tensor_parallel_size"]})
-    whole = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE), alone)
-    known = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE, *POOL), _with_draft(values))
+    whole = evaluate((*TOKENS, *MODEL, *SHARD, *CHARGE), alone)
+    known = evaluate((*TOKENS, *MODEL, *SHARD, *CHARGE, *POOL), _with_draft(values))
     known |= {name: whole[name] for name in ("kv_bytes_per_token", "state_bytes_per_sequence")}
-    longest = evaluate(CHARGE, {**known, "charged_tokens": known["max_model_len"]})
+    longest = evaluate(CHARGE, known | all_of(known["max_model_len"]))
     unsharded = ("kv_blocks_per_sequence", "kv_blocks_per_sequence_steady", "kv_block_bytes")
     known |= {f"unsharded_{name}": whole[name] for name in unsharded}
     known["full_kv_blocks_per_sequence"] = longest["kv_blocks_per_sequence"]
     known = evaluate(FIT, known)
     known |= _band_ends(known)
     known["max_context_tokens_that_fit"] = _longest_context(known)
-    known["min_gpus"] = _fewest_gpus(known)
+    with_draft = known | {name: values[name] for name in draft.ADDED_TO}
+    known["min_gpus"], known["min_gpus_tensor_parallel_size"] = _fewest_gpus(with_draft)
     return known | _speed(known)
+
+
+def requests_at_rate(values: Mapping[str, Any]) -> Any:
+    """The fewest requests in flight that are answered as fast as they arrive; as many as the pool runs where none are.
+
+    values: as `point` reads them, with requests_per_second, whatever their requests in flight.
+    """
+    import numpy
+
+    alone = {"concurrent_requests": 1 + 0 * values["concurrent_requests"], "requests_per_rank": 1}
+    known = point({**values, **alone})
+    most = numpy.asarray(known["running_capacity"], float)
+    none = known["max_num_seqs"] * known["data_parallel_size"]  # of a GPU with more memory all of them run
+    low, high = numpy.ones_like(most), numpy.where(most >= 1, most, none)
+    while (low < high).any():
+        middle = numpy.floor((low + high) / 2)
+        at = evaluate(OF_RUNNING, {**known, "running_requests": middle, "concurrent_requests": middle})
+        keeps_up = rates.in_flight_at_peak.of(at) <= middle
+        low, high = numpy.where(keeps_up, low, numpy.minimum(middle + 1, high)), numpy.where(keeps_up, middle, high)
+    return high
 
 
 def _speed(known: Mapping[str, Any]) -> dict[str, Any]:
     """Every quantity of speed; a draft model's gain and cost in time are not counted."""
     known = {**known, "filled_tokens": speed.filled_tokens.of(known)}
-    filled = evaluate(CHARGE, {**known, "charged_tokens": known["filled_tokens"]})
+    filled = evaluate(CHARGE, known | all_of(known["filled_tokens"]))
     known |= {f"filled_{n}": filled[n] for n in ("kv_blocks_per_sequence", "kv_blocks_per_sequence_steady")}
     known = evaluate(SPEED, known)
     full = {**known, "running_requests": speed.full_house.of(known)}
@@ -139,11 +167,10 @@ def _speed(known: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_draft(values: Mapping[str, Any]) -> dict[str, Any]:
     """`values` with the draft model's layers and cache counted among the layers that grow."""
-    token = kv_cache.draft_bytes_per_token.of(values)
     return {
         **values,
-        "other_bytes_per_token": values["other_bytes_per_token"] + token,
-        "n_other_layers": values["n_other_layers"] + values["draft_layers"],
+        "other_bytes_per_token": draft.other_bytes_beside_draft.of(values),
+        "n_other_layers": draft.layers_beside_draft.of(values),
         "draft_layers": 0,
     }
 
@@ -180,27 +207,25 @@ def _longest_context(known: Mapping[str, Any]) -> Any:
         middle = numpy.ceil((low + high) / 2)
         prompt = numpy.maximum(middle - known["output_tokens"], 0)
         asked = {**known, "context_tokens": middle, "max_model_len": middle, "input_tokens": prompt}
-        trial = evaluate((kv_cache.charged_tokens, *CHARGE, *NEEDED), asked)
-        # The engine starts only where one request of the whole length fits, however little is filled on average.
-        length, whole = numpy.maximum(middle, 1), trial["kv_bytes_per_sequence_per_gpu"]
-        if (trial["charged_tokens"] != length).any():
-            alone = evaluate(CHARGE, {**asked, "charged_tokens": length})
-            whole = kv_cache.kv_bytes_per_sequence_per_gpu.of(alone)
-        fits = (trial["kv_needed_bytes_per_gpu"] <= budget) & (whole <= budget)
+        trial = evaluate((*TOKENS, *CHARGE, *NEEDED), asked)
+        fits = trial["kv_needed_bytes_per_gpu"] <= budget
         low, high = numpy.where(fits, middle, low), numpy.where(fits, high, numpy.maximum(middle - 1, low))
     return low
 
 
-def _fewest_gpus(known: Mapping[str, Any]) -> Any:
-    """Fewest GPUs of this kind in one replica that hold weights and cache of all requests; NaN if none do."""
+def _fewest_gpus(known: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Fewest GPUs of this kind in one replica that hold weights and cache of all requests, and their tensor-parallel
+    size, of several the largest; NaN if none do. What a draft adds is not in `known` yet: it follows the size that is
+    tried."""
     import numpy
 
     best = numpy.full_like(known["kv_budget_bytes_per_gpu"], numpy.nan, float)
+    best_size = best
     for size in TENSOR_PARALLEL_SIZES:
         # One rank of TP `size` without stages; pipeline_stages then says how many stages it takes.
-        trial = {**known, "tensor_parallel_size": size, "pipeline_parallel_size": 1}
+        trial = _with_draft({**known, "tensor_parallel_size": size, "pipeline_parallel_size": 1})
         trial["non_torch_bytes_per_tp"] = memory.non_torch_bytes_at(known, size)
-        staged = (memory.stage_overhead_bytes, parallelism.layer_budget_bytes)
+        staged = (memory.stage_overhead_bytes, *draft.beside((parallelism.layer_budget_bytes,)))
         trial = evaluate((*SHARD, *CHARGE, *POOL, *staged), trial)
         trial["runs"] = parallelism.heads_divide.of(trial)
         each = (trial[n] * trial["kv_block_bytes"] for n in ("kv_blocks_per_sequence", "kv_blocks_per_sequence_steady"))
@@ -210,5 +235,6 @@ def _fewest_gpus(known: Mapping[str, Any]) -> Any:
         trial = evaluate((parallelism.layers_that_fit, parallelism.pipeline_stages), trial)
         stages = trial["pipeline_stages"]
         gpus = numpy.where(stages > 0, stages * size, numpy.nan) * known["data_parallel_size"]
+        best_size = numpy.where((gpus <= best) | numpy.isnan(best) & (stages > 0), size, best_size)
         best = numpy.fmin(best, gpus)
-    return best
+    return best, best_size

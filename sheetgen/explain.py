@@ -21,6 +21,7 @@ from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, S
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Expr, Formula, literal
 from sheetgen.recommend import Solution
+from sheetgen.recommend.solution import WITH_DRAFT
 from sheetgen.scenario.deployment import (
     ASSUMED_FLOPS_PER_BYTE,
     DEFAULTS,
@@ -30,7 +31,7 @@ from sheetgen.scenario.deployment import (
     model_kind,
 )
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
-from sheetgen.sizing import kv_cache, parallelism, speed, weights
+from sheetgen.sizing import draft, kv_cache, parallelism, rates, speed, weights
 from sheetgen.units import DTYPES
 
 
@@ -65,9 +66,6 @@ DERIVED: dict[str, tuple[str, tuple[str, ...]]] = {
         ("concurrent_requests", "data_parallel_size"),
     ),
     "non_torch_bytes_per_tp": ("the engine's figure at this tensor-parallel size", ("tensor_parallel_size",)),
-    "draft_weights_bytes_per_gpu": (
-        "the draft model's weights over the tensor-parallel ranks", ("tensor_parallel_size",)
-    ),
     "network_bytes_per_second": ("network_gbps in bytes", ("network_gbps",)),
     "kv_reserved": ("1 where kv_allocation is reserved, 0 where it is paged", ()),
     "output_tokens_per_second_per_gpu": (
@@ -273,7 +271,7 @@ def _formulas_of(*modules: Any) -> list[Formula]:
 # What the formulas of speed are written with can be explained, too; the ends of bands have names of their own.
 _NOT_OF_SIZE = (speed.at_speed_band, speed.network_bytes_per_second)  # one network for all; here --network-gbps
 SPEED = tuple(dict.fromkeys((*estimate.SPEED, *(f for f in _formulas_of(speed) if f not in _NOT_OF_SIZE))))
-_OF_A_POINT = (*estimate.POINT, kv_cache.draft_bytes_per_token, *SPEED)
+_OF_A_POINT = (*estimate.POINT, draft.draft_bytes_per_token, *SPEED)
 QUANTITIES: dict[str, Formula] = {f.name: f for f in _OF_A_POINT}
 # Both ends of the bands of speed: what was predicted, and its factor.
 SPEED_BANDS = {
@@ -302,7 +300,7 @@ ENDLESS = " (Of the requests in flight: with those that arrive their queue grows
 CIRCUMSTANCES = {
     "point": "",
     "whole": "read for one undivided GPU (tensor_parallel_size 1)",
-    "longest": "read at charged_tokens = max_model_len",
+    "longest": "read at max_model_len",
     "filled": "read at charged_tokens = filled_tokens",
     "full": "read at running_requests = full_house",
 }
@@ -315,14 +313,17 @@ CHOICE_QUANTITIES = (
     "monthly_usd", "annual_usd", "three_year_usd", "usd_per_user_per_month", "headroom_fraction",
     "sure_headroom_fraction",
 )  # fmt: skip
-CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, cost)}
-del CHOICE_FORMULAS["batch_limit"]  # it is found by trying
-# Before it is known how many stages a replica has, a rank's weights are read without stages and draft.
+CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, rates, cost)}
+for _name in ("batch_limit", "full_turn_seconds"):  # the one is found by trying, the other is as long as a page
+    del CHOICE_FORMULAS[_name]
+# Before it is known how many stages a replica has, a rank's weights are read without stages, and without a draft.
 READ_AS = {
     "loaded_weights_bytes_per_gpu": "rank_weights_bytes",
     "activation_bytes_per_gpu": "profile_peak_bytes",
     "non_torch_bytes_per_gpu": "non_torch_bytes_per_tp",
 }
+# The same quantities where the load is a rate.
+OF_A_RATE = {"load_requests": "places", "served_at_target": "served_requests_per_second"}
 # Where the other inputs of a choice are from that stand in no file.
 OF_A_CHOICE = {
     **dict.fromkeys(("tensor_parallel_size", "data_parallel_size"), Origin("computed", "the chosen layout's")),
@@ -336,6 +337,9 @@ OF_A_CHOICE = {
         Origin("default", "a rule of sheetgen"),
     ),
     "concurrent_requests": Origin("computed", "users x active_fraction, rounded up"),
+    "full_turn_seconds": Origin("computed", "the time of a request with every place of its replica taken"),
+    "wait_z": Origin("computed", "square roots of the load to leave free at max_wait_fraction, by Halfin and Whitt"),
+    "requests_per_second": Origin("given", "the rate at peak"),
 }
 _PRICES = ("price_usd_per_hour", "listed_usd_per_hour")
 _OF_A_SHEET = tuple(one.name for one in OF_SETTINGS if one not in OF_A_POINT)
@@ -390,8 +394,8 @@ class Derivation:
         self.readings: dict[str, Mapping[str, Any]] = {
             "point": known,
             "whole": estimate.point(alone),
-            "longest": estimate.evaluate(estimate.CHARGE, known | {"charged_tokens": known["max_model_len"]}),
-            "filled": estimate.evaluate(estimate.CHARGE, known | {"charged_tokens": known["filled_tokens"]}),
+            "longest": estimate.evaluate(estimate.CHARGE, known | estimate.all_of(known["max_model_len"])),
+            "filled": estimate.evaluate(estimate.CHARGE, known | estimate.all_of(known["filled_tokens"])),
             "full": estimate.evaluate(estimate.OF_RUNNING, known | {"running_requests": speed.full_house.of(known)}),
         }
         self.before_draft = values
@@ -441,10 +445,11 @@ class Derivation:
     def _input(self, name: str, of: str, reading: str) -> Step:
         if reading == "full" and name not in _PACE_NAMES:
             return self.step("full_house" if name == "running_requests" else name)
-        if reading == "longest" and name == "charged_tokens":
+        tokens = {one.name: one.label for one in estimate.TOKENS}
+        if reading == "longest" and name in tokens:
             value = self.value(name, reading)
-            return Step(name, "Tokens charged per sequence", value, "tokens", "computed", "max_model_len")
-        if reading == "filled" and name == "charged_tokens":
+            return Step(name, tokens[name], value, "tokens", "computed", "max_model_len")
+        if reading == "filled" and name in tokens:
             return self.step("filled_tokens")
         return self.step(name, reading)
 
@@ -461,18 +466,23 @@ class ChoiceDerivation:
         self.overrides = overrides
         model = question.models[question.loads[0].model]
         names = Resolved(
-            model.model, self.candidate.gpu, question.engine, model.weight_dtype, model.kv_cache_dtype, None,
+            model.model, self.candidate.gpu, question.engine, model.weight_dtype, model.kv_cache_dtype, question.draft,
             question.speed,
         )  # fmt: skip
         self.origins = Origins(names, overrides, question.reference)
         discounted = {"price_usd_per_hour": "discounted_usd_per_hour"} if question.settings.discount_fraction else {}
-        self.read_as = READ_AS | discounted
+        of_rate = OF_A_RATE if question.loads[0].requests_per_second else {}
+        self.read_as, self.formulas = READ_AS | discounted | of_rate, CHOICE_FORMULAS
+        if question.draft is not None:
+            of_draft = {one.name: one for table in WITH_DRAFT.values() for one in table}
+            self.formulas = CHOICE_FORMULAS | of_draft
+            self.read_as = {name: read for name, read in self.read_as.items() if name not in of_draft}
         self.values = {name: _number_or_none(one[0]) for name, one in solved.at(0, offer=offer).items()}
         self.step = functools.cache(self._step)
 
     def _step(self, name: str) -> Step:
         read_as = self.read_as.get(name, name)
-        formula = CHOICE_FORMULAS.get(read_as)
+        formula = self.formulas.get(read_as)
         if formula is None or any(i not in self.values for i in formula.inputs):
             origin = Origin("computed", formula.summary) if formula else self._origin(read_as)
             return _given(name, self.values[name], origin)

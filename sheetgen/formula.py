@@ -370,6 +370,23 @@ def power(base: Any, exponent: Any) -> Any:
     return call("POWER", base, exponent) if is_written((base, exponent)) else (base * 1.0) ** exponent
 
 
+def natural_log(x: Any) -> Any:
+    """The natural logarithm of `x` > 0."""
+    return call("LN", x) if isinstance(x, Expr) else math.log(x)
+
+
+def normal_share(z: Any) -> Any:
+    """The share of a normal distribution below `z` standard deviations; of numbers, not of columns."""
+    return call("NORMSDIST", z) if isinstance(z, Expr) else math.erfc(-z / math.sqrt(2)) / 2
+
+
+def normal_density(z: Any) -> Any:
+    """The density of a normal distribution at `z` standard deviations; of numbers, not of columns."""
+    if isinstance(z, Expr):
+        return call("NORMDIST", z, 0, 1, False)
+    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+
+
 # Ranges: a row of numbers, with text where there is none (NaN in Python, "-" in Excel) -----------------
 #
 # In Excel "-" is greater than any number, NaN in Python never is: compare rows that may hold none with

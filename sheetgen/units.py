@@ -159,3 +159,15 @@ USD = Display('"$"#,##0', 0, prefix="$")
 USD_CENTS = Display('"$"#,##0.00', 2, prefix="$")
 TEXT = Display("@")
 DATE = Display("yyyy-mm-dd")
+
+
+def rate_places(rate: float) -> int:
+    """Decimals that show three digits of a rate, and all of a whole number."""
+    return 0 if rate >= 99.95 else 1 if rate >= 9.995 else 2 if rate >= 0.1 else 4
+
+
+def rate_text(rate: float) -> str:
+    """A rate in three digits: 4.5, 12.3, 1,200."""
+    places = rate_places(rate)
+    text = f"{rate:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if places else text

@@ -8,7 +8,7 @@ purchase class. Money is exact (Decimal) and memory too (Fraction), so that a ti
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -194,15 +194,16 @@ def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architec
     return Fraction(alone), Fraction(staged)
 
 
-def groups(model: str, tp: int, kv_dtype: str) -> tuple[Any, Any, Any, int, bool]:
+def groups(model: str, tp: int, kv_dtype: str, draft: str = "") -> tuple[Any, Any, Any, int, bool]:
     """What one tensor-parallel rank keeps: (layers, bytes of one layer a token) of growing and of windowed
-    layers, (layers, bytes) of state layers, the window, and whether it is chunked."""
+    layers, (layers, bytes) of state layers, the window, and whether it is chunked. A draft's layers see every token."""
     b = BYTES[kv_dtype][2]
     assert b is not None
     grow_layers, grow_bytes = 0, Fraction(0)
     window_layers, window_bytes, window, chunked = 0, 0, 0, False
     state_layers, state_bytes = 0, 0
-    for g in read(f"models/{model}.yaml")["attention"]:
+    of_draft = read(f"models/{draft}.yaml")["attention"] if draft else []
+    for g in (*read(f"models/{model}.yaml")["attention"], *of_draft):
         n, kind = int(g["n_layers"]), g["kind"]
         if kind in ("full", "windowed", "chunked"):
             heads = max(1, -(-int(g["n_kv_heads"]) // tp))
@@ -240,9 +241,9 @@ class Layout(NamedTuple):
 
 
 @cache
-def layout(model: str, tp: int, kv_dtype: str) -> Layout:
+def layout(model: str, tp: int, kv_dtype: str, draft: str = "") -> Layout:
     """The layers of a model in groups of one size, with pages of one size."""
-    (n_grow, grow), (n_win, win), (n_state, state), window, chunked = groups(model, tp, kv_dtype)
+    (n_grow, grow), (n_win, win), (n_state, state), window, chunked = groups(model, tp, kv_dtype, draft)
     counts = [n for n in (n_grow, n_win, n_state) if n]
     size = max(counts) if max(counts) < min(counts) * Fraction(5, 4) else min(counts)
     grow_block = win_block = BLOCK
@@ -259,9 +260,11 @@ def layout(model: str, tp: int, kv_dtype: str) -> Layout:
     )  # fmt: skip
 
 
-def charge(model: str, tp: int, kv_dtype: str, context: int, batched: int) -> tuple[Fraction, Fraction]:
+def charge(
+    model: str, tp: int, kv_dtype: str, context: int, batched: int, draft: str = ""
+) -> tuple[Fraction, Fraction]:
     """What vLLM's admission charges one sequence on one rank, and what it keeps while it decodes."""
-    of = layout(model, tp, kv_dtype)
+    of = layout(model, tp, kv_dtype, draft)
     kept = of.groups["growing"] * -(-context // of.blocks["growing"]) + of.groups["state"]
     pages, block = kept, of.blocks["windowed"]
     if of.groups["windowed"]:
@@ -316,6 +319,9 @@ class Load:
     tpot_ms: float | None = None
     ttft_ms: float | None = None
     may_span: bool = True  # machines, where nothing else holds it
+    survive: str = "none"  # the loss of a replica, machine or zone, of so many zones
+    zones: int = 3
+    draft: str = ""
 
     @property
     def targets(self) -> tuple[float, float]:
@@ -354,20 +360,32 @@ def layouts(model: str) -> tuple[tuple[int, int], ...]:
 
 @lru_cache(maxsize=4096)
 def replica(
-    model: str, context: int, weight_dtype: str, kv_dtype: str, asked: bool, gpu: str, tp: int, dp: int, spans: bool
+    model: str,
+    context: int,
+    weight_dtype: str,
+    kv_dtype: str,
+    asked: bool,
+    draft: str,
+    gpu: str,
+    tp: int,
+    dp: int,
+    spans: bool,
 ) -> Replica | None:
     """A replica inside one machine or on the fewest stages of 2 to 4, each a machine; None where memory does not hold
     the weights and one request."""
     entry, hardware = read(f"models/{model}.yaml"), read(f"gpus/{gpu}.yaml")
     layers = int(entry["n_layers"])
     seqs, batched = batch_limits(gpu)
-    need, keep = charge(model, tp, kv_dtype, context, batched)
+    need, keep = charge(model, tp, kv_dtype, context, batched, draft)
     budget = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
     rank, ends, tables = layer_weights(model, weight_dtype, tp)
     experts = int(entry["params"].get("routed_experts", 0)) * Fraction(BYTES[weight_dtype][0])
     experts = min(experts, Fraction(weights(model, weight_dtype) - sum(ends)))  # some checkpoints have them narrower
     rank -= experts / tp * (1 - Fraction(1, dp))  # attention and all else is on every data-parallel rank
     alone, staged = overheads(model, weight_dtype, tp, seqs, batched, hardware["architecture"])
+    if draft:  # divided over the ranks, and whole on a stage
+        beside = math.ceil(Fraction(weights(draft, read(f"models/{draft}.yaml")["weight_dtype"]), tp))
+        alone, staged = alone + beside, staged + beside
     held, stages = 0, 1
     if not spans:
         held = hold(budget - alone - math.ceil(rank + Fraction(sum(ends), tp) + tables), need, keep)
@@ -381,7 +399,7 @@ def replica(
         return None
     prompt, reply = workload(context, asked)[:2]
     loaded = float(weights(model, weight_dtype))
-    times = parts(model, gpu, tp, weight_dtype, kv_dtype, prompt, reply, loaded, BYTES, stages, dp)
+    times = parts(model, gpu, tp, weight_dtype, kv_dtype, prompt, reply, loaded, BYTES, stages, dp, draft=draft)
     return Replica(tp, dp, stages, min(held, seqs), times)
 
 
@@ -389,12 +407,14 @@ def replica(
 class Plan:
     """One way to serve the load: so many replicas on so many instances."""
 
+    load: Load
     offer: Offer
     replica: Replica
     requests: int  # of one replica, within memory and targets
     replicas: int
     instances: int
     native: bool  # the GPU computes in the weights' precision
+    needed: int = 0  # replicas without a loss
 
     @property
     def monthly(self) -> Decimal:
@@ -414,7 +434,20 @@ class Plan:
 
     @property
     def served(self) -> int:
-        return self.room * self.requests
+        return self.left(self.instances) * self.requests
+
+    def left(self, instances: int) -> int:
+        """Replicas on so many instances, as full as they can be, after the worst loss of one thing."""
+        one, load = self.replica, self.load
+        if one.pp > 1:  # a machine of a replica lost is the replica lost; a zone has whole ones
+            units, each = instances // one.pp, 1
+        else:
+            units, each = instances, self.offer.count // (one.tp * one.dp)
+        if load.survive == "replica":
+            return max(0, units * each - 1)
+        zones = {"none": math.inf, "machine": units, "zone": load.zones}[load.survive]
+        lost = 0 if zones == math.inf else max(len(range(zone, units, int(zones))) for zone in range(int(zones)))
+        return (units - lost) * each
 
     @property
     def memory_holds(self) -> int:
@@ -426,17 +459,23 @@ def plan(load: Load, offer: Offer, one: Replica, seconds: float, first: float) -
     each = one.requests(seconds, first)
     if each < 1:
         return None
-    replicas = -(-load.requests // each)
-    carried = offer.count // (one.tp * one.dp)
-    instances = replicas * one.pp if one.pp > 1 else -(-replicas // carried)
+    needed = -(-load.requests // each)
+    carried = 1 if one.pp > 1 else offer.count // (one.tp * one.dp)
     native = read(f"gpus/{offer.gpu}.yaml")["weights_run"][load.weight_dtype] == "native"
-    return Plan(offer, one, each, replicas, instances, native)
+    machines = -(-needed // carried) * one.pp
+    while True:  # one more until enough are left
+        found = Plan(load, offer, one, each, needed, machines, native)
+        if found.left(machines) >= needed:
+            break
+        machines += 1 if load.survive == "replica" and one.pp == 1 else one.pp
+    more = {"none": 0, "replica": 1}.get(load.survive, (machines // one.pp - -(-needed // carried)) * carried)
+    return replace(found, replicas=needed + more, needed=needed)
 
 
 def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -> tuple[list[Plan], bool]:
     """Every way that serves the load on the offers, and whether memory holds it on one that is too slow."""
     able = [one for one in offers if runs(one.gpu, load.weight_dtype, load.kv_dtype)]
-    what = (load.model, load.context, load.weight_dtype, load.kv_dtype, load.asked)
+    what = (load.model, load.context, load.weight_dtype, load.kv_dtype, load.asked, load.draft)
     found: list[tuple[Offer, Replica]] = []
     for offer in able:
         linked = float(read(f"gpus/{offer.gpu}.yaml")["interconnect_bytes_per_second"]) >= LEAST_LINK
@@ -449,7 +488,7 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
         across = [(o, replica(*what, o.gpu, tp, 1, True)) for o, tp in whole if o.network >= LEAST_NETWORK]
         found = [(offer, one) for offer, one in across if one]
     tried = [plan(load, offer, one, seconds, first) for offer, one in found]
-    served = [p for p in tried if p and -(-load.requests // p.replicas) >= p.replica.dp]  # each rank has a request
+    served = [p for p in tried if p and -(-load.requests // p.needed) >= p.replica.dp]  # each rank has a request
     return served, None in tried
 
 
@@ -492,7 +531,7 @@ def answer(load: Load, discount: str = "0") -> Answer | str:
         of_class = plans(load, candidates(discount, purchase), seconds, first)[0]
         by_purchase[purchase] = choose(of_class)[0] if of_class else None
     one = best.replica
-    factors = band("tpot", load.model, best.offer.gpu, one.tp, one.pp, one.dp)
+    factors = band("tpot", load.model, best.offer.gpu, one.tp, one.pp, one.dp, bool(load.draft))
     at_ends = [plan(load, best.offer, one, seconds / factor, first) for factor in factors]
     low, high = (end.monthly if end else None for end in at_ends)
     runner_up = choose(others)[0] if others else None
@@ -503,11 +542,15 @@ def _sized_by(load: Load, best: Plan, discount: str) -> str:
     """Memory, or the target that asks for more replicas, or for dearer hardware."""
     seconds = load.targets[0]
     one, never = best.replica, math.inf
+    if load.survive != "none":
+        unharmed = replace(load, survive="none")
+        if choose(plans(unharmed, candidates(discount), *load.targets)[0])[0].monthly < best.monthly:
+            return "survival"
     alone = choose(plans(load, candidates(discount), never, never)[0])[0]
     if alone.monthly < best.monthly:
         without_first = choose(plans(load, candidates(discount), seconds, never)[0])[0]
         return "ttft" if without_first.monthly < best.monthly else "tpot"
-    if best.replicas == -(-load.requests // (one.dp * one.sequences)):
+    if best.needed == -(-load.requests // (one.dp * one.sequences)):
         return "memory"
     batch = best.requests // (one.dp * one.pp)
     return "tpot" if tpot(one.times, batch + 1) > seconds else "ttft"

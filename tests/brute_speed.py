@@ -37,11 +37,11 @@ def peak(gpu: Any, dtype: str) -> float:
 
 def parts(
     model: str, gpu_id: str, tp: int, weight_dtype: str, kv_dtype: str, prompt: int, answer: int, weights: float,
-    bytes_of: dict[str, Any], stages: int = 1, dp: int = 1, engine: str = "vllm",
+    bytes_of: dict[str, Any], stages: int = 1, dp: int = 1, engine: str = "vllm", draft: str = "",
 ) -> dict[str, float]:  # fmt: skip
     """Seconds of a step that do not grow with the batch, that each request adds, that all experts take, of a prompt.
 
-    dp: ranks of data-parallel attention, every one of which has requests.
+    dp: ranks of data-parallel attention, every one of which has requests. draft: its cache is read like the model's.
     """
     entry, gpu = read(f"models/{model}.yaml"), read(f"gpus/{gpu_id}.yaml")
     c, p = constants(engine, gpu["architecture"]), entry["params"]
@@ -79,6 +79,10 @@ def parts(
         elif kind == "recurrent":
             size = {"fp32": 4, "bf16": 2, "fp16": 2}[g["state_dtype"]]
             cache_bytes += 2 * n * -(-(g["conv_elements"] * 2 + g["state_elements"] * size) // tp)
+    for g in read(f"models/{draft}.yaml")["attention"] if draft else []:
+        cache_bytes += (
+            g["n_layers"] * max(1, -(-g["n_kv_heads"] // tp)) * (g["key_width"] + g["value_width"]) * kv * seen
+        )
     flops, flops16 = peak(gpu, weight_dtype), peak(gpu, "bf16")
     link = gpu["interconnect_bytes_per_second"] * c["link_efficiency"]
     ranks = dp if routed else 1  # that share experts, so that they wait for each other
@@ -163,12 +167,13 @@ def kind_of(model: str) -> str:
     return "moe" if entry.get("experts") else "dense"
 
 
-def band(figure: str, model: str, gpu_id: str, tp: int, stages: int, dp: int) -> tuple[float, float]:
+def band(figure: str, model: str, gpu_id: str, tp: int, stages: int, dp: int, drafted: bool) -> tuple[float, float]:
     """Between which factors of the prediction 80 % of measurements lie: with pipeline stages or more GPUs than a node
-    has, with data-parallel ranks that share experts, of this engine and GPU with models of this kind, or of others."""
+    has, with data-parallel ranks that share experts, of this engine and GPU with models of this kind, or of others; no
+    run had a draft."""
     file, kind = read("speed.yaml"), kind_of(model)
     measured = [c for c in file["cells"] if c["engine"] == "vllm" and kind in c["kinds"]]
-    scope = "fitted" if any(gpu_id in c["measured_gpus"] for c in measured) else "other"
+    scope = "fitted" if not drafted and any(gpu_id in c["measured_gpus"] for c in measured) else "other"
     if dp > 1 and read(f"models/{model}.yaml").get("experts"):
         scope, kind = "ranks", "any"
     if stages > 1 or tp * dp > file["nvlink_gpus"]:

@@ -11,9 +11,9 @@ import numpy
 import pandas
 
 from sheetgen.catalog import Catalog
-from sheetgen.estimate import CHARGE, MODEL, POOL, SHARD, evaluate, point
+from sheetgen.estimate import CHARGE, MODEL, POOL, SHARD, TOKENS, all_of, evaluate, point
 from sheetgen.scenario.deployment import DEFAULTS, complete
-from sheetgen.sizing import kv_cache, memory
+from sheetgen.sizing import draft, memory
 from sheetgen.units import DTYPES, GIB
 
 DATA = Path(__file__).parent / "data" / "measured"
@@ -139,23 +139,21 @@ def _as_logged(rows: pandas.DataFrame, values: dict[str, Any]) -> dict[str, Any]
         drafted = rows["speculative_tokens"].fillna(0).to_numpy(float)
         newer = numpy.array([_numbers(text) >= STATE_BLOCKS[0] for text in rows["engine_version"]], bool)
         blocks = rows["state_blocks"].fillna(pandas.Series(numpy.where(newer, STATE_BLOCKS[1], 1), rows.index))
-        scales = 2 * values["kv_scale_bytes"]
         logged |= {
             "state_blocks_charged": blocks.to_numpy(float) + drafted,
             "conv_bytes_per_state_layer": values["conv_bytes_per_state_layer"] * (1 + drafted / CONV_TOKENS),
             "draft_layers": layers,
             "draft_kv_heads": values["full_kv_heads"],
-            "draft_head_bytes": values["full_kv_width"] * values["kv_dtype_bytes"] + scales,
+            "draft_kv_width": values["full_kv_width"],
         }
     return logged
 
 
 def _with_mtp(values: dict[str, Any]) -> dict[str, Any]:
-    token = kv_cache.draft_bytes_per_token.of(values)
     return {
         **values,
-        "other_bytes_per_token": values["other_bytes_per_token"] + token,
-        "n_other_layers": values["n_other_layers"] + values["draft_layers"],
+        "other_bytes_per_token": draft.other_bytes_beside_draft.of(values),
+        "n_other_layers": draft.layers_beside_draft.of(values),
     }
 
 
@@ -163,13 +161,13 @@ def _stage_without_head(values: dict[str, Any]) -> dict[str, Any]:
     """A pipeline stage that does not sample: its peak is the forward pass. Without stages, the same as `point`."""
     staged = values["pipeline_parallel_size"] > 1
     silent = {name: values[name] * ~staged for name in ("max_num_seqs", "sampler_bytes_per_vocabulary_entry")}
-    known = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD, *CHARGE), values)
+    known = evaluate((*TOKENS, *MODEL, *SHARD, *CHARGE), values)
     return evaluate(POOL, {**known, **silent})
 
 
 def _tokens_of_pool(values: dict[str, Any]) -> dict[str, Any]:
-    known = evaluate((kv_cache.charged_tokens, *MODEL, *SHARD), _with_mtp(values))
-    known = evaluate(CHARGE, {**known, "charged_tokens": known["max_model_len"], "stage_fraction": 1})
+    known = evaluate((*TOKENS, *MODEL, *SHARD), _with_mtp(values))
+    known = evaluate(CHARGE, {**known, **all_of(known["max_model_len"]), "stage_fraction": 1})
     more = known["n_state_groups"] * (known["state_blocks_charged"] - known.get("state_blocks", 1))
     known["full_kv_blocks_per_sequence"] = known["kv_blocks_per_sequence"] + more
     known["kv_pool_bytes_per_gpu"] = known["logged_pool_bytes"]

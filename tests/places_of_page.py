@@ -77,6 +77,10 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return _paid(built, numbers[0])[field]
     if part == "cards" and ("classes" in rest or "class_rents" in rest):
         return _of_class(built, numbers[0], numbers[1], "classes" in rest)
+    if part == "cards" and field in ("hosted", "hosted_monthly", "hosts", "hosts_rent"):
+        return _hosted(built, numbers[0])
+    if part == "hosted_for":
+        return sum((p for p in book.places["Inputs"] if p.texts and p.texts[0] == "Utilization"), Place())
     if part == "cards" and field == "sized_by":
         return _rented_otherwise(built, str(getattr(built.page.cards[numbers[0]], field)))
     if part == "cards" and field in AS_BUILT:
@@ -191,12 +195,27 @@ def _of_class(built: Built, model: int, n: int, money: bool) -> Place:
     return Place((float(round(paid / month)),))
 
 
-def _paid(built: Built, model: int) -> dict[str, Place]:
-    """A model's cells on the Money sheet: the GPUs owned, and when that pays."""
+def _hosted(built: Built, model: int) -> Place:
+    """A model's hosts on the Money sheet; each purchase class, answered anew, against the first of them."""
+    block, utilization = _money(built, model), built.solved.question.settings.utilization
+    top = next(n for n, place in enumerate(block) if place.texts and place.texts[0] == "Hosted instead")
+    bills = [place.numbers[1] for place in block[top + 1 :] if len(place.numbers) > 4]
+    rents = [of[built.headline(model)] for of in built.solved.by_purchase.values()]
+    shares = [rent.usd * utilization / bills[0] for rent in rents if rent and bills]
+    return Place((*bills, *shares, 1.0, utilization))  # 1: "at 100%"
+
+
+def _money(built: Built, model: int) -> list[Place]:
+    """A model's block on the Money sheet, from what is rented on."""
     places, name = built.book.places["Money"], built.page.cards[model].model
     heads = [n for n, place in enumerate(places) if place.texts and place.texts[0] == "To rent"]
     start = next(n for n in heads if name in places[n - 1].texts)
-    block = places[start : next((n for n in heads if n > start), len(places))]
+    return places[start : next((n for n in heads if n > start), len(places))]
+
+
+def _paid(built: Built, model: int) -> dict[str, Place]:
+    """A model's cells on the Money sheet: the GPUs owned, and when that pays."""
+    block = _money(built, model)
     of_row = {place.texts[0]: place for place in block if place.texts}
     ends = [of_row[end].numbers for end in ("low price", "base", "high price")]
     owning = next(place for place in block if "To own" in place.texts)

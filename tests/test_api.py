@@ -181,9 +181,12 @@ def test_shortage_is_the_whole_replicas_and_exact() -> None:
 
 
 def test_short_and_long_spellings() -> None:
-    assert sheetgen.size(model="8b", context="4k", users=3) == sheetgen.size(
-        model="8b", context_tokens=4096, concurrent_requests="3"
-    )
+    short = sheetgen.size(model="8b", context="4k", users=3)
+    assert short == sheetgen.size(model="8b", context_tokens=4096, concurrent_requests="3") | {"users": 3}
+    tenth = sheetgen.size(model="8b", context="4k", users="3k", active_fraction=0.001)
+    assert tenth | {"users": 3, "active_fraction": 1} == short
+    with pytest.raises(ScenarioError, match="Keep one"):
+        sheetgen.size(model="8b", users=3, concurrent_requests=4)
     with pytest.raises(ScenarioError, match="given twice"):
         sheetgen.size(model="8b", context=1, context_tokens=2)
     with pytest.raises(ScenarioError, match="Did you mean tensor_parallel_size"):
@@ -222,7 +225,7 @@ def random_rows(n_rows: int, seed: int) -> pandas.DataFrame:
             "max_num_seqs": rng.choice([None, None, rng.randint(1, 600)]),
             "gpu_memory_utilization": rng.choice([None, rng.uniform(0.5, 1)]),
             "prefix_cache_hit_fraction": rng.choice([None, rng.random()]),
-            "draft_model": rng.choice([None, None, None, "eagle3-llama-3.x-70b"]),
+            "draft_model": rng.choice([None, None, None, None, "eagle3-llama-3.x-70b"]),
             "kv_allocation": rng.choice([None, None, "reserved"]),
         }
         for i in range(n_rows)

@@ -30,7 +30,7 @@ from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 FORMATS = ("xlsx", "pdf", "html", "md", "csv", "json")
 ASKED = SMALL | {"models": "8b,llama-2-7b,deepseek-v3"}
 BUDGETED = SMALL | {
-    "currency": "EUR", "fx_rate": "0.93", "contingency_fraction": "0.15", "spare_replicas": "1",
+    "currency": "EUR", "fx_rate": "0.93", "contingency_fraction": "0.15", "survive": "machine",
     "paper": "letter", "extra_headroom_fraction": "0.2", "purchase": "reserved-1yr", "discount_fraction": "0.15",
 }  # fmt: skip
 
@@ -82,12 +82,14 @@ OF_THE_FORMAT |= {f"{d}{k}" for d in ("1", "5", "10", "50", "100", "500") for k 
 PARTS = {
     "answer": ("cards", "models"), "loads": ("matrix", "models"), "memory": ("bars", "models", "matrix"),
     "breaks": ("breaks", "matrix", "models"), "oom": ("fingerprints", "subject"), "levers": ("levers",),
-    "pay": ("cards", "price_classes"), "instances": ("instances", "left_out", "price_classes"), "models": ("models",),
+    "pay": ("cards", "price_classes"), "hosted": ("cards",),
+    "instances": ("instances", "left_out", "price_classes"), "models": ("models",),
     "assumptions": ("assumptions",), "sources": ("sources",),
 }  # fmt: skip
 HEADINGS = {
     "What to rent": "answer", "Every load": "loads", "Models": "models", "Where the memory goes": "memory",
     "Where it breaks": "breaks", "Out of memory": "oom", "What one change buys": "levers", "How to pay for it": "pay",
+    "Hosted instead": "hosted",
     "Instances on this page": "instances", "Assumptions": "assumptions", "Sources": "sources",
 }  # fmt: skip
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
+import numpy
 import pytest
 
 from sheetgen.api import recommended, sized_point
@@ -27,7 +29,7 @@ ASKED: tuple[dict[str, Any], ...] = (
     {"tpot_ms": "25"},
     {"tpot_ms": "off", "ttft_ms": "off", "gpus": "h100"},
     {"tpot_ms": "off", "ttft_ms": "4000"},
-    {"spare_replicas": 1, "extra_headroom_fraction": 0.2},
+    {"survive": "replica", "extra_headroom_fraction": 0.2},
     {"prefix_cache_hit_fraction": 0.4},
     {"average_context_fraction": 0.6},
     {"kv_allocation": "reserved"},
@@ -35,7 +37,14 @@ ASKED: tuple[dict[str, Any], ...] = (
     {"weight_dtype": "fp8", "kv_cache_dtype": "fp8"},
 )
 FIGURES = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
-TO_SIZE = ("prefix_cache_hit_fraction", "average_context_fraction", "kv_allocation", "speed_factor", "ttft_factor")
+TO_SIZE = (
+    "draft_model",
+    "prefix_cache_hit_fraction",
+    "average_context_fraction",
+    "kv_allocation",
+    "speed_factor",
+    "ttft_factor",
+)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +113,7 @@ def ends_of(choice: Choice) -> dict[str, float]:
 def check(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -> None:
     """A cell's speed is that of its fullest replica by `size`; tokens a second are those of all replicas."""
     choice, load = solved.choices[row], int(solved.loads["load_requests"][row])
-    serving = choice.n_replicas - solved.question.settings.spare_replicas
+    serving = choice.n_replicas - solved.question.settings.survive  # of what is asked here, one replica or none
     assert choice.requests_per_replica == -(-load // serving) <= choice.sequences_per_replica
     alone = sized_alone(solved, row, catalog, asked)
     assert alone["running_requests"] == choice.requests_per_replica and alone["queue_seconds"] == 0
@@ -130,6 +139,58 @@ def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, 
     assert stages == {False, True} or "gpus" not in asked, "both kinds of replicas were compared"
     if not asked:
         assert {solved.layout(solved.choices[row].offer or 0).data_parallel_size > 1 for row in rows} == {False, True}
+
+
+# Bytes of one rank, and how its layers stand in groups.
+OF_MEMORY = (
+    "loaded_weights_bytes_per_gpu", "kv_budget_bytes_per_gpu", "activation_bytes_per_gpu", "kv_bytes_per_token",
+    "shard_kv_bytes_per_token", "kv_block_bytes", "group_layers", "n_growing_groups", "growing_block_tokens",
+)  # fmt: skip
+DRAFTED: tuple[dict[str, Any], ...] = (
+    {"models": "8b,70b,405b", "draft_model": "llama-3.2-1b"},
+    {"models": "70b", "draft_model": "eagle3-llama-3.x-70b", "kv_cache_dtype": "fp8", "weight_dtype": "fp8"},
+    {"models": "405b", "draft_model": "8b", "gpus": "a100,h100"},  # spans machines
+    {"models": "gpt-oss-120b", "draft_model": "eagle3-gpt-oss-120b"},  # windows: the draft's layers join a group
+    {"models": "deepseek-v3", "draft_model": "eagle3-deepseek-v3"},  # a latent, and data-parallel ranks
+    {"models": "70b", "draft_model": "8b", "engine": "tensorrt-llm"},
+)
+
+
+@pytest.mark.parametrize("asked", DRAFTED, ids=str)
+def test_memory_with_a_draft_is_that_of_size_to_the_byte(catalog: Catalog, asked: dict[str, Any]) -> None:
+    options = {**asked, "tpot_ms": "off", "ttft_ms": "off"}
+    solved, alone = (solve(ask(catalog, options | more)) for more in ({}, {"draft_model": None}))
+    question, compared = solved.question, 0
+    for (m, model), (p, profile) in itertools.product(enumerate(question.models), enumerate(solved.profiles)):
+        if not solved.pools["runs"][m, p]:
+            continue
+        inputs = {k: v for k, v in asked.items() if k in ("draft_model", "engine")} | profile.layout._asdict()
+        point = sized_point(
+            inputs | {"model": model.model.id, "gpu": question.gpus[profile.gpu].id,
+                      "weight_dtype": model.weight_dtype, "kv_cache_dtype": model.kv_cache_dtype},
+            catalog,
+        )  # fmt: skip
+        for name in OF_MEMORY:
+            assert solved.pools[name][m, p] == point.known[name][0], (model.model.id, profile, name)
+        for name, sign in (("loaded_weights_bytes_per_gpu", 1), ("kv_budget_bytes_per_gpu", -1)):
+            assert sign * (solved.pools[name][m, p] - alone.pools[name][m, p]) > 0
+        compared += 1
+    assert compared >= 8
+    # A replica never takes fewer stages, and on as many never holds more; nor does a load take fewer GPUs or dollars.
+    (stages, held), (stages_alone, held_alone) = (
+        (numpy.where(of["pipeline_stages"] > 0, of["pipeline_stages"], math.inf), of["sequences"])
+        for of in (solved.sequences, alone.sequences)
+    )
+    assert (stages >= stages_alone).all() and (held <= held_alone)[stages == stages_alone].all()
+    assert (held < held_alone).any()
+    alike = solved.costs["pipeline_stages"] == alone.costs["pipeline_stages"]
+    assert not (solved.costs["n_replicas"] < alone.costs["n_replicas"])[alike].any()
+    for row, choice in enumerate(solved.choices):
+        if choice.offer is not None:
+            assert choice.cheapest and alone.choices[row].cheapest
+            assert choice.cheapest.usd >= alone.choices[row].cheapest.usd
+            check(solved, row, catalog, asked)
+    assert any(choice.pipeline_parallel_size > 1 for choice in solved.choices) == ("gpus" in asked)
 
 
 @pytest.mark.parametrize("context,users,answer", [(512, 3, 256), (16384, 200, 1024), (16384, 32, 1), (100_000, 9, 50)])

@@ -251,7 +251,7 @@ def test_a_load_of_ones_own_has_the_targets_of_its_kind(context: str, tpot: floa
 # Too slow -----------------------------------------------------------------------------------------------
 
 # A lone request misses the target on every candidate, and memory holds it: by time per token, and by the first.
-MISSED = ({"tpot_ms": "2"}, {"tpot_ms": "off", "ttft_ms": "20"}, {"tpot_ms": "2", "spare_replicas": "1"})
+MISSED = ({"tpot_ms": "2"}, {"tpot_ms": "off", "ttft_ms": "20"}, {"tpot_ms": "2", "survive": "zone"})
 
 
 @pytest.mark.parametrize("asked", MISSED, ids=str)

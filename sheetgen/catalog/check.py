@@ -9,6 +9,7 @@ from sheetgen.catalog.base import Entry
 from sheetgen.catalog.engines import Engine, SpeedFile
 from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
 from sheetgen.catalog.hardware import Gpu, InstanceFile, OwningFile, TierFile, WorkloadFile
+from sheetgen.catalog.hosted import HostedFile, model_faults
 from sheetgen.catalog.load import INDEX, Catalog, Folder, index_text
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import LeverFile, StackFile
@@ -17,6 +18,7 @@ from sheetgen.errors import CatalogError, did_you_mean, shown
 _SCHEMAS: dict[str, type[Entry]] = {"models": Model, "gpus": Gpu, "instances": InstanceFile, "engines": Engine}
 _FILES: dict[str, type[Entry]] = {one.file_name: one for one in (
     WorkloadFile, TierFile, FingerprintFile, AssumptionFile, LeverFile, StackFile, SpeedFile, OwningFile,
+    HostedFile,
 )}  # fmt: skip
 
 
@@ -71,3 +73,6 @@ def _cross_faults(catalog: Catalog, folder: Folder) -> Iterator[tuple[str, str]]
         yield from ((file, fault) for fault in catalog.gpu_faults(folder, folder.entry(file, InstanceFile)))
     if folder.has(file := OwningFile.file_name):
         yield from ((file, fault) for fault in catalog.gpu_faults(folder, folder.entry(file, OwningFile)))
+    if folder.has(file := HostedFile.file_name):
+        faults = model_faults(folder.entry(file, HostedFile), known, folder.document(file).at)
+        yield from ((file, fault) for fault in faults)

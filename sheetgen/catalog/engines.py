@@ -190,6 +190,14 @@ class Engine(Entry):
                 changes |= {_SOURCES[name]: change.source for name in named if name in _SOURCES}
         return self.model_copy(update=changes)
 
+    @property
+    def caution(self) -> str | None:
+        """In one sentence, whose rules a version later than all known ones is sized by; nothing for another."""
+        newest = max((one.from_version for one in self.versions), key=_version, default=self.default_version)
+        if _version(self.default_version) <= _version(newest):
+            return None
+        return f"{self.name} {self.default_version}: the newest rules known, those since {newest}, are used."
+
     def columns(self) -> dict[str, float]:
         """Every constant of the accounting, in the units that formulas read."""
         return {constant.column: constant.value(self) for constant in CONSTANTS}

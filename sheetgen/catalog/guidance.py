@@ -208,8 +208,8 @@ class FingerprintFile(Entry):
 class Assumption(Entry):
     """One judgement: its value, its unit, why, and where it is from.
 
-    `sentence` says it on the page, with {value} for the value in use and {price} for the kind of prices; none where
-    the page need not say it. `flags` are what the engines call it.
+    `sentence` says it on the page, with {value} for the value in use, {price} for the kind of prices and {draft} for
+    the draft model; none where the page need not say it. `flags` are what the engines call it.
     """
 
     id: Id

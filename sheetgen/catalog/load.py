@@ -205,8 +205,9 @@ class Catalog:
         return Devices(self._names["devices"])
 
     def gpu_words(self) -> tuple[str, ...]:
-        """GPUs in one word of letters and a number, as sentences name them: h100, l40s."""
-        return tuple(name for name in self._names["gpus"] if re.fullmatch(r"[a-z]+[0-9]+[a-z]?", name))
+        """GPUs as sentences name them: a word of letters and a number (h100, l40s), or several (dgx-spark)."""
+        word = r"[a-z]+[0-9]+[a-z]?|[a-z0-9]+(-[a-z0-9]+)+"
+        return tuple(name for name in self._names["gpus"] if re.fullmatch(word, name))
 
     @cached_property
     def _instances(self) -> tuple[Instance, ...]:

@@ -84,7 +84,8 @@ class Launcher(Entry):
     kv_cache_from: the first version with a precision that came later. kv_cache_anywhere: precisions of the cache that
     need nothing of the GPU. quantizes_while_loading: precisions that the engine makes of 16-bit weights, and how.
     most_share: the largest gpu_memory_utilization that is ever proposed. uncharged_gib: memory of each GPU, at TP 1 and
-    beyond, that the engine takes and counts nowhere.
+    beyond, that the engine takes and counts nowhere. host_kv: the flags that give host memory to the KV cache, with
+    {gib} of a whole replica or {gb_of_gpu}.
     """
 
     engine: Id
@@ -102,6 +103,8 @@ class Launcher(Entry):
     uncharged_gib: Gib = 0
     uncharged_gib_at_more_ranks: Gib = 0
     uncharged_source: Text | None = None
+    host_kv: Text | None = None
+    host_kv_source: Text | None = None
     remarks: Many[Remark] = ()
 
     def keeps(self, kv_cache_dtype: str, version: str) -> bool:

@@ -54,7 +54,10 @@ class Commands(click.Group):
             library = (error.name or "sheetgen").partition(".")[0]
             if library == "sheetgen":
                 raise
-            say(f"the library {library} is not installed. Install sheetgen with its libraries: pip install .", err=True)
+            say(
+                f"the library {library} is not installed. Install sheetgen with its libraries: python -m pip install .",
+                err=True,
+            )
             ctx.exit(1)
 
 

@@ -11,15 +11,17 @@ import click
 from sheetgen.cli.options import (
     ANSWER,
     DEPLOYMENT,
+    LOAD,
     MARKET,
     OF_ENGINE,
     command,
     common,
     flags_option,
     model_option,
+    one_load,
     text_options,
 )
-from sheetgen.cli.output import print_json, say, write_files
+from sheetgen.cli.output import print_json, say, warn, write_files
 from sheetgen.errors import ScenarioError, shown
 
 
@@ -28,13 +30,17 @@ from sheetgen.errors import ScenarioError, shown
 @text_options("load", *DEPLOYMENT)
 @flags_option
 @click.option("--kv-budget", metavar="SETTINGS", help="KV budget of trtllm-build or NIM settings, or of their file.")
+@click.option(
+    "--kv-offload-gib", metavar="GIB", help="Host memory for the KV cache of parked users, of a whole replica."
+)
 @click.option("--from-log", metavar="FILE", help="Size what a start-up log says, beside what the engine measured.")
 @click.option("--batch", metavar="IN.csv", help="Size every row of a CSV whose columns are these options.")
 @click.option("--out", metavar="OUT.csv", help="Where --batch writes; default stdout.")
 @common
 def size(
     model: str | None, from_log: str | None, batch: str | None, out: str | None, as_json: bool,
-    catalogs: tuple[str, ...], quiet: bool, flags: str | None, kv_budget: str | None, **inputs: Any,
+    catalogs: tuple[str, ...], quiet: bool, flags: str | None, kv_budget: str | None, kv_offload_gib: str | None,
+    **inputs: Any,
 ) -> None:  # fmt: skip
     """One deployment, bill by bill: weights, activations, overhead, KV cache, whether the load fits; and its speed.
 
@@ -49,11 +55,15 @@ def size(
       sheetgen size --batch in.csv --out out.csv
       sheetgen size --from-log startup.log
       sheetgen size --model 8b --gpu l40s --context 8k --users 16 --flags vllm
+      sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --kv-offload-gib 400
       sheetgen size --model 8b --gpu spark --kv-budget max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8
     """
-    requested, has_extras = {"model": model, **inputs}, flags is not None or kv_budget is not None
+    one_load(inputs, ("users", "concurrent_requests"), ("requests_per_second", "requests_per_day"))
+    requested, wanted = {"model": model, **inputs}, (flags, kv_budget, kv_offload_gib)
+    has_extras = any(one is not None for one in wanted)
     if has_extras and (from_log is not None or batch is not None):
-        raise click.UsageError("--flags and --kv-budget do not go with --from-log or --batch.")
+        what = "--flags, --kv-budget and --kv-offload-gib"
+        raise click.UsageError(f"{what} do not go with --from-log or --batch.")
     if from_log is not None:
         if batch is not None or out is not None:
             raise click.UsageError("--from-log does not go with --batch or --out.")
@@ -77,23 +87,27 @@ def size(
     if has_extras:
         from sheetgen.cli.extras import extras
 
-        requested, added = extras(requested, flags, kv_budget, catalog)
+        requested, added = extras(requested, *wanted, catalog)
     sized = sized_point(requested, catalog)
+    if (caution := sized.points.names[0].engine.caution) and not quiet:
+        say(caution, err=True)
     answer = record(sized)
-    keys, below = added(answer) if added else ({}, "")
+    keys, below = added(sized, answer) if added else ({}, "")
     if as_json:
         print_json(answer | keys)
         return
     from sheetgen.cli.bills import bills
 
-    say(bills(sized, answer) + below)
+    say(bills(sized, answer))
+    if below:
+        say(below.removeprefix("\n"), verbatim=True)
 
 
 @command()
 @model_option(required=True)
 @text_options(
     ("context_tokens", "TOKENS", "16k, or 16384. Default 4096."),
-    ("users", "NUMBER", "People to serve, any number. Default 1."), "split", *ANSWER,
+    *LOAD, "split", *ANSWER,
 )  # fmt: skip
 @click.option("--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight.")
 @flags_option
@@ -110,6 +124,7 @@ def recommend(
       sheetgen recommend --model 8b --users 1000 --active-fraction 0.1 --json
       sheetgen recommend --model 70b --context 16k --users 32 --vendors nvidia,amd --flags vllm
     """
+    one_load(options)
     from sheetgen.api import recommend_record, recommended
     from sheetgen.catalog import Catalog
     from sheetgen.launch.flags import engines_asked
@@ -118,17 +133,19 @@ def recommend(
     catalog = Catalog(*catalogs)
     engines = () if flags is None else engines_asked(flags, catalog)
     solved = recommended(options, catalog)
+    warn(solved.question, quiet)
     launched = launches(solved, engines, catalog)
     if as_json:
-        found = with_launches(recommend_record(solved, options), launched)
+        found = with_launches(recommend_record(solved), launched)
         print_json(found | found["cells"][0])
     else:
         from sheetgen.cli.extras import flag_lines
         from sheetgen.cli.words import answer
 
         launch = launched.get(0)
-        said = answer(solved, show_all, launch.advice.line if launch else "")
-        say("\n".join([said, *(flag_lines(launch.flags) if launch and engines else ())]))
+        say(answer(solved, show_all, launch.advice if launch else None))
+        if launch and engines:
+            say("\n".join(flag_lines(launch.flags)), verbatim=True)
 
 
 @command()
@@ -158,15 +175,16 @@ def decode(as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any
     TP 1, 2, 4 or 8 (with experts also data-parallel attention); layouts that waste half are not held against it.
 
     \b
-    verdict     consistent: within the 80 % band of a reading     slower: below the fastest readings' bands
-                unlikely: above every band                        impossible: above what perfect software reaches
-                unknown: the GPU's speed is not published
+    consistent  within the 80 % band of a reading
+    slower      below the fastest readings' bands
+    unlikely    above every band
+    impossible  above what perfect software reaches
+    unknown     the GPU's speed is not published
 
-    \b
-    --json      claim, per_user, verdict, verdict_words, nearest (the reading that needs the least belief),
-                longest_context_tokens (by KV precision), longest_context_words, capacity (by layout and KV precision),
-                shapes (by lengths: verdict, nearest, readings), at_context (predicted, scaled_by_claim, readings),
-                cautions (kind, words). A rate has its band under _low and _high.
+    --json has claim, per_user, verdict, verdict_words, nearest (the reading that needs the least belief),
+    longest_context_tokens (by KV precision), longest_context_words, capacity (by layout and KV precision), shapes (by
+    lengths: verdict, nearest, readings), at_context (predicted, scaled_by_claim, readings), cautions (kind, words). A
+    rate has its band under _low and _high.
 
     \b
     Examples:
@@ -189,9 +207,16 @@ def decode(as_json: bool, catalogs: tuple[str, ...], quiet: bool, **options: Any
 @click.argument("quantity", required=False)
 @model_option()
 @text_options("load", *DEPLOYMENT, *MARKET, without="gpus")
+@click.option("--depth", type=click.IntRange(0, 99), help="Levels of inputs. Default 2; all in --json.")
 @common
 def explain(
-    quantity: str | None, model: str | None, as_json: bool, catalogs: tuple[str, ...], quiet: bool, **inputs: Any
+    quantity: str | None,
+    model: str | None,
+    depth: int | None,
+    as_json: bool,
+    catalogs: tuple[str, ...],
+    quiet: bool,
+    **inputs: Any,
 ) -> None:
     """The derivation of any quantity: formula, values, result, and where every input is from.
 
@@ -204,10 +229,10 @@ def explain(
       sheetgen explain kv_bytes_per_token --model 70b
       sheetgen explain weights_bytes_per_gpu --model 405b --weight-dtype fp8 --tensor-parallel-size 8 --json
       sheetgen explain tpot_seconds --model deepseek-r1 --gpu h200 --tensor-parallel-size 8 --users 64
-      sheetgen explain monthly_usd --model 70b --context 16k --users 200
+      sheetgen explain monthly_usd --model 70b --context 16k --users 200 --depth 4
     """
     from sheetgen.catalog import Catalog
-    from sheetgen.cli.explain import derivation, every_quantity, record, text
+    from sheetgen.cli.explain import DEPTH, derivation, every_quantity, record, text
     from sheetgen.explain import find, quantities
 
     if quantity is None:
@@ -222,9 +247,9 @@ def explain(
     options = {k: v for k, v in {"model": model, **inputs}.items() if v is not None}
     step = derivation(name, options, Catalog(*catalogs))
     if as_json:
-        print_json(record(step))
+        print_json(record(step, depth))
     else:
-        say(text(step))
+        say(text(step, DEPTH if depth is None else depth))
 
 
 @command()
@@ -247,8 +272,8 @@ def diagnose(
     Reads logs of vLLM, SGLang, TensorRT-LLM, NIM, TGI, LMDeploy and llama.cpp: plain, .gz, JSON lines, with the
     prefixes of Docker and Kubernetes. Where model and GPU are known, the sizing engine replays the configuration.
 
-    \b
     What cannot be told from the file is `undetermined`, with what would decide it: no label is guessed.
+
     Direction matters: gpu_memory_utilization goes up for a KV pool too small at start, and down for
     CUDA graphs, the sampler and prefill peaks.
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sheetgen.api import Sized
 from sheetgen.calibration import Anchored
 from sheetgen.cli.output import count, table
+from sheetgen.scenario.demand import load_words
 from sheetgen.scenario.deployment import Resolved, model_kind
-from sheetgen.units import GIB, MIB
+from sheetgen.units import GIB, MIB, rate_places
 from sheetgen.verdict import obstacle
 
 DOCS = "docs/speed.md"
@@ -31,9 +33,9 @@ WHOLE = (
 )  # fmt: skip
 ONLY_IF_ANY = ("draft_weights_bytes_per_gpu", "state_bytes_per_sequence")
 BAND_WORDS = {
-    "calibrated": "Four of five models measured on this GPU, engine version and up to this TP lay within such bands,\n"
+    "calibrated": "Four of five models measured on this GPU, engine version and up to this TP lay within such bands, "
     "each predicted by constants that were set without it (docs/fidelity.md).",
-    "other": "Four of five models in public logs of other GPUs and versions lay within such bands; this GPU,\n"
+    "other": "Four of five models in public logs of other GPUs and versions lay within such bands; this GPU, "
     "version, TP or draft is not among the runs that the constants were set on (docs/fidelity.md).",
     None: "No error band: too few measured runs of this engine were seen (docs/fidelity.md).",
 }
@@ -42,37 +44,64 @@ BAND_WORDS = {
 def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
     """The text of `sheetgen size` for the one deployment of `sized`; `answer` is its record."""
     names = sized.points.names[0]
-    known = {name: column.reshape(-1)[0] for name, column in sized.known.items() if hasattr(column, "reshape")}
-    parallel = {
-        short: answer[f"{kind}_parallel_size"] for short, kind in (("TP", "tensor"), ("PP", "pipeline"), ("DP", "data"))
-    }
-    n_gpus = parallel["TP"] * parallel["PP"] * parallel["DP"]
-    shape = ", ".join(f"{short} {size}" for short, size in parallel.items() if short == "TP" or size > 1)
+    known = numbers_of(sized)
+    sizes = [answer[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data")]
+    n_gpus, shape = math.prod(sizes), _shape(*sizes)
+    follows = "concurrent_requests" in sized.follows
     return "\n".join([
         f"{names.model.name} on {n_gpus}x {names.gpu.name} ({shape}), {names.engine.name} {answer['engine_version']}",
-        f"weights {names.weight_dtype}, KV cache {names.kv_cache_dtype}; {answer['concurrent_requests']:,} in flight at"
-        f" {answer['context_tokens']:,} tokens ({answer['input_tokens']:,} in + {answer['output_tokens']:,} out)",
+        f"weights {names.weight_dtype}, KV cache {names.kv_cache_dtype}",
+        f"{load_words({**answer, 'concurrent_follows': follows})}, at {answer['context_tokens']:,} tokens "
+        f"({answer['input_tokens']:,} in + {answer['output_tokens']:,} out)",
         "", answer["verdict"], "",
-        table(_memory(known, answer), right=(1, 2)), "", BAND_WORDS[answer["band_scope"]], "",
+        table(_memory(known, answer, names), right=(1, 2)), "", BAND_WORDS[answer["band_scope"]], "",
         table([
             ("KV cache size that the engine prints", f"{answer['kv_tokens']:,} tokens"),
             (f"maximum concurrency at {answer['max_model_len']:,} tokens", f"{answer['max_concurrency']:,.2f}"),
-            (f"longest context for {count(answer['concurrent_requests'], 'request')}",
+            (f"longest context for {count(math.ceil(answer['concurrent_requests']), 'request')}",
              f"{answer['max_context_tokens_that_fit']:,} tokens"),
-            ("fewest of these GPUs that hold it", "none" if answer["min_gpus"] is None else f"{answer['min_gpus']:,}"),
+            ("fewest of these GPUs that hold it", _fewest(answer, known, n_gpus, shape)),
         ]),
-        "", table([("SPEED", "", "80 % band", ""), *_speed(answer, n_gpus)], right=(1,)), "",
+        "", *_held_against_speed(answer, known, names),
+        table([("SPEED", "", "80 % band", ""), *_speed(answer, n_gpus)], right=(1,)), "",
         *([f"{answer['queue'][0].upper()}{answer['queue'][1:]}."] if answer["queue"] else []),
         *_scope(answer, names, sized.anchored), *_beyond(answer, known, names),
     ])  # fmt: skip
 
 
-def _memory(known: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def numbers_of(sized: Sized) -> dict[str, Any]:
+    """Every quantity of the one deployment."""
+    return {name: column.reshape(-1)[0] for name, column in sized.known.items() if hasattr(column, "reshape")}
+
+
+def _shape(tensor: int, pipeline: int, data: int) -> str:
+    """`TP 4, PP 2`."""
+    sizes = {"TP": tensor, "PP": pipeline, "DP": data}
+    return ", ".join(f"{short} {size}" for short, size in sizes.items() if short == "TP" or size > 1)
+
+
+def _fewest(answer: Mapping[str, Any], known: Mapping[str, Any], n_gpus: int, shape: str) -> str:
+    """The fewest GPUs as a layout that the engine takes: 5 are TP 1 and PP 5, for no heads divide by 5."""
+    fewest = answer["min_gpus"]
+    if fewest is None:
+        return "none"
+    if fewest != known["min_gpus"]:  # fewer than the search found: those of the point itself
+        return f"{n_gpus:,} ({shape})"
+    tensor, data = int(known["min_gpus_tensor_parallel_size"]), answer["data_parallel_size"]
+    return f"{fewest:,} ({_shape(tensor, fewest // (tensor * data), data)})"
+
+
+def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved) -> Iterator[tuple[str, ...]]:
     """Each GPU's bills with their bands, then the replica's before they are divided."""
     numbers = {**known, **{name: value for name, value in answer.items() if not isinstance(value, str | None)}}
     share = f" ({100 * answer['gpu_memory_utilization']:.4g}%)" if answer["gpu_memory_utilization"] else ""
     outside = "" if known["graphs_in_budget"] else ", outside the budget"
-    remarks = {"memory_budget_bytes": share, "cuda_graph_bytes_per_gpu": outside}
+    wider = ", run in 16 bits" if names.gpu.weights_run.get(names.weight_dtype) == "weight_only" else ""
+    remarks = {
+        "weights_bytes_per_gpu": f" ({names.weight_dtype}{wider})",
+        "memory_budget_bytes": share,
+        "cuda_graph_bytes_per_gpu": outside,
+    }
 
     def row(label: str, size: float, band: str = "") -> tuple[str, ...]:
         gib = f"{size / GIB:,.2f}"
@@ -107,7 +136,7 @@ def _speed(answer: Mapping[str, Any], n_gpus: int) -> Iterator[tuple[str, str, s
     yield "  output tokens/s, each GPU", *_figures([rate / n_gpus for rate in rates]), ""
     yield "  tokens/s of one user", *_figures([1 / tpot[0], 1 / tpot[2], 1 / tpot[1]]), ""
     yield "  bound by", answer["bound_by"], "", ""
-    yield "  requests running", f"{answer['running_requests']:,} of {requests:,}", "", ""
+    yield "  requests running", f"{answer['running_requests']:,} of {math.ceil(requests):,}", "", ""
     arrive = f"{_rate(arriving)} arrive" if arriving else ""
     yield "  most requests/s", _rate(answer["max_requests_per_second"]), arrive, ""
 
@@ -127,7 +156,7 @@ def _figures(figures: list[float]) -> tuple[str, str]:
 
 def _rate(figure: float) -> str:
     """Three digits, and all of a whole number: more would promise more than the band does."""
-    places = 0 if figure >= 99.95 else 1 if figure >= 9.995 else 2 if figure >= 0.1 else 4
+    places = rate_places(figure)
     return f"{figure:,.{places}f}"
 
 
@@ -141,8 +170,8 @@ def _scope(answer: Mapping[str, Any], names: Resolved, found: Anchored | None) -
         else:
             predicted = float(found.predicted_tpot_seconds[0])
             words, _ = _times([found.anchor.tpot_seconds] * 3)
-            yield f"Set right by one measured point: {found.anchor.words},"
-            yield f"TPOT {words} measured, {_times([predicted] * 3)[0]} predicted: {factors}."
+            times = f"TPOT {words} measured, {_times([predicted] * 3)[0]} predicted"
+            yield f"Set right by one measured point: {found.anchor.words}, {times}: {factors}."
             if waiting := found.waiting_requests[0]:
                 yield f"Of that point's own requests {waiting:,.0f} wait for their turn, by the prediction."
         yield f"Bands: of runs set right by one point of their configuration ({DOCS})."
@@ -155,8 +184,8 @@ def _scope(answer: Mapping[str, Any], names: Resolved, found: Anchored | None) -
         yield f"Bands: the widest of all; no run had pipeline stages, or more GPUs than a node ({DOCS})."
     elif answer["speed_scope"] == "fitted" and cell:
         like = f"{KINDS[model_kind(names.model)]} among them"
-        yield f"Bands: of {cell.n_rows:,} runs of {engine.name} on {cell.generation} GPUs, {like}, and of others, each"
-        yield f"predicted by constants set without its configuration ({DOCS})."
+        runs_of = f"{cell.n_rows:,} runs of {engine.name} on {cell.generation} GPUs, {like}"
+        yield f"Bands: of {runs_of}, and of others, each predicted by constants set without its configuration ({DOCS})."
     else:
         here = names.draft is None and names.speed.measured_kinds(engine.engine, names.gpu)
         of = f" with {KINDS[model_kind(names.model)]}" if here else ""
@@ -164,8 +193,8 @@ def _scope(answer: Mapping[str, Any], names: Resolved, found: Anchored | None) -
         yield f"Bands: wider, as of engines and GPUs without runs: none {unlike} was measured ({DOCS})."
 
 
-def _beyond(answer: Mapping[str, Any], known: Mapping[str, Any], names: Resolved) -> Iterator[str]:
-    """What the figures leave out, or what no measured run had."""
+def _held_against_speed(answer: Mapping[str, Any], known: Mapping[str, Any], names: Resolved) -> Iterator[str]:
+    """Before any speed of what does not fit: what that speed is of."""
     if why := obstacle(names):
         yield f"Speed as if it ran: {why}"
     elif not answer["fits"] and known["running_capacity"] < 1:
@@ -173,6 +202,10 @@ def _beyond(answer: Mapping[str, Any], known: Mapping[str, Any], names: Resolved
     elif not answer["fits"] and not answer["queue"]:
         filled = f"{known['filled_tokens']:,.0f} tokens"
         yield f"Not all fit at full length: speed as they run at their average of {filled}, while none is preempted."
+
+
+def _beyond(answer: Mapping[str, Any], known: Mapping[str, Any], names: Resolved) -> Iterator[str]:
+    """What the figures leave out, or what no measured run had."""
     if names.gpu.peak_flops_for(names.weight_dtype) is None:
         yield f"No peak of arithmetic of {names.gpu.name} is published: assumed from its bandwidth."
     n_linked = answer["tensor_parallel_size"] * answer["data_parallel_size"]

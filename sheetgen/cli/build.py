@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sheetgen.cli.options import ANSWER, brand_option, command, common, flags_option, text_options, with_scenario
-from sheetgen.cli.output import note, print_json, say, write_files
+from sheetgen.cli.output import folded, note, print_json, say, warn, write_files
 from sheetgen.errors import MissingLibraryError, PageError, ScenarioError, did_you_mean, shown
 from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS, VARIANTS, Archive, Options, gc_paused, variant_named
 
@@ -26,7 +26,7 @@ PULL_SCHEMA = 1
 
 
 @command()
-@text_options("sheet", *ANSWER)
+@text_options("sheet", "rate", "active", *ANSWER)
 @click.option("--format", metavar="NAMES", help=f"Any of {','.join(FORMATS)}. Default xlsx,pdf.")
 @click.option(
     "--pdf-variant", metavar="NAME", help=f"Standard of the PDF: {', '.join(VARIANTS)}. Default {VARIANTS[0]}."
@@ -64,6 +64,7 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
     catalog, flags = Catalog(*catalogs), asked.pop("flags", None)
     engines = () if flags is None else engines_asked(flags, catalog)
     solved = solve(ask(catalog, asked))
+    warn(solved.question, quiet)
     launched = launches(solved, engines, catalog) if engines else {}
     files, missing = draw(solved, formats, required=bool(named), brand=brand, archive=archive, launched=launched)
     targets = {Path(f"{place}.{ending}"): data for ending, data in files.items()}
@@ -75,14 +76,12 @@ def build(as_json: bool, catalogs: tuple[str, ...], quiet: bool, scenario: str |
         print_json(with_launches(record, launched) if engines else record)
     elif not quiet:
         said = headlines(solved)
-        lines = [f"wrote {target}" for target in targets]
-        lines += said.values()
+        say("\n".join([*(f"wrote {target}" for target in targets), *said.values()]))
         for row, launch in launched.items():
             from sheetgen.cli.extras import flag_lines
-            from sheetgen.cli.words import sentence
 
-            lines += ["", said[row], *flag_lines(launch.flags), "", sentence(f"Stack: {launch.advice.line}")]
-        say("\n".join(lines))
+            stack = folded(f"Stack: {launch.advice.line}")
+            say("\n".join(["", folded(said[row]), *flag_lines(launch.flags), "", stack]), verbatim=True)
     note(f"{len(solved.question.loads)} loads on {len(solved.question.candidates)} instances", quiet)
 
 
@@ -160,14 +159,13 @@ def diff(
     of two kinds, what both say is compared. A workbook is read by its defined names, so rows may have moved. Numbers
     that are equal to 1e-9 are equal.
 
-    \b
-    --json      a, b (file, kind, as_of, version, catalog_sha256), equal; then a list each for recommendation, load,
-                inputs, prices, models, gpus, precisions, results (of loads), what_if, every
-                entry with name, label, before, after, words and, where it applies, change_fraction,
-                change_usd, instance, purchase, row, column, tier; bridge (by
-                model: load, before_usd, after_usd, steps of cause and usd, causes, how, why); not_compared; notes.
-    bridge      how: "solved again" (each cause by itself: prices, then load, then facts and settings), "one cause",
-                "unchanged", or "not separated", with the causes named and no figures made up.
+    --json has a, b (file, kind, as_of, version, catalog_sha256), equal; then a list each for recommendation, load,
+    inputs, prices, models, gpus, precisions, results (of loads), what_if, every entry with name, label, before, after,
+    words and, where it applies, change_fraction, change_usd, instance, purchase, row, column, tier; bridge (by model:
+    load, before_usd, after_usd, steps of cause and usd, causes, how, why); not_compared; notes.
+
+    How a bridge came about (how): "solved again" (each cause by itself: prices, then load, then facts and settings),
+    "one cause", "unchanged", or "not separated", with the causes named and no figures made up.
 
     \b
     Examples:
@@ -189,7 +187,7 @@ def diff(
     if as_json:
         print_json(diff_text.document(found, bridge))
     elif block:
-        say(diff_text.block_text(found, bridge))
+        say(diff_text.block_text(found, bridge), verbatim=True)
     else:
         say(diff_text.text(found, bridge, show_all, quiet))
     if exit_code and not found.is_equal:
@@ -308,10 +306,13 @@ def brand_of(path: str | None) -> Brand | None:
 
 def headlines(solved: Solution) -> dict[int, str]:
     """One line per model: its answer at the headline load, by that."""
-    from sheetgen.cli.words import headline
+    from sheetgen.cli.words import headline, load_of
     from sheetgen.recommend import headline_rows
 
     question = solved.question
-    load = f"{question.workloads[question.headline[0]].name} at {question.tiers[question.headline[1]]:,} in flight"
+    name = question.workloads[question.headline[0]].name
     models = {row: question.models[question.loads[row].model].model.name for row in headline_rows(solved)}
-    return {row: f"{model}, {load}: {headline(solved, row)}" for row, model in models.items()}
+    return {
+        row: f"{model}, {name} at {load_of(question, question.loads[row])}: {headline(solved, row)}"
+        for row, model in models.items()
+    }

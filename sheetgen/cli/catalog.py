@@ -15,6 +15,8 @@ from sheetgen.cli.output import count, note, print_json, say, table, write_files
 from sheetgen.errors import CatalogError, shown
 
 if TYPE_CHECKING:
+    from sheetgen.catalog.hosted import HostedPrice
+    from sheetgen.catalog.prices.hosted import HostedRefresh
     from sheetgen.catalog.prices.refresh import Refresh
     from sheetgen.catalog.prices.rows import What
 
@@ -153,7 +155,7 @@ def import_model(
     if as_json:
         print_json(model.model_dump(mode="json"))
     elif target is None:
-        say(text.rstrip("\n"))
+        say(text.rstrip("\n"), verbatim=True)
     elif not quiet:
         say(f"{target}: written.{_next_step(to)}")
 
@@ -185,7 +187,7 @@ def prices(
     lists: tuple[str, ...], to: str | None, as_of: str | None, region: str | None, add_new: bool, skip_broken: bool,
     dry_run: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool,
 ) -> None:  # fmt: skip
-    """Refresh instance prices from price lists, and show what changes. Writes only with --to.
+    """Refresh prices of instances, or of hosted tokens, from price lists, and show what changes. Writes only with --to.
 
     A list is a CSV file, or a web address that is fetched when named here (http or https), in one of four
     forms, known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings. A line
@@ -195,10 +197,17 @@ def prices(
 
     \b
     Columns that a list must have:
-      AWS       region, instance_type, on_demand_usd_hr, accelerator_count, accelerator_name
+      AWS       region, instance_type, on_demand_usd_hr, accelerator_count,
+                accelerator_name
       Azure     region, instance_type, on_demand_usd_hr
-      GCP       region, machine_type, on_demand_usd_hr, spot_usd_hr, month_1y_cud_usd, month_3y_cud_usd
-      neocloud  provider_id, gpu_model, vram_gb, interconnect, tier, is_spot, price_usd_hour
+      GCP       region, machine_type, on_demand_usd_hr, spot_usd_hr,
+                month_1y_cud_usd, month_3y_cud_usd
+      neocloud  provider_id, gpu_model, vram_gb, interconnect, tier, is_spot,
+                price_usd_hour
+
+    A list of hosted tokens (model, provider, input_usd_per_token, output_usd_per_token; where it has them
+    cache_read_usd_per_token, max_input_tokens, source) stands alone and takes the place of hosted.yaml. A name
+    counts where it reads like one model of the catalogs, or hosted.yaml says what it means.
 
     \b
     Examples:
@@ -206,8 +215,10 @@ def prices(
       sheetgen catalog prices aws.csv gcp.csv --as-of 2026-11-20 --to my-catalogs
       sheetgen catalog prices https://example.com/neocloud.csv --to my-catalogs --add-new
       sheetgen catalog prices aws.csv --as-of 2026-11-20 --region us-gov-west-1 --to gov-catalogs
+      sheetgen catalog prices hosted.csv --as-of 2026-11-23 --to my-catalogs
     """
     from sheetgen.catalog import Catalog, default_folder
+    from sheetgen.catalog.prices.hosted import HostedRefresh, hosted_report, hosted_text, read_hosted, refresh_hosted
     from sheetgen.catalog.prices.refresh import files, read_lists, refresh
     from sheetgen.scenario.parse import as_of_date
 
@@ -223,20 +234,27 @@ def prices(
     known = Catalog(*catalogs)
     if n_addresses := sum("://" in place for place in lists):
         note(f"fetching {count(n_addresses, 'price list')} ...", quiet)
-    found = refresh(known, read_lists(lists), day, region, skip_broken)
+    hosted, read = read_hosted(lists)
+    found: Refresh | HostedRefresh
+    if hosted is not None:
+        found = refresh_hosted(known, hosted, day, skip_broken)
+        written = hosted_text(found.file, target) if target else {}
+    else:
+        found = refresh(known, read_lists(lists, read), day, region, skip_broken)
+        written = files(known, target, [*found.changed, *(found.new if add_new else ())]) if target else {}
     for fault in found.skipped:
         say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
-    written = files(known, target, [*found.changed, *(found.new if add_new else ())]) if target else {}
     paths = list(map(str, written))
     lost = [path for path, text in written.items() if path.is_file() and _n_comments(path) > _n_comments(text)]
     if not dry_run:
         write_files({path: text.encode() for path, text in written.items()}, "Choose another folder with --to.")
     if as_json:
-        print_json(_json(found, add_new, [] if dry_run else paths))
+        of_list = _hosted_json(found) if isinstance(found, HostedRefresh) else _json(found, add_new)
+        print_json({**of_list, "written": [] if dry_run else paths})
         return
     if quiet and to:
         return
-    for line in report(found, add_new):
+    for line in hosted_report(found) if isinstance(found, HostedRefresh) else report(found, add_new):
         say(line)
     if target is None:
         say("Nothing was written. --to DIR writes the rows that change into a folder for --catalogs.")
@@ -265,7 +283,21 @@ _OF_CHANGE = {
 }  # fmt: skip
 
 
-def _json(found: Refresh, add_new: bool, written: list[str]) -> dict[str, Any]:
+def _hosted_json(found: HostedRefresh) -> dict[str, Any]:
+    def said(model: str, price: HostedPrice) -> dict[str, Any]:
+        return {"model": model, **price.model_dump(mode="json")}
+
+    return {
+        "list": found.where, "n_lines": found.n_lines, "n_matched": found.n_matched, "read_on": found.file.read_on,
+        "changed": [{"before": before.model_dump(mode="json"), **said(model, now)}
+                    for model, before, now in found.changed],
+        "new": [said(*one) for one in found.added], "gone": [said(*one) for one in found.gone],
+        "left_out": {reason: list(names) for reason, names in found.left_out.items()},
+        "skipped": [str(fault) for fault in found.skipped],
+    }  # fmt: skip
+
+
+def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
     changes = [one for one in found.changes if one.what != "unchanged"]
     return {
         "lists": [{key: attrgetter(name)(one) for key, name in _OF_LIST.items()} for one in found.lists],
@@ -275,5 +307,5 @@ def _json(found: Refresh, add_new: bool, written: list[str]) -> dict[str, Any]:
         "new": [{"id": row.id, "added": add_new, **row.model_dump(mode="json")} for row in found.new],
         "not_matched": [{"provider": one.provider or one.offer.provider, "name": one.offer.name, "at": one.offer.at,
                          "reason": one.why} for one in found.left],
-        "skipped": [str(fault) for fault in found.skipped], "written": written,
+        "skipped": [str(fault) for fault in found.skipped],
     }  # fmt: skip

@@ -25,7 +25,9 @@ def text(answer: Record) -> str:
             for one in shape["nearest"]
         ]
         head = ("  input + output", *_READING, "ceiling", "the claim")
-        parts += ["\n".join(["WHAT EACH LENGTH GIVES", table([head, *rows], right=(3, 4, 5, 6, 8)), _FIT])]
+        parts += [
+            "\n".join(["WHAT EACH LENGTH GIVES", table([head, *rows], right=(3, 4, 5, 6, 8), optional=(8, 4)), _FIT])
+        ]
     if answer["at_context"]:
         parts.append(_at_context(answer["at_context"]))
     if answer["cautions"]:
@@ -67,7 +69,10 @@ def _capacity(answer: Record) -> list[str]:
          f"{one['requests_at_full_context']:,}")
         for one in capacity
     ]  # fmt: skip
-    return ["Requests that fit, each at its full length:", table([head, *rows], right=range(2, len(head)))]
+    return [
+        "Requests that fit, each at its full length:",
+        table([head, *rows], right=range(2, len(head)), optional=[2]),
+    ]
 
 
 _FIT = "By length and KV precision the reading nearest to the claim. fit: at full length; run: at their average length."
@@ -90,7 +95,7 @@ def _at_context(at: Record) -> str:
     if scaled := at["scaled_by_claim"]:
         rows.append((f"  x {scaled['factor']:.2f}, by the claim", *_reading(scaled), _ms(scaled["ttft_seconds"])))
     head = f"AT YOUR CONTEXT  {at['context_tokens']:,} tokens, {at['users']:,} in flight"
-    shown = [table([("  ", *_READING, "TTFT"), *rows], right=(3, 4, 5, 6, 8))] if rows else []
+    shown = [table([("  ", *_READING, "TTFT"), *rows], right=(3, 4, 5, 6, 8), optional=(4,))] if rows else []
     return "\n".join([head, at["words"], *shown])
 
 

@@ -2,35 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sheetgen.cli.options import common
-from sheetgen.cli.output import count, note, number_text, print_json, say, table
+from sheetgen.cli.output import columns, count, note, number_text, print_json, say, table
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
 
-KINDS = ("models", "gpus", "instances", "workloads", "engines")
+KINDS = ("models", "gpus", "instances", "workloads", "engines", "hosts")
+# Columns of a table that would be wider than the terminal, and their numbers and names as they are then.
+NARROW = {
+    "models": ("id", "n_params", "max_context_tokens", "weight_dtype"),
+    "gpus": ("id", "memory_gib", "bandwidth_gb_per_second"),
+    "instances": ("id", "gpu_count", "gpu", "on_demand_usd_per_hour"),
+    "workloads": ("id", "context_tokens", "input_tokens", "output_tokens", "name"),
+    "engines": ("id", "default_version", "gpu_memory_utilization", "block_size", "vendors"),
+    "hosts": ("model", "host", "input_usd_per_million", "output_usd_per_million"),
+}
+SHORTER: dict[str, Callable[[Any], str]] = {
+    "n_params": lambda count: f"{count / 1e9:,.2f} B",
+    "gpu": lambda name: name.partition("-")[2],  # without its vendor
+}
 PARTS = ("models", "gpus", "instances", "engines")  # of a catalog, folders
 
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("words", nargs=-1)
+@click.option("--wide", is_flag=True, help="Every column, however wide the table is; --json has every one, too.")
 @common
-def list_entries(kind: str, words: tuple[str, ...], as_json: bool, catalogs: tuple[str, ...], quiet: bool) -> None:
-    """Models, GPUs, instances, workloads or engines; only rows that contain every one of WORDS.
+def list_entries(
+    kind: str, words: tuple[str, ...], wide: bool, as_json: bool, catalogs: tuple[str, ...], quiet: bool
+) -> None:
+    """Models, GPUs, instances, workloads, engines, or hosts of models; only rows that contain every one of WORDS.
 
     \b
     Examples:
       sheetgen list models llama 70b
       sheetgen list gpus nvidia --json
       sheetgen list instances aws h100
+      sheetgen list hosts llama-3.1-70b
     """
     from sheetgen.catalog import Catalog
 
@@ -41,10 +58,35 @@ def list_entries(kind: str, words: tuple[str, ...], as_json: bool, catalogs: tup
     elif not found:
         say(f"No {kind} with {' and '.join(words)}." if words else f"No {kind}.")
     else:
-        head = [*found[0][0]]
-        numbers = [i for i, name in enumerate(head) if any(isinstance(row[name], (int, float)) for row, _ in found)]
-        say(table([[name.replace("_", " ") for name in head], *(cells for _, cells in found)], numbers))
-        note(f"{len(found)} {kind}", quiet)
+        rows = [row for row, _ in found]
+        head = [name.replace("_", " ") for name in rows[0]]
+        drawn, more = table([head, *(cells for _, cells in found)], _numbers(rows, rows[0]), folds=False), ""
+        if not wide and max(map(len, drawn.split("\n"))) > columns():
+            drawn, more = _narrow(rows, NARROW[kind]), f"; --wide has {len(head)} columns"
+        say(drawn, verbatim=wide)
+        note(f"{len(found)} {kind}{more}", quiet)
+
+
+def _numbers(rows: list[dict[str, Any]], names: Iterable[str]) -> list[int]:
+    """Which of these columns are of numbers."""
+    return [i for i, name in enumerate(names) if any(isinstance(row[name], (int, float)) for row in rows)]
+
+
+def _narrow(rows: list[dict[str, Any]], names: tuple[str, ...]) -> str:
+    """A table of these columns with their heads in several lines; an id that leaves no place stands in a line alone."""
+    import textwrap
+
+    cells = [[SHORTER.get(name, _cell)(row[name]) for name in names] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    words = [name.split("_") for name in names]
+    heads = [textwrap.wrap(" ".join(w), max(width, *map(len, w))) for w, width in zip(words, widths, strict=True)]
+    height = max(map(len, heads))
+    lines = [*zip(*([""] * (height - len(head)) + head for head in heads), strict=True), *cells]
+    place = columns() - sum(max(len(line[i]) for line in lines) + 2 for i in range(1, len(names)))
+    alone = {i: line[0] for i, line in enumerate(lines) if len(line[0]) > place}
+    aligned = table([("" if i in alone else line[0], *line[1:]) for i, line in enumerate(lines)], _numbers(rows, names))
+    drawn = aligned.split("\n")
+    return "\n".join(text for i, line in enumerate(drawn) for text in ([alone[i]] if i in alone else []) + [line])
 
 
 def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
@@ -79,6 +121,12 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
     elif kind == "workloads":
         for load in catalog.workloads():
             yield fields(load, "id", "name", "context_tokens", "input_tokens", "output_tokens", "about")
+    elif kind == "hosts":
+        from sheetgen.catalog.hosted import HostedPrice, hosted_file
+
+        for hosted in hosted_file(catalog).models:
+            for offer in hosted.prices:
+                yield {"model": hosted.model, **fields(offer, *HostedPrice.model_fields)}
     else:
         for engine in (load_engine(catalog, name) for name in sorted(catalog.ids("engines"))):
             versions = {"rules_change_from": [version.from_version for version in engine.versions]}
@@ -220,7 +268,7 @@ def check(paths: tuple[str, ...], index_first: bool, as_json: bool, catalogs: tu
       sheetgen check
       sheetgen check my-catalogs/
       sheetgen check catalogs/models/llama-3.1-70b.yaml
-      sheetgen check --write-index          after adding or renaming a model or GPU
+      sheetgen check --write-index    after adding or renaming a model or GPU
     """
     if index_first:
         from sheetgen.catalog import default_folder, write_index

@@ -9,7 +9,7 @@ from typing import Any
 from sheetgen.api import ONE_LOAD, recommended, sized_point
 from sheetgen.catalog import Catalog
 from sheetgen.cli.options import MARKET, rows_of
-from sheetgen.cli.output import number_text, table
+from sheetgen.cli.output import columns, number_text, table
 from sheetgen.errors import ScenarioError
 from sheetgen.explain import CHOICE_QUANTITIES, ChoiceDerivation, Derivation, Step, elsewhere, quantities
 from sheetgen.scenario.question import OPTIONS
@@ -18,7 +18,7 @@ from sheetgen.scenario.question import OPTIONS
 def derivation(name: str, options: Mapping[str, Any], catalog: Catalog) -> Step:
     """How `name` comes about. Raises ScenarioError for inputs that would be accepted and ignored, too."""
     if name in CHOICE_QUANTITIES:
-        renamed = {{"gpu": "gpus", "concurrent_requests": "users"}.get(k, k): v for k, v in options.items()}
+        renamed = {{"gpu": "gpus"}.get(k, k): v for k, v in options.items()}
         ignored = [n for n in renamed if n not in OPTIONS and n not in ONE_LOAD]
         why = "is of a recommendation, which chooses by itself:"
     else:
@@ -31,41 +31,54 @@ def derivation(name: str, options: Mapping[str, Any], catalog: Catalog) -> Step:
     return Derivation(sized_point(options, catalog), options).step(name)
 
 
+LEAST_SUMMARY = 40  # columns
+DEPTH = 2  # of a text: the inputs, and what each follows from
+
+
 def every_quantity() -> str:
-    rows = [(n, label, s if len(s) <= 90 else s[:89].rsplit(" ", 1)[0] + " …") for n, label, s in quantities()]
-    return table([("QUANTITY", "LABEL", "WHAT IT IS"), *rows])
+    """Name, label where the terminal has the width, and summary of every quantity."""
+    rows = [("QUANTITY", "LABEL", "WHAT IT IS"), *quantities()]
+    name, label = (max(len(row[i]) for row in rows) for i in (0, 1))
+    return table(rows if columns() >= name + label + LEAST_SUMMARY else [(n, about) for n, _, about in rows])
 
 
-def record(top: Step) -> dict[str, Any]:
-    """A derivation as plain values. What stands above, or belongs to another question, stands without its inputs;
-    `see` then says where they are."""
+def record(top: Step, depth: int | None = None) -> dict[str, Any]:
+    """A derivation as plain values, to any depth where none is given. What stands above, belongs to another question or
+    is deeper stands without its inputs; `see` then says where they are."""
     seen, others = set[tuple[str, str]](), elsewhere(top.name)
     shown = [one.name for one in dataclasses.fields(Step) if one.name not in ("inputs", "file")]
 
-    def one_record(step: Step) -> dict[str, Any]:
+    def one_record(step: Step, level: int) -> dict[str, Any]:
         key = (step.name, step.reading)
         see = "above" if key in seen else f"sheetgen explain {step.name}" if step.name in others else ""
+        see = see or ("" if depth is None or level < depth else f"--depth {level + 1}")
         see = see if step.inputs else ""
-        seen.add(key)
-        inputs = [] if see else [one_record(one) for one in step.inputs]
+        if not see.startswith("--depth"):
+            seen.add(key)
+        inputs = [] if see else [one_record(one, level + 1) for one in step.inputs]
         value = None if step.value != step.value else step.value  # NaN is no JSON
         return {**{name: getattr(step, name) for name in shown}, "value": value, "see": see, "inputs": inputs}
 
-    return one_record(top)
+    return one_record(top, 0)
 
 
-def text(top: Step) -> str:
-    """The formula, the same with the values put in, what each input was computed from, and the sources."""
+def text(top: Step, depth: int = DEPTH) -> str:
+    """The formula, the same with the values put in, what each input was computed from, `depth` levels of it, and the
+    sources."""
     seen, others = set[tuple[str, str]](), elsewhere(top.name)
+    deeper: list[tuple[str, str]] = []  # what was met where its inputs would be too deep
     given: list[Step] = []  # numbers from elsewhere: their sources stand at the end, once for all that have it
 
-    def inputs(step: Step, indent: str, reading: str) -> Iterator[str]:
+    def inputs(step: Step, level: int, reading: str) -> Iterator[str]:
         """An input and, below it, what it was computed from; once."""
+        indent = "  " * level
         head, key = f"{indent}{step.name} = {_value(step)}", (step.name, step.reading)
         if key in seen:
             yield f"{head}  [{step.origin}, see above]"
             return
-        seen.add(key)
+        is_cut = level >= depth and bool(step.inputs)
+        if not is_cut:
+            seen.add(key)
         if step.name in others:
             yield f"{head}  [{step.origin}; sheetgen explain {step.name}]"
             return
@@ -75,18 +88,23 @@ def text(top: Step) -> str:
             yield f"{head}  [computed{other}] = {step.formula}"
         else:
             yield f"{head}  [{step.origin}] {step.about}"
+        if is_cut:
+            deeper.append(key)
+            return
         for one in step.inputs:
-            yield from inputs(one, indent + "  ", step.reading or reading)
+            yield from inputs(one, level + 1, step.reading or reading)
 
     lines = [f"{top.label} ({top.name})", top.about, *([f"({top.reading})"] if top.reading else []), ""]
     if top.formula:
         lines += [f"  = {top.formula}", f"  = {top.with_values}"]
     lines.append(f"  = {_value(top)}")
-    if top.inputs:
-        lines += ["", "FROM", *(line for one in top.inputs for line in inputs(one, "  ", top.reading))]
+    if top.inputs and depth:
+        lines += ["", "FROM", *(line for one in top.inputs for line in inputs(one, 1, top.reading))]
     if not top.formula:
         lines.append(f"  [{top.origin}] {top.about}")
         given.append(top)
+    if hidden := ", ".join(dict.fromkeys(key[0] for key in deeper if key not in seen)):
+        lines += ["", f"Not shown: what {hidden} came from; --depth {depth + 1} goes on."]
     lines.append("")
     if top.formula and top.source:
         lines.append(f"Source of the formula: {top.source}")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
 
+from sheetgen.api import Sized
 from sheetgen.catalog.load import Catalog
+from sheetgen.cli.bills import numbers_of
 from sheetgen.cli.options import PACE, rows_of
-from sheetgen.cli.output import count, print_json, say, table
+from sheetgen.cli.output import count, folded, print_json, say, table
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
+from sheetgen.launch.parked import GIB_OF_HOST, launch_note, parked
 from sheetgen.startup.compare import Compared, compare, compared_record
 from sheetgen.startup.read import QUANTITIES, read_log
 from sheetgen.startup.words import ENGINE_NAMES
@@ -19,37 +23,54 @@ from sheetgen.units import GIB
 
 
 def extras(
-    requested: Mapping[str, Any], flags: str | None, kv_budget: str | None, catalog: Catalog
-) -> tuple[dict[str, Any], Callable[[Mapping[str, Any]], tuple[dict[str, Any], str]]]:
-    """The inputs, completed from the settings of --kv-budget; and what gives the keys that --flags and --kv-budget add
-    to the record of their point, and the text below its bills.
+    requested: Mapping[str, Any], flags: str | None, kv_budget: str | None, kv_offload_gib: str | None,
+    catalog: Catalog,
+) -> tuple[dict[str, Any], Callable[[Sized, Mapping[str, Any]], tuple[dict[str, Any], str]]]:  # fmt: skip
+    """The inputs, completed from the settings of --kv-budget; and what gives the keys that --flags, --kv-budget and
+    --kv-offload-gib add to the record of their point, and the text below its bills.
 
     Raises ScenarioError for an engine or a setting that is unknown, or a file that cannot be read.
     """
+    host = None if kv_offload_gib is None else round(GIB_OF_HOST.parse(kv_offload_gib, "kv_offload_gib") * GIB)
     engines = () if flags is None else engines_asked(flags, catalog)
     settings, inputs = (None, dict(requested)) if kv_budget is None else inputs_of(kv_budget, requested, catalog)
 
-    def added(point: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    def added(sized: Sized, point: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         record, lines = dict[str, Any](), [""]
+        if host_kv_bytes := host or (settings and settings.host_kv_bytes):
+            held_there = parked(host_kv_bytes, numbers_of(sized), sized.points.names[0], catalog)
+            record["parked"] = held_there.record()
+            title = f"PARKED IN HOST MEMORY, {host_kv_bytes / GIB:,.6g} GiB of it"
+            lines += ["", title, *(folded(f"  {one}") for one in held_there.words)]
         if settings is not None:
             held = budget(settings, inputs, point, catalog)
             record["kv_budget"] = budget_record(held)
-            lines += ["", *_budget(held)]
+            lines += ["", *map(folded, _budget(held))]
         if engines:
             written, advice = flags_for(engines, inputs, point, catalog)
+            if host:
+                for engine, one in written.items():
+                    note = launch_note(one.launcher, host, one.checked.requested.n_gpus)
+                    written[engine] = replace(one, notes=(*one.notes, note))
             record |= {"flags": flags_record(written), "stack": advice_record(advice)}
             sources = [f"  {', '.join(advice.rule.sources)}"] if advice.rule else []
-            lines += [*flag_lines(written), "", "STACK", f"  {advice.line}", *sources, f"  {CAVEAT}"]
+            stack = (f"  {advice.line}", *sources, f"  {CAVEAT}")
+            lines += [*flag_lines(written), "", "STACK", *map(folded, stack)]
         return record, "\n".join(lines)
 
     return inputs, added
 
 
 def flag_lines(written: Mapping[str, Flags]) -> Iterator[str]:
-    """The flags of all engines asked for."""
-    yield from ("", "LAUNCH FLAGS, each sized again under its engine with max_num_seqs at the requests asked for")
+    """The flags of all engines asked for, with the terminal's width kept by all but the commands."""
+    yield ""
+    yield folded("LAUNCH FLAGS, each sized again under its engine with max_num_seqs at the requests asked for")
     for one in written.values():
-        yield from ("", *_flags(one))
+        yield from ("", *map(folded, _comments(one)))
+        if one.written is not None:
+            yield one.text(one.written)
+            for name, other in one.written.other.items():
+                yield from ("", f"# {name}", *(folded(f"# note: {note}") for note in other.notes), one.text(other))
 
 
 def _budget(one: KvBudget) -> Iterator[str]:
@@ -57,12 +78,13 @@ def _budget(one: KvBudget) -> Iterator[str]:
     answer, engine = one.trial.answer, one.trial.names.engine
     named = ", ".join(f"{name} {value}" for name, value in one.settings.read.items())
     yield f"KV BUDGET of {engine.name} {engine.default_version}: {named}"
+    load = f"{one.n_sequences:,} sequences of {answer['max_model_len']:,} tokens, {one.budget_tokens:,} tokens in all"
     yield (
-        f"  {one.n_sequences:,} sequences of {answer['max_model_len']:,} tokens, {one.budget_tokens:,} tokens in all, "
-        f"{answer['kv_bytes_per_token']:,} bytes each ({answer['kv_cache_dtype']}): {one.budget_bytes / GIB:,.2f} GiB, "
-        f"{one.budget_bytes:,} bytes"
+        f"  {f'{one.budget_tokens:,} tokens' if one.is_pool else load}, {answer['kv_bytes_per_token']:,} bytes each "
+        f"({answer['kv_cache_dtype']}): {one.budget_bytes / GIB:,.2f} GiB, {one.budget_bytes:,} bytes"
     )
-    if answer["kv_bytes"] != one.budget_bytes and one.budget_tokens == one.n_sequences * answer["max_model_len"]:
+    is_every = one.budget_tokens == one.n_sequences * answer["max_model_len"]
+    if is_every and not one.is_pool and answer["kv_bytes"] != one.budget_bytes:
         yield (
             f"  with whole blocks, windows and states as the engine takes them: {answer['kv_bytes'] / GIB:,.2f} GiB, "
             f"{answer['kv_bytes']:,} bytes"
@@ -71,8 +93,8 @@ def _budget(one: KvBudget) -> Iterator[str]:
     yield from (f"  note: {note}" for note in one.settings.notes)
 
 
-def _flags(one: Flags) -> Iterator[str]:
-    """The commands one below the other, each with its check."""
+def _comments(one: Flags) -> Iterator[str]:
+    """The check of an engine's command, and what else is to be known of it."""
     yield f"# {one.name}: {one.checked.verdict}"
     if one.checked.printed is not None:
         held = one.checked.printed.answer
@@ -87,10 +109,6 @@ def _flags(one: Flags) -> Iterator[str]:
     for remedy in one.checked.remedies:
         yield f"# would hold: {one.flag(remedy)} ({remedy.says})"
     yield from (f"# note: {note}" for note in one.notes)
-    if one.written is not None:
-        yield one.text(one.written)
-        for name, other in one.written.other.items():
-            yield from ("", f"# {name}", *(f"# note: {note}" for note in other.notes), one.text(other))
 
 
 def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...]) -> None:

@@ -16,12 +16,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 Row = tuple[str, str, str]  # long name, metavar, help
 
 # Groups of options, as the table of inputs calls them; every command that takes one takes it with the same words.
-MARKET = ("market", "headroom", "billing")
+MARKET = ("market", "chance", "headroom", "billing")
 PACE = ("pace", "factors")
-DEPLOYMENT = ("gpu", "precision", "parallel", "engine", "limits", "split", "caches", *PACE)
+LOAD = ("people", "active", "rate")
+DEPLOYMENT = (*LOAD, "gpu", "precision", "parallel", "engine", "limits", "split", "caches", *PACE)
 ANSWER = ("precision", "targets", "factors", *MARKET, "money", "engine")  # of what is recommended
 OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of the engine's are taken
-SHORT = {"context_tokens": "--context", "concurrent_requests": "--users"}
+SHORT = {"context_tokens": "--context"}
 TYPED = "typed"  # what the reader of a sheet typed over its cells: in a scenario file alone, and `ask` reads it
 OF_FILES = ("out", "name", "format", "pdf_variant", "attach")  # options of `build` that change no answer
 
@@ -93,6 +94,15 @@ brand_option = click.option(
     metavar="FILE.yaml",
     help="Your company's name, logo, colours and footer line, for workbook and PDF; see templates/brand/.",
 )
+
+
+def one_load(options: Mapping[str, Any], *kinds: tuple[str, ...]) -> None:
+    """Refuse options of which each is a load by itself; kinds: which of them exclude each other, by default all."""
+    from sheetgen.scenario.demand import A_LOAD
+
+    for names in kinds or (A_LOAD,):
+        if len(given := [f"--{name.replace('_', '-')}" for name in names if options.get(name) is not None]) > 1:
+            raise click.UsageError(f"{' and '.join(given)}: each is a load by itself. Keep one.")
 
 
 def common(function: F) -> F:

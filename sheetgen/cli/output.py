@@ -6,16 +6,47 @@ import os
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sheetgen.errors import ScenarioError, escaped, shown
 
+if TYPE_CHECKING:
+    from sheetgen.scenario.question import Question
 
-def say(text: str, err: bool = False) -> None:
-    """Lines for a person: nothing in them, a user's text or a catalog's, can command the terminal."""
-    click.echo("\n".join(map(escaped, text.split("\n"))), err=err)
+LEAST_COLUMNS = 40
+_LEAST_CELL = 24  # columns of a table's last cell that is folded; a narrower one is hard to read
+
+
+def columns() -> int:
+    """The terminal's width; in a pipe what COLUMNS says, else 80."""
+    import shutil
+
+    return max(LEAST_COLUMNS, shutil.get_terminal_size().columns)
+
+
+def say(text: str, err: bool = False, verbatim: bool = False) -> None:
+    """Lines for a person: nothing in them, a user's text or a catalog's, can command the terminal.
+
+    They keep to its width, unless they are to be pasted (`verbatim`) or are errors, of which each is one line.
+    """
+    lines = map(escaped, text.split("\n"))
+    click.echo("\n".join(lines if err or verbatim else map(folded, lines)), err=err)
+
+
+def folded(line: str) -> str:
+    """A line broken between words where it is wider than the terminal; what follows is indented."""
+    if len(line) <= (width := columns()):
+        return line
+    import textwrap
+
+    words = line.lstrip(" ") if line[0] == " " else line.removeprefix("# ")  # of a comment every line is one
+    start = line[: len(line) - len(words)][: width // 2]
+    return textwrap.fill(
+        words, width, initial_indent=start, subsequent_indent=f"{start}  ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def print_json(value: Any) -> None:
@@ -36,6 +67,22 @@ def note(message: str, quiet: bool = False) -> None:
     """A remark for a person who watches: on stderr, and only on a terminal."""
     if not quiet and sys.stderr is not None and sys.stderr.isatty():
         say(message, err=True)
+
+
+def warn(question: Question, quiet: bool = False) -> None:
+    """On stderr, what of a question is out of the range of what is known: the engine's version, the day of prices."""
+    from sheetgen.scenario.parse import as_of_date
+    from sheetgen.sheet.notes import day_of
+
+    if quiet:
+        return
+    if question.engine.caution:
+        say(question.engine.caution, err=True)
+    days = [day for one in question.candidates if (day := day_of(one.price_as_of))]
+    if days and question.as_of < min(days):
+        say(f"as_of {question.as_of} is before every price was read, the first on {min(days)}.", err=True)
+    if question.as_of > (today := as_of_date(None)):
+        say(f"as_of {question.as_of} is after today, {today}: prices are those read until now.", err=True)
 
 
 def write_files(files: Mapping[Path, bytes], change: str = "Choose another place with --out.") -> None:
@@ -75,11 +122,33 @@ def count(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
-def table(lines: Iterable[Sequence[str]], right: Container[int] = ()) -> str:
-    """Columns of text, aligned by spaces; those in `right` flush right."""
+def table(
+    lines: Iterable[Sequence[str]], right: Container[int] = (), folds: bool = True, optional: Iterable[int] = ()
+) -> str:
+    """Columns of text, aligned by spaces; those in `right` flush right.
+
+    Where they are wider than the terminal, `optional` columns are left out, the first of them first, and then the last
+    column is folded if it `folds`.
+    """
     rows = [tuple(line) for line in lines]
-    columns = []
+    aligned: dict[int, list[str]] = {}
     for i, column in enumerate(zip(*rows, strict=True)):
         width = max(map(len, column))
-        columns.append([cell.rjust(width) if i in right else cell.ljust(width) for cell in column])
-    return "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
+        aligned[i] = [cell.rjust(width) if i in right else cell.ljust(width) for cell in column]
+    for i in optional:
+        if sum(len(column[0]) + 2 for column in aligned.values()) - 2 > columns():
+            del aligned[i]
+    drawn = ["  ".join(cells).rstrip() for cells in zip(*aligned.values(), strict=True)]
+    *others, last = aligned or (0,)
+    start = sum(len(aligned[i][0]) + 2 for i in others)
+    if not folds or max(map(len, drawn), default=0) <= columns() or columns() - start < _LEAST_CELL:
+        return "\n".join(drawn)
+    import textwrap
+
+    return "\n".join(
+        textwrap.fill(
+            row[last].strip(), columns(), initial_indent=line[:start], subsequent_indent=" " * start,
+            break_long_words=False, break_on_hyphens=False,
+        ) if len(line) > columns() else line
+        for row, line in zip(rows, drawn, strict=True)
+    )  # fmt: skip

@@ -6,12 +6,18 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from sheetgen.cli.output import count, table
+from sheetgen.launch.flags import Advice
 from sheetgen.levers import Lever, at_fp8, best, in_order, levers_of
-from sheetgen.recommend import Solution, needs_reservation, not_asked, was_measured, why_not
+from sheetgen.recommend import Fit, Solution, needs_reservation, not_asked, was_measured, why_not
 from sheetgen.recommend.money import owned
+from sheetgen.scenario.demand import load_words
 from sheetgen.scenario.market import vendor_name
+from sheetgen.scenario.question import Load, Question
 from sheetgen.sheet.build_page import facts_of
+from sheetgen.sheet.hosted import hosted_facts
+from sheetgen.sheet.notes import is_old
 from sheetgen.sheet.wording import (
+    DRAFT_COUNTED,
     first_token,
     is_cheaper_pick,
     layout_words,
@@ -26,32 +32,37 @@ from sheetgen.sheet.wording import (
     token_time,
     took_part,
 )
-from sheetgen.units import GIB, PURCHASES
+from sheetgen.units import GIB, PURCHASES, rate_text
 
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
 NEVER_MEASURED = "never measured by us"
 COLUMNS = 80  # of a sentence
+STALE = "stale_after_days"
 
 
-def answer(solved: Solution, show_all: bool, stack: str = "") -> str:
+def answer(solved: Solution, show_all: bool, stack: Advice | None = None) -> str:
     """The answer, what changes would buy, then the alternatives: by price, else by time, then memory; the stack that
     suits."""
     question, offer = solved.question, solved.choices[0].offer
-    cell, model = question.loads[0], question.models[0]
+    cell, model, workload = question.loads[0], question.models[0], question.workloads[0]
     lines = [
-        f"{model.model.name}, {cell.concurrent_requests:,} in flight at {cell.context_tokens:,} tokens "
-        f"(weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})", "",
+        f"{model.model.name} (weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})",
+        f"{load_of(question, cell)}, at {cell.context_tokens:,} tokens "
+        f"({workload.input_tokens:,} in + {workload.output_tokens:,} out)",
+        *_pace(solved), "",
         headline(solved, 0, with_budget=False),
     ]  # fmt: skip
     levers = levers_of(solved, 0)
     if fp8 := at_fp8(levers):
         rented = f"{fp8.n_instances:,}x {fp8.candidate.instance}, ${fp8.monthly_usd:,.0f} a month"
-        lines.append(f"{rented}, at FP8 weights and an FP8 KV cache")
+        if offer is None or fp8.monthly_usd != solved.choices[0].monthly_usd:
+            lines.append(f"{rented}, at FP8 weights and an FP8 KV cache")
     if offer is not None:
-        lines += [*_memory(solved, offer), *_not_asked(solved), *_money(solved)]
+        said = (*_memory(solved, offer), *_not_asked(solved), *_money(solved), *_hosted(solved))
+        lines += map(sentence, said)
     else:
-        lines += _not_asked(solved)
+        lines += map(sentence, _not_asked(solved))
     lines.append("")
     if changes := list(_changes(levers)):
         lines += ["WHAT ONE CHANGE BUYS", *changes, ""]
@@ -62,10 +73,43 @@ def answer(solved: Solution, show_all: bool, stack: str = "") -> str:
     lines.append(table(rows) if rows else "  there is no other candidate")
     if len(shown) < len(reasons):
         lines.append(f"  and {len(reasons) - len(shown)} more: --all shows them")
-    lines += ["", *([sentence(f"Stack: {stack}")] if stack else []), _took_part(solved)]
+    advised = [f"Stack: {stack.line}", *(f"{remark}." for remark in stack.remarks)] if stack else []
+    lines += ["", *map(sentence, (*advised, _took_part(solved)))]
     if left_out := "; ".join(f"{number} {reason}" for reason, number in question.left_out):
-        lines.append(f"Catalog rows left out: {left_out}.")
+        lines.append(sentence(f"Catalog rows left out: {left_out}."))
     return "\n".join(lines)
+
+
+def load_of(question: Question, load: Load) -> str:
+    """A load as it was stated, and the requests in flight that this means."""
+    return load_words({
+        **vars(question.settings), **vars(load),
+        "requests_per_day": question.rate.requests_per_day if question.rate else 0,
+    })  # fmt: skip
+
+
+def _pace(solved: Solution) -> Iterator[str]:
+    """How prompt and answer set the price: by the requests that the load means in a second; and of a rate, the room for
+    chance."""
+    choice, load, question, fit = solved.choices[0], solved.question.loads[0], solved.question, Fit.of(solved, 0)
+    if fit is None:
+        return
+    if not load.requests_per_second:
+        answer = question.workloads[0].output_tokens
+        per_second = choice.output_tokens_per_second / answer if answer else 0.0
+        yield sentence(
+            f"So many in flight at every moment, each answer followed by the next request: {rate_text(per_second)} "
+            "requests/s. A shorter answer brings the next prompt sooner, which can raise the price; of a rate "
+            "(--requests-per-second) it lowers it."
+        )
+        return
+    wait, allowed = choice.wait_fraction or 0.0, question.settings.max_wait_fraction
+    above = f", above the {100 * allowed:.3g} % asked for: the square-root rule is not exact" if wait > allowed else ""
+    yield sentence(
+        f"{choice.n_places:,} places, of which {rate_text(choice.in_flight)} are taken on average; "
+        f"{100 * wait:.2g} % of the requests find none free were all replicas as slow as full ones (exact Erlang-C)"
+        f"{above}."
+    )
 
 
 def headline(solved: Solution, row: int, *, with_budget: bool = True) -> str:
@@ -95,7 +139,7 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
     each, shape = layout.n_gpus * stages, layout_words(layout, stages)
     yield (
         f"{count(choice.n_replicas, 'replica')} of {each}x {candidate.gpu.short_name} ({shape}): "
-        f"{choice.n_replicas * each:,} GPUs at work of {choice.n_instances * candidate.gpu_count:,} rented"
+        f"{count(choice.n_replicas * each, 'GPU')} at work of {choice.n_instances * candidate.gpu_count:,} rented"
     )
     if needs_reservation(solved, 0):
         yield f"{choice.n_instances:,} machines at once: needs a reservation, ask for capacity"
@@ -103,7 +147,10 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
     yield f"{weights / GIB:,.1f} GiB of weights a replica, {kv / GIB:,.1f} GiB of KV cache in all; {held}"
     times = f"{token_time(solved, 0)}, {throughput(solved, 0)}, {first_token(solved, 0)}"
     yield f"{times}, indicative; bound by {choice.bound_by}"
-    if not was_measured(solved, 0, offer, stages):
+    if solved.question.draft is not None:
+        yield f"{NEVER_MEASURED}: speculative draft, {solved.question.draft.name}"
+        yield sentence(DRAFT_COUNTED)
+    elif not was_measured(solved, 0, offer, stages):
         yield f"{NEVER_MEASURED}: no runs of this kind took part in the fit of the speed"
     yield str(sized_by(solved, 0))
     if band := money_band(choice):
@@ -112,10 +159,13 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
         yield f"without the target of the first token: {picked(solved, choice.without_ttft)}"
     if choice.cheapest and is_cheaper_pick(solved, choice):
         yield f"the very cheapest: {picked(solved, choice.cheapest)}"
+    allowed = solved.question.overrides.input(STALE, solved.question.reference.assumption(STALE))
+    old = f" (older than {allowed:g} days)" if is_old(candidate, solved.question, allowed) else ""
     yield (
         f"${choice.hourly_usd:,.2f} an hour, {price_class(candidate.purchase, discount)} in "
         f"{candidate.region or 'no stated region'}, "
-        f"price of {candidate.price_as_of or 'no stated date'}{', assumed shape' if candidate.assumed_shape else ''}"
+        f"price of {candidate.price_as_of or 'no stated date'}{old}"
+        f"{', assumed shape' if candidate.assumed_shape else ''}"
     )
     if choice.runner_up is not None and choice.runner_up_monthly_usd is not None:
         second = solved.candidate(choice.runner_up)
@@ -137,13 +187,13 @@ def _not_asked(solved: Solution) -> Iterator[str]:
     for one in not_asked(solved)[0]:
         rented = f"{one.n_instances:,}x {one.candidate.instance}, {vendor_name(one.candidate.gpu.vendor)}"
         measured = "" if one.measured else f", {NEVER_MEASURED}"
-        yield sentence(f"not asked: {rented}, ${one.monthly_usd:,.0f} a month{measured}")
+        yield f"not asked: {rented}, ${one.monthly_usd:,.0f} a month{measured}"
 
 
 def _took_part(solved: Solution) -> str:
     """Whose instances were compared, with whose GPUs."""
     candidates = solved.question.candidates
-    return sentence(f"{count(len(candidates), 'instance')} took part, {took_part(candidates)}.")
+    return f"{count(len(candidates), 'instance')} took part, {took_part(candidates)}."
 
 
 def _money(solved: Solution) -> Iterator[str]:
@@ -167,6 +217,16 @@ def _money(solved: Solution) -> Iterator[str]:
         yield "own: no street price of this GPU is known; give yours with --capex-usd-per-gpu"
 
 
+def _hosted(solved: Solution) -> Iterator[str]:
+    """The same tokens at hosts of the model."""
+    found = hosted_facts(solved, 0)
+    yield sentence(f"hosted: {found.hosts}")
+    if found.renting:
+        yield sentence(f"  {found.renting}{f'; {found.rate}' if found.rate else ''}")
+    if found.not_given:
+        yield sentence(f"  a host does not give: {found.not_given}")
+
+
 def _owning(solved: Solution) -> Iterator[str]:
     """Owning beside the best committed price, its cash in three years, and what is not in it."""
     ends = owned(solved, 0)
@@ -179,8 +239,8 @@ def _owning(solved: Solution) -> Iterator[str]:
         usd = committed[purchase].usd
         word = "less" if base["monthly_owned_usd"] < usd else "more"
         yield f"  {word} than the best commitment, {purchase} at ${usd:,.0f} a month, used in every hour"
-    yield f"  cash in the first 3 years ${base['owned_three_year_cash_usd']:,.0f}: purchase, power and site; not in it:"
-    yield "  staff, network between servers, support, cost of capital"
+    cash = f"  cash in the first 3 years ${base['owned_three_year_cash_usd']:,.0f}: purchase, power and site"
+    yield f"{cash}; not in it: staff, network between servers, support, cost of capital"
 
 
 def _changes(levers: Sequence[Lever]) -> Iterator[str]:
@@ -196,7 +256,7 @@ def _changes(levers: Sequence[Lever]) -> Iterator[str]:
     for lever in levers:
         if lever.family == "model" and lever.priced:
             words, *cells, cost = _lever(lever)
-            yield f"  {cost}: {', '.join((words.strip(), *cells))}"
+            yield sentence(f"  {cost}: {', '.join((words.strip(), *cells))}")
 
 
 def _lever(lever: Lever) -> tuple[str, ...]:

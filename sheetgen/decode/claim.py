@@ -35,7 +35,6 @@ _MAKER = r"(?:(?:nvidia|amd|intel)\s+)?"
 _OF = r"\s*(?:of|is|at|=|:)?\s*"
 
 _PER = {"node": "per_node", "server": "per_node", "user": "per_user", "request": "per_user", "stream": "per_user"}
-_COUNT = re.compile(rf"{_COUNT_NUMBER}\s*[x×*]\s*{_MAKER}([a-z][\w-]*)", re.I)
 _DTYPE = r"(bf16|fp16|fp8|nvfp4|mxfp4|fp4|int8|int4)"
 _WORDS = {
     "kv_cache_dtype": re.compile(
@@ -179,7 +178,8 @@ def _flag(name: str) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _of_gpus(words: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
-    name = "|".join((*sorted(words, key=len, reverse=True), *_UNKNOWN))
+    spellings = (word.replace("-", r"[\s-]") for word in sorted(words, key=len, reverse=True))
+    name = "|".join((*spellings, *_UNKNOWN))
     rate = (
         rf"{_RATE_NUMBER}\s*([kM](?![a-z]))?\s*(?:(?:output|generated|decode|total|aggregate|input)\s+)*"
         r"(?:tps|t/s|tok(?:en)?s?(?:\s*/\s*(?P<inside>gpu|user))?\s*(?:/|per\b|an?\b|p(?=s))\s*s(?:ec(?:ond)?s?)?)(?![a-z])"
@@ -188,6 +188,7 @@ def _of_gpus(words: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
     )
     patterns = {
         "rate": rate, "board": rf"(?:(?<![\w.,\-])([0-9]+)\s*[x×*]?\s*)?{_MAKER}\b(?:DGX|HGX)[\s-]+({name})s?\b",
+        "times": rf"{_COUNT_NUMBER}\s*[x×*]\s*{_MAKER}((?:{name})(?=s?(?![\w-]))|[a-z][\w-]*)",
         "count_of": rf"{_WHOLE}\s+{_MAKER}({name}|gpu|accelerator)s?\b",
         "one": rf"\b(single|one|an?)\s+{_MAKER}({name}|gpu)\b", "bare": rf"\b({name})s?\b",
     }  # fmt: skip
@@ -224,7 +225,7 @@ class Statements:
 
 
 def statements_of(claim: str, gpu_words: tuple[str, ...]) -> Statements:
-    """The numbers of a claim; `gpu_words` are the GPUs that it may name in one word.
+    """The numbers of a claim; `gpu_words` are the GPUs that it may name.
 
     Nothing is guessed: what is said in two ways is reported as unclear.
 
@@ -240,7 +241,7 @@ def statements_of(claim: str, gpu_words: tuple[str, ...]) -> Statements:
     for one in stated.take(of_gpus["board"]):
         stated.add("n_gpus", str(GPUS_OF_A_NODE * int(one[1] or 1)))
         stated.add("gpu", one[2])
-    for pattern in (_COUNT, of_gpus["count_of"], of_gpus["one"]):
+    for pattern in (of_gpus["times"], of_gpus["count_of"], of_gpus["one"]):
         for one in stated.take(pattern):
             stated.add("n_gpus", "1" if pattern is of_gpus["one"] else one[1])
             if one[2].lower().rstrip("s") not in ("gpu", "accelerator"):

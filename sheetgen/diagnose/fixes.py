@@ -49,6 +49,8 @@ _SAFETY = 0.3 * GIB  # beside what another process holds: the context of this on
 _ROUND = 1024  # tokens: a limit is raised to whole thousands of them
 # TGI limits the prompt alone by the first, prompt and answer by the second, which must be the larger.
 _OF_PROMPT, _OF_BOTH = ("max_input_tokens", "max_input_length"), "max_total_tokens"
+# What TensorRT-LLM prints where the length of a prompt is over what its engine was built for.
+_BUILT_FOR, _PAST_THE_BUILD = "max_input_len", ("maximum input length", "optimization profile")
 _FAR = 8  # times a limit: no prompt that was meant
 _UNDER_THE_CONTEXT = ("max_prefill_tokens",)  # SGLang takes the larger of it and the context length
 _OF_STEP = ("max_num_batched_tokens",)
@@ -339,6 +341,10 @@ def _of_refusal(known: Situation) -> Value | None:
     answer_is_over = 0 < prompt < limit < both
     if plain in _OF_STEP and failure and "context length" in failure.match.text:
         return USELESS, ""  # the message names the limit, and it is another
+    if plain == _BUILT_FOR:
+        if not failure or not any(words in failure.match.text for words in _PAST_THE_BUILD):
+            return USELESS, ""
+        both = prompt
     if plain in _OF_ANSWER:
         said = f"the limit is {limit:,.0f}, the prompt has {prompt:,.0f}"
         return (int(limit - prompt), said) if answer_is_over else (USELESS, "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -226,7 +225,6 @@ def _limit(startup: StartupLog, inputs: Mapping[str, Any], options: Mapping[str,
     return f"user {held + 1:,} at {at}: the pool of {tokens.value:,.0f} tokens holds {held:,}"
 
 
-_WIDTH = 110
 _SHOWN_LINE = 160  # of a line that is not the one that decided it
 _SHOWN_LINES = 4
 # On a phone a row of the table is a block of its own lines.
@@ -284,9 +282,7 @@ def text(found: Diagnosis) -> str:
     out = [headline(found)]
     for title, lines in sections(found):
         out += [""] + ([title] if title else [])
-        first, rest = ("  ", "    ") if title else ("", "")
-        for line in lines:
-            out += textwrap.wrap(line, _WIDTH, initial_indent=first, subsequent_indent=rest)
+        out += [f"  {line}" if title else line for line in lines]
     return "\n".join(out)
 
 

@@ -163,7 +163,11 @@ def _while_serving(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     if "lora" in added:
         return Bill(ADDED, 0.55, "lora", (PREFILL,))
     images = (ENCODER,) if "images" in run.clues else ()
-    return Bill(PREFILL, 0.55 if images else 0.62, "peak", (*images, SAMPLER), (FRAMES_MISSING,))
+    samples = run.usage.until(failure.match.line_number)
+    by, usage = filled_by(samples), next((s.usage for s in reversed(samples) if s.usage is not None), 0.0)
+    # A full pool is no reason for an allocation outside of it to fail, but is in the way of whatever helps that.
+    full = (_FILLED[by].label,) if by and usage >= NEARLY_FULL else ()
+    return Bill(PREFILL, 0.55 if images or full else 0.62, "peak", (*full, *images, SAMPLER), (FRAMES_MISSING,))
 
 
 def soon_full(samples: Sequence[Sample]) -> bool:

@@ -23,12 +23,14 @@ _AS_SIZED = (
 
 @dataclass(frozen=True)
 class Advice:
-    """engine is None where no stack can serve the point. held: sequences that each stack's flags hold at once."""
+    """engine is None where no stack can serve the point. held: sequences that each stack's flags hold at once. remarks:
+    what else is to be known of the engine that the point was sized for."""
 
     engine: str | None
     rule: Rule | None
     line: str
     held: Mapping[str, int]
+    remarks: tuple[str, ...] = ()
 
 
 def advise(checked: Mapping[str, Checked], stacks: StackFile) -> Advice:
@@ -162,7 +164,9 @@ def flags_for(
     launchers = {one.engine: one for one in file.launchers if one.engine in WRITERS}
     checked = {engine: check(requested, point, one, catalog) for engine, one in launchers.items()}
     found = {e: _flags(launchers[e], checked[e], requested, point, catalog, file) for e in engines}
-    return found, advise(checked, file)
+    own = launchers.get(str(point["engine"]))
+    remarks = remarks_of(own, checked[own.engine].requested) if own else ()
+    return found, replace(advise(checked, file), remarks=remarks)
 
 
 def _flags(
@@ -194,9 +198,14 @@ def _flags(
             notes.append("auto follows the checkpoint: one with scales for an FP8 cache keeps FP8, and holds more")
         if draft is not None:
             notes.append(f"{file.speculative_tokens} tokens drafted ahead are an example's: tune them on your prompts")
-    facts = facts_of(trial)
-    notes += [one.says for one in launcher.remarks if all(c.holds(facts) for c in one.when)]
+    notes += remarks_of(launcher, trial)
     return Flags(launcher, checked, model, written, tuple(dict.fromkeys(notes)))
+
+
+def remarks_of(launcher: Launcher, trial: Trial) -> tuple[str, ...]:
+    """What the launcher's file says of a point such as this one."""
+    facts = facts_of(trial)
+    return tuple(one.says for one in launcher.remarks if all(c.holds(facts) for c in one.when))
 
 
 def _draft(requested: Mapping[str, Any], trial: Trial, launcher: Launcher, catalog: Catalog) -> Checkpoint | None:

@@ -43,8 +43,8 @@ _TOKENS = ("max_model_len", "max_num_batched_tokens", "input_tokens")
 
 @dataclass
 class Settings:
-    """engine: whose settings they are. read: each under its own name. inputs: what they set of ours. beams and
-    max_tokens are what no input of ours says; n_layers is the model's in the file."""
+    """engine: whose settings they are. read: each under its own name. inputs: what they set of ours. beams, max_tokens
+    and host_kv_bytes are what no input of ours says; n_layers is the model's in the file."""
 
     engine: str
     read: dict[str, Any] = field(default_factory=dict)
@@ -52,6 +52,7 @@ class Settings:
     beams: int = 1
     max_tokens: int | None = None
     sequence_lengths: float | None = None
+    host_kv_bytes: int | None = None
     n_layers: int | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -140,6 +141,8 @@ def _take(settings: Settings, name: str, setting: Setting, value: str) -> None:
         settings.inputs["output_tokens"] = parse.tokens(value, label)
     elif setting.name == "max_tokens_in_paged_kv_cache":
         settings.max_tokens = parse.whole(value, label, most=10**12)
+    elif setting.name == "host_cache_size":
+        settings.host_kv_bytes = parse.whole(value, label, least=0, most=2**50) or None
     elif setting.name == "NIM_NUM_KV_CACHE_SEQ_LENS":
         settings.sequence_lengths = float(Kind(high=10**6).parse(value, label))
         settings.notes.append(f"{name} works beside NIM_RELAX_MEM_CONSTRAINTS=1 alone")
@@ -247,6 +250,7 @@ class KvBudget:
     """settings as read; trial: the point with every sequence at its full length.
 
     budget_tokens and budget_bytes are what the limits let the cache become; full_sequences those that fit in the pool.
+    is_pool: a share of the memory alone is set, so that the budget is the pool that it makes, with no load to hold.
     """
 
     settings: Settings
@@ -257,6 +261,7 @@ class KvBudget:
     full_sequences: int
     holds: bool
     verdict: str
+    is_pool: bool
 
 
 def inputs_of(text: str, requested: Mapping[str, Any], catalog: Catalog) -> tuple[Settings, dict[str, Any]]:
@@ -282,13 +287,19 @@ def inputs_of(text: str, requested: Mapping[str, Any], catalog: Catalog) -> tupl
         given["max_model_len"] = model.max_context_tokens
         longest = f"{model.max_context_tokens:,}"
         settings.notes.append(f"the full length is not stated: the model's {longest} tokens were taken")
-    if "max_num_seqs" not in given:
+    if "max_num_seqs" not in given and not _is_pool(settings, given):
         settings.notes.append("the number of sequences is not stated: the engine's default was taken")
-    else:
+    elif "max_num_seqs" in given:
         given["max_num_seqs"] = parse.whole(given["max_num_seqs"], "max_num_seqs") * settings.beams
         given.setdefault("concurrent_requests", given["max_num_seqs"])
     given.setdefault("context_tokens", given["max_model_len"])
     return settings, given
+
+
+def _is_pool(settings: Settings, given: Mapping[str, Any]) -> bool:
+    """Whether the settings say what the pool may take, and nothing says how many sequences or tokens it must hold."""
+    states_load = "max_num_seqs" in given or settings.max_tokens is not None or settings.sequence_lengths is not None
+    return "gpu_memory_utilization" in settings.inputs and not states_load
 
 
 def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any], catalog: Catalog) -> KvBudget:
@@ -316,13 +327,25 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
         held = min(held, within)
         needed = tokens * known["kv_bytes_per_token_per_gpu"]
         holds = trial.runs and needed <= known["kv_budget_bytes_per_gpu"] and within >= 1
+    is_pool = _is_pool(settings, given)
+    if is_pool:
+        known["n_sequences"], tokens = held, trial.answer["kv_tokens"] * point["data_parallel_size"]
+        holds = trial.runs and held >= 1
     ceiling = kv_ceiling_bytes(1, tokens, known["kv_bytes_per_token"])
     full_length = f"{length:,} tokens"
     pool, weights = known["kv_pool_bytes_per_gpu"] / GIB, known["loaded_weights_bytes_per_gpu"] / GIB
-    left = f"{pool:,.2f} GiB are left on it beside {weights:,.2f} GiB of weights"
+    beside = f"beside {weights:,.2f} GiB of weights"
+    left = f"{pool:,.2f} GiB are left on it {beside}"
     fit = f"{held:,} full sequences of {full_length} fit."
     if not trial.runs:
         verdict = trial.verdict
+    elif is_pool and holds:
+        verdict = f"a pool to fill: {pool:,.2f} GiB of each GPU, {beside}; {fit}"
+    elif is_pool:
+        verdict = (
+            f"does not hold: the pool has {pool:,.2f} GiB of each GPU, {beside}; one sequence of {full_length} takes"
+            " more, and the engine does not start."
+        )
     elif limit is not None and limit < length:
         verdict = (
             f"does not hold: the pool is to take {limit:,} tokens, less than one sequence of {full_length}; the engine"
@@ -332,7 +355,9 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
         verdict = f"holds: {needed / GIB:,.2f} GiB of each GPU, and {left}; {fit}"
     else:
         verdict = f"does not hold: {needed / GIB:,.2f} GiB of each GPU are asked for, and {left}; {fit}"
-    return KvBudget(settings, trial, int(known["n_sequences"]), int(tokens), int(ceiling), held, holds, verdict)
+    return KvBudget(
+        settings, trial, int(known["n_sequences"]), int(tokens), int(ceiling), held, holds, verdict, is_pool
+    )
 
 
 def budget_record(one: KvBudget) -> dict[str, Any]:
@@ -345,5 +370,6 @@ def budget_record(one: KvBudget) -> dict[str, Any]:
         "max_model_len": answer["max_model_len"], "n_sequences": one.n_sequences,
         "kv_cache_dtype": answer["kv_cache_dtype"], "kv_bytes_per_token": answer["kv_bytes_per_token"],
         "budget_tokens": one.budget_tokens, "budget_bytes": one.budget_bytes, **sized, "holds": one.holds,
-        "full_sequences_that_fit": one.full_sequences, "verdict": one.verdict, "notes": one.settings.notes,
+        "is_pool": one.is_pool, "full_sequences_that_fit": one.full_sequences, "verdict": one.verdict,
+        "notes": one.settings.notes,
     }  # fmt: skip

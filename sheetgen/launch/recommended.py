@@ -58,7 +58,7 @@ def fullest_replica(fit: Fit) -> dict[str, Any]:
     return chosen | {
         "model": parse.words(question.options["models"])[load.model], "gpu": fit.candidate.gpu.id,
         "engine": engine.engine, "engine_version": engine.default_version, "weight_dtype": model.weight_dtype,
-        "kv_cache_dtype": model.kv_cache_dtype, **layout._asdict(),
+        "kv_cache_dtype": model.kv_cache_dtype, "draft_model": question.options.get("draft_model"), **layout._asdict(),
         "pipeline_parallel_size": fit.choice.pipeline_parallel_size,
         "expert_parallel_size": layout.n_gpus if layout.data_parallel_size > 1 else 1,
         "context_tokens": load.context_tokens, "input_tokens": load.input_tokens,

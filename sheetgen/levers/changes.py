@@ -17,17 +17,17 @@ import numpy
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import TOKENS_A_SECOND, LeverFile, LeverWords, StackFile
-from sheetgen.estimate import GROUPS, KV_SHARD, evaluate
+from sheetgen.estimate import GROUPS, KV_SHARD, all_of, evaluate
 from sheetgen.formula import round_down, same_money
 from sheetgen.levers.lever import Change, Lever, Loads, Offload, Rented, is_less
 from sheetgen.levers.targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
 from sheetgen.recommend import Fit, Solution, short_tokens
 from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND
-from sheetgen.scenario.deployment import model_columns
+from sheetgen.scenario.deployment import model_columns, no_draft
 from sheetgen.scenario.inputs import Settings
 from sheetgen.scenario.question import Question, SheetModel
 from sheetgen.sizing import kv_cache
-from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE
+from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, rate_text
 
 FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # of FP4 the first wins where both cost the same
 WEIGHTS, KV = "weight_dtype", "kv_cache_dtype"  # the precisions of a model on a sheet
@@ -38,6 +38,7 @@ LOWER = (  # levers that lower a precision; both FP4 formats are tried, and the 
 WEIGHT_ONLY = "weight_only"  # as a GPU's file says that it keeps weights in fewer bits than it computes in
 LEAST_CONTEXT = 2  # tokens: one of the prompt, one of the answer
 CONTEXT_STEPS = 128  # a context is sought in steps of this part of it, in whole blocks: within 0.8 %
+STEPS_OF_RATE = 100  # a lower rate is sought in hundredths of the load's
 KNOWN_WELL = ("sourced", "partly_derived")  # entries whose shape was read
 NO_CHAT = "embedding"  # part of the ids of models that answer nothing
 # What a decoding request keeps, whole (TP 1): its growing layers, its windows, its states.
@@ -198,11 +199,20 @@ class Plans:
         else:
             self._at_context("half-context", row, shorter)
         share = 1 - self.assumption("lever_fewer_users_fraction")
-        fewer = int(round_down(self.question.loads[row].concurrent_requests * share))
-        if fewer < 1:
+        steps = int(round_down(self._most_requests(row) * share))
+        if steps < 1:
             self.plan("fewer-users", row, why_not="one request in flight is the least")
         else:
-            self._at_requests("fewer-users", row, fewer)
+            self._at_requests("fewer-users", row, steps)
+
+    def _most_requests(self, row: int) -> int:
+        """The requests of a load in the steps that are tried: each in flight; of a rate, hundredths of it."""
+        load = self.question.loads[row]
+        return STEPS_OF_RATE if load.requests_per_second else int(load.concurrent_requests)
+
+    def _fewer(self, row: int, steps: int) -> Change:
+        rate = self.question.loads[row].requests_per_second
+        return Change(row, requests=rate * steps / STEPS_OF_RATE if rate else steps)
 
     def _prefix_cache(self, row: int) -> None:
         settings, share = self.question.settings, self.assumption("lever_prefix_cache_hit_fraction")
@@ -230,12 +240,15 @@ class Plans:
                   words=f"context {after}, not {before}",
                   changed=f"context {workload.context_tokens:,} to {context_tokens:,} tokens")  # fmt: skip
 
-    def _at_requests(self, lever: str, row: int, requests: int) -> None:
-        """The lever of a load with fewer requests in flight."""
-        before = self.question.loads[row].concurrent_requests
-        share = PERCENT.text(1 - requests / before)
-        self.plan(lever, row, Change(row, requests=requests), words=f"{requests:,} in flight, not {before:,}",
-                  changed=f"requests in flight {before:,} to {requests:,} ({share} fewer)")  # fmt: skip
+    def _at_requests(self, lever: str, row: int, steps: int) -> None:
+        """The lever of a load with fewer requests in flight, or per second."""
+        change, rate = self._fewer(row, steps), self.question.loads[row].requests_per_second
+        share = PERCENT.text(1 - steps / self._most_requests(row))
+        after, before = (rate_text(one) if rate else f"{one:,.0f}" for one in (
+            change.requests or 0, rate or self._most_requests(row)))  # fmt: skip
+        unit, what = ("requests/s", "requests per second") if rate else ("in flight", "requests in flight")
+        self.plan(lever, row, change, words=f"{after} {unit}, not {before}",
+                  changed=f"{what} {before} to {after} ({share} fewer)")  # fmt: skip
 
     def next_steps(self, rows: Sequence[int]) -> None:
         """The longest context and the most requests at which a load costs less, by halving: all loads at once.
@@ -267,16 +280,14 @@ class Plans:
         return _Search(before, most, lambda n: Change(row, workload=_with_context(workload, step * n)), plan)
 
     def _requests(self, row: int) -> _Search:
-        def plan(requests: int) -> None:
-            if requests:
-                self._at_requests("users-for-less", row, requests)
+        def plan(steps: int) -> None:
+            if steps:
+                self._at_requests("users-for-less", row, steps)
             else:
                 self.plan("users-for-less", row, why_not="no smaller number of requests costs less")
 
-        now = self.question.loads[row].concurrent_requests
-        return _Search(
-            Rented.of(self.solved, row), now, lambda requests: Change(row, requests=requests), plan
-        )  # fmt: skip
+        most = self._most_requests(row)
+        return _Search(Rented.of(self.solved, row), most, lambda steps: self._fewer(row, steps), plan)
 
     def _halve(self, searches: Sequence[_Search], steps: Sequence[int]) -> None:
         """Narrow the bounds of each search by what a load of so many steps takes."""
@@ -440,11 +451,11 @@ class Plans:
         """Of the models of like size (total parameters, which decide the weights) that take the context the leanest,
         and what changes with it."""
         settings, share = self.question.settings, self.assumption("lever_like_size_fraction")
-        total = model.model.params.total
+        total, draft = model.model.params.total, self.question.draft
         others = [
             _on_sheet(m, settings) for m in every
             if m.id != model.model.id and abs(m.params.total / total - 1) <= share
-            and (m.max_context_tokens or 0) >= context_tokens
+            and (m.max_context_tokens or 0) >= context_tokens and not (draft and no_draft(draft, m))
         ]  # fmt: skip
         kept = kept_bytes([model, *others], context_tokens, self.question)
         if not others or kept[1:].min() >= kept[0]:
@@ -497,7 +508,7 @@ def kept_bytes(models: Sequence[SheetModel], context_tokens: int, question: Ques
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
     values: dict[str, Any] = {k: numpy.array([r[k] for r in rows], float) for k in rows[0]}
     values |= question.engine.columns() | {
-        "tensor_parallel_size": 1.0, "charged_tokens": float(context_tokens),
+        "tensor_parallel_size": 1.0, **all_of(float(context_tokens)),
         **{name: float(getattr(question.settings, name)) for name in ("block_size", "hybrid_kv_manager")},
     }  # fmt: skip
     return numpy.asarray(evaluate(KEPT, values)["steady_bytes"], float)

@@ -21,12 +21,11 @@ from sheetgen.recommend.solution import Axes, Table
 from sheetgen.scenario.inputs import Settings
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Load, Question, SheetModel
-from sheetgen.sizing import parallelism
+from sheetgen.sizing import parallelism, rates
 
-# What the requests in flight decide: the last columns of the tables.
-OF_REQUESTS = (
-    parallelism.load_requests, parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.monthly_usd,
-)  # fmt: skip
+# What the requests decide: the last columns of the tables; before them, where they are a rate, its places.
+OF_REQUESTS = (parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.monthly_usd)
+OF_RATE = (rates.offered_requests, ("load_requests", rates.load_with_rates))
 ANOTHER_MODEL = "model"  # a family that no ranking by dollars holds: quality is not compared
 OneLoad = tuple[Settings, SheetModel, Workload]
 ModelKey = tuple[int, str, str]
@@ -185,13 +184,14 @@ def best(by_row: Mapping[int, Sequence[Lever]], count: int) -> list[tuple[int, L
 class Change:
     """A load of the sheet with something changed; what is not given stays.
 
-    requests: in flight. memory_above: only candidates whose GPU shows more bytes than this.
+    requests: in flight, or per second where the load is a rate. memory_above: only candidates whose GPU shows more
+    bytes than this.
     """
 
     row: int
     model: SheetModel | None = None
     workload: Workload | None = None
-    requests: int | None = None
+    requests: float | None = None
     settings: Settings | None = None
     memory_above: int = 0
 
@@ -218,9 +218,9 @@ class Loads:
         found: list[Rented | None] = [None] * len(changes)
         for here in by_tables.values():
             mine = [changes[i] for i, _, _ in here]
-            requests = [one.requests or self.solved.question.loads[one.row].concurrent_requests for one in mine]
+            loads = [_with_requests(self.solved.question.loads[one.row], one.requests) for one in mine]
             rows, above = [row for _, _, row in here], [one.memory_above for one in mine]
-            for (i, _, _), answer in zip(here, _cheapest(here[0][1], rows, requests, above), strict=True):
+            for (i, _, _), answer in zip(here, _cheapest(here[0][1], rows, loads, above), strict=True):
                 found[i] = answer
         return found
 
@@ -245,6 +245,14 @@ class Loads:
         return change.settings or question.settings, change.model or model, change.workload or workload
 
 
+def _with_requests(load: Load, requests: float | None) -> Load:
+    if requests is None:
+        return load
+    if load.requests_per_second:
+        return replace(load, requests_per_second=requests)
+    return replace(load, concurrent_requests=requests)
+
+
 def _key(load: OneLoad) -> Key:
     return load[0], _model_key(load[1]), load[2]
 
@@ -259,10 +267,12 @@ def _question(sheet: Question, settings: Settings, loads: Sequence[OneLoad]) -> 
     models = {_model_key(model): model for _, model, _ in loads}
     workloads = tuple(dict.fromkeys(w for _, _, w in loads))
     places, at = {key: i for i, key in enumerate(models)}, {workload: i for i, workload in enumerate(workloads)}
+    # Where the sheet has a rate, the times of full replicas are needed.
+    any_rate = float(any(one.requests_per_second for one in sheet.loads))
     cells = tuple(
         Load(
             places[_model_key(model)], at[workload], tier=0, context_tokens=workload.context_tokens,
-            input_tokens=workload.input_tokens, concurrent_requests=1,
+            input_tokens=workload.input_tokens, concurrent_requests=1, requests_per_second=any_rate,
             over_limit=workload.context_tokens > (model.model.max_context_tokens or 0),
         )
         for _, model, workload in loads
@@ -272,15 +282,20 @@ def _question(sheet: Question, settings: Settings, loads: Sequence[OneLoad]) -> 
 
 
 def _cheapest(
-    tables: Solution, rows: Sequence[int], requests: Sequence[int], memory_above: Sequence[int]
+    tables: Solution, rows: Sequence[int], loads: Sequence[Load], memory_above: Sequence[int]
 ) -> list[Rented | None]:
-    """What loads of the tables take with other requests in flight, on GPUs that show more bytes than `memory_above`.
+    """What loads of the tables take with the requests of others, on GPUs that show more bytes than `memory_above`.
 
     Chosen as in the sheet itself; nothing where nothing holds a load.
     """
     axes: Axes = ("chosen", "offer")
     grid = tables.grid.along("chosen", {"load": rows})
-    grid.put(("chosen",), {"concurrent_requests": numpy.array(requests, float)})
+    stated = [0 if one.requests_per_second else one.concurrent_requests for one in loads]
+    grid.put(("chosen",), {"concurrent_requests": numpy.array(stated, float)})
+    grid.evaluate((parallelism.load_requests,), axes)
+    if any(one.requests_per_second for one in loads):
+        grid.put(("chosen",), {"requests_per_second": numpy.array([one.requests_per_second for one in loads])})
+        grid.evaluate(OF_RATE, axes)
     costs = grid.evaluate(OF_REQUESTS, axes)
     memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
     shape = costs["monthly_usd"].shape

@@ -31,6 +31,7 @@ from sheetgen.writers.html import strict_environment
 
 SUBJECT = "Sizing sheet: {answer}; {question}, as of {as_of}"
 MOST_NAMED = 3  # models in a subject
+USUAL_CHARACTERS = 78  # of a line, RFC 5322; models are left out for it, but for the first
 MOST_CHARACTERS = 200  # of a subject
 
 
@@ -68,35 +69,34 @@ class Letter:
         if not template.isprintable():
             must = "It must not hold line breaks or control characters: one line."
             raise MailError(f"subject is {shown(template)!r}. {must}")
-        fields = self.fields()
         try:
             parts = list(string.Formatter().parse(template))
         except ValueError:
             raise MailError(f"subject is {shown(template)!r}: a brace is open. Write {{{{ for a brace.") from None
-        line = ""
-        for text, field, form, conversion in parts:
-            line += text
-            if field is None:
-                continue
-            if field not in fields or form or conversion:
+        fields = self.fields(MOST_NAMED)
+        for _, field, form, conversion in parts:
+            if field is not None and (field not in fields or form or conversion):
                 known = ", ".join(fields)
                 raise MailError(f"subject has {{{shown(field)}}}. Known: {known}.{did_you_mean(field, fields)}")
-            line += fields[field]
-        line = clean(line)
+        for named in range(MOST_NAMED, 0, -1):
+            fields = self.fields(named)
+            line = clean("".join(text + (fields[field] if field else "") for text, field, *_ in parts))
+            if len(line) <= USUAL_CHARACTERS:
+                break
         if not line:
             raise MailError("subject is blank. Write one, or leave it out.")
         return line if len(line) <= MOST_CHARACTERS else line[: MOST_CHARACTERS - 1] + "…"
 
-    def fields(self) -> Mapping[str, str]:
-        """What a subject may name."""
+    def fields(self, named: int) -> Mapping[str, str]:
+        """What a subject may name, of so many models."""
         cards = self.page.cards
-        many = len(cards) - MOST_NAMED
+        many = len(cards) - named
         more = f" and {many} more" if many > 0 else ""
         return {
-            "answer": "; ".join(_answer(c) for c in cards[:MOST_NAMED]) + more,
-            "models": ", ".join(c.model for c in cards[:MOST_NAMED]) + more,
-            "rent": "; ".join(str(c.rent) for c in cards[:MOST_NAMED]) + more,
-            "monthly": "; ".join(str(c.monthly) for c in cards[:MOST_NAMED]) + more, "question": self.page.question,
+            "answer": "; ".join(_answer(c) for c in cards[:named]) + more,
+            "models": ", ".join(c.model for c in cards[:named]) + more,
+            "rent": "; ".join(str(c.rent) for c in cards[:named]) + more,
+            "monthly": "; ".join(str(c.monthly) for c in cards[:named]) + more, "question": self.page.question,
             "as_of": self.page.as_of, "name": self.name,
         }  # fmt: skip
 

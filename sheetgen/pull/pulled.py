@@ -26,7 +26,7 @@ from sheetgen.sheet.book.change_log import values_as_built
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.model import NONE, Book, Range, Ref
 from sheetgen.sheet.what_if import what_if
-from sheetgen.units import DTYPE_ALIASES
+from sheetgen.units import DTYPE_ALIASES, PLAIN_LAYOUTS
 from sheetgen.workbook.bridge import row_keys
 from sheetgen.workbook.cells import is_number
 from sheetgen.workbook.package import Place, naming
@@ -508,6 +508,17 @@ def _notes(before: Built, after: Built, found: Snapshot, rest: Sequence[Change])
             yield (
                 f"{table.place(key, 'gpu_count')}: {shown(key)} has {count:g} GPUs; it was built with {built:g}, and "
                 "the workbook does not try what only more can hold. A sheet built anew does."
+            )
+    if len(after.question.layouts) > len(PLAIN_LAYOUTS):
+        linked, now_linked = (
+            {gpu.id for gpu in one.question.gpus if one.question.overrides.shares_experts(gpu)}
+            for one in (before, after)
+        )
+        for key in (one for one in found.tables["gpus"] if one in now_linked - linked):
+            place = found.tables["gpus"].place(key, "interconnect_bytes_per_second")
+            yield (
+                f"{place}: so {shown(key)} may share experts over data-parallel ranks, which the workbook does not try "
+                "on it. A sheet built anew does."
             )
     for key in (one for one in found.tables["gpus"] if one not in after.tables["gpus"]):
         yield f"{shown(key)} on GPUs is the GPU of no instance of this sheet today, and was left out."

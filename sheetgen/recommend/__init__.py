@@ -6,6 +6,7 @@ is the least of a row.
 """
 
 from sheetgen.recommend.choice import Pick
+from sheetgen.recommend.hosted import Hosted, Hosts, hosts_of
 from sheetgen.recommend.market import NotAsked, needs_reservation, not_asked
 from sheetgen.recommend.reasons import Reason, why_not
 from sheetgen.recommend.solution import (
@@ -22,7 +23,7 @@ from sheetgen.recommend.solution import (
 from sheetgen.recommend.solve import NOTHING_FITS, TOO_SLOW, has_little_headroom, solve, tables, was_measured
 
 __all__ = [
-    "NOTHING_FITS", "TOO_SLOW", "Choice", "Columns", "Fit", "NotAsked", "Offer", "Pick", "Profile", "Reason", "Rental",
-    "Solution", "has_little_headroom", "headline_rows", "needs_reservation", "not_asked", "short_tokens", "solve",
-    "tables", "was_measured", "why_not",
+    "NOTHING_FITS", "TOO_SLOW", "Choice", "Columns", "Fit", "Hosted", "Hosts", "NotAsked", "Offer", "Pick", "Profile",
+    "Reason", "Rental", "Solution", "has_little_headroom", "headline_rows", "hosts_of", "needs_reservation",
+    "not_asked", "short_tokens", "solve", "tables", "was_measured", "why_not",
 ]  # fmt: skip

@@ -22,7 +22,9 @@ from sheetgen.formula import (
     ratio,
     round_nearest,
     same_money,
+    where,
 )
+from sheetgen.sizing.parallelism import REPLICA
 from sheetgen.units import PLAIN, USD
 
 
@@ -106,38 +108,53 @@ def best_precision(precisions: Any, **known: Any) -> Any:
     return _where_held(known["cheapest_usd"], greatest_where(precisions, *_left(**known)))
 
 
-@formula("Requests of one instance within the targets", passed_on=_OF_LEFT)
-def most_served(precision: Any, precisions: Any, paced: Any, carried: Any, **known: Any) -> Any:
-    """The most requests that one instance of those left serves within the targets: their count is the same.
+def _served(of_instance: Any, sizes: Any, ranks: Any, gpus: Any, n_instances: Any, survive: Any) -> Any:
+    """What candidates with as many instances serve within the targets, as far as it orders them: after the loss of a
+    machine or a zone what is left goes with what one instance serves, after that of a replica one is less."""
+    return of_instance * (n_instances - where(survive == REPLICA, ratio(sizes * ranks, gpus), 0))
+
+
+@formula("Requests within the targets", passed_on=_OF_LEFT)
+def most_served(
+    precision: Any, precisions: Any, of_instance: Any, sizes: Any, ranks: Any, gpus: Any, survive: Any, **known: Any
+) -> Any:
+    """The most requests that as many instances of those left serve within the targets.
 
     Source: INTERFACE (the choice: the most served_at_target).
     """
-    most = greatest_where(paced * carried, *_left(**known), precisions == precision)
+    served = _served(of_instance, sizes, ranks, gpus, known["n_instances"], survive)
+    most = greatest_where(served, *_left(**known), precisions == precision)
     return _where_held(known["cheapest_usd"], most)
 
 
 @formula("$ per month", USD, passed_on=_OF_LEFT)
-def chosen_usd(precision: Any, served: Any, precisions: Any, paced: Any, carried: Any, **known: Any) -> Any:
+def chosen_usd(
+    precision: Any, served: Any, precisions: Any, of_instance: Any, sizes: Any, ranks: Any, gpus: Any, survive: Any,
+    **known: Any,
+) -> Any:  # fmt: skip
     """What the chosen candidate costs a month: the lowest price of those left; none where nothing holds the load.
 
     Source: INTERFACE (the choice).
     """
-    best = least_where(known["monthly"], *_left(**known), precisions == precision, paced * carried >= served)
+    enough = _served(of_instance, sizes, ranks, gpus, known["n_instances"], survive) >= served
+    best = least_where(known["monthly"], *_left(**known), precisions == precision, enough)
     return _where_held(known["cheapest_usd"], best)
 
 
 def _alike(
     usd: Any, cheapest_gpus: Any, n_instances: Any, precision: Any, served: Any, monthly: Any, gpu_months: Any,
-    instance_months: Any, among: Any, precisions: Any, paced: Any, carried: Any,
+    instance_months: Any, among: Any, precisions: Any, of_instance: Any, sizes: Any, ranks: Any, gpus: Any,
+    survive: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The candidates that are alike in all but their layout and place, as conditions."""
     few = _few_gpus(monthly, cheapest_gpus, gpu_months), _few_machines(monthly, n_instances, instance_months)
-    return same_money(monthly, usd), *few, precisions == precision, paced * carried >= served, among
+    enough = _served(of_instance, sizes, ranks, gpus, n_instances, survive) >= served
+    return same_money(monthly, usd), *few, precisions == precision, enough, among
 
 
 _OF_ALIKE = (
     "usd", "cheapest_gpus", "n_instances", "precision", "served", "monthly", "gpu_months", "instance_months", "among",
-    "precisions", "paced", "carried",
+    "precisions", "of_instance", "sizes", "ranks", "gpus", "survive",
 )  # fmt: skip
 
 
@@ -147,7 +164,7 @@ def chosen_tp(sizes: Any, **known: Any) -> Any:
 
     Source: INTERFACE (ties: then smaller TP).
     """
-    return _where_held(known["usd"], least_where(sizes, *_alike(**known)))
+    return _where_held(known["usd"], least_where(sizes, *_alike(sizes=sizes, **known)))
 
 
 @formula("DP", PLAIN, passed_on=_OF_ALIKE)
@@ -156,7 +173,7 @@ def chosen_dp(size: Any, sizes: Any, ranks: Any, **known: Any) -> Any:
 
     Source: INTERFACE (ties: then smaller DP).
     """
-    return _where_held(known["usd"], least_where(ranks, *_alike(**known), sizes == size))
+    return _where_held(known["usd"], least_where(ranks, *_alike(sizes=sizes, ranks=ranks, **known), sizes == size))
 
 
 @formula("Candidate", PLAIN, passed_on=_OF_ALIKE)
@@ -165,7 +182,9 @@ def chosen_position(size: Any, n_ranks: Any, sizes: Any, ranks: Any, **known: An
 
     Source: INTERFACE (ties: then catalog order).
     """
-    return _where_held(known["usd"], first_where(*_alike(**known), sizes == size, ranks == n_ranks))
+    return _where_held(
+        known["usd"], first_where(*_alike(sizes=sizes, ranks=ranks, **known), sizes == size, ranks == n_ranks)
+    )
 
 
 @formula("Candidate at the lowest price", PLAIN)
@@ -187,8 +206,8 @@ STEPS: tuple[tuple[str, Formula], ...] = (
 # What the steps read of the candidates: the name there, and that of the quantity.
 ROWS = {
     "monthly": "monthly_usd", "instance_months": "instance_month_usd", "gpu_months": "gpu_month_usd",
-    "precisions": "runs_weights", "paced": "paced_requests", "carried": "replicas_per_instance",
-    "sizes": "tensor_parallel_size", "ranks": "data_parallel_size",
+    "precisions": "runs_weights", "of_instance": "requests_per_instance",
+    "sizes": "tensor_parallel_size", "ranks": "data_parallel_size", "gpus": "gpu_count",
 }  # fmt: skip
 Picks = list[tuple["Pick", "Pick"] | None]
 
@@ -204,10 +223,10 @@ class Pick(NamedTuple):
 def pick(known: Mapping[str, Any], among: Any = True) -> Picks:
     """By row the chosen of its offers and the very cheapest, or nothing where all are NaN or 0.
 
-    known: the quantities of ROWS and near_tie_fraction, over rows and offers. among: which offers take part.
+    known: the quantities of ROWS over rows and offers, near_tie_fraction and survive. among: which offers take part.
     """
     rows = {name: known[of] for name, of in ROWS.items()}
-    rows |= {"near_tie_fraction": known["near_tie_fraction"], "among": among}
+    rows |= {name: known[name] for name in ("near_tie_fraction", "survive")} | {"among": among}
     found: dict[str, Any] = {}
     for name, one in (*STEPS, ("cheapest_position", cheapest_position)):
         found[name] = one.of(rows)

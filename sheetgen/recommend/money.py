@@ -123,7 +123,8 @@ def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
     of_offer = numpy.array([solved.candidate(i).provider for i in range(len(solved.offers))])
     names = list(dict.fromkeys(of_offer.tolist()))
     known = {name: solved.costs[name][[row]] for name in ROWS.values()}
-    picks = pick({**known, "near_tie_fraction": solved.question.settings.near_tie_fraction},
+    settings = solved.question.settings
+    picks = pick({**known, **{name: getattr(settings, name) for name in ("near_tie_fraction", "survive")}},
                  of_offer == numpy.array(names)[:, None])  # fmt: skip
     found = []
     for provider, one in zip(names, picks, strict=True):

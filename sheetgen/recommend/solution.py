@@ -18,7 +18,7 @@ from sheetgen.formula import Formula
 from sheetgen.recommend.choice import Pick
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.question import Question, SheetModel
-from sheetgen.sizing import kv_cache, memory, parallelism, weights
+from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, weights
 from sheetgen.units import Layout
 
 # pace: a model and a workload, as speed does not depend on the requests in flight. layout: TP x DP.
@@ -35,7 +35,7 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         ("kv_pool_error_bytes_low", parallelism.pool_error_bytes), memory.staged_non_torch_bytes_per_gpu,
         memory.memory_budget_bytes,
     )),
-    # What a model leaves on a profile: pools are those without pipeline stages, and no sheet has a draft model.
+    # What a model leaves on a profile: pools are those without pipeline stages.
     "pools": (("model", "profile"), (
         *estimate.PEAK, ("activation_bytes_per_gpu", memory.profile_peak_bytes),
         ("weights_bytes_per_gpu", weights.rank_weights_bytes),
@@ -43,7 +43,7 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         memory.stage_overhead_bytes, memory.kv_budget_bytes_per_gpu, parallelism.layer_budget_bytes, parallelism.runs,
     )),
     # What a load's context takes of one rank, and how many stages a replica needs for it.
-    "paces": (("pace",), (kv_cache.charged_tokens, parallelism.within_limit)),
+    "paces": (("pace",), (*estimate.TOKENS, parallelism.within_limit)),
     "stages": (("pace", "profile"), (
         kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.layers_that_fit, parallelism.pipeline_stages,
     )),
@@ -56,15 +56,34 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     "sequences": (("load", "profile"), (
         parallelism.sequences, parallelism.sure_sequences, parallelism.paced_requests,
     )),
+    # Of a rate: how long a request takes on a full replica, and the places that it takes with room for chance.
+    "rates": (("load", "profile"), (
+        rates.full_turn_seconds, rates.offered_requests, ("load_requests", rates.load_with_rates),
+    )),
     "offers": (("offer",), (
         ("price_usd_per_hour", cost.discounted_usd_per_hour), cost.paid_hours_per_month, cost.instance_month_usd,
         cost.gpu_month_usd,
     )),
     # Per load and offer: replicas, whole instances, $ an hour and a month; NaN where it cannot hold the load.
     "costs": (("load", "offer"), (
-        parallelism.replicas_per_instance, parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.monthly_usd,
+        parallelism.replicas_per_instance, parallelism.requests_per_instance, parallelism.n_replicas, cost.n_instances,
+        cost.hourly_usd, cost.monthly_usd,
     )),
 }  # fmt: skip
+# Where a draft model serves beside: what stands in place of quantities of the same name.
+WITH_DRAFT: dict[str, tuple[Formula, ...]] = {
+    "models": tuple(one.with_parts(draft.OF_A_MODEL) for one in estimate.MODEL),
+    "shards": draft.beside(estimate.SHARD),
+    "pools": draft.beside((weights.loaded_weights_bytes_per_gpu, parallelism.layer_budget_bytes)),
+}
+
+
+def quantities_of(table: str, has_draft: bool) -> Iterator[tuple[str, Formula]]:
+    """The quantities of a table by name, in the order in which they come about."""
+    others = {one.name: one for one in WITH_DRAFT.get(table, ())} if has_draft else {}
+    for named in TABLES[table][1]:
+        name, one = (named.name, named) if isinstance(named, Formula) else named
+        yield name, others.get(name, one)
 
 
 @dataclass(frozen=True)
@@ -194,7 +213,7 @@ class Choice:
     runner_up_monthly_usd: float | None = None
     headroom_fraction: float = 0.0
     sure_headroom_fraction: float = 0.0
-    sized_by: str = "memory"  # or tpot, ttft: the target that asks for more replicas, or for dearer hardware
+    sized_by: str = "memory"  # or the target that asks for more replicas, or for dearer hardware; or survival
     replicas_by: str = "memory"  # the same of the replicas on the chosen hardware
     requests_per_replica: int = 0
     tpot_seconds: float = 0.0
@@ -203,12 +222,16 @@ class Choice:
     bands: tuple[tuple[float, float], ...] = ()  # 80 %: TPOT, TTFT, output tokens a second
     prefill_fraction: float = 0.0
     bound_by: str = ""
-    served_at_target: int = 0
+    served_at_target: float = 0  # requests in flight, whole; of a rate requests per second
+    in_flight: float = 0.0  # at peak; of a rate what follows
+    n_places: int = 0  # of a rate: those of the replicas that serve
+    wait_fraction: float | None = None  # of a rate: who finds no place free, by exact Erlang-C
     memory_holds: int = 0
     cheapest: Pick | None = None  # the very cheapest
     monthly_usd_ends: tuple[float | None, float | None] = (None, None)  # of the chosen hardware at the band of TPOT
     without_targets: Pick | None = None  # what memory alone would take, where cheaper
     without_ttft: Pick | None = None  # without the target of the first token alone, where cheaper
+    without_survival: Pick | None = None  # what the load alone would take, where a loss to survive makes it dearer
 
 
 class Rental(NamedTuple):
@@ -332,6 +355,11 @@ class Fit:
     def gpus_used(self) -> int:
         """GPUs at work: replicas x TP x PP x DP."""
         return self.gpus_per_replica * self.choice.n_replicas
+
+    @property
+    def draft_bytes_per_gpu(self) -> float:
+        """A draft model's weights on one GPU; 0 where there is none."""
+        return self["loaded_weights_bytes_per_gpu"] - self["weights_bytes_per_gpu"]
 
     @cached_property
     def numbers(self) -> Table:

@@ -27,13 +27,14 @@ from sheetgen.recommend.solution import (
     Rental,
     Solution,
     Table,
+    quantities_of,
     short_tokens,
 )
 from sheetgen.scenario import deployment
 from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND, Candidate, in_class
 from sheetgen.scenario.overrides import limits_of
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE, Question, SheetModel
-from sheetgen.sizing import kv_cache, memory, parallelism, speed
+from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
 from sheetgen.sizing.speed import untouched_fraction
 from sheetgen.units import DTYPES, GBPS, PURCHASES
 
@@ -51,9 +52,25 @@ def solve(question: Question) -> Solution:
     choices = with_speed(solved, tuple(choose(solved)))
     if question.settings.speed_targets:
         choices = with_fewer_targets(choices, solved)
+    if question.settings.survive:
+        choices = with_no_loss(choices, solved)
+    solved = _with_requests(replace(solved, choices=choices))
     _cell_kv(solved)
-    solved = replace(solved, choices=choices)
     return replace(solved, by_purchase=dict(_by_purchase(solved)))
+
+
+def _with_requests(solved: Solution) -> Solution:
+    """The solution with the requests in flight that follow where a load is a rate, and the people of each load."""
+    loads = tuple(
+        replace(load, concurrent_requests=choice.in_flight) if load.requests_per_second else load
+        for load, choice in zip(solved.question.loads, solved.choices, strict=True)
+    )
+    in_flight = [one.concurrent_requests for one in loads]
+    solved.grid.put(("load",), {"concurrent_requests": in_flight})
+    solved.grid.evaluate((parallelism.users,), ("load",))
+    if any(one.users for one in loads):  # what was stated, where a share of them was rounded up to whole requests
+        solved.grid.put(("load",), {"users": [float(one.users or 0) for one in loads]})
+    return replace(solved, question=replace(solved.question, loads=loads))
 
 
 def tables(question: Question) -> Solution:
@@ -69,12 +86,13 @@ def tables(question: Question) -> Solution:
     grid = grid.along("load", {"pace": [question.pace(one) for one in question.loads]})
     _put_facts(grid, question)
     _put_offers(grid, [question.candidates[s.candidate] for s in offers])
-    _work_out(grid, "models", "shards", "profiles", "pools")
+    for name in ("models", "shards", "profiles", "pools"):
+        grid.evaluate(quantities_of(name, question.draft is not None), TABLES[name][0])
     _put_paces(grid, [w for _, w in paces])
     _work_out(grid, "paces", "stages")
     grid.put(("pace", "profile"), {"pipeline_parallel_size": grid.read("pipeline_stages", ("pace", "profile"))})
     _work_out(grid, "steps", "limits", also=_batches(grid))
-    _work_out(grid, "loads", "sequences")
+    _work_out(grid, "loads", "sequences", *_RATES)
     _cost(grid)
     return Solution(question, profiles, offers, grid, ())
 
@@ -101,8 +119,13 @@ def _cost(grid: Grid) -> None:
     _work_out(grid, "costs")
 
 
+_RATES = ("rates",)  # worked out only where a load is one
+
+
 def _work_out(grid: Grid, *names: str, also: Columns | None = None) -> None:
     for name in names:
+        if name in _RATES and not grid.has("requests_per_second", ("load",)):
+            continue
         axes, formulas = TABLES[name]
         grid.evaluate(formulas, axes, also)
 
@@ -129,6 +152,8 @@ def _put_facts(grid: Grid, question: Question) -> None:
     of_load = ("context_tokens", "input_tokens", "concurrent_requests")
     columns = {name: [getattr(one, name) for one in question.loads] for name in of_load}
     grid.put(("load",), {**columns, "max_model_len": columns["context_tokens"]})
+    if any(one.requests_per_second for one in question.loads):
+        grid.put(("load",), {"requests_per_second": [one.requests_per_second for one in question.loads]})
 
 
 def settings_of(question: Question) -> Columns:
@@ -147,7 +172,8 @@ def _inputs(question: Question) -> Columns:
         "nvlink_gpus": float(speed.nvlink_gpus), "all_reduce_growth": speed.all_reduce_growth,
         "network_hop_seconds": speed.network_hop_seconds, "bytes_per_gigabit": float(GBPS),
         **{name: float(value) for name, value in deployment.SPEED_DEFINITIONS.items()},
-        "requests_per_stride": float(STRIDE),
+        **(deployment.draft_columns(question.draft) if question.draft else {}),
+        "requests_per_stride": float(STRIDE), "wait_z": rates.z_of(question.settings.max_wait_fraction),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND), "no_limit_seconds": float(NO_LIMIT_SECONDS),
     }  # fmt: skip
     return inputs | {name: float(value) for name, value in question.overrides.inputs.items() if name in inputs}
@@ -180,7 +206,7 @@ def gpu_columns(question: Question) -> Columns:
         "pool_error_bytes_elsewhere": [_pool_error(question, "other")] * len(gpus),
         **{k: [row[k] for row in by_dtype["bf16"]] for k in by_dtype["bf16"][0] if k != "peak_flops"},
         **{f"peak_flops_{d}": [row["peak_flops"] for row in rows] for d, rows in by_dtype.items()},
-        "measured_kinds": [speed.measured_kinds(engine.engine, g) for g in gpus],
+        "measured_kinds": [0 if question.draft else speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
     }
     for g, gpu in enumerate(gpus):
@@ -257,6 +283,15 @@ def _choice(solved: Solution, row: int, best: Pick, cheapest: Pick, runner_up: P
     at = solved.at(row, offer=best.offer)
     known = {name: float(at[name][0]) for name in _OF_CHOICE} | {"n_instances": best.n_instances}
     held = known["sequences"] * known["data_parallel_size"]
+    of_rate: Columns = {}
+    if solved.question.loads[row].requests_per_second:
+        known |= {name: float(at[name][0]) for name in _OF_RATE}
+        serving = parallelism.needed_replicas(known["load_requests"], known["paced_requests"])
+        n_places = of_rate["n_places"] = int(serving * known["paced_requests"])
+        of_rate["wait_fraction"] = rates.exact_wait_fraction(n_places, known["offered_requests"])
+        served = float(rates.served_requests_per_second.of(known))
+    else:
+        served = int(parallelism.served_at_target.of(known))
     return Choice(
         "fits", best.offer, runner_up and runner_up.offer, sequences_per_replica=int(held),
         n_replicas=int(known["n_replicas"]),
@@ -264,15 +299,17 @@ def _choice(solved: Solution, row: int, best: Pick, cheapest: Pick, runner_up: P
         hourly_usd=known["hourly_usd"], monthly_usd=best.usd, runner_up_monthly_usd=runner_up and runner_up.usd,
         headroom_fraction=float(parallelism.headroom_fraction.of(known)),
         sure_headroom_fraction=float(parallelism.sure_headroom_fraction.of(known)),
-        served_at_target=int(parallelism.served_at_target.of(known)),
-        memory_holds=int(parallelism.memory_holds.of(known)), cheapest=cheapest,
+        served_at_target=served, memory_holds=int(parallelism.memory_holds.of(known)), cheapest=cheapest, **of_rate,
     )  # fmt: skip
 
 
 _OF_CHOICE = (
     "load_requests", "n_replicas", "sequences", "sure_sequences", "data_parallel_size", "pipeline_stages", "hourly_usd",
-    "replicas_per_instance", "paced_requests", "spare_replicas", "extra_headroom_fraction",
+    "replicas_per_instance", "paced_requests", "survive", "zones", "extra_headroom_fraction",
 )  # fmt: skip
+
+
+_OF_RATE = ("full_turn_seconds", "offered_requests", "wait_z")
 
 
 def _verdict_without(solved: Solution, row: int) -> str:
@@ -288,8 +325,9 @@ def _verdict_without(solved: Solution, row: int) -> str:
 def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
     """The choices with what they would take without targets of speed, and without that of the first token alone, where
     it costs less."""
-    alone = _picked_with(solved, "batch_limit", NO_BATCH_LIMIT, "sequences", "costs")
-    no_ttft = _picked_with(solved, "ttft_limit_seconds", float(NO_LIMIT_SECONDS), "limits", "sequences", "costs")
+    after = ("sequences", *_RATES, "costs")
+    alone = _picked_with(solved, "batch_limit", NO_BATCH_LIMIT, *after)
+    no_ttft = _picked_with(solved, "ttft_limit_seconds", float(NO_LIMIT_SECONDS), "limits", *after)
     out = []
     for choice, *fewer in zip(choices, alone, no_ttft, strict=True):
         by_memory, by_tpot = (
@@ -300,6 +338,15 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
         if by_memory and choice.offer is not None:
             by = "ttft" if by_tpot else "tpot"
         out.append(replace(choice, without_targets=by_memory, without_ttft=by_tpot, sized_by=by))
+    return tuple(out)
+
+
+def with_no_loss(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
+    """The choices with what they would take if nothing had to be survived, where that costs less."""
+    out = []
+    for choice, found in zip(choices, _picked_with(solved, "survive", 0.0, "costs"), strict=True):
+        cheaper = choice.offer is not None and found and found[0].usd < choice.monthly_usd * (1 - 1e-12)
+        out.append(replace(choice, sized_by="survival", without_survival=found[0]) if found and cheaper else choice)
     return tuple(out)
 
 
@@ -356,11 +403,13 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     of_choice = ("n_replicas", "pipeline_parallel_size")
     at.put(("chosen",), {name: [getattr(choices[i], name) for i in rows] for name in of_choice})
     found = at.evaluate((parallelism.requests_per_replica,), ("chosen",))
-    each = found["requests_per_replica"]
+    each, load = found["requests_per_replica"], at.read("load_requests", ("chosen",))
     at.put(("chosen",), {"running_requests": each, "concurrent_requests": each})
     found |= at.evaluate(PACE, ("chosen",))
+    in_flight = at.read("concurrent_requests", ("load",))[rows]
+    if at.has("requests_per_second", ("load",)):
+        found, load, in_flight = _at_rate(at, found, load, in_flight)
     # All replicas together serve the load: the fullest one's times hold for every request.
-    load = at.read("load_requests", ("chosen",))
     at.put(("chosen",), {"concurrent_requests": load})
     found |= at.evaluate((speed.output_tokens_per_second, parallelism.next_tpot_seconds), ("chosen",))
     asked_by = at.evaluate((parallelism.sized_by,), ("chosen",))["sized_by"]
@@ -371,8 +420,8 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
         ends = zip(times.values(), _bands(solved, i, choices[i]), strict=True)
         by = str(asked_by[n])
         out[i] = replace(
-            choices[i], **times, bound_by=str(found["bound_by"][n]), sized_by=by, replicas_by=by,
-            requests_per_replica=int(found["requests_per_replica"][n]),
+            choices[i], **times, in_flight=float(in_flight[n]), bound_by=str(found["bound_by"][n]), sized_by=by,
+            replicas_by=by, requests_per_replica=int(found["requests_per_replica"][n]),
             prefill_fraction=float(found["prefill_fraction"][n]),
             bands=tuple(
                 (float(speed.at_speed_band(time, low)), float(speed.at_speed_band(time, high)))
@@ -384,16 +433,37 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     return tuple(out)
 
 
+def _at_rate(at: Grid, full: Columns, load: Any, stated: Any) -> tuple[Columns, Any, Any]:
+    """What users get, the load and the requests in flight, where some loads are rates: at the speed at which as many
+    requests are in flight on a replica as arrive in the time of one, found from a full replica downward."""
+    known = at.along("chosen", {})
+    known.evaluate((rates.replica_requests_per_second,), ("chosen",))
+    steps = [known.read("paced_requests", ("chosen",))]
+    for _ in range(2):
+        known.put(("chosen",), {"in_flight": steps[-1]})
+        steps.append(known.evaluate((rates.next_in_flight,), ("chosen",))["next_in_flight"])
+    in_flight = rates.secant_in_flight(*steps)
+    known.put(("chosen",), {"in_flight": in_flight, "running_requests": in_flight, "concurrent_requests": in_flight})
+    found = known.evaluate((("batch_requests", rates.mean_batch_requests), *PACE[1:]), ("chosen",))
+    arriving = known.read("requests_per_second", ("chosen",))
+    at_peak = known.evaluate((rates.in_flight_at_peak,), ("chosen",))["in_flight_at_peak"]
+    is_rate, more = arriving > 0, 1 + at.read("extra_headroom_fraction", ("chosen",))
+    at.put(("chosen",), {name: numpy.where(is_rate, found[name], full[name]) for name in found})
+    found = full | {name: numpy.where(is_rate, found[name], full[name]) for name in found}
+    return found, numpy.where(is_rate, at_peak * more, load), numpy.where(is_rate, at_peak, stated)
+
+
 def _with_ends(at: Grid, choices: Sequence[Choice]) -> Iterator[Choice]:
     """The choices (the axis of `at`) with what the chosen hardware costs at both ends of the band of TPOT."""
     found = []
     for end in (0, 1):
         held = at.along("chosen", {})
-        limit = at.read("tpot_limit_seconds", ("chosen",))
-        # A time that comes out longer by a factor meets a limit that is shorter by it.
         factor = numpy.array([one.bands[0][end] / one.tpot_seconds for one in choices])
-        held.put(("chosen",), {"tpot_limit_seconds": limit / factor})
+        held.put(("chosen",), {"speed_factor": at.read("speed_factor", ("chosen",)) * factor})
         held.evaluate((*TABLES["limits"][1], parallelism.paced_requests), ("chosen",), _batches(held, ("chosen",)))
+        if held.has("requests_per_second", ("load",)):
+            # The load that `at` has by now is that of the times; places replace it.
+            held.evaluate((parallelism.load_requests, *TABLES["rates"][1]), ("chosen",))
         found.append(held.evaluate(TABLES["costs"][1], ("chosen",))["monthly_usd"])
     for one, *ends in zip(choices, *found, strict=True):
         low, high = (float(usd) if usd > 0 else None for usd in ends)

@@ -16,13 +16,15 @@ import numpy
 
 from sheetgen.catalog.base import Document
 from sheetgen.catalog.engines import MODEL_KINDS, Engine, Figure, ModelKind, Scope, SpeedFile, load_engine
-from sheetgen.catalog.hardware import Gpu
+from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
+from sheetgen.formula import round_up
 from sheetgen.grouped import Grouped, factorized
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import OF_A_POINT, OF_SETTINGS
+from sheetgen.sizing import rates
 from sheetgen.sizing.memory import non_torch_bytes_at
 from sheetgen.sizing.parallelism import heads_divide, is_measured
 from sheetgen.sizing.speed import measured_scope, speed_kind
@@ -30,6 +32,7 @@ from sheetgen.units import DTYPES, GBPS, GIB
 
 if TYPE_CHECKING:
     from sheetgen.catalog.guidance import Assumption, Fingerprint
+    from sheetgen.catalog.hosted import HostedFile
 
 Columns = dict[str, Any]
 NO_TEXT: Any = None  # in a column of texts
@@ -49,8 +52,17 @@ _KINDS = {one.name: one.kind for one in OF_A_POINT if one.kind.is_number and one
 NUMBERS = tuple(_KINDS)
 NAMES = tuple(name for name in DEFAULTS if name not in NUMBERS)
 OWN = "default_"  # how the engine's own value of an input is called among the columns
+SECONDS_PER_HOUR = 3600
 OUTPUT_TOKENS = 1024  # the default split: the context less 1,024, and 1,024; half and half below 2,048
 _TOKENS = tuple(name for name, kind in _KINDS.items() if kind.what == "tokens")
+_DECIMAL = tuple(name for name, kind in _KINDS.items() if kind.decimal)
+
+
+def default_answer(context: int, workloads: Iterable[Workload]) -> int:
+    """Tokens of the answer where neither prompt nor answer is given: those of the workload of that context, else 1,024,
+    or half of a small context."""
+    own = (one.output_tokens for one in workloads if one.context_tokens == context)
+    return next(own, min(OUTPUT_TOKENS, context // 2))
 
 
 def is_blank(value: Any) -> bool:
@@ -85,7 +97,10 @@ def _number(name: str, value: Any) -> float:
         return math.nan
     text = str(value).strip()
     try:
-        found = parse.tokens(text, name) if name in _TOKENS and text[-1:] in "kKmM" else parse.number(text)
+        if name in _TOKENS and text[-1:] in "kKmM":
+            found: float = parse.tokens(text, name)
+        else:
+            found = parse.people(text) if name in _DECIMAL else parse.number(text)
     except ScenarioError:
         return math.inf
     return found if math.isfinite(found) else math.inf
@@ -108,8 +123,9 @@ def check_bounds(numbers: Columns, errors: Any) -> None:
             _report(errors, int(i), f"{name} is {column[i]:,.10g}. It must be {kind}.")
 
 
-def fill(numbers: Columns, columns: Columns) -> None:
-    """Fill the blanks whose default follows from the names or from the other numbers."""
+def fill(numbers: Columns, columns: Columns, workloads: Sequence[Workload]) -> None:
+    """Fill the blanks whose default follows from the names or from the other numbers; requests in flight that follow
+    from a rate are left blank."""
     blank = numpy.isnan
     for name in [name.removeprefix(OWN) for name in columns if name.startswith(OWN)]:
         numbers[name] = numpy.where(blank(numbers[name]), columns.pop(OWN + name), numbers[name])
@@ -117,9 +133,19 @@ def fill(numbers: Columns, columns: Columns) -> None:
     numbers["max_model_len"] = numpy.where(blank(numbers["max_model_len"]), context, numbers["max_model_len"])
     prompt, answer = numbers["input_tokens"], numbers["output_tokens"]
     split = numpy.where(context < 2 * OUTPUT_TOKENS, numpy.floor(context / 2), OUTPUT_TOKENS)
+    for one in workloads:
+        split = numpy.where(context == one.context_tokens, one.output_tokens, split)
     output = numpy.where(blank(answer), numpy.where(blank(prompt), split, context - prompt), answer)
     numbers["output_tokens"] = output
     numbers["input_tokens"] = numpy.where(blank(prompt), context - output, prompt)
+    # Where the load was stated as a rate, requests in flight follow from the speed, which is not known yet.
+    stated = numbers["requests_per_second"]
+    by_day = rates.peak_requests_per_second.of(numbers | {"seconds_per_hour": SECONDS_PER_HOUR})
+    numbers["requests_per_second"] = numpy.where((stated > 0) & (stated != by_day), numpy.nan, by_day)
+    people, asked = numbers["users"], numbers["concurrent_requests"]
+    in_flight = round_up(numpy.where(blank(people), 1, people) * numbers["active_fraction"])
+    follows = blank(asked) & blank(people) & (by_day > 0)
+    numbers["concurrent_requests"] = numpy.where(blank(asked), numpy.where(follows, numpy.nan, in_flight), asked)
 
 
 def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], errors: Any) -> None:
@@ -142,6 +168,13 @@ def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], er
     refuse(length < context, lambda i:
            f"max_model_len is {length[i]:,.0f}, below the context of {context[i]:,.0f} tokens.")
     prompt, answer = numbers["input_tokens"], numbers["output_tokens"]
+    refuse(numpy.isnan(numbers["requests_per_second"]), lambda i:
+           "requests_per_second and requests_per_day are given together. Keep one.")
+    people, asked = numbers["users"], numbers["concurrent_requests"]
+    active = numbers["active_fraction"]
+    refuse((people > 0) & (asked != round_up(people * active)), lambda i:
+           f"users is {people[i]:,.0f}, {active[i]:.6g} of them active, and concurrent_requests {asked[i]:,.10g}."
+           " Keep one.")
     refuse((prompt < 0) | (answer < 0) | (prompt + answer > context), lambda i:
            f"input_tokens and output_tokens do not fit in the context of {context[i]:,.0f} tokens.")
     heads, layers = columns["n_heads"], columns["n_layers"]
@@ -194,6 +227,13 @@ class Reference:
         return guidance.fingerprints(self.catalog)
 
     @cached_property
+    def hosted(self) -> HostedFile:
+        """What hosts ask for a million tokens of which models."""
+        from sheetgen.catalog.hosted import hosted_file
+
+        return hosted_file(self.catalog)
+
+    @cached_property
     def models(self) -> tuple[Model, ...]:
         """Every model that can serve: drafts of others are left out."""
         if self.sha256 not in _ALL_MODELS:
@@ -236,7 +276,8 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     kv = attempt(parse.dtype, row["kv_cache_dtype"], "kv_cache_dtype")
     gpu = attempt(catalog.gpu, str(row["gpu"]))
     engine = attempt(load_engine, catalog, str(row["engine"]), row["engine_version"])
-    draft = attempt(_draft_model, str(row["draft_model"]), catalog) if row["draft_model"] else None
+    targets = [] if model is None else [model]
+    draft = attempt(draft_model, str(row["draft_model"]), targets, catalog) if row["draft_model"] else None
     attempt(parse.one_of, row["kv_allocation"], "kv_allocation", ("paged", "reserved"))
     speed = attempt(catalog.file, SpeedFile)
     if problems or model is None:
@@ -255,8 +296,12 @@ def _served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
     return model, dtype
 
 
-def _draft_model(name: str, catalog: Catalog) -> Model:
-    """A draft whose whole cache `draft_columns` counts: one with full attention in every layer that keeps any."""
+def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
+    """A draft that can serve these models, and whose whole cache `draft_columns` counts: one with full attention in
+    every layer that keeps any.
+
+    Raises CatalogError for a name that stands for nothing, ScenarioError with each model that it cannot serve.
+    """
     draft = catalog.model(name)
     shape = draft.shape()
     other = sum(shape[k] for k in ("n_windowed_layers", "n_mla_layers", "n_other_layers", "n_state_layers"))
@@ -265,7 +310,28 @@ def _draft_model(name: str, catalog: Catalog) -> Model:
             f"draft_model {draft.id} has {other:.0f} layers with a window, a latent or a state; only drafts with full"
             " attention throughout can be sized."
         )
+    problems = [
+        f"draft_model {draft.id} cannot serve {one.id}: {why}. Name another draft, or none."
+        for one in targets
+        if (why := no_draft(draft, one))
+    ]
+    if problems:
+        raise ScenarioError(*problems)
     return draft
+
+
+def no_draft(draft: Model, target: Model) -> str:
+    """Why a model cannot be the draft of another; "" where it can. It proposes tokens of the target's vocabulary, and a
+    head (EAGLE) reads the target's hidden states."""
+    if draft.id == target.id:
+        return "it is the model itself"
+    if draft.vocab_size != target.vocab_size:
+        return f"its vocabulary has {draft.vocab_size:,} tokens, the model's {target.vocab_size:,}"
+    if draft.kind == "draft" and draft.hidden_size != target.hidden_size:
+        return f"it reads hidden states of {draft.hidden_size:,} elements, the model's have {target.hidden_size:,}"
+    if draft.params.total >= target.params.total:
+        return f"it has {draft.params.total:,} parameters, the model {target.params.total:,}"
+    return ""
 
 
 def model_columns(model: Model, weight_dtype: str, kv_cache_dtype: str) -> Columns:
@@ -343,13 +409,12 @@ def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind) -> Colum
     return found
 
 
-def draft_columns(draft: Model | None, kv_cache_dtype: str) -> Columns:
+def draft_columns(draft: Model | None) -> Columns:
     """The numbers that a speculative-decoding draft contributes: its own weights, its own KV per token."""
     shape = draft.shape() if draft else {}
-    kv = DTYPES[kv_cache_dtype]
     return {
         "draft_layers": shape.get("n_full_layers", 0), "draft_kv_heads": shape.get("full_kv_heads", 0),
-        "draft_head_bytes": shape.get("full_kv_width", 0) * kv.kv_bytes + 2 * kv.kv_scale_bytes,
+        "draft_kv_width": shape.get("full_kv_width", 0),
         "draft_weights_bytes": (draft.checkpoint_bytes(draft.weight_dtype) or 2 * shape["n_params"]) if draft else 0,
     }  # fmt: skip
 
@@ -419,7 +484,7 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
         for name, row in zip(some, table.T, strict=True):
             same = is_frame and name not in CHECKED and (row == row[0]).all()
             columns[name] = row[0] if same else column(row[code[one_row]])
-        fill(numbers, columns)
+        fill(numbers, columns, catalog.workloads())
         check(numbers, columns, lambda i: found[code[i]].model.id, errors)
     good = numpy.flatnonzero(numpy.equal(errors, NO_TEXT))
     values = {**columns, **numbers, "names": column(found[code[one_row]])}
@@ -514,7 +579,7 @@ def _named_columns(names: Resolved) -> Columns:
         **model_columns(names.model, names.weight_dtype, names.kv_cache_dtype), **engine.columns(),
         **band_columns(engine, here), **{f"{k}_elsewhere": v for k, v in band_columns(engine, "other").items()},
         "calibrated_tensor_parallel_size": engine.calibrated_tensor_parallel_size if measured else 0,
-        **draft_columns(names.draft, names.kv_cache_dtype),
+        **draft_columns(names.draft),
         **speed_columns(names.speed, engine, gpu, names.weight_dtype),
         **{f"{name}_{scope}": band for scope in SPEED_SCOPES
            for name, band in speed_band_columns(names.speed, scope, kind).items()},
@@ -545,4 +610,3 @@ def _derive(values: Columns) -> None:
     for name in [n.removesuffix("_anchored") for n in values if n.endswith("_anchored")]:
         scope = scopes["ttft_factor" if name.startswith("ttft") else "speed_factor"]
         values[name] = numpy.choose(scope, [values.pop(f"{name}_{s}") for s in SPEED_SCOPES])
-    values["draft_weights_bytes_per_gpu"] = numpy.ceil(values["draft_weights_bytes"] / size)

@@ -10,7 +10,19 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from sheetgen.errors import ScenarioError
-from sheetgen.scenario.parse import AUTO_DTYPE, COUNT, FLAG, LEAST, MOST, SHARE, SHARE_ABOVE_0, TEXT, TOKENS, Kind
+from sheetgen.scenario.parse import (
+    AUTO_DTYPE,
+    COUNT,
+    FLAG,
+    LEAST,
+    MOST,
+    PEOPLE,
+    SHARE,
+    SHARE_ABOVE_0,
+    TEXT,
+    TOKENS,
+    Kind,
+)
 from sheetgen.units import (
     DATE,
     EXACT_PERCENT,
@@ -182,18 +194,33 @@ class Settings:
             "count what is paid.", about="Of every rental price, your own too. Owning keeps its.", repeated=True),
         added=True)
     active_fraction: float = entry(1.0, SHARE_ABOVE_0,
-        Option("headroom", "SHARE", "Share of the users with a request in flight at the peak. Default 1."),
+        Option("active", "SHARE", "Share of the users with a request in flight at the peak. Default 1. For --users: "
+               "tiers and --concurrent-requests are in flight."),
         Row(CHOICES, "Active fraction of users", "", PERCENT,
             "Users = requests in flight / this. At 100 % every user counts as in flight.", repeated=True))
+    peak_hour_share: float = entry(0.12, SHARE_ABOVE_0,
+        Option("rate", "SHARE", "Share of a day's requests in its peak hour. Default 0.12."), added=True)
+    burst_factor: float = entry(1.3, Kind(low=1, high=100),
+        Option("rate", "FACTOR", "Rate of the worst minutes over that of the peak hour. Default 1.3."), added=True)
+    max_wait_fraction: float = entry(0.05, Kind("share", 0.0001, 1),
+        Option("chance", "SHARE", "Of a load that is a rate: the share of requests that may find no place free. "
+               "Default 0.05."), added=True)
     extra_headroom_fraction: float = entry(0.0, SHARE,
         Option("headroom", "SHARE", "Room to leave above the load. Default 0."),
         Row(CHOICES, "Extra headroom", "", PERCENT, "Added to every load before replicas are counted. Off by default.",
             repeated=True))
-    spare_replicas: int = entry(0, Kind("whole", 0, 100),
-        Option("headroom", "NUMBER", "Replicas beyond those that the load needs (N+1). Default 0."),
-        Row(CHOICES, "Spare replicas (N+1)", "replicas", WHOLE,
-            "1 keeps the load served after one replica is lost. Off by default.", title="Spare replicas",
-            repeated=True))
+    survive: int = entry(0, Kind("whole", 0, 3),
+        Option("headroom", "LOSS", "none, replica, machine or zone: the load is still served within its targets after "
+               "it. Default none.", "survive", ("none", "replica", "machine", "zone")),
+        Row(CHOICES, "Survive the loss of (0 nothing, 1 replica, 2 machine, 3 zone)", "", PLAIN,
+            "So many more are rented that the load is served within its targets after the loss. Off by default.",
+            title="Survive", repeated=True),
+        added=True)
+    zones: int = entry(3, Kind("whole", 2, 20),
+        Option("headroom", "NUMBER", "Zones over which machines are spread, for --survive zone. Default 3."),
+        Row(CHOICES, "Zones", "zones", WHOLE, "Machines are spread over them evenly. They count where a zone may be "
+            "lost."),
+        added=True)
     near_tie_fraction: float = entry(0.05, SHARE,
         Option("market", "SHARE", "Within so much of the lowest price, and with no more GPUs, the fewest machines win. "
                "Default 0.05; 0 takes the very cheapest."),
@@ -218,9 +245,11 @@ class Settings:
         Row(CHOICES, "Average fill of the context", "", PERCENT,
             "Scales what paged KV charges. At 100 % every request is charged its full context.", repeated=True))
     prefix_cache_hit_fraction: float = entry(0.0, SHARE,
-        Option("engine", "SHARE", "Share of the prompt that is found in the prefix cache. Default 0."),
+        Option("engine", "SHARE", "Share of the prompt that is found in the prefix cache, of a prefix that all "
+               "requests share: one copy of it is counted. Default 0."),
         Row(CHOICES, "Prefix cache hits", "", PERCENT,
-            "Share of prompt tokens found in the prefix cache. 30-40 % is typical of RAG; 0 is safe.", repeated=True))
+            "Share of prompt tokens found in the prefix cache, of a prefix that all requests share (one copy is "
+            "counted). 30-40 % is typical of RAG; 0 is safe.", repeated=True))
     hybrid_kv_manager: int = entry(None, FLAG,
         Option("caches", "0|1", "1 where the engine keeps windows and states apart. Default: the engine's own."),
         Row(CHOICES, "Hybrid KV manager (1 on, 0 off)", "", PLAIN,
@@ -272,7 +301,9 @@ INPUTS: tuple[Input, ...] = (
     _text("contexts", Option("sheet", "LIST",
           "Other contexts for them, such as rag=32k,chat=8k (prompt and answer together).", pairs="rag=32k,chat=8k")),
     _text("tiers", Option("sheet", "NUMBERS", "One to four numbers of requests in flight. Default 1,32,128,1024.")),
-    _text("headline", Option("sheet", "LOAD", "The load of the large answer per model. Default rag:32.")),
+    _text("headline", Option("sheet", "LOAD", "The load of the large answer per model, such as rag:32. Default: RAG, "
+          "or the first workload, at the rate where one is given, else at 32 in flight, or the tier nearest to 32 by "
+          "its ratio (of 8,200 it is 8).")),
     Input("tpot_ms", TARGET_MS, None,
           Option("targets", "MS", "Time per output token to size for: 40, off, or chat=40,rag=off. Default 50; 100 for "
                  "long-doc and above 16k.", pairs="chat=40,rag=off"),
@@ -305,7 +336,10 @@ INPUTS: tuple[Input, ...] = (
           "Default 400.")),
     Input("context_tokens", TOKENS, 4096,
           Option("load", "TOKENS", "Tokens of a request: 16k, or 16384. Default 4096.")),
-    Input("concurrent_requests", COUNT, 1, Option("load", "NUMBER", "Requests in flight on the replica. Default 1.")),
+    Input("users", PEOPLE, None, Option("people", "NUMBER",
+          "People to serve, any number, such as 200 or 200k: in flight are users x --active-fraction. Default 1.")),
+    Input("concurrent_requests", replace(COUNT, decimal=True), None, Option("people", "NUMBER",
+          "Requests in flight, in place of users.")),
     Input("input_tokens", Kind("tokens", 0, TOKENS.high), None, Option("split", "TOKENS",
           "Tokens of the prompt. Default: the context less 1,024, or half of a small one.")),
     Input("output_tokens", Kind("tokens", 0, TOKENS.high), None, Option("split", "TOKENS",
@@ -316,11 +350,16 @@ INPUTS: tuple[Input, ...] = (
           "Most requests in one batch. Default: the engine's own on this GPU.")),
     Input("max_num_batched_tokens", Kind("tokens", 1, COUNT.high), None, Option("limits", "TOKENS",
           "Most tokens in one step. Default: the engine's own on this GPU.")),
-    _text("draft_model", Option("caches", "NAME", "Draft model for speculative decoding.")),
+    _text("draft_model", Option("engine", "NAME", "Draft model for speculative decoding: its weights and KV cache are "
+          "counted, not what it gains and costs in time.")),
     Input("enable_prefix_caching", FLAG, 1, Option("caches", "0|1",
           "0 where prefixes are not kept: recurrent layers then take one block less.")),
-    Input("requests_per_second", Kind(low=0, high=1_000_000), 0.0, Option("pace", "RATE",
-          "Requests that arrive in a second, whoever was answered: says where their queue grows without bound.")),
+    Input("requests_per_second", Kind(low=0, high=1_000_000, decimal=True), 0.0, Option("rate", "RATE",
+          "Requests that arrive in a second at peak, in place of users: how many are in flight follows.",
+          in_size="Requests that arrive in a second, whoever was answered: says where their queue grows without bound, "
+          "and how many are in flight where that is not given.")),
+    Input("requests_per_day", Kind(low=0, high=1_000_000_000_000, decimal=True), 0.0, Option("rate", "NUMBER",
+          "The same by the day, such as 200k: at peak x --peak-hour-share / 3600 x --burst-factor.")),
     _text("anchor", Option("pace", "POINT",
           "One measured point of this model, GPU, engine, precision and parallel sizes: name=value, by commas, of "
           "concurrent_requests, input_tokens, output_tokens, tpot_ms and, if measured, ttft_ms; or a JSON or YAML "
@@ -384,11 +423,14 @@ OF_TERMS = tuple(one for one in INPUTS if one.name in OWNING_TERMS)
 OF_A_POINT = tuple({**BY_NAME, **BY_OPTION}[name] for name in (
     "model", "gpu", "engine", "engine_version", "weight_dtype", "kv_cache_dtype", "tensor_parallel_size",
     "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "gpu_memory_utilization", "max_model_len",
-    "max_num_seqs", "max_num_batched_tokens", "block_size", "context_tokens", "concurrent_requests", "input_tokens",
-    "output_tokens", "prefix_cache_hit_fraction", "draft_model", "average_context_fraction", "kv_allocation",
-    "hybrid_kv_manager", "enable_prefix_caching", "requests_per_second", "speed_factor", "ttft_factor", "network_gbps",
+    "max_num_seqs", "max_num_batched_tokens", "block_size", "context_tokens", "users", "active_fraction",
+    "concurrent_requests", "input_tokens", "output_tokens", "prefix_cache_hit_fraction", "draft_model",
+    "average_context_fraction", "kv_allocation", "hybrid_kv_manager", "enable_prefix_caching", "requests_per_second",
+    "requests_per_day", "peak_hour_share", "burst_factor", "speed_factor", "ttft_factor", "network_gbps",
 ))  # fmt: skip
-OPTION_GROUPS = ("market", "engine", "precision", "headroom", "billing", "targets", "factors", "money")
+OPTION_GROUPS = (
+    "market", "engine", "precision", "rate", "active", "chance", "headroom", "billing", "targets", "factors", "money"
+)  # fmt: skip
 
 
 def asked_in(*groups: str) -> tuple[Input, ...]:

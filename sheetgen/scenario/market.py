@@ -54,7 +54,7 @@ class Candidate:
     price_kind: str = ""  # the terms of a reserved price, as the catalog names them
     assumed_shape: bool = False
     network_gbps: float = 0  # 0 where nobody states it
-    tries_ranks: bool = True  # data-parallel layouts too: not where the listed GPU's links are not made for them
+    tries_ranks: bool = True  # data-parallel layouts too: not where the GPU's links are not made for them
     prices: tuple[ClassPrice, ...] = ()
 
     def class_price(self, purchase: str) -> ClassPrice | None:
@@ -281,9 +281,9 @@ def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate
         )  # fmt: skip
 
 
-def shares_experts(gpu: Gpu) -> bool:
-    """Whether a GPU's links are made for data-parallel ranks that share experts."""
-    return (gpu.interconnect_bytes_per_second or 0) >= LEAST_LINK_BYTES_PER_SECOND
+def shares_experts(gpu: Gpu, typed_bytes_per_second: float = 0) -> bool:
+    """Whether a GPU's links are made for data-parallel ranks that share experts, by the catalog or as typed over."""
+    return max(gpu.interconnect_bytes_per_second or 0, typed_bytes_per_second) >= LEAST_LINK_BYTES_PER_SECOND
 
 
 def _cheapest(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:

@@ -16,7 +16,7 @@ from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.scenario.inputs import INPUTS, OF_SETTINGS, OPTION_GROUPS, PER_GPU_KW, PER_GPU_USD
-from sheetgen.scenario.market import Candidate, ClassPrice, OwnedGpu, Owning
+from sheetgen.scenario.market import Candidate, ClassPrice, OwnedGpu, Owning, shares_experts
 from sheetgen.scenario.parse import ANY, COUNT, DAY, FLAG, TEXT, TOKENS, Kind, name_part, plain
 from sheetgen.units import DTYPES, GIB, PURCHASES
 
@@ -154,6 +154,10 @@ class Overrides:
     def input(self, name: str, otherwise: Any) -> Any:
         """What was typed into an input's cell, or `otherwise`."""
         return self.inputs.get(name, otherwise)
+
+    def shares_experts(self, gpu: Gpu) -> bool:
+        """Whether data-parallel layouts are tried on a GPU: its links are made for them by the catalog, or as typed."""
+        return shares_experts(gpu, self.value("gpus", gpu.id, "interconnect_bytes_per_second", 0))
 
     def spelled(self, gpus: Iterable[str], instances: Iterable[str]) -> Overrides:
         """The same with GPUs and providers spelled as the sheet's first row of them: capital letters tell no name from
@@ -366,7 +370,7 @@ def overridden_candidates(
     named = {key.lower(): gpu for key, gpu in gpus.items()}  # to a spreadsheet's look-up capital letters are no others
     for one, row in rows:
         if not row:
-            yield replace(one, gpu=gpus[one.gpu.id])
+            yield replace(one, gpu=gpus[one.gpu.id], tries_ranks=overrides.shares_experts(one.gpu))
             continue
         provider, kind = one.instance.split("/", 1)
         provider, kind = row.get("provider", provider), row.get("type", kind)
@@ -381,6 +385,7 @@ def overridden_candidates(
             source=row.get("source", one.source if is_listed else "") or BY_READER,
             price_kind=row.get("terms", one.price_kind) or "", prices=tuple(_prices(one, row)),
             network_gbps=row.get("network_gbps", one.network_gbps) or 0,
+            tries_ranks=one is blank or overrides.shares_experts(one.gpu),
         )  # fmt: skip
 
 

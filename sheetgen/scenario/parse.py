@@ -33,6 +33,14 @@ def number(value: Any) -> float:
         return math.nan
 
 
+def people(value: Any) -> float:
+    """`value` as a number of people or requests, NaN where it is none: 200k is 200,000, 1.5m is 1,500,000."""
+    text = str(value).strip()
+    unit = {"k": 1e3, "m": 1e6}.get(text[-1:].lower())
+    # What was written is meant: 4.35k is 4,350, which 4.35 x 1000 is not.
+    return round(number(text[:-1]) * unit, 6) if unit and text[:-1][-1:].isdigit() else number(text)
+
+
 def tokens(value: Any, name: str = "context") -> int:
     """A number of tokens: 4k is 4096, 128k is 131072, a plain number is itself.
 
@@ -54,7 +62,7 @@ def whole(value: Any, name: str, least: int = 1, most: int = 10_000_000) -> int:
 
 def tiers(text: str) -> tuple[int, ...]:
     """`1,32,128,1024` as numbers of requests in flight: one to four, each once."""
-    numbers = tuple(whole(part, "tier", most=1_000_000) for part in words(str(text)))
+    numbers = tuple(Kind("whole", 1, 1_000_000, decimal=True).parse(part, "tier") for part in words(str(text)))
     if not 1 <= len(numbers) <= 4:
         raise ScenarioError(f"tiers are {shown(text)!r}. Give one to four numbers, such as 1,32,128,1024.")
     if len(set(numbers)) != len(numbers):
@@ -84,6 +92,8 @@ def words(text: str | None) -> tuple[str, ...]:
 def day(text: Any, name: str) -> datetime.date:
     """A date such as 2026-11-20, from 2000 to the first of 2100, which workbooks can count from."""
     try:
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d", str(text), re.ASCII):
+            raise ValueError
         found = datetime.date.fromisoformat(str(text))
     except ValueError:
         raise ScenarioError(f"{name} is {shown(text)!r}. Write a date such as 2026-11-20.") from None
@@ -124,6 +134,7 @@ class Kind:
 
     what: number, share (shown as a percentage), whole, tokens (a whole number, 16k too), text, name (without a slash),
     any (a number or a text), date, dtype, auto dtype (auto as well), currency, or word (one of `words`).
+    decimal: 200k is 200,000 where it is written as text.
     """
 
     what: str = "number"
@@ -131,6 +142,7 @@ class Kind:
     high: float = MOST
     blank: bool = False
     words: tuple[str, ...] = ()
+    decimal: bool = False
 
     @property
     def is_number(self) -> bool:
@@ -200,7 +212,7 @@ class Kind:
                 if not re.fullmatch(r"[A-Z]{3}", text):
                     raise ScenarioError(f"{name} is {shown(value)!r}. Write its three letters, such as EUR.")
                 return text
-        found = number(value)
+        found = people(value) if self.decimal else number(value)
         if not self.takes(found):
             raise ScenarioError(f"{name} is {shown(value)!r}. It must be {self}.")
         return int(found) if self.is_whole else found
@@ -226,6 +238,7 @@ ANY = Kind()
 FLAG = Kind("whole", 0, 1)
 SHARE, SHARE_ABOVE_0 = Kind("share", 0, 1), Kind("share", LEAST, 1)
 COUNT = Kind("whole", 1, 10_000_000)
+PEOPLE = Kind("whole", 1, 1_000_000_000, decimal=True)
 TOKENS = Kind("tokens", 1, MAX_TOKENS)
 TEXT = Kind("text", blank=True)
 DAY = Kind("date", blank=True)

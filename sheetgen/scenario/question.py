@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,10 +15,10 @@ from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, shown
-from sheetgen.formula import round_up
 from sheetgen.scenario import overrides as typed
 from sheetgen.scenario import parse
-from sheetgen.scenario.deployment import DEFAULTS, OUTPUT_TOKENS, Reference, engine_defaults
+from sheetgen.scenario.demand import Rate, rate_of, requests_in_flight, users_of
+from sheetgen.scenario.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
 from sheetgen.scenario.inputs import OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
 from sheetgen.scenario.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.scenario.parse import name_part
@@ -53,7 +54,6 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
     return settings
 
 
-MOST_USERS = 1_000_000_000
 OFF = "off"
 TARGETS = {"tpot_ms": "tpot_target_ms", "ttft_ms": "ttft_target_ms"}  # option: field of a workload
 _EXAMPLE = "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off."
@@ -100,21 +100,27 @@ def sized(workload: Workload, context: int, answer: int) -> Workload:
     return _WithContext.model_construct(**{**dict(workload), **fields, "context": context})
 
 
-def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int, ...]) -> tuple[int, int]:
-    """Positions of the headline's workload and tier: RAG at 32 in flight, or the middle of what there is."""
+USUAL_TIER = 32
+
+
+def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int | None, ...]) -> tuple[int, int]:
+    """Positions of the headline's workload and tier: RAG, else the first one; the rate where one was asked for, else 32
+    in flight or the tier that is the nearest to it by its ratio, the larger of two as near."""
     ids = [w.id for w in workloads]
-    usual = tiers.index(32) if 32 in tiers else (len(tiers) - 1) // 2
+    by_ratio = [max(n, USUAL_TIER) / min(n, USUAL_TIER) if n else 0.0 for n in tiers]
+    usual = min(range(len(tiers)), key=lambda at: (by_ratio[at], -(tiers[at] or 0)))
     if not text:
         return ids.index("rag") if "rag" in ids else 0, usual
     name, _, tier = str(text).partition(":")
     workload = parse.one_of(name, "headline", tuple(ids))
     number = parse.whole(tier, "headline tier", most=1_000_000) if tier else tiers[usual]
     if number not in tiers:
-        raise ScenarioError(f"headline is {shown(text)!r}. Its tier must be one of {', '.join(map(str, tiers))}.")
+        known = ", ".join(str(one) for one in tiers if one is not None) or "left out, for the rate"
+        raise ScenarioError(f"headline is {shown(text)!r}. Its tier must be one of {known}.")
     return ids.index(workload), tiers.index(number)
 
 
-def one_workload(options: Mapping[str, Any]) -> tuple[Workload]:
+def one_workload(options: Mapping[str, Any], known: Sequence[Workload]) -> tuple[Workload]:
     """The workload behind `context_tokens`, `input_tokens` and `output_tokens`, split as in `size`."""
 
     def given(name: str, least: int = 0) -> int | None:
@@ -126,7 +132,7 @@ def one_workload(options: Mapping[str, Any]) -> tuple[Workload]:
     context = given("context_tokens", 1) or int(DEFAULTS["context_tokens"])
     prompt, answer = given("input_tokens"), given("output_tokens")
     if answer is None:
-        answer = min(OUTPUT_TOKENS, context // 2) if prompt is None else context - prompt
+        answer = default_answer(context, known) if prompt is None else context - prompt
     prompt = context - answer if prompt is None else prompt
     if min(prompt, answer) < 0 or prompt + answer > context:
         raise ScenarioError(
@@ -139,13 +145,6 @@ def one_workload(options: Mapping[str, Any]) -> tuple[Workload]:
         context=context,
     )  # fmt: skip
     return (workload,)
-
-
-def requests_in_flight(options: Mapping[str, Any], active_fraction: float) -> tuple[int]:
-    """Requests in flight at the peak: users x the share of them that is active, rounded up."""
-    users = options.get("users")
-    people = 1 if users is None else parse.whole(users, "users", most=MOST_USERS)
-    return (int(round_up(people * active_fraction)),)
 
 
 def with_targets(
@@ -209,15 +208,25 @@ class SheetModel:
 
 @dataclass(frozen=True)
 class Load:
-    """One load: a model, a workload and the requests in flight."""
+    """One load: a model, a workload and the requests in flight, which follow where it is a rate.
+
+    users: people, where the load was stated as people.
+    """
 
     model: int
     workload: int
     tier: int
     context_tokens: int
     input_tokens: int
-    concurrent_requests: int
+    concurrent_requests: float
     over_limit: bool
+    requests_per_second: float = 0.0  # at peak; 0 where the requests in flight were stated
+    users: int | None = None
+
+    @property
+    def requests(self) -> int:
+        """Whole requests in flight."""
+        return math.ceil(self.concurrent_requests)
 
 
 @dataclass(frozen=True)
@@ -226,7 +235,7 @@ class Question:
 
     models: tuple[SheetModel, ...]
     workloads: tuple[Workload, ...]
-    tiers: tuple[int, ...]
+    tiers: tuple[int | None, ...]  # requests in flight; None is the rate
     engine: Engine
     gpus: tuple[Gpu, ...]
     candidates: tuple[Candidate, ...]
@@ -244,6 +253,8 @@ class Question:
     others: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)  # see `Selected`
     listed: tuple[Candidate, ...] = ()  # the catalog's instances, where some were typed over; see `rows`
     beyond: tuple[tuple[Candidate, ...], ...] = ()  # what the defaults leave out: see `market.not_asked`
+    rate: Rate | None = None
+    draft: Model | None = None  # drafts for each of the models
 
     @property
     def catalog_sha256(self) -> str:
@@ -276,12 +287,22 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
     settings = attempt(settings_of, options, engine)
     models = attempt(_models, catalog, options, settings)
+    draft = None
+    if name := options.get("draft_model"):
+        draft = attempt(draft_model, str(name), [one.model for one in models or ()], catalog)
+        # The bands of memory are of runs without one.
+        engine = engine and engine.model_copy(update={"calibrated": None})
     one_load = options.get("context_tokens") is not None
-    workloads = attempt(one_workload, options) if one_load else attempt(workloads_of, catalog, options)
+    workloads = (
+        attempt(one_workload, options, catalog.workloads()) if one_load else attempt(workloads_of, catalog, options)
+    )
     workloads = attempt(with_targets, workloads, catalog.workloads(), options) if workloads else None
     speed = attempt(catalog.file, SpeedFile)
+    rate = attempt(rate_of, options)
     if one_load:
         tiers = attempt(requests_in_flight, options, settings.active_fraction if settings else 1.0)
+    elif rate:
+        tiers = (*(attempt(parse.tiers, options["tiers"]) or ()), None) if options.get("tiers") else (None,)
     elif options.get("tiers"):
         tiers = attempt(parse.tiers, options["tiers"])
     else:
@@ -302,7 +323,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         models, workloads, tiers, engine, tuple(by_id.values()), candidates, left_out, settings, as_of, headline,
         Reference(catalog), speed, (), filters, owning,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
-        others=others, beyond=not_asked(catalog, engine, filters),
+        others=others, beyond=not_asked(catalog, engine, filters), rate=rate, draft=draft,
     )  # fmt: skip
     question = _overridden(question, *overrides)
     # No prompt would be left, and the hardware too cheap.
@@ -316,8 +337,10 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     if too_long:
         raise ScenarioError(*too_long)
     loads = tuple(
-        Load(m, w, t, workload.context_tokens, workload.input_tokens, requests,
-             workload.context_tokens > (model.model.max_context_tokens or 0))
+        Load(m, w, t, workload.context_tokens, workload.input_tokens, requests or 0,
+             workload.context_tokens > (model.model.max_context_tokens or 0),
+             rate.at_peak(question.settings) if rate and requests is None else 0.0,
+             users_of(options) if one_load else None)
         for m, model in enumerate(question.models)
         for w, workload in enumerate(question.workloads)
         for t, requests in enumerate(tiers)

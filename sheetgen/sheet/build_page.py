@@ -28,6 +28,7 @@ from sheetgen.recommend import money as figures
 from sheetgen.scenario.question import Question
 from sheetgen.sheet import notes, page, wording
 from sheetgen.sheet.fingerprints import breaks, fingerprints_for
+from sheetgen.sheet.hosted import hosted_facts
 from sheetgen.sheet.page import NONE, Card, Cell, MoneyFacts, Page, Text, joined, words
 from sheetgen.sheet.wording import dollars, gpus, money, named_size, plural, rent, rented_gpus, share, size, whole
 from sheetgen.units import PERCENT, UNIT_NAMES
@@ -61,6 +62,7 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
         subject=next((str(f.numbers.get("model_name", "")) for f in prints), ""), left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question)), sources=notes.sources(solved),
         purchase=notes.price_classes(question)[question.settings.purchase],
+        hosted_for=f"hosted: the same tokens at {share(question.settings.utilization)}, not your weights, data away",
     )  # fmt: skip
 
 
@@ -74,7 +76,8 @@ def _version() -> str:
 def _question(question: Question) -> str:
     workload, tier = question.workloads[question.headline[0]], question.tiers[question.headline[1]]
     context = short_tokens(workload.context_tokens)
-    return f"{workload.name} ({context} tokens), {plural(tier, 'request')} in flight"
+    load = wording.rate_words(question) if tier is None else words("{} in flight", plural(tier, "request"))
+    return f"{workload.name} ({context} tokens), {load}"
 
 
 def _precision(question: Question) -> str:
@@ -84,7 +87,8 @@ def _precision(question: Question) -> str:
     active = settings.active_fraction
     return " · ".join((
         f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
-        f"KV cache {kv}", f"{engine.name} {engine.default_version}", wording.sizing_rule(question),
+        f"KV cache {kv}", f"{engine.name} {engine.default_version}",
+        *([wording.draft_words(question.draft)] if question.draft else []), wording.sizing_rule(question),
         "every user counted as in flight" if active == 1 else f"{share(active)} of the users in flight",
     ))  # fmt: skip
 
@@ -108,6 +112,7 @@ def _card(solved: Solution, row: int, levers: Sequence[Lever], others: Sequence[
         *([words("{} idle", plural(idle, "GPU"))] if idle else []),
         *(["needs a reservation"] if needs_reservation(solved, row) else []),
     )  # fmt: skip
+    at_hosts = hosted_facts(solved, row)
     return Card(
         **vars(facts_of(solved, row)), fits=True, rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
@@ -118,9 +123,11 @@ def _card(solved: Solution, row: int, levers: Sequence[Lever], others: Sequence[
         first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
         runner_up=_runner_up(solved, row), span=wording.month_range(choice), band=wording.money_band(choice),
         slow_end=wording.AT_SLOW_END if choice.monthly_usd_ends[1] is None else "",
-        **_at_fp8(solved, row, levers), not_asked=cheaper, held=words("serves {}", whole(choice.served_at_target)),
+        **_at_fp8(solved, row, levers), not_asked=cheaper, held=words("serves {}", wording.served_count(choice)),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
+        hosted=at_hosts.cheapest, hosted_monthly=at_hosts.monthly, hosts=at_hosts.hosts, hosts_rent=at_hosts.renting,
+        not_given=at_hosts.not_given,
     )  # fmt: skip
 
 
@@ -152,9 +159,11 @@ def _matrix(solved: Solution, near_target_fraction: float) -> tuple[page.MatrixB
     question = solved.question
     rows = {(c.workload, c.tier, c.model): i for i, c in enumerate(question.loads)}
 
-    def row(w: int, t: int, requests: int) -> page.MatrixRow:
+    def row(w: int, t: int, requests: int | None) -> page.MatrixRow:
         cells = tuple(_cell(solved, rows[w, t, m], near_target_fraction) for m in range(len(question.models)))
-        return page.MatrixRow(whole(requests), (w, t) == question.headline, cells)
+        return page.MatrixRow(
+            wording.rate_words(question) if requests is None else whole(requests), (w, t) == question.headline, cells
+        )
 
     def block(w: int, of: Workload) -> page.MatrixBlock:
         split = words("{} in + {} out", whole(of.input_tokens), whole(of.output_tokens))
@@ -174,7 +183,7 @@ def _cell(solved: Solution, row: int, near_target_fraction: float) -> page.Matri
     status = "tight" if has_little_headroom(solved, row, near_target_fraction) else "fits"
     hardware, rented = (of(choice.n_instances, fit.candidate) for of in (rented_gpus, rent))
     usd = wording.short_money(choice.monthly_usd)
-    return page.MatrixCell(status, status, kv, hardware, rented, usd, choice.sized_by != "memory")
+    return page.MatrixCell(status, status, kv, hardware, rented, usd, choice.sized_by in ("tpot", "ttft"))
 
 
 def _bars(solved: Solution) -> tuple[tuple[page.Bar, ...], ...]:
@@ -188,7 +197,8 @@ def _bars(solved: Solution) -> tuple[tuple[page.Bar, ...], ...]:
 
 
 def _bar(solved: Solution, row: int) -> page.Bar:
-    """What the GPUs hold: the weights on each replica, and the KV cache as often as ranks keep it."""
+    """What the GPUs hold: the weights on each replica, the KV cache as often as ranks keep it, and as overhead what
+    lies beside both, a draft's weights with it."""
     question = solved.question
     load, units = question.loads[row], question.settings.units
     of_load = (
@@ -200,7 +210,8 @@ def _bar(solved: Solution, row: int) -> page.Bar:
     if fit is None:
         verdict = solved.choices[row].verdict
         return page.Bar(*of_load, weights, kv, size(weights, units), size(kv, units), capacity=verdict)
-    overhead, capacity = (fit[name] * fit.gpus_used for name in ("overhead_bytes_per_gpu", "memory_budget_bytes"))
+    overhead = (fit["overhead_bytes_per_gpu"] + fit.draft_bytes_per_gpu) * fit.gpus_used
+    capacity = fit["memory_budget_bytes"] * fit.gpus_used
     held = fit["steady_bytes"] * fit.layout.tensor_parallel_size * load.concurrent_requests
     return page.Bar(
         *of_load, weights_bytes=weights * fit.choice.n_replicas, kv_bytes=held, overhead_bytes=overhead,

@@ -14,12 +14,13 @@ from typing import Any
 import numpy
 
 from sheetgen.catalog import guidance
-from sheetgen.estimate import PEAK, evaluate
+from sheetgen.estimate import PEAK, TOKENS, all_of, evaluate
 from sheetgen.recommend import Columns, Fit, Solution, headline_rows, short_tokens
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.page import NONE, BreakPoint, Breaks, FingerprintRow, Source, words
 from sheetgen.sheet.wording import named_size, plural_does, whole
 from sheetgen.sizing import kv_cache, memory, parallelism
+from sheetgen.sizing.parallelism import requests_per_replica
 from sheetgen.units import DTYPES, GIB
 
 FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with, where more are in use
@@ -236,8 +237,8 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
     layers = fit["layer_bytes_per_gpu"] * part
     staged, paid = stages > 1, fit["paid_layer_bytes"] * part
     pool = fit["layer_budget_bytes"] - paid if staged else fit["kv_budget_bytes_per_gpu"]
-    ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"]
-    per_replica = -(-int(fit["load_requests"]) // (choice.n_replicas - question.settings.spare_replicas))
+    ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"] + fit.draft_bytes_per_gpu
+    per_replica = _fullest(fit)
     per_rank = -(-per_replica // fit.layout.data_parallel_size)
     longest_allowed = int(model.model.max_context_tokens or load.context_tokens)
     given = {k for one in PEAK for k in one.inputs} - {one.name for one in PEAK}
@@ -252,7 +253,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         "gpu": fit.candidate.gpu.short_name, "weight_dtype": model.weight_dtype,
         "n_gpus_per_replica": fit.gpus_per_replica, **fit.layout._asdict(),
         "pipeline_parallel_size": stages, "n_replicas": choice.n_replicas, "context_tokens": load.context_tokens,
-        "input_tokens": load.input_tokens, "concurrent_requests": load.concurrent_requests,
+        "input_tokens": load.input_tokens, "concurrent_requests": load.requests,
         "requests_per_replica": per_replica, "sequences_held": choice.sequences_per_replica,
         "next_request": choice.sequences_per_replica + 1,
         **{limit: int(batch[limit]) for limit in ("max_num_seqs", "max_num_batched_tokens")},
@@ -276,7 +277,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
 def _needed(fit: Fit, requests: int, tokens: int) -> float:
     """The pool that one rank needs for that many sequences of that many tokens, without stages."""
     both = (kv_cache.charge_bytes, kv_cache.steady_bytes)
-    values = {name: fit[name] for one in both for name in one.inputs} | {"charged_tokens": tokens}
+    values = {name: fit[name] for one in both for name in one.inputs} | all_of(tokens)
     return float(kv_cache.pool_for(requests, *(one.of(values) for one in both)))
 
 
@@ -290,7 +291,7 @@ def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
 SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
 STEPS_PER_DOUBLING = 2
 # As `recommend.solve` has them.
-HOLDS = (kv_cache.charged_tokens, kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.sequences)
+HOLDS = (*TOKENS, kv_cache.charge_bytes, kv_cache.steady_bytes, parallelism.sequences)
 
 
 def breaks(solved: Solution) -> tuple[Breaks, ...]:
@@ -314,7 +315,7 @@ def held_per_replica(fit: Fit, contexts: Sequence[int]) -> list[int]:
 
 def _breaks(solved: Solution, row: int) -> Breaks:
     question, cell, model = solved.question, solved.question.loads[row], solved.model_of(row).model
-    asked = BreakPoint(cell.context_tokens, cell.concurrent_requests)
+    asked = BreakPoint(cell.context_tokens, cell.requests)
     fit = Fit.of(solved, row)
     if fit is None:
         nothing = BreakPoint(cell.context_tokens, 0)
@@ -327,14 +328,14 @@ def _breaks(solved: Solution, row: int) -> Breaks:
     held = fit.choice.sequences_per_replica * replicas
     longest = _longest(fit, limit)
     capped = fit["sequences"] == fit["max_num_seqs"]
-    requests_fit = plural_does(cell.concurrent_requests, "request", "fit")
+    requests_fit = plural_does(cell.requests, "request", "fit")
     if longest >= limit:
         longest_fit = words("{} even at the model's {}", requests_fit, short_tokens(limit))
     else:
         longest_fit = words("{} up to {} tokens each", requests_fit, whole(longest))
     return Breaks(
         model=model.name, curve=tuple(p for p in curve if p.requests), asked=asked,
-        held=BreakPoint(cell.context_tokens, held), longest=BreakPoint(longest, cell.concurrent_requests),
+        held=BreakPoint(cell.context_tokens, held), longest=BreakPoint(longest, cell.requests),
         next_request=words("request {} {}", whole(held + 1), "waits" if capped else "does not fit"),
         next_short=whole(held + 1), longest_fit=longest_fit, longest_short=whole(longest),
     )  # fmt: skip
@@ -347,10 +348,15 @@ def _contexts(longest: int, loads: list[int]) -> list[int]:
     return sorted({*(int(c) for c in numpy.geomspace(shortest, longest, n).round()), *loads})
 
 
+def _fullest(fit: Fit) -> int:
+    """Requests of the fullest replica."""
+    known = {name: fit[name] for name in requests_per_replica.inputs}
+    return int(requests_per_replica.of(known))
+
+
 def _longest(fit: Fit, limit: int) -> int:
     """The longest context that the model allows and at which the hardware still holds the load."""
-    n_serving = fit.choice.n_replicas - fit.solved.question.settings.spare_replicas
-    needed = -(-int(fit["load_requests"]) // max(1, n_serving))
+    needed = _fullest(fit)
     shortest = fit.solved.question.loads[fit.row].context_tokens
     return largest_where(lambda tokens: held_per_replica(fit, [tokens])[0] >= needed, shortest, limit)
 

@@ -31,7 +31,7 @@ INPUT, WORKINGS, OUTPUT, CONTROL = "Input", "Workings", "Output", "Control"
 KINDS = {
     "Sizing sheet": OUTPUT, "What-if": OUTPUT,
     "Inputs": INPUT, "Models": INPUT, "GPUs": INPUT, "Instances": INPUT,
-    "Money": OUTPUT, "Speed": OUTPUT,
+    "Money": OUTPUT, "Hosts": WORKINGS, "Speed": OUTPUT,
     "Workings": WORKINGS, "Contexts": WORKINGS, "Profiles": WORKINGS, "Candidates": WORKINGS,
     "Levers": OUTPUT, "OOM guide": OUTPUT,
     "Checks": CONTROL, "Notes and sources": CONTROL, "Change log": CONTROL,
@@ -486,7 +486,9 @@ class RepeatedRow(Sequence[Ref]):
         return len(self.positions)
 
     def __getitem__(self, i: Any) -> Any:
-        return self.row[i]  # the first columns are those of the short row
+        if isinstance(i, slice):
+            return tuple(self[k] for k in range(*i.indices(len(self))))
+        return self.row[int(self.positions[i].value) - 1]
 
     @property
     def values(self) -> numpy.ndarray:

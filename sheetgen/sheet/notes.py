@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import re
 from collections.abc import Iterator
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
 from sheetgen.recommend import Solution, headline_rows
+from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.market import Candidate
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.scenario.question import Question
@@ -38,7 +40,7 @@ def is_stale(price_as_of: str | None, as_of: datetime.date, stale_after_days: fl
     return day is not None and (as_of - day).days > stale_after_days
 
 
-def _is_old(one: Candidate, question: Question, stale_after_days: float) -> bool:
+def is_old(one: Candidate, question: Question, stale_after_days: float) -> bool:
     """As the workbook marks it: beside a price that was typed over, the date is still that of the listed one."""
     return one.source != BY_READER and is_stale(one.price_as_of, question.as_of, stale_after_days)
 
@@ -53,7 +55,7 @@ def price_banner(question: Question, stale_after_days: float) -> str:
     for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == overrides for source in undated):
             parts.append(f"{'one price' if n == 1 else f'{n:,} prices'} {how}")
-    if n_old := sum(_is_old(c, question, stale_after_days) for c in candidates):
+    if n_old := sum(is_old(c, question, stale_after_days) for c in candidates):
         parts.append(f"{n_old} of {len(candidates)} older than {wording.plain(stale_after_days)} days")
     return "; ".join(parts)
 
@@ -99,7 +101,7 @@ def _instance_row(solved: Solution, one: Candidate, rows: list[int], stale_after
         hourly=Cell(one.usd_per_hour, USD_CENTS),
         region=one.region + (", assumed shape" if one.assumed_shape else ""),
         price_date=TYPED_DATE if one.source == BY_READER else one.price_as_of or UNKNOWN_DATE,
-        stale=_is_old(one, question, stale_after_days), used_for=_used_for(solved, rows),
+        stale=is_old(one, question, stale_after_days), used_for=_used_for(solved, rows),
         classes=tuple(Cell(price.usd_per_hour, USD_CENTS) if price else NONE for price in prices),
         memory_origin=MEMORY_ORIGINS.get(memory.basis, memory.basis),
         price_origin="assumed" if one.assumed_shape else "published",
@@ -112,7 +114,7 @@ def _used_for(solved: Solution, rows: list[int]) -> Text:
         return wording.plural(len(rows), "load")
     load = solved.question.loads[rows[0]]
     workload = solved.question.workloads[load.workload].name
-    return words("{}, {} {}", solved.model_of(rows[0]).model.name, workload, wording.whole(load.concurrent_requests))
+    return words("{}, {} {}", solved.model_of(rows[0]).model.name, workload, wording.whole(load.requests))
 
 
 def price_classes(question: Question) -> dict[str, str]:
@@ -149,7 +151,10 @@ def assumption_lines(question: Question) -> Iterator[str]:
     price = wording.price_class(price, settings.discount_fraction) + lacks
     for one in known.values():
         if one.sentence:
-            yield one.sentence.replace("{value}", _value(one, settings)).replace("{price}", price)
+            said = {"{value}": _value(one, settings), "{price}": price, "{draft}": wording.draft_words(question.draft)}
+            yield functools.reduce(lambda text, named: text.replace(*named), said.items(), one.sentence)
+    if question.draft is not None:
+        yield wording.DRAFT_COUNTED
     kinds = sorted({c.price_kind for c in question.candidates if c.price_kind})
     if PURCHASES[settings.purchase].committed and kinds:
         yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."
@@ -170,6 +175,8 @@ def _constants(engine: Engine) -> str:
 def _value(one: Assumption, settings: object) -> str:
     """The value in use: the setting of that name, else the catalog's."""
     value = getattr(settings, one.id, one.value)
+    if one.id in BY_NAME and (said := BY_NAME[one.id].words):
+        return said[int(value)]
     if isinstance(value, tuple):
         return " or ".join(filter(None, (", ".join(map(str, value[:-1])), str(value[-1]))))
     if isinstance(value, str):

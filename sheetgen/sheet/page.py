@@ -84,7 +84,7 @@ class MoneyFacts:
     per_year: Text = NONE  # "$480,872 a year"
     per_user: Text = NONE  # "$159 per user"
     per_million_tokens: Text = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
-    owned: Text = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
+    owned: Cell = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
     break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see Card.owning
     budget: Cell = NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it is nothing new
     capex_is_old: bool = False
@@ -120,6 +120,11 @@ class Card(MoneyFacts):
     not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
+    hosted: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
+    hosted_monthly: Text = NONE  # "$3,259": what that host takes for the same tokens
+    hosts: Text = NONE  # the three cheapest, at which utilization, prices of when
+    hosts_rent: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
+    not_given: Text = NONE  # what a host does not give
 
     @property
     def speed(self) -> Text:
@@ -131,9 +136,14 @@ class Card(MoneyFacts):
         return joined(", ", [*user, *([self.per_million_tokens] if self.per_million_tokens else [])])
 
     @property
-    def owning(self) -> Text:
-        """Where owning is cheaper than renting on demand, under a head that says so: "above 24% of the hours"."""
-        return self.break_even.parts[0] if self.break_even else NONE
+    def owned_usd(self) -> Text:
+        """What owning costs, where the GPUs stand elsewhere: "$8,640 to $11,720"."""
+        return self.owned.parts[1] if self.owned else NONE
+
+    @property
+    def owning(self) -> str:
+        """Where owning is cheaper than renting on demand, in short, under a head that says so: "above 24% of hours"."""
+        return str(self.break_even.parts[0] if self.break_even else NONE).replace("of the hours", "of hours")
 
 
 @dataclass(frozen=True)
@@ -183,6 +193,7 @@ class ModelFacts:
     weights_bf16: Text  # "131.4"
     weights_fp8: Text  # "67.7"
     weights_used: str  # "bf16"
+    weights_in_use: Text  # "131.4": in that precision
     kv_used: str  # "bf16"
     kv_per_token: Cell  # "320.0 KiB": the figure and its unit
     full_attention_per_token: Text  # "2,560 KiB"
@@ -334,6 +345,7 @@ class Page:
     assumptions: tuple[str, ...]
     sources: tuple[Source, ...]
     purchase: str = ""  # that of the answers, among price_classes
+    hosted_for: str = ""  # "hosted: the same tokens at 70%, not your weights, data away"
 
     @property
     def paid(self) -> tuple[Card, ...]:
@@ -356,6 +368,11 @@ class Page:
         """At which prices of GPUs owning is worked out; "" where it is for none."""
         said = {False: "at low to high street prices", True: "at your quote"}
         return " or ".join(said[one] for one in sorted({card.is_quoted for card in self.paid if card.owned}))
+
+    @property
+    def hosted_at(self) -> str:
+        """What a host's price stands for, and what is not in it; "" where nobody hosts any of the models."""
+        return self.hosted_for if any(card.hosted_monthly for card in self.paid) else ""
 
     @property
     def headline_requests(self) -> Text:
@@ -395,7 +412,7 @@ def tables_of(page: Page) -> Iterator[Table]:
         "Models",
         ("Model", *map(_number, ("Parameters", f"BF16 weights, {unit}", f"FP8 weights, {unit}")), "Used here",
          *map(_number, ("KV a token", "if full attention", "Ratio")), "Attention"),
-        ((m.name, m.params, m.weights_bf16, m.weights_fp8, f"{m.weights_used}, KV {m.kv_used}", m.kv_per_token,
+        ((m.name, m.params, m.weights_bf16, m.weights_fp8, _in_use(m), m.kv_per_token,
           m.full_attention_per_token, m.ratio, f"{m.attention}; {m.note}" if m.note else m.attention)
          for m in page.models),
     )  # fmt: skip
@@ -424,6 +441,11 @@ def tables_of(page: Page) -> Iterator[Table]:
             ("Model", *(_number(f"{name}, $ a month") for name in classes), "Owned, $ a month", "Owning is"),
             ((c.model, *map(_priced, c.classes, c.class_rents), c.owned, c.break_even) for c in page.paid),
         )
+        yield table(
+            "Hosted instead",
+            ("Model", "The cheapest hosts", "Renting against it", "What a host does not give"),
+            ((c.model, c.hosts, c.hosts_rent, c.not_given) for c in page.paid),
+        )
     yield table(
         "Instances on this page",
         ("Instance", "GPUs", _number("Memory"), _number("$ an hour"), *(_number(f"$ {name}") for name in classes),
@@ -439,6 +461,14 @@ def _priced(usd: Text, rent: Text) -> Text:
 
 def _number(head: str) -> Column:
     return Column(head, right=True)
+
+
+def _in_use(model: ModelFacts) -> Text:
+    """The precisions in use; with the weights' size where no column has it, as of FP4 checkpoints."""
+    kv = f", KV {model.kv_used}"
+    if model.weights_used in ("bf16", "fp8"):
+        return f"{model.weights_used}{kv}"
+    return words("{} ({})" + kv, model.weights_used, model.weights_in_use)
 
 
 def _loads(block: MatrixBlock, page: Page) -> Table:

@@ -82,7 +82,7 @@ def what_if(solved: Solution) -> WhatIf:
     usual = {
         "model": question.models[0].model.name, "hardware": hardware.instance, "tensor_parallel_size": AUTO,
         "weight_dtype": settings.weight_dtype, "kv_cache_dtype": settings.kv_cache_dtype,
-        "users": int(round_up(question.tiers[t] / settings.active_fraction)),
+        "users": int(round_up(question.loads[row].requests / settings.active_fraction)),
         "context_tokens": workload.context_tokens, "answer_tokens": workload.output_tokens,
         "tpot_ms": workload.tpot_target_ms,
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,11 +11,12 @@ from sheetgen.catalog.model import FullAttention, LatentAttention, Model, Window
 from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.levers import Lever
 from sheetgen.recommend import Choice, NotAsked, Pick, Solution, short_tokens
-from sheetgen.scenario.deployment import model_columns
+from sheetgen.scenario.deployment import draft_columns, model_columns
+from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.scenario.market import Candidate, vendor_name
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.page import NONE, Cell, ModelFacts, words
-from sheetgen.sizing import kv_cache, weights
+from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.units import (
     DTYPES,
     ONE_DECIMAL,
@@ -219,6 +221,9 @@ def sized_by(solved: Solution, row: int) -> Cell:
     `sized by speed (50 ms a token); memory alone: 1 × g7e.24xlarge, $12,098`."""
     choice, question = solved.choices[row], solved.question
     target = target_words(question, row)
+    if choice.without_survival is not None:
+        alone = picked(solved, choice.without_survival)
+        return words(f"sized to survive the loss of a {lost(question)}; without it: {{}}", alone)
     if choice.without_targets is not None:
         return words("sized by speed ({}); memory alone: {}", target, picked(solved, choice.without_targets))
     if choice.sized_by != "memory":
@@ -296,13 +301,44 @@ def served(solved: Solution, row: int) -> Cell:
     """How many requests what is rented serves: serves 44 within the targets; memory alone holds 54."""
     choice, question = solved.choices[row], solved.question
     aimed = question.settings.speed_targets and target_words(question, row)
-    of = whole(choice.served_at_target), whole(choice.memory_holds)
-    return words(f"serves {{}}{' within the targets' if aimed else ''}; memory alone holds {{}}", *of)
+    of = served_count(choice), whole(choice.memory_holds)
+    within = " within the targets" if aimed else ""
+    after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
+    return words(f"serves {{}}{within}{after}; memory alone holds {{}}", *of)
+
+
+def lost(question: Question) -> str:
+    """What is to be survived: replica, machine or zone."""
+    return BY_NAME["survive"].words[question.settings.survive]
+
+
+def rate_words(question: Question) -> Cell:
+    """The rate of a sheet: 4.5 requests/s."""
+    assert question.rate is not None, "only a rate has no requests in flight of its own"
+    return words("{} requests/s", Cell(question.rate.at_peak(question.settings), _PLAIN))
+
+
+def served_count(choice: Choice) -> Cell:
+    """The requests in flight that what is rented serves; of a rate, those per second, rounded down."""
+    if choice.wait_fraction is None:
+        return whole(choice.served_at_target)
+    return words("{} requests/s", Cell(math.floor(100 * choice.served_at_target) / 100, TWO_DECIMALS))
 
 
 def target_words(question: Question, row: int) -> str:
     """The targets in force for a load: 50 ms a token; nothing where there are none."""
     return _targets([question.workloads[question.loads[row].workload]])
+
+
+DRAFT_COUNTED = (
+    "The draft's weights and KV cache count in memory; speed counts what a step reads of that cache, and neither the "
+    "tokens that the draft gains nor the time that it takes."
+)
+
+
+def draft_words(model: Model | None) -> str:
+    """Which draft model serves beside, and that no run of ours had one."""
+    return "no draft model" if model is None else f"draft model {model.name}, never measured by us"
 
 
 def sizing_rule(question: Question) -> str:
@@ -358,8 +394,10 @@ def _facts(solved: Solution, index: int) -> ModelFacts:
     columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]
     window = float(kv_cache.shard_windowed_bytes_per_token.of(columns))
-    factor = Cell(full / token, ONE_DECIMAL) if full and token else NONE
-    notes = []
+    of_draft = columns | draft_columns(solved.question.draft) | {"tensor_parallel_size": 1}
+    drafted = float(draft.draft_bytes_per_token.of(of_draft))
+    factor = Cell(full / (token - drafted), ONE_DECIMAL) if full and token > drafted else NONE
+    notes = [f"{small_size(drafted, units)} of it the draft's"] if drafted else []
     if model.kind == "reference_shape":
         notes.append(f"a reference shape, no real model; near {' and '.join(model.nearest[:2])}")
     if model.confidence == "unverified":
@@ -372,7 +410,8 @@ def _facts(solved: Solution, index: int) -> ModelFacts:
         name=model.name,
         params=words("{} B", Cell(total, replace(ONE_DECIMAL if total >= 10**9 else TWO_DECIMALS, divisor=1e9))),
         weights_bf16=size(weights_in(model, "bf16"), units), weights_fp8=size(weights_in(model, "fp8"), units),
-        weights_used=one.weight_dtype, kv_used=one.kv_cache_dtype, kv_per_token=small_size(token, units),
+        weights_used=one.weight_dtype, weights_in_use=size(weights_in(model, one.weight_dtype), units),
+        kv_used=one.kv_cache_dtype, kv_per_token=small_size(token, units),
         full_attention_per_token=small_size(full, units, _TENTHS) if full else NONE,
         ratio="the same" if factor == "1.0" else words("{}× less", factor) if factor else NONE,
         attention=attention_words(model), note="; ".join(notes), origin=ORIGINS[model.confidence],

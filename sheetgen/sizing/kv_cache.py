@@ -27,7 +27,7 @@ from sheetgen.formula import (
 from sheetgen.units import TEXT
 
 
-def _heads_of_a_rank(kv_heads: Quantity, tensor_parallel_size: Quantity) -> Any:
+def heads_of_a_rank(kv_heads: Quantity, tensor_parallel_size: Quantity) -> Any:
     """KV heads split over the ranks until each has one; then they are copied."""
     return where(kv_heads > 0, largest(1, round_up(kv_heads / tensor_parallel_size)), 0)
 
@@ -38,7 +38,7 @@ def full_kv_heads_per_gpu(full_kv_heads: Quantity, tensor_parallel_size: Quantit
 
     Source: vLLM get_num_kv_heads: max(1, heads / TP). Check: 8 heads at TP 16 is 1, not one half.
     """
-    return _heads_of_a_rank(full_kv_heads, tensor_parallel_size)
+    return heads_of_a_rank(full_kv_heads, tensor_parallel_size)
 
 
 @formula("Windowed KV heads per GPU")
@@ -47,7 +47,7 @@ def windowed_kv_heads_per_gpu(windowed_kv_heads: Quantity, tensor_parallel_size:
 
     Source: vLLM get_num_kv_heads, applied per group of layers.
     """
-    return _heads_of_a_rank(windowed_kv_heads, tensor_parallel_size)
+    return heads_of_a_rank(windowed_kv_heads, tensor_parallel_size)
 
 
 @formula("Growing KV per token and rank")
@@ -68,18 +68,6 @@ def shard_kv_bytes_per_token(
     full = n_full_layers * full_kv_heads_per_gpu * (full_kv_width * kv_dtype_bytes + 2 * kv_scale_bytes)
     entry = where(both(mla_fp8_entry_bytes > 0, kv_dtype_bytes == 1), mla_fp8_entry_bytes, mla_width * kv_dtype_bytes)
     return full + n_mla_layers * entry + other_elements_per_token * kv_dtype_bytes + other_bytes_per_token
-
-
-@formula("Draft's KV per token and rank")
-def draft_bytes_per_token(
-    draft_layers: Quantity, draft_kv_heads: Quantity, draft_head_bytes: Quantity, tensor_parallel_size: Quantity
-) -> Any:
-    """What a speculative-decoding draft adds to each token of context, in bytes per rank: it keeps a full
-    cache of its own and follows the target's tensor parallelism.
-
-    Source: reference models.md section 7. Check: the EAGLE-3 head of Llama 3.1 8B in bf16 is 4,096.
-    """
-    return draft_layers * _heads_of_a_rank(draft_kv_heads, tensor_parallel_size) * draft_head_bytes
 
 
 @formula("Windowed KV per token and rank")
@@ -290,9 +278,21 @@ def charged_tokens(
     return where(kv_reserved == 1, max_model_len, largest(1, round_up(paged)))
 
 
+@formula("Tokens charged at admission")
+def admitted_tokens(context_tokens: Quantity, max_model_len: Quantity, kv_reserved: Quantity) -> Any:
+    """Tokens that a request may be charged when it is admitted: all of its context, whatever the average is.
+
+    The first of its prefix finds nothing in the prefix cache, an engine starts only where one request of the whole
+    length fits, and one copy of a prefix that others share stays with it.
+
+    Source: vLLM check_enough_kv_cache_memory; prefix reuse, arXiv:2312.07104.
+    """
+    return where(kv_reserved == 1, max_model_len, context_tokens)
+
+
 @formula("Tokens a windowed layer is charged")
 def windowed_tokens(
-    charged_tokens: Quantity, window_tokens: Quantity, window_is_chunked: Quantity, max_num_batched_tokens: Quantity,
+    admitted_tokens: Quantity, window_tokens: Quantity, window_is_chunked: Quantity, max_num_batched_tokens: Quantity,
     in_flight_batches: Quantity, hybrid_kv_manager: Quantity,
 ) -> Any:  # fmt: skip
     """Tokens that admission charges a windowed layer: the window and the tokens of a batch in flight.
@@ -304,7 +304,7 @@ def windowed_tokens(
     """
     in_flight = in_flight_batches * max_num_batched_tokens
     window = window_tokens - 1 + window_is_chunked + in_flight
-    return where(hybrid_kv_manager == 1, smallest(charged_tokens, window), charged_tokens)
+    return where(hybrid_kv_manager == 1, smallest(admitted_tokens, window), admitted_tokens)
 
 
 @formula("Tokens a windowed layer keeps")
@@ -329,7 +329,7 @@ def steady_windowed_tokens(
 
 @formula("KV blocks per sequence")
 def kv_blocks_per_sequence(
-    charged_tokens: Quantity, windowed_tokens: Quantity, window_is_chunked: Quantity, hybrid_kv_manager: Quantity,
+    admitted_tokens: Quantity, windowed_tokens: Quantity, window_is_chunked: Quantity, hybrid_kv_manager: Quantity,
     growing_block_tokens: Quantity, windowed_block_tokens: Quantity, n_growing_groups: Quantity,
     n_windowed_groups: Quantity, n_state_groups: Quantity, state_blocks: Quantity, shares_pages: Quantity,
     block_size: Quantity, shard_kv_bytes_per_token: Quantity, shard_windowed_bytes_per_token: Quantity,
@@ -346,24 +346,24 @@ def kv_blocks_per_sequence(
     """
     spare = hybrid_kv_manager * (1 - window_is_chunked)
     shared = (
-        n_growing_groups * round_up(charged_tokens / growing_block_tokens)
+        n_growing_groups * round_up(admitted_tokens / growing_block_tokens)
         + n_windowed_groups * (round_up(windowed_tokens / windowed_block_tokens) + spare)
         + n_state_groups * state_blocks
     )
     own = (
-        round_up(charged_tokens / block_size) * block_size * shard_kv_bytes_per_token
+        round_up(admitted_tokens / block_size) * block_size * shard_kv_bytes_per_token
         + round_up(windowed_tokens / block_size) * block_size * shard_windowed_bytes_per_token
         + n_state_layers * shard_state_bytes_per_layer
     )
     return where(shares_pages == 1, shared, ratio(own, kv_block_bytes))
 
 
-# What the count of blocks reads beside the tokens in windows.
-_OF_BLOCKS = tuple(name for name in kv_blocks_per_sequence.inputs if name != "windowed_tokens")
+# What the count of blocks reads beside tokens.
+_OF_BLOCKS = tuple(name for name in kv_blocks_per_sequence.inputs if not name.endswith("ed_tokens"))
 
 
 @formula("Steady KV blocks per sequence", passed_on=_OF_BLOCKS)
-def kv_blocks_per_sequence_steady(steady_windowed_tokens: Quantity, **known: Quantity) -> Any:
+def kv_blocks_per_sequence_steady(charged_tokens: Quantity, steady_windowed_tokens: Quantity, **known: Quantity) -> Any:
     """Blocks that a sequence holds while it decodes, over all KV groups: those of admission, but of windows what stays.
 
     States stay as admission charges them. Where states are kept for the prefix cache, each prefill step, and each
@@ -373,7 +373,8 @@ def kv_blocks_per_sequence_steady(steady_windowed_tokens: Quantity, **known: Qua
     Source: vLLM 0.33, single_type_kv_cache_manager.py (remove_skipped_blocks; MambaManager.allocate_new_blocks).
     Check:  Gemma 3 27B, 32,768 tokens: 2,048 + 6 x 65 = 2,438 blocks; admission charges 2,048 + 6 x 577.
     """
-    return kv_blocks_per_sequence.of(known | {"windowed_tokens": steady_windowed_tokens})
+    tokens = {"admitted_tokens": charged_tokens, "windowed_tokens": steady_windowed_tokens}
+    return kv_blocks_per_sequence.of(known | tokens)
 
 
 @formula("Charge per sequence and rank", within=[kv_blocks_per_sequence.with_parts([windowed_tokens])])

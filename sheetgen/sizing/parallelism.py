@@ -104,12 +104,13 @@ def paced_requests(
 
 
 @formula("Requests of one replica")
-def requests_per_replica(load_requests: Quantity, n_replicas: Quantity, spare_replicas: Quantity) -> Any:
-    """Requests in flight on the fullest of the replicas that serve; spare ones wait.
+def requests_per_replica(load_requests: Quantity, paced_requests: Quantity) -> Any:
+    """Requests in flight on the fullest replica where no more of them serve than the load needs: after the loss that
+    is to be survived, if any.
 
     Source: ceil(load / serving replicas).
     """
-    return round_up(ratio(load_requests, largest(0, n_replicas - spare_replicas)))
+    return round_up(ratio(load_requests, needed_replicas(load_requests, paced_requests)))
 
 
 _OF_ANY_TOKEN = tuple(n for n in _AND_EXPERTS if n in (*tpot_seconds.inputs, *untouched_fraction.inputs))
@@ -317,13 +318,29 @@ def runs(heads_divide: Quantity, runs_weights: Quantity, runs_kv: Quantity, shar
     return where(both(heads_divide == 1, runs_weights >= 1, runs_kv >= 1, shares_experts == 1), 1, 0)
 
 
-@formula("Replicas")
-def n_replicas(load_requests: Quantity, paced_requests: Quantity, spare_replicas: Quantity) -> Any:
-    """Replicas that hold the load and serve it within the targets of speed, and the spare ones asked for (N+1).
+REPLICA, MACHINE, ZONE = 1, 2, 3  # what may be lost: survive
 
-    Source: ceil(load / requests of one replica), by memory or by speed, whichever asks for more.
+
+def needed_replicas(load_requests: Quantity, paced_requests: Quantity) -> Any:
+    """Replicas that hold the load and serve it within the targets of speed, whichever asks for more."""
+    return round_up(ratio(load_requests, paced_requests))
+
+
+@formula("Replicas")
+def n_replicas(
+    load_requests: Quantity, paced_requests: Quantity, replicas_per_instance: Quantity, survive: Quantity,
+    zones: Quantity,
+) -> Any:  # fmt: skip
+    """Replicas that hold the load and serve it within the targets of speed, and those that may be lost: one, or all of
+    a machine, or of the machines of a zone, over which they are spread evenly. Of replicas that span machines a loss
+    takes whole ones.
+
+    Source: INTERFACE (survive). With m machines needed, m + ceil(m / (zones - 1)) spread over the zones leave m.
+    Check: 10 replicas, 8 to a machine, need 2 machines; 3 over 3 zones leave 2 after the loss of one: 18 replicas.
     """
-    return round_up(ratio(load_requests, paced_requests)) + spare_replicas
+    needed, each = needed_replicas(load_requests, paced_requests), largest(1, replicas_per_instance)
+    machines = where(survive == ZONE, round_up(ratio(round_up(needed / each), zones - 1)), 1)
+    return needed + where(survive >= MACHINE, each * machines, survive)
 
 
 @formula("Replicas in one instance", FACTOR)
@@ -344,17 +361,36 @@ def replicas_per_instance(
     return where(pipeline_stages == 1, inside, spanned)
 
 
+@formula("Requests of one instance within the targets", FACTOR)
+def requests_per_instance(paced_requests: Quantity, replicas_per_instance: Quantity) -> Any:
+    """Requests that the replicas of one instance serve within the targets; a share of them where a replica spans some.
+
+    Source: paced_requests, replicas_per_instance.
+    """
+    return paced_requests * replicas_per_instance
+
+
+def surviving_replicas(
+    n_instances: Quantity, replicas_per_instance: Quantity, survive: Quantity, zones: Quantity
+) -> Any:
+    """Of all replicas that the rented instances hold those that are left after the loss that is to be survived."""
+    held = round_nearest(n_instances * replicas_per_instance)
+    each = where(survive >= MACHINE, largest(1, replicas_per_instance), 1)
+    lost = where(survive == ZONE, round_up(held / each / zones), where(survive > 0, 1, 0))
+    return largest(0, held - each * lost)
+
+
 @formula("Requests served within the targets")
 def served_at_target(
-    n_instances: Quantity, replicas_per_instance: Quantity, paced_requests: Quantity, spare_replicas: Quantity,
-    extra_headroom_fraction: Quantity,
+    n_instances: Quantity, replicas_per_instance: Quantity, paced_requests: Quantity, survive: Quantity,
+    zones: Quantity, extra_headroom_fraction: Quantity,
 ) -> Any:  # fmt: skip
-    """The most requests in flight that all replicas which the rented instances hold, but the spare ones, serve within
-    all targets, with the extra headroom left.
+    """The most requests in flight that all replicas which the rented instances hold serve within all targets, after the
+    loss that is to be survived, with the extra headroom left.
 
     Source: INTERFACE (served_at_target).
     """
-    serving = largest(0, round_nearest(n_instances * replicas_per_instance) - spare_replicas)
+    serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
     return round_down(serving * paced_requests / (1 + extra_headroom_fraction))
 
 

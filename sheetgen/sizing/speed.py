@@ -32,8 +32,8 @@ from sheetgen.units import PERCENT, PLAIN, SECONDS, TEXT, TWO_DECIMALS
 
 @formula("Dense weights read in a step")
 def dense_read_bytes(
-    loaded_weights_bytes: Quantity, n_params_routed: Quantity, linear_bytes: Quantity, n_params_embedding: Quantity,
-    n_params_lm_head: Quantity, n_params_per_layer_embedding: Quantity, other_bytes: Quantity,
+    loaded_weights_bytes: Quantity, routed_bytes: Quantity, n_params_embedding: Quantity, n_params_lm_head: Quantity,
+    n_params_per_layer_embedding: Quantity, other_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """Weights that every step reads whatever its tokens are, in bytes: all but the routed experts and the tables of
     which a step reads a few rows: the embedding, where the output head is a matrix of its own, and embeddings of
@@ -42,16 +42,7 @@ def dense_read_bytes(
     Source: model architecture. Check: Llama 3.1 8B in bf16 is 15,009,849,344.
     """
     tables = (where(n_params_lm_head > 0, n_params_embedding, 0) + n_params_per_layer_embedding) * other_bytes
-    return largest(0, loaded_weights_bytes - n_params_routed * linear_bytes - tables)
-
-
-@formula("Routed experts' weights")
-def expert_read_bytes(n_params_routed: Quantity, linear_bytes: Quantity) -> Any:
-    """All routed experts, in bytes: what a step reads of them grows with the number of its tokens.
-
-    Source: model architecture.
-    """
-    return n_params_routed * linear_bytes
+    return largest(0, loaded_weights_bytes - routed_bytes - tables)
 
 
 @formula("Chance that a token leaves an expert alone", TWO_DECIMALS)
@@ -121,14 +112,14 @@ def dense_seconds(
 
 @formula("Step: all experts", SECONDS)
 def expert_seconds(
-    expert_read_bytes: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
+    routed_bytes: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
     memory_bandwidth_bytes_per_second: Quantity, expert_bandwidth_efficiency: Quantity,
 ) -> Any:  # fmt: skip
     """Seconds in which one GPU reads its share of all routed experts; they divide over data-parallel ranks too.
 
     Source: bytes / (bandwidth x fitted efficiency).
     """
-    share = expert_read_bytes / (tensor_parallel_size * data_parallel_size)
+    share = routed_bytes / (tensor_parallel_size * data_parallel_size)
     return share / (memory_bandwidth_bytes_per_second * expert_bandwidth_efficiency)
 
 
@@ -496,7 +487,7 @@ def batch_requests(running_requests: Quantity, data_parallel_size: Quantity, pip
     return largest(1, round_up(running_requests / data_parallel_size) / pipeline_parallel_size)
 
 
-def _turn(service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity) -> Any:
+def turn_seconds(service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity) -> Any:
     """Seconds from a request's turn to its last token."""
     return service_ttft_seconds + largest(0, output_tokens - 1) * tpot_seconds
 
@@ -510,7 +501,7 @@ def queue_seconds(
 
     Source: Little's law: those that wait, over the rate at which the running ones finish.
     """
-    turn = _turn(service_ttft_seconds, output_tokens, tpot_seconds)
+    turn = turn_seconds(service_ttft_seconds, output_tokens, tpot_seconds)
     return ratio(concurrent_requests - running_requests, running_requests) * turn
 
 
@@ -531,7 +522,7 @@ def output_tokens_per_second(
 
     Source: requests x output tokens / (TTFT + (output tokens - 1) x TPOT).
     """
-    alive = _turn(ttft_seconds, output_tokens, tpot_seconds)
+    alive = turn_seconds(ttft_seconds, output_tokens, tpot_seconds)
     return ratio(concurrent_requests * output_tokens, alive)
 
 
@@ -543,7 +534,7 @@ def max_requests_per_second(
 
     Source: Little's law.
     """
-    return ratio(running_requests, _turn(service_ttft_seconds, output_tokens, tpot_seconds))
+    return ratio(running_requests, turn_seconds(service_ttft_seconds, output_tokens, tpot_seconds))
 
 
 @formula("Requests running when the pool is full")

@@ -61,13 +61,17 @@ def stage_ends_bytes(n_params_embedding: Quantity, n_params_lm_head: Quantity, o
 
 @formula("Routed experts")
 def routed_bytes(
-    n_params_routed: Quantity, linear_bytes: Quantity, loaded_weights_bytes: Quantity, ends_bytes: Quantity
-) -> Any:
-    """Routed experts in all layers, in bytes, at most the layers. They are divided over data-parallel ranks.
+    n_params: Quantity, n_params_quantizable: Quantity, n_params_routed: Quantity, linear_bytes: Quantity,
+    other_bytes: Quantity, loaded_weights_bytes: Quantity,
+) -> Any:  # fmt: skip
+    """Routed experts in all layers, in bytes: at the precision of the weights, or what a checkpoint leaves them beside
+    all else at that precision, where that is less. They are divided over data-parallel ranks.
 
     Source: vLLM data-parallel attention: attention is copied to each rank, experts are not.
+    Check:  DeepSeek-V4-Flash, fp8 with experts in fp4: 158.14 GB of 166.89 GB; all else is 8.76 GB.
     """
-    return smallest(n_params_routed * linear_bytes, loaded_weights_bytes - ends_bytes)
+    rest = (n_params_quantizable - n_params_routed) * linear_bytes + (n_params - n_params_quantizable) * other_bytes
+    return largest(0, smallest(n_params_routed * linear_bytes, loaded_weights_bytes - rest))
 
 
 @formula("Share of layers on a stage", TWO_DECIMALS)

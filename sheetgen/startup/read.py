@@ -72,6 +72,7 @@ VLLM = (
     _vllm(r"aximum concurrency for <tokens_per_request> tokens per request: <max_concurrency>x", "0.6 to 0.31", 1),
     _vllm(r"Free memory on device (?:\w{1,10}:\d{1,3} )?\(<free_bytes_at_start>/<gpu_memory_bytes> GiB\)",
           "0.9 to 0.31"),
+    _vllm(r"total capacity of <gpu_memory_bytes> GiB", "0.6 to 0.31 (torch)", keep="first"),
     _vllm(r"<weights_bytes_per_gpu> GiB for weight,", "0.10 to 0.30", word="GiB for weight"),
     _vllm(r"<consumed_bytes_per_gpu> GiB for consumed memory \(weights", "0.27 to 0.31",
           word="consumed memory (weights"),

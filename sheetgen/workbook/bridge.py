@@ -162,11 +162,11 @@ def _monthly_usd(
         name = next((w.id for w in catalog.workloads() if name_part(w.id) == workload), workload)
         options |= {"workloads": name, "contexts": f"{name}={one.context_tokens}", "tiers": str(requests)}
     options |= {name: prices.options[name] for name in facts.OF_MARKET if prices.options.get(name)}
-    options |= {name: settings.options[name] for name in ("engine", "engine_version") if settings.options.get(name)}
+    options |= {name: settings.options[name] for name in facts.OF_SERVING if settings.options.get(name)}
     options["discount_fraction"] = _value(prices, "discount_fraction")
     for cell in ASKED_BY_CELLS:
         value = _value(settings, cell.name)
-        options[cell.asked_as] = cell.words[bool(value)] if cell.words and value is not None else value
+        options[cell.asked_as] = cell.words[int(value)] if cell.words and value is not None else value
     for figure in ("tpot_ms", "ttft_ms"):
         side = settings if f"{figure}_{workload}" in settings.settings else load
         if (target := side.settings.get(f"{figure}_{workload}")) is not None:

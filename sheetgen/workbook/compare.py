@@ -330,8 +330,8 @@ def usd_change(before: Any, after: Any, decimals: int = 0) -> str:
 
 
 def signed_usd(amount: float) -> str:
-    """`+$40,179`."""
-    decimals = next((n for n in (0, 2) if round(abs(amount), n)), 4)
+    """`+$40,179`; less than a dollar in cents, so that none is made of it."""
+    decimals = next((n for n in (0, 2) if abs(amount) >= 10**-n), 4)
     return f"{'-' if amount < 0 else '+'}${abs(amount):,.{decimals}f}"
 
 

@@ -29,7 +29,8 @@ ASKED = "asked"  # the workload of `recommend`: a context of the user's own
 # Options of `build` that stand in no cell of the workbook: what may be rented, and in which class.
 OF_MARKET = ("providers", "vendors", "gpus", "instances", "region", "purchase")
 OF_PRICES = (*OF_MARKET, "discount_fraction")  # with an input: what moves prices other than their lists
-BUILT_WITH = ("engine", "engine_version", *OF_MARKET)
+OF_SERVING = ("engine", "engine_version", "draft_model")  # and what serves
+BUILT_WITH = (*OF_SERVING, *OF_MARKET)
 # Inputs that files of earlier versions do not have: what held then.
 HELD_BEFORE: dict[str, float] = {one.name: one.default for one in INPUTS if one.added}
 MORE_OF_ANSWER = {  # figures of an answer that JSON has and a workbook's names do not

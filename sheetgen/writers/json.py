@@ -13,10 +13,12 @@ from sheetgen.levers import EveryLever, Lever, at_fp8, in_order
 from sheetgen.recommend import (
     Choice,
     Fit,
+    Hosted,
     NotAsked,
     Pick,
     Rental,
     Solution,
+    hosts_of,
     money,
     needs_reservation,
     not_asked,
@@ -25,7 +27,7 @@ from sheetgen.recommend import (
 )
 from sheetgen.scenario.inputs import BY_OPTION, OF_SETTINGS, asked_in
 from sheetgen.scenario.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
-from sheetgen.scenario.question import Question
+from sheetgen.scenario.question import Load, Question
 from sheetgen.writers.formats import Options, json_text
 
 if TYPE_CHECKING:
@@ -83,8 +85,9 @@ def inputs(question: Question) -> Record:
     return {
         "models": [m.model.id for m in question.models],
         "workloads": [_fields(w, *OF_WORKLOAD) for w in question.workloads],
-        "tiers": list(question.tiers),
+        "tiers": [one for one in question.tiers if one is not None], **_rate(question),
         "engine": question.engine.engine, "engine_version": question.engine.default_version,
+        "draft_model": question.draft and question.draft.id,
         **{k: v for k, v in vars(settings).items() if k not in NESTED},
         "kv_allocation": BY_OPTION["kv_allocation"].words[settings.kv_reserved],
         "hybrid_kv_manager": bool(settings.hybrid_kv_manager),
@@ -92,7 +95,7 @@ def inputs(question: Question) -> Record:
         "vendors": list(filters.vendors or (() if filters.gpus or filters.instances else DEFAULT_VENDORS)),
         "gpus": list(filters.gpus), "instances": list(filters.instances), "region": filters.region or None,
         **_money_inputs(question),
-        "headline": f"{question.workloads[workload].id}:{question.tiers[tier]}",
+        "headline": f"{question.workloads[workload].id}:{question.tiers[tier] or 'rate'}",
         "left_out": [{"rows": count, "reason": reason} for reason, count in question.left_out],
         "catalog_sha256": question.catalog_sha256, "typed": question.overrides.data() or None,
     }  # fmt: skip
@@ -104,16 +107,32 @@ def _cell(solved: Solution, row: int, others: Sequence[NotAsked]) -> Record:
     model = question.models[load.model]
     return {
         "model": model.model.id, "workload": question.workloads[load.workload].id, "tier": question.tiers[load.tier],
-        **_fields(load, "context_tokens", "concurrent_requests"), **_fields(model, "weight_dtype", "kv_cache_dtype"),
+        "context_tokens": load.context_tokens, **_requests(load, choice),
+        **_fields(model, "weight_dtype", "kv_cache_dtype"),
         "weights_bytes": int(solved.models["weights_bytes"][load.model]),
         "kv_bytes": int(solved.loads["kv_bytes"][row]), "verdict": choice.verdict,
         **_chosen(solved, row, choice), **_speed(choice),
         "by_purchase": {name: _rental(of[row]) for name, of in solved.by_purchase.items()},
-        **{name: _picked(solved, getattr(choice, name)) for name in ("cheapest", "without_targets", "without_ttft")},
+        **{name: _picked(solved, getattr(choice, name)) for name in PICKS},
         "needs_reservation": needs_reservation(solved, row), "not_asked": [_not_asked(one) for one in others],
-        **_money(solved, row), "runner_up": _runner_up(solved, choice, row),
+        "hosted": [_hosted(one) for one in hosts_of(solved, row).cheapest], **_money(solved, row),
+        "runner_up": _runner_up(solved, choice, row),
         "why_not": [{"instance": i, "reason": r.words} for i, r in why_not(solved, row)],
     }  # fmt: skip
+
+
+def _requests(load: Load, choice: Choice) -> Record:
+    """The requests of a load; of a rate those in flight follow, and there are none where nothing serves it."""
+    in_flight = None if load.requests_per_second and choice.offer is None else load.concurrent_requests
+    rate = load.requests_per_second or None
+    return {"concurrent_requests": in_flight, "requests_per_second": rate, "wait_fraction": choice.wait_fraction}
+
+
+def _rate(question: Question) -> Record:
+    """The rate as it was asked for; the shares of a day are among the settings."""
+    stated = question.rate
+    names = ("requests_per_second", "requests_per_day")
+    return {name: (getattr(stated, name) or None) if stated else None for name in names}
 
 
 def _rental(one: Rental | None) -> Record | None:
@@ -123,6 +142,16 @@ def _rental(one: Rental | None) -> Record | None:
 def _not_asked(one: NotAsked) -> Record:
     more = _fields(one, "n_instances", "monthly_usd", "measured")
     return {"instance": one.candidate.instance, "vendor": one.candidate.gpu.vendor, **more}
+
+
+PICKS = ("cheapest", "without_targets", "without_ttft", "without_survival")
+
+
+def _hosted(one: Hosted) -> Record:
+    prices = _fields(one.price, *(f"{kind}_usd_per_million" for kind in ("input", "cached", "output")))
+    said = _fields(one.price, "precision", "source")
+    money = _fields(one, "monthly_usd", "cheaper_above")
+    return {"host": one.price.host, "model": one.price.name, **prices, **said, **money}
 
 
 def _picked(solved: Solution, one: Pick | None) -> Record | None:
@@ -281,6 +310,9 @@ def sources(question: Question) -> list[Record]:
     found += [("gpu", g.id, f"memory: {g.memory.source}; {g.source}", g.checked_on) for g in question.gpus]
     found += [("instance", c.instance, c.source, c.price_as_of) for c in question.candidates]
     found += [("workload", w.id, w.source, None) for w in question.workloads]
+    hosted, ids = question.reference.hosted, {m.model.id for m in question.models}
+    origin = f"{hosted.origin}, {hosted.license}" if hosted.license else hosted.origin
+    found += [("hosted prices", one.model, origin, hosted.read_on) for one in hosted.models if one.model in ids]
     engine = question.engine
     parts = {
         "accounting": engine.accounting_source, "activations": engine.activation_source,

@@ -231,7 +231,7 @@ def xmp(archive: Archive, version: str) -> bytes:
 
 
 DPI = 150  # an A4 page becomes 1,240 x 1,754 pixels
-_MISSING = "The picture (png) needs pypdfium2, which is not installed. pip install pypdfium2"
+_MISSING = "The picture (png) needs pypdfium2, which is not installed. python -m pip install pypdfium2"
 
 
 def write_png(page: Page, options: Options) -> bytes:

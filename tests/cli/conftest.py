@@ -13,10 +13,13 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run() -> Run:
-    """Run `sheetgen ARGUMENTS` in this process; a bug's traceback is raised, not swallowed."""
+    """Run `sheetgen ARGUMENTS` in this process; a bug's traceback is raised, not swallowed.
+
+    Sentences are whole: how they are folded is in test_columns.py.
+    """
 
     def call(*arguments: object) -> Result:
-        result = CliRunner().invoke(main, [str(a) for a in arguments])
+        result = CliRunner(env={"COLUMNS": "1000"}).invoke(main, [str(a) for a in arguments])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result

@@ -41,6 +41,56 @@ def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
     assert all(w["instance"] in everything and w["reason"] in everything for w in answer["why_not"])
 
 
+@pytest.mark.parametrize("arguments", [
+    ("8b",), ("deepseek-v3", "--context", "32k"), ("gemma-3-27b", "--context", "16k", "--users", "200"),
+])  # fmt: skip
+def test_sentences_of_recommend_keep_to_80_columns(arguments: tuple[str, ...], run) -> None:  # type: ignore[no-untyped-def]
+    text = run("recommend", "--model", *arguments).output
+    sentences = [line for line in text.splitlines() if not re.search(r"\S   ?\S", line)]  # columns stand two apart
+    assert len(sentences) > 20 and [line for line in sentences if len(line) > 80] == []
+    assert " 1 GPUs" not in text
+
+
+def test_fp8_is_no_line_of_its_own_where_it_costs_the_same(run) -> None:  # type: ignore[no-untyped-def]
+    of_fp8 = ", at FP8 weights and an FP8 KV cache"
+    assert of_fp8 not in run("recommend", "--model", "deepseek-v3", "--context", "32k").output
+    assert of_fp8 in run("recommend", "--model", "70b", "--context", "16k", "--users", "200").output
+
+
+@pytest.mark.parametrize("model", ["gemma-3-27b", "gpt-oss-120b", "llama-4-scout-17b-16e", "mistral-7b-v0.1"])
+def test_recommend_says_what_the_gate_of_0_19_asks_of_windows(model: str, run) -> None:  # type: ignore[no-untyped-def]
+    def names_the_flag(model: str, *more: str) -> bool:
+        output = run("recommend", "--model", model, "--context", "16k", "--gpus", "h200", *more).output
+        return "--no-scheduler-reserve-full-isl" in output
+
+    assert names_the_flag(model) and names_the_flag(model, "--engine-version", "0.19")
+    assert not names_the_flag(model, "--engine-version", "0.20.0")
+    assert not names_the_flag("8b")
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (("--engine-version", "99.0"), "vLLM 99.0: the newest rules known, those since 0.24.0, are used."),
+    (("--as-of", "2020-01-01"), "as_of 2020-01-01 is before every price was read, the first on 20"),
+    (("--as-of", "2090-01-01"), "as_of 2090-01-01 is after today, "),
+])  # fmt: skip
+def test_what_lies_beyond_the_known_is_said_on_stderr(options: tuple[str, ...], said: str, run) -> None:  # type: ignore[no-untyped-def]
+    result = run("recommend", "--model", "8b", "--gpus", "h100", "--json", *options)
+    assert result.stderr.startswith(said) and len(result.stderr.splitlines()) == 1
+    assert json.loads(result.stdout)["n_instances"] >= 1
+    assert run("recommend", "--model", "8b", "--gpus", "h100", "--quiet", *options).stderr == ""
+
+
+def test_size_says_whose_rules_a_later_version_is_sized_by(run) -> None:  # type: ignore[no-untyped-def]
+    assert "those since 0.24.0" in run("size", "--model", "8b", "--engine-version", "99.0").stderr
+    assert run("size", "--model", "8b", "--engine-version", "0.24.0").stderr == ""
+
+
+@pytest.mark.parametrize("text", ["2020", "20260101", "2026-W47", "2026-1-1"])
+def test_as_of_is_a_full_date(text: str, run) -> None:  # type: ignore[no-untyped-def]
+    result = run("recommend", "--model", "8b", "--as-of", text)
+    assert result.exit_code == 1 and f"as_of is '{text}'. Write a date such as" in result.stderr
+
+
 def test_recommend_where_nothing_fits(run) -> None:  # type: ignore[no-untyped-def]
     result = run("recommend", "--model", "405b", "--instances", "aws/g5.xlarge")
     assert result.exit_code == 0 and "nothing fits" in result.output and "GiB short" in result.output
@@ -106,7 +156,8 @@ def test_what_is_served_and_held(targets: tuple[str, ...], run) -> None:  # type
     answer = json.loads(run(*arguments, "--json").output)
     within = "" if targets else " within the targets"
     served, held = answer["served_at_target"], answer["memory_holds"]
-    assert f"; serves {served:,}{within}; memory alone holds {held:,}\n" in run(*arguments).output
+    said = " ".join(run(*arguments).output.split())
+    assert f"; serves {served:,}{within}; memory alone holds {held:,} " in said
     assert 32 <= served <= held and (served == held) is bool(targets)
 
 

@@ -201,7 +201,7 @@ def test_hostile_text_does_not_reach_the_terminal(run: Run, here: Path) -> None:
 
 
 def test_help_names_the_columns(run: Run) -> None:
-    shown = run("catalog", "prices", "--help").stdout
+    shown = " ".join(run("catalog", "prices", "--help").stdout.split())
     for one in FORMATS:
         assert ", ".join(one.required) in shown, one.title
 
@@ -304,3 +304,35 @@ def test_nothing_is_fetched_unasked(run: Run, aws: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("socket.socket.connect", refuse)
     monkeypatch.setattr("socket.getaddrinfo", refuse)
     assert run("catalog", "prices", "aws.csv", *DAY, "--to", "mine").exit_code == 0
+
+
+HOSTED_HEAD = (
+    "model,provider,input_usd_per_token,output_usd_per_token,cache_read_usd_per_token,max_input_tokens,source\n"
+)
+
+
+def test_a_list_of_hosted_tokens_makes_the_file_anew(run: Run, here: Path) -> None:
+    (here / "hosted.csv").write_text(
+        HOSTED_HEAD + "nebius/meta-llama/Meta-Llama-3.1-70B-Instruct,nebius,2e-07,4e-07,1e-07,128000,\n"
+        "nebius/nobody/a-model,nebius,2e-07,4e-07,,,\nnebius/meta-llama/Llama-3.3-70B-Instruct,nebius,0,0,,,\n"
+    )
+    shown = run("catalog", "prices", "hosted.csv", *DAY)
+    assert shown.exit_code == 0 and left_in(here) == ["hosted.csv"]
+    assert "hosted.csv: hosted prices, 3 lines." in shown.stdout and "1 changed, 0 new" in shown.stdout
+    assert "llama-3.1-70b: nebius/meta-llama/Meta-Llama-3.1-70B-Instruct: 0.13/0.4 to 0.2/0.4 $" in shown.stdout
+    assert "Left out, 1 without a price, or free: nebius/meta-llama/Llama-3.3-70B-Instruct" in shown.stdout
+    written = run("catalog", "prices", "hosted.csv", *DAY, "--to", "mine", "--json")
+    answer = json.loads(written.stdout)
+    assert answer["written"] == ["mine/hosted.yaml"] and answer["n_lines"] == 3 and len(answer["changed"]) == 1
+    assert run("check", "mine").exit_code == 0
+    asked = run("recommend", "--model", "70b", "--context", "16k", "--users", 32, "--catalogs", "mine", "--json")
+    (hosted,) = json.loads(asked.stdout)["cells"][0]["hosted"]
+    assert (hosted["host"], hosted["input_usd_per_million"], hosted["cached_usd_per_million"]) == ("nebius", 0.2, 0.1)
+
+
+def test_hosted_prices_are_listed(run: Run) -> None:
+    listed = json.loads(run("list", "hosts", "llama-3.1-70b", "--json").stdout)
+    assert {row["model"] for row in listed} == {"llama-3.1-70b"}
+    assert {"host": "nebius", "input_usd_per_million": 0.13}.items() <= next(
+        row for row in listed if row["host"] == "nebius"
+    ).items()

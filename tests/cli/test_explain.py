@@ -129,9 +129,10 @@ def test_every_result_can_be_explained_and_agrees_with_size(deployment: str) -> 
 
 CHOICES: dict[str, dict[str, Any]] = {
     "one instance": {"model": "8b"},
-    "replicas": {"model": "70b", "context_tokens": "16k", "users": 200, "spare_replicas": 1},
+    "replicas": {"model": "70b", "context_tokens": "16k", "users": 200, "survive": "machine"},
     "stages": {"model": "deepseek-v3", "users": 20, "gpus": "h100", "providers": "aws", "weight_dtype": "bf16"},
     "windows": {"model": "gpt-oss-120b", "context_tokens": "100k", "users": 300, "active_fraction": 0.5},
+    "draft": {"model": "70b", "context_tokens": "16k", "users": 20, "draft_model": "llama-3.2-1b"},
 }
 
 

@@ -25,6 +25,7 @@ LOADS: list[dict[str, Any]] = [
     {"model": "gpt-oss-120b", "context": "32k", "users": 40, "prefix_cache_hit_fraction": 0.4, "block_size": 32},
     {"model": "70b", "context": "8k", "users": 20, "weight_dtype": "fp8", "kv_cache_dtype": "fp8"},
     {"model": "8b", "users": 10, "kv_allocation": "reserved", "gpu_memory_utilization": 0.8},
+    {"model": "70b", "users": 20, "draft_model": "meta-llama/Llama-3.1-8B-Instruct"},
 ]
 
 
@@ -57,6 +58,8 @@ def test_the_flags_are_of_the_fullest_replica(load: dict[str, Any]) -> None:
     assert (point["pipeline_parallel_size"] > 1) == (load["model"] == "kimi-k2")
     assert (point["expert_parallel_size"] > 1) == (point["data_parallel_size"] > 1)
     assert not [note for note in flags.notes if "was typed for" in note]
+    drafting = flags.written.settings.get("--speculative-config", "")
+    assert (load.get("draft_model", "no draft") in drafting) == ("draft_model" in load)
 
 
 def test_ranks_are_launched_as_ranks() -> None:

@@ -35,7 +35,7 @@ def test_batch(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     assert "'nope' is not in the catalogs" in rows[1]["error"]
     assert rows[2]["context_tokens"] == "abc" and "context_tokens is 'abc'" in rows[2]["error"]
     assert rows[1]["context_tokens"] == "16k" and rows[1]["weights_bytes"] == ""
-    first = sheetgen.size(model="70b", gpu="h200", context="16k", users=8)
+    first = sheetgen.size(model="70b", gpu="h200", context="16k", concurrent_requests=8)
     for name, value in first.items():
         text = rows[0][name]
         if type(value) is float:
@@ -135,7 +135,9 @@ def test_one_measured_point_for_all_rows(run, here: Path) -> None:  # type: igno
 
 
 def test_factors_as_columns_and_rates_in_12_digits(run, here: Path) -> None:  # type: ignore[no-untyped-def]
-    (here / "in.csv").write_text("model,speed_factor,ttft_factor,requests_per_second\n8b,1.5,,\n8b,,0.8,1e5\n8b,,,\n")
+    (here / "in.csv").write_text(
+        "model,speed_factor,ttft_factor,requests_per_second,users\n8b,1.5,,,\n8b,,0.8,1e5,1\n8b,,,,\n"
+    )
     rows = read(run("size", "--batch", "in.csv").stdout)
     tpot = [float(r["tpot_seconds"]) for r in rows]
     assert tpot[0] == pytest.approx(1.5 * tpot[2]) and tpot[1] == tpot[2]

@@ -140,3 +140,16 @@ def test_no_log_at_all(data: bytes, run, here: Path) -> None:  # type: ignore[no
 def test_usage(run) -> None:  # type: ignore[no-untyped-def]
     assert run("size", "--from-log", "a", "--batch", "b").exit_code == 2
     assert run("size", "--from-log", "nothing.log").exit_code == 1
+
+
+def test_the_total_capacity_of_an_error_is_the_memory_that_the_engine_saw(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    log = tmp_path / "oom.log"
+    log.write_text(
+        "INFO [api_server.py:1289] vLLM API server version 0.19.0\n"
+        "INFO [gpu_model_runner.py:3100] Model loading took 14.99 GiB and 12.3 seconds\n"
+        "ERROR [core.py:700] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+        "capacity of 44.40 GiB of which 1.20 GiB is free.\n"
+    )
+    found = json.loads(run("size", "--from-log", log, "--model", "8b", "--json").output)
+    assert found["measured"]["gpu_memory_bytes"] == round(44.40 * GIB)
+    assert found["inputs"]["gpu_id"] == "nvidia-l40s-48gb"

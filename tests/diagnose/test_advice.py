@@ -60,6 +60,22 @@ def test_tgi_starts_with_what_is_suggested(tmp_path: Path, log: str, prompt: int
     assert "max_new_tokens" not in moved, "no answer is short enough"
 
 
+@pytest.mark.parametrize("refusal,length,is_built", [
+    ("Prompt length (5000) exceeds maximum input length (2048).", 5120, True),
+    ("Runtime dimension does not satisfy any optimization profile", None, True),
+    ("Prompt length (5000) exceeds maximum sequence length (2048)", None, False),
+])  # fmt: skip
+def test_an_engine_built_for_shorter_prompts_is_built_anew(
+    tmp_path: Path, refusal: str, length: int | None, is_built: bool
+) -> None:
+    found = told(tmp_path, f"[TensorRT-LLM][ERROR] {refusal}\n")
+    assert found.verdict.bill.label == "prefill_long_prompt"
+    assert changes(found).get("max_input_len") == (("raise", length) if is_built else None)
+    if is_built:
+        assert found.fixes[0].flag == "max_input_len"
+        assert "raise it and rebuild the engine" in found.fixes[0].reason
+
+
 def test_the_answer_of_a_request_is_shortened_on_other_engines(tmp_path: Path) -> None:
     log = (
         "INFO vllm\nERROR ValueError: This model's maximum context length is 4096 tokens. However, you requested 4596 "

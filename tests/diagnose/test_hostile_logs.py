@@ -34,7 +34,7 @@ ACCESS = b'INFO:     10.0.0.1:57224 - "POST /v1/chat/completions HTTP/1.1" 200 O
 
 
 def told(path: Path) -> tuple[int, str, str]:
-    result = CliRunner().invoke(main, ["diagnose", str(path)])
+    result = CliRunner(env={"COLUMNS": "1000"}).invoke(main, ["diagnose", str(path)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stdout, result.stderr

@@ -225,3 +225,16 @@ def test_a_limit_that_the_message_names(tmp_path: Path) -> None:
 def test_llama_cpp_prints_no_traceback(tmp_path: Path) -> None:
     line = "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 1139.46 MiB on device 0: cudaMalloc failed: out of memory\n"  # noqa: E501
     assert not any("traceback" in missing for missing in verdict(line, tmp_path).bill.missing)
+
+
+@pytest.mark.parametrize(("usage", "also"), [("99.2", True), ("12.0", False)])
+def test_a_full_pool_is_named_beside_a_peak_of_serving(usage: str, also: bool, tmp_path: Path) -> None:
+    stats = (
+        "INFO [loggers.py:127] Engine 000: Avg prompt throughput: 1021.3 tokens/s, Avg generation throughput: 812.0 "
+        f"tokens/s, Running: 13 reqs, Waiting: 87 reqs, GPU KV cache usage: {usage}%, Prefix cache hit rate: 0.0%\n"
+    )
+    found = verdict("INFO vLLM API server version 0.19.0\n" + stats + OOM, tmp_path).bill
+    assert found.label == "prefill_long_prompt" and ("concurrency_spike" in found.also) is also
+    assert (found.confidence < 0.6) is also
+    if also:  # without an error outside of the pool it is the pool
+        assert verdict("INFO vLLM API server version 0.19.0\n" + stats, tmp_path).bill.label == "concurrency_spike"

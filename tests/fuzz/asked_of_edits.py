@@ -11,14 +11,14 @@ from typing import Any
 
 from yellow_cells import Key, Yellow
 
-from sheetgen.scenario.inputs import OF_SETTINGS
+from sheetgen.scenario.inputs import BY_NAME, OF_SETTINGS
 from sheetgen.scenario.overrides import input_kind
 from sheetgen.scenario.parse import name_part
 
 # Inputs that have the name of their option, and its value.
 OPTIONS = (
     "weight_dtype", "kv_cache_dtype", "gpu_memory_utilization", "hours_per_month", "active_fraction",
-    "extra_headroom_fraction", "spare_replicas", "average_context_fraction", "prefix_cache_hit_fraction",
+    "extra_headroom_fraction", "zones", "average_context_fraction", "prefix_cache_hit_fraction",
     "block_size", "as_of", "speed_factor", "ttft_factor", "utilization", "contingency_fraction", "currency",
     "fx_rate", "fx_date", "owned_years", "residual_fraction", "cost_of_capital_fraction", "support_fraction",
     "installed_multiplier", "system_power_multiplier", "usd_per_kwh", "pue", "colo_usd_per_kw_month",
@@ -43,6 +43,7 @@ def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) ->
         "tiers": ",".join(map(str, tiers)),
         "headline": _headline(yellow, now),
         "kv_allocation": "reserved" if now["kv_reserved"] else "paged",
+        "survive": BY_NAME["survive"].words[int(now["survive"])],
         "span_machines": "auto" if now["span_machines"] else "never",
         "fx_date": _text(now["fx_date"]),
         **{name: _text(typed_over[name]) for name in (*OPTIONS, *NEWER) if name in typed_over},

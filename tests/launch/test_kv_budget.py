@@ -106,11 +106,25 @@ def test_beams_and_limits_of_tokens() -> None:
 
 
 def test_what_is_not_stated_is_said() -> None:
-    one = read("free_gpu_memory_fraction=0.5")
+    one = read("max_num_tokens=8192")
     assert one.trial.answer["max_model_len"] == 131_072 and one.n_sequences == 2048 and not one.holds
     assert [note.split(" is not stated")[0] for note in one.settings.notes] == [
         "the full length", "the number of sequences",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("setting", ["NIM_KVCACHE_PERCENT=0.75", "free_gpu_memory_fraction=0.75"])
+def test_a_share_alone_is_a_pool_to_fill(setting: str) -> None:
+    """It sets no number of sequences: the engine's default of them at the model's full length is nobody's load."""
+    one = read(setting)
+    pool = one.trial.answer["kv_pool_bytes_per_gpu"]
+    assert one.is_pool and one.holds and one.verdict.startswith("a pool to fill: ")
+    assert one.n_sequences == one.full_sequences == pool // (131_072 * 131_072)
+    assert one.budget_tokens == one.trial.answer["kv_tokens"] and 0 <= pool - one.budget_bytes < 64 * 131_072
+    assert not read(f"{setting},max_batch_size=8" if "free" in setting else f"{setting},NIM_MAX_NUM_SEQS=8").is_pool
+    assert not read(setting, max_num_seqs=8).is_pool
+    small = read(setting.replace("0.75", "0.1"))
+    assert small.is_pool and not small.holds and small.full_sequences == 0 and "does not start" in small.verdict
 
 
 def test_typed_options_win_over_settings() -> None:

@@ -320,3 +320,11 @@ def test_a_subject_of_ones_own(page: Page) -> None:
         f"{{GPUs}} q3 2026-11-20: {page.cards[0].monthly}; {page.cards[1].monthly}"
     )
     assert len(letter.subject("x" * 5000)) == 200
+
+
+def test_a_long_subject_leaves_models_out(page: Page) -> None:
+    cards = tuple(replace(page.cards[0], model=f"Model {n} of a long name") for n in range(5))
+    one, five = (Letter(replace(page, cards=c), "sheet").subject("Sheet: {models}") for c in (cards[:1], cards))
+    assert one == "Sheet: Model 0 of a long name"
+    assert five == "Sheet: Model 0 of a long name, Model 1 of a long name and 3 more" and len(five) <= 78
+    assert Letter(replace(page, cards=cards), "sheet").subject("{models} and {models}").count("and 4 more") == 2

@@ -31,7 +31,7 @@ def edited(book: Path, tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    result = CliRunner(env={"COLUMNS": "1000"}).invoke(main, [str(a) for a in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result

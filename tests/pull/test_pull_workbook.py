@@ -14,7 +14,7 @@ from cells_of import TINY, Places, without_picks
 from option_edits import option_edits
 from random_edits import random_edits
 from recalculation import edit, recalculate_with_formualizer
-from workbook_cells import cells
+from workbook_cells import areas, cells, values
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import read_text
@@ -273,6 +273,33 @@ def test_an_unknown_gpu_and_more_gpus_than_built_are_remarked(book: Path, places
     count, gpu = pulled.notes
     assert "nvidia-h1000 is no GPU of this sheet: aws/p5.48xlarge cannot be rented. Did you mean" in gpu
     assert "aws/g6.xlarge has 4 GPUs; it was built with 1" in count
+
+
+def test_links_raised_for_ranks_are_remarked_and_followed_by_what_is_built_anew(tmp_path: Path) -> None:
+    """The workbook has data-parallel layouts of the GPUs alone whose links were made for them when it was built: its
+    checks say so, and what pull builds has them."""
+    asked = {"models": "qwen3-30b-a3b", "workloads": "chat", "tiers": "256", "headline": "chat:256",
+             "instances": "aws/g6e.12xlarge,aws/g6e.48xlarge", "as_of": books.AS_OF}  # fmt: skip
+    book, question = books.build(tmp_path, "slow-links", asked)
+    assert values(book)[areas(book)["chk_layouts"][0]] == "OK"
+    gpu, links = "nvidia-l40s-48gb", 9e11
+    cell = Places(book).rows("gpus")[gpu]["interconnect_bytes_per_second"]
+    done = edited(book, tmp_path, {cell: links})
+    checks = values(done), areas(done)
+    assert {checks[0][checks[1][name][0]] for name in ("chk_layouts", "chk_all")} == {"CHECK"}
+    pulled = pull(done, books.catalog())
+    (note,) = pulled.notes
+    assert note.startswith(f"{cell[0]}!{cell[1]}: ") and f"{gpu} may share experts" in note and "built anew" in note
+    typed = {"gpus": {gpu: {"interconnect_bytes_per_second": links}}}
+    anew = solve(ask(books.catalog(), {**asked, "typed": typed}))
+    assert document(pulled.solved)["cells"] == document(anew)["cells"] == again(pulled)["cells"]
+    (was,), (now,) = solve(question).choices, anew.choices
+    assert now.offer is not None and anew.layout(now.offer).data_parallel_size > 1
+    assert was.offer is not None and now.n_instances < was.n_instances
+    rebuilt = tmp_path / "anew.xlsx"
+    rebuilt.write_bytes(books.book_bytes(pulled.solved))
+    assert values(rebuilt)[areas(rebuilt)["chk_layouts"][0]] == "OK"
+    assert pull(rebuilt, books.catalog()).solved.choices == anew.choices
 
 
 def test_a_fixed_figure_that_was_changed_is_told_and_not_followed(book: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def solved(**more: str) -> Solution:
 
 
 @pytest.mark.parametrize(
-    "more", [{}, {"kv_cache_dtype": "fp8"}, {"prefix_cache_hit_fraction": "0.35"}, {"spare_replicas": "1"}]
+    "more", [{}, {"kv_cache_dtype": "fp8"}, {"prefix_cache_hit_fraction": "0.35"}, {"survive": "machine"}]
 )
 def test_the_load_answered_is_on_the_curve(more: dict[str, str]) -> None:
     one = solved(**more)

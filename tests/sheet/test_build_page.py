@@ -14,7 +14,7 @@ from sheetgen.recommend import Choice, Fit, Pick, Solution, has_little_headroom,
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet import notes
 from sheetgen.sheet.build_page import build_page
-from sheetgen.sheet.page import Bar, Page, formatted
+from sheetgen.sheet.page import Bar, Page, formatted, tables_of
 from sheetgen.sheet.wording import is_cheaper_pick, money_band, month_range
 from sheetgen.writers.json import document
 
@@ -154,6 +154,11 @@ def test_families_say_their_attention() -> None:
     assert drawn.models[1].note == "and 147 MiB of state a request"
     assert drawn.models[2].note == "and 36.0 KiB a token inside the window"
     assert [m.weights_used for m in drawn.models][2] == "mxfp4"
+    models = next(one for one in tables_of(drawn) if one.title == "Models")
+    column = next(i for i, one in enumerate(models.columns) if one.head == "Used here")
+    assert [str(row[column]) for row in models.rows][:3] == [
+        "bf16, KV bf16", "bf16, KV bf16", "mxfp4 (60.8), KV bf16"
+    ]  # fmt: skip
 
 
 def test_a_context_over_the_limit_says_so() -> None:
@@ -285,12 +290,13 @@ def test_assumptions_have_the_values_in_use() -> None:
         assert words in usual
     other = " ".join(
         page(
-            "70b", active_fraction=0.25, average_context_fraction=0.5, hours_per_month=744, spare_replicas=1,
+            "70b", active_fraction=0.25, average_context_fraction=0.5, hours_per_month=744, survive="replica",
             prefix_cache_hit_fraction=0.125, gpu_memory_utilization=0.85, kv_allocation="reserved",
         ).assumptions
     )  # fmt: skip
     for words in (
-        "utilization 0.85", "744 hours", "at the peak: 25%", "charged 50%", "hits: 12.5%", "(N+1): 1", "reserved at",
+        "utilization 0.85", "744 hours", "at the peak: 25%", "charged 50%", "hits: 12.5%", "loss of: replica",
+        "reserved at",
     ):  # fmt: skip
         assert words in other
     assert "25% of the users in flight" in page("70b", active_fraction=0.25).precision_line

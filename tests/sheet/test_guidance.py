@@ -20,7 +20,7 @@ def test_settings_and_assumptions_are_equal() -> None:
     same = [name for name in known if hasattr(settings, name)]
     assert {
         "active_fraction", "average_context_fraction", "prefix_cache_hit_fraction", "extra_headroom_fraction",
-        "spare_replicas", "hours_per_month", "gpu_memory_utilization", "utilization", "contingency_fraction",
+        "survive", "hours_per_month", "gpu_memory_utilization", "utilization", "contingency_fraction",
     } == set(same)  # fmt: skip
     for name in same:
         assert known[name].value == getattr(settings, name), name

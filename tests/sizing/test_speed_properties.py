@@ -104,7 +104,7 @@ def test_no_token_comes_before_its_bytes_are_read_and_its_arithmetic_is_done(row
     batch, size = known["batch_requests"], known["tensor_parallel_size"]
     group = size * known["data_parallel_size"]
     # At least one expert of each that a token needs is read: the expected number, on the GPU's share of them.
-    experts = known["expert_read_bytes"] * (1 - known["expert_miss_fraction"] ** (batch * known["data_parallel_size"]))
+    experts = known["routed_bytes"] * (1 - known["expert_miss_fraction"] ** (batch * known["data_parallel_size"]))
     read = known["dense_read_bytes"] / size + experts / group + known["context_read_bytes"] * batch
     assert known["tpot_seconds"] >= read / known["memory_bandwidth_bytes_per_second"]
     assert known["tpot_seconds"] >= 2 * known["n_params_active"] * batch / (size * known["peak_flops"])

@@ -130,7 +130,7 @@ def reshape(question: Question, model: int, **changes: float) -> Question:
 def with_cells(question: Question) -> Question:
     """`question` with its loads worked out anew from its models, workloads and tiers."""
     loads = [
-        Load(m, w, t, work.context_tokens, work.input_tokens, tier,
+        Load(m, w, t, work.context_tokens, work.input_tokens, tier or 0,
              work.context_tokens > (model.model.max_context_tokens or 0))
         for m, model in enumerate(question.models)
         for w, work in enumerate(question.workloads)

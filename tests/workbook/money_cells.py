@@ -9,7 +9,7 @@ from typing import Any
 import books
 from books import HEAD, Sheets
 
-from sheetgen.recommend import Solution, headline_rows, money
+from sheetgen.recommend import Solution, headline_rows, hosts_of, money
 from sheetgen.sheet.notes import day_of
 
 CLASS = ("hourly_usd", "monthly_usd", "annual_usd", "three_year_usd")
@@ -76,6 +76,15 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
     if owned is not None:
         for label, end in ENDS.items():
             out |= {(label, column): owned[end][name] for column, name in OWNED.items()}
+    classes = money.purchase_classes(solved, row)
+    for host in hosts_of(solved, row).cheapest:
+        price, usd = host.price, host.monthly_usd
+        label = f"{host.host_name}, {price.precision or 'precision unknown'}"
+        out |= {(label, "C"): usd, (label, "D"): 12 * usd, (label, "E"): 36 * usd}
+        above = (of_class.monthly_usd * question.settings.utilization / usd for of_class in classes)
+        prices = price.input_usd_per_million, price.cached_usd_per_million, price.output_usd_per_million
+        out |= {(label, column): "-" if value is None else value
+                for column, value in zip("FGHIJKLM", (*above, *prices), strict=True)}  # fmt: skip
     return out
 
 

@@ -16,7 +16,7 @@ from books import Sheets, with_instance
 from recalculation import convert_all, edit, needs_libreoffice, poison, values_after
 from workbook_cells import ErrorValue, values
 
-from sheetgen.recommend import solve
+from sheetgen.recommend import headline_rows, hosts_of, solve
 from sheetgen.scenario.market import ClassPrice
 from sheetgen.scenario.question import Question, ask
 
@@ -90,6 +90,7 @@ TERMS = {
 }  # fmt: skip
 EDITS = [
     Edit("as built", {}),
+    Edit("prefix cache hits", {"in_prefix_cache_hit_fraction": 0.4}, {"prefix_cache_hit_fraction": 0.4}),
     Edit("utilization", {"in_utilization": 0.35}, {"utilization": 0.35}),
     Edit("a discount", {"in_discount_fraction": 0.2}, {"discount_fraction": 0.2}),
     Edit("a discount, in another currency with contingency",
@@ -180,9 +181,12 @@ def test_what_was_built_is_what_python_says(book: tuple[Path, Question], default
     {"purchase": "reserved-3yr", "hours_per_month": 200}, {"models": "405b", "instances": "aws/g6e.xlarge"},
     {"providers": "lambda,nebius,aws", "gpus": "h100", "instances": "", "discount_fraction": "0.35"},
     {"purchase": "spot", "instances": "", "providers": "gcp"},
+    {"models": "8b,llama-7b,deepseek-v3.2", "instances": "", "workloads": "chat", "headline": "chat:1"},
+    {"workloads": "long-doc", "headline": "long-doc:1"},
 ])  # fmt: skip
 def test_other_books(options: dict[str, str], tmp_path: Path) -> None:
-    """A committed class, nothing that fits, providers by the GPU, spot: cached and recalculated values agree."""
+    """A committed class, nothing that fits, providers by the GPU, spot, a model that nobody hosts beside one with
+    cached prices, prompts that most hosts do not take: cached and recalculated values agree."""
     path, question = books.build(tmp_path, "other", {**OPTIONS, "models": "8b,70b", **options}, with_what_if=False)
     found = values_after(path, {})
     n, wrong = money_cells.differences(found, Sheets(path), solve(question))
@@ -216,3 +220,18 @@ def test_the_sheet_is_landscape_one_page_wide_a_model_a_page(default_book: Path)
     width = sum(d.width for d in sheet.column_dimensions.values())
     assert width * 5.6 * sheet.page_setup.scale / 100 <= 761
     assert len(sheet.row_breaks.brk) == 2  # three models
+
+
+def test_hosts_on_money_are_those_of_the_answer(book: tuple[Path, Question]) -> None:
+    """By rank, also where two hosts take the same (70B)."""
+    solved, found = solve(book[1]), values(book[0])
+    for block, row in zip(money_cells.blocks(found, solved), headline_rows(solved), strict=True):
+        ranked = {cells["N"]: label for label, cells in block.items() if cells.get("N") in (1, 2, 3) and "B" in cells}
+        hosts = hosts_of(solved, row).cheapest
+        assert [ranked[k].rpartition(", ")[0] for k in (1, 2, 3)] == [one.host_name for one in hosts]
+
+
+def test_formulas_for_hosts_are_few(default_book: Path) -> None:
+    found = openpyxl.load_workbook(default_book)
+    n = sum(isinstance(cell.value, str) and cell.value.startswith("=") for row in found["Hosts"] for cell in row)
+    assert 0 < n <= 3 * 120, f"{n} formulas on Hosts for three models"

@@ -30,4 +30,4 @@ class Ran:
 
 @pytest.fixture
 def sheetgen():  # type: ignore[no-untyped-def]
-    return lambda *arguments: Ran(CliRunner().invoke(COMMANDS, [str(a) for a in arguments]))
+    return lambda *arguments: Ran(CliRunner(env={"COLUMNS": "1000"}).invoke(COMMANDS, [str(a) for a in arguments]))

@@ -19,7 +19,7 @@ from recalculation import edit, recalculate_with_formualizer
 from sheetgen.api import recommend_record, recommended
 from sheetgen.recommend import solve
 from sheetgen.scenario.question import ask
-from sheetgen.workbook.compare import SECTIONS
+from sheetgen.workbook.compare import SECTIONS, signed_usd
 from sheetgen.workbook.facts import read_sheet
 from sheetgen.writers.formats import json_text
 from sheetgen.writers.json import document
@@ -212,7 +212,7 @@ def test_recommend_against_the_load_of_a_sheet(sheetgen: Any, book: Path, tmp_pa
     """The one load of `recommend` is the sheet's load of the same lengths."""
     options = {"model": "70b", "context": "4k", "users": 32, "as_of": books.AS_OF, "instances": books.INSTANCES}
     path = tmp_path / "one.json"
-    path.write_text(json_text(recommend_record(recommended(options, books.catalog()), options)))
+    path.write_text(json_text(recommend_record(recommended(options, books.catalog()))))
     found = diff(sheetgen, path, book)
     assert found["results"] == [] and found["recommendation"] == []
     assert {c["name"] for c in found["load"]} == {"model_llama-3.1-8b", "tier_1", "workload_long_doc"}
@@ -491,3 +491,8 @@ def test_json_that_is_no_sheet_is_one_line(what: str, sheetgen: Any, book: Path,
     assert ran.code == 1 and ran.out == ""
     (line,) = ran.err.splitlines()
     assert line.startswith(str(path)) and said in line and len(line) < 600
+
+
+def test_less_than_a_dollar_is_not_made_one() -> None:
+    amounts = 40_178.6, 1.0, 0.6, -0.6, 0.004
+    assert [signed_usd(one) for one in amounts] == ["+$40,179", "+$1", "+$0.60", "-$0.60", "+$0.0040"]

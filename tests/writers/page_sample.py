@@ -254,7 +254,7 @@ def _card(model: SampleModel) -> Card:
         per_user="$1,256 per user",
         classes=tuple(f"${count * row[5] * 730 * part:,.0f}" if part else "–" for part in (1, 0.83, 0.43, 0)),
         class_rents=tuple(words("{} × {}", f"{count}", row[0]) if part else NONE for part in (1, 0.83, 0.43, 0)),
-        owned=f"{count * row[2]}× {row[3]}: $8,640 to $11,720",
+        owned=words("{}: {}", f"{count * row[2]}× {row[3]}", "$8,640 to $11,720"),
         break_even=words("cheaper than renting on demand {}", "above 24% of the hours (22% to 29%)"),
     )
 
@@ -266,6 +266,7 @@ def _facts(model: SampleModel) -> ModelFacts:
         weights_bf16=f"{_weights(model) / GIB:,.1f}",
         weights_fp8=f"{_weights(model, 1.03) / GIB:,.1f}",
         weights_used="bf16",
+        weights_in_use=f"{_weights(model) / GIB:,.1f}",
         kv_used="bf16",
         kv_per_token=words("{} {}", f"{model.kv_bytes_per_token / 1024:,.1f}", "KiB"),
         full_attention_per_token=f"{model.full_bytes_per_token / 1024:,.0f} KiB",

@@ -68,7 +68,7 @@ def missing(pdf: bytes, page: Page, brief: bool = False) -> list[str]:
         for n, row in enumerate(block.rows):
             wanted += [text for c in row.cells for text in (c.monthly, *([c.kv] if not (brief and n) else []))]
     wanted += [row.tier for block in shown.matrix for row in block.rows]
-    wanted += [text for f in shown.models for text in (f.weights_bf16, f.weights_fp8, f.kv_per_token)]
+    wanted += [text for f in shown.models for text in (f.weights_bf16, f.weights_fp8, f.weights_in_use, f.kv_per_token)]
     wanted += [text for b in shown.breaks for text in (b.next_short, b.longest_short)]
     wanted += [figure for f in shown.fingerprints for figure in re.findall(r"\d[\d,.]*\d", f.here)]
     wanted += [shown.as_of, shown.version]

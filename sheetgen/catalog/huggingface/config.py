@@ -91,7 +91,7 @@ def fetch_config(hf_id: str) -> tuple[dict[str, Any], str]:
     except ImportError:
         raise CatalogError(
             f"{shown(hf_id, 200)}: is no file or folder here. To fetch its config.json from Hugging Face, install"
-            " huggingface_hub (pip install huggingface_hub), or download the file and name it."
+            " huggingface_hub (python -m pip install huggingface_hub), or download the file and name it."
         ) from None
     try:
         path = hub.hf_hub_download(repo_id=hf_id, filename="config.json")

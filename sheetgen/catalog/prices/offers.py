@@ -292,12 +292,12 @@ class PriceList:
     faults: tuple[Fault, ...]
 
 
-def read_prices(place: str) -> PriceList:
-    """The list at a path or an http(s) address.
+def read_prices(place: str, read: tuple[str, str, str] | None = None) -> PriceList:
+    """The list at a path or an http(s) address; `read` is what `read_list` gave for it, where it was read already.
 
     Raises CatalogError where it is no price list at all; broken lines are in `faults`, in order.
     """
-    where, cited, text = read_list(place)
+    where, cited, text = read or read_list(place)
     at, header, lines, faults = read_table(where, text)
     known = recognise(at, header)
     if not lines and not faults:

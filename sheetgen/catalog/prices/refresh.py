@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from sheetgen.catalog.base import MAX_FILE_BYTES, read_text, scalar, validate
 from sheetgen.catalog.hardware import Instance, InstanceFile, InstanceRow
@@ -34,10 +35,13 @@ class Refresh:
     n_other_regions: int
 
 
-def read_lists(places: Iterable[str]) -> tuple[PriceList, ...]:
-    """Every list. Raises CatalogError with the problems of all that are none."""
+def read_lists(
+    places: Iterable[str], read: Mapping[str, tuple[str, str, str]] = MappingProxyType({})
+) -> tuple[PriceList, ...]:
+    """Every list; `read` has those that `read_list` read already. Raises CatalogError with the problems of all that
+    are none."""
     problems = Problems()
-    lists = [problems.attempt(read_prices, place) for place in dict.fromkeys(places)]
+    lists = [problems.attempt(read_prices, place, read.get(place)) for place in dict.fromkeys(places)]
     if problems:
         raise CatalogError(*dict.fromkeys(problems))
     return tuple(lists)
@@ -176,7 +180,7 @@ def file_text(provider: str, order: int, rows: Sequence[InstanceRow], where: str
         for row in rows
     ]
     file = {"provider": provider, "order": order, "instances": said}
-    text = "".join(f"{line}\n" for name, value in file.items() for line in _lines(name, value))
+    text = "".join(f"{line}\n" for name, value in file.items() for line in yaml_lines(name, value))
     if len(text.encode()) > MAX_FILE_BYTES:
         raise CatalogError(f"{where}: would be larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have.")
     back = validate(read_text(text, where), InstanceFile)
@@ -184,7 +188,7 @@ def file_text(provider: str, order: int, rows: Sequence[InstanceRow], where: str
     return text
 
 
-def _lines(name: str, value: object) -> list[str]:
+def yaml_lines(name: str, value: object) -> list[str]:
     """A field as YAML: a list under its name, an entry of one on one line unless it has a list of its own."""
     if not isinstance(value, (list, tuple)):
         return [f"{name}: {_scalar(name, value)}"]
@@ -193,10 +197,10 @@ def _lines(name: str, value: object) -> list[str]:
         if not isinstance(item, dict):
             out.append(f"  - {_scalar(name, item)}")
         elif any(isinstance(part, (list, tuple)) for part in item.values()):
-            first, *rest = (line for field in item.items() for line in _lines(*field))
+            first, *rest = (line for field in item.items() for line in yaml_lines(*field))
             out += [f"  - {first}", *(f"    {line}" for line in rest)]
         else:
-            out.append("  - {" + ", ".join(line for field in item.items() for line in _lines(*field)) + "}")
+            out.append("  - {" + ", ".join(line for field in item.items() for line in yaml_lines(*field)) + "}")
     return out
 
 

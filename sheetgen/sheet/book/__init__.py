@@ -12,6 +12,7 @@ from sheetgen.sheet.book.catalogs import build_gpus, build_instances, build_mode
 from sheetgen.sheet.book.change_log import SCHEMA, build_log
 from sheetgen.sheet.book.checks import build_checks
 from sheetgen.sheet.book.guide import build_guide, build_notes
+from sheetgen.sheet.book.hosted import build_hosts
 from sheetgen.sheet.book.inputs import build_inputs
 from sheetgen.sheet.book.levers import build_levers
 from sheetgen.sheet.book.matrices import build_candidates, build_profiles
@@ -62,6 +63,7 @@ def build_book(
     guide = build_guide(solved, page, wiring)
     notes = build_notes(page)
     sizing = build_sizing(solved, page, wiring)
+    hosts = build_hosts(solved, wiring)
     money = build_money(solved, wiring, heads)
     first, behind = [], []
     if what_if is not None:
@@ -74,8 +76,8 @@ def build_book(
     checks = build_checks(solved, wiring)
     _name_columns(wiring)
     sheets = [
-        sizing, *first, inputs, models, gpus, instances, money, comparison, workings, latency, profiles, candidates,
-        *levers, guide, checks, notes, log, *behind,
+        sizing, *first, inputs, models, gpus, instances, money, hosts, comparison, workings, latency, profiles,
+        candidates, *levers, guide, checks, notes, log, *behind,
     ]  # fmt: skip
     return Book(
         sheets, wiring.names,

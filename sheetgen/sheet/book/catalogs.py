@@ -10,13 +10,14 @@ from sheetgen.catalog.engines import SpeedConstants
 from sheetgen.estimate import MODEL, WORK
 from sheetgen.formula import formula, is_number, is_text, where
 from sheetgen.recommend import Solution
+from sheetgen.recommend.solution import quantities_of
 from sheetgen.recommend.solve import runs_weights
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.market import OwnedGpu
 from sheetgen.scenario.overrides import TABLES
 from sheetgen.scenario.parse import FLAG, Kind
 from sheetgen.scenario.parse import TEXT as TEXT_KIND
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, profile_columns, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Sheet, Validation, derived, lookup, position
 from sheetgen.sheet.notes import day_of
@@ -163,7 +164,7 @@ def derive_models(table: Table) -> None:
     )
     table.looked_up("checkpoint_bytes", "Checkpoint in use", sizes, WHOLE, width=17,
                     note="Size of the known checkpoint at the precision in use; 0 where none is known.")  # fmt: skip
-    for one in (*MODEL, *WORK):
+    for _, one in quantities_of("models", "draft_layers" in table.wiring.inputs):
         table.computed(one, width=18)
 
 
@@ -200,6 +201,13 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     table.given("is_older_gpu", "Older GPU (0 or 1)", [int(question.engine.is_older(g.architecture)) for g in gpus],
                 PLAIN, note="1: memory outside torch is that of older GPUs on Inputs.")  # fmt: skip
     _add_speed_columns(solved, table)
+    first: dict[int, int] = {}  # column with ranks of each GPU, from 0
+    for at, (i, layout) in enumerate(profile_columns(question)):
+        if layout not in units.PLAIN_LAYOUTS:
+            first.setdefault(i, at)
+    table.given("plain_columns", "Profiles before its ranks", [first.get(i, 0) for i in range(len(gpus))], PLAIN,
+                role="fixed", note="Columns of Profiles before the data-parallel layouts of this GPU; 0: it has none, "
+                "as its links were not made for them when the workbook was built.")  # fmt: skip
     for d in units.DTYPES:
         runs = [runs_weights(g, d) for g in gpus]
         said = "2: it computes in it, 1: it keeps weights in it alone, 0: neither."

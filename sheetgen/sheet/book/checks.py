@@ -14,14 +14,14 @@ from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.words import check_word
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
 from sheetgen.sheet.what_if import OK, case_requests, model_lacks, own_instance_state, own_model_state
-from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS, Display
+from sheetgen.units import FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, USD_CENTS, Display
 
 HEADS = (
     ("Check", 58), ("Holds", 9), ("Of", 9), ("Verdict", 10), (None, 4), ("Model", 26), ("Load", 28), ("Classified", 11),
     ("Held", 9), ("Money", 9), ("Tokens", 9),
 )  # fmt: skip
 LOADS = 5  # the column where the loads begin
-BELOW = HEAD_ROWS + 24  # the row below the checks
+BELOW = HEAD_ROWS + 26  # the row below the checks
 SMALL = Display("0E+0")
 TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
 
@@ -217,6 +217,13 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     stems = {f"tbl_{prefix}profiles_{what}" for prefix in ("", "wi_") for what in OF_REPLICA}
     errors = "+".join(f"SUMPRODUCT(1*ISERROR({name}))" for name in sorted(stems & wiring.names.keys()))
     page.line("no_errors", "Errors in what a replica holds: none", Lookup.of(0, errors), 0)
+    if len(solved.question.layouts) > len(PLAIN_LAYOUTS):
+        # Workings have data-parallel layouts of the GPUs alone whose links were made for them when they were built.
+        gpus = wiring.tables["gpus"]
+        read = gpus.range("interconnect_bytes_per_second"), gpus.range("plain_columns")
+        raised = Lookup.of(0, "SUMPRODUCT(({0}>={2})*({1}=0))", *read, wiring.inputs["least_link_bytes_per_second"])
+        page.line("layouts", "GPUs whose links were raised for data-parallel ranks, which takes a rebuild (pull): none",
+                  raised, 0)  # fmt: skip
     # A row that is inserted inside a table pushes others past those that the workings read.
     for key, title, column in (("models", "Models", "n_layers"), ("instances", "Instances", "price_usd_per_hour")):
         n_rows = len(wiring.tables[key].columns[column]) + len(wiring.tables[key].spare.get(column, []))

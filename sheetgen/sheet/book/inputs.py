@@ -14,7 +14,7 @@ from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, Scope
 from sheetgen.formula import Expr, Formula, either, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
-from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, speed_band_columns
+from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, draft_columns, speed_band_columns
 from sheetgen.scenario.inputs import CHOICES, KV_CACHE, MONEY, OF_TERMS, OWNING, TARGETS, Input, asked_in, rows_in
 from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND
 from sheetgen.scenario.overrides import OUTPUT, TABLES, input_kind
@@ -24,6 +24,7 @@ from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, t
 from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.model import AND_AUTO, LEGEND, PRECISIONS, Cell, Range, Ref, Sheet, Validation, number
 from sheetgen.sheet.notes import MARKED_BY, day_of
+from sheetgen.sheet.wording import DRAFT_COUNTED
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
 from sheetgen.sizing.speed import network_bytes_per_second
 from sheetgen.units import (
@@ -158,7 +159,7 @@ class InputsSheet:
         kind = input_kind(name)
         if check is None and kind is not None and role == "input":
             check = Validation.of(kind, label)
-        self._words(label, unit, note)
+        self.words(label, unit, note)
         self.sheet.heights[self.row] = 15.0 * max(1, -(-len(note) // NOTE_CHARACTERS))
         ref = self.sheet.put(self.row, VALUE, Cell(value, role, display, validation=check), f"in_{name}")
         self.wiring.names[f"in_{name}"] = ref
@@ -202,11 +203,11 @@ class InputsSheet:
 
     def computed(self, one: Formula, unit: str, note: str) -> None:
         """A quantity that follows from inputs alone: worked out here once, and read by many cells."""
-        self._words(one.label, unit, note)
+        self.words(one.label, unit, note)
         self.wiring.inputs[one.name] = self.sheet.compute(self.row, VALUE, one, dict(self.wiring.inputs))
         self.row += 1
 
-    def _words(self, label: str, unit: str, note: str = "") -> None:
+    def words(self, label: str, unit: str, note: str = "") -> None:
         self.sheet.text(self.row, LABEL, label, "label")
         self.sheet.text(self.row, UNIT, unit, "unit")
         self.sheet.text(self.row, NOTE, note, "remark_wrapped")
@@ -215,7 +216,7 @@ class InputsSheet:
 def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     """The sheet, with every input registered in `wiring`."""
     page = InputsSheet(solved, wiring)
-    for fill in (_questions, _money, _owning, _engine, _speed, _precisions, _watch):
+    for fill in (_questions, _money, _owning, _engine, _draft, _speed, _precisions, _watch):
         fill(page)
     wiring.inputs_sheet = page.sheet
     return page.sheet
@@ -353,6 +354,24 @@ def _engine(page: InputsSheet) -> None:
     page.fixed("unit_bytes", f"Bytes in a {units.UNIT_NAMES[unit]}", units.UNIT_BYTES[unit], WHOLE, "bytes",
                "The page shows amounts in this unit.")  # fmt: skip
     page.fixed("tokens_per_k", "Tokens in 1k", TOKENS_PER_K, WHOLE, "tokens", "16k is 16,384.")
+
+
+def _draft(page: InputsSheet) -> None:
+    """The draft model, where one was asked for: it is part of the question, and stated here."""
+    draft = page.solved.question.draft
+    if draft is None:
+        return
+    page.section("Speculative draft", {NOTE: "what"})
+    for name, label, value, display, unit, note in (
+        ("draft_model", "Draft model", draft.name, TEXT, "", DRAFT_COUNTED),
+        *((name, in_words(name), value, WHOLE, "bytes" if name.endswith("bytes") else "", draft.source)
+          for name, value in draft_columns(draft).items()),
+    ):  # fmt: skip
+        page.words(label, unit, note)
+        page.wiring.inputs[name] = page.sheet.put(page.row, VALUE, Cell(value, "fixed", display))
+        page.row += 1
+    named = page.wiring.inputs["draft_model"]
+    page.wiring.assumptions.append((Ref(page.sheet.name, named.row, LABEL, "Draft model"), named, TEXT))
 
 
 def _speed(page: InputsSheet) -> None:

@@ -19,13 +19,27 @@ from sheetgen.formula import (
     is_text,
     number_or_none,
     number_where,
+    ratio,
+    round_nearest,
     where,
 )
 from sheetgen.recommend import Solution
-from sheetgen.recommend.solution import TABLES
+from sheetgen.recommend.solution import quantities_of
 from sheetgen.sheet.book.catalogs import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
-from sheetgen.sheet.book.wiring import HEAD_ROWS, LEFT, Head, RowLookup, Table, Wiring, in_words, matrix, named, titled
+from sheetgen.sheet.book.wiring import (
+    HEAD_ROWS,
+    LEFT,
+    Head,
+    RowLookup,
+    Table,
+    Wiring,
+    in_words,
+    matrix,
+    named,
+    profile_columns,
+    titled,
+)
 from sheetgen.sheet.book.words import non_torch_position, profile_position
 from sheetgen.sheet.model import (
     NONE,
@@ -55,6 +69,7 @@ from sheetgen.units import (
     USD_CENTS,
     WHOLE,
     Display,
+    Layout,
 )
 
 # What a load's own KV bill, before any division, reads of one undivided rank.
@@ -64,13 +79,15 @@ WHOLE_OF = (
 )  # fmt: skip
 OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
 # Rows of the head that are alike on every GPU.
-ALIKE = ("tensor_parallel_size", "data_parallel_size", "busy_ranks", "tp_position", "layout_position", "rank_position")
-# On Contexts; no sheet has a draft model; on Candidates.
-ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests")
-# Worked out within the formulas that read them: sums of a few cells, and a step that nobody looks for.
+ALIKE = ("tensor_parallel_size", "data_parallel_size", "busy_ranks", "tp_position", "rank_position")
+# What differs by data-parallel ranks, and so does whatever reads it.
+OF_RANKS = ("data_parallel_size", "busy_ranks", "untouched_by_request", "untouched_by_stride")
+# On Contexts; the same as what is loaded, or a part of it; on Candidates; on Workings.
+ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests", "sure_sequences")
+# Worked out within the formulas that read them: sums of a few cells, and steps that nobody looks for.
 NOT_WRITTEN = (
     *SUMS, memory.encoder_bytes, memory.hand_over_bytes, memory.stage_overhead_bytes,
-    parallelism.layers_that_fit,
+    parallelism.layers_that_fit, memory.sampler_bytes, memory.forward_bytes, memory.expert_workspace_bytes,
 )  # fmt: skip
 
 
@@ -81,9 +98,9 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     """
     gpus = wiring.tables["gpus"]
     every = [wiring] if what_if is None else [wiring, what_if]
-    n_profiles, n_models = len(solved.profiles), len(solved.question.models)
-    layouts = solved.question.layouts
-    profiles = [(p.gpu, p.layout) for p in solved.profiles]
+    n_models = len(solved.question.models)
+    profiles = profile_columns(solved.question)
+    n_profiles, n_plain = len(profiles), len(solved.question.gpus) * len(PLAIN_LAYOUTS)
     if what_if is not None:
         profiles += [(len(solved.question.gpus), layout) for layout in PLAIN_LAYOUTS]
     models = _together([w.tables["models"].columns for w in every])
@@ -91,24 +108,24 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     ranges = _together([w.ranges for w in every])
     model_of = [int(r.value) - 1 for r in wiring.tables["contexts"].columns["model_row"]]
     model_of += [n_models] * (len(contexts["model"]) - len(model_of))  # the row below those of the sheet's models
-    widths = [n_profiles] * n_models + [len(profiles)] * (len(every) - 1)
     sheet = titled("Profiles", "Profiles",
                    "A column per GPU and layout (TP, DP): what a model leaves for the cache "
                    "on one GPU, and how many sequences one replica holds of each load.", freeze=(HEAD_ROWS + 3,
                    LEFT))  # fmt: skip
     sheet.widths = {0: 30, 1: 26}
     head = Head(wiring, sheet, len(profiles), "profiles")
-    sizes, ranks = wiring.lists["tp"], list(dict.fromkeys(one.data_parallel_size for one in layouts))
+    ranks = list(dict.fromkeys(one.data_parallel_size for one in solved.question.layouts))
+    plain = {of: at for at, of in enumerate(profiles) if of[1] in PLAIN_LAYOUTS}
     head.given("gpu_row", "GPU row", [gpu + 1 for gpu, _ in profiles], PLAIN, role="fixed")
     head.picked("gpu_name", "GPU", gpus.with_below("gpu_name"), "gpu_row", TEXT)
     for name, label, places in (
-        ("layout_position", "Layout", [layouts.index(layout) for _, layout in profiles]),
         ("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(one.tensor_parallel_size) for _, one in profiles]),
         ("rank_position", "DP row", [ranks.index(layout.data_parallel_size) for _, layout in profiles]),
+        ("plain_position", "Without ranks", [plain[gpu, Layout(one.tensor_parallel_size)] for gpu, one in profiles]),
     ):  # fmt: skip
         head.given(name, label, [at + 1 for at in places], PLAIN, role="fixed")
-    head.picked("tensor_parallel_size", "TP", sizes, "layout_position", PLAIN)
-    head.picked("data_parallel_size", "DP", wiring.lists["dp"], "layout_position", PLAIN)
+    for name, label in (("tensor_parallel_size", "TP"), ("data_parallel_size", "DP")):
+        head.given(name, label, [getattr(layout, name) for _, layout in profiles], PLAIN, role="fixed")
     head.columns["busy_ranks"] = head.columns["data_parallel_size"]  # each has a request, or the layout takes no part
     for fact, label in (
         ("gpu_memory_bytes", "Memory, bytes"),
@@ -141,10 +158,11 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     blocks: dict[str, Any] = {}
     by_model: set[str] = set()
     short: set[str] = set(ALIKE)
+    of_ranks = set(OF_RANKS if n_profiles > n_plain else ())
     written: dict[str, str] = {}
     of_workload = {*contexts, *ranges} - models.keys()
     n_contexts, top = wiring.tables["contexts"].n_rows, head.top + 1
-    for name, quantity in _quantities():
+    for name, quantity in _quantities(solved.question.draft is not None):
         if quantity.name in written:  # once, where the grid has it under two names
             blocks[name] = blocks[written[quantity.name]]
             by_model.add(name)
@@ -156,16 +174,25 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         if of_context:
             known = {n: [v[m] for m in model_of] if n in by_model or n in of_gpu else v for n, v in known.items()}
         rows_of = {**contexts, **ranges} if of_context else models
-        labels, columns = rows_of["model"], [widths[m] for m in model_of] if of_context else widths
-        if name == "sure_sequences":  # What-if, whose rows are the last, shows no room
-            labels = labels[:n_contexts]
-        # What depends on the tensor-parallel size alone stands in the first GPU's columns, which have all of them.
-        alike = not {*one.inputs} & ({*head.columns, *known} - short)
-        columns = [len(sizes.refs)] * len(columns) if alike else columns
+        labels = rows_of["model"]
+        # What data-parallel ranks are nothing to stands in the plain columns; what depends on the tensor-parallel size
+        # alone, in those of the first GPU. What-if, whose GPU is the last, has all columns.
+        ranked = not of_ranks.isdisjoint(one.inputs)
+        alike = not ranked and not {*one.inputs} & ({*head.columns, *known} - short)
+        n_own = n_contexts if of_context else n_models
+        columns = [n_profiles if ranked else n_plain] * n_own + [len(profiles)] * (len(labels) - n_own)
+        if alike:
+            columns = [len(TENSOR_PARALLEL_SIZES)] * len(labels)
         given = {**wiring.inputs, **rows_of, **of_head, **known}
         rows = matrix(sheet, top, one, labels, columns, given, rows_of["workload"] if of_context else None)
-        blocks[name] = [RepeatedRow(row, head.columns["layout_position"]) for row in rows] if alike else rows
+        blocks[name] = [
+            RepeatedRow(row, head.columns["tp_position"]) if alike
+            else RepeatedRow(row, head.columns["plain_position"][:n_profiles]) if len(row) < n_profiles
+            else row
+            for row in rows
+        ]  # fmt: skip
         short |= {name} if alike else set()
+        of_ranks |= {name} if ranked else set()
         by_model |= set() if of_context else {name}
         written[quantity.name] = name
         if name == "pipeline_stages":
@@ -224,14 +251,13 @@ def _by_rank(every: Sequence[Wiring], head: Head) -> dict[str, list[Any]]:
     return found
 
 
-def _quantities() -> Iterator[tuple[str, Formula]]:
+def _quantities(has_draft: bool) -> Iterator[tuple[str, Formula]]:
     """By name, what is written on the sheet, in the order in which the grid has it.
 
     What a replica holds is the same for every number of requests, so it stands here once for each context.
     """
     for table in ("shards", "pools", "stages", "steps", "limits", "sequences"):
-        for one in TABLES[table][1]:
-            name, quantity = (one.name, one) if isinstance(one, Formula) else one
+        for name, quantity in quantities_of(table, has_draft):
             if quantity not in NOT_WRITTEN and name not in ELSEWHERE:
                 yield name, quantity
 
@@ -254,21 +280,21 @@ def _by_precision(wiring: Wiring, head: Head, what: str, dtype_rows: Sequence[Re
 USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
 
 
-@formula("$ per month", USD_OR_SLOW)
+@formula("$ per month", USD_OR_SLOW, within=[parallelism.replicas_per_instance])
 def monthly_usd_of_load(
-    load_requests: Any, paced_requests: Any, replicas_per_instance: Any, spare_replicas: Any, data_parallel_size: Any,
-    price_usd_per_hour: Any, paid_hours_per_month: Any,
+    load_requests: Any, requests_per_instance: Any, replicas_per_instance: Any, survive: Any, zones: Any,
+    data_parallel_size: Any, price_usd_per_hour: Any, paid_hours_per_month: Any,
 ) -> Any:  # fmt: skip
     """What the whole instances for all replicas cost a month; none where the instance cannot hold the load or has no
     price, 0 (shown as: too slow) where it holds it but no count meets the targets of speed.
 
     Source: n_instances x price x hours.
     """
-    replicas = n_replicas(load_requests, paced_requests, spare_replicas)
+    paced_requests = round_nearest(ratio(requests_per_instance, replicas_per_instance))
+    replicas = n_replicas(load_requests, paced_requests, replicas_per_instance, survive, zones)
     count = n_instances(
-        replicas, paced_requests, replicas_per_instance, load_requests, spare_replicas, data_parallel_size,
-        price_usd_per_hour,
-    )  # fmt: skip
+        replicas, paced_requests, replicas_per_instance, load_requests, data_parallel_size, price_usd_per_hour
+    )
     return number_or_none(count * price_usd_per_hour * paid_hours_per_month)
 
 
@@ -301,16 +327,16 @@ def build_candidates(
     """
     instances, gpus = wiring.tables["instances"], wiring.tables["gpus"]
     # Up to the most GPUs of a row, as built or as typed. A spare row has every layout: a reader may give it any number.
-    built = [(one.gpu_count, one.tries_ranks) for one in solved.question.rows]
+    built = [(one.gpu_count, solved.question.overrides.shares_experts(one.gpu)) for one in solved.question.rows]
     typed = [r.value for r in instances.columns["gpu_count"]]
     counts = [(max(of[0], n or 0), of[1]) for of, n in zip(built, typed, strict=False)]
     counts += [(math.inf, True)] * (len(typed) - len(built))
     layouts = solved.question.layouts
     offers = [
         (c, i)
-        for c, (count, linked) in enumerate(counts)
+        for c, (count, tries) in enumerate(counts)
         for i, layout in enumerate(layouts)
-        if layout.n_gpus <= count and (layout.data_parallel_size == 1 or linked)
+        if layout.n_gpus <= count and (layout.data_parallel_size == 1 or tries)
     ]
     sheet = titled("Candidates", "Candidates",
                    "A column per instance and layout (TP, DP): $ per month for each load. "
@@ -329,31 +355,39 @@ def build_candidates(
     head.looked_up("instance", "Instance", of_instance("instance", is_text, "-"), TEXT)
     head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
     head.given("layout_position", "Layout", [i + 1 for _, i in offers], PLAIN, role="fixed")
-    head.picked("tp", "TP", wiring.lists["tp"], "layout_position", PLAIN)
-    head.picked("dp", "DP", wiring.lists["dp"], "layout_position", PLAIN)
+    for name, label, size in (("tp", "TP", "tensor_parallel_size"), ("dp", "DP", "data_parallel_size")):
+        head.given(name, label, [getattr(layouts[i], size) for _, i in offers], PLAIN, role="fixed")
     head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
-    head.looked_up("gpu_count", "GPUs", of_instance("gpu_count", is_number, 0), PLAIN)
-    head.looked_up("network_gbps", "Network, Gb/s", of_instance("network_gbps", is_number, 0), PLAIN)
-
     names, prices = gpus.range("gpu"), instances.range("price_usd_per_hour")
+    gpu_rows = [place_of(names, gpu.value) for gpu in head.columns["gpu"]]
+    head.looked_up("gpu_row", "GPU row", (
+        Lookup.of(row or 1, "IFERROR(MATCH({0},{1},0),1)", gpu, names)
+        for gpu, row in zip(head.columns["gpu"], gpu_rows, strict=True)
+    ), PLAIN)  # fmt: skip
+    before = [lookup(gpus.range("plain_columns"), at) for at in head.columns["gpu_row"]]
+
+    def taking_part(count: Any, ranks: Any, before: Any) -> Any:
+        """The GPUs of an instance; 0 in a column of ranks where its GPU has none on Profiles."""
+        return where(both(is_number(count), either(ranks == 1, before > 0)), count, 0)
+
+    head.looked_up("gpu_count", "GPUs", (
+        derived(taking_part, lookup(instances.range("gpu_count"), at), ranks, of)
+        for at, ranks, of in zip(places, head.columns["dp"], before, strict=True)
+    ), PLAIN)  # fmt: skip
+    head.looked_up("network_gbps", "Network, Gb/s", of_instance("network_gbps", is_number, 0), PLAIN)
 
     def paid(listed: Any, known: Any, less: Any) -> Any:
         """What is paid of a price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented."""
         usable = both(is_number(listed), listed > 0, known, is_number(less), less >= 0, less < 1)
         return where(usable, discounted_usd_per_hour(listed, less), NONE)
 
-    gpu_rows = [place_of(names, gpu.value) for gpu in head.columns["gpu"]]
     head.looked_up("price_usd_per_hour", "$ per hour", (
         derived(paid, lookup(prices, at), Lookup.of(row is not None, "ISNUMBER(MATCH({0},{1},0))", gpu, names),
                 wiring.inputs["discount_fraction"])
         for at, gpu, row in zip(places, head.columns["gpu"], gpu_rows, strict=True)
     ), USD_CENTS, note=discounted_usd_per_hour.documentation)  # fmt: skip
-    head.looked_up("gpu_row", "GPU row", (
-        Lookup.of(row or 1, "IFERROR(MATCH({0},{1},0),1)", gpu, names)
-        for gpu, row in zip(head.columns["gpu"], gpu_rows, strict=True)
-    ), PLAIN)  # fmt: skip
-    n_layouts = Lookup.of(len(layouts), "COUNT({0})", wiring.lists["tp"])
-    head.computed(profile_position, {"n_layouts": n_layouts}, name="profile")
+    n_sizes = Lookup.of(len(PLAIN_LAYOUTS), "COUNT({0})", wiring.lists["non_torch_newer"])
+    head.computed(profile_position, {"n_plain_layouts": n_sizes, "plain_columns": before}, name="profile")
     for one in (instance_month_usd, gpu_month_usd):
         head.computed(one)
 
@@ -375,11 +409,19 @@ def build_candidates(
         runs = _by_precision(wiring, head, "weights", models.columns["weight_dtype_row"])
         of.rows["precisions"] = block(precision_run, labels, {**of_head, "runs_weights": runs}, None)
         paces = range(contexts.n_rows)
-        given = {**wiring.inputs, **contexts.columns, **of_head, **{n: _held(of, n, paces, head) for n in OF_REPLICA}}
-        for one in (parallelism.paced_requests, parallelism.replicas_per_instance):
-            of.rows[one.name] = block(one, contexts.columns["model"], given, contexts.columns["workload"])
-        # A load's context is part of the sheet's structure, so its rows of the blocks are named directly.
-        own = {name: [of.rows[name][pace] for pace in latency] for name in ("paced_requests", "replicas_per_instance")}
+        held = {n: _held(of, n, paces, head) for n in OF_REPLICA}
+        served = parallelism.requests_per_instance.with_parts(
+            (parallelism.paced_requests, parallelism.replicas_per_instance)
+        )
+        given = {**wiring.inputs, **contexts.columns, **of_head, **held}
+        of.rows[served.name] = block(served, contexts.columns["model"], given, contexts.columns["workload"])
+        # A load's context is part of the sheet's structure, so its rows are named directly.
+        of_pace: dict[str, Sequence[Any]] = {
+            served.name: of.rows[served.name],
+            "pipeline_stages": held["pipeline_stages"],
+            "held_inside": contexts.columns["held_inside"],
+        }
+        own = {name: [rows[pace] for pace in latency] for name, rows in of_pace.items()}
         given = {**wiring.inputs, **loads.columns, **of_head, **own}
         labels, words = loads.columns["model"], loads.columns["load_words"]
         n = len(labels) - (of is what_if)  # the last of What-if's is of the chosen hardware alone

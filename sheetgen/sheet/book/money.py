@@ -8,9 +8,11 @@ from typing import Any
 from sheetgen import cost, units
 from sheetgen.formula import Formula, both, is_number, is_text, where
 from sheetgen.recommend import Solution
+from sheetgen.recommend.hosted import SHOWN_HOSTS
 from sheetgen.recommend.money import ENDS
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import class_columns, class_stem, price_mark
+from sheetgen.sheet.book.hosted import PRICES as HOST_PRICES
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.workings import add_providers
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, place_of
@@ -74,6 +76,11 @@ def above_zero(one: Any) -> Any:
 
 
 SPARE_PROVIDERS = 3  # as many as Instances has spare rows
+NOBODY = "Nobody on the list of hosted prices hosts this model."
+NOT_GIVEN = (
+    "For the same tokens; over 100 %: the host is cheaper at any use. A host does not give weights of your own or data "
+    "that stay at home. Each class is the hardware above, rented in it."
+)
 NOT_IN_IT = (
     "GPUs are powered and housed in every hour. Staff, network between servers and licences are not in it; "
     "support and the cost of capital are as on Inputs, and not in the cash of three years."
@@ -109,7 +116,8 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
         model = wiring.tables["models"].columns["model"][m]
         block = Block(sheet, wiring, at._replace(name=name), row)
         place, count = _title(block, model, heads)
-        on_demand, usd = _classes(block, place, count, question.settings.purchase)
+        on_demand, by_class = _classes(block, place, count, question.settings.purchase)
+        usd = by_class[question.settings.purchase]
         wiring.of_money.append((str(model.value), usd, wiring.headline_usd[m]))
         block.head("Unit costs", *(label for label, _, _ in UNITS), "Utilization")
         block.label("All replicas together")
@@ -119,6 +127,7 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
         block.row += 1
         _providers(block, of_providers[m])
         _owned(block, on_demand)
+        _hosted(block, m, by_class)
         row = block.row + 1
         sheet.page_breaks.append(row)
     sheet.page_breaks.pop()  # nothing begins after the last
@@ -145,10 +154,10 @@ def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> tuple[Ref, R
     return place, count
 
 
-def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Ref]:
+def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, dict[str, Ref]]:
     """The recommended instances in each purchase class, then contingency and currency for the class in use.
 
-    Gives $ an hour on demand, and $ a month in the class in use.
+    Gives $ an hour on demand, and $ a month in each class.
     """
     table, inputs = block.wiring.tables["instances"], block.wiring.inputs
     block.head("Purchase class", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Commitment (0 or 1)",
@@ -199,7 +208,7 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, Re
     block.label("Took no part, and cheaper, as built")
     block.show(1, block.of("not_asked_words"), TEXT, "small")
     block.row += 1
-    return hourly[units.ON_DEMAND], sums[in_use][0]
+    return hourly[units.ON_DEMAND], {purchase: usd[0] for purchase, usd in sums.items()}
 
 
 def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:
@@ -275,3 +284,34 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
     found["metered_kw_per_gpu"] = block.compute(4, cost.metered_kw_per_gpu, found)
     block.row += 1
     return place, found
+
+
+def _hosted(block: Block, m: int, by_class: Mapping[str, Ref]) -> None:
+    """The cheapest hosts of a model for the same tokens, and above which utilization each class is cheaper.
+
+    by_class: what the recommended instances cost a month in each purchase class.
+    """
+    hosts = block.wiring.tables["hosts"]
+    mine = [i for i, ref in enumerate(hosts.columns["model_row"]) if ref.value == m + 1]
+    block.head("Hosted instead", "Row of the model's on Hosts", "$ per month", "$ per year", "$ in 3 years",
+               *(f"Renting cheaper above, {purchase}" for purchase in by_class), *(label for _, label in HOST_PRICES),
+               "Rank")  # fmt: skip
+
+    def of(name: str) -> Range:
+        return Range([hosts.columns[name][i] for i in mine])
+
+    for rank in range(1, SHOWN_HOSTS + 1 if mine else 1):
+        number = block.sheet.put(block.row, 5 + len(by_class) + len(HOST_PRICES), Cell(rank, "fixed", PLAIN))
+        at = place_of(of("host_rank"), rank) or NONE
+        place = block.show(1, Lookup.of(at, 'IFERROR(MATCH({0},{1},0),"-")', number, of("host_rank")), PLAIN, "small")
+        block.show(0, entry(of("host"), place, is_text), TEXT, "label")
+        usd = block.show(MONTHLY, entry(of("hosted_monthly_usd"), place, is_number), USD)
+        block.sums(usd)
+        for column, monthly in enumerate(by_class.values(), 5):
+            env = {"monthly_usd": monthly, "hosted_monthly_usd": usd}
+            block.compute(column, cost.hosted_break_even_utilization, env)
+        for column, (name, _) in enumerate(HOST_PRICES, 5 + len(by_class)):
+            block.show(column, entry(of(name), place, above_zero), USD_CENTS)
+        block.row += 1
+    block.label(NOT_GIVEN if mine else NOBODY, role="remark")
+    block.row += 1

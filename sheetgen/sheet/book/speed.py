@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sheetgen.estimate import PACE
+from sheetgen.estimate import PACE, TOKENS
 from sheetgen.formula import formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import STRIDE
 from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book.catalogs import LABELS
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Read, Table, Wiring, profile_columns, titled
 from sheetgen.sheet.model import Cell, Lookup, Range, Sheet, Validation, derived, lookup, position
-from sheetgen.sizing import kv_cache, parallelism, speed
-from sheetgen.units import FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
+from sheetgen.sizing import parallelism, speed
+from sheetgen.units import PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
 
 _OF_MODEL = (
     "n_layers", "n_experts", "hidden_size", "window_tokens", "window_is_chunked", "n_state_layers",
-    "attention_elements", "windowed_attention_elements", "n_params_active", "dense_read_bytes", "expert_read_bytes",
+    "attention_elements", "windowed_attention_elements", "n_params_active", "dense_read_bytes", "routed_bytes",
     "expert_miss_fraction", "active_expert_params", "n_growing_groups", "n_windowed_groups", "n_state_groups",
     "n_heads", "full_kv_heads", "windowed_kv_heads",
 )  # fmt: skip
@@ -82,7 +82,7 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
     for fact in _OF_MODEL:
         table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=18)
     table.computed(speed.prompt_attention_flops, width=20)
-    for one in (kv_cache.charged_tokens, parallelism.within_limit):
+    for one in (*TOKENS, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
     table.computed(pace_words, width=34)
     _tried(table, [pairs.index((m, 0)) for m in range(n_models)])
@@ -140,43 +140,39 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
                      label="Its row on Contexts")  # fmt: skip
     model = sheet.link(top + 3, 1, lookup(latency.range("model_row"), row), PLAIN, "computed",
                        label="Its model's row on Models")  # fmt: skip
-    n = len(solved.profiles)
+    n = len(profile_columns(question))
     parts = Table(wiring, sheet, n, top=top + 4, left=5 + len(COMPARED))  # to the right of what they make up
     table = Table(wiring, sheet, n, top=top + 4)
     parts.given("profile", "Column on Profiles", list(range(1, n + 1)), PLAIN, role="fixed", width=13)
     places = parts.columns["profile"]
 
-    def of_head(table: Table, name: str, label: str, display: Any, width: float) -> None:
-        table.looked_up(name, label, (lookup(profiles.range(name), at) for at in places), display, width=width)
+    def of_block(name: str) -> list[Lookup]:
+        return [wiring.of_block(name, model if name in wiring.by_model else row, at) for at in places]
 
-    def of_block(table: Table, name: str, label: str) -> None:
-        which = model if name in wiring.by_model else row
-        display = FACTOR if name.endswith("seconds") else WHOLE
-        table.looked_up(name, label, (wiring.of_block(name, which, at) for at in places), display, width=13)
+    def of_head(name: str) -> list[Lookup]:
+        return [lookup(profiles.range(name), at) for at in places]
 
-    for name in PARTS:
-        of_block(parts, name, in_words(name))
-    of_head(parts, "data_parallel_size", "DP", PLAIN, 13)
     one_machine = Lookup.of(1, "1")
-    of_row = {name: lookup(latency.range(name), row) for name in ("hidden_size", "n_experts")}
-    parts.computed(speed.busy_ranks, {"running_requests": requests, **of_row}, width=13)
-    for one in SUMS:
-        parts.computed(one, {"pipeline_parallel_size": one_machine, **of_row}, width=13)
-    for name in OF_PROFILE:
-        of_head(parts, name, in_words(name), FACTOR, 13)
-    of_head(table, "gpu_name", "GPU", TEXT, 26)
-    of_head(table, "tensor_parallel_size", "TP", PLAIN, 38)
-    if len(wiring.lists["dp"].refs) > len(TENSOR_PARALLEL_SIZES):
-        table.looked_up("n_ranks", "DP", parts.columns["data_parallel_size"], PLAIN, width=8)
-    given: dict[str, Read] = {
-        **parts.columns, "concurrent_requests": requests, "running_requests": requests,
-        "queue_seconds": wiring.inputs["no_queue_seconds"],
-        "pipeline_parallel_size": one_machine, "data_parallel_size": parts.columns["data_parallel_size"],
-        **{k: lookup(latency.range(k), row) for k in ("output_tokens", "expert_miss_fraction")},
+    given: dict[str, Read] = {name: of_block(name) for name in PARTS}
+    given |= {name: of_head(name) for name in ("data_parallel_size", *OF_PROFILE)}
+    given |= {
+        "concurrent_requests": requests, "running_requests": requests,
+        "queue_seconds": wiring.inputs["no_queue_seconds"], "pipeline_parallel_size": one_machine,
+        **{k: lookup(latency.range(k), row) for k in (
+            "output_tokens", "expert_miss_fraction", "hidden_size", "n_experts",
+        )},
     }  # fmt: skip
+    for one in (speed.busy_ranks, *SUMS):
+        parts.computed(one, given, width=13)
+        given[one.name] = parts.columns[one.name]
+    table.looked_up("gpu_name", "GPU", of_head("gpu_name"), TEXT, width=26)
+    table.looked_up("tensor_parallel_size", "TP", of_head("tensor_parallel_size"), PLAIN, width=38)
+    if len(wiring.lists["dp"].refs) > len(PLAIN_LAYOUTS):
+        table.looked_up("n_ranks", "DP", of_head("data_parallel_size"), PLAIN, width=8)
     for f in PACE:
         if f.name in COMPARED:
             table.computed(f, given, width=13)
-    of_block(table, "sequences", "Requests that memory holds")
-    table.looked_up("limit", "Most requests within the targets", parts.columns["batch_limit"], WHOLE, width=13)
+    for name, label, of in (("sequences", "Requests that memory holds", "sequences"),
+                            ("limit", "Most requests within the targets", "batch_limit")):  # fmt: skip
+        table.looked_up(name, label, of_block(of), WHOLE, width=13)
     return sheet

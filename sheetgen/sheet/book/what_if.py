@@ -10,7 +10,7 @@ from sheetgen.scenario.inputs import BY_NAME
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.speed import build_latency
 from sheetgen.sheet.book.what_if_data import add_longest_context, at_instance, below, build_data, build_lists
-from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Wiring, name_all, named, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Wiring, name_all, named, profile_columns, titled
 from sheetgen.sheet.book.workings import add_choices, build_loads
 from sheetgen.sheet.model import Cell, Chart, Lookup, Range, Ref, RepeatedRow, Source, Validation, lookup, worked_out
 from sheetgen.sheet.what_if import AUTO, BASE, CASES, LOADS, WhatIf, case_context_tokens, case_requests
@@ -63,7 +63,8 @@ class WhatIfSheets:
 
     def __init__(self, solved: Solution, one: WhatIf, of: Wiring) -> None:
         self.one, self.of, self.wiring = one, of, Wiring(prefix="wi_")
-        self.first_profile, self.unit = len(solved.profiles), UNIT_NAMES[solved.question.settings.units]
+        self.first_profile = len(profile_columns(solved.question))
+        self.unit = UNIT_NAMES[solved.question.settings.units]
         # Columns of data-parallel ranks stand on Candidates only where a model of the workbook has experts.
         layouts = "" if len(solved.question.layouts) > len(PLAIN_LAYOUTS) else NO_RANKS
         self.sheet = titled(

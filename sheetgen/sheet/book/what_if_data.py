@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.estimate import CHARGE
+from sheetgen.estimate import CHARGE, TOKENS
 from sheetgen.formula import formula, is_text, join_text, largest, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import gpu_columns, runs_weights
@@ -32,7 +32,6 @@ from sheetgen.sheet.model import (
     place_of,
 )
 from sheetgen.sheet.what_if import AUTO, CHOICES, NO_MODEL, OK, WhatIf, choices_state, model_lacks
-from sheetgen.sizing import kv_cache
 from sheetgen.units import AS_IT_IS, DTYPE_CHOICES, DTYPES, PLAIN, TENSOR_PARALLEL_SIZES, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
@@ -234,9 +233,9 @@ def _gpu(sheet: Sheet, row: int, asked: Ref, of: Wiring) -> None:
 
 
 STEPS = 25  # halvings: 2^24 tokens is beyond every model's context
-HEADS = ("Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "In windows", "Blocks", "Kept in windows",
-         "Blocks kept", "Charged, alone", "In windows, alone", "Blocks, alone", "Fits (0 or 1)", "Fits up to then",
-         "Not beyond then")  # fmt: skip
+HEADS = ("Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "At admission", "In windows", "Blocks",
+         "Kept in windows", "Blocks kept", "Fits (0 or 1)", "Fits up to then", "Not beyond then")  # fmt: skip
+CHARGES = {"charged": "kv_blocks_per_sequence", "kept": "kv_blocks_per_sequence_steady"}
 
 
 def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: Ref, limit: Source) -> Ref:
@@ -256,25 +255,19 @@ def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: 
         tried = put(r, 3, words.middle_tokens, {"low": a, "high": b, "halves": halves})
         prompt = put(r, 4, words.prompt_tokens, {"context_tokens": tried, "answer_tokens": answer_tokens})
         asked = {**env, "context_tokens": tried, "max_model_len": tried, "input_tokens": prompt}
-        asked |= {"charged_tokens": put(r, 5, kv_cache.charged_tokens, asked)}
-        asked |= {"windowed_tokens": put(r, 6, kv_cache.windowed_tokens, asked)}
-        blocks = put(r, 7, kv_cache.kv_blocks_per_sequence, asked)
-        asked |= {"steady_windowed_tokens": put(r, 8, kv_cache.steady_windowed_tokens, asked)}
-        kept = put(r, 9, kv_cache.kv_blocks_per_sequence_steady, asked)
-        alone = {**env, "charged_tokens": put(r, 10, words.at_least_one, {"tried": tried})}
-        alone |= {"windowed_tokens": put(r, 11, kv_cache.windowed_tokens, alone)}
-        alone_blocks = put(r, 12, kv_cache.kv_blocks_per_sequence, alone)
-        fits = put(r, 13, words.all_fit, {**env, "charged": blocks, "kept": kept, "alone": alone_blocks})
-        state = {"fits": fits, "tried": tried, "low": a, "high": b}
-        low = put(r, 14, words.next_low, state)
-        high = put(r, 15, words.next_high, state)
+        for column, one in enumerate((*TOKENS, *CHARGE), 5):
+            asked |= {one.name: put(r, column, one, asked)}
+        charges = {name: asked[of] for name, of in CHARGES.items()}
+        state = {"fits": put(r, 11, words.all_fit, env | charges), "tried": tried, "low": a, "high": b}
+        low = put(r, 12, words.next_low, state)
+        high = put(r, 13, words.next_high, state)
     assert isinstance(low, Ref)
     return low
 
 
 def _beside(sheet: Sheet, row: int, column: int, env: Mapping[str, Source]) -> dict[str, Source]:
     """`env` with what has no name of its own brought into cells beside the steps: these then share their formulas."""
-    read = {name for one in (kv_cache.charged_tokens, *CHARGE, words.all_fit) for name in one.inputs}
+    read = {name for one in (*TOKENS, *CHARGE, words.all_fit) for name in one.inputs}
     apart = sorted(name for name in read & env.keys() if not getattr(env[name], "name", None))
     sheet.texts(row, column, ("Read by all steps", ""))
     brought = {

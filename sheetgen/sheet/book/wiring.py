@@ -10,12 +10,14 @@ import numpy
 
 from sheetgen.formula import Expr, Formula
 from sheetgen.scenario.overrides import TABLES
+from sheetgen.scenario.question import Question
 from sheetgen.sheet.model import (
     NONE,
     Cell,
     Lookup,
     Range,
     Ref,
+    RepeatedRow,
     Row,
     RowValues,
     Sheet,
@@ -25,13 +27,21 @@ from sheetgen.sheet.model import (
     number,
 )
 from sheetgen.sheet.notes import first_link
-from sheetgen.units import FACTOR, PLAIN, TEXT, WHOLE, Display
+from sheetgen.units import FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE, Display, Layout
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
 HEAD_ROWS = 3  # title, what the sheet is, blank
 ZERO = Lookup.of(0, "0")
 LABELS = 2  # columns of a matrix that say what a row is
 LEFT = 18  # the first column of a matrix; those between hold what a row reads of other sheets
+
+
+def profile_columns(question: Question) -> list[tuple[int, Layout]]:
+    """The columns of Profiles, each a GPU by its place and a layout: the plain ones of all GPUs, then the data-parallel
+    ones of those whose links are made for them."""
+    plain = [(gpu, layout) for gpu in range(len(question.gpus)) for layout in PLAIN_LAYOUTS]
+    linked = [i for i, gpu in enumerate(question.gpus) if question.overrides.shares_experts(gpu)]
+    return plain + [(gpu, layout) for gpu in linked for layout in question.layouts if layout not in PLAIN_LAYOUTS]
 
 
 def head_lines(label: str, width: float) -> int:
@@ -231,10 +241,16 @@ class Wiring:
 
     def of_block(self, name: str, row: Ref, profile: Ref) -> Lookup:
         """What a block of Profiles holds in one of its rows and at a profile, by their positions."""
-        rows = self.blocks[name]
-        block = named(self.names, f"tbl_{self.prefix}profiles_{name}", (rows[0][0], rows[-1][-1]))
+        rows, heads = self.blocks[name], self.tables["profiles"]
+        first, last = (one.row if isinstance(one, RepeatedRow) else one for one in (rows[0], rows[-1]))
+        block = named(self.names, f"tbl_{self.prefix}profiles_{name}", (first[0], last[-1]))
+        at: Ref | Lookup = profile
+        if isinstance(rows[0], RepeatedRow):
+            place = rows[0].positions[0]
+            short = next(name for name in ("tp_position", "plain_position") if heads.columns[name][0] == place)
+            at = lookup(heads.range(short), profile)
         value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
-        return Lookup.of(value, "INDEX({0},{1},{2})", block, row, profile)
+        return Lookup.of(value, "INDEX({0},{1},{2})", block, row, at)
 
 
 def name_all(wiring: Wiring, sheet: str) -> None:

@@ -18,6 +18,7 @@ from sheetgen.formula import (
     number_where,
     percent_text,
     ratio,
+    round_down,
     round_up,
     smallest,
     where,
@@ -62,12 +63,16 @@ def load_words(workload: Any, concurrent_requests: Any) -> Any:
 
 
 @formula("Position of a profile", PLAIN)
-def profile_position(gpu_row: Any, layout_position: Any, n_layouts: Any) -> Any:
-    """The column of a GPU and layout among the profiles, from 1.
+def profile_position(gpu_row: Any, layout_position: Any, n_plain_layouts: Any, plain_columns: Any) -> Any:
+    """The column of a GPU and layout among the profiles, from 1: data-parallel layouts stand after all plain ones.
 
+    In:     plain_columns, those before the data-parallel layouts of this GPU; 0 where it has none.
+    Out:    1 where it has none: Candidates has 0 GPUs for them.
     Source: the order of the Profiles sheet.
     """
-    return (gpu_row - 1) * n_layouts + layout_position
+    plain = (gpu_row - 1) * n_plain_layouts + layout_position
+    ranked = where(plain_columns > 0, plain_columns + layout_position - n_plain_layouts, 1)
+    return where(layout_position <= n_plain_layouts, plain, ranked)
 
 
 @formula("Row of non-torch memory", PLAIN)
@@ -259,17 +264,18 @@ def break_even_words(low: Any, base: Any, high: Any) -> Any:
 
 @formula("GPUs needed", PLAIN)
 def gpus_needed(
-    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, spare_replicas: Any,
+    pipeline_stages: Any, sequences: Any, batch_limit: Any, load_requests: Any, survive: Any, zones: Any,
     tensor_parallel_size: Any, hardware_gpus: Any, within_limit: Any,
 ) -> Any:  # fmt: skip
     """GPUs of all replicas at this TP, whole instances not counted; none where it does not hold the load, the
     hardware has fewer GPUs, or the context is over the model's limit. Pipeline stages take whole machines.
     """
     paced = smallest(sequences, batch_limit * pipeline_stages)
-    count = parallelism.n_replicas(load_requests, paced, spare_replicas) * pipeline_stages * tensor_parallel_size
+    carried = where(pipeline_stages <= 1, round_down(hardware_gpus / tensor_parallel_size), 1)
+    count = parallelism.n_replicas(load_requests, paced, carried, survive, zones) * pipeline_stages
     whole = either(pipeline_stages <= 1, tensor_parallel_size == hardware_gpus)
     known = both(paced >= 1, load_requests >= 1, whole, tensor_parallel_size <= hardware_gpus, within_limit == 1)
-    return number_where(known, count)
+    return number_where(known, count * tensor_parallel_size)
 
 
 @formula("Fewest GPUs", PLAIN)
@@ -325,16 +331,16 @@ def kept_back_bytes(
 
 @formula("All users fit", PLAIN)
 def all_fit(
-    charged: Any, kept: Any, alone: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
+    charged: Any, kept: Any, kv_block_bytes: Any, load_requests: Any, pipeline_stages: Any,
     kv_budget_bytes_per_gpu: Any, layer_budget_bytes: Any, paid_layer_bytes: Any, n_layers: Any,
 ) -> Any:  # fmt: skip
-    """1 where all requests fit one replica at this context, on its fullest stage, and one of the whole length does."""
+    """1 where all requests fit one replica at this context, on its fullest stage."""
     pool, layers = parallelism.fullest_stage(
         pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers
     )
     block = kv_block_bytes * layers / n_layers
     needed = kv_cache.pool_for(load_requests, charged * block, kept * block)
-    return where(both(pipeline_stages >= 1, needed <= pool, alone * block <= pool), 1, 0)
+    return where(both(pipeline_stages >= 1, needed <= pool), 1, 0)
 
 
 @formula("Tried")
@@ -353,12 +359,6 @@ def next_low(fits: Any, tried: Any, low: Any) -> Any:
 def next_high(fits: Any, tried: Any, low: Any, high: Any) -> Any:
     """The longest context that may fit."""
     return where(fits == 1, high, largest(tried - 1, low))
-
-
-@formula("Charged, alone")
-def at_least_one(tried: Any) -> Any:
-    """The engine starts only where one request of its longest context fits: of 1 token at least."""
-    return largest(tried, 1)
 
 
 def _not_run(hardware: Any, runs_weights: Any, weight_dtype: Any, kv_dtype: Any) -> Any:

@@ -186,15 +186,13 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     _of_block(table, "sequences", "Sequences per rank")
     table.computed(replica_sequences)
     _of_block(table, "pipeline_stages", "PP")
-    for name in ("paced_requests", "replicas_per_instance"):
-        corners = _corners(wiring, name)
-        table.looked_up(name, in_words(name), (
-            derived(_where_number, place, Lookup.of(
-                NONE if place.value == NONE else wiring.rows[name][row.value - 1][place.value - 1].value,
-                "INDEX({0},{1},{2})", corners, row, place), ZERO)
-            for place, row in zip(columns["position"], columns["pace_row"], strict=True)
-        ), _display(name))  # fmt: skip
     _add_parts(table)
+    table.computed(parallelism.paced_requests, {"data_parallel_size": columns["busy_ranks"]})
+    held_inside = wiring.tables["contexts"].range("held_inside")
+    table.computed(chosen(parallelism.replicas_per_instance), {
+        **{name: [lookup(head[name], at) for at in columns["position"]] for name in ("gpu_count", "network_gbps")},
+        "held_inside": [lookup(held_inside, at) for at in columns["pace_row"]],
+    }, name="replicas_per_instance")  # fmt: skip
     table.computed(chosen(parallelism.n_replicas), name="n_replicas")
     table.computed(words.n_gpus)
     table.computed(chosen_hourly_usd, name="hourly_usd")
@@ -203,7 +201,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     table.computed(chosen(parallelism.memory_holds), name="memory_holds")
     table.computed(words.room_words, width=34)
     if not alone:
-        _of_block(table, "sure_sequences", "Sequences at the band's low end")
+        _add_sure_sequences(table)
         for one in (words.headroom, words.sure_headroom):
             table.computed(one)
         table.computed(chosen(parallelism.has_little_headroom), name="has_little_headroom")
@@ -252,8 +250,8 @@ def _rows(wiring: Wiring, head: Mapping[str, Range], rows_of: Callable[[str, str
     model, or of its model and workload. rows_of: those of a block, by its name and the column that numbers them."""
     return {
         "instance_months": head["instance_month_usd"], "gpu_months": head["gpu_month_usd"], "sizes": head["tp"],
-        "ranks": head["dp"], "precisions": rows_of("precisions", "model_row"),
-        "paced": rows_of("paced_requests", "pace_row"), "carried": rows_of("replicas_per_instance", "pace_row"),
+        "ranks": head["dp"], "gpus": head["gpu_count"], "precisions": rows_of("precisions", "model_row"),
+        "of_instance": rows_of("requests_per_instance", "pace_row"),
     }  # fmt: skip
 
 
@@ -306,6 +304,22 @@ def _of_block(table: Table, name: str, label: str = "") -> None:
         derived(_where_number, place, table.wiring.of_block(name, row, place), ZERO)
         for place, row in zip(table.columns["profile"], rows, strict=True)
     ), _display(name))  # fmt: skip
+
+
+def _add_sure_sequences(table: Table) -> None:
+    """What the chosen profile still holds where its pool is at the band's low end."""
+    wiring, columns = table.wiring, table.columns
+    models, profiles = wiring.tables["models"], wiring.tables["profiles"]
+    given: dict[str, Read] = {"n_layers": [lookup(models.range("n_layers"), row) for row in columns["model_row"]]}
+    for name in parallelism.sure_sequences.inputs:
+        if name in columns or name in given:
+            continue
+        rows = columns["model_row" if name in wiring.by_model else "pace_row"]
+        given[name] = [
+            wiring.of_block(name, row, place) if name in wiring.blocks else lookup(profiles.range(name), place)
+            for row, place in zip(rows, columns["profile"], strict=True)
+        ]
+    table.computed(chosen(parallelism.sure_sequences), given, name="sure_sequences")
 
 
 def _of_profile(table: Table, name: str, label: str, otherwise: Lookup, display: Display) -> None:

@@ -1,0 +1,160 @@
+"""What hosts of open models ask for a million tokens: hosted.yaml, its schema, and which model a host's name means."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Loc, Many, Problem, Some, Text
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import SPARE_WORDS, Model, without_precision
+from sheetgen.errors import CatalogError, did_you_mean
+
+MOST_USD_PER_MILLION = 1_000.0  # ten times what the dearest host of an open model asks; a wrong unit is beyond it
+PerMillion = Annotated[float, Field(gt=0, le=MOST_USD_PER_MILLION)]
+
+
+class HostedPrice(Entry):
+    """What one host asks for a model, in US dollars per million tokens, on the day in the file's `read_on`.
+
+    `name` is the host's own, as the list has it; `precision` only where that name says one. Without
+    `cached_usd_per_million` a prompt token found in the cache costs what any other does. `max_input_tokens` is the
+    longest prompt that the host states, where it states one.
+    """
+
+    host: Id
+    name: Label
+    precision: DtypeName | None = None
+    input_usd_per_million: PerMillion
+    cached_usd_per_million: PerMillion | None = None
+    output_usd_per_million: PerMillion
+    max_input_tokens: Count | None = None
+    source: Text | None = None
+
+    def problems(self) -> Iterator[Problem]:
+        cached = self.cached_usd_per_million
+        if cached is not None and cached > self.input_usd_per_million:
+            dearer = f"{cached:g} is more than input_usd_per_million, {self.input_usd_per_million:g}"
+            yield ("cached_usd_per_million",), f"cached_usd_per_million of {dearer}. Leave it out, or correct it"
+
+    def takes(self, input_tokens: float) -> bool:
+        """Whether a prompt of that length is within what the host states."""
+        return self.max_input_tokens is None or self.max_input_tokens >= input_tokens
+
+
+class Host(Entry):
+    """A host, and what lists call it."""
+
+    id: Id
+    name: Label
+    providers: Some[Label]
+
+
+class HostedModel(Entry):
+    model: Id
+    prices: Some[HostedPrice]
+
+
+class AlsoCalled(Entry):
+    """A name of hosts, as `name_key` reads it, that means a model although no name of it reads so."""
+
+    key: Annotated[str, Field(pattern=r"^[a-z0-9]{1,100}$")]
+    model: Id
+
+
+class OtherWeights(Entry):
+    """A name, as lists have it, that reads like a model of the catalogs and is another, and which."""
+
+    name: Label
+    what: Text
+
+
+class HostedFile(Entry):
+    file_name: ClassVar[str] = "hosted.yaml"
+    read_on: Date
+    origin: Label
+    license: Label | None = None
+    hosts: Some[Host]
+    also_called: Many[AlsoCalled] = ()
+    other_weights: Many[OtherWeights] = ()
+    models: Many[HostedModel] = ()
+
+    def problems(self) -> Iterator[Problem]:
+        yield from self.twice("hosts", "id")
+        yield from self.twice("models", "model")
+        yield from self.twice("also_called", "key")
+        known = {one.id for one in self.hosts}
+        for i, model in enumerate(self.models):
+            for k, price in enumerate(model.prices):
+                if price.host not in known:
+                    what = f"host is {price.host}, which is not among hosts.{did_you_mean(price.host, known)}"
+                    yield ("models", i, "prices", k, "host"), what.removesuffix(".")
+
+    def of(self, model: str) -> tuple[HostedPrice, ...]:
+        """The prices of a model of the catalogs; none where nobody hosts it."""
+        return next((one.prices for one in self.models if one.model == model), ())
+
+    def host_name(self, host: str) -> str:
+        return next(one.name for one in self.hosts if one.id == host)
+
+
+def hosted_file(catalog: Catalog) -> HostedFile:
+    """Raises CatalogError with every problem of the file, models that are in no catalog among them."""
+    file = catalog.file(HostedFile)
+    at = catalog.read_document(HostedFile.file_name).at
+    if faults := list(model_faults(file, catalog.ids("models"), at)):
+        raise CatalogError(*faults)
+    return file
+
+
+def model_faults(file: HostedFile, known: Collection[str], at: Callable[[Loc], str]) -> Iterator[str]:
+    """Models of the file that are not among those known, each with its place."""
+    named: list[tuple[Loc, str]]
+    named = [(("models", i, "model"), one.model) for i, one in enumerate(file.models)]
+    named += [(("also_called", i, "model"), one.model) for i, one in enumerate(file.also_called)]
+    for loc, model in named:
+        if model not in known:
+            near = did_you_mean(model, known)
+            yield f"{at(loc)}: model is {model!r}, which is not in catalogs/models.{near}"
+
+
+_VENDORS = "ai21|cohere|deepseek|google|meta|minimax|mistral|moonshot|moonshotai|nvidia|openai|qwen|zai"
+_LEADING = re.compile(rf"^((us|eu|in|global)\.)?({_VENDORS})\.|^(databricks|fw|zai|nvidia)-")
+_REVISION = re.compile(r"-(v[1-9][0-9]*|[0-9]+):[0-9]+$|@[0-9]+$")  # of the host's service, not of the model
+_SERVED_AS = re.compile(r"-(turbo|fast|basic|maas)$")  # the same model, served faster or at a precision nobody states
+
+
+def name_key(name: str) -> tuple[str, str | None]:
+    """A host's name of a model as a word to be compared, and the precision that it states.
+
+    `fireworks_ai/accounts/fireworks/models/llama-v3p1-70b-instruct`, `us.meta.llama3-1-70b-instruct-v1:0` and
+    `llama3.1-70b-instruct-fp8` all read `llama3170b`, the last one fp8.
+    """
+    last = _REVISION.sub("", name.strip().lower().rsplit("/", 1)[-1])
+    last = _LEADING.sub("", last.replace("v0:", "v0."))
+    last = re.sub(r"(?<=[0-9])p(?=[0-9])", ".", last)
+    precision = None
+    while (shorter := _SERVED_AS.sub("", last)) != last or (found := without_precision(last)):
+        if shorter == last and found:
+            shorter, precision = found
+        last = shorter
+    last = re.sub(r"^(llama|qwen)-v(?=[0-9])", r"\1", last.removeprefix("nvidia-"))
+    return re.sub(r"[^a-z0-9]", "", "".join(p for p in last.split("-") if p not in SPARE_WORDS)), precision
+
+
+def models_by_key(models: Iterable[Model], also_called: Iterable[AlsoCalled]) -> dict[str, str]:
+    """What keys of `name_key` mean: the id and the Hugging Face name of one model alone.
+
+    Neither its aliases nor other checkpoints of its shape, which are other weights (DeepSeek-R1-0528) or short names.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
+    for model in models:
+        for name in filter(None, (model.id, model.hf_id)):
+            found[name_key(name)[0]].add(model.id)
+    return {key: next(iter(ids)) for key, ids in found.items() if len(ids) == 1} | {
+        one.key: one.model for one in also_called
+    }

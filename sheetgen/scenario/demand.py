@@ -1,0 +1,96 @@
+"""What a load is stated as: people, requests in flight, or a rate; and how it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sheetgen.errors import ScenarioError, shown
+from sheetgen.formula import round_up
+from sheetgen.scenario.deployment import SECONDS_PER_HOUR
+from sheetgen.scenario.inputs import BY_NAME, Settings
+from sheetgen.sizing import rates
+from sheetgen.units import rate_text
+
+A_LOAD = ("users", "concurrent_requests", "requests_per_second", "requests_per_day")
+_OF_A_DAY = ("peak_hour_share", "burst_factor")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Requests that arrive, as they were stated: by the second at peak, or by the day (0 where they were not)."""
+
+    requests_per_second: float
+    requests_per_day: float = 0.0
+
+    def at_peak(self, settings: Settings) -> float:
+        """Requests per second at peak."""
+        known = vars(settings) | vars(self) | {"seconds_per_hour": SECONDS_PER_HOUR}
+        return float(rates.peak_requests_per_second.of(known))
+
+
+def rate_of(options: Mapping[str, Any]) -> Rate | None:
+    """The rate that was asked for, if any.
+
+    Raises ScenarioError where more than one kind of load is given, for a rate of 0, and for what belongs to a day
+    where there is none.
+    """
+    given = [name for name in A_LOAD if options.get(name) is not None]
+    if len(given) > 1:
+        raise ScenarioError(f"{_and(given)} are given together, and each is a load by itself. Keep one.")
+    if options.get("requests_per_day") is None:
+        stray = [name for name in _OF_A_DAY if options.get(name) is not None]
+        if stray:
+            raise ScenarioError(f"{_and(stray)} is of requests_per_day, which is not given. Give it, or leave it out.")
+    if not given or given[0] not in ("requests_per_second", "requests_per_day"):
+        return None
+    value = BY_NAME[given[0]].parse(options[given[0]])
+    if not value > 0:
+        raise ScenarioError(f"{given[0]} is {shown(options[given[0]])!r}. It must be above 0.")
+    return Rate(**{"requests_per_second": 0.0, given[0]: float(value)})
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+def users_of(options: Mapping[str, Any]) -> int | None:
+    """People to serve; none where the load is not people. One where nothing is said of the load."""
+    if all(options.get(name) is None for name in A_LOAD):
+        return 1
+    return None if options.get("users") is None else int(BY_NAME["users"].parse(options["users"]))
+
+
+def requests_in_flight(options: Mapping[str, Any], active_fraction: float) -> tuple[int | None]:
+    """Requests in flight at the peak: as stated, or users x the share of them that is active, rounded up; none where
+    they follow from a rate."""
+    if rate_of(options):
+        return (None,)
+    users = users_of(options)
+    if users is None:
+        return (int(BY_NAME["concurrent_requests"].parse(options["concurrent_requests"])),)
+    return (int(round_up(users * active_fraction)),)
+
+
+def load_words(known: Mapping[str, Any]) -> str:
+    """A load as it was stated, and the requests in flight that this means: `200 users, all active at once`.
+
+    known: users, active_fraction, concurrent_requests (None where nothing serves it), requests_per_second,
+    requests_per_day, peak_hour_share, burst_factor; None or 0 where not stated.
+    """
+    in_flight, rate = known["concurrent_requests"], known["requests_per_second"]
+    means = f"{rate_text(in_flight)} in flight" if in_flight else ""
+    if rate and known.get("concurrent_follows", True):
+        said = f"{rate_text(rate)} requests/s at peak"
+        if day := known["requests_per_day"]:
+            share, burst = known["peak_hour_share"], known["burst_factor"]
+            said += f" ({day:,.0f} a day x {share:g} in the peak hour / 3,600 x {burst:g})"
+        return f"{said}: {means}" if means else said
+    users, active = known["users"], known["active_fraction"]
+    if not users:
+        return means
+    people = f"{users:,.0f} user{'' if users == 1 else 's'}"
+    if active == 1:
+        return f"{people}, active all the time" if users == 1 else f"{people}, all active at once"
+    return f"{people}, {100 * active:.6g} % active at once: {means}"

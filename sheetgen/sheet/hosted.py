@@ -1,0 +1,83 @@
+"""A load at hosts of the same model, in words: what they take, from which utilization on renting is cheaper, and what
+a host does not give."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sheetgen.recommend import Hosted, Solution, hosts_of
+from sheetgen.sheet.page import NONE, Cell, Text, joined, words
+from sheetgen.sheet.wording import dollars, plural_does, share, whole
+from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, PURCHASES, TWO_DECIMALS
+
+
+class HostedFacts(NamedTuple):
+    """One model's hosts at one load; `NONE` where nothing holds the load, or there is nothing to say."""
+
+    cheapest: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
+    monthly: Text = NONE  # "$3,259": of the cheapest
+    hosts: Text = NONE  # "Nebius $3,259, Azure AI Foundry $4,100 (fp8) a month"; that nobody hosts it
+    renting: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
+    rate: Text = NONE  # "55% is 2.9 requests a second on average": of that utilization
+    not_given: Text = NONE  # "your own weights, data at home, a known precision (Nebius)"
+
+
+def hosted_facts(solved: Solution, row: int) -> HostedFacts:
+    """What the cheapest hosts take in place of a load's hardware, in words."""
+    found, read_on = hosts_of(solved, row), solved.question.reference.hosted.read_on
+    if solved.choices[row].offer is None:
+        return HostedFacts()
+    if not found.n_hosts:
+        return HostedFacts("nobody hosts it", NONE, words("nobody in our list of {} hosts this model", read_on))
+    if not found.cheapest:
+        tokens = whole(solved.question.loads[row].input_tokens)
+        hosts = words("{} it, none a prompt of {} tokens", plural_does(found.n_hosts, "host", "serve"), tokens)
+        return HostedFacts("no host takes its prompt", NONE, hosts)
+    at = joined(", ", [_host(one) for one in found.cheapest])
+    unknown = [one.host_name for one in found.cheapest if one.price.precision is None]
+    precision = f", a known precision ({', '.join(unknown)})" if unknown else ""
+    first = found.cheapest[0]
+    above = first.cheaper_above.get(ON_DEMAND)
+    even = words("on demand cheaper above {}", Cell(above, PERCENT)) if above else "always cheaper"
+    return HostedFacts(
+        words(f"hosted: {{}} {{}}{', {}' if ON_DEMAND in first.break_even else ''}", first.host_name,
+              dollars(first.monthly_usd), even),
+        dollars(first.monthly_usd),
+        words("{} a month for the same tokens at {} utilization, prices of {}", at,
+              share(solved.question.settings.utilization), read_on),
+        _renting(first), _rate(solved, row, above), f"weights of your own, data at home{precision}",
+    )  # fmt: skip
+
+
+def _host(one: Hosted) -> Cell:
+    marks = [one.price.precision] if one.price.precision else []
+    marks += [] if one.price.source else ["no source page"]
+    return words("{} {}{}", one.host_name, dollars(one.monthly_usd), f" ({', '.join(marks)})" if marks else "")
+
+
+def _rate(solved: Solution, row: int, above: float | None) -> Cell:
+    """A utilization as the requests that arrive in a second, on average over the hours run."""
+    if above is None:
+        return NONE
+    workload = solved.question.workloads[solved.question.loads[row].workload]
+    always = solved.choices[row].output_tokens_per_second / workload.output_tokens
+    return words("{} is {} requests a second on average", Cell(above, PERCENT), Cell(always * above, TWO_DECIMALS))
+
+
+def _renting(one: Hosted) -> Cell:
+    """Above which utilization renting is cheaper than a host, on demand and in the best committed class; where it never
+    is, how many times as dear."""
+    committed = sorted((p for p in one.break_even if PURCHASES[p].committed), key=one.break_even.__getitem__)
+    classes = [p for p in (ON_DEMAND, *committed[:1]) if p in one.break_even]
+    if not classes:
+        return NONE
+    if all(one.break_even[p] > 1 for p in classes):
+        times = [words("{} {} times", p, Cell(one.break_even[p], ONE_DECIMAL)) for p in classes]
+        never = "renting costs more than {} at any utilization: at 100% {} as much"
+        return words(never, one.host_name, joined(", ", times))
+    said = [
+        words("{} {}", p, words("above {}", Cell(share, PERCENT)) if share <= 1 else "at none")
+        for p in classes
+        for share in (one.break_even[p],)
+    ]
+    return words("renting is cheaper than {} by utilization: {}", one.host_name, joined(", ", said))

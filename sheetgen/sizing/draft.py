@@ -1,0 +1,97 @@
+"""A draft model for speculative decoding: weights and a KV cache of its own, beside those of the model that it drafts
+for.
+
+The formulas of both bills read its share as more of what they read anyway (OF_A_RANK, OF_A_MODEL), so that none of them
+is written twice, and none names a draft where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from sheetgen.formula import Formula, Quantity, formula, round_up
+from sheetgen.sizing.kv_cache import heads_of_a_rank
+from sheetgen.sizing.weights import rank_weights_bytes
+
+
+@formula("Draft's KV per token and rank")
+def draft_bytes_per_token(
+    draft_layers: Quantity, draft_kv_heads: Quantity, draft_kv_width: Quantity, kv_dtype_bytes: Quantity,
+    kv_scale_bytes: Quantity, tensor_parallel_size: Quantity,
+) -> Any:  # fmt: skip
+    """What a speculative-decoding draft adds to each token of context, in bytes per rank: it keeps a full
+    cache of its own, at the KV precision of the target, and follows the target's tensor parallelism.
+
+    Source: reference models.md section 7. Check: the EAGLE-3 head of Llama 3.1 8B in bf16 is 4,096.
+    """
+    head = draft_kv_width * kv_dtype_bytes + 2 * kv_scale_bytes
+    return draft_layers * heads_of_a_rank(draft_kv_heads, tensor_parallel_size) * head
+
+
+@formula("Draft's weights per GPU")
+def draft_weights_bytes_per_gpu(draft_weights_bytes: Quantity, tensor_parallel_size: Quantity) -> Any:
+    """The draft's weights on one GPU, in bytes: they are divided over the target's tensor-parallel ranks.
+
+    Source: vLLM draft_tensor_parallel_size: the target's unless stated.
+    """
+    return round_up(draft_weights_bytes / tensor_parallel_size)
+
+
+@formula("Other KV per token, the draft's with it", within=[draft_bytes_per_token])
+def other_bytes_beside_draft(other_bytes_per_token: Quantity, draft_bytes_per_token: Quantity) -> Any:
+    """Bytes of each token whatever the model's own KV precision, and what the draft keeps of it, per rank.
+
+    Source: vLLM keeps the draft's layers in the target's KV groups.
+    """
+    return other_bytes_per_token + draft_bytes_per_token
+
+
+@formula("Other layers that keep every token, the draft's with them")
+def layers_beside_draft(n_other_layers: Quantity, draft_layers: Quantity) -> Any:
+    """The model's layers with compressed entries, and those of the draft: both keep something of every token.
+
+    Source: vLLM keeps the draft's layers in the target's KV groups.
+    """
+    return n_other_layers + draft_layers
+
+
+@formula("Overhead on a stage, the draft with it", within=[draft_weights_bytes_per_gpu])
+def overhead_beside_draft(stage_overhead_bytes: Quantity, draft_weights_bytes_per_gpu: Quantity) -> Any:
+    """What a pipeline stage keeps beside the model, in bytes, with the draft's weights: no stage holds a part of it.
+
+    Source: loaded_weights_bytes_per_gpu.
+    """
+    return stage_overhead_bytes + draft_weights_bytes_per_gpu
+
+
+def _undivided() -> Formula:
+    names = tuple(name for name in other_bytes_beside_draft.inputs if name != "tensor_parallel_size")
+
+    def function(*values: Any) -> Any:
+        return other_bytes_beside_draft.of(dict(zip(names, values, strict=True)) | {"tensor_parallel_size": 1})
+
+    return replace(other_bytes_beside_draft, inputs=names, function=function)
+
+
+def _as(name: str, one: Formula) -> Formula:
+    return replace(one, name=name)
+
+
+# By what formulas read, the same with the draft's share: on a rank of any layout, and of an undivided model.
+OF_A_RANK = (
+    _as("other_bytes_per_token", other_bytes_beside_draft), _as("n_other_layers", layers_beside_draft),
+    _as("stage_overhead_bytes", overhead_beside_draft), _as("weights_bytes_per_gpu", rank_weights_bytes),
+    draft_weights_bytes_per_gpu,
+)  # fmt: skip
+OF_A_MODEL = (_as("other_bytes_per_token", _undivided()), _as("n_other_layers", layers_beside_draft))
+
+
+# What a reading of a point with the draft's share replaces (estimate).
+ADDED_TO = ("other_bytes_per_token", "n_other_layers", "draft_layers")
+
+
+def beside(formulas: Iterable[Formula]) -> tuple[Formula, ...]:
+    """The same formulas of a rank that serves with a draft."""
+    return tuple(one.with_parts(OF_A_RANK) for one in formulas)

@@ -1,0 +1,221 @@
+"""A load that is a rate: requests a second at peak, the places that they take, and where the hardware then stands.
+
+A place is one request that a replica serves within all targets, so a replica has `paced_requests` of them. Requests
+that arrive by chance find all places taken with a probability that Erlang-C gives; the square-root form of it, n = a +
+z x sqrt(a), pools the places of all replicas and decides, in Python and in a workbook alike. docs/rates.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sheetgen.formula import (
+    Quantity,
+    formula,
+    largest,
+    natural_log,
+    normal_density,
+    normal_share,
+    power,
+    ratio,
+    round_up,
+    smallest,
+    where,
+)
+from sheetgen.sizing.parallelism import needed_replicas, surviving_replicas
+from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, turn_seconds, untouched_fraction
+from sheetgen.units import SECONDS, TWO_DECIMALS
+
+Z_STEPS = 8  # of Newton's method, after which no share from 0.0001 to 1 is off by more than 1e-12
+
+
+@formula("Requests per second at peak", TWO_DECIMALS)
+def peak_requests_per_second(
+    requests_per_second: Quantity, requests_per_day: Quantity, peak_hour_share: Quantity, burst_factor: Quantity,
+    seconds_per_hour: Quantity,
+) -> Any:  # fmt: skip
+    """Requests that arrive in a second at peak: as stated, or the peak hour's of a day, times the burst inside it.
+
+    Source: definition. Check: 200,000 a day at 12 % in the peak hour and a burst of 1.3 are 8.67.
+    """
+    of_a_day = requests_per_day * peak_hour_share / seconds_per_hour * burst_factor
+    return where(requests_per_day > 0, of_a_day, requests_per_second)
+
+
+@formula("Room for chance, first estimate", TWO_DECIMALS)
+def first_z(max_wait_fraction: Quantity) -> Any:
+    """Square roots of the load to leave free, an estimate that is never too low: the share that may wait is the density
+    of a normal distribution there, over its density in the middle.
+
+    Source: the upper bound of its tail.
+    """
+    return power(-2 * natural_log(max_wait_fraction), 1 / 2)
+
+
+@formula("Room for chance", TWO_DECIMALS)
+def next_z(z: Quantity, max_wait_fraction: Quantity) -> Any:
+    """A better estimate of the square roots of the load to leave free: at z, the share of requests that wait is 1 / (1
+    + z x P(z) / p(z)), P and p the normal distribution and its density.
+
+    Source: Halfin and Whitt, Operations Research 29 (1981), 567; a step of Newton's method, from above, never too low.
+    Check: for 5 % z is 1.74.
+    """
+    mills = normal_share(z) / normal_density(z)
+    return z - (z * mills - (1 / max_wait_fraction - 1)) / (mills + z * (1 + z * mills))
+
+
+def z_of(max_wait_fraction: float) -> float:
+    """Square roots of the load to leave free, so that no more requests wait than this share: first_z, then steps."""
+    z = float(first_z(max_wait_fraction))
+    for _ in range(Z_STEPS):
+        z = float(next_z(z, max_wait_fraction))
+    return max(z, 0.0)
+
+
+# What is the same of replicas with any number in flight; it is handed on by name.
+_OF_BATCH = ("batch_requests", "untouched_fraction")
+_READ = dict.fromkeys(n for f in (tpot_seconds, service_ttft_seconds, untouched_fraction) for n in f.inputs)
+_OF_ANY = (*(name for name in _READ if name not in _OF_BATCH), "pipeline_parallel_size")
+
+
+def _turn(in_flight: Quantity, known: dict[str, Any]) -> Any:
+    """Seconds that a request takes on a replica with so many in flight, on average: fractions of one count."""
+    batch = mean_batch_requests(in_flight, known["data_parallel_size"], known["pipeline_parallel_size"])
+    known = known | {"batch_requests": batch}
+    known["untouched_fraction"] = untouched_fraction.of(known)
+    return turn_seconds(service_ttft_seconds.of(known), known["output_tokens"], tpot_seconds.of(known))
+
+
+@formula("Requests of one batch, on average", TWO_DECIMALS)
+def mean_batch_requests(in_flight: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Any:
+    """Requests that take their steps together, where so many are in flight on the replica on average; at least one.
+
+    Source: batch_requests, whose ranks and stages have their share of the average each.
+    """
+    return largest(1, ratio(in_flight, data_parallel_size * pipeline_parallel_size))
+
+
+@formula("Time of a request on a full replica", SECONDS, passed_on=_OF_ANY)
+def full_turn_seconds(paced_requests: Quantity, **known: Quantity) -> Any:
+    """Seconds from a request's turn to its last token, with every place of its replica taken.
+
+    Source: service_ttft_seconds, tpot_seconds.
+    """
+    return _turn(paced_requests, known)
+
+
+@formula("Offered load", TWO_DECIMALS)
+def offered_requests(
+    requests_per_second: Quantity, extra_headroom_fraction: Quantity, full_turn_seconds: Quantity
+) -> Any:
+    """Places that are taken on average where all replicas are as slow as full ones, in erlangs; the extra headroom
+    too.
+
+    Source: Little's law.
+    """
+    return requests_per_second * (1 + extra_headroom_fraction) * full_turn_seconds
+
+
+@formula("Places with room for chance")
+def places(offered_requests: Quantity, wait_z: Quantity) -> Any:
+    """Places that a rate takes, with room for chance over all replicas together.
+
+    Source: INTERFACE (n + z x sqrt(n)); the square-root form of Erlang-C.
+    """
+    return round_up(offered_requests + wait_z * power(offered_requests, 1 / 2))
+
+
+@formula("Load", within=[places])
+def load_with_rates(requests_per_second: Quantity, load_requests: Quantity, places: Quantity) -> Any:
+    """Places that a load takes: of a rate with room for chance, of any other as many as it has requests in flight.
+
+    Source: places.
+    """
+    return where(requests_per_second > 0, places, load_requests)
+
+
+# Where the chosen hardware stands -------------------------------------------------------------------------
+
+
+@formula("Requests per second of one replica", TWO_DECIMALS)
+def replica_requests_per_second(
+    requests_per_second: Quantity, extra_headroom_fraction: Quantity, load_requests: Quantity, paced_requests: Quantity
+) -> Any:
+    """Requests that each of the replicas that serve takes in a second; with the extra headroom, and after the loss that
+    is to be survived, if any.
+
+    Source: an even share.
+    """
+    return ratio(requests_per_second * (1 + extra_headroom_fraction), needed_replicas(load_requests, paced_requests))
+
+
+@formula("In flight on a replica, a step nearer", TWO_DECIMALS, passed_on=_OF_ANY)
+def next_in_flight(in_flight: Quantity, replica_requests_per_second: Quantity, **known: Quantity) -> Any:
+    """Requests in flight on a replica at the speed that it has with `in_flight` of them: from above, nearer to where
+    both are the same.
+
+    Source: Little's law.
+    """
+    return replica_requests_per_second * _turn(in_flight, known)
+
+
+@formula("In flight on a replica", TWO_DECIMALS)
+def secant_in_flight(in_flight: Quantity, next_in_flight: Quantity, after_next_in_flight: Quantity) -> Any:
+    """Where three numbers, each of which follows from the one before, would lead on a straight line.
+
+    Times grow with the requests in flight along a line, or less where experts are shared: so it is not too low.
+
+    Source: a step of the secant method.
+    """
+    before, after = in_flight - next_in_flight, next_in_flight - after_next_in_flight
+    line = next_in_flight - before * ratio(after, before - after)
+    return largest(0, where(before > after, smallest(line, after_next_in_flight), after_next_in_flight))
+
+
+@formula("In flight at peak", TWO_DECIMALS)
+def in_flight_at_peak(
+    requests_per_second: Quantity, ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity
+) -> Any:
+    """Requests in flight on average while so many arrive in a second.
+
+    Source: Little's law: rate x (TTFT + (output tokens - 1) x TPOT).
+    """
+    return requests_per_second * turn_seconds(ttft_seconds, output_tokens, tpot_seconds)
+
+
+@formula("Requests per second within the targets", TWO_DECIMALS)
+def served_requests_per_second(
+    n_instances: Quantity, replicas_per_instance: Quantity, paced_requests: Quantity, survive: Quantity,
+    zones: Quantity, extra_headroom_fraction: Quantity, full_turn_seconds: Quantity, wait_z: Quantity,
+) -> Any:  # fmt: skip
+    """The highest rate that all replicas which the rented instances hold serve within all targets, after the loss that
+    is to be survived, with the same room for chance and the extra headroom left.
+
+    Source: INTERFACE (served_at_target): places, solved for the rate.
+    """
+    n_places = surviving_replicas(n_instances, replicas_per_instance, survive, zones) * paced_requests
+    root = (power(wait_z * wait_z + 2 * 2 * n_places, 1 / 2) - wait_z) / 2
+    return ratio(root * root, full_turn_seconds * (1 + extra_headroom_fraction))
+
+
+def exact_wait_fraction(n_places: int, offered: float) -> float:
+    """The share of requests that find every place taken, by Erlang-C: exact for arrivals by chance and times that are
+    exponential; 1 where more is offered than there are places.
+
+    The inverse of Erlang-B is the sum of n/a x (n-1)/a x ... to each length, all above 0: nothing cancels.
+    Source: Erlang (1917). Check: 5 places at 3 erlangs: 23.6 %.
+    """
+    if offered <= 0:
+        return 0.0
+    if n_places <= offered:
+        return 1.0
+    term = inverse = 1.0
+    for left in range(n_places, 0, -1):
+        term *= left / offered
+        inverse += term
+        if left < offered and term < 1e-17 * inverse:
+            break
+        if inverse > 1e300:
+            return 0.0
+    lost = 1 / inverse
+    return lost / (1 - offered / n_places * (1 - lost))

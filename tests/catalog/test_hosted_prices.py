@@ -1,0 +1,199 @@
+"""hosted.yaml: what it must hold, which names mean which model, and that a list of hosted prices makes it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sheetgen.catalog import Catalog, default_folder
+from sheetgen.catalog.check import faults_of
+from sheetgen.catalog.hosted import HostedFile, HostedPrice, hosted_file, models_by_key, name_key
+from sheetgen.catalog.prices.hosted import HostedRefresh, cheapest, hosted_text, read_hosted, refresh_hosted
+from sheetgen.errors import CatalogError
+
+SHIPPED = (default_folder() / "hosted.yaml").read_text()
+LIST = Path(__file__).parents[1] / "data" / "prices" / "hosted_litellm_1.109.1.csv"
+HEAD = (
+    "model,provider,input_usd_per_token,output_usd_per_token,cache_read_usd_per_token,max_input_tokens,"
+    "max_output_tokens,source"
+)
+DAY = "2026-11-23"
+
+
+def refreshed(*places: Path, skip_broken: bool = False) -> HostedRefresh:
+    hosted, _ = read_hosted([str(place) for place in places])
+    assert hosted is not None, "is no list of hosted prices"
+    return refresh_hosted(Catalog(), hosted, DAY, skip_broken)
+
+
+def a_list(folder: Path, *lines: str, head: str = HEAD) -> Path:
+    path = folder / "hosted.csv"
+    path.write_text("\n".join((head, *lines)) + "\n")
+    return path
+
+
+def test_the_shipped_file_is_what_the_list_gives() -> None:
+    found, shipped = refreshed(LIST), Catalog().file(HostedFile)
+    assert found.file.model_copy(update={"origin": shipped.origin, "license": shipped.license}) == shipped
+    assert not (found.changed or found.added or found.gone or found.skipped)
+    assert found.n_lines == 1289  # as the README beside the list counts them
+    left = {reason: len(names) for reason, names in found.left_out.items()}
+    assert sum(left.values()) + found.n_matched == 1289, f"some lines are in no count: {left}"
+    # Looked at one by one: a 70B at the price of the smallest size, and three of services far under all others.
+    assert found.left_out["without a source page, under a fifth of what other hosts ask"] == (
+        "lambda_ai/llama-4-maverick-17b-128e-instruct-fp8", "hyperbolic/meta-llama/Meta-Llama-3-70B-Instruct",
+        "fireworks_ai/accounts/fireworks/models/llama-v2-70b", "hyperbolic/meta-llama/Meta-Llama-3.1-405B-Instruct",
+    )  # fmt: skip
+
+
+def test_the_file_carries_its_origin_and_licence() -> None:
+    file = Catalog().file(HostedFile)
+    assert "litellm 1.109.1" in file.origin and "Berri AI, MIT" in str(file.license) and file.read_on == DAY
+    assert {price.host for model in file.models for price in model.prices} <= {host.id for host in file.hosts}
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "precision"),
+    [
+        ("fireworks_ai/accounts/fireworks/models/llama-v3p1-70b-instruct", "llama-3.1-70b", None),
+        ("us.meta.llama3-1-70b-instruct-v1:0", "llama-3.1-70b", None),
+        ("lambda_ai/llama3.1-70b-instruct-fp8", "llama-3.1-70b", "fp8"),
+        ("ovhcloud/Meta-Llama-3_1-70B-Instruct", "llama-3.1-70b", None),
+        ("together_ai/meta-llama/Meta-Llama-3.1-70B-Instruct-Turbo", "llama-3.1-70b", None),
+        ("cloudflare/@cf/meta/llama-3.3-70b-instruct-fp8-fast", "llama-3.3-70b", "fp8"),
+        ("together_ai/moonshotai/Kimi-K2.5-fp4", "kimi-k2.5", "nvfp4"),
+        ("bedrock/eu-west-3/mistral.mistral-7b-instruct-v0:2", "mistral-7b-v0.2", None),
+        ("azure_ai/FW-GPT-OSS-120B", "gpt-oss-120b", None),
+        ("deepseek.r1-v1:0", "deepseek-r1", None),
+        ("databricks/databricks-llama-4-maverick", "llama-4-maverick-17b-128e", None),
+        # Other weights, dates and versions than the catalog's.
+        ("nebius/nvidia/Llama-3.1-Nemotron-70B-Instruct", None, None),
+        ("deepinfra/NousResearch/Hermes-3-Llama-3.1-70B", None, None),
+        ("deepinfra/deepseek-ai/DeepSeek-R1-0528", None, None),
+        ("deepinfra/deepseek-ai/DeepSeek-R1-Distill-Llama-70B", None, None),
+        ("deepinfra/deepseek-ai/DeepSeek-V3-0324", None, None),
+        ("deepseek.v3-v1:0", None, None),  # Bedrock's name of V3.1
+        ("deepinfra/Qwen/Qwen3-235B-A22B-Instruct-2507", None, None),
+        ("deepinfra/nvidia/Llama-3.3-Nemotron-Super-49B-v1.5", None, None),
+        ("baseten/moonshotai/Kimi-K2-Instruct-0905", None, None),
+        ("fireworks_ai/accounts/fireworks/models/llama-v3p1-70b-instruct-1b", None, None),
+        ("mistral/mistral-large-latest", None, None),
+    ],
+)  # fmt: skip
+def test_a_name_means_the_same_model_or_none(name: str, model: str | None, precision: str | None) -> None:
+    catalog = Catalog()
+    key, stated = name_key(name)
+    assert models_by_key(catalog.models(), catalog.file(HostedFile).also_called).get(key) == model
+    if model:
+        assert stated == precision
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("input_usd_per_million: 0.4,", "input_usd_per_million: 0,", "should be greater than 0"),
+        ("input_usd_per_million: 0.4,", "input_usd_per_million: 400000,", "should be less than or equal to 1000"),
+        ("input_usd_per_million: 0.4,", "input_usd_per_million: '0.4',", "must be a number"),
+        ("input_usd_per_million: 0.4,", "input_usd_per_milion: 0.4,", "Did you mean input_usd_per_million?"),
+        ("host: lambda,", "host: lambada,", "host is lambada, which is not among hosts. Did you mean lambda?"),
+        ("- model: llama-3.1-70b\n", "- model: llama-3.1-71b\n", "Did you mean llama-3.1-70b?"),
+        ("- model: llama-3.1-70b\n", "- model: llama-3.1-8b\n", "is given twice"),
+        ("model: deepseek-r1}", "model: deepseek-r9}", "which is not in catalogs/models"),
+        ("name: lambda_ai/llama3.1-70b-instruct-fp8", "name: '=HYPERLINK(1)'", "reads as a formula"),
+        ("name: Nebius", "name: '<b>Nebius</b>'", "one of < >"),
+        ("source: 'https://nebius.com/prices'", "source: 'javascript:alert(1)'", "neither http nor https"),
+        ("precision: fp8,", "precision: fp9,", "is not one of"),
+        ("max_input_tokens: 131072}", "max_input_tokens: -1}", "should be greater than 0"),
+        ("read_on: 2026-11-23", "read_on: soon", "is no date"),
+    ],
+)
+def test_a_wrong_file_is_reported_with_its_line(tmp_path: Path, old: str, new: str, words: str) -> None:
+    assert old in SHIPPED, old
+    (tmp_path / "hosted.yaml").write_text(SHIPPED.replace(old, new, 1), encoding="utf-8")
+    catalog = Catalog(tmp_path)
+    with pytest.raises(CatalogError, match=r"hosted\.yaml:\d+: ") as caught:
+        hosted_file(catalog)
+    assert words in str(caught.value)
+    assert any(words in problem for *_, problem in faults_of(catalog))
+
+
+def test_a_cached_token_is_not_dearer_than_another() -> None:
+    price = HostedPrice(host="a", name="a", input_usd_per_million=1, cached_usd_per_million=2, output_usd_per_million=3)
+    assert [what for _, what in price.problems()] == [
+        "cached_usd_per_million of 2 is more than input_usd_per_million, 1. Leave it out, or correct it"
+    ]
+
+
+def test_a_newer_list_says_what_changes_and_writes_the_file(tmp_path: Path) -> None:
+    found = refreshed(a_list(
+        tmp_path,
+        "nebius/meta-llama/Meta-Llama-3.1-70B-Instruct,nebius,2e-07,4e-07,1e-07,128000,8192,https://nebius.com/prices",
+        "new-host/meta-llama/Llama-3.1-70B-Instruct,new-host,3e-07,3e-07,,,,",
+        "new-host/meta-llama/Llama-3.1-8B-Instruct,new-host,0,0,,,,",
+        "new-host/meta-llama/Llama-3.3-70B-Instruct,new-host,,3e-07,,,,",
+        "new-host/nobody/a-model,new-host,1e-07,1e-07,,,,",
+    ))  # fmt: skip
+    assert [(m, b.input_usd_per_million, n.input_usd_per_million, n.cached_usd_per_million)
+            for m, b, n in found.changed] == [("llama-3.1-70b", 0.13, 0.2, 0.1)]  # fmt: skip
+    assert [(model, price.host, price.input_usd_per_million) for model, price in found.added] == [
+        ("llama-3.1-70b", "new-host", 0.3)
+    ]
+    assert len(found.gone) == sum(len(one.prices) for one in Catalog().file(HostedFile).models) - 1
+    assert {reason: len(names) for reason, names in found.left_out.items()} == {
+        "without a price, or free": 2, "of models that are not in the catalogs": 1,
+    }  # fmt: skip
+    for path, text in hosted_text(found.file, tmp_path).items():
+        path.write_text(text)
+    catalog = Catalog(tmp_path)
+    assert faults_of(catalog) == []
+    assert [price.host for price in hosted_file(catalog).of("llama-3.1-70b")] == ["nebius", "new-host"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("lambda_ai/llama3.1-8b-instruct,lambda_ai,x,1e-07,,,,", "a price is 'x'. It must be US dollars for one token"),
+        ("lambda_ai/llama3.1-8b-instruct,lambda_ai,nan,1e-07,,,,", "a price is 'nan'"),
+        ("lambda_ai/llama3.1-8b-instruct,lambda_ai,-1e-7,1e-07,,,,", "a price is '-1e-7'"),
+        ("lambda_ai/llama3.1-8b-instruct,lambda_ai,1_0,1e-07,,,,", "a price is '1_0'"),
+        ("lambda_ai/llama3.1-8b-instruct,lambda_ai,0.03,0.05,,,,", "a price is '0.03'"),  # by the million
+        ("lambda_ai/llama3.1-8b-instruct,lambda_ai,1e-7,1e-7,2e-7,,,", "is more than input_usd_per_million"),
+        ("=x/llama3.1-8b-instruct,lambda_ai,1e-7,1e-7,,,,", "reads as a formula"),
+        ("x/llama3.1-8b-instruct,=cmd(),1e-7,1e-7,,,,", "reads as a formula"),
+        ("x/llama3.1-8b-instruct,,1e-7,1e-7,,,,", "is no id"),
+        ("x/llama3.1-8b-instruct,x,1e-7,1e-7,,,,javascript:alert(1)", "neither http nor https"),
+        ("x/llama3.1-8b-instruct,x,1e-7", "has 3 cells under a header of 8 columns"),
+    ],
+)
+def test_a_broken_line_is_reported_and_can_be_skipped(tmp_path: Path, line: str, words: str) -> None:
+    path = a_list(tmp_path, "nebius/meta-llama/Meta-Llama-3.1-70B-Instruct,nebius,2e-07,4e-07,,,,", line)
+    with pytest.raises(CatalogError, match=r"hosted\.csv:3: ") as caught:
+        refreshed(path)
+    assert words in str(caught.value)
+    found = refreshed(path, skip_broken=True)
+    assert len(found.skipped) == 1 and [one.model for one in found.file.models] == ["llama-3.1-70b"]
+
+
+def test_a_list_without_a_column_or_a_day_is_refused(tmp_path: Path) -> None:
+    path = a_list(tmp_path, "x,y,1e-7", head="model,provider,input_usd_per_token")
+    with pytest.raises(CatalogError, match="has no column output_usd_per_token"):
+        refreshed(path)
+    hosted, _ = read_hosted([str(LIST)])
+    assert hosted
+    with pytest.raises(CatalogError, match="says no date"):
+        refresh_hosted(Catalog(), hosted, None)
+    with pytest.raises(CatalogError, match="Give that list alone"):
+        read_hosted([str(LIST), str(LIST.parent / "aws_gpu_on_demand.csv")])
+
+
+def test_of_one_host_what_is_cheapest_for_no_load_is_dropped() -> None:
+    def price(name: str, prompt: float, answer: float, longest: int | None = None, host: str = "a") -> HostedPrice:
+        return HostedPrice(host=host, name=name, input_usd_per_million=prompt, output_usd_per_million=answer,
+                           max_input_tokens=longest)  # fmt: skip
+
+    kept = cheapest([
+        price("cheap prompts", 1, 4), price("cheap answers", 2, 3), price("neither", 2, 4),
+        price("short", 0.5, 0.5, 8000), price("short and dear", 3, 3, 8000), price("elsewhere", 9, 9, host="b"),
+    ])  # fmt: skip
+    assert {one.name for one in kept} == {"cheap prompts", "cheap answers", "short", "elsewhere"}

@@ -1,0 +1,88 @@
+"""Users parked in host memory: counted apart from requests in flight, and back over the GPU's host link."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.stacks import LeverFile
+from sheetgen.cli import main
+from sheetgen.units import GIB
+
+POINT = ("--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4", "--context", "16k", "--users", "8")
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner(env={"COLUMNS": "1000"}).invoke(main, ["size", *arguments])
+
+
+def sized(*arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run(*arguments, "--json").stdout)
+    return found
+
+
+def test_they_are_no_room_for_requests_in_flight() -> None:
+    plain, offloaded = sized(*POINT), sized(*POINT, "--kv-offload-gib", "100")
+    parked = offloaded.pop("parked")
+    assert offloaded == plain  # what fits, and at which speed, is of the GPUs' memory
+    assert parked["host_kv_bytes"] == 100 * GIB and parked["kv_bytes_per_user"] == plain["kv_bytes_per_sequence"]
+    assert parked["parked_users"] == 100 * GIB // plain["kv_bytes_per_sequence"] == 20
+    link = next(one for one in Catalog().file(LeverFile).host_links if one.name == parked["link"])
+    assert "nvidia-h100-sxm5-80gb" in link.gpus and parked["link_source"] == link.source
+    assert parked["return_seconds"] == pytest.approx(plain["kv_bytes_per_sequence"] / 4 / link.bytes_per_second)
+
+
+def test_a_rank_keeps_its_own_users_and_copies_of_heads() -> None:
+    """16 GPUs keep 8 KV heads twice, so a parked user takes twice the memory; data-parallel ranks share it."""
+    wide = sized(*POINT, "--tensor-parallel-size", "16", "--kv-offload-gib", "100")["parked"]
+    assert wide["kv_bytes_per_user"] == 10 * GIB and wide["parked_users"] == 10
+    ranks = sized("--model", "8b", "--data-parallel-size", "2", "--kv-offload-gib", "10")["parked"]
+    assert ranks["parked_users"] == sized("--model", "8b", "--kv-offload-gib", "10")["parked"]["parked_users"] == 20
+
+
+def test_in_words() -> None:
+    text = run(*POINT, "--kv-offload-gib", "100").stdout
+    below = text.partition("PARKED IN HOST MEMORY, 100 GiB of it\n")[2]
+    assert "20 parked users of 16,384 tokens, 5.00 GiB each" in below
+    assert "back in flight after at least 21.3 ms, over PCIe 5 x16, 63 GB/s one way" in below
+    assert "no room for requests in flight" in below
+    assert "PARKED" not in run(*POINT).stdout
+
+
+def test_an_unknown_link_has_no_time() -> None:
+    parked = sized("--model", "8b", "--gpu", "spark", "--kv-offload-gib", "10")["parked"]
+    assert parked["parked_users"] == 20 and parked["return_seconds"] is None and parked["link"] is None
+    assert "the DGX Spark's link to its host is not known" in run("--model", "8b", "--gpu", "spark",
+                                                                  "--kv-offload-gib", "10").stdout  # fmt: skip
+
+
+def test_a_launch_names_the_engines_flag() -> None:
+    text = run(*POINT, "--kv-offload-gib", "100", "--flags", "all").stdout
+    assert "# note: users parked in host memory: add --kv-offloading-size 100 --kv-offloading-backend native\n" in text
+    assert "add --enable-hierarchical-cache --hicache-size 26\n" in text  # GB of each of four ranks
+    assert len(re.findall("users parked in host memory: what this engine takes for it is not known here", text)) == 3
+    assert "parked" not in run(*POINT, "--flags", "all").stdout
+
+
+def test_host_memory_among_the_settings_of_an_engine() -> None:
+    settings = "max_batch_size=8,max_seq_len=4096"
+    plain = sized("--model", "8b", "--gpu", "l40s", "--kv-budget", settings)
+    found = sized("--model", "8b", "--gpu", "l40s", "--kv-budget", f"{settings},host_cache_size={8 * GIB}")
+    assert found["parked"]["parked_users"] == 16 and "parked" not in plain
+    same = ("holds", "full_sequences_that_fit", "budget_bytes", "verdict", "notes")
+    assert [found["kv_budget"][name] for name in same] == [plain["kv_budget"][name] for name in same]
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "x", "nan", "1e9"])
+def test_what_is_no_size(value: str) -> None:
+    result = run(*POINT, "--kv-offload-gib", value)
+    assert result.exit_code == 1 and result.stderr.startswith("kv_offload_gib is ") and result.stderr.count("\n") == 1
+
+
+def test_a_batch_does_not_ignore_it() -> None:
+    assert run("--batch", "x.csv", "--kv-offload-gib", "9").exit_code == 2

@@ -1,0 +1,140 @@
+"""Loads as people have them: people, requests in flight, or a rate; and what follows from a rate."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sheetgen
+from sheetgen.errors import ScenarioError
+from sheetgen.sizing.rates import exact_wait_fraction, first_z, next_z, z_of
+
+MODELS = ("8b", "70b", "gpt-oss-120b")
+CONTEXTS = ("4k", "16k", "128k")
+
+
+def answer(**options: Any) -> dict[str, Any]:
+    return sheetgen.recommend(as_of="2026-11-20", **options)
+
+
+def closes(one: dict[str, Any], answer_tokens: int) -> bool:
+    """Whether Little's law holds of what an answer says."""
+    turn = one["ttft_seconds"] + (answer_tokens - 1) * one["tpot_seconds"]
+    return math.isclose(one["concurrent_requests"], one["requests_per_second"] * turn, rel_tol=1e-9)
+
+
+def erlang_c(n: int, a: float) -> float:
+    """The share that waits, by the definition: from a sum of weights, each over its largest."""
+    logs = [k * math.log(a) - math.lgamma(k + 1) for k in range(n)]
+    logs.append(n * math.log(a) - math.lgamma(n + 1) + math.log(n / (n - a)))
+    most = max(logs)
+    return math.exp(logs[-1] - most) / sum(math.exp(one - most) for one in logs)
+
+
+@pytest.mark.parametrize("n,a", [(1, 0.5), (2, 1.0), (5, 3.0), (40, 33.0), (1000, 950.0), (20_000, 19_800.0)])
+def test_exact_erlang_c(n: int, a: float) -> None:
+    assert exact_wait_fraction(n, a) == pytest.approx(erlang_c(n, a), rel=1e-9)
+    assert exact_wait_fraction(n, n) == 1 and exact_wait_fraction(n, 0) == 0
+    assert exact_wait_fraction(1, a) == pytest.approx(min(a, 1))  # one place: who comes waits as long as it is taken
+
+
+@given(st.floats(0.0001, 0.999))
+def test_room_for_chance_is_that_of_the_rule(share: float) -> None:
+    z = z_of(share)
+    below, density = math.erfc(-z / math.sqrt(2)) / 2, math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    assert 1 / (1 + z * below / density) == pytest.approx(share, rel=1e-9)
+    assert float(first_z(share)) >= float(next_z(float(first_z(share)), share)) >= z * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("share,most_off", [(0.05, 0.004), (0.2, 0.02)])
+def test_the_rule_comes_near_to_exact_erlang_c(share: float, most_off: float) -> None:
+    """With many places within half a point; with few, more requests wait than the rule says."""
+    z = z_of(share)
+    for load in (100, 1_000, 10_000):
+        places = math.ceil(load + z * math.sqrt(load))
+        assert exact_wait_fraction(places, load) == pytest.approx(share, abs=most_off)
+    assert exact_wait_fraction(math.ceil(2 + z * math.sqrt(2)), 2) < 2 * share
+
+
+def test_users_are_people_and_what_is_in_flight_is_said() -> None:
+    people = answer(model="70b", context="16k", users=200, active_fraction=0.1)
+    stated = answer(model="70b", context="16k", concurrent_requests=20)
+    assert people["concurrent_requests"] == stated["concurrent_requests"] == 20
+    assert people["monthly_usd"] == stated["monthly_usd"]
+    assert people["usd_per_user_per_month"] == pytest.approx(people["monthly_usd"] / 200)
+    assert people["inputs"]["users"] == 200 and stated["inputs"]["users"] is None
+    assert answer(model="8b", users="200k", active_fraction=0.01)["concurrent_requests"] == 2000
+    assert answer(model="8b", users=201, active_fraction=0.1)["concurrent_requests"] == 21
+
+
+def test_a_day_is_one_formula() -> None:
+    by_day = answer(model="8b", requests_per_day="200k", peak_hour_share=0.2, burst_factor=1.5)
+    assert by_day["requests_per_second"] == pytest.approx(200_000 * 0.2 / 3600 * 1.5)
+    same = answer(model="8b", requests_per_second=by_day["requests_per_second"])
+    assert same["cells"] == by_day["cells"]
+    usual = answer(model="8b", requests_per_day=200_000)
+    assert usual["requests_per_second"] == pytest.approx(200_000 * 0.12 / 3600 * 1.3)
+
+
+@pytest.mark.parametrize(
+    "options,problem",
+    [
+        ({"users": 3, "requests_per_second": 1}, "users and requests_per_second are given together"),
+        ({"users": 3, "concurrent_requests": 3}, "users and concurrent_requests are given together"),
+        ({"requests_per_second": 1, "requests_per_day": 100}, "Keep one"),
+        ({"requests_per_second": 0}, "must be above 0"),
+        ({"requests_per_second": "-1"}, "It must be a number from 0"),
+        ({"requests_per_second": 1, "burst_factor": 2}, "burst_factor is of requests_per_day"),
+        ({"users": "1.5"}, "users is '1.5'. It must be a whole number"),
+        ({"requests_per_day": "many"}, "requests_per_day is 'many'"),
+        ({"requests_per_second": 1, "max_wait_fraction": 0}, "max_wait_fraction"),
+    ],
+)
+def test_what_is_no_load_is_refused(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ScenarioError, match=problem):
+        answer(model="8b", **options)
+
+
+LOADS = st.tuples(st.sampled_from(MODELS), st.sampled_from(CONTEXTS), st.floats(-2, 2.5))
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    LOADS, st.sampled_from([0.3, 0.02]), st.sampled_from([{}, {"survive": "replica"}, {"extra_headroom_fraction": 0.3}])
+)
+def test_what_follows_from_a_rate(load: tuple[str, str, float], share: float, more: dict[str, Any]) -> None:
+    model, context, exponent = load
+    rate, usual = 10**exponent, {"model": model, "context": context, "max_wait_fraction": 0.1, **more}
+    one = answer(**usual, requests_per_second=rate)
+    assert one["verdict"] == "fits"
+    tokens = one["inputs"]["workloads"][0]["output_tokens"]
+    assert closes(one, tokens) and one["tpot_seconds"] <= 0.1 and one["served_at_target"] >= rate
+    assert one["concurrent_requests"] <= one["memory_holds"]
+    assert one["output_tokens_per_second"] == pytest.approx(
+        rate * tokens * (1 + more.get("extra_headroom_fraction", 0))
+    )
+    # Asked for what it serves, the same hardware still holds it; for more, nothing is cheaper.
+    served = answer(**usual, requests_per_second=one["served_at_target"], instances=one["instance"])
+    assert served["n_instances"] <= one["n_instances"]
+    assert served["served_at_target"] >= one["served_at_target"] * (1 - 1e-12)
+    for harder in ({"requests_per_second": rate * 1.05}, {"requests_per_second": rate, "max_wait_fraction": share / 4}):
+        dearer = answer(**(usual | harder))
+        assert dearer["cheapest"]["monthly_usd"] >= one["cheapest"]["monthly_usd"] * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.3, 0.44, 0.6])
+@pytest.mark.parametrize("layout", [{"gpu": "h100", "tensor_parallel_size": 4}, {"gpu": "b200"}])
+def test_size_says_what_a_rate_has_in_flight(rate: float, layout: dict[str, Any]) -> None:
+    one = sheetgen.size(model="70b", context="16k", requests_per_second=rate, **layout)
+    if one["requests_per_second"] >= one["max_requests_per_second"]:
+        assert one["queue"] and one["ttft_seconds"] is None
+        assert one["concurrent_requests"] == one["running_requests"]
+    else:
+        assert closes(one, 1024) and one["queue"] is None
+        whole = sheetgen.size(model="70b", context="16k", users=math.ceil(one["concurrent_requests"]), **layout)
+        assert one["tpot_seconds"] == whole["tpot_seconds"] and one["kv_bytes"] == whole["kv_bytes"]
+        assert one["output_tokens_per_second"] == pytest.approx(rate * 1024)
