@@ -282,9 +282,10 @@ def _at_fp8(solved: Solution, row: int, levers: Sequence[Lever]) -> dict[str, An
     if one is None:
         return {}
     rented, monthly = rent(one.n_instances, one.candidate), money(one.monthly_usd)
+    is_same = one.monthly_usd == solved.choices[row].monthly_usd  # the same is no line of its own, as in `recommend`
     return {
-        "at_fp8": words("at FP8: {}, {}", rented, monthly), "fp8_rent": rented, "fp8_monthly": monthly,
-        "fp8_is_large": needs_reservation(solved, row),
+        "at_fp8": NONE if is_same else words("at FP8: {}, {}", rented, monthly),
+        "fp8_rent": rented, "fp8_monthly": monthly, "fp8_is_large": needs_reservation(solved, row),
     }  # fmt: skip
 
 
