@@ -26,6 +26,12 @@ FROM = {
     "throughput": ("Output tokens per second", "output tokens per second, low", "output tokens per second, high"),
 }  # fmt: skip
 
+# What Workings has as values, as built.
+AS_BUILT = {
+    **dict.fromkeys(("at_fp8", "fp8_rent", "fp8_monthly"), ("at FP8", "at FP8, $ per month")),
+    **dict.fromkeys(("span", "band"), ("the ends of the speed band",)), "not_asked": ("took no part, and cheaper",),
+}  # fmt: skip
+
 
 @dataclass(frozen=True, repr=False)
 class Built:
@@ -75,10 +81,10 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return _hosted(built, numbers[0])
     if part == "hosted_for":
         return sum((p for p in book.places["Inputs"] if p.texts and p.texts[0] == "Utilization"), Place())
-    if part == "cards" and field in ("sized_by", "at_fp8"):
+    if part == "cards" and field == "sized_by":
         return _rented_otherwise(built, str(getattr(built.page.cards[numbers[0]], field)))
-    if part == "cards" and field == "band":
-        return _at_the_ends(built, numbers[0])
+    if part == "cards" and field in AS_BUILT:
+        return book.cells("Workings", built.headline(numbers[0]), *(f"As built: {head}" for head in AS_BUILT[field]))
     if part == "cards":
         row = built.headline(numbers[0])
         place = load_cells(built, row) + book.row("Models", numbers[0])
@@ -155,7 +161,7 @@ def _targets(book: Book) -> tuple[float, ...]:
 
 
 def _rented_otherwise(built: Built, text: str) -> Place:
-    """What memory alone, or FP8, would rent, which no load of the workbook does: that many of a priced instance; the
+    """What memory alone would rent, which no load of the workbook does: that many of a priced instance; the
     targets."""
     settings, book = built.solved.question.settings, built.book
     told = re.search(r"([\d,]+) × (.+?), \$", text)
@@ -165,16 +171,6 @@ def _rented_otherwise(built: Built, text: str) -> Place:
     names = {str(row.get("Type")).removeprefix("Standard_").replace("_", " "): row for row in book.rows["Instances"]}
     hourly = names[told[2]]["$ per hour"] * (1 - settings.discount_fraction)
     return Place((*_targets(book), count, count * hourly * settings.hours_per_month))
-
-
-def _at_the_ends(built: Built, model: int) -> Place:
-    """The month at both ends of the band of speed, in which the workbook has no load: whole numbers of what is rented,
-    those that come nearest."""
-    load = built.book.rows["Workings"][4 + built.headline(model)]
-    scales = {"": 1.0, "k": 1e3, "M": 1e6}
-    told = re.findall(r"\$([\d,.]+)([kM]?)", str(built.page.cards[model].band))
-    month = load["$ per month"] / load["Instances"] if told else 1.0
-    return Place(tuple(round(float(n.replace(",", "")) * scales[unit] / month) * month for n, unit in told))
 
 
 def _of_class(built: Built, model: int, n: int, money: bool) -> Place:

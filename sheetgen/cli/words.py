@@ -19,23 +19,23 @@ from sheetgen.sheet.notes import is_old
 from sheetgen.sheet.wording import (
     DRAFT_COUNTED,
     first_token,
+    is_cheaper_pick,
     layout_words,
     money_band,
     month_as_budgeted,
     picked,
     price_class,
-    provider_name,
     saving,
     served,
     sized_by,
     throughput,
     token_time,
+    took_part,
 )
 from sheetgen.units import GIB, PURCHASES, rate_text
 
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
-SHOWN_PROVIDERS = 6
 NEVER_MEASURED = "never measured by us"
 COLUMNS = 80  # of a sentence
 STALE = "stale_after_days"
@@ -154,10 +154,10 @@ def _memory(solved: Solution, offer: int) -> Iterator[str]:
         yield f"{NEVER_MEASURED}: no runs of this kind took part in the fit of the speed"
     yield str(sized_by(solved, 0))
     if band := money_band(choice):
-        yield f"{band}, a month"
+        yield str(band)
     if choice.without_ttft and choice.monthly_usd >= 1.5 * choice.without_ttft.usd:
         yield f"without the target of the first token: {picked(solved, choice.without_ttft)}"
-    if choice.cheapest and choice.cheapest.offer != choice.offer:
+    if choice.cheapest and is_cheaper_pick(solved, choice):
         yield f"the very cheapest: {picked(solved, choice.cheapest)}"
     allowed = solved.question.overrides.input(STALE, solved.question.reference.assumption(STALE))
     old = f" (older than {allowed:g} days)" if is_old(candidate, solved.question, allowed) else ""
@@ -193,17 +193,7 @@ def _not_asked(solved: Solution) -> Iterator[str]:
 def _took_part(solved: Solution) -> str:
     """Whose instances were compared, with whose GPUs."""
     candidates = solved.question.candidates
-    providers = list(dict.fromkeys(provider_name(one.provider) for one in candidates))
-    vendors = list(dict.fromkeys(vendor_name(one.gpu.vendor) for one in candidates))
-    if others := len(providers[SHOWN_PROVIDERS:]):
-        providers[SHOWN_PROVIDERS:] = [count(others, "other provider")]
-    said = f"{_and(providers)}, with GPUs of {_and(vendors)}"
-    return f"{count(len(candidates), 'instance')} took part, of {said}."
-
-
-def _and(names: Sequence[str]) -> str:
-    """AWS, Azure and GCP."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+    return f"{count(len(candidates), 'instance')} took part, {took_part(candidates)}."
 
 
 def _money(solved: Solution) -> Iterator[str]:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from sheetgen.catalog.hardware import Workload
 from sheetgen.levers import EveryLever, Lever, at_fp8, best, levers_of_sheet
 from sheetgen.recommend import (
     TOO_SLOW,
     Fit,
+    NotAsked,
     Solution,
     has_little_headroom,
     headline_rows,
     needs_reservation,
+    not_asked,
     short_tokens,
 )
 from sheetgen.recommend import money as figures
@@ -40,6 +43,7 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
     `levers` are those of every load where they are known already; else those of the headline are worked out.
     """
     question, prints, rows = solved.question, fingerprints_for(solved), headline_rows(solved)
+    others = not_asked(solved)
     if levers is None:
         levers = levers_of_sheet(solved, rows)
     stale_after, near_target_fraction = (
@@ -49,7 +53,8 @@ def build_page(solved: Solution, levers: EveryLever | None = None) -> Page:
         title=TITLE, question=_question(question), precision_line=_precision(question),
         as_of=question.as_of.isoformat(), price_banner=notes.price_banner(question, stale_after), version=_version(),
         catalog=question.catalog_sha256[:8], unit=UNIT_NAMES[question.settings.units], paper=question.settings.paper,
-        cards=tuple(_card(solved, row, levers[row]) for row in rows), matrix=_matrix(solved, near_target_fraction),
+        cards=tuple(_card(solved, row, levers[row], others[row]) for row in rows),
+        matrix=_matrix(solved, near_target_fraction),
         models=wording.model_facts(solved), bars=_bars(solved),
         breaks=breaks(solved), fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
         levers=_lever_rows(solved, levers), instances=notes.instance_rows(solved, stale_after),
@@ -88,15 +93,16 @@ def _precision(question: Question) -> str:
     ))  # fmt: skip
 
 
-def _card(solved: Solution, row: int, levers: Sequence[Lever]) -> Card:
+def _card(solved: Solution, row: int, levers: Sequence[Lever], others: Sequence[NotAsked]) -> Card:
     question, choice = solved.question, solved.choices[row]
     name, users = solved.model_of(row).model.name, whole(solved.loads["users"][row])
     bills = (solved.loads[bill][row] for bill in ("weights_bytes", "kv_bytes"))
     memory = words("{} weights + {} KV cache", *(named_size(bill, question.settings.units) for bill in bills))
+    cheaper = joined("; ", [wording.not_asked_words(one) for one in sorted(others, key=lambda one: one.monthly_usd)])
     fit = Fit.of(solved, row)
     if fit is None:
         return Card(model=name, fits=False, rent=choice.verdict, monthly=NONE, provider="–",
-                    hardware=_why_nothing(solved, row), memory=memory, users=users)  # fmt: skip
+                    hardware=_why_nothing(solved, row), memory=memory, users=users, not_asked=cheaper)  # fmt: skip
     one, stages = fit.candidate, choice.pipeline_parallel_size
     idle = choice.n_instances * one.gpu_count - fit.gpus_used
     classes = class_costs(solved, row)
@@ -110,13 +116,14 @@ def _card(solved: Solution, row: int, levers: Sequence[Lever]) -> Card:
     return Card(
         **vars(facts_of(solved, row)), fits=True, rent=rent(choice.n_instances, one), monthly=money(choice.monthly_usd),
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
-        hardware=joined(", ", hardware),
+        region=one.region, hardware=joined(", ", hardware),
         memory=words("{} × {}", whole(choice.n_replicas), memory) if choice.n_replicas > 1 else memory, users=users,
         headroom=wording.served(solved, row),
         token_time=wording.token_time(solved, row), throughput=wording.throughput(solved, row),
         first_token=wording.first_token(solved, row), sized_by=wording.sized_by(solved, row),
-        runner_up=_runner_up(solved, row), band=wording.money_band(choice), at_fp8=_at_fp8(levers),
-        held=words("serves {}", wording.served_count(choice)),
+        runner_up=_runner_up(solved, row), span=wording.month_range(choice), band=wording.money_band(choice),
+        slow_end=wording.AT_SLOW_END if choice.monthly_usd_ends[1] is None else "",
+        **_at_fp8(solved, row, levers), not_asked=cheaper, held=words("serves {}", wording.served_count(choice)),
         classes=tuple(classes[purchase] for purchase in notes.price_classes(question)),
         class_rents=tuple(_class_rent(solved, row, purchase) for purchase in notes.price_classes(question)),
         hosted=at_hosts.cheapest, hosted_monthly=at_hosts.monthly, hosts=at_hosts.hosts, hosts_rent=at_hosts.renting,
@@ -268,12 +275,18 @@ def class_costs(solved: Solution, row: int) -> dict[str, Cell]:
     return {purchase: NONE if one is None else dollars(one.usd) for purchase, one in answers}
 
 
-def _at_fp8(levers: Sequence[Lever]) -> Cell:
-    """What the load takes at FP8 weights and an FP8 KV cache, where that is another answer."""
+def _at_fp8(solved: Solution, row: int, levers: Sequence[Lever]) -> dict[str, Any]:
+    """What the load takes at FP8 weights and an FP8 KV cache; large where the answer is of more machines than one may
+    expect to find free."""
     one = at_fp8(levers)
     if one is None:
-        return NONE
-    return words("at FP8: {}, {}", rent(one.n_instances, one.candidate), money(one.monthly_usd))
+        return {}
+    rented, monthly = rent(one.n_instances, one.candidate), money(one.monthly_usd)
+    is_same = one.monthly_usd == solved.choices[row].monthly_usd  # the same is no line of its own, as in `recommend`
+    return {
+        "at_fp8": NONE if is_same else words("at FP8: {}, {}", rented, monthly),
+        "fp8_rent": rented, "fp8_monthly": monthly, "fp8_is_large": needs_reservation(solved, row),
+    }  # fmt: skip
 
 
 def _class_rent(solved: Solution, row: int, purchase: str) -> Cell:

@@ -61,12 +61,12 @@ def price_banner(question: Question, stale_after_days: float) -> str:
 
 
 def left_out(question: Question) -> str:
-    """How many instances took part, and why the rest did not: the commonest reasons."""
+    """How many instances took part, and whose, and why the rest did not: the commonest reasons."""
     reasons = sorted(question.left_out, key=lambda pair: -pair[1])
     said = [f"{count:,} {why}" for why, count in reasons[:_SHOWN_REASONS]]
     if others := sum(count for _, count in reasons[_SHOWN_REASONS:]):
         said.append(f"{others:,} for other reasons")
-    total = f"{len(question.candidates):,} candidates"
+    total = f"{len(question.candidates):,} candidates {wording.took_part(question.candidates)}"
     sentence = f"{total}; left out: {', '.join(said)}." if said else f"{total}; none left out."
     if discount := question.settings.discount_fraction:
         sentence += f" Prices of instances are as listed; what is paid is {wording.share(discount)} less."

@@ -84,7 +84,7 @@ class MoneyFacts:
     per_year: Text = NONE  # "$480,872 a year"
     per_user: Text = NONE  # "$159 per user"
     per_million_tokens: Text = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
-    owned: Text = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
+    owned: Cell = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
     break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see Card.owning
     budget: Cell = NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it is nothing new
     capex_is_old: bool = False
@@ -99,6 +99,7 @@ class Card(MoneyFacts):
     rent: Text  # "2 × p5.48xlarge", or "nothing fits"
     monthly: Text  # "$80,358"
     provider: str  # "AWS, us-east-1"
+    region: str = ""  # "us-east-1"
     hardware: Text  # "8× H100 SXM, TP 8, 1 replica"; why nothing fits
     memory: Text  # "131.4 GiB weights + 160.0 GiB KV cache"
     users: Text  # "32": the people that the load stands for
@@ -109,8 +110,14 @@ class Card(MoneyFacts):
     sized_by: Text = NONE  # "sized by speed (50 ms a token); memory alone: 2 × p4de.24xlarge, $40,073"
     runner_up: Text = NONE  # "then 8× H200 on Azure: $92,000 (+12%)"
     held: Text = NONE  # "serves 44"
-    band: Text = NONE  # "$166k to $333k at the band of speed": the month at both ends; NONE where it stays
+    span: Text = NONE  # "$166.3k to $332.7k": the month at both ends of the band of speed; NONE where it stays
+    band: Text = NONE  # "$166.3k to $332.7k a month at the ends of the speed band"
+    slow_end: str = ""  # "at the slow end of the band no count meets the targets", where that is so
     at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
+    fp8_rent: Text = NONE  # "3 × p5en.48xlarge"
+    fp8_monthly: Text = NONE  # "$138,618"
+    fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
+    not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
     hosted: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
@@ -129,9 +136,14 @@ class Card(MoneyFacts):
         return joined(", ", [*user, *([self.per_million_tokens] if self.per_million_tokens else [])])
 
     @property
-    def owning(self) -> Text:
-        """Where owning is cheaper than renting on demand, under a head that says so: "above 24% of the hours"."""
-        return self.break_even.parts[0] if self.break_even else NONE
+    def owned_usd(self) -> Text:
+        """What owning costs, where the GPUs stand elsewhere: "$8,640 to $11,720"."""
+        return self.owned.parts[1] if self.owned else NONE
+
+    @property
+    def owning(self) -> str:
+        """Where owning is cheaper than renting on demand, in short, under a head that says so: "above 24% of hours"."""
+        return str(self.break_even.parts[0] if self.break_even else NONE).replace("of the hours", "of hours")
 
 
 @dataclass(frozen=True)
@@ -341,6 +353,17 @@ class Page:
         return tuple(card for card in self.cards if card.classes)
 
     @property
+    def rented_otherwise(self) -> Text:
+        """What the purchase classes are answered with where that is not what is rented in the class in use; NONE where
+        it is in all: "Other hardware: Llama 3.1 8B 1 yr 2 × g6e.2xlarge; ..."."""
+        found = []
+        for card in self.paid:
+            classes = zip(self.price_classes, card.class_rents, strict=True)
+            others = [words("{} {}", name, rented) for name, rented in classes if rented and rented != card.rent]
+            found += [words("{} {}", card.model, joined(", ", others))] if others else []
+        return words("Other hardware: {}", joined("; ", found)) if found else NONE
+
+    @property
     def owned_at(self) -> str:
         """At which prices of GPUs owning is worked out; "" where it is for none."""
         said = {False: "at low to high street prices", True: "at your quote"}
@@ -378,19 +401,11 @@ def tables_of(page: Page) -> Iterator[Table]:
     )  # fmt: skip
     yield table(
         "",
-        ("Model", "Time per token", "First token", "What asked for it", "Range, at FP8", "Unit cost"),
-        (
-            (
-                c.model,
-                c.speed,
-                c.first_token,
-                c.sized_by,
-                joined("; ", [one for one in (c.band, c.at_fp8) if one]),
-                _costs(c),
-            )
-            for c in page.cards
-        ),
-    )
+        ("Model", "Range", "At FP8", "Time per token", "First token", "What asked for it", "Took no part, and cheaper",
+         "Unit cost"),
+        ((c.model, c.band, joined(", ", [one for one in (c.fp8_rent, c.fp8_monthly) if one]), c.speed, c.first_token,
+          c.sized_by, c.not_asked, _costs(c)) for c in page.cards),
+    )  # fmt: skip
     yield table("Every load: what to rent, $ a month, and its KV cache", (), ())
     yield from (_loads(block, page) for block in page.matrix)
     yield table(

@@ -10,10 +10,10 @@ from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
 from sheetgen.cost import contingency_usd, in_currency, total_usd
 from sheetgen.levers import Lever
-from sheetgen.recommend import Choice, Pick, Solution, short_tokens
+from sheetgen.recommend import Choice, NotAsked, Pick, Solution, short_tokens
 from sheetgen.scenario.deployment import draft_columns, model_columns
 from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.scenario.market import Candidate
+from sheetgen.scenario.market import Candidate, vendor_name
 from sheetgen.scenario.question import Question
 from sheetgen.sheet.page import NONE, Cell, ModelFacts, words
 from sheetgen.sizing import draft, kv_cache, weights
@@ -232,18 +232,69 @@ def sized_by(solved: Solution, row: int) -> Cell:
     return words("sized by memory; it meets {}", target) if met else Cell("sized by memory")
 
 
+def sized_shortly(solved: Solution, row: int) -> Cell:
+    """The same without the targets: sized by speed; memory alone: 1 × g7e.24xlarge, $12,098."""
+    choice = solved.choices[row]
+    if choice.without_targets is not None:
+        return words("sized by speed; memory alone: {}", picked(solved, choice.without_targets))
+    return Cell("sized by memory" if choice.sized_by == "memory" else "sized by speed")
+
+
 def picked(solved: Solution, one: Pick) -> Cell:
     """What another rule would take: 2 × p4de.24xlarge, $40,073."""
     return words("{}, {}", rent(one.n_instances, solved.candidate(one.offer)), money(one.usd))
 
 
-def money_band(choice: Choice) -> Cell:
-    """The month of the chosen hardware at both ends of the band of speed: $166k to $333k at the band of speed."""
+AT_SLOW_END = "at the slow end of the band no count meets the targets"
+
+
+def month_range(choice: Choice) -> Cell:
+    """The month of the chosen hardware from one end of the band of speed to the other: $166.3k to $332.7k, or from
+    $166.3k where at the slow end no count meets the targets; nothing where the price is the same."""
     low, high = choice.monthly_usd_ends
     if low == high:
         return NONE
-    top = short_money(high) if high else "no count"
-    return words("{} to {} at the band of speed", short_money(low), top)
+    return words("{} to {}", short_money(low), short_money(high)) if high else words("from {}", short_money(low))
+
+
+def money_band(choice: Choice) -> Cell:
+    """The same in full: $166.3k to $332.7k a month at the ends of the speed band."""
+    span = month_range(choice)
+    if not span:
+        return NONE
+    is_whole = None not in choice.monthly_usd_ends
+    return words("{} a month at the ends of the speed band" if is_whole else f"{{}} a month; {AT_SLOW_END}", span)
+
+
+def is_cheaper_pick(solved: Solution, choice: Choice) -> bool:
+    """Whether the very cheapest is another answer: not the chosen instances, as many, in another layout."""
+    one = choice.cheapest
+    if one is None or choice.offer is None:
+        return False
+    return (solved.candidate(one.offer), one.n_instances) != (solved.candidate(choice.offer), choice.n_instances)
+
+
+def not_asked_words(one: NotAsked) -> Cell:
+    """What nobody asked for and is clearly cheaper: 1 × ND96isr MI300X v5 (Azure, AMD), $35,040."""
+    of = f"{provider_name(one.candidate.provider)}, {vendor_name(one.candidate.gpu.vendor)}"
+    return words(f"{{}} ({of}), {{}}", rent(one.n_instances, one.candidate), money(one.monthly_usd))
+
+
+SHOWN_PROVIDERS = 6
+
+
+def took_part(candidates: Sequence[Candidate]) -> str:
+    """Whose instances were compared, with whose GPUs: of AWS, Azure and GCP, with GPUs of NVIDIA."""
+    providers = list(dict.fromkeys(provider_name(one.provider) for one in candidates))
+    vendors = list(dict.fromkeys(vendor_name(one.gpu.vendor) for one in candidates))
+    if others := len(providers[SHOWN_PROVIDERS:]):
+        providers[SHOWN_PROVIDERS:] = [str(plural(others, "other provider"))]
+    return f"of {_and(providers)}, with GPUs of {_and(vendors)}"
+
+
+def _and(names: Sequence[str]) -> str:
+    """AWS, Azure and GCP."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def served(solved: Solution, row: int) -> Cell:

@@ -50,6 +50,7 @@ def render_html(
     content = width - 2 * MARGIN_X
     shown = replace(page, instances=page.instances[: density.n_instances], levers=page.levers[: density.n_levers])
     grid = layout.grid_of(page, content, density.text, regular, bold)
+    widths = layout.column_widths(shown, regular, bold)
     return _environment(templates).get_template("one_page.html.j2").render(
         page=page, css=style(templates, "one_page.css"),
         faces=[(weight, Markup(f"asset:{name}")) for weight, name in FONTS.items()], family=Markup(layout.FAMILY),
@@ -57,7 +58,7 @@ def render_html(
         letterhead=layout.letterhead(brand, page.title, content, fonts) if brand else None,
         colors=page_colors(brand.colors if brand else None), d=asdict(density),
         answers=layout.answers_of(page, density, content, bold), grid=grid, name_ems=grid.longest_name(density),
-        widths=layout.column_widths(shown, regular, bold),
+        widths=widths, pay=layout.pay_columns(page, widths, content / density.small, regular),
         paper={"width": width, "height": height + extra_height, "x": MARGIN_X, "y": MARGIN_Y}, day=_day(page.as_of),
         marks=MARKS, noted=[m for m in page.models if m.note or not density.run_in], instances=shown.instances,
         levers=shown.levers, n_instances_more=len(page.instances) - len(shown.instances),
@@ -186,5 +187,5 @@ def visible(text: str) -> str:
 
 
 def tied(text: str) -> str:
-    """`text` with its arrows and dots kept on the line of the word before them."""
-    return re.sub(r" ([↑↓·])", "\u00a0\\1", text)
+    """`text` with its arrows, dots and times kept on the line of the word before them."""
+    return re.sub(r" ([↑↓·×])", "\u00a0\\1", text)

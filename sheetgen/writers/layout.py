@@ -9,11 +9,11 @@ import itertools
 import json
 import math
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sheetgen.brand import Brand
 from sheetgen.sheet.page import MatrixCell, Page, Text
@@ -74,8 +74,10 @@ class Density:
     appendix: bool = False  # instances, assumptions and sources on a second page
     brief: bool = False  # a row for the KV cache of a workload's first load, where each load would have a third line
     pay: bool = True  # what the answers cost in each purchase class, and owned
+    market: bool = True  # what these are rented on, and who took no part and is cheaper
 
 
+_CLOSER = Density("closer", 7.0, 7.0, 8.0, 15.0, 0.0, 2.5, 1.1, 32.0, 1, why=1, run_in=True)
 _TIGHTEST = Density("tightest", 7.0, 7.0, 8.0, 15.0, 0.0, 2.5, 1.1, 32.0, 2, compact=True, run_in=True, beside=True)
 _LEAST = replace(_TIGHTEST, name="least", gap=2.0, chart=28.0, n_levers=2, pay=False)
 _TWO = Density("two tight", 7.0, 7.0, 8.0, 15.0, 0.0, 2.5, 1.1, 34.0, 30, compact=True, run_in=True, appendix=True)
@@ -88,28 +90,29 @@ DENSITIES = (  # from the roomiest to the last resort; 7 pt is the floor
     Density("tight", 7.2, 7.0, 8.4, 15.5, 0.2, 4.5, 1.15, 46.0, 5, why=1, run_in=True),
     Density("tighter", 7.0, 7.0, 8.2, 15.0, 0.1, 4.0, 1.13, 42.0, 4, why=1, run_in=True),
     Density("close", 7.0, 7.0, 8.0, 15.0, 0.0, 3.0, 1.11, 38.0, 3, why=1, run_in=True),
-    Density("closer", 7.0, 7.0, 8.0, 15.0, 0.0, 2.5, 1.1, 32.0, 1, why=1, run_in=True),
+    _CLOSER,
+    replace(_CLOSER, name="closest", n_instances=0, n_levers=2),
     Density("short", 7.0, 7.0, 8.2, 15.0, 0.1, 3.5, 1.12, 42.0, 4, run_in=True),
     Density("compact", 7.0, 7.0, 8.2, 15.0, 0.1, 3.5, 1.12, 40.0, 4, compact=True, run_in=True),
     Density("beside", 7.0, 7.0, 8.0, 15.0, 0.1, 3.0, 1.12, 38.0, 3, compact=True, run_in=True, beside=True),
     _TIGHTEST,
-    replace(_TIGHTEST, name="paid", n_instances=0),
-    replace(_LEAST, name="paid least", n_instances=0, pay=True),
+    replace(_TIGHTEST, name="paid", n_instances=0, market=False),
+    replace(_LEAST, name="paid least", chart=26.0, n_instances=0, n_levers=1, pay=True, market=False),
     replace(_LEAST, name="listed", chart=32.0, n_instances=3, n_levers=3),
     _LEAST,
     Density("two pages", 7.4, 7.2, 9.0, 16.0, 0.5, 6.0, 1.18, 52.0, 30, why=1, appendix=True),
     Density("two short", 7.2, 7.0, 8.6, 15.5, 0.2, 4.5, 1.15, 46.0, 30, appendix=True),
     Density("two compact", 7.0, 7.0, 8.2, 15.0, 0.1, 3.5, 1.12, 42.0, 30, compact=True, run_in=True, appendix=True),
     _TWO,
-    replace(_TWO, name="two tightest", gap=2.0, chart=28.0, n_levers=2),
-    replace(_TWO, name="brief", gap=2.8, leading=1.12, chart=36.0, brief=True),
-    replace(_TWO, name="briefer", chart=30.0, n_levers=2, brief=True),
-    replace(_TWO, name="last", gap=1.8, chart=26.0, n_levers=1, brief=True),
+    replace(_TWO, name="two tightest", gap=2.0, chart=28.0, n_levers=2, market=False),
+    replace(_TWO, name="brief", gap=2.8, leading=1.12, chart=36.0, brief=True, market=False),
+    replace(_TWO, name="briefer", chart=30.0, n_levers=2, brief=True, market=False),
+    replace(_TWO, name="last", gap=1.8, chart=26.0, n_levers=1, brief=True, market=False),
 )
 _FEW_LOADS, _MOST_OF_FEW = 4, 5  # a page of so few loads begins as one of five models
 _USUAL = {  # by models, from one on: the density at which most pages of three workloads and four tiers land
-    "a4": ("tight", "tight", "close", "tightest", "paid", "two tight", "two tight", "two tightest"),
-    "letter": ("tight", "tighter", "closer", "tightest", "paid least", "two tightest", "brief", "briefer"),
+    "a4": ("tight", "tight", "closer", "tightest", "paid least", "two tight", "two tight", "two tightest"),
+    "letter": ("tight", "tighter", "closest", "tightest", "paid least", "two tightest", "brief", "briefer"),
 }
 
 
@@ -138,6 +141,7 @@ def column_widths(page: Page, regular: Path, bold: Path) -> dict[str, float]:
         """Holds each text on one line, with `beside` em more, unless that takes more than `most` em."""
         return round(min(max((width_em(t, font) for t in texts), default=0.0) + PAD + _SPARE + beside, most), 2)
 
+    owned = fits("Owned", beside=0.2 + _MARK)
     of_class = {
         f"{kind}-{n}": fits(name, *(one.classes[n] for one in listed), font=bold, most=most)
         for kind, listed, most in (("class", rows, 8.0), ("pay", page.paid, 9.0))
@@ -145,8 +149,10 @@ def column_widths(page: Page, regular: Path, bold: Path) -> dict[str, float]:
     }
     return {
         **of_class,
+        "pay-fp8": fits("at FP8", *(c.fp8_monthly for c in page.paid), most=9.0),
         "pay-model": fits("Model", *(c.model for c in page.paid), font=bold, most=14.0),
-        "owned": fits("Owned", *(c.owned for c in page.paid if c.owned), beside=0.6 + _MARK, most=26.0),
+        "owned": max(owned, fits(*(c.owned for c in page.paid), beside=0.2, most=26.0)),
+        "owned-usd": max(owned, fits(*(c.owned_usd for c in page.paid), beside=0.2, most=20.0)),
         "hosted": fits("hosted", *(c.hosted_monthly for c in page.paid), most=9.0),
         "instance": fits("Instance", *(i.name for i in rows), font=bold, most=12.0),
         "gpus": fits("GPUs", *(i.gpus for i in rows), most=11.0),
@@ -160,6 +166,30 @@ def column_widths(page: Page, regular: Path, bold: Path) -> dict[str, float]:
         "saving": fits("saves", *(v.saving for v in levers), most=9.0),
         "share": fits("", *(v.share for v in levers), most=6.0),
     }
+
+
+class PayColumns(NamedTuple):
+    """What "How to pay for it" has beside the purchase classes: FP8, a host, and which GPUs are owned."""
+
+    fp8: bool
+    hosted: bool
+    gpus: bool
+
+
+def pay_columns(page: Page, widths: Mapping[str, float], ems: float, regular: Path) -> PayColumns:
+    """What has room in `ems`, with where owning is cheaper on one line. The GPUs, which stand in the answer, go first,
+    then the host."""
+    fp8, hosted = any(c.fp8_monthly for c in page.paid), any(c.hosted_monthly for c in page.paid)
+    last = max((width_em(c.owning, regular) for c in page.paid), default=0.0) + PAD / 2 + _SPARE
+    always = last + widths["pay-model"] + sum(widths[f"pay-{n}"] for n in range(len(page.price_classes)))
+
+    def needs(one: PayColumns) -> float:
+        others = widths["pay-fp8"] * one.fp8 + widths["hosted"] * one.hosted
+        return always + others + widths["owned" if one.gpus else "owned-usd"]
+
+    least = PayColumns(fp8, False, False)
+    tried = (PayColumns(fp8, hosted, True), PayColumns(fp8, hosted, False), least._replace(gpus=True), least)
+    return next((one for one in tried if needs(one) <= ems), least)
 
 
 def oom_shares(page: Page, symptoms: bool, width: float, regular: Path, bold: Path) -> list[int]:
@@ -201,6 +231,7 @@ class Answers:
 
     size: float
     widths: tuple[float, ...]
+    money_head: str
 
     @property
     def name(self) -> float:
@@ -233,9 +264,12 @@ def answers_of(page: Page, density: Density, content: float, bold: Path) -> Answ
     people, verdicts = widest(c.users for c in page.cards), widest(c.rent for c in page.cards if not c.fits)
     pairs = ((rents, rent), (sums, money), (people, users), (verdicts, rent + money))  # a verdict has both columns
     size = max(LEAST_ANSWER, min([density.answer, *((width - _PADDING) / ems for ems, width in pairs if ems > 0)]))
-    money, users = max(money, sums * size + _PADDING), max(users, people * size + _PADDING)
+    spans = not density.compact and any(c.span for c in found)
+    head = "$ a month, speed band" if spans else "$ a month"
+    ems = width_em(head, bold) + _MARK + PAD
+    money, users = max(money, sums * size + _PADDING, ems * density.small), max(users, people * size + _PADDING)
     most = content * (1 - _LEAST_PACE) - name - money - users
-    return Answers(size, (name - _BAR, max(rent, min(rents * size + _PADDING, most)), money, users))
+    return Answers(size, (name - _BAR, max(rent, min(rents * size + _PADDING, most)), money, users), head)
 
 
 LEAST_PRINT = 7.0  # points

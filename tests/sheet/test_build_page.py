@@ -10,11 +10,13 @@ import pytest
 from solved_pages import FIVE, MEMORY, THREE, answered, page
 
 from sheetgen.levers import levers_of_sheet
-from sheetgen.recommend import Fit, Solution, has_little_headroom, headline_rows
+from sheetgen.recommend import Choice, Fit, Pick, Solution, has_little_headroom, headline_rows
 from sheetgen.scenario.overrides import BY_READER
 from sheetgen.sheet import notes
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.page import Bar, Page, formatted, tables_of
+from sheetgen.sheet.wording import is_cheaper_pick, money_band, month_range
+from sheetgen.writers.json import document
 
 STATUSES = {"fits", "tight", "none", "over"}
 
@@ -293,7 +295,8 @@ def test_assumptions_have_the_values_in_use() -> None:
         ).assumptions
     )  # fmt: skip
     for words in (
-        "utilization 0.85", "744 hours", "at the peak: 25%", "charged 50%", "hits: 12.5%", "(N+1): 1", "reserved at",
+        "utilization 0.85", "744 hours", "at the peak: 25%", "charged 50%", "hits: 12.5%", "loss of: replica",
+        "reserved at",
     ):  # fmt: skip
         assert words in other
     assert "25% of the users in flight" in page("70b", active_fraction=0.25).precision_line
@@ -310,3 +313,58 @@ def test_sources_link_only_to_the_web() -> None:
 def test_the_same_answer_gives_the_same_page() -> None:
     solved: Solution = answered(FIVE)
     assert build_page(solved) == build_page(answered(FIVE)) and formatted(build_page(solved)) == page(FIVE)
+
+
+@pytest.mark.parametrize("headline", ["rag:32", "rag:1024"])
+def test_a_card_has_what_the_json_has(headline: str) -> None:
+    """The range of the month, FP8, each class and who took no part: amounts and counts as the record of the load."""
+    solved = answered(headline=headline)
+    every_lever, rows = levers_of_sheet(solved), headline_rows(solved)
+    cells = document(solved, levers=every_lever)["cells"]
+    drawn = build_page(solved, every_lever)
+    for row, card in zip(rows, drawn.cards, strict=True):
+        cell = cells[row]
+        ends = [cell["monthly_usd_low"], cell["monthly_usd_high"]]
+        shown = [part.value for part in card.span.parts]
+        assert shown == ([] if ends[0] == ends[1] else [usd for usd in ends if usd is not None])
+        assert bool(card.slow_end) == (cell["monthly_usd_high"] is None) == str(card.band).endswith("the targets")
+        assert (card.fp8_monthly.value, card.fp8_rent.parts[0].value) == (
+            cell["fp8"]["monthly_usd"], cell["fp8"]["n_instances"])  # fmt: skip
+        assert card.fp8_is_large == cell["needs_reservation"] == (cell["n_instances"] > 8)
+        classes = list(notes.price_classes(solved.question))
+        for purchase, usd, rented in zip(classes, card.classes, card.class_rents, strict=True):
+            found = cell["by_purchase"][purchase]
+            assert usd.value == (found and found["monthly_usd"])
+            assert not rented or rented.parts[0].value == found["n_instances"]
+        others = sorted(one["monthly_usd"] for one in cell["not_asked"])
+        assert [part.parts[1].value for part in card.not_asked.parts] == others
+    assert any(card.fp8_is_large for card in drawn.cards) == (headline == "rag:1024")
+
+
+def test_other_hardware_is_named_once_and_only_where_it_differs() -> None:
+    drawn = page()
+    for card in drawn.cards:
+        for rented in card.class_rents:
+            assert rented in ("–", card.rent) or f" {rented}" in str(drawn.rented_otherwise)
+    assert "of AWS, GCP and Azure, with GPUs of NVIDIA" in drawn.left_out
+
+
+def test_the_ends_of_the_band_in_words() -> None:
+    one = Choice("fits", 0, monthly_usd=1e5, monthly_usd_ends=(1e5, 2e5))
+    assert str(month_range(one)) == "$100.0k to $200.0k"
+    assert str(money_band(one)) == "$100.0k to $200.0k a month at the ends of the speed band"
+    slow = dataclasses.replace(one, monthly_usd_ends=(1e5, None))
+    assert str(money_band(slow)) == "from $100.0k a month; at the slow end of the band no count meets the targets"
+    assert not money_band(dataclasses.replace(one, monthly_usd_ends=(1e5, 1e5)))
+
+
+def test_the_very_cheapest_is_said_only_where_it_is_another_answer() -> None:
+    solved = answered()
+    choice = solved.choices[0]
+    assert choice.offer is not None
+    another = next(i for i, one in enumerate(solved.offers)
+                   if one.candidate != solved.offers[choice.offer].candidate)  # fmt: skip
+    alike = Pick(choice.offer, choice.n_instances, choice.monthly_usd)
+    assert not is_cheaper_pick(solved, dataclasses.replace(choice, cheapest=alike))
+    for other in (alike._replace(offer=another), alike._replace(n_instances=choice.n_instances + 1)):
+        assert is_cheaper_pick(solved, dataclasses.replace(choice, cheapest=other))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +18,11 @@ from books import Sheets, with_instance
 from recalculation import convert_all, edit, needs_libreoffice, poison, values_after
 from workbook_cells import ErrorValue, values
 
+from sheetgen.levers import levers_of_sheet
 from sheetgen.recommend import headline_rows, hosts_of, solve
 from sheetgen.scenario.market import ClassPrice
 from sheetgen.scenario.question import Question, ask
+from sheetgen.writers.json import document
 
 OPTIONS = {
     **books.SMALL, "models": "8b,70b", "workloads": "chat,rag", "tiers": "1,32", "headline": "rag:32",
@@ -235,3 +239,42 @@ def test_formulas_for_hosts_are_few(default_book: Path) -> None:
     found = openpyxl.load_workbook(default_book)
     n = sum(isinstance(cell.value, str) and cell.value.startswith("=") for row in found["Hosts"] for cell in row)
     assert 0 < n <= 3 * 120, f"{n} formulas on Hosts for three models"
+
+
+def test_what_is_as_built_is_what_the_json_has() -> None:
+    """FP8, each purchase class, the ends of the speed band and who took no part: no cell works them out, so that they
+    are held to the record of each load; the headline's classes also where Money shows them."""
+    solved = solve(ask(books.catalog(), {
+        "models": "8b,405b", "workloads": "rag", "tiers": "32,1024", "headline": "rag:1024", "as_of": books.AS_OF,
+    }))  # fmt: skip
+    cells = document(solved, levers=levers_of_sheet(solved))["cells"]
+    book = openpyxl.load_workbook(io.BytesIO(books.book_bytes(solved, with_what_if=False)), data_only=True)
+    heads, *rows = book["Workings"].iter_rows(min_row=books.HEAD, values_only=True)
+    scales = {"": 1, "k": 1e3, "M": 1e6}
+    seen = set()
+    for row, cell in zip(rows, cells, strict=False):
+        found = {str(head).removeprefix("As built: "): value for head, value in zip(heads, row, strict=True)}
+        for label, one in {"at FP8": cell["fp8"], **cell["by_purchase"]}.items():
+            rented, usd = found[label], found[f"{label}, $ per month"]
+            if one is None:
+                assert rented == usd and not isinstance(usd, float)
+                continue
+            count, name = rented.split(" × ", 1)
+            assert int(count.replace(",", "")) == one["n_instances"] and name in one["instance"].replace("_", " ")
+            assert usd == pytest.approx(one["monthly_usd"], rel=1e-9)
+            seen.add(label)
+        low, high = cell["monthly_usd_low"], cell["monthly_usd_high"]
+        said = re.findall(r"\$([\d,.]+)([kM]?)", found["the ends of the speed band"])
+        ends = [] if low == high else [usd for usd in (low, high) if usd is not None]
+        assert [float(n.replace(",", "")) * scales[of] for n, of in said] == pytest.approx(ends, rel=5e-3)
+        asked = re.findall(r"\$([\d,]+)", found["took no part, and cheaper"])
+        usd = [one["monthly_usd"] for one in cell["not_asked"]]
+        assert [float(n.replace(",", "")) for n in asked] == pytest.approx(usd, abs=0.51)
+        seen |= {f"{len(ends)} ends", "cheaper"[: 7 * bool(usd)]}
+    assert seen >= {"at FP8", "on-demand", "reserved-1yr", "reserved-3yr", "spot", "1 ends", "2 ends", "cheaper"}
+    on_money = {line[-2:] for line in book["Money"].iter_rows(min_col=1, max_col=13, values_only=True)}
+    for i in headline_rows(solved):
+        for one in filter(None, cells[i]["by_purchase"].values()):
+            assert any(usd == pytest.approx(one["monthly_usd"], rel=1e-9) and
+                       str(rented).startswith(f"{one['n_instances']:,} ×")
+                       for rented, usd in on_money if isinstance(usd, int | float))  # fmt: skip

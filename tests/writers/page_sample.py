@@ -240,8 +240,13 @@ def _card(model: SampleModel) -> Card:
         sized_by="sized by speed (50 ms a token, first token in 5 s); memory alone: 2 × p4de.24xlarge, $40,073",
         per_million_tokens="$0.80 prompt, $17.23 answer per million tokens at 70% utilization",
         runner_up=f"then 8× H200 on Azure: ${count * row[5] * 730 * 1.12:,.0f} (+12%)",
-        band="$40.2k to $120.5k at the band of speed",
+        region=row[6],
+        span="$40.2k to $120.5k",
+        band="$40.2k to $120.5k a month at the ends of the speed band",
         at_fp8="at FP8: 3 × NC80adis H100 v5, $30,572",
+        fp8_rent="3 × NC80adis H100 v5",
+        fp8_monthly="$30,572",
+        not_asked=words("{}", "1 × ND96isr MI300X v5 (Azure, AMD), $35,040"),
         users="32",
         held="serves 41",
         token_time="47 ms a token (37–55)",
@@ -249,7 +254,7 @@ def _card(model: SampleModel) -> Card:
         per_user="$1,256 per user",
         classes=tuple(f"${count * row[5] * 730 * part:,.0f}" if part else "–" for part in (1, 0.83, 0.43, 0)),
         class_rents=tuple(words("{} × {}", f"{count}", row[0]) if part else NONE for part in (1, 0.83, 0.43, 0)),
-        owned=f"{count * row[2]}× {row[3]}: $8,640 to $11,720",
+        owned=words("{}: {}", f"{count * row[2]}× {row[3]}", "$8,640 to $11,720"),
         break_even=words("cheaper than renting on demand {}", "above 24% of the hours (22% to 29%)"),
     )
 

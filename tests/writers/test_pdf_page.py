@@ -150,7 +150,7 @@ def test_pictures_have_words() -> None:
 
 def test_figures_say_where_they_are_from() -> None:
     """The legend has the four marks; the memory of an instance has its own."""
-    text = text_of(drawn(3, "a4"))
+    text = text_of(drawn(2, "a4"))
     assert re.search(r"m ?measured p ?published d ?derived a ?assumed", text)
     assert re.search(r"GiB ?m \$", text) and re.search(r"GiB ?d \$", text)
 

@@ -17,11 +17,11 @@ from sheetgen.sheet.book.inputs import build_inputs
 from sheetgen.sheet.book.levers import build_levers
 from sheetgen.sheet.book.matrices import build_candidates, build_profiles
 from sheetgen.sheet.book.money import build_money
-from sheetgen.sheet.book.sizing import build_sizing
+from sheetgen.sheet.book.sizing import build_sizing, put_state
 from sheetgen.sheet.book.speed import build_comparison, build_latency
 from sheetgen.sheet.book.what_if import WhatIfSheets
 from sheetgen.sheet.book.wiring import Wiring, name_all
-from sheetgen.sheet.book.workings import add_choices, build_loads
+from sheetgen.sheet.book.workings import add_as_built, add_choices, build_loads
 from sheetgen.sheet.model import Book, Range
 from sheetgen.sheet.page import Page
 from sheetgen.sheet.what_if import WhatIf
@@ -56,6 +56,7 @@ def build_book(
     picked = {} if what_if is None else what_if.picked
     candidates, heads = build_candidates(solved, wiring, apart, picked)
     add_choices(wiring, heads)
+    add_as_built(wiring, solved, every_lever)
     contexts = zip(wiring.lists["contexts"].refs, workloads, strict=True)  # beside them on Inputs
     wiring.names["list_workload"] = Range(tuple(r._replace(column=0, value=words, name=None) for r, words in contexts))
     wiring.names["list_tier"] = wiring.lists["tiers"]
@@ -70,6 +71,8 @@ def build_book(
         first, behind = [what_if.sheet], what_if.behind
     log = build_log(solved, page, wiring, [sizing, *first])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
+    if levers:
+        put_state(sizing, wiring)
     checks = build_checks(solved, wiring)
     _name_columns(wiring)
     sheets = [

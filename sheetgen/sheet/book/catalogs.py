@@ -332,12 +332,16 @@ def price_mark(as_of: Any, price_date: Any, stale_after_days: Any) -> Any:
     return where(is_number(price_date), where(as_of - price_date > stale_after_days, "old", "ok"), "-")
 
 
+def class_stem(purchase: str) -> str:
+    """A purchase class as the names of columns have it."""
+    return purchase.replace("-", "_")
+
+
 def class_columns(purchase: str, in_use: str) -> dict[str, str]:
     """The columns of Instances that hold a purchase class: price, date, mark and terms."""
     if purchase == in_use:
         return {"price": "price_usd_per_hour", "date": "price_date", "mark": "age_word", "terms": "terms"}
-    stem = purchase.replace("-", "_")
-    return {what: f"{what}_{stem}" for what in ("price", "date", "mark", "terms")}
+    return {what: f"{what}_{class_stem(purchase)}" for what in ("price", "date", "mark", "terms")}
 
 
 def _add_class_prices(solved: Solution, table: Table) -> None:

@@ -11,7 +11,7 @@ from sheetgen.recommend import Solution
 from sheetgen.recommend.hosted import SHOWN_HOSTS
 from sheetgen.recommend.money import ENDS
 from sheetgen.sheet.book import words
-from sheetgen.sheet.book.catalogs import class_columns, price_mark
+from sheetgen.sheet.book.catalogs import class_columns, class_stem, price_mark
 from sheetgen.sheet.book.hosted import PRICES as HOST_PRICES
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.workings import add_providers
@@ -86,7 +86,7 @@ NOT_IN_IT = (
     "support and the cost of capital are as on Inputs, and not in the cash of three years."
 )
 WORDS = {"low": "low price", "base": "base", "high": "high price"}
-WIDTHS = (30, 14, 13, 13, 14, 14, 13, 13, 13, 13, 13, 13, 13, 13)
+WIDTHS = (34, 14, 13, 13, 14, 14, 13, 13, 13, 13, 13, 24, 13, 13)
 UNITS = (
     ("Users", "users", WHOLE),
     ("$ per user and month", "usd_per_user_per_month", USD_CENTS),
@@ -161,7 +161,8 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, di
     """
     table, inputs = block.wiring.tables["instances"], block.wiring.inputs
     block.head("Purchase class", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Commitment (0 or 1)",
-               "Hours paid a month", "of it unused, $ per month", "Price date", "Price age", "Terms")  # fmt: skip
+               "Hours paid a month", "of it unused, $ per month", "Price date", "Price age", "Terms",
+               "Answered anew, as built", "$ per month, as built")  # fmt: skip
     hourly: dict[str, Ref] = {}
     sums: dict[str, list[Ref]] = {}
     for purchase, one in units.PURCHASES.items():
@@ -179,6 +180,8 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, di
             (8, "date", is_number, DATE), (9, "mark", is_text, TEXT), (10, "terms", is_text, TEXT),
         ):  # fmt: skip
             block.show(column, entry(table.range(names[what]), place, test, hour), display)
+        block.show(11, block.of(f"rent_{class_stem(purchase)}"), TEXT)
+        block.show(12, block.of(f"usd_{class_stem(purchase)}"), USD)
         block.row += 1
     block.label("Discount, in all rent on this sheet")
     block.show(1, inputs["discount_fraction"], units.EXACT_PERCENT)
@@ -201,6 +204,9 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, di
     block.row += 1
     block.label("Source of the prices")
     block.show(1, entry(table.range("source"), place, is_text), TEXT, "small")
+    block.row += 1
+    block.label("Took no part, and cheaper, as built")
+    block.show(1, block.of("not_asked_words"), TEXT, "small")
     block.row += 1
     return hourly[units.ON_DEMAND], {purchase: usd[0] for purchase, usd in sums.items()}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from sheetgen.recommend import Solution
+from sheetgen.recommend import Solution, headline_rows, needs_reservation
 from sheetgen.scenario.parse import name_part
 from sheetgen.sheet.book.wiring import Wiring, put_light
 from sheetgen.sheet.book.words import cell_position, headline_words, in_unit, rent_words
@@ -19,6 +19,7 @@ RENT_WIDTHS = (20.0, 29.0)  # of the column that names instances: by the longest
 WIDE = 4  # models from which the picture takes two groups of columns
 GAP = 1.2
 CHART_ROWS = 9
+HEADLINE_ROW, AS_BUILT_ROW = 3, 8  # where the headline begins, and in it what is worked out when the sheet is built
 PAGE_SHAPE = 0.64  # height of a landscape page over its width, margins and footer taken off
 PIXELS_PER_WIDTH = 7
 POINTS_PER_WIDTH = 5.6  # points of one unit of column width in Arial 10
@@ -33,9 +34,9 @@ def build_sizing(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
     sheet.text(1, 0, f"{sheet.kind}. {how}", "subtitle")
     sheet.text(2, 0, f"Memory in {one.unit}; prices in US dollars.", "subtitle")
     sheet.heights |= {0: 30, 1: 17, 2: 20}
-    one.headline(3)
-    one.weights(12)
-    last = one.foot(page, one.matrix(17) + 1)
+    one.headline(HEADLINE_ROW)
+    one.weights(15)
+    last = one.foot(page, one.matrix(20) + 1)
     if sheet.landscape:
         # Stretch the rows so that the page, scaled to its width, is full: more models make it wider, not emptier.
         width = sum(sheet.widths.values()) * POINTS_PER_WIDTH
@@ -47,6 +48,11 @@ def build_sizing(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
     return sheet
 
 
+def put_state(sheet: Sheet, wiring: Wiring) -> None:
+    """Beside what was worked out when the sheet was built: as built, or inputs changed, as on Levers."""
+    sheet.link(HEADLINE_ROW + AS_BUILT_ROW, 1, wiring.ref("chk_levers"), TEXT, "light")
+
+
 class SizingSheet:
     """The sheet, filled from the top; a group of columns per model, with a narrow blank one between groups."""
 
@@ -54,6 +60,7 @@ class SizingSheet:
         self.question, self.wiring = solved.question, wiring
         self.models, self.loads = wiring.tables["models"], wiring.tables["loads"]
         self.groups = [LOAD_COLUMNS + m * (len(GROUP) + 1) for m in range(len(self.question.models))]
+        self.fp8_is_large = any(needs_reservation(solved, row) for row in headline_rows(solved))
         self.unit = UNIT_NAMES[self.question.settings.units]
         self.positions: list[Ref] = []  # by model, where the headline's load stands on Workings
         rented = (
@@ -90,13 +97,13 @@ class SizingSheet:
         tier = sheet.put(top + 2, 1, Cell(asked, "input", WHOLE, validation=listed), "in_headline_tier",
                          label="In flight")  # fmt: skip
         names["in_headline_tier"] = tier
-        self._find_positions(60)
+        self._find_positions(63)
         of_load: dict[str, Source] = {
             "load_words": lookup(self.loads.range("load_words"), self.positions[0]), "asked": tier,
             "concurrent_requests": lookup(self.loads.range("concurrent_requests"), self.positions[0]),
         }  # fmt: skip
         sheet.compute(top + 3, 0, headline_words, of_load, role="shown")
-        sheet.heights |= {top + 1: 26, top + 2: 24, **dict.fromkeys(range(top + 3, top + 8), 17)}
+        sheet.heights |= {top + 1: 26, top + 2: 24, **dict.fromkeys(range(top + 3, top + 11), 17)}
         for left, at in zip(self.groups, self.positions, strict=True):
 
             def of(name: str, at: Ref = at) -> Lookup:
@@ -111,6 +118,16 @@ class SizingSheet:
             for row, name in enumerate(lines, top + 3):
                 sheet.link(row, left, of(name), TEXT, "computed")
             sheet.link(top + 3, left + 3, of("provider"), TEXT, "right_label")
+            sheet.link(top + AS_BUILT_ROW, left, of("sized_words"), TEXT, "computed")
+            sheet.link(top + AS_BUILT_ROW + 1, left, of("band_words"), TEXT, "small")
+            # As large as the answer, where an answer takes more machines than one may expect to find free.
+            roles = ("answer", "answer_money") if self.fp8_is_large else ("computed", "left_number")
+            sheet.link(top + AS_BUILT_ROW + 2, left, of("rent_fp8"), TEXT, roles[0])
+            sheet.link(top + AS_BUILT_ROW + 2, left + 2, of("usd_fp8"), USD, roles[1])
+        sheet.text(top + AS_BUILT_ROW, 0, "Worked out", "label")
+        sheet.text(top + AS_BUILT_ROW + 2, 0, "at FP8, as built", "label")
+        if self.fp8_is_large:
+            sheet.heights[top + AS_BUILT_ROW + 2] = 26
 
     def _find_positions(self, row: int) -> None:
         """Where the headline's load of each model stands on Workings.

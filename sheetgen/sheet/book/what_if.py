@@ -61,7 +61,7 @@ OF_SHARD = (
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer", "kv_budget_bytes_per_gpu", "layer_budget_bytes",
     "paid_layer_bytes", "pipeline_stages",
 )  # fmt: skip
-BILLS_ROW, CASES_ROW = HEAD_ROWS + 12, HEAD_ROWS + 25
+BILLS_ROW, CASES_ROW = HEAD_ROWS + 13, HEAD_ROWS + 26
 NO_RANKS = " Experts are tried on tensor-parallel layouts alone, as none of its models has any."
 ON_HARDWARE = "base, on the hardware chosen"  # the last load: the base again, with the candidates of that hardware
 
@@ -316,6 +316,7 @@ class WhatIfSheets:
         [monthly] = self._shown("$ per month", rented["monthly_usd"], display=USD, role="answer_money")
         self._shown("which is", rented["hardware_words"], display=TEXT)
         self._shown("Speed", rented["speed_words"], display=TEXT)
+        self._shown("Serves", rented["room_words"], display=TEXT)
         self._computed("Where it breaks", words.boundary_words, {
             "tensor_parallel_size": lookup(self.of.area("tbl_whatif_sizes"), place), "sequences": sequences,
             "context_words": worked_out(short_tokens, {**self.env, "tokens": self.picked["context_tokens"]}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,15 +19,18 @@ from sheetgen.formula import (
     where,
     whole_text,
 )
-from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, choice
+from sheetgen.levers import EveryLever, at_fp8
+from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, choice, not_asked
+from sheetgen.recommend.solution import Rental
+from sheetgen.sheet import wording
 from sheetgen.sheet.book import words
-from sheetgen.sheet.book.catalogs import LABELS
+from sheetgen.sheet.book.catalogs import LABELS, class_stem
 from sheetgen.sheet.book.matrices import WHOLE_OF
 from sheetgen.sheet.book.speed import COMPARED, OF_PROFILE, PARTS, SUMS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, named, titled
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, derived, lookup
 from sheetgen.sizing import kv_cache, memory, parallelism, speed
-from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD_CENTS, WHOLE, Display
+from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
 TPOT = COMPARED[:3]
 UNIT_COSTS = (
@@ -120,15 +123,13 @@ def in_milliseconds(seconds: Any, milliseconds_per_second: Any) -> Any:
 
 
 @formula("Speed in words", TEXT)
-def speed_words(n_instances: Any, tpot_ms: Any, tpot_low_ms: Any, tpot_high_ms: Any, sized_by: Any) -> Any:
-    """Time per output token with its 80 % band, and what asked for the replicas. What asked for the hardware, as the
-    PDF has it, takes a second choice by memory alone, which no cell makes.
+def speed_words(n_instances: Any, tpot_ms: Any, tpot_low_ms: Any, tpot_high_ms: Any) -> Any:
+    """Time per output token with its 80 % band.
 
     Source: the columns beside.
     """
     span = join_text(" (", whole_text(tpot_low_ms), " to ", whole_text(tpot_high_ms), ")")
-    said = join_text(whole_text(tpot_ms), " ms a token", span, "; replicas by ", sized_by)
-    return where(is_number(n_instances), said, "-")
+    return where(is_number(n_instances), join_text(whole_text(tpot_ms), " ms a token", span), "-")
 
 
 @formula("First token in words", TEXT)
@@ -196,21 +197,48 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     table.computed(words.n_gpus)
     table.computed(chosen_hourly_usd, name="hourly_usd")
     _add_speed(table, alone)
+    table.computed(chosen(parallelism.served_at_target), name="served_at_target")
+    table.computed(chosen(parallelism.memory_holds), name="memory_holds")
+    table.computed(words.room_words, width=34)
     if not alone:
         _add_sure_sequences(table)
-        table.computed(chosen(parallelism.served_at_target), name="served_at_target")
-        table.computed(chosen(parallelism.memory_holds), name="memory_holds")
         for one in (words.headroom, words.sure_headroom):
             table.computed(one)
         table.computed(chosen(parallelism.has_little_headroom), name="has_little_headroom")
         table.computed(words.fit_word)
-        table.computed(words.room_words, width=34)
         _add_runner_up(table, rows, head)
     table.computed(words.hardware_words, width=40)
     if not alone:
         _add_kv(table)
         for one in UNIT_COSTS:
             table.computed(one, width=14)
+
+
+def add_as_built(wiring: Wiring, solved: Solution, every_lever: EveryLever) -> None:
+    """What takes a choice anew, which no cell makes, as values: what memory alone would take, the month at the ends of
+    the band of speed, the answer at FP8 and in each purchase class, and who took no part and is cheaper."""
+    table, rows = wiring.tables["loads"], range(len(solved.choices))
+    fits, others = [solved.choices[row].offer is not None for row in rows], not_asked(solved)
+
+    def put(name: str, label: str, values: Iterable[Any], display: Display = TEXT, width: float = 34) -> None:
+        shown = [NONE if value is None or value == "" else value for value in values]
+        table.given(name, f"As built: {label}", shown, display, role="fixed", width=width)
+
+    def rented(stem: str, label: str, answers: Sequence[Rental | None]) -> None:
+        put(f"rent_{stem}", label, [one and str(wording.rent(one.n_instances, one.candidate)) for one in answers])
+        put(f"usd_{stem}", f"{label}, $ per month", [one and one.usd for one in answers], USD, 14)
+
+    put("sized_words", "what asked for it", [
+        str(wording.sized_shortly(solved, row)) if fits[row] else None for row in rows])  # fmt: skip
+    put("band_words", "the ends of the speed band", [
+        str(wording.money_band(solved.choices[row]) or "") if fits[row] else None for row in rows])  # fmt: skip
+    found = [at_fp8(levers) for levers in every_lever] or [None for _ in rows]
+    rented("fp8", "at FP8", [
+        Rental(one.candidate, one.n_instances, one.monthly_usd) if one else None for one in found])  # fmt: skip
+    for purchase, answers in solved.by_purchase.items():
+        rented(class_stem(purchase), purchase, answers)
+    put("not_asked_words", "took no part, and cheaper", [
+        "; ".join(str(wording.not_asked_words(one)) for one in of) for of in others], width=60)  # fmt: skip
 
 
 # What the steps of the choice find, as the columns of Workings call it.
