@@ -109,13 +109,15 @@ def size(
     ("context_tokens", "TOKENS", "16k, or 16384. Default 4096."),
     *LOAD, "split", *ANSWER,
 )  # fmt: skip
-@click.option("--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight.")
+@click.option("--details", is_flag=True, help="Everything behind the answer: what changes buy, classes, owning, hosts.")
+@click.option("--all", "show_all", is_flag=True, help="--details with every reason against another instance.")
 @flags_option
 @common
 def recommend(
-    as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: bool, flags: str | None, **options: Any
-) -> None:
-    """The question people ask: which instance, how many, $ a month, and why not the others.
+    as_json: bool, catalogs: tuple[str, ...], quiet: bool, details: bool, show_all: bool, flags: str | None,
+    **options: Any,
+) -> None:  # fmt: skip
+    """The question people ask: which instance, how many, $ a month; and, with --details, why not the others.
 
     \b
     Examples:
@@ -143,7 +145,7 @@ def recommend(
         from sheetgen.cli.words import answer
 
         launch = launched.get(0)
-        say(answer(solved, show_all, launch.advice if launch else None))
+        say(answer(solved, details, show_all, launch.advice if launch else None))
         if launch and engines:
             say("\n".join(flag_lines(launch.flags)), verbatim=True)
 
