@@ -109,17 +109,18 @@ def size(
     ("context_tokens", "TOKENS", "16k, or 16384. Default 4096."),
     *LOAD, "split", *ANSWER,
 )  # fmt: skip
-@click.option("--all", "show_all", is_flag=True, help="Every reason against another instance, not only eight.")
+@click.option("--details", is_flag=True, help="Everything behind the answer: what changes buy, classes, owning, hosts.")
+@click.option("--all", "show_all", is_flag=True, help="--details with every reason against another instance.")
 @click.option("--budget-usd", metavar="NUMBER", help="The reverse: the most that so many $ a month serve.")
 @click.option("--have", metavar="GPU:NUMBER", help="The reverse: the most that your machines serve: h100:16, l40s:8x4.")
 @click.option("--disaggregated", is_flag=True, help="Beside it prefill and decode on pools of their own.")
 @flags_option
 @common
 def recommend(
-    as_json: bool, catalogs: tuple[str, ...], quiet: bool, show_all: bool, flags: str | None, disaggregated: bool,
-    budget_usd: str | None, have: str | None, **options: Any,
+    as_json: bool, catalogs: tuple[str, ...], quiet: bool, details: bool, show_all: bool, flags: str | None,
+    disaggregated: bool, budget_usd: str | None, have: str | None, **options: Any,
 ) -> None:  # fmt: skip
-    """The question people ask: which instance, how many, $ a month, and why not the others.
+    """The question people ask: which instance, how many, $ a month; and, with --details, why not the others.
 
     \b
     Examples:
@@ -161,7 +162,7 @@ def recommend(
         from sheetgen.cli.words import answer
 
         launch = launched.get(0)
-        say(answer(solved, show_all, launch.advice if launch else None))
+        say(answer(solved, details, show_all, launch.advice if launch else None))
         if disaggregated:
             say("\n".join(("", *pools(solved, apart(solved, 0)))))
         if launch and engines:

@@ -227,7 +227,7 @@ def sized_by(solved: Solution, row: int) -> Cell:
     if choice.without_targets is not None:
         return words("sized by speed ({}); memory alone: {}", target, picked(solved, choice.without_targets))
     if choice.sized_by != "memory":
-        return words("sized by speed ({}), at the price that memory asks for, too", target)
+        return words("sized by speed ({}); memory alone costs as much", target)
     met = bool(target) and question.settings.speed_targets
     return words("sized by memory; it meets {}", target) if met else Cell("sized by memory")
 

@@ -30,8 +30,8 @@ def test_size_exits_0_where_it_does_not_fit(run) -> None:  # type: ignore[no-unt
 def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
     arguments = ("recommend", "--model", "70b", "--context", "16k", "--users", "200", "--as-of", "2026-11-20")
     answer = json.loads(run(*arguments, "--json").output)
-    text = run(*arguments).output
-    assert f"{answer['n_instances']}x {answer['instance']}, ${answer['monthly_usd']:,.0f} a month" in text
+    text = run(*arguments, "--details").output
+    assert f"\n\n{answer['n_instances']}x {answer['instance']}, ${answer['monthly_usd']:,.0f} a month\n\n" in text
     assert answer["runner_up"]["instance"] in text and f"TP {answer['tensor_parallel_size']}" in text
     shown = text.split("WHY NOT THE OTHERS\n")[1].split("\n  and ")[0].splitlines()
     assert len(shown) == 8 and "more: --all shows them" in text
@@ -44,17 +44,14 @@ def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("arguments", [
     ("8b",), ("deepseek-v3", "--context", "32k"), ("gemma-3-27b", "--context", "16k", "--users", "200"),
 ])  # fmt: skip
-def test_sentences_of_recommend_keep_to_80_columns(arguments: tuple[str, ...], run) -> None:  # type: ignore[no-untyped-def]
-    text = run("recommend", "--model", *arguments).output
-    sentences = [line for line in text.splitlines() if not re.search(r"\S   ?\S", line)]  # columns stand two apart
-    assert len(sentences) > 20 and [line for line in sentences if len(line) > 80] == []
-    assert " 1 GPUs" not in text
+def test_one_is_not_plural(arguments: tuple[str, ...], run) -> None:  # type: ignore[no-untyped-def]
+    assert " 1 GPUs" not in run("recommend", "--model", *arguments).output
 
 
 @pytest.mark.parametrize("model", ["gemma-3-27b", "gpt-oss-120b", "llama-4-scout-17b-16e", "mistral-7b-v0.1"])
 def test_recommend_says_what_the_gate_of_0_19_asks_of_windows(model: str, run) -> None:  # type: ignore[no-untyped-def]
     def names_the_flag(model: str, *more: str) -> bool:
-        output = run("recommend", "--model", model, "--context", "16k", "--gpus", "h200", *more).output
+        output = run("recommend", "--model", model, "--context", "16k", "--gpus", "h200", "--details", *more).output
         return "--no-scheduler-reserve-full-isl" in output
 
     assert names_the_flag(model) and names_the_flag(model, "--engine-version", "0.19")
@@ -90,7 +87,7 @@ def test_recommend_prints_only_changes_that_buy_something(run, model: str) -> No
     arguments = ("recommend", "--model", model, "--context", "16k", "--users", "64", "--as-of", "2026-11-20")
     levers = json.loads(run(*arguments, "--json").output)["levers"]
     useless = [one["words"] for one in levers if one["monthly_usd"] is not None and not (one["saved_usd"] or 0) > 0]
-    changes = run(*arguments).output.partition("WHAT ONE CHANGE BUYS")[2].partition("WHY NOT")[0]
+    changes = run(*arguments, "--details").output.partition("WHAT ONE CHANGE BUYS")[2].partition("\n\n")[0]
     assert useless, "a lever that buys nothing"
     assert [words for words in useless if words in changes] == []
 
@@ -101,7 +98,7 @@ def test_recommend_prints_fp8_where_it_rents_something_else(run, model: str, pri
     answer = json.loads(run(*arguments, "--json").output)
     same = all(answer["fp8"][name] == answer[name] for name in ("instance", "n_instances"))
     assert same == (printed == 0), "the model of this case"
-    assert run(*arguments).output.count("at FP8 weights and an FP8 KV cache") == printed
+    assert run(*arguments, "--details").output.count("\n  FP8 weights and KV cache: ") == printed
 
 
 def test_recommend_where_nothing_fits(run) -> None:  # type: ignore[no-untyped-def]
@@ -170,7 +167,7 @@ def test_what_is_served_and_held(targets: tuple[str, ...], run) -> None:  # type
     within = "" if targets else " within the targets"
     served, held = answer["served_at_target"], answer["memory_holds"]
     said = " ".join(run(*arguments).output.split())
-    assert f"; serves {served:,}{within}; memory alone holds {held:,} " in said
+    assert f" serves {served:,}{within}; memory alone holds {held:,} " in said
     assert 32 <= served <= held and (served == held) is bool(targets)
 
 

@@ -8,15 +8,19 @@ from pathlib import Path
 import pytest
 
 P5 = ("recommend", "--model", "70b", "--context", "16k", "--users", "32", "--instances", "aws/p5.48xlarge",
-      "--as-of", "2026-11-20")  # fmt: skip
+      "--details", "--as-of", "2026-11-20")  # fmt: skip
 
 
 def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
     text = run(*P5).output
     assert "\n1x aws/p5.48xlarge, $40,179 a month\n" in text
-    assert "\nreserved-3yr: 1x aws/p5.48xlarge, $17,357 a month\n" in text
-    assert "\nno price, or none that holds it: reserved-1yr, spot, capacity-block\n" in text
-    assert "$482,150 a year; $1,256 per user and month; $" in text and "answer per million tokens at 70% utiliz" in text
+    assert "\n  reserved-3yr: 1x aws/p5.48xlarge, $17,357 a month\n" in text
+    assert "\n  no price, or none that holds it: reserved-1yr, spot, capacity-block\n" in text
+    assert (
+        "  $482,150 a year" in text
+        and "  $1,256 per user and month; $" in text
+        and "answer per million tokens at 70% utiliz" in text
+    )
     above = "cheaper than renting on demand above 24% of the hours (22% to 29%)\n"
     assert f"own 8× H100 SXM: $8,640 to $11,720 a month; {above}" in text
     assert "  less than the best commitment, reserved-3yr at $17,357 a month, used in every hour\n" in text
@@ -28,7 +32,9 @@ def test_contingency_and_currency(run) -> None:  # type: ignore[no-untyped-def]
     more = ("--contingency-fraction", "0.1", "--currency", "eur", "--fx-rate", "0.92", "--fx-date", "2026-11-19")
     text = run(*P5, *more).output
     assert "budget: EUR 40,661 a month, EUR 487,936 a year, with 10% contingency (1 USD = 0.92 EUR)" in text
-    assert "\n1x aws/p5.48xlarge, $40,179 a month\n" in text  # a price of an hour, a month or a token stays as it is
+    assert (
+        "\n1x aws/p5.48xlarge, $40,179 a month, as budgeted EUR 40,661, with 10% c" in text
+    )  # a price of an hour, a month or a token stays as it is
     answer = json.loads(run(*P5, *more, "--json").output)
     assert answer["inputs"]["money"]["fx_date"] == "2026-11-19"
     assert round(answer["budget"]["monthly"]["total"]) == 40_661
@@ -49,7 +55,7 @@ def test_an_old_purchase_price_is_said(run) -> None:  # type: ignore[no-untyped-
 
 
 def test_a_gpu_that_nobody_sells_a_price_of(run) -> None:  # type: ignore[no-untyped-def]
-    text = run(*P5[:-4], "--instances", "azure/Standard_NC80adis_H100_v5", "--as-of", "2026-11-20").output
+    text = run(*P5[:-5], "--instances", "azure/Standard_NC80adis_H100_v5", "--details", "--as-of", "2026-11-20").output
     assert "own: no street price of this GPU is known; give yours with --capex-usd-per-gpu\n" in text
     assert "own 1" not in text and "cash in" not in text
 

@@ -57,12 +57,12 @@ def test_a_load_that_nothing_holds_has_levers_without_savings() -> None:
 
 
 def test_recommend_prints_the_three_best_and_another_model_apart() -> None:
-    arguments = ["recommend", "--model", "70b", "--context", "16k", "--users", "32", "--as-of", AS_OF]
+    arguments = ["recommend", "--model", "70b", "--context", "16k", "--users", "32", "--details", "--as-of", AS_OF]
     text = CliRunner(env={"COLUMNS": "1000"}).invoke(main, arguments).output
     block = text.split("WHAT ONE CHANGE BUYS\n")[1].split("\n\n")[0].splitlines()
     levers = of_load("70b")
     assert block[3] == "  other targets of speed:" and levers["slower-and-later"].words in block[4]
-    assert len(block) == 6 and block[5].startswith("  another model, quality not compared: ")
+    assert len(block) == 7 and block[5].startswith("  another model, quality not compared: ")
     costs = ("what is beyond it is not seen", "4 bits lose more than 8", "needs prompts that begin alike")
     assert all(line.endswith(one) for line, one in zip(block[:3], costs, strict=True))
     answer = json.loads(CliRunner(env={"COLUMNS": "1000"}).invoke(main, [*arguments, "--json"]).output)

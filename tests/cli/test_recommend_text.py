@@ -1,0 +1,140 @@
+"""What `recommend` says in a terminal: the answer and five labelled lines, of the JSON's figures; more by --details."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sheetgen.api import recommend_record, recommended
+from sheetgen.catalog import Catalog
+from sheetgen.cli.output import folded
+from sheetgen.cli.words import answer
+from sheetgen.recommend import Solution
+
+LABELS = ["hardware", "serves", "price", "cheaper", "instead", "more"]
+HEADINGS = [
+    "LOAD AND SPEED", "WHAT ONE CHANGE BUYS", "NOT REQUESTED", "OTHER WAYS TO PAY", "OWNING", "HOSTED",
+    "WHY NOT THE OTHERS", "WHO TOOK PART",
+]  # fmt: skip
+QUESTIONS: tuple[dict[str, Any], ...] = (
+    {"model": "8b"}, {"model": "8b", "context": "16k", "users": 1024},
+    {"model": "8b", "context": "8k", "requests_per_second": 20}, {"model": "8b", "requests_per_day": "200k"},
+    {"model": "8b", "users": 1000, "active_fraction": 0.1}, {"model": "8b", "gpus": "l40s", "users": 16},
+    {"model": "8b", "context": "2k", "input_tokens": 100, "output_tokens": 1900, "users": 9},
+    {"model": "70b", "context": "16k", "users": 200}, {"model": "70b", "context": "16k", "users": 32},
+    {"model": "70b", "context": "16k", "users": 200, "tpot_ms": 2}, {"model": "70b", "tpot_ms": "off", "ttft_ms": 20},
+    {"model": "70b", "context": "16k", "users": 32, "purchase": "spot"},
+    {"model": "70b", "context": "16k", "users": 32, "purchase": "reserved-3yr", "discount_fraction": 0.2},
+    {"model": "70b", "context": "16k", "users": 32, "survive": "machine", "currency": "EUR", "fx_rate": 0.92,
+     "contingency_fraction": 0.125},
+    {"model": "70b", "context": "4k", "users": 1024, "survive": "zone"},
+    {"model": "70b", "draft_model": "llama-3.2-1b"},
+    {"model": "70b", "context": "16k", "users": 32, "vendors": "amd"},
+    {"model": "70b", "context": "16k", "users": 32, "vendors": "all", "providers": "all"},
+    {"model": "70b", "context": "16k", "users": 1000, "instances": "azure/Standard_NC80adis_H100_v5"},
+    {"model": "405b", "context": "128k", "users": 32}, {"model": "405b", "context": "128k", "users": 1024},
+    {"model": "405b", "context": "16k", "requests_per_second": 0.5, "weight_dtype": "fp8"},
+    {"model": "405b", "instances": "aws/g5.xlarge"}, {"model": "deepseek-v3", "context": "16k", "users": 128},
+    {"model": "deepseek-v3", "users": 4, "gpus": "l4"}, {"model": "kimi-k2", "users": 8, "gpus": "h100"},
+    {"model": "kimi-k2", "users": 1, "region": "eastus", "providers": "azure", "span_machines": "never"},
+    {"model": "gpt-oss-120b", "context": "16k", "users": 20}, {"model": "gemma-3-27b", "context": "32k", "users": 16},
+    {"model": "nemotron-nano-12b-v2", "context": "16k", "users": 256, "near_tie_fraction": 0.2},
+)  # fmt: skip
+of_each = pytest.mark.parametrize(
+    "index", range(len(QUESTIONS)), ids=lambda i: "-".join(map(str, QUESTIONS[i].values()))
+)
+
+
+@functools.cache
+def catalog() -> Catalog:
+    return Catalog()
+
+
+@functools.cache
+def solved(index: int) -> Solution:
+    return recommended({"as_of": "2026-11-20", **QUESTIONS[index]}, catalog())
+
+
+def lines(index: int, *, details: bool = False) -> list[str]:
+    """As they are printed at 80 columns."""
+    return [one for line in answer(solved(index), details, False).split("\n") for one in folded(line).split("\n")]
+
+
+@of_each
+def test_the_answer_is_a_screen(index: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = lines(index)
+    assert len(said) <= 24 and max(map(len, said)) <= 80, "\n".join(said)
+    rows = said[said.index("", said.index("") + 1) + 1 :]
+    labels = [line.split()[0] for line in rows if line[0] != " "]
+    found = solved(index).choices[0].offer is not None
+    assert labels == LABELS if found else labels[0] == "why" and labels[-2:] == ["searched", "more"]
+    indents = {len(line) - len(line.lstrip()) for line in rows if line[0] == " "}
+    assert indents <= {2 + max(map(len, labels))}
+
+
+def numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from numbers(one)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield float(value)
+
+
+@of_each
+def test_every_sum_of_money_and_count_is_in_the_json(index: int) -> None:
+    """To the last digit that is shown, as `served` is rounded down; a time is in seconds there."""
+    known, text = set(numbers(recommend_record(solved(index)))), " ".join(answer(solved(index), False, False).split())
+    figures = re.findall(r"(?:\$|EUR )([\d,.]*\d)([kM]?)", text)
+    assert figures or solved(index).choices[0].offer is None
+    figures += [(one, "") for one in re.findall(r"([\d,]+) (?:replica|GPUs? at work|place|machine)", text)]
+    figures += [(one, "") for pair in re.findall(r"serves ([\d,.]+).*?holds ([\d,]+)", text) for one in pair]
+    figures += [(one, "m") for triple in re.findall(r"([\d.]+) ms a token \(([\d.]+)–([\d.]+)", text) for one in triple]
+    for shown, unit in figures:
+        number, places = float(shown.replace(",", "")), len(shown.partition(".")[2])
+        scale = {"k": 1e3, "M": 1e6, "m": 1e-3}.get(unit, 1)
+        assert [one for one in known if abs(one / scale - number) < 10**-places], f"{shown}{unit} of: {text}"
+
+
+@of_each
+def test_details_begin_with_the_answer_and_go_on_under_headings(index: int) -> None:
+    short = [line for line in answer(solved(index), False, False).split("\n") if not line.startswith("more ")]
+    whole = answer(solved(index), True, False).split("\n")
+    assert whole[: len(short)] == short
+    headings = [line for line in whole if line.isupper() and line[0] != " "]
+    expected = (
+        HEADINGS if solved(index).choices[0].offer is not None else ["WHAT ONE CHANGE BUYS", "WHY NOT", HEADINGS[-1]]
+    )
+    assert headings == [one for one in expected if one in headings] and any(one in headings for one in expected[-2:])
+
+
+@of_each
+def test_details_have_every_other_answer_of_the_json(index: int) -> None:
+    (cell,) = recommend_record(solved(index))["cells"]
+    said = " ".join(" ".join(lines(index, details=True)).split())
+    others = [*cell["not_asked"], *filter(None, (cell["by_purchase"] or {}).values())]
+    others += [one for one in (cell["fp8"], cell["runner_up"], cell["cheapest"]) if one]
+    for one in others:
+        assert f"{one['n_instances']:,}x {one['instance']}" in said and f"${one['monthly_usd']:,.0f}" in said, one
+    for host in cell["hosted"]:
+        assert f"${host['monthly_usd']:,.2f}" in said or f"${host['monthly_usd']:,.0f}" in said
+    if cell["n_replicas"]:
+        for figure in (cell["weights_bytes"], cell["kv_bytes"]):
+            assert f"{figure / 2**30:,.1f} GiB of" in said
+        assert f"{cell['output_tokens_per_second']:,.0f} tokens/s" in said and f"bound by {cell['bound_by']}" in said
+
+
+def test_what_saves_most_stands_first() -> None:
+    text = answer(solved(7), False, False)
+    sums = [int(one.replace(",", "")) for one in re.findall(r"^(?:cheaper)? +\$([\d,]+): ", text, re.M)]
+    assert len(sums) == 3 and sums == sorted(sums) and sums[-1] < solved(7).choices[0].monthly_usd
+
+
+def test_all_has_every_reason_and_the_details() -> None:
+    said, few = answer(solved(7), False, True), answer(solved(7), True, False)
+    assert "more: --all shows them" in few and "--all" not in said and "OWNING" in said
+    assert len(said.split("\n")) > len(few.split("\n"))
