@@ -354,9 +354,9 @@ def build_candidates(
     at, rows = list(PURCHASES).index(solved.question.settings.purchase), instances.columns["row"]
     for k, (c, _) in enumerate(offers):
         if c in together:
-            one = of_class_in_use([rows[row] for row in (*together[c], c)], at, wiring.inputs["purchase_row"])
+            in_use = of_class_in_use([rows[row] for row in (*together[c], c)], at, wiring.inputs["purchase_row"])
             del sheet.cells[places[k].row, places[k].column]
-            places[k] = sheet.link(places[k].row, places[k].column, one, PLAIN, "computed", lock=head.lock)
+            places[k] = sheet.link(places[k].row, places[k].column, in_use, PLAIN, "computed", lock=head.lock)
 
     def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Iterator[Lookup]:
         """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
