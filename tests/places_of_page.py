@@ -13,7 +13,7 @@ from sheetgen.recommend import Solution
 from sheetgen.sheet.notes import price_classes
 from sheetgen.sheet.page import Page
 from sheetgen.sheet.wording import instance_name
-from sheetgen.units import PURCHASES
+from sheetgen.units import ON_DEMAND, PURCHASES
 
 # Fields of a load's answer, and the columns of Workings that they come from, where its whole row would hold too many
 # small numbers to tell a wrong one.
@@ -181,7 +181,7 @@ def _of_class(built: Built, model: int, n: int, money: bool) -> Place:
     count, _, name = str(card.class_rents[n]).partition(" × ")
     if not name:  # nothing has a price in it and holds the load
         return Place()
-    head = "$ per hour" if purchase == settings.purchase else f"$ per hour, {purchase}"
+    head = "$ per hour" if purchase == ON_DEMAND else f"$ per hour, {purchase}"
     rows = built.book.rows["Instances"]
     listed = [r[head] for r in rows if str(r.get("Type")).removeprefix("Standard_").replace("_", " ") == name]
     # What has a price in another class alone is on no sheet.

@@ -18,7 +18,7 @@ from sheetgen.pull.audit import Audit, agree, audit
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario import parse
 from sheetgen.scenario.inputs import BY_NAME, BY_OPTION, asked_in
-from sheetgen.scenario.overrides import TABLES, Written, input_kind
+from sheetgen.scenario.overrides import TABLES, Written, class_columns, input_kind
 from sheetgen.scenario.parse import name_part, plain
 from sheetgen.scenario.question import OPTIONS, SHEET_OPTIONS, Question, ask
 from sheetgen.sheet.book import build_book
@@ -26,7 +26,7 @@ from sheetgen.sheet.book.change_log import values_as_built
 from sheetgen.sheet.build_page import build_page
 from sheetgen.sheet.model import NONE, Book, Range, Ref
 from sheetgen.sheet.what_if import what_if
-from sheetgen.units import DTYPE_ALIASES, PLAIN_LAYOUTS
+from sheetgen.units import DTYPE_ALIASES, ON_DEMAND, PLAIN_LAYOUTS, PURCHASES
 from sheetgen.workbook.bridge import row_keys
 from sheetgen.workbook.cells import is_number
 from sheetgen.workbook.package import Place, naming
@@ -311,7 +311,8 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
         elif change.name:
             after.type_over((change.part, change.row, change.name), change.new, change.place)
         elif change.part == "instances":  # a row that is gone: it cannot be rented
-            after.type_over((change.part, change.row, "price_usd_per_hour"), None, None)
+            for purchase in PURCHASES:
+                after.type_over((change.part, change.row, class_columns(purchase)["price"]), None, None)
         elif change.part != "gpus" or found.catalog_sha256 == built.question.catalog_sha256:
             blank.append(f"{shown(change.row)} is no longer a row of {change.part}. Put it back.")
     if blank:
@@ -467,6 +468,11 @@ def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) ->
     if "tiers" not in options and len(tiers) != len(catalog.tiers()):
         options["tiers"] = ",".join(f"{n:g}" for n in tiers if isinstance(n, (int, float)))
     overrides = found.options.get("typed")
+    if "purchase" not in found.inputs and options.get("purchase", ON_DEMAND) != ON_DEMAND:
+        raise ScenarioError(
+            f"{where}: has the prices of {shown(options['purchase'])} where workbooks now have those on demand. "
+            "Build it anew."
+        )
     return Carried(options, dict(overrides) if isinstance(overrides, Mapping) else {})
 
 

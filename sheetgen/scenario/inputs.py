@@ -258,7 +258,10 @@ class Settings:
         engine="frees_windows")
     purchase: str = entry(ON_DEMAND, Kind("word", words=tuple(PURCHASES)),
         Option("market", "CLASS", f"{', '.join(tuple(PURCHASES)[:-1])} or {tuple(PURCHASES)[-1]}. "
-               f"Default {ON_DEMAND}."))
+               f"Default {ON_DEMAND}."),
+        Row(CHOICES, "Purchase class", "", AS_TEXT, "The prices that everything follows. An instance without a price "
+            "in the class takes no part; a commitment is paid for all hours.", repeated=True),
+        added=True)
     speed_factor: float = entry(1.0, FACTOR_OF_TIME,
         Option("factors", "FACTOR", "What every predicted time per output token is multiplied by, as one measured "
                "point set it right (size --anchor). Default 1.",

@@ -56,10 +56,16 @@ class Candidate:
     network_gbps: float = 0  # 0 where nobody states it
     tries_ranks: bool = True  # data-parallel layouts too: not where the GPU's links are not made for them
     prices: tuple[ClassPrice, ...] = ()
+    passed_over: tuple[str, ...] = ()  # classes in which another with the same GPUs of its provider is the candidate
+
+    @property
+    def shape(self) -> tuple[str, str, int]:
+        """Provider, GPU and count, of which the cheapest is a candidate."""
+        return self.provider, self.gpu.id, self.gpu_count
 
     def class_price(self, purchase: str) -> ClassPrice | None:
         """The price in that purchase class, or nothing: a missing price is never 0."""
-        if purchase == self.purchase:
+        if purchase == self.purchase and self.usd_per_hour:
             return ClassPrice(purchase, self.usd_per_hour, self.price_as_of, self.price_kind)
         return next((p for p in self.prices if p.purchase == purchase), None)
 
@@ -78,11 +84,12 @@ class Filters:
 
 class Selected(NamedTuple):
     """Candidates in the class asked for; by reason how many rows were left out; and by other class those rows of it
-    that are no candidates in this one."""
+    that are no candidates in this one. `rows`: candidates of all classes, in catalog order, at this one's prices."""
 
     candidates: tuple[Candidate, ...]
     left_out: tuple[tuple[str, int], ...]
     others: Mapping[str, tuple[Candidate, ...]]
+    rows: tuple[Candidate, ...]
 
 
 def vendor_name(vendor: str) -> str:
@@ -112,7 +119,7 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
                 offers = (one for one in _offers(row, gpu, price) if one.instance not in known_here)
                 others.setdefault(price.purchase, []).extend(offers)
     elsewhere = {purchase: tuple(found) for purchase, found in others.items()}
-    return Selected(tuple(kept), tuple(left_out.items()), elsewhere)
+    return Selected(tuple(kept), tuple(left_out.items()), elsewhere, tuple(asked.of_all_classes(kept)))
 
 
 def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purchase: str) -> tuple[Candidate, ...]:
@@ -192,6 +199,29 @@ class _Asked:
             else:
                 left_out[reason or f"without a price for {self.filters.purchase}"] += 1
         return (kept if self.instances else _cheapest(kept, left_out)), left_out
+
+    def of_all_classes(self, kept: Sequence[Candidate]) -> Iterator[Candidate]:
+        """`kept`, the candidates of this class, and those of the others, as many as a workbook carries."""
+        in_use = self.filters.purchase
+        of = {in_use: {one.instance for one in kept}}
+        for purchase in PURCHASES:
+            if purchase != in_use:
+                other = replace(self, filters=replace(self.filters, purchase=purchase))
+                of[purchase] = {one.instance for one in other.select(self.is_by_provider)[0]}
+        known, room = {one.instance: one for one in kept}, MAX_CANDIDATES - len(kept)
+        found = []
+        for row, gpu in self.takes_part():
+            own = row.price(in_use)
+            for one in _offers(row, gpu, own or row.prices[0]) if row.prices else ():
+                if one.instance not in known and (room == 0 or not any(one.instance in names for names in of.values())):
+                    continue
+                room -= one.instance not in known
+                blank = replace(one, purchase=in_use, usd_per_hour=0, price_as_of=None, price_kind="")
+                found.append(known.get(one.instance, one if own else blank))
+        taken = {(one.shape, p) for one in found for p, names in of.items() if one.instance in names}
+        for one in found:
+            passed = (p for p, names in of.items() if one.instance not in names and (one.shape, p) in taken)
+            yield replace(one, passed_over=() if self.instances else tuple(passed))
 
     def is_by_provider(self, row: Instance) -> bool:
         return row.provider in self.providers
@@ -290,8 +320,8 @@ def _cheapest(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:
     """Per provider, GPU and count the cheapest, the first one where prices are equal."""
     best: dict[tuple[str, str, int], Candidate] = {}
     for one in sorted(kept, key=lambda one: one.usd_per_hour):
-        best.setdefault((one.provider, one.gpu.id, one.gpu_count), one)
-    chosen = [one for one in kept if best[one.provider, one.gpu.id, one.gpu_count] is one]
+        best.setdefault(one.shape, one)
+    chosen = [one for one in kept if best[one.shape] is one]
     if len(chosen) < len(kept):
         left_out["dearer than another with the same GPUs from the same provider"] += len(kept) - len(chosen)
     return chosen

@@ -18,7 +18,7 @@ from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.scenario.inputs import INPUTS, OF_SETTINGS, OPTION_GROUPS, PER_GPU_KW, PER_GPU_USD
 from sheetgen.scenario.market import Candidate, ClassPrice, OwnedGpu, Owning, shares_experts
 from sheetgen.scenario.parse import ANY, COUNT, DAY, FLAG, TEXT, TOKENS, Kind, name_part, plain
-from sheetgen.units import DTYPES, GIB, PURCHASES
+from sheetgen.units import DTYPES, GIB, ON_DEMAND, PURCHASES
 
 FACTOR = Kind(high=1000)
 DIVISOR = Kind(low=0.001, high=1000)
@@ -44,8 +44,17 @@ SHAPE: dict[str, Kind] = {
     **dict.fromkeys(_WHOLE, Kind("whole")),
     **dict.fromkeys(_PARTS, ANY),
 }
-CLASS_STEMS = tuple(p.replace("-", "_") for p in PURCHASES)  # of the columns of other purchase classes
 
+
+def class_columns(purchase: str) -> dict[str, str]:
+    """The columns of Instances that hold a purchase class: price, date, mark and terms."""
+    if purchase == ON_DEMAND:
+        return {"price": "price_usd_per_hour", "date": "price_date", "mark": "age_word", "terms": "terms"}
+    stem = purchase.replace("-", "_")
+    return {what: f"{what}_{stem}" for what in ("price", "date", "mark", "terms")}
+
+
+_COLUMNS = {purchase: class_columns(purchase) for purchase in PURCHASES}
 TABLES: dict[str, dict[str, Kind]] = {
     "models": {
         "model": Kind("text", blank=True),  # the name of a model of one's own
@@ -74,14 +83,12 @@ TABLES: dict[str, dict[str, Kind]] = {
     "instances": {
         "provider": Kind("name"),
         "type": Kind("text"),
-        **dict.fromkeys(("instance_gpu", "region", "terms", "source"), TEXT),
+        **dict.fromkeys(("instance_gpu", "region", "source"), TEXT),
         "gpu_count": Kind("whole", 1, 1024, blank=True),
         "network_gbps": Kind(high=100_000, blank=True),
-        "price_usd_per_hour": PRICE,
-        "price_date": DAY,
-        **{f"price_{stem}": PRICE for stem in CLASS_STEMS},
-        **{f"date_{stem}": DAY for stem in CLASS_STEMS},
-        **{f"terms_{stem}": TEXT for stem in CLASS_STEMS},
+        **{names["price"]: PRICE for names in _COLUMNS.values()},
+        **{names["date"]: DAY for names in _COLUMNS.values()},
+        **{names["terms"]: TEXT for names in _COLUMNS.values()},
     },
     "precisions": dict.fromkeys(
         ("linear_bytes", "other_bytes", "activation_copy_bytes", "kv_dtype_bytes", "kv_scale_bytes"), Kind(high=64)
@@ -364,26 +371,30 @@ def overridden_candidates(
     listed: tuple[Candidate, ...], gpus: Mapping[str, Gpu], overrides: Overrides
 ) -> Iterator[Candidate]:
     """The instances that can be rented: those of the catalog as typed over, then the reader's own rows."""
-    blank = Candidate("/", "", listed[0].gpu, 0, listed[0].purchase, 0, None, "", BY_READER)
+    purchase = listed[0].purchase
+    blank, columns = Candidate("/", "", listed[0].gpu, 0, purchase, 0, None, "", BY_READER), _COLUMNS[purchase]
     rows: list[tuple[Candidate, Row]] = [(one, overrides.instances.get(one.instance, {})) for one in listed]
     rows += [(blank, {"instance_gpu": None, **row}) for row in overrides.own_instances]
     named = {key.lower(): gpu for key, gpu in gpus.items()}  # to a spreadsheet's look-up capital letters are no others
     for one, row in rows:
+        price = row.get(columns["price"], one.usd_per_hour)
+        if not price or purchase in one.passed_over:
+            continue
         if not row:
             yield replace(one, gpu=gpus[one.gpu.id], tries_ranks=overrides.shares_experts(one.gpu))
             continue
         provider, kind = one.instance.split("/", 1)
         provider, kind = row.get("provider", provider), row.get("type", kind)
         gpu = named.get((row.get("instance_gpu", one.gpu.id) or "").lower())
-        price, count = row.get("price_usd_per_hour", one.usd_per_hour), row.get("gpu_count", one.gpu_count)
-        if gpu is None or not price or not count:
+        count = row.get("gpu_count", one.gpu_count)
+        if gpu is None or not count:
             continue
         is_listed = price == one.usd_per_hour  # the source is of the list's price; the date, of the one beside it
         yield replace(
             one, instance=f"{provider}/{kind}", provider=provider, gpu=gpu, gpu_count=count, usd_per_hour=price,
-            price_as_of=_iso(row.get("price_date", one.price_as_of)), region=row.get("region", one.region) or "",
+            price_as_of=_iso(row.get(columns["date"], one.price_as_of)), region=row.get("region", one.region) or "",
             source=row.get("source", one.source if is_listed else "") or BY_READER,
-            price_kind=row.get("terms", one.price_kind) or "", prices=tuple(_prices(one, row)),
+            price_kind=row.get(columns["terms"], one.price_kind) or "", prices=tuple(_prices(one, row)),
             network_gbps=row.get("network_gbps", one.network_gbps) or 0,
             tries_ranks=one is blank or overrides.shares_experts(one.gpu),
         )  # fmt: skip
@@ -391,13 +402,12 @@ def overridden_candidates(
 
 def _prices(one: Candidate, row: Row) -> Iterator[ClassPrice]:
     """Its prices in the other purchase classes; what is blank or 0 is no price."""
-    for purchase in PURCHASES:
-        stem = purchase.replace("-", "_")
+    for purchase, columns in _COLUMNS.items():
         known = one.class_price(purchase) if purchase != one.purchase else None
-        usd = row.get(f"price_{stem}", known and known.usd_per_hour)
+        usd = row.get(columns["price"], known and known.usd_per_hour)
         if usd:
-            date = row.get(f"date_{stem}", known and known.price_as_of)
-            terms = row.get(f"terms_{stem}", known.price_kind if known else "")
+            date = row.get(columns["date"], known and known.price_as_of)
+            terms = row.get(columns["terms"], known.price_kind if known else "")
             yield ClassPrice(purchase, usd, _iso(date), terms or "")
 
 

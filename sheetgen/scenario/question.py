@@ -253,7 +253,7 @@ class Question:
     options: Mapping[str, Any] = field(default_factory=dict)  # as they were given
     overrides: typed.Overrides = field(default=typed.Overrides())
     others: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)  # see `Selected`
-    listed: tuple[Candidate, ...] = ()  # the catalog's instances, where some were typed over; see `rows`
+    rows: tuple[Candidate, ...] = ()  # the catalog's instances as a workbook lists them: candidates of every class
     beyond: tuple[tuple[Candidate, ...], ...] = ()  # what the defaults leave out: see `market.not_asked`
     rate: Rate | None = None
     draft: Model | None = None  # drafts for each of the models
@@ -261,11 +261,6 @@ class Question:
     @property
     def catalog_sha256(self) -> str:
         return self.reference.sha256
-
-    @property
-    def rows(self) -> tuple[Candidate, ...]:
-        """The catalog's instances as a workbook lists them: those too that typed values leave without a price."""
-        return self.listed or self.candidates
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
@@ -313,8 +308,9 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     named = {name: parse.words(options.get(name)) for name in ("providers", "vendors", "gpus", "instances")}
     purchase = settings.purchase if settings else ON_DEMAND
     filters = Filters(**named, region=options.get("region") or "", purchase=purchase)
-    candidates, left_out, others = (attempt(select, catalog, engine, filters) if engine else None) or ((), (), {})
-    by_id = {c.gpu.id: c.gpu for c in candidates}
+    selected = attempt(select, catalog, engine, filters) if engine else None
+    candidates, left_out, others, rows = selected or ((), (), {}, ())
+    by_id = {c.gpu.id: c.gpu for c in rows}
     owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
     headline = attempt(headline_of, options.get("headline"), workloads, tiers) if workloads and tiers else None
     overrides = attempt(typed.read_overrides, options.get("typed"))
@@ -325,7 +321,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         models, workloads, tiers, engine, tuple(by_id.values()), candidates, left_out, settings, as_of, headline,
         Reference(catalog), speed, (), filters, owning,
         given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
-        others=others, beyond=not_asked(catalog, engine, filters), rate=rate, draft=draft,
+        others=others, rows=rows, beyond=not_asked(catalog, engine, filters), rate=rate, draft=draft,
     )  # fmt: skip
     question = _overridden(question, *overrides)
     # No prompt would be left, and the hardware too cheap.
@@ -367,13 +363,13 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
         return question
     known = {
         "inputs": typed.input_names(question.workloads), "models": (m.model.id for m in question.models),
-        "gpus": (g.id for g in question.gpus), "instances": (c.instance for c in question.candidates),
+        "gpus": (g.id for g in question.gpus), "instances": (c.instance for c in question.rows),
         "precisions": DTYPES,
     }  # fmt: skip
     problems = list(typed.unknown_keys(overrides, known, at))
-    overrides = overrides.spelled((g.id for g in question.gpus), (c.instance for c in question.candidates))
+    overrides = overrides.spelled((g.id for g in question.gpus), (c.instance for c in question.rows))
     gpus = {g.id: typed.overridden_gpu(g, overrides.gpus.get(g.id, {})) for g in question.gpus}
-    candidates = tuple(typed.overridden_candidates(question.candidates, gpus, overrides))
+    candidates = tuple(typed.overridden_candidates(question.rows, gpus, overrides))
     if not candidates:
         problems.append(f"{at(())}no instance is left to choose from: none has a price above 0. Give one a price.")
     if problems:
@@ -394,7 +390,7 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
         question, models=tuple(map(model, question.models)), workloads=tuple(map(workload, question.workloads)),
         engine=question.engine.with_columns(overrides.inputs), gpus=tuple(gpus.values()), candidates=candidates,
         settings=replace(question.settings, **of_settings), owning=typed.overridden_owning(question.owning, overrides),
-        options={**question.options, "typed": overrides.data()}, overrides=overrides, listed=question.candidates,
+        options={**question.options, "typed": overrides.data()}, overrides=overrides,
         beyond=tuple(
             tuple(replace(one, gpu=gpus.get(one.gpu.id, one.gpu)) for one in group) for group in question.beyond
         ),

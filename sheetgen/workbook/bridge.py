@@ -15,7 +15,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
 from sheetgen.recommend import solve
 from sheetgen.scenario.inputs import OF_SETTINGS
-from sheetgen.scenario.overrides import BANDS, ENGINE, SHOWN, TABLES
+from sheetgen.scenario.overrides import BANDS, ENGINE, SHOWN, TABLES, class_columns
 from sheetgen.scenario.overrides import SETTINGS as SETTING_KINDS
 from sheetgen.scenario.parse import name_part
 from sheetgen.scenario.question import Question, ask
@@ -200,12 +200,13 @@ def _overrides(
         rows = {key: {c: v for c, v in found[key].items() if c in TABLES[name]} for key in keys if key in found}
         tables[name] = {key: row for key, row in rows.items() if row}
     # The instances of the sheet and no others, at its prices.
-    listed: dict[str, dict[str, Any]] = {one.instance: {"price_usd_per_hour": None} for one in base.candidates}
+    column = class_columns(prices.purchase)["price"]
+    listed: dict[str, dict[str, Any]] = {one.instance: {column: None} for one in base.rows}
     own = []
     for key, offer in prices.offers.items():
         price = offer.prices.get(prices.purchase)
         usd_per_hour = price.usd_per_hour if price else None
-        row = {"instance_gpu": offer.gpu, "gpu_count": offer.gpu_count, "price_usd_per_hour": usd_per_hour}
+        row = {"instance_gpu": offer.gpu, "gpu_count": offer.gpu_count, column: usd_per_hour}
         provider, _, kind = key.partition("/")
         if key in listed:
             listed[key] = row

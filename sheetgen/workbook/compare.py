@@ -199,6 +199,8 @@ def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
                 yield from _price(key, label, purchase, before.prices.get(purchase), after.prices.get(purchase))
         elif one := after or before:
             word, purchase = ("added", b.purchase) if after else ("removed", a.purchase)
+            if "JSON" in (a.kind, b.kind) and not (b if after else a).is_cheapest(key):
+                continue  # a workbook lists the candidates of other classes, too
             usd_per_hour = one.prices[purchase].usd_per_hour if purchase in one.prices else None
             gpus = f" ({shown_value(one.gpu_count)}x {one.gpu})" if one.gpu else ""
             words = f"{word}{gpus}{'' if usd_per_hour is None else f', ${usd_per_hour:,.2f} an hour'}"

@@ -136,6 +136,14 @@ class SheetFacts:
     notes: tuple[str, ...] = ()
     is_calculated: bool = True
 
+    def is_cheapest(self, key: str) -> bool:
+        """Whether no other instance of its provider with the same GPUs is cheaper in the class in use."""
+        one = self.offers[key]
+        shape, paid = (key.partition("/")[0], one.gpu, one.gpu_count), one.prices.get(self.purchase)
+        same_shape = (o for k, o in self.offers.items() if (k.partition("/")[0], o.gpu, o.gpu_count) == shape)
+        usd = [o.prices[self.purchase].usd_per_hour for o in same_shape if self.purchase in o.prices]
+        return paid is not None and paid.usd_per_hour == min(usd)
+
     @property
     def classes(self) -> set[str]:
         return {purchase for offer in self.offers.values() for purchase in offer.prices}
@@ -257,13 +265,15 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
     shown_with_loads = {f"{stem}_{what}" for stem in stems.values() for what in RESULTS}
     others = {n: snapshot.cells[f"rec_{n}"] for n in results if n not in shown_with_loads}
     in_loads = {model for model, _, _ in stems}
-    purchase = str(snapshot.options.get("purchase") or ON_DEMAND)
+    # A workbook of before `in_purchase` has the class it was built with in the first column of prices.
+    first = ON_DEMAND if "purchase" in inputs else str(snapshot.options.get("purchase") or ON_DEMAND)
+    purchase = str(inputs.get("purchase") or first)
     return SheetFacts(
         snapshot.path, "workbook", snapshot.version, snapshot.catalog_sha256, inputs["as_of"],
         {m: models.names[m] for m in models if m in in_loads}, workloads, tiers,
         (in_dropdown[0], tiers.index(inputs["headline_tier"]) + 1) if is_load else None,
         dict(_settings(snapshot, of_load)), snapshot.tables,
-        {key: _offer(row, purchase) for key, row in snapshot.tables["instances"].items()}, purchase,
+        {key: _offer(row, first) for key, row in snapshot.tables["instances"].items()}, purchase,
         {load: _answer(*(results.get(f"{stem}_{what}") for what in RESULTS)) for load, stem in stems.items()},
         snapshot.options, {n: _setting(cell, _label(n, cell, "")) for n, cell in others.items()}, snapshot.notes,
         snapshot.is_calculated,
@@ -279,9 +289,9 @@ def _settings(snapshot: Snapshot, of_load: Collection[str]) -> Iterator[tuple[st
     for name, label in labels.items():
         yield name, _setting(cells[name], label if taken[label] == 1 else f"{label} ({name.replace('_', ' ')})")
     for name, value in HELD_BEFORE.items():
-        if name not in cells:
+        if name not in cells and name not in BUILT_WITH:
             yield name, Setting(value, name.replace("_", " "), "percent")
-    for name in BUILT_WITH:
+    for name in (one for one in BUILT_WITH if one not in cells):
         yield name, Setting(snapshot.options.get(name), f"{name.replace('_', ' ')} (as built)", "text", True)
 
 
@@ -298,9 +308,9 @@ def _setting(cell: NamedCell, label: str) -> Setting:
     return Setting(cell.value, label, kinds.get(type(cell.value), "percent" if "%" in cell.number_format else "number"))
 
 
-def _offer(row: Mapping[str, Any], purchase: str) -> Offer:
+def _offer(row: Mapping[str, Any], first: str) -> Offer:
     columns = {p: (f"price_{name_part(p)}", f"date_{name_part(p)}") for p in PURCHASES}
-    columns[purchase] = ("price_usd_per_hour", "price_date")
+    columns[first] = ("price_usd_per_hour", "price_date")
     prices = {p: Price(row[usd], row.get(date)) for p, (usd, date) in columns.items() if row.get(usd) is not None}
     return Offer(row.get("instance_gpu"), row.get("gpu_count"), prices)
 

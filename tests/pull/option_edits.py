@@ -19,6 +19,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "kv_reserved": (1,),
     "block_size": (1, 48, 256),
     "as_of": (46_500, 40_000),
+    "purchase": ("reserved-3yr", "spot"),
     "speed_factor": (1.2, 0.7),
     "ttft_factor": (2.5,),
     "utilization": (0.5, 0.05),

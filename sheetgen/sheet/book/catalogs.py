@@ -8,18 +8,18 @@ from typing import Any
 from sheetgen import cost, units
 from sheetgen.catalog.engines import SpeedConstants
 from sheetgen.estimate import MODEL, WORK
-from sheetgen.formula import formula, is_number, is_text, where
+from sheetgen.formula import both, formula, is_number, is_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solution import quantities_of
 from sheetgen.recommend.solve import runs_weights
 from sheetgen.scenario.deployment import model_columns
 from sheetgen.scenario.market import OwnedGpu
-from sheetgen.scenario.overrides import TABLES
+from sheetgen.scenario.overrides import TABLES, class_columns
 from sheetgen.scenario.parse import FLAG, Kind
 from sheetgen.scenario.parse import TEXT as TEXT_KIND
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, profile_columns, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
-from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Sheet, Validation, derived, lookup, position
+from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position
 from sheetgen.sheet.notes import day_of
 from sheetgen.sheet.what_if import SPARE_MODELS
 from sheetgen.sizing.weights import weights_bytes
@@ -280,8 +280,8 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     rows, overrides = solved.question.rows, solved.question.overrides
     n_spare = max(SPARE_INSTANCES, len(overrides.own_instances))
     sheet = titled("Instances", "Instances and prices",
-                   "Prices of one purchase class, with date and source. The last rows are spare: fill one, it takes "
-                   "part.", freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
+                   "Prices of every purchase class, with date and source; Inputs says which is in use. The last rows "
+                   "are spare: fill one, it takes part.", freeze=(HEAD_ROWS + 1, 1))  # fmt: skip
 
     def over(i: int, column: str, value: Any) -> Any:
         """What was typed: into a row of the catalog's, or into a spare one."""
@@ -308,12 +308,13 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     network = [r.network_gbps or None for r in rows]
     table.given("network_gbps", "Network, Gb/s", network, PLAIN, width=10,
                 note="Of the whole machine; blank where nobody states it.")  # fmt: skip
-    table.given("price_usd_per_hour", "$ per hour", [r.usd_per_hour for r in rows], USD_CENTS, note="US dollars "
-                "of one instance, before the discount on Inputs. Without one it cannot be rented.")  # fmt: skip
-    table.given("purchase", "Class", [r.purchase for r in rows], TEXT, role="remark")
+    on_demand = [r.class_price(units.ON_DEMAND) for r in rows]
+    listed = [p and p.usd_per_hour for p in on_demand]
+    table.given("price_usd_per_hour", "$ per hour", listed, USD_CENTS, note="US dollars of one instance on demand, "
+                "before the discount on Inputs. Without a price in the class in use it cannot be rented.")  # fmt: skip
     table.given("region", "Region", [r.region for r in rows], TEXT, role="remark", width=14)
-    table.given("price_date", "Price date", [day_of(r.price_as_of) for r in rows], DATE)
-    table.given("listed_usd_per_hour", "Listed, $ per hour", [r.usd_per_hour for r in rows], USD_CENTS,
+    table.given("price_date", "Price date", [p and day_of(p.price_as_of) for p in on_demand], DATE)
+    table.given("listed_usd_per_hour", "Listed, $ per hour", listed, USD_CENTS,
                 role="fixed", note="The price that date and source are of.")  # fmt: skip
     table.computed(age_days)
     table.computed(age_word)
@@ -337,31 +338,57 @@ def class_stem(purchase: str) -> str:
     return purchase.replace("-", "_")
 
 
-def class_columns(purchase: str, in_use: str) -> dict[str, str]:
-    """The columns of Instances that hold a purchase class: price, date, mark and terms."""
-    if purchase == in_use:
-        return {"price": "price_usd_per_hour", "date": "price_date", "mark": "age_word", "terms": "terms"}
-    return {what: f"{what}_{class_stem(purchase)}" for what in ("price", "date", "mark", "terms")}
-
-
 def _add_class_prices(solved: Solution, table: Table) -> None:
-    """What the same instances cost in the other purchase classes; blank where nobody lists a price."""
-    in_use, rows = solved.question.settings.purchase, solved.question.rows
-    table.given("terms", "Terms", [r.price_kind or None for r in rows], TEXT, role="remark", width=24)
+    """What the same instances cost in each purchase class, blank where nobody lists a price; and in the one in use."""
+    rows = solved.question.rows
     for purchase in units.PURCHASES:
-        if purchase == in_use:
-            continue
-        names = class_columns(purchase, in_use)
-        prices = [r.class_price(purchase) for r in rows]
-        table.given(names["price"], f"$ per hour, {purchase}", [p and p.usd_per_hour for p in prices], USD_CENTS,
-                    note="Beside the class in use: shown on Money, it decides nothing. A blank is no "
-                    "price.")  # fmt: skip
-        table.given(names["date"], f"Price date, {purchase}", [p and day_of(p.price_as_of) for p in prices], DATE)
-        table.computed(price_mark, {"price_date": table.columns[names["date"]]}, name=names["mark"],
-                       label=f"Price age, {purchase}")  # fmt: skip
+        names, prices = class_columns(purchase), [r.class_price(purchase) for r in rows]
+        if purchase != units.ON_DEMAND:
+            table.given(names["price"], f"$ per hour, {purchase}", [p and p.usd_per_hour for p in prices], USD_CENTS,
+                        note="A blank is no price.")  # fmt: skip
+            table.given(names["date"], f"Price date, {purchase}", [p and day_of(p.price_as_of) for p in prices], DATE)
+            table.computed(price_mark, {"price_date": table.columns[names["date"]]}, name=names["mark"],
+                           label=f"Price age, {purchase}")  # fmt: skip
         kinds = [(p and p.price_kind) or None for p in prices]
-        table.given(names["terms"], f"Terms, {purchase}", kinds, TEXT, role="remark", width=24)
+        label = "Terms" if purchase == units.ON_DEMAND else f"Terms, {purchase}"
+        table.given(names["terms"], label, kinds, TEXT, role="remark", width=24)
+    for purchase in units.PURCHASES:
+        passed = [1 if purchase in r.passed_over else None for r in rows]
+        table.given(f"passed_over_{purchase}", f"Passed over, {purchase}", passed, PLAIN, role="fixed",
+                    note="1: another instance of the provider has the same GPUs for less, and takes part in this class "
+                    "in its place.")  # fmt: skip
+    _add_class_in_use(table, list(units.PURCHASES).index(solved.question.settings.purchase))
     _providers_in_order(table)
+
+
+def of_class_in_use(refs: Sequence[Ref], at: int, row: Ref) -> Lookup:
+    """Of a cell for each purchase class the one in use, which is at that place; none where `row` names no class."""
+    cells = ",".join(f"{{{k}}}" for k in range(1, 1 + len(refs)))
+    value = refs[at].value
+    return Lookup.of(0 if value is None else value, f'CHOOSE({{0}},{cells},"-")', row, *refs)
+
+
+def _add_class_in_use(table: Table, at: int) -> None:
+    """Price, date and age in the purchase class in use, the one at that place; none where the row takes no part."""
+    row, columns = table.wiring.inputs["purchase_row"], table.columns
+
+    def of(names: Sequence[str], i: int) -> Lookup:
+        return of_class_in_use([columns[name][i] for name in names], at, row)
+
+    def priced(usd: Any, passed: Any) -> Any:
+        return where(both(is_number(usd), usd > 0, passed == 0), usd, NONE)
+
+    def dated(usd: Any, date: Any) -> Any:
+        return where(both(is_number(usd), date > 0), date, NONE)
+
+    prices, dates, marks = ([class_columns(p)[what] for p in units.PURCHASES] for what in ("price", "date", "mark"))
+    passed, rows = [f"passed_over_{purchase}" for purchase in units.PURCHASES], range(table.n_rows)
+    found = [derived(priced, of(prices, i), of(passed, i)) for i in rows]
+    table.looked_up("price_in_use", "$ per hour in use", found, USD_CENTS,
+                    note="In the purchase class on Inputs, before the discount there.")  # fmt: skip
+    found = [derived(dated, columns["price_in_use"][i], of(dates, i)) for i in rows]
+    table.looked_up("date_in_use", "Price date in use", found, DATE)
+    table.looked_up("mark_in_use", "Price age in use", [of(marks, i) for i in rows], TEXT)
 
 
 def _providers_in_order(table: Table) -> None:

@@ -206,9 +206,9 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
         page.all_of("what_if", "What-if has the first sheet's cost where it asks the same", [agrees])
     instances, loads = wiring.tables["instances"], wiring.tables["loads"]
     counts = []
-    for column in ("price_date", "price_usd_per_hour"):
+    for column in ("date_in_use", "price_in_use"):
         refs = instances.range(column)
-        counts.append(Lookup.of(sum(r.value is not None for r in refs.refs), "COUNT({0})", refs))
+        counts.append(Lookup.of(sum(r.value != NONE for r in refs.refs), "COUNT({0})", refs))
     page.line("prices_dated", "Every price has a date", *counts)
     page.none_says("prices_fresh", "Loads whose recommended instance has an old price: none", loads.range("price_age"),
                    "old")  # fmt: skip
@@ -277,8 +277,10 @@ def _own_rows(page: ChecksSheet, n_listed: int) -> None:
     own = [{n: instances[n][i] for n in side_by_side} for i in range(n_listed, len(instances["type"]))]
     page.own_rows(
         "own_instances", "Instances", own_instance_state, wiring.tables["instances"].range("instance"),
-        ((name, list(row.values()), {**row, "gpu_known": gpu_known(row["instance_gpu"])})
-         for name, row in zip(instances["instance"][n_listed:], own, strict=True)),
+        ((name, list(row.values()), {**row, "gpu_known": gpu_known(row["instance_gpu"]), "price_usd_per_hour":
+                                     derived(lambda usd: where(is_number(usd), usd, 0), usd)})
+         for name, usd, row in zip(instances["instance"][n_listed:], instances["price_in_use"][n_listed:], own,
+                                   strict=True)),
     )  # fmt: skip
     if "wi_choices_state" in wiring.names:
         state = wiring.ref("wi_choices_state")

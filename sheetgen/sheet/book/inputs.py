@@ -6,6 +6,7 @@ What stands in the table of inputs gets its row from there; what is by workload 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ from sheetgen.scenario.parse import TOKENS, Kind, name_part
 from sheetgen.scenario.question import MAX_PIPELINE_PARALLEL_SIZE
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.sheet.book.words import prompt_tokens
-from sheetgen.sheet.model import AND_AUTO, LEGEND, PRECISIONS, Cell, Range, Ref, Sheet, Validation, number
+from sheetgen.sheet.model import AND_AUTO, LEGEND, PRECISIONS, Cell, Lookup, Range, Ref, Sheet, Validation, number
 from sheetgen.sheet.notes import MARKED_BY, day_of
 from sheetgen.sheet.wording import DRAFT_COUNTED
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
@@ -41,6 +42,7 @@ from sheetgen.units import (
 )
 
 AS_BUILT, CHANGED, OUT_OF_RANGE = "as built", "changed", "out of range"
+CLASSES = "list_purchase"  # the defined name of the purchase classes
 BOUND = Display("[>=10000000]0E+0;[<=-10000000]0E+0;General")
 
 
@@ -181,6 +183,8 @@ class InputsSheet:
         assert row is not None
         name, label = (f"{one.name}_{by[0]}", f"{by[1]}: {row.label}") if by else (one.name, row.label)
         check = Validation.of(one.kind, row.title or row.label, row.about)
+        if one.name == "purchase":
+            check = replace(check, message="One of the classes below, under Money.", source=CLASSES)
         ref = self.put(name, label, value, row.display, row.unit, note or row.note, check, read_as=row.read_as)
         if row.repeated:
             self.wiring.assumptions.append((Ref(self.sheet.name, ref.row, LABEL, label), ref, row.display))
@@ -309,11 +313,30 @@ def _money(page: InputsSheet) -> None:
     page.of_table(MONEY, {"fx_date": day_of(settings.fx_date) or page.solved.question.as_of})
     for name, label, unit, note in _MONEY_CONSTANTS:
         page.fixed(name, label, cost.CONSTANTS[name], WHOLE, unit, note)
-    page.fixed(
-        "is_committed", "Prices are commitments (0 or 1)", settings.is_committed, PLAIN, "",
-        f"The prices on Instances are of the class {settings.purchase}; a reserved price is paid for all hours.",
-    )  # fmt: skip
+    _classes(page)
     page.computed(cost.paid_hours_per_month, "hours", "Hours run, or all of the month under a commitment.")
+
+
+def _classes(page: InputsSheet) -> None:
+    """The purchase classes, which of them are commitments, and what that says of the one in use."""
+    sheet, wiring, purchase = page.sheet, page.wiring, page.wiring.inputs["purchase"]
+    names, committed = list[Ref](), list[Ref]()
+    for name, one in units.PURCHASES.items():
+        page.words(name, "", f"Bought {one.words}: 1 where every hour of the term is paid for, run or not.")
+        names.append(Ref(sheet.name, page.row, LABEL, name))
+        committed.append(sheet.put(page.row, VALUE, Cell(int(one.committed), "fixed", PLAIN)))
+        page.row += 1
+    wiring.names[CLASSES] = Range(tuple(names))
+    at = list(units.PURCHASES).index(page.solved.question.settings.purchase)
+    # One past the last where it is no class: nothing has a price then.
+    row = Lookup.of(at + 1, "IFERROR(MATCH({0},{1},0),1+COUNTA({1}))", purchase, Range(tuple(names)))
+    flag = Lookup.of(committed[at].value, "IFERROR(INDEX({0},MATCH({1},{2},0)),0)", Range(tuple(committed)), purchase,
+                     Range(tuple(names)))  # fmt: skip
+    for name, label, what in (("purchase_row", "Row of the class in use", row),
+                              ("is_committed", "It is a commitment (0 or 1)", flag)):  # fmt: skip
+        page.words(label, "")
+        wiring.inputs[name] = sheet.link(page.row, VALUE, what, PLAIN, "computed")
+        page.row += 1
 
 
 def _owning(page: InputsSheet) -> None:

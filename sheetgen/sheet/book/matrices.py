@@ -25,7 +25,7 @@ from sheetgen.formula import (
 )
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solution import quantities_of
-from sheetgen.sheet.book.catalogs import CONSTANTS, OF_GPU
+from sheetgen.sheet.book.catalogs import CONSTANTS, OF_GPU, of_class_in_use
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
 from sheetgen.sheet.book.wiring import (
     HEAD_ROWS,
@@ -63,6 +63,7 @@ from sheetgen.units import (
     FACTOR,
     PLAIN,
     PLAIN_LAYOUTS,
+    PURCHASES,
     TENSOR_PARALLEL_SIZES,
     TEXT,
     USD,
@@ -225,8 +226,11 @@ def held_inside(stages: Any, offered: Any) -> Any:
 def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
     """By profile, how many instances with a price have its GPU, and as many of them as the layout takes."""
     instances = wiring.tables["instances"]
-    names, counts, prices = (instances.range(n) for n in ("instance_gpu", "gpu_count", "price_usd_per_hour"))
-    rows = [(g.value, c.value or 0, p.value or 0) for g, c, p in zip(names.refs, counts.refs, prices.refs, strict=True)]
+    names, counts, prices = (instances.range(n) for n in ("instance_gpu", "gpu_count", "price_in_use"))
+    rows = [
+        (g.value, c.value or 0, 0 if p.value == NONE else p.value)
+        for g, c, p in zip(names.refs, counts.refs, prices.refs, strict=True)
+    ]
     gpu_names = wiring.tables["gpus"].with_below("gpu")
     text = 'COUNTIFS({0},{1},{2},">="&({3}*{4}),{5},">0")'
     of_profile = (head.columns[n] for n in ("gpu_row", "tensor_parallel_size", "data_parallel_size"))
@@ -332,11 +336,12 @@ def build_candidates(
     typed = [r.value for r in instances.columns["gpu_count"]]
     counts = [(max(of[0], n or 0), of[1]) for of, n in zip(built, typed, strict=False)]
     counts += [(math.inf, True)] * (len(typed) - len(built))
-    layouts = solved.question.layouts
+    layouts, together = solved.question.layouts, _in_place_of_each_other(solved)
     offers = [
         (c, i)
         for c, (count, tries) in enumerate(counts)
         for i, layout in enumerate(layouts)
+        if c not in together or c == min(together[c])
         if layout.n_gpus <= count and (layout.data_parallel_size == 1 or tries)
     ]
     sheet = titled("Candidates", "Candidates",
@@ -347,6 +352,12 @@ def build_candidates(
     head.given("instance_row", "Instance row", [c + 1 for c, _ in offers], PLAIN, role="fixed")
 
     places = head.columns["instance_row"]
+    at, rows = list(PURCHASES).index(solved.question.settings.purchase), instances.columns["row"]
+    for k, (c, _) in enumerate(offers):
+        if c in together:
+            in_use = of_class_in_use([rows[row] for row in (*together[c], c)], at, wiring.inputs["purchase_row"])
+            del sheet.cells[places[k].row, places[k].column]
+            places[k] = sheet.link(places[k].row, places[k].column, in_use, PLAIN, "computed", lock=head.lock)
 
     def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Iterator[Lookup]:
         """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
@@ -359,7 +370,7 @@ def build_candidates(
     for name, label, size in (("tp", "TP", "tensor_parallel_size"), ("dp", "DP", "data_parallel_size")):
         head.given(name, label, [getattr(layouts[i], size) for _, i in offers], PLAIN, role="fixed")
     head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
-    names, prices = gpus.range("gpu"), instances.range("price_usd_per_hour")
+    names, prices = gpus.range("gpu"), instances.range("price_in_use")
     gpu_rows = [place_of(names, gpu.value) for gpu in head.columns["gpu"]]
     head.looked_up("gpu_row", "GPU row", (
         Lookup.of(row or 1, "IFERROR(MATCH({0},{1},0),1)", gpu, names)
@@ -434,6 +445,23 @@ def build_candidates(
         of.rows["monthly"] = rows
         top += 1
     return sheet, {name: head.range(name) for name in head.columns}
+
+
+def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:
+    """By row of Instances, of those that share their columns: which one stands there in each purchase class.
+
+    Of a provider's instances with the same GPUs one alone takes part in a class.
+    """
+    shapes: dict[Any, list[int]] = {}
+    for row, one in enumerate(solved.question.rows):
+        if one.passed_over:
+            shapes.setdefault(one.shape, []).append(row)
+    of = solved.question.rows
+    return {
+        row: [next((r for r in rows if purchase not in of[r].passed_over), rows[0]) for purchase in PURCHASES]
+        for rows in shapes.values()
+        for row in rows
+    }
 
 
 def _held(wiring: Wiring, what: str, latency: Sequence[int], head: Head) -> list[RowLookup]:

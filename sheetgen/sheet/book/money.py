@@ -10,8 +10,9 @@ from sheetgen.formula import Formula, both, is_number, is_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.hosted import SHOWN_HOSTS
 from sheetgen.recommend.money import ENDS
+from sheetgen.scenario.overrides import class_columns
 from sheetgen.sheet.book import words
-from sheetgen.sheet.book.catalogs import class_columns, class_stem, price_mark
+from sheetgen.sheet.book.catalogs import class_stem, of_class_in_use, price_mark
 from sheetgen.sheet.book.hosted import PRICES as HOST_PRICES
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.sheet.book.workings import add_providers
@@ -116,8 +117,9 @@ def build_money(solved: Solution, wiring: Wiring, heads: Mapping[str, Range]) ->
         model = wiring.tables["models"].columns["model"][m]
         block = Block(sheet, wiring, at._replace(name=name), row)
         place, count = _title(block, model, heads)
-        on_demand, by_class = _classes(block, place, count, question.settings.purchase)
-        usd = by_class[question.settings.purchase]
+        on_demand, by_class, usd = _classes(
+            block, place, count, list(units.PURCHASES).index(question.settings.purchase)
+        )
         wiring.of_money.append((str(model.value), usd, wiring.headline_usd[m]))
         block.head("Unit costs", *(label for label, _, _ in UNITS), "Utilization")
         block.label("All replicas together")
@@ -154,10 +156,10 @@ def _title(block: Block, model: Ref, heads: Mapping[str, Range]) -> tuple[Ref, R
     return place, count
 
 
-def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, dict[str, Ref]]:
+def _classes(block: Block, place: Ref, count: Ref, at: int) -> tuple[Ref, dict[str, Ref], Ref]:
     """The recommended instances in each purchase class, then contingency and currency for the class in use.
 
-    Gives $ an hour on demand, and $ a month in each class.
+    Gives $ an hour on demand, and $ a month in each class and in the one in use.
     """
     table, inputs = block.wiring.tables["instances"], block.wiring.inputs
     block.head("Purchase class", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Commitment (0 or 1)",
@@ -166,8 +168,8 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, di
     hourly: dict[str, Ref] = {}
     sums: dict[str, list[Ref]] = {}
     for purchase, one in units.PURCHASES.items():
-        block.label(purchase, role="light" if purchase == in_use else "label")
-        names = class_columns(purchase, in_use)
+        block.label(purchase)
+        names = class_columns(purchase)
         price = entry(table.range(names["price"]), place, above_zero, less=inputs["discount_fraction"])
         committed = block.sheet.put(block.row, 5, Cell(int(one.committed), "fixed", PLAIN), lock="none")
         paid = block.compute(6, cost.paid_hours_per_month, {"is_committed": committed})
@@ -186,12 +188,17 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, di
     block.label("Discount, in all rent on this sheet")
     block.show(1, inputs["discount_fraction"], units.EXACT_PERCENT)
     block.row += 1
-    block.label(f"Contingency on {in_use}")
-    extra = [block.compute(c, cost.contingency_usd, {"usd": usd}) for c, usd in enumerate(sums[in_use], MONTHLY)]
+    block.compute(0, words.in_use_words, {}, role="light")
+    row = inputs["purchase_row"]
+    in_use = [block.show(c, of_class_in_use(refs, at, row), USD, "light")
+              for c, refs in enumerate(zip(*sums.values(), strict=True), MONTHLY)]  # fmt: skip
+    block.row += 1
+    block.compute(0, words.contingency_words, {})
+    extra = [block.compute(c, cost.contingency_usd, {"usd": usd}) for c, usd in enumerate(in_use, MONTHLY)]
     block.show(5, inputs["contingency_fraction"], PERCENT)
     block.row += 1
     block.label("Total with contingency")
-    pairs = enumerate(zip(sums[in_use], extra, strict=True), MONTHLY)
+    pairs = enumerate(zip(in_use, extra, strict=True), MONTHLY)
     totals = [block.compute(c, cost.total_usd, {"usd": usd, "contingency_usd": more}) for c, (usd, more) in pairs]
     block.row += 1
     block.compute(0, words.total_words, {})
@@ -208,7 +215,7 @@ def _classes(block: Block, place: Ref, count: Ref, in_use: str) -> tuple[Ref, di
     block.label("Took no part, and cheaper, as built")
     block.show(1, block.of("not_asked_words"), TEXT, "small")
     block.row += 1
-    return hourly[units.ON_DEMAND], {purchase: usd[0] for purchase, usd in sums.items()}
+    return hourly[units.ON_DEMAND], {purchase: usd[0] for purchase, usd in sums.items()}, in_use[0]
 
 
 def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:

@@ -236,6 +236,18 @@ def check_word(holds: Any) -> Any:
 # The Money sheet.
 
 
+@formula("In use, in words", TEXT)
+def in_use_words(purchase: Any) -> Any:
+    """The label of the purchase class in use."""
+    return join_text("In use: ", purchase)
+
+
+@formula("Contingency in words", TEXT)
+def contingency_words(purchase: Any) -> Any:
+    """The label of the contingency on the purchase class in use."""
+    return join_text("Contingency on ", purchase)
+
+
 @formula("Total in words", TEXT)
 def total_words(currency: Any) -> Any:
     """The label of the line in the budget's currency."""

@@ -178,7 +178,7 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
     at("instance", "Instance", head["instance"], width=34)
     at("type", "Type", instances.range("type"), head["instance_row"], width=30)
     at("provider", "Provider", head["provider"])
-    at("price_age", "Price age", instances.range("age_word"), head["instance_row"])
+    at("price_age", "Price age", instances.range("mark_in_use"), head["instance_row"])
     at("gpu", "GPU", head["gpu"], width=28)
     at("gpu_name", "GPU, short", gpus.range("gpu_name"), head["gpu_row"], width=18)
     at("hourly_price", "$ per instance and hour", head["price_usd_per_hour"], display=USD_CENTS)
