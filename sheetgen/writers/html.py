@@ -187,5 +187,5 @@ def visible(text: str) -> str:
 
 
 def tied(text: str) -> str:
-    """`text` with its arrows, dots and times kept on the line of the word before them."""
-    return re.sub(r" ([↑↓·×])", "\u00a0\\1", text)
+    """`text` with its arrows and dots kept on the line of the word before them."""
+    return re.sub(r" ([↑↓·])", "\u00a0\\1", text)
