@@ -15,7 +15,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario.question import ask
 
-N_LOADS = amount(700, 2000)
+N_LOADS = amount(400, 2000)
 TIE = 1.05
 LEAST = 1 - 1e-9  # money is a product of three numbers, each rounded
 MODELS = (

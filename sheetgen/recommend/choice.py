@@ -190,6 +190,7 @@ ROWS = {
     "precisions": "runs_weights", "paced": "paced_requests", "carried": "replicas_per_instance",
     "sizes": "tensor_parallel_size", "ranks": "data_parallel_size",
 }  # fmt: skip
+RANKED = "ranked_requests"  # in place of paced_requests, where some loads are rates
 Picks = list[tuple["Pick", "Pick"] | None]
 
 
@@ -207,6 +208,8 @@ def pick(known: Mapping[str, Any], among: Any = True) -> Picks:
     known: the quantities of ROWS and near_tie_fraction, over rows and offers. among: which offers take part.
     """
     rows = {name: known[of] for name, of in ROWS.items()}
+    if RANKED in known:
+        rows["paced"] = known[RANKED]
     rows |= {"near_tie_fraction": known["near_tie_fraction"], "among": among}
     found: dict[str, Any] = {}
     for name, one in (*STEPS, ("cheapest_position", cheapest_position)):

@@ -27,7 +27,7 @@ OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books
 DTYPES = ("auto", "auto", "bf16", "fp8", "int8", "int4", "nvfp4")
 
 
-N_CHOICES = amount(24, 48)
+N_CHOICES = amount(12, 48)
 
 
 @pytest.fixture(scope="module")
@@ -181,8 +181,8 @@ def test_random_choices_give_what_solve_gives(book: Path, book_of: Callable[[str
                 assert answer[0].startswith(f"{of_it[2]:g} × "), f"{picked}: {answer}, solve says {of_it}"
             n, on_it = n + 3, on_it + (of_it != "-")
         found_any += want["rec_whatif_n_instances"] != "-"
-    assert found_any > 6, "the choices hardly ever fit"
-    assert on_it > 2, "the chosen hardware hardly ever holds the load"
+    assert found_any > amount(1, 6), "the choices hardly ever fit"
+    assert on_it > amount(0, 2), "the chosen hardware hardly ever holds the load"
     print(f"{N_CHOICES} random choices on What-if, {n} figures")
 
 

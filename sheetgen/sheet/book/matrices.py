@@ -22,11 +22,13 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.recommend import Solution
+from sheetgen.recommend.choice import RANKED
 from sheetgen.recommend.solution import TABLES
+from sheetgen.scenario.demand import RATE
 from sheetgen.sheet.book.catalogs import CONSTANTS, OF_GPU
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, LEFT, Head, RowLookup, Table, Wiring, in_words, matrix, named, titled
-from sheetgen.sheet.book.words import non_torch_position, profile_position
+from sheetgen.sheet.book.words import non_torch_position, profile_position, ranked_of_candidate
 from sheetgen.sheet.model import (
     NONE,
     Lookup,
@@ -42,7 +44,7 @@ from sheetgen.sheet.model import (
     place_of,
 )
 from sheetgen.sheet.what_if import BASE
-from sheetgen.sizing import memory, parallelism
+from sheetgen.sizing import memory, parallelism, rates
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
     DTYPES,
@@ -63,6 +65,7 @@ WHOLE_OF = (
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
 )  # fmt: skip
 OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
+OF_RATE = ("full_batch_requests", "full_turn_seconds", "places")
 # Rows of the head that are alike on every GPU.
 ALIKE = ("tensor_parallel_size", "data_parallel_size", "busy_ranks", "tp_position", "layout_position", "rank_position")
 # On Contexts; no sheet has a draft model; on Candidates.
@@ -138,13 +141,15 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
     } | {"peak_flops": _by_precision(wiring, head, "peak_flops", models["weight_dtype_row"])}
     of_head = {name: RowValues.of(refs) for name, refs in head.columns.items()}
+    has_rate = "peak_requests_per_second" in wiring.inputs
+    of_rate = {"requests_per_second": wiring.inputs["peak_requests_per_second"]} if has_rate else {}
     blocks: dict[str, Any] = {}
     by_model: set[str] = set()
     short: set[str] = set(ALIKE)
     written: dict[str, str] = {}
     of_workload = {*contexts, *ranges} - models.keys()
     n_contexts, top = wiring.tables["contexts"].n_rows, head.top + 1
-    for name, quantity in _quantities():
+    for name, quantity in _quantities(has_rate=has_rate):
         if quantity.name in written:  # once, where the grid has it under two names
             blocks[name] = blocks[written[quantity.name]]
             by_model.add(name)
@@ -157,12 +162,12 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
             known = {n: [v[m] for m in model_of] if n in by_model or n in of_gpu else v for n, v in known.items()}
         rows_of = {**contexts, **ranges} if of_context else models
         labels, columns = rows_of["model"], [widths[m] for m in model_of] if of_context else widths
-        if name == "sure_sequences":  # What-if, whose rows are the last, shows no room
+        if name in ("sure_sequences", *OF_RATE):  # What-if, whose rows are the last, shows no room, and takes no rate
             labels = labels[:n_contexts]
         # What depends on the tensor-parallel size alone stands in the first GPU's columns, which have all of them.
         alike = not {*one.inputs} & ({*head.columns, *known} - short)
         columns = [len(sizes.refs)] * len(columns) if alike else columns
-        given = {**wiring.inputs, **rows_of, **of_head, **known}
+        given = {**wiring.inputs, **of_rate, **rows_of, **of_head, **known}
         rows = matrix(sheet, top, one, labels, columns, given, rows_of["workload"] if of_context else None)
         blocks[name] = [RepeatedRow(row, head.columns["layout_position"]) for row in rows] if alike else rows
         short |= {name} if alike else set()
@@ -224,8 +229,8 @@ def _by_rank(every: Sequence[Wiring], head: Head) -> dict[str, list[Any]]:
     return found
 
 
-def _quantities() -> Iterator[tuple[str, Formula]]:
-    """By name, what is written on the sheet, in the order in which the grid has it.
+def _quantities(*, has_rate: bool) -> Iterator[tuple[str, Formula]]:
+    """By name, what is written on the sheet, in the order in which the grid has it; of a rate its places, too.
 
     What a replica holds is the same for every number of requests, so it stands here once for each context.
     """
@@ -234,6 +239,10 @@ def _quantities() -> Iterator[tuple[str, Formula]]:
             name, quantity = (one.name, one) if isinstance(one, Formula) else one
             if quantity not in NOT_WRITTEN and name not in ELSEWHERE:
                 yield name, quantity
+    if has_rate:
+        yield "full_batch_requests", rates.full_batch_requests.with_parts([parallelism.paced_requests])
+        yield "full_turn_seconds", rates.full_turn_seconds
+        yield "places", rates.places.with_parts([rates.offered_requests])
 
 
 def _together(columns: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
@@ -383,7 +392,14 @@ def build_candidates(
         given = {**wiring.inputs, **loads.columns, **of_head, **own}
         labels, words = loads.columns["model"], loads.columns["load_words"]
         n = len(labels) - (of is what_if)  # the last of What-if's is of the chosen hardware alone
+        if has_rate := "requests_per_second" in loads.columns:
+            places, full = (_held(of, name, latency, head) for name in ("places", "full_turn_seconds"))
+            tiers = zip(loads.columns["tier"], places, loads.columns["stated_load"], strict=True)
+            given["load_requests"] = [place if tier.value == RATE else stated for tier, place, stated in tiers]
         rows = block(monthly_usd_of_load, labels[:n], given, words)
+        if has_rate:
+            given |= {"monthly_usd": [RowValues.of(row) for row in rows], "full_turn_seconds": full}
+            of.rows[RANKED] = block(ranked_of_candidate, labels[:n], given, words)
         if of is what_if:
             top -= 1
             given = {**of_head, **picked, "monthly_usd": RowValues.of(rows[BASE])}
