@@ -99,8 +99,8 @@ def _pace(solved: Solution) -> Iterator[str]:
         per_second = choice.output_tokens_per_second / answer if answer else 0.0
         yield sentence(
             f"So many in flight at every moment, each answer followed by the next request: {rate_text(per_second)} "
-            "requests/s. A shorter answer brings the next prompt sooner, which can raise the price; of a rate "
-            "(--requests-per-second) it lowers it."
+            "requests/s. A shorter answer brings the next prompt sooner, which can raise the price; at a rate "
+            "(--requests-per-second) the prompts stay as many."
         )
         return
     wait, allowed = choice.wait_fraction or 0.0, question.settings.max_wait_fraction
