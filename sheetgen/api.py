@@ -121,7 +121,8 @@ def size_columns(given: Mapping[str, Any], n_rows: int, catalog: Catalog, named:
 def _at_rates(values: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """Every quantity of deployments; and, where some have a rate alone, how many requests all have in flight.
 
-    Memory and times are those of whole requests, the next ones above; where they queue without bound, of a full pool.
+    Memory and times are those of whole requests, the next ones above; where they queue without bound, as many as memory
+    holds.
     """
     asked = numpy.asarray(values["concurrent_requests"], float)
     follows = numpy.isnan(asked)

@@ -126,7 +126,8 @@ def point(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def requests_at_rate(values: Mapping[str, Any]) -> Any:
-    """The fewest requests in flight that are answered as fast as they arrive; as many as the pool runs where none are.
+    """The fewest requests in flight that are answered as fast as they arrive; where none are, as many as memory holds
+    at their full length, or one.
 
     values: as `point` reads them, with requests_per_second, whatever their requests in flight.
     """
@@ -134,15 +135,15 @@ def requests_at_rate(values: Mapping[str, Any]) -> Any:
 
     alone = {"concurrent_requests": 1 + 0 * values["concurrent_requests"], "requests_per_rank": 1}
     known = point({**values, **alone})
-    most = numpy.asarray(known["running_capacity"], float)
-    none = known["max_num_seqs"] * known["data_parallel_size"]  # of a GPU with more memory all of them run
-    low, high = numpy.ones_like(most), numpy.where(most >= 1, most, none)
+    high = numpy.maximum(1, numpy.asarray(known["running_capacity"], float))
+    full, low = known["sequences_per_replica"], numpy.ones_like(high)
     while (low < high).any():
         middle = numpy.floor((low + high) / 2)
         at = evaluate(OF_RUNNING, {**known, "running_requests": middle, "concurrent_requests": middle})
         keeps_up = rates.in_flight_at_peak.of(at) <= middle
         low, high = numpy.where(keeps_up, low, numpy.minimum(middle + 1, high)), numpy.where(keeps_up, middle, high)
-    return high
+    at = evaluate(OF_RUNNING, {**known, "running_requests": high, "concurrent_requests": high})
+    return numpy.where(rates.in_flight_at_peak.of(at) <= high, high, numpy.maximum(1, full))
 
 
 def _speed(known: Mapping[str, Any]) -> dict[str, Any]:

@@ -198,6 +198,11 @@ class Origins:
                 return Origin("given", f"anchor: {figure.upper()} of {ms}, {words} in flight")
         if self.overrides.get(name) is not None:
             return Origin("given", f"typed: {self.overrides[name]}")
+        if name == "concurrent_requests":
+            if any(self.overrides.get(rate) is not None for rate in ("requests_per_second", "requests_per_day")):
+                return Origin("computed", "as many as are answered as fast as they arrive, whole requests")
+            people = self.overrides.get("users") is not None
+            return Origin("computed", IN_FLIGHT) if people else Origin("default", "one request")
         if DEFAULTS[name] is not None:
             return Origin("default", "the default of sheetgen")
         if name in ("max_model_len", "input_tokens", "output_tokens"):
@@ -306,6 +311,7 @@ CIRCUMSTANCES = {
 }
 
 
+IN_FLIGHT = "users x active_fraction, rounded up"
 # What can be explained of a recommendation, in the order in which it comes about.
 CHOICE_QUANTITIES = (
     "load_requests", "charge_bytes", "steady_bytes", "pipeline_stages", "sequences", "paced_requests", "n_replicas",
@@ -314,7 +320,11 @@ CHOICE_QUANTITIES = (
     "sure_headroom_fraction",
 )  # fmt: skip
 CHOICE_FORMULAS = QUANTITIES | {f.name: f for f in _formulas_of(weights, kv_cache, parallelism, rates, cost)}
-for _name in ("batch_limit", "full_turn_seconds"):  # the one is found by trying, the other is as long as a page
+for _name in (
+    "batch_limit",
+    "full_batch_requests",
+    "full_turn_seconds",
+):  # the one is found by trying, the other is as long as a page
     del CHOICE_FORMULAS[_name]
 # Before it is known how many stages a replica has, a rank's weights are read without stages, and without a draft.
 READ_AS = {
@@ -336,7 +346,7 @@ OF_A_CHOICE = {
         ("max_tensor_parallel_size", "max_pipeline_parallel_size", "least_link_bytes_per_second"),
         Origin("default", "a rule of sheetgen"),
     ),
-    "concurrent_requests": Origin("computed", "users x active_fraction, rounded up"),
+    "concurrent_requests": Origin("computed", IN_FLIGHT),
     "full_turn_seconds": Origin("computed", "the time of a request with every place of its replica taken"),
     "wait_z": Origin("computed", "square roots of the load to leave free at max_wait_fraction, by Halfin and Whitt"),
     "requests_per_second": Origin("given", "the rate at peak"),

@@ -308,7 +308,8 @@ def workload(context: int, asked: bool) -> tuple[int, int, float, float]:
 @dataclass(frozen=True)
 class Load:
     """What is asked: of a catalog's workload (by its context) or, `asked`, of one's own; targets in milliseconds where
-    others than the workload's are asked for, `math.inf` for none."""
+    others than the workload's are asked for, `math.inf` for none; of a rate the requests per second, and which share of
+    them may wait."""
 
     model: str
     context: int
@@ -322,6 +323,8 @@ class Load:
     survive: str = "none"  # the loss of a replica, machine or zone, of so many zones
     zones: int = 3
     draft: str = ""
+    rate: float = 0.0
+    wait: float = 0.05
 
     @property
     def targets(self) -> tuple[float, float]:
@@ -345,6 +348,32 @@ class Replica(NamedTuple):
         enough = -(-self.sequences // self.pp)
         batch = min(largest_batch(self.times, tpot, seconds, enough), largest_batch(self.times, ttft, first, enough))
         return self.dp * min(self.sequences, batch * self.pp)
+
+
+@cache
+def room(wait: float) -> float:
+    """z, at which 1 / (1 + z P(z) / p(z)) of the requests wait: by halving."""
+    low, high = 0.0, 10.0
+    for _ in range(200):
+        z = (low + high) / 2
+        below, density = math.erfc(-z / math.sqrt(2)) / 2, math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        low, high = (z, high) if 1 / (1 + z * below / density) > wait else (low, z)
+    return low
+
+
+def turn(load: Load, one: Replica, each: int, factor: float = 1) -> float:
+    """Seconds of a request where a replica has `each` in flight; factor: what a token's time is multiplied by."""
+    batch = each / (one.dp * one.pp)
+    answer_tokens = workload(load.context, load.asked)[1]
+    return ttft(one.times, batch) + (answer_tokens - 1) * factor * tpot(one.times, batch)
+
+
+def places(load: Load, one: Replica, each: int, factor: float = 1) -> int:
+    """Requests in flight to plan for: as stated; of a rate those of full replicas, and room for chance."""
+    if not load.rate:
+        return load.requests
+    offered = load.rate * turn(load, one, each, factor)
+    return math.ceil((offered + room(load.wait) * math.sqrt(offered)) * (1 - 1e-12))
 
 
 @cache
@@ -413,6 +442,7 @@ class Plan:
     replicas: int
     instances: int
     native: bool  # the GPU computes in the weights' precision
+    places: int  # requests in flight to plan for
     needed: int = 0  # replicas without a loss
 
     @property
@@ -432,8 +462,13 @@ class Plan:
         return self.instances * (self.offer.count // (self.replica.tp * self.replica.dp))
 
     @property
-    def served(self) -> int:
-        return self.left(self.instances) * self.requests
+    def served(self) -> float:
+        """In flight, of a rate per second: the one whose places, with room for chance, are all that there are."""
+        n = self.left(self.instances) * self.requests
+        if not self.load.rate:
+            return n
+        z = room(self.load.wait)
+        return ((math.sqrt(z * z + 4 * n) - z) / 2) ** 2 / turn(self.load, self.replica, self.requests)
 
     def left(self, instances: int) -> int:
         """Replicas on so many instances, as full as they can be, after the worst loss of one thing."""
@@ -453,17 +488,18 @@ class Plan:
         return self.room * self.replica.dp * self.replica.sequences
 
 
-def plan(load: Load, offer: Offer, one: Replica, seconds: float, first: float) -> Plan | None:
+def plan(load: Load, offer: Offer, one: Replica, seconds: float, first: float, factor: float = 1) -> Plan | None:
     """So many of the instances that they serve the load; None where a lone request misses a target."""
     each = one.requests(seconds, first)
     if each < 1:
         return None
-    needed = -(-load.requests // each)
+    in_flight = places(load, one, each, factor)
+    needed = -(-in_flight // each)
     carried = 1 if one.pp > 1 else offer.count // (one.tp * one.dp)
     native = read(f"gpus/{offer.gpu}.yaml")["weights_run"][load.weight_dtype] == "native"
     machines = -(-needed // carried) * one.pp
     while True:  # one more until enough are left
-        found = Plan(load, offer, one, each, needed, machines, native)
+        found = Plan(load, offer, one, each, needed, machines, native, in_flight)
         if found.left(machines) >= needed:
             break
         machines += 1 if load.survive == "replica" and one.pp == 1 else one.pp
@@ -487,7 +523,7 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
         across = [(o, replica(*what, o.gpu, tp, 1, True)) for o, tp in whole if o.network >= LEAST_NETWORK]
         found = [(offer, one) for offer, one in across if one]
     tried = [plan(load, offer, one, seconds, first) for offer, one in found]
-    served = [p for p in tried if p and -(-load.requests // p.needed) >= p.replica.dp]  # each rank has a request
+    served = [p for p in tried if p and -(-p.places // p.needed) >= p.replica.dp]  # each rank has a request
     return served, None in tried
 
 
@@ -531,7 +567,7 @@ def answer(load: Load, discount: str = "0") -> Answer | str:
         by_purchase[purchase] = choose(of_class)[0] if of_class else None
     one = best.replica
     factors = band("tpot", load.model, best.offer.gpu, one.tp, one.pp, one.dp, bool(load.draft))
-    at_ends = [plan(load, best.offer, one, seconds / factor, first) for factor in factors]
+    at_ends = [plan(load, best.offer, one, seconds / factor, first, factor) for factor in factors]
     low, high = (end.monthly if end else None for end in at_ends)
     runner_up = choose(others)[0] if others else None
     return Answer(best, cheapest, runner_up, by_purchase, (low, high), _sized_by(load, best, discount))
@@ -549,7 +585,7 @@ def _sized_by(load: Load, best: Plan, discount: str) -> str:
     if alone.monthly < best.monthly:
         without_first = choose(plans(load, candidates(discount), seconds, never)[0])[0]
         return "ttft" if without_first.monthly < best.monthly else "tpot"
-    if best.needed == -(-load.requests // (one.dp * one.sequences)):
+    if best.needed == -(-best.places // (one.dp * one.sequences)):
         return "memory"
     batch = best.requests // (one.dp * one.pp)
     return "tpot" if tpot(one.times, batch + 1) > seconds else "ttft"

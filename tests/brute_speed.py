@@ -137,17 +137,17 @@ def parts(
     }
 
 
-def step(part: dict[str, float], batch: int) -> float:
+def step(part: dict[str, float], batch: float) -> float:
     """Seconds of one step of a batch."""
-    return part["fixed"] + part["each"] * batch + part["experts"] * (1 - part["missed"] ** batch)
+    return float(part["fixed"] + part["each"] * batch + part["experts"] * (1 - part["missed"] ** batch))
 
 
-def tpot(part: dict[str, float], batch: int) -> float:
+def tpot(part: dict[str, float], batch: float) -> float:
     """Seconds between two tokens of an answer."""
     return step(part, batch) + part["prompt"] * (1 - part["before"]) * (batch - part["own"]) / part["answer"]
 
 
-def ttft(part: dict[str, float], batch: int) -> float:
+def ttft(part: dict[str, float], batch: float) -> float:
     """Seconds to the first token of a request whose turn has come."""
     in_the_way = part["steps"] * step(part, batch) * (1 - 1 / (batch * part["ranks"]))
     return part["base"] + in_the_way + part["first"] + part["prompt"] * part["before"] * (batch - part["own"])

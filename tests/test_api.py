@@ -74,7 +74,8 @@ RESULTS = [
 MORE = (
     "average_context_fraction", "kv_allocation", "hybrid_kv_manager", "enable_prefix_caching", "model_id", "gpu_id",
     "requests_per_second", "speed_factor", "ttft_factor", "network_gbps", "speed_scope", "running_requests",
-    "max_requests_per_second", "queue",
+    "max_requests_per_second", "queue", "users", "active_fraction", "requests_per_day", "peak_hour_share",
+    "burst_factor",
 )  # fmt: skip
 BANDS = [
     f"{name}_{end}"

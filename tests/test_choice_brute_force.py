@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import Counter
@@ -70,7 +71,7 @@ def check(
     kinds = Kinds() if kinds is None else kinds
     load = Load(
         cell["model"], cell["context_tokens"], cell["concurrent_requests"], cell["weight_dtype"],
-        cell["kv_cache_dtype"], cell["workload"] == "asked", **(limits or {}),
+        cell["kv_cache_dtype"], cell["workload"] == "asked", **(limits or {}), rate=cell["requests_per_second"] or 0,
     )  # fmt: skip
     found = "over the model's" if over else answer(load, discount)
     if isinstance(found, str):
@@ -81,6 +82,7 @@ def check(
     best = found.best
     got = {k: cell[k] for k in EXPECTED}
     assert got == {k: of(best) for k, of in EXPECTED.items()}, load
+    assert cell["served_at_target"] == pytest.approx(best.served, rel=1e-9), load
     assert told(cell) == rented(best), load
     assert told(cell["cheapest"]) == rented(found.cheapest), load
     assert {k: told(one) for k, one in cell["by_purchase"].items()} == {
@@ -90,7 +92,7 @@ def check(
         assert cell[name] == (usd if usd is None else pytest.approx(float(usd), rel=1e-12)), (load, name)
     assert cell["sized_by"] == found.sized_by, load
     assert cell["headroom_fraction"] == pytest.approx(
-        1 - load.requests / (best.replicas * best.replica.dp * best.replica.sequences), abs=1e-12
+        1 - best.places / (best.replicas * best.replica.dp * best.replica.sequences), abs=1e-12
     ), load
     second, runner_up = found.runner_up, cell["runner_up"]
     assert told(runner_up) == rented(second), load
@@ -123,7 +125,6 @@ EXPECTED: dict[str, Callable[[Plan], Any]] = {
     "n_replicas": lambda plan: plan.replicas,
     "n_gpus": lambda plan: plan.replicas * plan.replica.tp * plan.replica.pp * plan.replica.dp,
     "n_instances": lambda plan: plan.instances,
-    "served_at_target": lambda plan: plan.served,
     "memory_holds": lambda plan: plan.memory_holds,
 }
 
@@ -237,6 +238,19 @@ def test_random_loads(catalog: Catalog) -> None:
     assert all(kinds[kind] > 1 for kind in OFTEN) and all(kinds[kind] > 0 for kind in SELDOM), kinds
 
 
+def test_random_rates(catalog: Catalog) -> None:
+    kinds, draw = Kinds(), random.Random(20261125)
+    for load, limits in itertools.islice(random_loads(20261125), amount(45, 400)):
+        del load["users"]
+        rate, wait = 10 ** draw.uniform(-2.5, 2.5), draw.choice((0.05, 0.05, 0.2, 0.001))
+        options = {**load, **_options(limits), "requests_per_second": rate, "max_wait_fraction": wait}
+        (cell,) = document(recommended(options, catalog))["cells"]
+        check(cell, kinds, limits=limits | {"wait": wait})
+    print(f"rates: {kinds}")
+    of_rates = ("data-parallel", "one rank", "stages", "one replica", "several replicas", "by memory", "by tpot")
+    assert all(kinds[kind] > 0 for kind in of_rates), kinds
+
+
 OFTEN = (
     "by survival",
     "data-parallel", "one rank", "one replica", "several replicas", "by memory", "by tpot", "by ttft",
@@ -270,8 +284,9 @@ def one_way(**other: Any) -> Plan:
     instances, price, order = (other.pop(name, usual) for name, usual in (("n", 1), ("price", 100), ("order", 5)))
     offer = Offer("x/a", "x", "nvidia-l4-24gb", other.pop("count", 2), Decimal(price), Decimal(0), order)
     layout = Replica(other.pop("tp", 2), other.pop("dp", 1), 1, 8, {})
-    load = Load("llama-3.1-8b", 4096, 1, "bf16", "bf16")
-    return Plan(load, offer, layout, **{"requests": 8, "replicas": 1, "instances": instances, "native": False, **other})
+    load = Load("llama-3.1-8b", 4096, 8, "bf16", "bf16")
+    usual = {"requests": 8, "replicas": 1, "instances": instances, "native": False, "places": 8}
+    return Plan(load, offer, layout, **{**usual, **other})
 
 
 @pytest.mark.parametrize(

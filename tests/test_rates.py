@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import random
+from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
+from amounts import amount
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +17,16 @@ import sheetgen
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
-from sheetgen.sizing.rates import exact_wait_fraction, first_z, next_z, z_of
+from sheetgen.recommend import Solution, solve
+from sheetgen.scenario.question import ask
+from sheetgen.sizing.rates import (
+    exact_wait_fraction,
+    first_z,
+    next_in_flight,
+    next_z,
+    replica_requests_per_second,
+    z_of,
+)
 from sheetgen.writers.json import document
 
 MODELS = ("8b", "70b", "gpt-oss-120b")
@@ -63,6 +76,26 @@ def test_the_rule_comes_near_to_exact_erlang_c(share: float, most_off: float) ->
     assert exact_wait_fraction(math.ceil(2 + z * math.sqrt(2)), 2) < 2 * share
 
 
+LOADS_OF_TABLE = (0.5, 1, 2, 5, 10, 30, 100, 300, 1_000, 3_000, 10_000)
+SHARES_OF_TABLE = (0.2, 0.05, 0.01)
+
+
+def table() -> str:
+    """The table of docs/rates.md: places by the rule, and what share waits by exact Erlang-C."""
+    rows = [f"| {load:,} |" + "".join(
+        f" {n:,}: {100 * exact_wait_fraction(n, load):.1f} % |"
+        for share in SHARES_OF_TABLE
+        for n in [math.ceil(load + z_of(share) * math.sqrt(load))]
+    ) for load in LOADS_OF_TABLE]  # fmt: skip
+    head = "| Offered load, erlangs |" + "".join(f" {100 * share:g} % asked |" for share in SHARES_OF_TABLE)
+    return "\n".join([head, "|" + " ---: |" * (1 + len(SHARES_OF_TABLE)), *rows])
+
+
+def test_the_table_of_the_docs() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "rates.md").read_text(encoding="utf-8")
+    assert table() in page, f"docs/rates.md should have this table:\n{table()}"
+
+
 def test_users_are_people_and_what_is_in_flight_is_said() -> None:
     people = answer(model="70b", context="16k", users=200, active_fraction=0.1)
     stated = answer(model="70b", context="16k", concurrent_requests=20)
@@ -105,28 +138,65 @@ def test_what_is_no_load_is_refused(options: dict[str, Any], problem: str) -> No
 LOADS = st.tuples(st.sampled_from(MODELS), st.sampled_from(CONTEXTS), st.floats(-2, 2.5))
 
 
-@settings(max_examples=12, deadline=None)
+CATALOG = Catalog()
+
+
+def solved(model: str, context: str, **options: Any) -> Solution:
+    return solve(ask(CATALOG, {"models": model, "context_tokens": context, **options}))
+
+
+@settings(max_examples=amount(8, 60), deadline=None)
 @given(
     LOADS, st.sampled_from([0.3, 0.02]), st.sampled_from([{}, {"survive": "replica"}, {"extra_headroom_fraction": 0.3}])
 )
 def test_what_follows_from_a_rate(load: tuple[str, str, float], share: float, more: dict[str, Any]) -> None:
     model, context, exponent = load
     rate, usual = 10**exponent, {"model": model, "context": context, "max_wait_fraction": 0.1, **more}
-    one = answer(**usual, requests_per_second=rate)
-    assert one["verdict"] == "fits"
-    tokens = one["inputs"]["workloads"][0]["output_tokens"]
-    assert closes(one, tokens) and one["tpot_seconds"] <= 0.1 and one["served_at_target"] >= rate
-    assert one["concurrent_requests"] <= one["memory_holds"]
-    assert one["output_tokens_per_second"] == pytest.approx(
-        rate * tokens * (1 + more.get("extra_headroom_fraction", 0))
-    )
-    # Asked for what it serves, the same hardware still holds it; for more, nothing is cheaper.
-    served = answer(**usual, requests_per_second=one["served_at_target"], instances=one["instance"])
-    assert served["n_instances"] <= one["n_instances"]
-    assert served["served_at_target"] >= one["served_at_target"] * (1 - 1e-12)
+    answered = solved(**usual, requests_per_second=rate)
+    one, tokens = answered.choices[0], answered.question.workloads[0].output_tokens
+    assert one.offer is not None and one.cheapest is not None
+    turn = one.ttft_seconds + (tokens - 1) * one.tpot_seconds
+    assert math.isclose(answered.question.loads[0].concurrent_requests, rate * turn, rel_tol=1e-9)
+    assert one.tpot_seconds <= 0.1 and one.served_at_target >= rate and one.in_flight <= one.memory_holds
+    with_headroom = rate * (1 + more.get("extra_headroom_fraction", 0))
+    assert one.output_tokens_per_second == pytest.approx(with_headroom * tokens)
+    # Asked for what it serves, the same hardware still holds it; for more, or fewer that wait, nothing is cheaper.
+    instance = answered.candidate(one.offer).instance
+    served = solved(**usual, requests_per_second=one.served_at_target, instances=instance).choices[0]
+    assert served.n_instances <= one.n_instances
+    assert served.served_at_target >= one.served_at_target * (1 - 1e-12)
     for harder in ({"requests_per_second": rate * 1.05}, {"requests_per_second": rate, "max_wait_fraction": share / 4}):
-        dearer = answer(**(usual | harder))
-        assert dearer["cheapest"]["monthly_usd"] >= one["cheapest"]["monthly_usd"] * (1 - 1e-12)
+        dearer = solved(**(usual | harder)).choices[0]
+        assert dearer.cheapest and dearer.cheapest.usd >= one.cheapest.usd * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("at", range(amount(6, 40)))
+def test_the_operating_point_is_where_arrivals_and_speed_agree(at: int) -> None:
+    """Never below it, and at most 0.1 % above, however much of a step is shared experts."""
+    draw = random.Random(f"operating point {at}")
+    model, context = draw.choice(("gpt-oss-120b", "deepseek-v3", "70b")), draw.choice(CONTEXTS)
+    answered = solved(model, context, requests_per_second=10 ** draw.uniform(-2, 2))
+    choice = answered.choices[0]
+    assert choice.offer is not None
+    at_chosen = answered.grid.along("chosen", {"load": [0], "offer": [choice.offer]})
+    at_chosen.put(("chosen",), {"n_replicas": [choice.n_replicas]})
+    at_chosen.evaluate((replica_requests_per_second,), ("chosen",))
+    in_flight = at_chosen.read("paced_requests", ("chosen",))
+    for _ in range(1000):  # slow, but sure
+        at_chosen.put(("chosen",), {"in_flight": in_flight})
+        in_flight = at_chosen.evaluate((next_in_flight,), ("chosen",))["next_in_flight"]
+    assert 1 - 1e-9 <= choice.in_flight / (float(in_flight[0]) * choice.n_replicas) <= 1.001
+
+
+def test_a_frame_of_rates_is_what_each_alone_is() -> None:
+    rows = [{"requests_per_second": 3.0}, {"requests_per_day": 50_000}, {"users": 7}, {"requests_per_second": 900.0}]
+    rows = [{"model": "8b", "gpu": "h100", **row} for row in rows]
+    frame = sheetgen.size_frame(pandas.DataFrame(rows))
+    for i, row in enumerate(rows):
+        alone = sheetgen.size(**row)
+        for name in ("concurrent_requests", "tpot_seconds", "kv_bytes", "output_tokens_per_second", "queue"):
+            value = frame[name][i]
+            assert value == alone[name] or (alone[name] is None and pandas.isna(value)), (row, name)
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.3, 0.44, 0.6])

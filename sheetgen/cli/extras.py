@@ -213,7 +213,7 @@ def run_reverse(
 
 def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...]) -> None:
     """Read the log called `name` (`-`: stdin) and print what the engine measured beside its prediction."""
-    of_speed = [f"--{name.replace('_', '-')}" for name, *_ in rows_of(*PACE) if requested[name] is not None]
+    of_speed = [f"--{name.replace('_', '-')}" for name, *_ in rows_of("rate", *PACE) if requested[name] is not None]
     if of_speed:  # they would be accepted and ignored
         raise click.UsageError(f"{', '.join(of_speed)} does not go with --from-log, which compares memory.")
     catalog = Catalog(*catalogs)

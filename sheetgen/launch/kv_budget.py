@@ -17,6 +17,7 @@ from sheetgen.catalog.stacks import Setting, StackFile
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.launch.check import Trial, kv_ceiling_bytes, sequences_in_tokens, trials
 from sheetgen.scenario import parse
+from sheetgen.scenario.demand import A_LOAD
 from sheetgen.scenario.parse import SHARE_ABOVE_0, Kind
 from sheetgen.sizing.memory import kv_needed_bytes_per_gpu
 from sheetgen.startup.words import DTYPES, RENAMED, command_flags
@@ -291,7 +292,8 @@ def inputs_of(text: str, requested: Mapping[str, Any], catalog: Catalog) -> tupl
         settings.notes.append("the number of sequences is not stated: the engine's default was taken")
     elif "max_num_seqs" in given:
         given["max_num_seqs"] = parse.whole(given["max_num_seqs"], "max_num_seqs") * settings.beams
-        given.setdefault("concurrent_requests", given["max_num_seqs"])
+        if all(given.get(name) is None for name in A_LOAD):
+            given["concurrent_requests"] = given["max_num_seqs"]
     given.setdefault("context_tokens", given["max_model_len"])
     return settings, given
 
@@ -308,9 +310,9 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
     n = point["max_num_seqs"] * (1 if "max_num_seqs" in given else settings.beams)
     length = point["max_model_len"]
     full = {
-        **given, "max_num_seqs": n, "concurrent_requests": n * point["data_parallel_size"], "context_tokens": length,
-        "max_model_len": length, "input_tokens": None, "output_tokens": None, "prefix_cache_hit_fraction": 0,
-        "average_context_fraction": 1,
+        **given, **dict.fromkeys(A_LOAD), "max_num_seqs": n, "concurrent_requests": n * point["data_parallel_size"],
+        "context_tokens": length, "max_model_len": length, "input_tokens": None, "output_tokens": None,
+        "prefix_cache_hit_fraction": 0, "average_context_fraction": 1,
     }  # fmt: skip
     trial = trials([full], launcher, catalog)[0]
     assert trial is not None

@@ -25,7 +25,8 @@ from sheetgen.sizing import parallelism, rates
 
 # What the requests decide: the last columns of the tables; before them, where they are a rate, its places.
 OF_REQUESTS = (parallelism.n_replicas, cost.n_instances, cost.hourly_usd, cost.monthly_usd)
-OF_RATE = (rates.offered_requests, ("load_requests", rates.load_with_rates))
+OF_RATE = (rates.offered_requests, rates.places, ("load_requests", rates.load_with_rates))
+RANKED = (rates.served_requests_per_second, rates.ranked_requests)
 ANOTHER_MODEL = "model"  # a family that no ranking by dollars holds: quality is not compared
 OneLoad = tuple[Settings, SheetModel, Workload]
 ModelKey = tuple[int, str, str]
@@ -297,6 +298,8 @@ def _cheapest(
         grid.put(("chosen",), {"requests_per_second": numpy.array([one.requests_per_second for one in loads])})
         grid.evaluate(OF_RATE, axes)
     costs = grid.evaluate(OF_REQUESTS, axes)
+    if any(one.requests_per_second for one in loads):
+        grid.evaluate(RANKED, axes)
     memory = numpy.array([tables.candidate(offer).gpu.memory.engine_bytes for offer in range(len(tables.offers))])
     shape = costs["monthly_usd"].shape
     known = Table(grid, axes, shape)

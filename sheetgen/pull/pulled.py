@@ -17,6 +17,7 @@ from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean
 from sheetgen.pull.audit import Audit, agree, audit
 from sheetgen.recommend import Solution, solve
 from sheetgen.scenario import parse
+from sheetgen.scenario.demand import OF_A_DAY
 from sheetgen.scenario.inputs import BY_NAME, BY_OPTION, asked_in
 from sheetgen.scenario.overrides import TABLES, Written, class_columns, input_kind
 from sheetgen.scenario.parse import name_part, plain
@@ -123,7 +124,7 @@ class Change:
 def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
     """Every difference, in the order of the sheets; those of fixed figures too."""
     for name, old in built.inputs.items():
-        if name in found.inputs and name not in NOT_COMPARED and not _same(old, found.inputs[name]):
+        if name in found.inputs and name not in (*NOT_COMPARED, *_idle(found)) and not _same(old, found.inputs[name]):
             cell, new = found.cells[f"in_{name}"], _whole(found.inputs[name])
             yield Change("inputs", None, name, old, new, cell.label or name, cell.unit, cell.number_format, cell.place,
                          name in built.fixed)  # fmt: skip
@@ -142,6 +143,11 @@ def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
         yield Change("inputs", None, HEADLINE, old, new, "Headline", place=place)
     for name in TABLES:
         yield from _table(built, found.tables[name])
+
+
+def _idle(found: Snapshot) -> tuple[str, ...]:
+    """Inputs of a rate that nothing follows from: by the second where the day's requests count, else those of a day."""
+    return ("requests_per_second",) if found.inputs.get("requests_per_day") else ("requests_per_day", *OF_A_DAY)
 
 
 def _headline(built: Built, found: Snapshot) -> tuple[int, int]:
@@ -317,6 +323,11 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
             blank.append(f"{shown(change.row)} is no longer a row of {change.part}. Put it back.")
     if blank:
         raise ScenarioError(*blank)
+    if "requests_per_second" in found.inputs:  # by the second or by the day, whichever counts
+        for name in _idle(found):
+            options.pop(name, None)
+        name = "requests_per_day" if found.inputs.get("requests_per_day") else "requests_per_second"
+        options[name] = _option(name, built, found, found.inputs[name])
     if {"tiers", HEADLINE} & after.option_places.keys():
         options[HEADLINE] = _option(HEADLINE, built, found, None)
     tier = found.inputs.get("headline_tier")
@@ -338,12 +349,13 @@ def _option(option: str, built: Built, found: Snapshot, value: Any) -> str:
         return ",".join(f"{w}={'off' if ms is None else _whole(ms)}" for w, ms in targets.items())
     if words := BY_OPTION[option].words:
         return dict(enumerate(words)).get(value, str(_whole(value)))
-    tiers = [str(_whole(inputs[f"tier_{i}"])) for i, _ in enumerate(question.tiers, 1)]
+    tiers = [_whole(inputs[f"tier_{i}"]) for i, _ in enumerate(question.tiers, 1)]
     if option == "tiers":
-        return ",".join(tiers)
+        return ",".join(str(one) for one in tiers if is_number(one))
     if option == HEADLINE:
         workload, tier = _headline(built, found)
-        return f"{question.workloads[workload].id}:{tiers[tier]}"
+        of = question.workloads[workload].id
+        return f"{of}:{tiers[tier]}" if is_number(tiers[tier]) else of
     return str(_whole(value))
 
 
@@ -465,7 +477,7 @@ def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) ->
     if "workloads" not in options:  # today's catalog may have others
         options["workloads"] = ",".join(w for w, name in works.items() if name in found.inputs)
     tiers = [found.inputs[name] for name in map("tier_{}".format, range(1, 5)) if name in found.inputs]
-    if "tiers" not in options and len(tiers) != len(catalog.tiers()):
+    if "tiers" not in options and len(tiers) != len(catalog.tiers()) and all(map(is_number, tiers)):
         options["tiers"] = ",".join(f"{n:g}" for n in tiers if isinstance(n, (int, float)))
     overrides = found.options.get("typed")
     if "purchase" not in found.inputs and options.get("purchase", ON_DEMAND) != ON_DEMAND:

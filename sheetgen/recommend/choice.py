@@ -22,9 +22,8 @@ from sheetgen.formula import (
     ratio,
     round_nearest,
     same_money,
-    where,
 )
-from sheetgen.sizing.parallelism import REPLICA
+from sheetgen.sizing.parallelism import instances_less_replica
 from sheetgen.units import PLAIN, USD
 
 
@@ -111,7 +110,7 @@ def best_precision(precisions: Any, **known: Any) -> Any:
 def _served(of_instance: Any, sizes: Any, ranks: Any, gpus: Any, n_instances: Any, survive: Any) -> Any:
     """What candidates with as many instances serve within the targets, as far as it orders them: after the loss of a
     machine or a zone what is left goes with what one instance serves, after that of a replica one is less."""
-    return of_instance * (n_instances - where(survive == REPLICA, ratio(sizes * ranks, gpus), 0))
+    return of_instance * instances_less_replica(n_instances, survive, sizes, ranks, gpus)
 
 
 @formula("Requests within the targets", passed_on=_OF_LEFT)
@@ -209,6 +208,7 @@ ROWS = {
     "precisions": "runs_weights", "of_instance": "requests_per_instance",
     "sizes": "tensor_parallel_size", "ranks": "data_parallel_size", "gpus": "gpu_count",
 }  # fmt: skip
+RANKED = "ranked_requests"  # in place of requests_per_instance, where some loads are rates
 Picks = list[tuple["Pick", "Pick"] | None]
 
 
@@ -226,6 +226,8 @@ def pick(known: Mapping[str, Any], among: Any = True) -> Picks:
     known: the quantities of ROWS over rows and offers, near_tie_fraction and survive. among: which offers take part.
     """
     rows = {name: known[of] for name, of in ROWS.items()}
+    if RANKED in known:
+        rows["of_instance"] = known[RANKED]
     rows |= {name: known[name] for name in ("near_tie_fraction", "survive")} | {"among": among}
     found: dict[str, Any] = {}
     for name, one in (*STEPS, ("cheapest_position", cheapest_position)):

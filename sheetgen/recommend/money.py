@@ -15,7 +15,7 @@ import numpy
 from sheetgen import cost
 from sheetgen.estimate import evaluate
 from sheetgen.formula import Formula
-from sheetgen.recommend.choice import ROWS, pick
+from sheetgen.recommend.choice import RANKED, ROWS, pick
 from sheetgen.recommend.solution import Fit, Solution
 from sheetgen.recommend.solve import settings_of
 from sheetgen.scenario.market import ClassPrice, OwnedGpu
@@ -122,7 +122,7 @@ def providers(solved: Solution, row: int) -> tuple[ProviderCost, ...]:
     over = solved.question.loads[row].over_limit
     of_offer = numpy.array([solved.candidate(i).provider for i in range(len(solved.offers))])
     names = list(dict.fromkeys(of_offer.tolist()))
-    known = {name: solved.costs[name][[row]] for name in ROWS.values()}
+    known = {name: solved.costs[name][[row]] for name in (*ROWS.values(), RANKED) if name in solved.costs}
     settings = solved.question.settings
     picks = pick({**known, **{name: getattr(settings, name) for name in ("near_tie_fraction", "survive")}},
                  of_offer == numpy.array(names)[:, None])  # fmt: skip

@@ -58,7 +58,8 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
     )),
     # Of a rate: how long a request takes on a full replica, and the places that it takes with room for chance.
     "rates": (("load", "profile"), (
-        rates.full_turn_seconds, rates.offered_requests, ("load_requests", rates.load_with_rates),
+        rates.full_batch_requests, rates.full_turn_seconds, rates.offered_requests, rates.places,
+        ("load_requests", rates.load_with_rates),
     )),
     "offers": (("offer",), (
         ("price_usd_per_hour", cost.discounted_usd_per_hour), cost.paid_hours_per_month, cost.instance_month_usd,
@@ -69,6 +70,8 @@ TABLES: dict[str, tuple[Axes, tuple[Named, ...]]] = {
         parallelism.replicas_per_instance, parallelism.requests_per_instance, parallelism.n_replicas, cost.n_instances,
         cost.hourly_usd, cost.monthly_usd,
     )),
+    # Of a rate, what a candidate would serve: the choice ranks by it.
+    "ranks": (("load", "offer"), (rates.served_requests_per_second, rates.ranked_requests)),
 }  # fmt: skip
 # Where a draft model serves beside: what stands in place of quantities of the same name.
 WITH_DRAFT: dict[str, tuple[Formula, ...]] = {

@@ -116,15 +116,15 @@ def _cost(grid: Grid) -> None:
     held = grid.read("pipeline_stages", ("load", "offer")) == 1
     held = (held & (grid.read("instance_month_usd", ("offer",)) > 0)).any(axis=-1)
     grid.put(("load",), {"held_inside": held.astype(float)})
-    _work_out(grid, "costs")
+    _work_out(grid, "costs", *_RANKS)
 
 
-_RATES = ("rates",)  # worked out only where a load is one
+_RATES, _RANKS = ("rates",), ("ranks",)  # worked out only where a load is a rate
 
 
 def _work_out(grid: Grid, *names: str, also: Columns | None = None) -> None:
     for name in names:
-        if name in _RATES and not grid.has("requests_per_second", ("load",)):
+        if name in (*_RATES, *_RANKS) and not grid.has("requests_per_second", ("load",)):
             continue
         axes, formulas = TABLES[name]
         grid.evaluate(formulas, axes, also)
@@ -326,7 +326,7 @@ def _verdict_without(solved: Solution, row: int) -> str:
 def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
     """The choices with what they would take without targets of speed, and without that of the first token alone, where
     it costs less."""
-    after = ("sequences", *_RATES, "costs")
+    after = ("sequences", *_RATES, "costs", *_RANKS)
     alone = _picked_with(solved, "batch_limit", NO_BATCH_LIMIT, *after)
     no_ttft = _picked_with(solved, "ttft_limit_seconds", float(NO_LIMIT_SECONDS), "limits", *after)
     out = []
@@ -437,24 +437,30 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     return tuple(out)
 
 
-def _at_rate(at: Grid, full: Columns, load: Any, stated: Any) -> tuple[Columns, Any, Any]:
+def _at_rate(at: Grid, stated: Columns, load: Any, in_flight_stated: Any) -> tuple[Columns, Any, Any]:
     """What users get, the load and the requests in flight, where some loads are rates: at the speed at which as many
     requests are in flight on a replica as arrive in the time of one, found from a full replica downward."""
     known = at.along("chosen", {})
     known.evaluate((rates.replica_requests_per_second,), ("chosen",))
-    steps = [known.read("paced_requests", ("chosen",))]
-    for _ in range(2):
-        known.put(("chosen",), {"in_flight": steps[-1]})
-        steps.append(known.evaluate((rates.next_in_flight,), ("chosen",))["next_in_flight"])
-    in_flight = rates.secant_in_flight(*steps)
+
+    def follows(in_flight: Any) -> Any:
+        known.put(("chosen",), {"in_flight": in_flight})
+        return known.evaluate((rates.next_in_flight,), ("chosen",))["next_in_flight"]
+
+    full = known.read("paced_requests", ("chosen",))
+    pairs = [(full, follows(full))]
+    in_flight = pairs[0][1]
+    for _ in range(rates.SECANTS):
+        pairs.append((in_flight, follows(in_flight)))
+        in_flight = rates.secant_in_flight(*pairs[-2], *pairs[-1])
     known.put(("chosen",), {"in_flight": in_flight, "running_requests": in_flight, "concurrent_requests": in_flight})
     found = known.evaluate((("batch_requests", rates.mean_batch_requests), *PACE[1:]), ("chosen",))
     arriving = known.read("requests_per_second", ("chosen",))
     at_peak = known.evaluate((rates.in_flight_at_peak,), ("chosen",))["in_flight_at_peak"]
     is_rate, more = arriving > 0, 1 + at.read("extra_headroom_fraction", ("chosen",))
-    at.put(("chosen",), {name: numpy.where(is_rate, found[name], full[name]) for name in found})
-    found = full | {name: numpy.where(is_rate, found[name], full[name]) for name in found}
-    return found, numpy.where(is_rate, at_peak * more, load), numpy.where(is_rate, at_peak, stated)
+    found = stated | {name: numpy.where(is_rate, found[name], stated[name]) for name in found}
+    at.put(("chosen",), found)
+    return found, numpy.where(is_rate, at_peak * more, load), numpy.where(is_rate, at_peak, in_flight_stated)
 
 
 def _with_ends(at: Grid, choices: Sequence[Choice]) -> Iterator[Choice]:

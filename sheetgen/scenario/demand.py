@@ -15,7 +15,8 @@ from sheetgen.units import rate_text
 
 HOURS_PER_DAY = 24
 A_LOAD = ("users", "concurrent_requests", "requests_per_second", "requests_per_day")
-_OF_A_DAY = ("peak_hour_share", "burst_factor")
+RATE = "rate"  # among the tiers of a workbook, and as its headline
+OF_A_DAY = ("peak_hour_share", "burst_factor")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Rate:
 
     def at_peak(self, settings: Settings) -> float:
         """Requests per second at peak."""
-        known = vars(settings) | vars(self) | {"seconds_per_hour": SECONDS_PER_HOUR}
+        known = vars(settings) | vars(self) | {"seconds_in_an_hour": SECONDS_PER_HOUR}
         return float(rates.peak_requests_per_second.of(known))
 
 
@@ -41,7 +42,7 @@ def rate_of(options: Mapping[str, Any]) -> Rate | None:
     if len(given) > 1:
         raise ScenarioError(f"{_and(given)} are given together, and each is a load by itself. Keep one.")
     if options.get("requests_per_day") is None:
-        stray = [name for name in _OF_A_DAY if options.get(name) is not None]
+        stray = [name for name in OF_A_DAY if options.get(name) is not None]
         if stray:
             raise ScenarioError(f"{_and(stray)} is of requests_per_day, which is not given. Give it, or leave it out.")
     if not given or given[0] not in ("requests_per_second", "requests_per_day"):

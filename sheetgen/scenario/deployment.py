@@ -140,7 +140,7 @@ def fill(numbers: Columns, columns: Columns, workloads: Sequence[Workload]) -> N
     numbers["input_tokens"] = numpy.where(blank(prompt), context - output, prompt)
     # Where the load was stated as a rate, requests in flight follow from the speed, which is not known yet.
     stated = numbers["requests_per_second"]
-    by_day = rates.peak_requests_per_second.of(numbers | {"seconds_per_hour": SECONDS_PER_HOUR})
+    by_day = rates.peak_requests_per_second.of(numbers | {"seconds_in_an_hour": SECONDS_PER_HOUR})
     numbers["requests_per_second"] = numpy.where((stated > 0) & (stated != by_day), numpy.nan, by_day)
     people, asked = numbers["users"], numbers["concurrent_requests"]
     in_flight = round_up(numpy.where(blank(people), 1, people) * numbers["active_fraction"])

@@ -306,8 +306,8 @@ INPUTS: tuple[Input, ...] = (
           "Other contexts for them, such as rag=32k,chat=8k (prompt and answer together).", pairs="rag=32k,chat=8k")),
     _text("tiers", Option("sheet", "NUMBERS", "One to four numbers of requests in flight. Default 1,32,128,1024.")),
     _text("headline", Option("sheet", "LOAD", "The load of the large answer per model, such as rag:32. Default: RAG, "
-          "or the first workload, at the rate where one is given, else at 32 in flight, or the tier nearest to 32 by "
-          "its ratio (of 8,200 it is 8).")),
+          "or the first workload, at the rate where one is given, else at 32 in flight where that is a tier, else at "
+          "the middle one (the lower of two).")),
     Input("tpot_ms", TARGET_MS, None,
           Option("targets", "MS", "Time per output token to size for: 40, off, or chat=40,rag=off. Default 50; 100 for "
                  "long-doc and above 16k.", pairs="chat=40,rag=off"),

@@ -102,15 +102,11 @@ def sized(workload: Workload, context: int, answer: int) -> Workload:
     return _WithContext.model_construct(**{**dict(workload), **fields, "context": context})
 
 
-USUAL_TIER = 32
-
-
 def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int | None, ...]) -> tuple[int, int]:
-    """Positions of the headline's workload and tier: RAG, else the first one; the rate where one was asked for, else 32
-    in flight or the tier that is the nearest to it by its ratio, the larger of two as near."""
+    """Positions of the headline's workload and tier: RAG, else the first one, at the rate where one was asked for, else
+    at 32 in flight, or the middle of what there is (the lower of two)."""
     ids = [w.id for w in workloads]
-    by_ratio = [max(n, USUAL_TIER) / min(n, USUAL_TIER) if n else 0.0 for n in tiers]
-    usual = min(range(len(tiers)), key=lambda at: (by_ratio[at], -(tiers[at] or 0)))
+    usual = next((tiers.index(one) for one in (None, 32) if one in tiers), (len(tiers) - 1) // 2)
     if not text:
         return ids.index("rag") if "rag" in ids else 0, usual
     name, _, tier = str(text).partition(":")

@@ -89,6 +89,7 @@ def _precision(question: Question) -> str:
         f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == "auto" else ""),
         f"KV cache {kv}", f"{engine.name} {engine.default_version}",
         *([wording.draft_words(question.draft)] if question.draft else []), wording.sizing_rule(question),
+        *([f"a rate: room for chance, {share(settings.max_wait_fraction)} may wait"] if question.rate else []),
         "every user counted as in flight" if active == 1 else f"{share(active)} of the users in flight",
     ))  # fmt: skip
 

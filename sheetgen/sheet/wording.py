@@ -29,6 +29,7 @@ from sheetgen.units import (
     WHOLE,
     Display,
     Layout,
+    rate_places,
 )
 
 MINUS = "−"
@@ -315,7 +316,9 @@ def lost(question: Question) -> str:
 def rate_words(question: Question) -> Cell:
     """The rate of a sheet: 4.5 requests/s."""
     assert question.rate is not None, "only a rate has no requests in flight of its own"
-    return words("{} requests/s", Cell(question.rate.at_peak(question.settings), _PLAIN))
+    rate = question.rate.at_peak(question.settings)
+    places = rate_places(rate)
+    return words("{} requests/s", Cell(rate, Display(f"#,##0.{'#' * places}", optional=places) if places else WHOLE))
 
 
 def served_count(choice: Choice) -> Cell:

@@ -394,6 +394,15 @@ def surviving_replicas(
     return largest(0, held - each * lost)
 
 
+def instances_less_replica(
+    n_instances: Quantity, survive: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
+    gpu_count: Quantity,
+) -> Any:  # fmt: skip
+    """Instances, less one replica's share of one where the loss of a replica is to be survived."""
+    share = ratio(tensor_parallel_size * data_parallel_size, gpu_count)
+    return n_instances - where(survive == REPLICA, share, 0)
+
+
 @formula("Requests served within the targets")
 def served_at_target(
     n_instances: Quantity, replicas_per_instance: Quantity, paced_requests: Quantity, survive: Quantity,

@@ -22,23 +22,24 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.sizing.parallelism import needed_replicas, surviving_replicas
+from sheetgen.sizing.parallelism import instances_less_replica, needed_replicas, surviving_replicas
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, turn_seconds, untouched_fraction
 from sheetgen.units import SECONDS, TWO_DECIMALS
 
+SECANTS = 4  # after which requests in flight are at most 0.1 % too high: tests/test_rates.py
 Z_STEPS = 8  # of Newton's method, after which no share from 0.0001 to 1 is off by more than 1e-12
 
 
 @formula("Requests per second at peak", TWO_DECIMALS)
 def peak_requests_per_second(
     requests_per_second: Quantity, requests_per_day: Quantity, peak_hour_share: Quantity, burst_factor: Quantity,
-    seconds_per_hour: Quantity,
+    seconds_in_an_hour: Quantity,
 ) -> Any:  # fmt: skip
     """Requests that arrive in a second at peak: as stated, or the peak hour's of a day, times the burst inside it.
 
     Source: definition. Check: 200,000 a day at 12 % in the peak hour and a burst of 1.3 are 8.67.
     """
-    of_a_day = requests_per_day * peak_hour_share / seconds_per_hour * burst_factor
+    of_a_day = requests_per_day * peak_hour_share / seconds_in_an_hour * burst_factor
     return where(requests_per_day > 0, of_a_day, requests_per_second)
 
 
@@ -75,13 +76,12 @@ def z_of(max_wait_fraction: float) -> float:
 # What is the same of replicas with any number in flight; it is handed on by name.
 _OF_BATCH = ("batch_requests", "untouched_fraction")
 _READ = dict.fromkeys(n for f in (tpot_seconds, service_ttft_seconds, untouched_fraction) for n in f.inputs)
-_OF_ANY = (*(name for name in _READ if name not in _OF_BATCH), "pipeline_parallel_size")
+_OF_ANY = tuple(name for name in _READ if name not in _OF_BATCH)
 
 
-def _turn(in_flight: Quantity, known: dict[str, Any]) -> Any:
-    """Seconds that a request takes on a replica with so many in flight, on average: fractions of one count."""
-    batch = mean_batch_requests(in_flight, known["data_parallel_size"], known["pipeline_parallel_size"])
-    known = known | {"batch_requests": batch}
+def _turn(batch_requests: Quantity, known: dict[str, Any]) -> Any:
+    """Seconds that a request takes among batches of so many; fractions of one count."""
+    known = known | {"batch_requests": batch_requests}
     known["untouched_fraction"] = untouched_fraction.of(known)
     return turn_seconds(service_ttft_seconds.of(known), known["output_tokens"], tpot_seconds.of(known))
 
@@ -95,13 +95,24 @@ def mean_batch_requests(in_flight: Quantity, data_parallel_size: Quantity, pipel
     return largest(1, ratio(in_flight, data_parallel_size * pipeline_parallel_size))
 
 
+@formula("Requests of one batch of a full replica", TWO_DECIMALS)
+def full_batch_requests(
+    paced_requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity
+) -> Any:
+    """Requests that take their steps together with every place of the replica taken; at least one.
+
+    Source: mean_batch_requests.
+    """
+    return mean_batch_requests(paced_requests, data_parallel_size, pipeline_parallel_size)
+
+
 @formula("Time of a request on a full replica", SECONDS, passed_on=_OF_ANY)
-def full_turn_seconds(paced_requests: Quantity, **known: Quantity) -> Any:
+def full_turn_seconds(full_batch_requests: Quantity, **known: Quantity) -> Any:
     """Seconds from a request's turn to its last token, with every place of its replica taken.
 
     Source: service_ttft_seconds, tpot_seconds.
     """
-    return _turn(paced_requests, known)
+    return _turn(full_batch_requests, known)
 
 
 @formula("Offered load", TWO_DECIMALS)
@@ -125,7 +136,7 @@ def places(offered_requests: Quantity, wait_z: Quantity) -> Any:
     return round_up(offered_requests + wait_z * power(offered_requests, 1 / 2))
 
 
-@formula("Load", within=[places])
+@formula("Load")
 def load_with_rates(requests_per_second: Quantity, load_requests: Quantity, places: Quantity) -> Any:
     """Places that a load takes: of a rate with room for chance, of any other as many as it has requests in flight.
 
@@ -149,27 +160,30 @@ def replica_requests_per_second(
     return ratio(requests_per_second * (1 + extra_headroom_fraction), needed_replicas(load_requests, paced_requests))
 
 
-@formula("In flight on a replica, a step nearer", TWO_DECIMALS, passed_on=_OF_ANY)
+@formula("In flight on a replica, a step nearer", TWO_DECIMALS, passed_on=(*_OF_ANY, "pipeline_parallel_size"))
 def next_in_flight(in_flight: Quantity, replica_requests_per_second: Quantity, **known: Quantity) -> Any:
     """Requests in flight on a replica at the speed that it has with `in_flight` of them: from above, nearer to where
     both are the same.
 
     Source: Little's law.
     """
-    return replica_requests_per_second * _turn(in_flight, known)
+    batch = mean_batch_requests(in_flight, known["data_parallel_size"], known["pipeline_parallel_size"])
+    return replica_requests_per_second * _turn(batch, known)
 
 
 @formula("In flight on a replica", TWO_DECIMALS)
-def secant_in_flight(in_flight: Quantity, next_in_flight: Quantity, after_next_in_flight: Quantity) -> Any:
-    """Where three numbers, each of which follows from the one before, would lead on a straight line.
+def secant_in_flight(
+    in_flight: Quantity, next_in_flight: Quantity, later_in_flight: Quantity, next_later_in_flight: Quantity
+) -> Any:
+    """Where two numbers in flight, the later one nearer, and what follows from each would meet on a straight line.
 
-    Times grow with the requests in flight along a line, or less where experts are shared: so it is not too low.
+    Times grow with the requests in flight along a line, or less and less where experts are shared: never too low.
 
     Source: a step of the secant method.
     """
-    before, after = in_flight - next_in_flight, next_in_flight - after_next_in_flight
-    line = next_in_flight - before * ratio(after, before - after)
-    return largest(0, where(before > after, smallest(line, after_next_in_flight), after_next_in_flight))
+    before, after = in_flight - next_in_flight, later_in_flight - next_later_in_flight
+    line = later_in_flight - after * ratio(in_flight - later_in_flight, before - after)
+    return largest(0, where(before > after, smallest(line, next_later_in_flight), next_later_in_flight))
 
 
 @formula("In flight at peak", TWO_DECIMALS)
@@ -196,6 +210,21 @@ def served_requests_per_second(
     n_places = surviving_replicas(n_instances, replicas_per_instance, survive, zones) * paced_requests
     root = (power(wait_z * wait_z + 2 * 2 * n_places, 1 / 2) - wait_z) / 2
     return ratio(root * root, full_turn_seconds * (1 + extra_headroom_fraction))
+
+
+@formula("Requests of one instance, as the choice ranks them", TWO_DECIMALS)
+def ranked_requests(
+    requests_per_second: Quantity, served_requests_per_second: Quantity, requests_per_instance: Quantity,
+    n_instances: Quantity, survive: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity,
+    gpu_count: Quantity,
+) -> Any:  # fmt: skip
+    """What one instance serves within the targets: requests in flight; of a rate, with whose room for chance all
+    replicas go together, its share of the requests per second.
+
+    Source: INTERFACE (the choice: the most served_at_target).
+    """
+    left = instances_less_replica(n_instances, survive, tensor_parallel_size, data_parallel_size, gpu_count)
+    return where(requests_per_second > 0, ratio(served_requests_per_second, left), requests_per_instance)
 
 
 def exact_wait_fraction(n_places: int, offered: float) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
 from sheetgen.recommend import solve
+from sheetgen.scenario.demand import OF_A_DAY, RATE
 from sheetgen.scenario.inputs import OF_SETTINGS
 from sheetgen.scenario.overrides import BANDS, ENGINE, SHOWN, TABLES, class_columns
 from sheetgen.scenario.overrides import SETTINGS as SETTING_KINDS
@@ -33,6 +34,7 @@ ASKED_BY_CELLS = tuple(
     if one.row and one.option and one.option.group in ("precision", "engine", "headroom", "billing", "factors")
     and one.name not in (*facts.OF_PRICES, "active_fraction")
 )  # fmt: skip
+OF_RATE = ("requests_per_second", "requests_per_day", "peak_hour_share", "burst_factor", "max_wait_fraction")
 _CLOSE = 1e-6  # of a figure: what a file keeps of a sum of floats
 
 
@@ -89,7 +91,7 @@ def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
             how = "solved again" if steps else how
         load = facts.load_words(b, *lb[1:])
         if not same(a.tiers[la[2] - 1], b.tiers[lb[2] - 1]):
-            load = f"{facts.load_words(a, *la[1:])} -> {b.tiers[lb[2] - 1]:,}"
+            load = f"{facts.load_words(a, *la[1:])} -> {facts.tier_words(b.tiers[lb[2] - 1])}"
         made.append(Bridge(lb[0], facts.model_name(lb[0], a, b), load, before, after, how, why, steps, causes))
     return tuple(made)
 
@@ -103,10 +105,12 @@ def _causes(found: Comparison, la: LoadKey, lb: LoadKey) -> Iterator[str]:
     if in_use or any(c.name in facts.OF_PRICES for c in sections["inputs"]):
         yield PRICES
     lengths = (was.context_tokens, now.context_tokens), (was.output_tokens, now.output_tokens)
-    if not all(same(*pair) for pair in (*lengths, (a.tiers[la[2] - 1], b.tiers[lb[2] - 1]))):
+    tiers = a.tiers[la[2] - 1], b.tiers[lb[2] - 1]
+    rates = [c.name for c in sections["inputs"] if c.name in OF_RATE] if RATE in tiers else []
+    if rates or not all(same(*pair) for pair in (*lengths, tiers)):
         yield LOAD
     others = {f"{figure}_{w}" for figure in ("tpot_ms", "ttft_ms") for w in b.workloads if w != lb[1]}
-    settings = [c for c in sections["inputs"] if c.name not in {*NO_EFFECT, *facts.OF_PRICES, *others}]
+    settings = [c for c in sections["inputs"] if c.name not in {*NO_EFFECT, *facts.OF_PRICES, *OF_RATE, *others}]
     models = [c for c in sections["models"] if c.more.get("row") == lb[0]]
     if settings or models or sections["gpus"] or sections["precisions"]:
         yield SETTINGS
@@ -156,11 +160,17 @@ def _monthly_usd(
     workload, tier = at
     one, requests = load.workloads[workload], load.tiers[tier - 1]
     options: dict[str, Any] = {"models": ",".join(load.models)}
+    if requests == RATE:
+        by_day = _value(load, "requests_per_day")
+        idle = ("requests_per_second",) if by_day else ("requests_per_day", *OF_A_DAY)
+        options |= {name: _value(load, name) for name in OF_RATE if name not in idle}
     if workload == facts.ASKED:
-        options |= {"context_tokens": one.context_tokens, "output_tokens": one.output_tokens, "users": requests}
+        options |= {"context_tokens": one.context_tokens, "output_tokens": one.output_tokens}
+        options |= {} if requests == RATE else {"concurrent_requests": requests}
     else:
         name = next((w.id for w in catalog.workloads() if name_part(w.id) == workload), workload)
-        options |= {"workloads": name, "contexts": f"{name}={one.context_tokens}", "tiers": str(requests)}
+        options |= {"workloads": name, "contexts": f"{name}={one.context_tokens}"}
+        options |= {} if requests == RATE else {"tiers": str(requests)}
     options |= {name: prices.options[name] for name in facts.OF_MARKET if prices.options.get(name)}
     options |= {name: settings.options[name] for name in facts.OF_SERVING if settings.options.get(name)}
     options["discount_fraction"] = _value(prices, "discount_fraction")

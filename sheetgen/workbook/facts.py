@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sheetgen.errors import Problems, shown
+from sheetgen.scenario.demand import RATE
 from sheetgen.scenario.inputs import BY_NAME, INPUTS
 from sheetgen.scenario.overrides import ENGINE
 from sheetgen.scenario.parse import name_part
@@ -159,7 +160,14 @@ def same(a: Any, b: Any) -> bool:
 def load_words(side: SheetFacts, workload: str, tier: int) -> str:
     """`RAG at 32`."""
     requests = side.tiers[tier - 1]
-    return f"{side.workloads[workload].name} at {requests:,}" if requests is not None else f"tier {tier}, blank"
+    return (
+        f"{side.workloads[workload].name} at {tier_words(requests)}" if requests is not None else f"tier {tier}, blank"
+    )
+
+
+def tier_words(requests: Any) -> str:
+    """A tier's requests in flight; or that it is a rate."""
+    return f"a {RATE}" if requests == RATE else f"{requests:,}"
 
 
 def model_name(model: str, *sides: SheetFacts) -> str:
@@ -358,7 +366,7 @@ class _Candidate(_Part):
 class _Cell(_Part):
     model: str
     workload: str
-    tier: int
+    tier: int | None  # none where it is the rate
     verdict: str
     instance: str | None
     n_instances: int | None
@@ -385,11 +393,12 @@ def facts_of_json(data: bytes, path: str) -> SheetFacts:
     document = _read(data)
     inputs = document.inputs
     keys = {w.id: name_part(w.id) for w in inputs.workloads}
-    tiers = {requests: i for i, requests in reversed([*enumerate(inputs.tiers, 1)])}
+    listed = (*inputs.tiers, *([None] if any(c.tier is None for c in document.cells) else ()))
+    tiers = {requests: i for i, requests in reversed([*enumerate(listed, 1)])}
     workload, _, tier = inputs.headline.rpartition(":")
-    headline = None
-    if workload in keys and tier.isdecimal() and int(tier) in tiers:
-        headline = keys[workload], tiers[int(tier)]
+    headline, asked = None, None if tier == RATE else int(tier) if tier.isdecimal() else 0
+    if workload in keys and asked in tiers:
+        headline = keys[workload], tiers[asked]
     models = {c.model: {fact: getattr(c, fact) for fact in OF_MODELS} for c in document.cells}
     answers = {
         (c.model, keys[c.workload], tiers[c.tier]): Answer(
@@ -403,7 +412,7 @@ def facts_of_json(data: bytes, path: str) -> SheetFacts:
     return SheetFacts(
         path, "JSON", "", inputs.catalog_sha256, _day(document.as_of), {m: m for m in inputs.models},
         {keys[w.id]: WorkloadFacts(w.id, w.context_tokens, w.output_tokens) for w in inputs.workloads},
-        tuple(inputs.tiers), headline, dict(_settings_of_json(document)),
+        tuple(RATE if n is None else n for n in listed), headline, dict(_settings_of_json(document)),
         {"models": Table("models", models, {}, {}, heads=OF_MODELS)},
         {c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(_listed(c, inputs), _day(c.price_as_of))})
          for c in document.candidates},

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.errors import shown
+from sheetgen.scenario.demand import RATE
 from sheetgen.scenario.inputs import BY_NAME, CHOICES, KV_CACHE, rows_in
 from sheetgen.scenario.overrides import ENGINE, SETTINGS, TABLES, input_kind
 from sheetgen.sheet.model import EXCEL_DAY_ZERO, NONE
@@ -101,6 +102,7 @@ REQUIRED = (
 )  # fmt: skip
 _RESULT = re.compile(rf"(rec_\w+_(\d+))_({'|'.join(RESULTS)})")
 _TIER = re.compile(r"in_tier_(\d+)")
+_TIERS = re.compile(r"in_(headline_)?tier(_\d+)?")  # that may be a rate
 _OF_WORKLOAD = re.compile(r"in_((?:context|tpot_ms|ttft_ms)_(\w+))")
 LOG_LINE = "in_log_"
 KEYS = {"models": "model_id", "gpus": "gpu", "instances": "instance", "precisions": "dtype"}
@@ -235,7 +237,9 @@ class _Reading:
             label = next((text for text in before if text.strip()), "")
         value, form = found.value, found.number_format
         if name.startswith("in_"):
-            value = self._value(name, area.place(), found, input_holds(name.removeprefix("in_"), form))
+            is_rate = value == RATE and _TIERS.fullmatch(name)
+            holds = "text" if is_rate else input_holds(name.removeprefix("in_"), form)
+            value = self._value(name, area.place(), found, holds)
         unit = unit if isinstance(unit, str) else ""
         return NamedCell(value, area.place(), label, unit, form, found.formula is not None)
 

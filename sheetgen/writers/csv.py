@@ -15,7 +15,16 @@ from sheetgen.writers.json import SPEED
 if TYPE_CHECKING:
     import pandas
 
-ASKED = "model", "workload", "tier", "context_tokens", "concurrent_requests", "weight_dtype", "kv_cache_dtype"
+ASKED = (
+    "model",
+    "workload",
+    "tier",
+    "context_tokens",
+    "concurrent_requests",
+    "requests_per_second",
+    "weight_dtype",
+    "kv_cache_dtype",
+)
 ANSWER = (
     "verdict", "instance", "gpu", "purchase", "n_instances", "n_gpus", "tensor_parallel_size",
     "pipeline_parallel_size", "data_parallel_size", "spans_machines", "n_replicas", "sequences_per_replica",
@@ -80,6 +89,9 @@ def _as_given(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> pandas.Da
                 column = column.astype("Int64")
             else:
                 column = column.map(lambda v: None if v != v else int(v)).astype(object)
+        elif name == "concurrent_requests":  # of a rate, no whole number
+            whole, column = column % 1 == 0, column.astype(object)
+            column[whole] = [int(v) for v in column[whole]]
         if echo:
             column = column.astype(object)
             column[failed] = overrides.loc[failed, name].replace("", None)

@@ -132,7 +132,7 @@ def _rate(question: Question) -> Record:
     """The rate as it was asked for; the shares of a day are among the settings."""
     stated = question.rate
     names = ("requests_per_second", "requests_per_day")
-    return {name: (getattr(stated, name) or None) if stated else None for name in names}
+    return {name: getattr(stated, name) if stated else None for name in names}
 
 
 def _rental(one: Rental | None) -> Record | None:

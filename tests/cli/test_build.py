@@ -27,6 +27,8 @@ CELL = set(
         "tier",
         "context_tokens",
         "concurrent_requests",
+        "requests_per_second",
+        "wait_fraction",
         "weight_dtype",
         "kv_cache_dtype",
         "weights_bytes",
@@ -124,7 +126,16 @@ def test_every_option_of_a_question_is_a_flag() -> None:
     common = {"as_json", "catalogs", "quiet"}
     files = {"format", "pdf_variant", "attach", "out", "name", "scenario", "brand", "flags"}
     assert flags("build") - common - files == {*OPTIONS, *SHEET_OPTIONS}
-    load = {"model", "context_tokens", "users", "input_tokens", "output_tokens", "show_all", "flags"}
+    load = {
+        "model",
+        "context_tokens",
+        "users",
+        "concurrent_requests",
+        "input_tokens",
+        "output_tokens",
+        "show_all",
+        "flags",
+    }
     assert flags("recommend") - common - load == set(OPTIONS)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sheetgen.formula import Formula, both, either, formula, is_number, where
 from sheetgen.recommend import Solution
+from sheetgen.scenario.demand import RATE
 from sheetgen.sheet.book.inputs import OUT_OF_RANGE
 from sheetgen.sheet.book.matrices import OF_REPLICA
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Wiring, titled
@@ -342,7 +343,10 @@ def _inputs(page: ChecksSheet) -> None:
     ):
         n = len(lists[name].refs)
         of = Lookup.of(n, "MAX({0})", wiring.tables["loads"].range(key))
-        page.line(name, label, Lookup.of(n, 'COUNTIFS({0},">0")', lists[name]), of)
+        text = f'COUNTIFS({{0}},">0")+COUNTIFS({{0}},"{RATE}")'
+        page.line(
+            name, label, Lookup.of(n, text if RATE in lists[name].value else 'COUNTIFS({0},">0")', lists[name]), of
+        )
     contexts, answers = lists["contexts"], lists["answers"]
     n_long = sum((a.value or 0) > (c.value or 0) for a, c in zip(answers.refs, contexts.refs, strict=True))
     longer = Lookup.of(n_long, "SUMPRODUCT(1*({0}>{1}))", answers, contexts)

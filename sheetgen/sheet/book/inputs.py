@@ -15,8 +15,20 @@ from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, Scope
 from sheetgen.formula import Expr, Formula, either, formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE
+from sheetgen.scenario.demand import RATE, Rate
 from sheetgen.scenario.deployment import SPEED_DEFINITIONS, SPEED_FIGURES, draft_columns, speed_band_columns
-from sheetgen.scenario.inputs import CHOICES, KV_CACHE, MONEY, OF_TERMS, OWNING, TARGETS, Input, asked_in, rows_in
+from sheetgen.scenario.inputs import (
+    BY_NAME,
+    CHOICES,
+    KV_CACHE,
+    MONEY,
+    OF_TERMS,
+    OWNING,
+    TARGETS,
+    Input,
+    asked_in,
+    rows_in,
+)
 from sheetgen.scenario.market import LEAST_LINK_BYTES_PER_SECOND
 from sheetgen.scenario.overrides import OUTPUT, TABLES, input_kind
 from sheetgen.scenario.parse import TOKENS, Kind, name_part
@@ -26,12 +38,14 @@ from sheetgen.sheet.book.words import prompt_tokens
 from sheetgen.sheet.model import AND_AUTO, LEGEND, PRECISIONS, Cell, Lookup, Range, Ref, Sheet, Validation, number
 from sheetgen.sheet.notes import MARKED_BY, day_of
 from sheetgen.sheet.wording import DRAFT_COUNTED
+from sheetgen.sizing import rates
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
 from sheetgen.sizing.speed import network_bytes_per_second
 from sheetgen.units import (
     DATE,
     DTYPE_ALIASES,
     DTYPES,
+    EXACT_PERCENT,
     FACTOR,
     GBPS,
     PLAIN,
@@ -145,6 +159,7 @@ class InputsSheet:
         self.sheet.widths = dict(WIDTHS)
         self.row = HEAD_ROWS
         self.states: list[Ref] = []
+        self.rate_row = 0
 
     def section(self, title: str, heads: Mapping[int, str] = HEADS) -> None:
         if self.row > HEAD_ROWS:
@@ -220,7 +235,7 @@ class InputsSheet:
 def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
     """The sheet, with every input registered in `wiring`."""
     page = InputsSheet(solved, wiring)
-    for fill in (_questions, _money, _owning, _engine, _draft, _speed, _precisions, _watch):
+    for fill in (_questions, _money, _peak, _owning, _engine, _draft, _speed, _precisions, _watch):
         fill(page)
     wiring.inputs_sheet = page.sheet
     return page.sheet
@@ -267,12 +282,52 @@ def _questions(page: InputsSheet) -> None:
     page.wiring.lists["tiers"] = Range(tuple(
         page.put(f"tier_{i}", f"Tier {i}", n, WHOLE, "requests", "Loads are alternatives; they are never added up.",
                  Validation.of(Kind("whole", 1, 1_000_000), f"Tier {i}"))
+        if n is not None else page.fixed(
+            f"tier_{i}", "Requests that arrive", RATE, TEXT, "", "As stated below: how many are in flight follows."
+        )
         for i, n in enumerate(question.tiers, 1)
     ))  # fmt: skip
+    if question.rate is not None:
+        _rate(page, question.rate)
     page.of_table(KV_CACHE)
     assumed = {name: question.reference.assumption(name) for name in MARKED_BY}
     page.of_table(CHOICES, {"as_of": question.as_of, **assumed}, {"weight_dtype": partial(_lengths, page)})
     page.of_table(TARGETS, after={"speed_targets": partial(_targets, page)})
+
+
+def _rate(page: InputsSheet, rate: Rate) -> None:
+    """The rate as it was stated, and the room for chance; the rate at peak follows once all inputs stand."""
+    settings = page.solved.question.settings
+    for name, label, value, display, unit, note in (
+        ("requests_per_second", "Requests per second at peak", rate.requests_per_second, FACTOR, "requests/s",
+         "Counts where no requests per day are given."),
+        ("requests_per_day", "Requests per day", rate.requests_per_day, WHOLE, "requests",
+         "0: the rate above counts. Else it is x the peak hour's share / 3,600 x the burst."),
+        ("peak_hour_share", "Peak hour's share of a day", settings.peak_hour_share, EXACT_PERCENT, "",
+         "Of a day's requests, those in its busiest hour."),
+        ("burst_factor", "Burst within the peak hour", settings.burst_factor, FACTOR, "",
+         "Rate of the worst minutes over that of the peak hour."),
+        ("max_wait_fraction", "Share that may find no place free", settings.max_wait_fraction, EXACT_PERCENT, "",
+         "A place is a request that a replica serves within all targets. Sets the room for chance."),
+    ):  # fmt: skip
+        check = Validation.of(BY_NAME[name].kind, label)
+        page.put(name, label, value, display, unit, note, check, read_as=f"stated_{name}")
+    page.rate_row = page.row
+    page.row += 1
+
+
+def _peak(page: InputsSheet) -> None:
+    """The rate at peak, of what was stated: in its place, now that the seconds of an hour stand."""
+    if page.solved.question.rate is None:
+        return
+    row, page.row = page.row, page.rate_row
+    inputs = page.wiring.inputs
+    names = ("requests_per_second", "requests_per_day", "peak_hour_share", "burst_factor")
+    env = {name: inputs[f"stated_{name}"] for name in names} | {"seconds_in_an_hour": inputs["seconds_in_an_hour"]}
+    page.words(rates.peak_requests_per_second.label, "requests/s", "What the loads below are sized for.")
+    peak = page.sheet.compute(page.row, VALUE, rates.peak_requests_per_second, env, display=FACTOR)
+    inputs |= {"peak_requests_per_second": peak, "max_wait_fraction": inputs["stated_max_wait_fraction"]}
+    page.row = row
 
 
 def _lengths(page: InputsSheet) -> None:

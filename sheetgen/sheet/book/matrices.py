@@ -24,7 +24,9 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.recommend import Solution
+from sheetgen.recommend.choice import RANKED
 from sheetgen.recommend.solution import quantities_of
+from sheetgen.scenario.demand import RATE
 from sheetgen.sheet.book.catalogs import CONSTANTS, OF_GPU, of_class_in_use
 from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
 from sheetgen.sheet.book.wiring import (
@@ -40,7 +42,7 @@ from sheetgen.sheet.book.wiring import (
     profile_columns,
     titled,
 )
-from sheetgen.sheet.book.words import non_torch_position, profile_position
+from sheetgen.sheet.book.words import non_torch_position, profile_position, ranked_of_candidate
 from sheetgen.sheet.model import (
     NONE,
     Lookup,
@@ -56,7 +58,7 @@ from sheetgen.sheet.model import (
     place_of,
 )
 from sheetgen.sheet.what_if import BASE
-from sheetgen.sizing import memory, parallelism
+from sheetgen.sizing import memory, parallelism, rates
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
     DTYPES,
@@ -79,6 +81,7 @@ WHOLE_OF = (
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
 )  # fmt: skip
 OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
+OF_RATE = ("full_batch_requests", "full_turn_seconds", "places")
 # Rows of the head that are alike on every GPU.
 ALIKE = ("tensor_parallel_size", "data_parallel_size", "busy_ranks", "tp_position", "rank_position")
 # What differs by data-parallel ranks, and so does whatever reads it.
@@ -157,6 +160,8 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         for what, key in (("weights", "weight_dtype_row"), ("kv", "kv_dtype_row"))
     } | {"peak_flops": _by_precision(wiring, head, "peak_flops", models["weight_dtype_row"])}
     of_head = {name: RowValues.of(refs) for name, refs in head.columns.items()}
+    has_rate = "peak_requests_per_second" in wiring.inputs
+    of_rate = {"requests_per_second": wiring.inputs["peak_requests_per_second"]} if has_rate else {}
     blocks: dict[str, Any] = {}
     by_model: set[str] = set()
     short: set[str] = set(ALIKE)
@@ -164,7 +169,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     written: dict[str, str] = {}
     of_workload = {*contexts, *ranges} - models.keys()
     n_contexts, top = wiring.tables["contexts"].n_rows, head.top + 1
-    for name, quantity in _quantities(solved.question.draft is not None):
+    for name, quantity in _quantities(solved.question.draft is not None, has_rate):
         if quantity.name in written:  # once, where the grid has it under two names
             blocks[name] = blocks[written[quantity.name]]
             by_model.add(name)
@@ -177,6 +182,8 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
             known = {n: [v[m] for m in model_of] if n in by_model or n in of_gpu else v for n, v in known.items()}
         rows_of = {**contexts, **ranges} if of_context else models
         labels = rows_of["model"]
+        if name in OF_RATE:  # What-if, whose rows are the last, takes no rate
+            labels = labels[:n_contexts]
         # What data-parallel ranks are nothing to stands in the plain columns; what depends on the tensor-parallel size
         # alone, in those of the first GPU. What-if, whose GPU is the last, has all columns.
         ranked = not of_ranks.isdisjoint(one.inputs)
@@ -185,7 +192,7 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
         columns = [n_profiles if ranked else n_plain] * n_own + [len(profiles)] * (len(labels) - n_own)
         if alike:
             columns = [len(TENSOR_PARALLEL_SIZES)] * len(labels)
-        given = {**wiring.inputs, **rows_of, **of_head, **known}
+        given = {**wiring.inputs, **of_rate, **rows_of, **of_head, **known}
         rows = matrix(sheet, top, one, labels, columns, given, rows_of["workload"] if of_context else None)
         blocks[name] = [
             RepeatedRow(row, head.columns["tp_position"]) if alike
@@ -256,8 +263,8 @@ def _by_rank(every: Sequence[Wiring], head: Head) -> dict[str, list[Any]]:
     return found
 
 
-def _quantities(has_draft: bool) -> Iterator[tuple[str, Formula]]:
-    """By name, what is written on the sheet, in the order in which the grid has it.
+def _quantities(has_draft: bool, has_rate: bool) -> Iterator[tuple[str, Formula]]:
+    """By name, what is written on the sheet, in the order in which the grid has it; of a rate its places, too.
 
     What a replica holds is the same for every number of requests, so it stands here once for each context.
     """
@@ -265,6 +272,10 @@ def _quantities(has_draft: bool) -> Iterator[tuple[str, Formula]]:
         for name, quantity in quantities_of(table, has_draft):
             if quantity not in NOT_WRITTEN and name not in ELSEWHERE:
                 yield name, quantity
+    if has_rate:
+        yield "full_batch_requests", rates.full_batch_requests.with_parts([parallelism.paced_requests])
+        yield "full_turn_seconds", rates.full_turn_seconds
+        yield "places", rates.places.with_parts([rates.offered_requests])
 
 
 def _together(columns: Sequence[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
@@ -437,7 +448,14 @@ def build_candidates(
         given = {**wiring.inputs, **loads.columns, **of_head, **own}
         labels, words = loads.columns["model"], loads.columns["load_words"]
         n = len(labels) - (of is what_if)  # the last of What-if's is of the chosen hardware alone
+        if has_rate := "requests_per_second" in loads.columns:
+            places, full = (_held(of, name, latency, head) for name in ("places", "full_turn_seconds"))
+            tiers = zip(loads.columns["tier"], places, loads.columns["stated_load"], strict=True)
+            given["load_requests"] = [place if tier.value == RATE else stated for tier, place, stated in tiers]
         rows = block(monthly_usd_of_load, labels[:n], given, words)
+        if has_rate:
+            given |= {"monthly_usd": [RowValues.of(row) for row in rows], "full_turn_seconds": full}
+            of.rows[RANKED] = block(ranked_of_candidate, labels[:n], given, words)
         if of is what_if:
             top -= 1
             given = {**of_head, **picked, "monthly_usd": RowValues.of(rows[BASE])}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 from sheetgen.recommend import Solution, headline_rows, needs_reservation
+from sheetgen.scenario.demand import RATE
 from sheetgen.scenario.parse import name_part
 from sheetgen.sheet.book.wiring import Wiring, put_light
 from sheetgen.sheet.book.words import cell_position, headline_words, in_unit, rent_words
@@ -92,7 +93,7 @@ class SizingSheet:
         choose = Validation("Workload", "One of the workloads of this sheet.", source="list_workload")
         workload = Cell(question.workloads[w].name, "input", TEXT, validation=choose)
         names["in_headline_workload"] = sheet.put(top + 1, 1, workload, "in_headline_workload", label="Workload")
-        asked = question.overrides.input("headline_tier", question.tiers[t])
+        asked = question.overrides.input("headline_tier", RATE if question.tiers[t] is None else question.tiers[t])
         listed = Validation("In flight", "One of the tiers on Inputs.", source="list_tier")
         tier = sheet.put(top + 2, 1, Cell(asked, "input", WHOLE, validation=listed), "in_headline_tier",
                          label="In flight")  # fmt: skip
@@ -100,7 +101,9 @@ class SizingSheet:
         self._find_positions(63)
         of_load: dict[str, Source] = {
             "load_words": lookup(self.loads.range("load_words"), self.positions[0]), "asked": tier,
-            "concurrent_requests": lookup(self.loads.range("concurrent_requests"), self.positions[0]),
+            "concurrent_requests": lookup(
+                self.loads.range("tier" if question.rate else "concurrent_requests"), self.positions[0]
+            ),
         }  # fmt: skip
         sheet.compute(top + 3, 0, headline_words, of_load, role="shown")
         sheet.heights |= {top + 1: 26, top + 2: 24, **dict.fromkeys(range(top + 3, top + 11), 17)}

@@ -133,7 +133,7 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     load = Validation("Load", "A model and workload of this workbook.", source="list_pace")
     chosen = sheet.put(top, 1, Cell(words, "input", TEXT, validation=load), "in_speed_pace", label="Model and workload")
     check = Validation("Requests", "A whole number from 1.", kind=BY_NAME["speed_requests"].kind)
-    count = Cell(question.overrides.input("speed_requests", cell.concurrent_requests), "input", WHOLE, validation=check)
+    count = Cell(question.overrides.input("speed_requests", max(1, cell.requests)), "input", WHOLE, validation=check)
     requests = sheet.put(top + 1, 1, count, "in_speed_requests", label="Requests of a replica")
     wiring.names |= {"in_speed_pace": chosen, "in_speed_requests": requests}
     row = sheet.link(top + 2, 1, position(latency.range("pace_words"), chosen), PLAIN, "computed",

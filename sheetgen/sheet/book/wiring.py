@@ -85,6 +85,7 @@ class Table:
     spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
     below: dict[str, Ref] = field(default_factory=dict)  # a row below that What-if alone reads, by column
     given_columns: list[str] = field(default_factory=list)  # those that a reader may change
+    rows_below: int = 0  # that something else below the table takes
     lock = "column"
 
     def __post_init__(self) -> None:

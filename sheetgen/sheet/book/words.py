@@ -19,14 +19,15 @@ from sheetgen.formula import (
     percent_text,
     ratio,
     round_down,
+    round_nearest,
     round_up,
     smallest,
     where,
 )
 from sheetgen.sheet.model import NONE
 from sheetgen.sheet.what_if import OK
-from sheetgen.sizing import kv_cache, parallelism
-from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, USD, WHOLE
+from sheetgen.sizing import kv_cache, parallelism, rates, speed
+from sheetgen.units import ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, WHOLE
 
 
 @formula("Precision in use", TEXT)
@@ -60,6 +61,122 @@ def load_words(workload: Any, concurrent_requests: Any) -> Any:
     Source: the tiers on Inputs.
     """
     return join_text(workload, ", ", concurrent_requests, " in flight")
+
+
+@formula("Stated in flight")
+def stated_requests(tier: Any) -> Any:
+    """Requests in flight that were stated; 0 where the load is a rate.
+
+    Source: the tiers on Inputs.
+    """
+    return where(is_number(tier), tier, 0)
+
+
+@formula("Requests per second", TWO_DECIMALS)
+def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
+    """Requests that arrive in a second at peak; 0 where requests in flight were stated.
+
+    Source: Inputs.
+    """
+    return where(is_number(tier), 0, peak_requests_per_second)
+
+
+@formula("Load in words", TEXT)
+def rate_or_load_words(workload: Any, tier: Any, peak_requests_per_second: Any, milliseconds_per_second: Any) -> Any:
+    """A load in words: its workload, and the requests in flight or per second.
+
+    Source: the tiers on Inputs.
+    """
+    shown = round_nearest(peak_requests_per_second * milliseconds_per_second) / milliseconds_per_second
+    rate = join_text(shown, " requests/s")
+    return join_text(workload, ", ", where(is_number(tier), join_text(tier, " in flight"), rate))
+
+
+@formula("In flight")
+def in_flight(
+    n_instances: Any, requests_per_second: Any, stated_requests: Any, ttft_seconds: Any, output_tokens: Any,
+    tpot_seconds: Any,
+) -> Any:  # fmt: skip
+    """Requests in flight: as stated, or of a rate what follows on the recommended hardware; 0 where there is none.
+
+    Source: Little's law.
+    """
+    rate = rates.in_flight_at_peak(requests_per_second, ttft_seconds, output_tokens, tpot_seconds)
+    return where(requests_per_second > 0, where(is_number(n_instances), rate, 0), stated_requests)
+
+
+@formula("In flight, all")
+def all_in_flight(
+    requests_per_second: Any, load_requests: Any, concurrent_requests: Any, extra_headroom_fraction: Any
+) -> Any:
+    """Requests that all replicas answer together, with the extra headroom.
+
+    Source: the columns beside.
+    """
+    return where(requests_per_second > 0, concurrent_requests * (1 + extra_headroom_fraction), load_requests)
+
+
+@formula("Requests of one batch", TWO_DECIMALS)
+def batch_of_load(
+    requests_per_second: Any, running_requests: Any, data_parallel_size: Any, pipeline_parallel_size: Any,
+    mean_in_flight: Any,
+) -> Any:  # fmt: skip
+    """Requests that take their steps together: on the fullest replica, of a rate on average.
+
+    Source: batch_requests, mean_batch_requests.
+    """
+    mean = rates.mean_batch_requests(mean_in_flight, data_parallel_size, pipeline_parallel_size)
+    full = speed.batch_requests(running_requests, data_parallel_size, pipeline_parallel_size)
+    return where(requests_per_second > 0, mean, full)
+
+
+@formula("Served within the targets", TWO_DECIMALS)
+def served_of_load(requests_per_second: Any, served_at_target: Any, served_requests_per_second: Any) -> Any:
+    """The most requests in flight within all targets, of a rate those per second.
+
+    Source: served_at_target, served_requests_per_second.
+    """
+    return where(requests_per_second > 0, served_requests_per_second, served_at_target)
+
+
+@formula("Requests of one instance, as the choice ranks them", TWO_DECIMALS, within=[parallelism.replicas_per_instance])
+def ranked_of_candidate(
+    monthly_usd: Any, instance_month_usd: Any, requests_per_second: Any, replicas_per_instance: Any,
+    requests_per_instance: Any, survive: Any, zones: Any, extra_headroom_fraction: Any, full_turn_seconds: Any,
+    wait_z: Any, tensor_parallel_size: Any, data_parallel_size: Any, gpu_count: Any,
+) -> Any:  # fmt: skip
+    """What one instance of the candidate serves within the targets: requests in flight, of a rate its share of those
+    per second; 0 where it cannot hold the load.
+
+    Source: ranked_requests, with the instances that the month pays for.
+    """
+    count = round_nearest(ratio(monthly_usd, instance_month_usd))
+    paced_requests = round_nearest(ratio(requests_per_instance, replicas_per_instance))
+    served = rates.served_requests_per_second(
+        count, replicas_per_instance, paced_requests, survive, zones, extra_headroom_fraction, full_turn_seconds, wait_z
+    )
+    ranked = rates.ranked_requests(
+        requests_per_second, served, requests_per_instance, count, survive, tensor_parallel_size, data_parallel_size,
+        gpu_count,
+    )  # fmt: skip
+    return where(is_number(monthly_usd), ranked, 0)
+
+
+@formula("Room in words", TEXT)
+def rate_or_room_words(
+    n_instances: Any, requests_per_second: Any, served_at_target: Any, memory_holds: Any, tpot_limit_seconds: Any,
+    ttft_limit_seconds: Any, no_limit_seconds: Any, milliseconds_per_second: Any,
+) -> Any:  # fmt: skip
+    """How much the recommended hardware serves within the targets, requests in flight or per second, and what memory
+    alone would hold.
+
+    Source: served_at_target, memory_holds.
+    """
+    floored = round_down(served_at_target * milliseconds_per_second) / milliseconds_per_second
+    served = where(requests_per_second > 0, join_text(floored, " requests/s"), served_at_target)
+    aimed = where(smallest(tpot_limit_seconds, ttft_limit_seconds) < no_limit_seconds, " within the targets", "")
+    words = join_text("serves ", served, aimed, "; memory alone holds ", memory_holds)
+    return where(is_number(n_instances), words, "-")
 
 
 @formula("Position of a profile", PLAIN)

@@ -21,6 +21,7 @@ from sheetgen.formula import (
 )
 from sheetgen.levers import EveryLever, at_fp8
 from sheetgen.recommend import NOTHING_FITS, TOO_SLOW, Solution, choice, not_asked
+from sheetgen.recommend.choice import RANKED
 from sheetgen.recommend.solution import Rental
 from sheetgen.sheet import wording
 from sheetgen.sheet.book import words
@@ -29,7 +30,7 @@ from sheetgen.sheet.book.matrices import WHOLE_OF
 from sheetgen.sheet.book.speed import COMPARED, OF_PROFILE, PARTS, SUMS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, named, titled
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, derived, lookup
-from sheetgen.sizing import kv_cache, memory, parallelism, speed
+from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
 from sheetgen.units import FACTOR, PLAIN, SECONDS, TEXT, USD, USD_CENTS, WHOLE, Display
 
 TPOT = COMPARED[:3]
@@ -59,16 +60,45 @@ def build_loads(
     table.given("workload", "Workload", names or [workloads[w] for _, w, _ in loads], TEXT, role="label", width=14)
     table.picked("context_tokens", "Context", lists["contexts"], "workload_row", width=14)
     table.picked("input_tokens", "Prompt", lists["prompts"], "workload_row", width=14)
-    table.picked("concurrent_requests", "In flight", lists["tiers"], "tier_row", width=14)
+    has_rate = "peak_requests_per_second" in wiring.inputs and not wiring.prefix  # What-if asks for people
+    if has_rate:
+        table.given("load_row", "Load row", list(range(1, len(loads) + 1)), PLAIN, role="fixed", width=8)
+        table.picked("tier", "Tier", lists["tiers"], "tier_row", PLAIN, width=14)
+        table.computed(words.stated_requests, width=14)
+        table.computed(words.requests_per_second, width=14)
+    else:
+        table.picked("concurrent_requests", "In flight", lists["tiers"], "tier_row", width=14)
     table.picked("max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row",
                  width=14)  # fmt: skip
-    table.computed(words.load_words, width=30)
+    table.computed(words.rate_or_load_words if has_rate else words.load_words, name="load_words", width=30)
     for one in (kv_cache.charged_tokens, parallelism.users, parallelism.load_requests, parallelism.within_limit):
-        table.computed(one, {"max_model_len": table.columns["context_tokens"]})
+        if not has_rate:
+            table.computed(one, {"max_model_len": table.columns["context_tokens"]})
+        elif one is parallelism.load_requests:
+            table.computed(
+                one, {"concurrent_requests": table.columns["stated_requests"]}, name="stated_load", label="Load, stated"
+            )
+        elif one is not parallelism.users:  # of a rate they follow
+            table.computed(one, {"max_model_len": table.columns["context_tokens"]})
     for name, of, label in (("context_words", "context_tokens", "Context in words"),
                             ("limit_words", "max_context_tokens", "Model's limit in words")):  # fmt: skip
         table.computed(kv_cache.short_tokens, {"tokens": table.columns[of]}, name=name, label=label)
+    if has_rate:
+        _add_chance(table)
     return sheet
+
+
+def _add_chance(loads: Table) -> None:
+    """Below the loads the room for chance, a step of Newton's method in each row; the last is what all rates read."""
+    wiring, sheet, top = loads.wiring, loads.sheet, loads.top + loads.n_rows + 3
+    column = loads.columns["workload_row"][0].column
+    sheet.text(top, column - 1, rates.next_z.label, "head", note=rates.next_z.documentation)
+    for step in range(rates.Z_STEPS + 1):
+        env = dict(wiring.inputs)
+        one = rates.next_z if step else rates.first_z
+        wiring.inputs["z"] = sheet.compute(top + step, column, one, env)
+    wiring.inputs["wait_z"] = wiring.inputs.pop("z")
+    loads.rows_below = rates.Z_STEPS + 3
 
 
 @formula("Sequences per replica")
@@ -193,13 +223,21 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         **{name: [lookup(head[name], at) for at in columns["position"]] for name in ("gpu_count", "network_gbps")},
         "held_inside": [lookup(held_inside, at) for at in columns["pace_row"]],
     }, name="replicas_per_instance")  # fmt: skip
+    has_rate = "requests_per_second" in columns
+    if has_rate:
+        for name in ("full_turn_seconds", "places"):
+            _of_block(table, name)
+        table.computed(rates.load_with_rates, {"load_requests": columns["stated_load"]}, name="load_requests")
     table.computed(chosen(parallelism.n_replicas), name="n_replicas")
     table.computed(words.n_gpus)
     table.computed(chosen_hourly_usd, name="hourly_usd")
     _add_speed(table, alone)
     table.computed(chosen(parallelism.served_at_target), name="served_at_target")
+    if has_rate and not alone:
+        table.computed(chosen(rates.served_requests_per_second), name="served_requests_per_second")
+        table.computed(chosen(words.served_of_load), name="served_at_target")
     table.computed(chosen(parallelism.memory_holds), name="memory_holds")
-    table.computed(words.room_words, width=34)
+    table.computed(words.rate_or_room_words if has_rate and not alone else words.room_words, name="room_words", width=34)
     if not alone:
         _add_sure_sequences(table)
         for one in (words.headroom, words.sure_headroom):
@@ -251,7 +289,9 @@ def _rows(wiring: Wiring, head: Mapping[str, Range], rows_of: Callable[[str, str
     return {
         "instance_months": head["instance_month_usd"], "gpu_months": head["gpu_month_usd"], "sizes": head["tp"],
         "ranks": head["dp"], "gpus": head["gpu_count"], "precisions": rows_of("precisions", "model_row"),
-        "of_instance": rows_of("requests_per_instance", "pace_row"),
+        "of_instance": rows_of(
+            *((RANKED, "load_row") if RANKED in wiring.rows else ("requests_per_instance", "pace_row"))
+        ),
     }  # fmt: skip
 
 
@@ -358,9 +398,20 @@ def _add_speed(table: Table, alone: bool) -> None:
     columns, wiring = table.columns, table.wiring
     table.computed(chosen(parallelism.requests_per_replica))
     own, of_all = columns["requests_per_replica"], columns["load_requests"]
+    has_rate = "requests_per_second" in columns
+    if has_rate:
+        _add_mean(table)
     for one in PACE:
-        if one.name in (TPOT if alone else COMPARED):
-            table.computed(chosen(one), {
+        if has_rate and one is speed.batch_requests:
+            one = words.batch_of_load
+        if has_rate and one is speed.output_tokens_per_second:
+            table.computed(words.in_flight, name="concurrent_requests")
+            table.computed(parallelism.users)
+            table.computed(chosen(words.all_in_flight), name="all_in_flight")
+            of_all = columns["all_in_flight"]
+        name = "batch_requests" if one is words.batch_of_load else one.name
+        if name in (TPOT if alone else COMPARED):
+            table.computed(chosen(one), name=name, given={
                 "running_requests": own, "pipeline_parallel_size": columns["pipeline_stages"],
                 "concurrent_requests": of_all if one.name == "output_tokens_per_second" else own,
                 # Nobody waits for memory: replicas are as many as hold all requests.
@@ -391,6 +442,28 @@ def _add_speed(table: Table, alone: bool) -> None:
     table.computed(speed_words, width=46)
     if not alone:
         table.computed(ttft_words, width=46)
+
+
+def _add_mean(table: Table) -> None:
+    """Of a rate, requests in flight on a replica on average: from a full one downward, along straight lines."""
+    columns = table.columns
+    table.computed(chosen(rates.replica_requests_per_second), name="replica_requests_per_second")
+
+    def follows(name: str, step: int) -> str:
+        given = {"in_flight": columns[name], "pipeline_parallel_size": columns["pipeline_stages"]}
+        after, label = f"next_in_flight_{step}", f"{rates.next_in_flight.label}, {step + 1}"
+        table.computed(chosen(rates.next_in_flight), given, name=after, label=label)
+        return after
+
+    pairs = [("paced_requests", follows("paced_requests", 0))]
+    name = pairs[0][1]
+    for step in range(1, rates.SECANTS + 1):
+        pairs.append((name, follows(name, step)))
+        read = dict(zip(rates.secant_in_flight.inputs, (*pairs[-2], *pairs[-1]), strict=True))
+        name = "mean_in_flight" if step == rates.SECANTS else f"secant_{step}"
+        given = {what: columns[column] for what, column in read.items()}
+        label = f"{rates.secant_in_flight.label}, line {step}"
+        table.computed(chosen(rates.secant_in_flight), given, name=name, label=label)
 
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Range]) -> None:
@@ -445,7 +518,9 @@ def add_providers(wiring: Wiring, head: Mapping[str, Range], n_providers: int) -
     Money shows of each."""
     loads, in_order = wiring.tables["loads"], wiring.tables["instances"].range("provider_in_order")
     n_models, numbers = len(wiring.lists["headline_rows"].refs), list(range(1, n_providers + 1))
-    table = Table(wiring, loads.sheet, n_models * n_providers, "providers", top=loads.top + loads.n_rows + 3)
+    table = Table(
+        wiring, loads.sheet, n_models * n_providers, "providers", top=loads.top + loads.n_rows + 3 + loads.rows_below
+    )
     at = [ref for ref in wiring.lists["headline_rows"].refs for _ in numbers]
     table.looked_up("load_row", "Load", at, PLAIN)
     table.given("provider_row", "Provider row", numbers * n_models, PLAIN, role="fixed")

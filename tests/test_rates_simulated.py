@@ -1,0 +1,173 @@
+"""Rates against simulations, request by request.
+
+The first knows arrivals and places alone, and holds the exact share that waits. The second is of replicas that take a
+step at a time: it knows how long a step and a prompt take and nothing of erlangs or rules. A request arrives by chance,
+goes to the replica with the fewest requests, waits where all places of all replicas are taken, has its prompt read in a
+step of its own, then gets a token with each step.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+from collections import deque
+from dataclasses import dataclass
+from statistics import mean
+
+import pytest
+from amounts import amount
+
+from sheetgen.sizing.parallelism import n_replicas
+from sheetgen.sizing.rates import exact_wait_fraction, secant_in_flight, z_of
+
+SEEDS = range(amount(5, 10))
+
+
+def waiting_share(n_places: int, offered: float, n_requests: int, seed: int) -> float:
+    """The share of requests that find all places taken, at times that are exponential, of one second on average."""
+    rng, free_at = random.Random(seed), [0.0] * n_places  # when each place is free again: the next one first
+    now, waited = 0.0, 0
+    for i in range(n_requests):
+        now += rng.expovariate(offered)
+        soonest = free_at[0]
+        waited += soonest > now and i >= n_requests // 5
+        heapq.heapreplace(free_at, max(now, soonest) + rng.expovariate(1))
+    return waited / (n_requests - n_requests // 5)
+
+
+@pytest.mark.parametrize("n_places,offered", [(2, 0.6), (2, 1.2), (40, 33), (1000, 955)])
+def test_exact_erlang_c_is_what_arrivals_by_chance_see(n_places: int, offered: float) -> None:
+    seen = [waiting_share(n_places, offered, 40_000, seed) for seed in SEEDS]
+    error = max(0.01, 4 * math.sqrt(sum((one - mean(seen)) ** 2 for one in seen)) / len(seen))
+    assert mean(seen) == pytest.approx(exact_wait_fraction(n_places, offered), abs=error)
+
+
+@dataclass
+class Replica:
+    """How long its steps take: `fixed` and `each` of its requests; a prompt holds up all; seconds."""
+
+    places: int
+    fixed: float
+    each: float
+    prompt: float
+    tokens: int
+
+    def step(self, batch: float) -> float:
+        return self.fixed + self.each * batch
+
+    def tpot(self, batch: float) -> float:
+        """Between two tokens: a step, and the prompts of the others, each once while a request is answered."""
+        return self.step(batch) + (self.prompt + self.fixed) * (batch - 1) / self.tokens
+
+    def turn(self, batch: float) -> float:
+        """From a request's turn to its last token: the running step, its prompt, and its other tokens."""
+        return self.step(batch) + self.prompt + self.fixed + (self.tokens - 1) * self.tpot(batch)
+
+
+@dataclass
+class Seen:
+    waited: float  # share of requests that found no place free
+    in_flight: float  # on average, with a place
+    turn: float  # seconds, on average
+    tpot: float
+    slow: float  # share of requests whose tokens came more slowly than a full replica's
+
+
+def simulate(one: Replica, n_replicas: int, rate: float, n_requests: int, seed: int) -> Seen:
+    rng = random.Random(seed)
+    fresh: list[deque[list[float]]] = [deque() for _ in range(n_replicas)]  # [tokens left, turn, first token]
+    begun: list[list[list[float]]] = [[] for _ in range(n_replicas)]
+    stepping = [False] * n_replicas
+    queue: deque[bool] = deque()
+    ends: list[tuple[float, int]] = []
+    done: list[tuple[float, float]] = []
+    first = n_requests // 5
+    waited, counted = 0, 0
+
+    def begin(now: float, at: int) -> None:
+        stepping[at] = bool(fresh[at] or begun[at])
+        if stepping[at]:
+            seconds = one.prompt + one.fixed if fresh[at] else one.step(len(begun[at]))
+            heapq.heappush(ends, (now + seconds, at))
+
+    def admit(now: float, at: int) -> None:
+        fresh[at].append([one.tokens, now, 0.0])
+        if not stepping[at]:
+            begin(now, at)
+
+    now = rng.expovariate(rate)
+    for i in range(n_requests):
+        while ends and ends[0][0] <= now:
+            end, at = heapq.heappop(ends)
+            if fresh[at]:
+                request = fresh[at].popleft()
+                request[0], request[2] = request[0] - 1, end
+                begun[at].append(request)
+            else:
+                for request in begun[at]:
+                    request[0] -= 1
+                over = [request for request in begun[at] if request[0] == 0]
+                begun[at] = [request for request in begun[at] if request[0]]
+                done += [(end - r[1], (end - r[2]) / (one.tokens - 1)) for r in over if i >= first]
+                for _ in over:
+                    if queue:
+                        queue.popleft()
+                        fresh[at].append([one.tokens, end, 0.0])
+            begin(end, at)
+        loads = [len(fresh[k]) + len(begun[k]) for k in range(n_replicas)]
+        if i >= first:
+            counted += sum(loads)
+            waited += min(loads) >= one.places
+        at = loads.index(min(loads))
+        if loads[at] < one.places:
+            admit(now, at)
+        else:
+            queue.append(True)
+        now += rng.expovariate(rate)
+    n, full = n_requests - first, one.tpot(one.places) * (1 + 1e-9)
+    turns, tpots = zip(*done, strict=True)
+    return Seen(waited / n, counted / n, mean(turns), mean(tpots), sum(t > full for t in tpots) / len(tpots))
+
+
+# Of a 70B that reads long prompts, times a hundred, and answers in few tokens: 2 places in all, and about 1,000.
+SMALL = Replica(places=1, fixed=0.02, each=0.001, prompt=0.2, tokens=24)
+LARGE = Replica(places=40, fixed=0.02, each=0.0004, prompt=0.02, tokens=64)
+
+
+@pytest.mark.parametrize("one,n_replicas,n_requests", [(SMALL, 2, 6_000), (LARGE, 25, amount(9_000, 20_000))])
+def test_what_is_promised_of_a_rate_is_what_requests_see(one: Replica, n_replicas: int, n_requests: int) -> None:
+    """At the highest rate that the rule allows no more wait than exact Erlang-C says, and tokens come in time.
+
+    With few places the rule is not exact, and what is printed beside it says so: of two, 15 % may wait, not 5 %.
+    """
+    n_places, z, full = n_replicas * one.places, z_of(0.05), one.turn(one.places)
+    offered = ((math.sqrt(z * z + 4 * n_places) - z) / 2) ** 2
+    rate, exact = offered / full, exact_wait_fraction(n_places, offered)
+    seen = [simulate(one, n_replicas, rate, n_requests, seed) for seed in SEEDS]
+    assert mean(s.waited for s in seen) <= exact + 0.01
+    assert exact == pytest.approx(0.05, abs=0.005) if n_places > 100 else 0.1 < exact < 0.2
+    # Little's law, and the operating point: as many in flight as are said, or fewer, never much fewer.
+    in_flight, turn = mean(s.in_flight for s in seen), mean(s.turn for s in seen)
+    assert in_flight == pytest.approx(rate * turn, rel=0.06)
+    full, each = float(one.places), rate / n_replicas
+    fuller = each * one.turn(full)  # times are on a line here, so that one step of the secant method is exact
+    stated = rate * one.turn(max(1, float(secant_in_flight(full, fuller, fuller, each * one.turn(max(1, fuller))))))
+    assert 0.97 * in_flight <= stated <= 1.35 * in_flight
+    assert mean(s.tpot for s in seen) <= one.tpot(one.places) * (1 + 1e-9) and mean(s.slow for s in seen) <= 0.05
+
+
+@pytest.mark.parametrize("survive,lost", [(1, 1), (2, 4)])
+def test_what_is_left_after_a_loss_keeps_what_is_promised(survive: int, lost: int) -> None:
+    """Of replicas, 4 on a machine, a replica or a machine is gone: the rest serves the rate, and one fewer does not."""
+    one, each, zones = LARGE, 4, 3
+    n_places, z, full = 4 * one.places, z_of(0.05), one.turn(one.places)
+    offered = ((math.sqrt(z * z + 4 * n_places) - z) / 2) ** 2
+    asked = {"load_requests": math.ceil(offered + z * math.sqrt(offered) - 1e-9), "paced_requests": one.places}
+    replicas = n_replicas.of({**asked, "replicas_per_instance": each, "survive": survive, "zones": zones})
+    left = int(replicas) - lost
+    seen = [simulate(one, left, offered / full, 3_000, seed) for seed in SEEDS]
+    assert mean(s.waited for s in seen) <= exact_wait_fraction(n_places, offered) + 0.01
+    assert mean(s.slow for s in seen) <= 0.05
+    fewer = [simulate(one, left - 1, offered / full, 3_000, seed) for seed in SEEDS]
+    assert mean(s.waited for s in fewer) > 0.1
