@@ -182,6 +182,7 @@ def hostile_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[st
         workloads=tuple(w.model_copy(update={"name": evil(), "about": evil()}) for w in question.workloads),
         gpus=tuple(gpus.values()),
         candidates=candidates,
+        rows=candidates,
     )
     path = tmp_path_factory.mktemp("hostile") / "hostile.xlsx"
     path.write_bytes(books.book_bytes(solve(question)))
