@@ -237,7 +237,8 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         table.computed(chosen(rates.served_requests_per_second), name="served_requests_per_second")
         table.computed(chosen(words.served_of_load), name="served_at_target")
     table.computed(chosen(parallelism.memory_holds), name="memory_holds")
-    table.computed(words.rate_or_room_words if has_rate and not alone else words.room_words, name="room_words", width=34)
+    said = words.rate_or_room_words if has_rate and not alone else words.room_words
+    table.computed(said, name="room_words", width=34)
     if not alone:
         _add_sure_sequences(table)
         for one in (words.headroom, words.sure_headroom):
