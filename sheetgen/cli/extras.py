@@ -174,7 +174,7 @@ def run_reverse(
             for (_, _, n), (own, most) in zip(machines, answers, strict=True)
         ]
     found = [most for _, most in each if most]
-    total = sum(one.served_at_target for one in found)
+    total, per_second = sum(one.served_at_target for one in found), sum(one.requests_per_second for one in found)
     # With a budget the next step is one request more; beside machines of one's own it is rented for one request.
     step = recommended({**options, "concurrent_requests": total + 1 if budget_usd else 1}, catalog)
     more = step.choices[0]
@@ -183,10 +183,9 @@ def run_reverse(
             "concurrent_requests": total + 1, "instance": step.candidate(more.offer or 0).instance,
             "n_instances": more.n_instances, "monthly_usd": more.monthly_usd,
         }  # fmt: skip
-        rate = sum(one.requests_per_second for one in found)
         print_json({
             "model": question.models[0].model.id, "context_tokens": question.loads[0].context_tokens, **asked,
-            "served_at_target": total, "requests_per_second": rate, "answers": [record(one) for one in found],
+            "served_at_target": total, "requests_per_second": per_second, "answers": [record(one) for one in found],
             "next_step": rent or None,
         })  # fmt: skip
         return
@@ -195,11 +194,8 @@ def run_reverse(
         f"{model.model.name} at {work.context_tokens:,} tokens ({work.input_tokens:,} in + {work.output_tokens:,} out; "
         f"weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})\n"
     )
-    rate = rate_text(sum(one.requests_per_second for one in found))
-    serves = (
-        f"{total:,} in flight within the targets, or {rate} requests/s with room for chance" if found else "nothing"
-    )
-    say(f"{wanted}: serves {serves}")
+    serves = f"{total:,} in flight within the targets, or {rate_text(per_second)} requests/s with room for chance"
+    say(f"{wanted}: serves {serves if found else 'nothing'}")
     for head, most in each:
         say(f"  {head}: {'; '.join(in_words(most)) if most else 'nothing within the targets'}")
         if have and most:

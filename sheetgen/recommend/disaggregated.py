@@ -6,6 +6,7 @@ are chosen as a pair by the rule of `choice`. Nothing of this kind was ever meas
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,14 +112,14 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     if best is None:
         return None
     at = best[0].offer
-    counts: dict[str, int] = {}
-    pools = []
-    for sized, offer, count in ((prompts, first[at], machines[0][at]), (answers, second[at], machines[1][at])):
-        candidate = solved.candidate(int(inside[offer]))
-        pools.append(Pool(candidate, solved.layout(int(inside[offer])), int(sized.n_replicas[offer]),
-                          int(sized.places[offer]), float(sized.seconds[offer])))  # fmt: skip
-        counts[candidate.instance] = counts.get(candidate.instance, 0) + int(count)
-    return Apart(rate, *pools, counts, best[0].usd, moved, float(transfer[at]))
+    one, other = (
+        Pool(solved.candidate(int(inside[i])), solved.layout(int(inside[i])), int(sized.n_replicas[i]),
+             int(sized.places[i]), float(sized.seconds[i]))
+        for sized, i in ((prompts, first[at]), (answers, second[at]))
+    )  # fmt: skip
+    counts = Counter({one.candidate.instance: int(machines[0][at])})
+    counts[other.candidate.instance] += int(machines[1][at])
+    return Apart(rate, one, other, dict(counts), best[0].usd, moved, float(transfer[at]))
 
 
 def _of_offers(solved: Solution, row: int, offers: Any) -> dict[str, Any]:
@@ -134,7 +135,8 @@ def _pairs(solved: Solution, offers: Any, prefills: Any, decodes: Any) -> tuple[
     places = [(one.provider, one.region) for one in (solved.candidate(int(i)) for i in offers)]
     names = sorted(set(places))
     place = numpy.array([names.index(one) for one in places], int)
-    return numpy.nonzero((place[:, None] == place[None, :]) & prefills[:, None] & decodes[None, :])
+    first, second = numpy.nonzero((place[:, None] == place[None, :]) & prefills[:, None] & decodes[None, :])
+    return first, second
 
 
 def _machines(of: dict[str, Any], prompts: _Sized, answers: _Sized, first: Any, second: Any) -> Any:

@@ -13,7 +13,7 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.estimate import PACE
-from sheetgen.recommend.solution import Solution, Table
+from sheetgen.recommend.solution import Axes, Solution, Table
 from sheetgen.recommend.solve import tables
 from sheetgen.scenario.market import Candidate, shares_experts
 from sheetgen.scenario.question import Question
@@ -107,10 +107,11 @@ _OF_SERVED = tuple(name for name in parallelism.served_at_target.inputs if name 
 
 def _most(solved: Solution, offer: int, count: int, usd: float, served: int) -> Most:
     """What is said of so many machines: as many are rented as serve it, and times are those of full replicas."""
-    one = ("chosen",)
+    one: Axes = ("chosen",)
     at = solved.grid.along("chosen", {"load": [0], "offer": [offer]})
     at.put(one, {"pipeline_parallel_size": at.read("pipeline_stages", one), "n_instances": [count]})
-    held = at.evaluate((parallelism.memory_holds, rates.full_turn_seconds, rates.served_requests_per_second), one)
+    of_rate = (rates.full_batch_requests, rates.full_turn_seconds, rates.served_requests_per_second)
+    held = at.evaluate((parallelism.memory_holds, *of_rate), one)
     known = {name: float(column[0]) for name, column in Table(at, one, (1,)).items() if name in _OF_SERVED}
     left = parallelism.surviving_replicas(count, *(known[n] for n in ("replicas_per_instance", "survive", "zones")))
     full = [min(known["paced_requests"], numpy.ceil(served / max(1, left)))]

@@ -175,8 +175,8 @@ def _constants(engine: Engine) -> str:
 def _value(one: Assumption, settings: object) -> str:
     """The value in use: the setting of that name, else the catalog's."""
     value = getattr(settings, one.id, one.value)
-    if one.id in BY_NAME and (said := BY_NAME[one.id].words):
-        return said[int(value)]
+    if isinstance(value, int) and one.id in BY_NAME and (said := BY_NAME[one.id].words):
+        return said[value]
     if isinstance(value, tuple):
         return " or ".join(filter(None, (", ".join(map(str, value[:-1])), str(value[-1]))))
     if isinstance(value, str):
