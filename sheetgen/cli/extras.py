@@ -13,7 +13,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.cli.bills import numbers_of
 from sheetgen.cli.options import PACE, rows_of
 from sheetgen.cli.output import count, folded, print_json, say, table, warn
-from sheetgen.cli.words import NEVER_MEASURED, dearer, headline
+from sheetgen.cli.words import NEVER_MEASURED, dearer
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.launch.parked import GIB_OF_HOST, launch_note, parked
@@ -125,7 +125,7 @@ def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
         yield "  no pair of pools in one region meets the targets over a network that is known"
         return
     per_token = (
-        f"{found.decode.seconds * 1000:.0f} ms a token, up to {found.decode.requests_per_replica:,} at once each"
+        f"{found.decode.seconds * 1000:.0f} ms a token at this rate, up to {found.decode.requests_per_replica:,} at once each"
     )
     for name, pool, does in (
         ("prefill", found.prefill, f"{found.prefill.seconds:.2f} s a prompt, one at a time each"),
@@ -175,23 +175,24 @@ def run_reverse(
         ]
     found = [most for _, most in each if most]
     total, per_second = sum(one.served_at_target for one in found), sum(one.requests_per_second for one in found)
-    # With a budget the next step is one request more; beside machines of one's own it is rented for one request.
+    # With a budget the next step is all that serves one request more; beside machines of one's own what is rented for
+    # one request alone.
     step = recommended({**options, "concurrent_requests": total + 1 if budget_usd else 1}, catalog)
-    more = step.choices[0]
+    more = step.choices[0].cheapest
     if as_json:
-        rent = more.offer is not None and {
-            "concurrent_requests": total + 1, "instance": step.candidate(more.offer or 0).instance,
-            "n_instances": more.n_instances, "monthly_usd": more.monthly_usd,
+        rent = more and {
+            "concurrent_requests": total + 1, "instance": step.candidate(more.offer).instance,
+            "n_instances": more.n_instances, "monthly_usd": more.usd, "beside": not budget_usd,
         }  # fmt: skip
         print_json({
             "model": question.models[0].model.id, "context_tokens": question.loads[0].context_tokens, **asked,
             "served_at_target": total, "requests_per_second": per_second, "answers": [record(one) for one in found],
-            "next_step": rent or None,
+            "next_step": rent,
         })  # fmt: skip
         return
     model, (work,) = question.models[0], question.workloads
     say(
-        f"{model.model.name} at {work.context_tokens:,} tokens ({work.input_tokens:,} in + {work.output_tokens:,} out; "
+        f"{model.model.name} at {work.context_tokens:,} tokens ({work.input_tokens:,} prompt + {work.output_tokens:,} answer; "
         f"weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})\n"
     )
     serves = f"{total:,} in flight within the targets, or {rate_text(per_second)} requests/s with room for chance"
@@ -200,11 +201,11 @@ def run_reverse(
         say(f"  {head}: {'; '.join(in_words(most)) if most else 'nothing within the targets'}")
         if have and most:
             say(f"  one machine more: {most.of_one_more:,} in flight")
-    if more.offer is None:
-        say(f"one more in flight: {more.verdict}")
+    if more is None:
+        say(f"one more in flight: {step.choices[0].verdict}")
     else:
-        beside = "" if budget_usd else ", rented beside"
-        say(f"one more in flight{beside}: {headline(step, 0)}")
+        rented = f"{more.n_instances:,}x {step.candidate(more.offer).instance}, ${more.usd:,.0f} a month"
+        say(f"one more in flight: {rented} {'in all' if budget_usd else 'beside them'}")
 
 
 def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...]) -> None:

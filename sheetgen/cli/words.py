@@ -37,7 +37,6 @@ from sheetgen.sheet.wording import (
     price_class,
     saving,
     served,
-    share,
     sized_by,
     throughput,
     token_time,
@@ -106,16 +105,17 @@ def _pace(solved: Solution) -> Iterator[str]:
         return
     wait, allowed = choice.wait_fraction or 0.0, question.settings.max_wait_fraction
     above = f", above the {100 * allowed:.3g} % requested: the square-root rule is not exact" if wait > allowed else ""
+    full = float(solved.at(0, offer=choice.offer)["offered_requests"][0])
     yield (
-        f"{choice.n_places:,} places, {rate_text(choice.in_flight)} taken on average; {100 * wait:.2g} % of the "
-        f"requests find none free{above}."
+        f"{choice.n_places:,} places, sized as if every replica were as slow as a full one: {rate_text(full)} taken, "
+        f"{100 * wait:.2g} % of the requests find none free{above}."
     )
 
 
 def _load(solved: Solution) -> Iterator[str]:
     """What the line about prompt and answer rests on."""
     if solved.question.loads[0].requests_per_second:
-        yield "who finds no place free: by exact Erlang-C, as if all replicas were as slow as full ones"
+        yield "who finds no place free: by exact Erlang-C"
     else:
         yield (
             "so many are in flight at every moment, each answer followed by the next request: a shorter answer brings "
@@ -161,6 +161,7 @@ def _hardware(solved: Solution, levers: Sequence[Lever]) -> Iterator[Row]:
     for label, lines in (
         ("hardware", _replicas(solved)), ("serves", _serves(solved)), ("price", _price(solved)),
         ("cheaper", _cheaper(solved, levers)), ("instead", _instead(solved)),
+        ("hosted", _host(solved)),
     ):  # fmt: skip
         yield from _labelled(label, lines)
 
@@ -263,19 +264,25 @@ def _best_commitment(solved: Solution) -> tuple[str, Rental] | None:
 
 
 def _instead(solved: Solution) -> Iterator[str]:
-    """The runner-up, and the cheapest host of the same model."""
-    choice, question = solved.choices[0], solved.question
+    """The runner-up."""
+    choice = solved.choices[0]
     if choice.runner_up is None or choice.runner_up_monthly_usd is None:
-        yield "no other GPU or provider holds it"
+        yield "no other GPU or provider that took part holds it"
     else:
         second, usd = solved.candidate(choice.runner_up), choice.runner_up_monthly_usd
         rented = rented_words(int(solved.costs["n_instances"][0, choice.runner_up]), second, usd)
         yield f"{rented} ({dearer(usd / choice.monthly_usd - 1)})"
+
+
+def _host(solved: Solution) -> Iterator[str]:
+    """The cheapest host of the same model."""
+    question = solved.question
     if hosts := hosts_of(solved, 0).cheapest:
         above = hosts[0].cheaper_above.get(question.settings.purchase)
-        even = f"renting is cheaper above {PERCENT.text(above)}" if above else "renting is never cheaper"
-        used = f"at {share(question.settings.utilization)} utilization"
-        yield f"hosted: {hosts[0].host_name} ${hosts[0].monthly_usd:,.0f} {used}; {even}"
+        even = f"machines are cheaper above {PERCENT.text(above)}" if above else "machines are never cheaper"
+        used = f"a month for the same tokens at {PERCENT.text(question.settings.utilization)} utilization"
+        precision = hosts[0].price.precision or "precision unknown"
+        yield f"{hosts[0].host_name} ({precision}), ${hosts[0].monthly_usd:,.0f} {used}; {even}"
     else:
         yield str(hosted_facts(solved, 0).hosts)
 

@@ -305,7 +305,8 @@ def served(solved: Solution, row: int) -> Cell:
     of = served_count(choice), whole(choice.memory_holds)
     within = " within the targets" if aimed else ""
     after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
-    return words(f"serves {{}}{within}{after}; memory alone holds {{}}", *of)
+    before = " before it" if after else ""
+    return words(f"serves {{}}{within}{after}; memory alone holds {{}}{before}", *of)
 
 
 def lost(question: Question) -> str:

@@ -15,7 +15,7 @@ from sheetgen.cli.output import folded
 from sheetgen.cli.words import answer
 from sheetgen.recommend import Solution
 
-LABELS = ["hardware", "serves", "price", "cheaper", "instead", "more"]
+LABELS = ["hardware", "serves", "price", "cheaper", "instead", "hosted", "more"]
 HEADINGS = [
     "LOAD AND SPEED", "WHAT ONE CHANGE BUYS", "NOT REQUESTED", "OTHER WAYS TO PAY", "OWNING", "HOSTED",
     "WHY NOT THE OTHERS", "WHO TOOK PART",
