@@ -48,7 +48,7 @@ CELL = set(
         "hourly_usd",
         "monthly_usd",
         *("monthly_usd_low", "monthly_usd_high", "served_at_target", "memory_holds"),
-        *("cheapest", "by_purchase", "fp8", "without_ttft"),
+        *("cheapest", "by_purchase", "fp8", "without_ttft", "without_survival", "hosted"),
         "headroom_fraction",
         "sure_headroom_fraction",
         *("annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens"),
@@ -115,7 +115,7 @@ def test_json_keys_are_the_contract(run, here: Path) -> None:  # type: ignore[no
     asked = {*OPTIONS, *SHEET_OPTIONS} - {"as_of", "contexts", "tpot_ms", "ttft_ms"}
     inputs = answer["inputs"]
     assert asked <= {*inputs, *inputs["money"], *inputs["owning"]}
-    assert {s["kind"] for s in answer["sources"]} == {"model", "gpu", "instance", "workload", "engine"}
+    assert {s["kind"] for s in answer["sources"]} == {"model", "gpu", "instance", "workload", "engine", "hosted prices"}
 
 
 def test_every_option_of_a_question_is_a_flag() -> None:
@@ -135,6 +135,9 @@ def test_every_option_of_a_question_is_a_flag() -> None:
         "output_tokens",
         "show_all",
         "flags",
+        "budget_usd",
+        "have",
+        "disaggregated",
     }
     assert flags("recommend") - common - load == set(OPTIONS)
 

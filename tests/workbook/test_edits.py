@@ -170,14 +170,16 @@ SETTINGS = [
         ("weight_dtype", "fp8", True), ("weight_dtype", "int4", True), ("weight_dtype", "fp32", True),
         ("gpu_memory_utilization", 0.95, True), ("hours_per_month", 744, True), ("active_fraction", 0.25, False),
         ("discount_fraction", 0.2, True), ("discount_fraction", 1 / 3, True),
-        ("extra_headroom_fraction", 0.2, True), ("survive", 1, True), ("survive", 2, True), ("survive", 3, True),
-        ("average_context_fraction", 0.5, True), ("prefix_cache_hit_fraction", 0.4, True), ("block_size", 4096, True),
+        ("extra_headroom_fraction", 0.2, True), ("average_context_fraction", 0.5, True),
+        ("prefix_cache_hit_fraction", 0.4, True), ("block_size", 4096, True),
         ("near_tie_fraction", 0, True), ("near_tie_fraction", 0.5, True), ("near_tie_fraction", 1, True),
     )
 ]  # fmt: skip
 
 EDITS = [
     *SETTINGS,
+    *(Edit(f"survive a {loss}", {"in_survive": i}, {"survive": loss})
+      for i, loss in enumerate(("replica", "machine", "zone"), 1)),
     Edit("context", {"in_context_chat": 6000}, files=shipped("workloads.yaml", HALF)),
     Edit("context over every limit", {"in_context_long_doc": 200_000},
          files=shipped("workloads.yaml", ("input_tokens: 129024", "input_tokens: 197952"))),
