@@ -169,7 +169,7 @@ def _rented_otherwise(built: Built, text: str) -> Place:
         return Place(_targets(book))
     count = float(told[1].replace(",", ""))
     names = {str(row.get("Type")).removeprefix("Standard_").replace("_", " "): row for row in book.rows["Instances"]}
-    hourly = names[told[2]]["$ per hour"] * (1 - settings.discount_fraction)
+    hourly = names[told[2]]["$ per hour in use"] * (1 - settings.discount_fraction)
     return Place((*_targets(book), count, count * hourly * settings.hours_per_month))
 
 

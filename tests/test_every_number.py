@@ -30,7 +30,7 @@ from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 FORMATS = ("xlsx", "pdf", "html", "md", "csv", "json")
 ASKED = SMALL | {"models": "8b,llama-2-7b,deepseek-v3"}
 BUDGETED = SMALL | {
-    "currency": "EUR", "fx_rate": "0.93", "contingency_fraction": "0.15", "survive": "machine",
+    "currency": "EUR", "fx_rate": "0.93", "contingency_fraction": "0.15", "survive": "replica",
     "paper": "letter", "extra_headroom_fraction": "0.2", "purchase": "reserved-1yr", "discount_fraction": "0.15",
 }  # fmt: skip
 
@@ -174,7 +174,7 @@ def amiss_in_loads(built: Built, loads: list[dict[str, Any]]) -> list[str]:
         if load["runner_up_n_instances"] is not None:
             second = next(r for r in built.book.rows["Instances"] if r.get("Instance") == load["runner_up_instance"])
             settings = built.solved.question.settings
-            hourly = second["$ per hour"] * (1 - settings.discount_fraction)
+            hourly = second["$ per hour in use"] * (1 - settings.discount_fraction)
             month = load["runner_up_n_instances"] * hourly * settings.hours_per_month
             if not Place((month,)).has(load["runner_up_monthly_usd"]):
                 wrong.append(f"load {n}: {load['runner_up_n_instances']} of the runner-up are not its price")

@@ -125,7 +125,7 @@ def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
         yield "  no pair of pools in one region meets the targets over a network that is known"
         return
     per_token = (
-        f"{found.decode.seconds * 1000:.0f} ms a token at this rate, up to {found.decode.requests_per_replica:,} at once each"
+        f"{found.decode.seconds * 1000:.0f} ms a token here, up to {found.decode.requests_per_replica:,} at once each"
     )
     for name, pool, does in (
         ("prefill", found.prefill, f"{found.prefill.seconds:.2f} s a prompt, one at a time each"),
@@ -192,13 +192,14 @@ def run_reverse(
         return
     model, (work,) = question.models[0], question.workloads
     say(
-        f"{model.model.name} at {work.context_tokens:,} tokens ({work.input_tokens:,} prompt + {work.output_tokens:,} answer; "
-        f"weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})\n"
+        f"{model.model.name} at {work.context_tokens:,} tokens ({work.input_tokens:,} prompt + "
+        f"{work.output_tokens:,} answer; weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})\n"
     )
-    serves = f"{total:,} in flight within the targets, or {rate_text(per_second)} requests/s with room for chance"
+    rate = f"in this layout {rate_text(per_second)} requests/s with room for chance"
+    serves = f"{total:,} in flight within the targets, or {rate}"
     say(f"{wanted}: serves {serves if found else 'nothing'}")
     for head, most in each:
-        say(f"  {head}: {'; '.join(in_words(most)) if most else 'nothing within the targets'}")
+        say(f"  {head}: {'; '.join(in_words(most)) if most else 'nothing inside one machine within the targets'}")
         if have and most:
             say(f"  one machine more: {most.of_one_more:,} in flight")
     if more is None:

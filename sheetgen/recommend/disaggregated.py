@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 
+from sheetgen.errors import ScenarioError
 from sheetgen.estimate import STEADY
 from sheetgen.formula import round_up
 from sheetgen.recommend.choice import pick
@@ -83,6 +84,8 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     Of requests in flight: those a second that the answer for one pool finishes; where it has none, those of requests
     that each take exactly their targets. Both pools have room for chance, as a rate has.
     """
+    if solved.question.workloads[solved.question.loads[row].workload].output_tokens < 2:
+        raise ScenarioError("disaggregated: an answer of one token is its prompt alone. Give 2 output_tokens or more.")
     rate = requests_per_second(solved, row)
     inside = _inside(solved, row)
     if not len(inside):

@@ -40,7 +40,8 @@ class Most:
     memory_holds: int
     ttft_seconds: float
     tpot_seconds: float
-    of_one_more: int  # requests in flight with one machine more
+    of_one_more: int  # requests in flight with one machine more, or as many as a replica spans
+    pipeline_parallel_size: int = 1
 
 
 def within_budget(question: Question, usd: float) -> Most | None:
@@ -72,7 +73,7 @@ def machines_of(text: str, catalog: Catalog) -> list[tuple[Gpu, int, int]]:
 
     Raises ScenarioError for what cannot be read, CatalogError for a GPU that is not known.
     """
-    found = []
+    found: list[tuple[Gpu, int, int]] = []
     for part in text.split(","):
         read = _HAVE.fullmatch(part.strip())
         if read is None:
@@ -86,13 +87,19 @@ def machines_of(text: str, catalog: Catalog) -> list[tuple[Gpu, int, int]]:
             found += [(gpu, GPUS_OF_A_MACHINE, count), *([(gpu, left, 1)] if left else [])]
         else:
             found.append((gpu, gpus, count))
-    return found
+    alike: dict[tuple[str, int], tuple[Gpu, int, int]] = {}
+    for gpu, size, count in found:
+        alike[gpu.id, size] = (gpu, size, count + alike.get((gpu.id, size), (gpu, size, 0))[2])
+    return list(alike.values())
 
 
 def _best(solved: Solution, counts: Any, months: Any) -> Most | None:
     """Of all offers, so many machines each, what serves the most."""
     costs = solved.costs
     known = {name: costs[name][0] for name in (*_OF_SERVED, "data_parallel_size")}
+    each = known["replicas_per_instance"]
+    spanned = numpy.where((each > 0) & (each < 1), numpy.round(1 / numpy.where(each > 0, each, 1)), 1)
+    counts = numpy.floor(counts / spanned) * spanned  # machines in which no replica is whole serve nothing
     serves = parallelism.served_at_target.of(known | {"n_instances": counts})
     # Data-parallel ranks are for loads that give each a request.
     serves = numpy.where(known["paced_requests"] >= known["data_parallel_size"], serves, 0)
@@ -117,11 +124,12 @@ def _most(solved: Solution, offer: int, count: int, usd: float, served: int) -> 
     full = [min(known["paced_requests"], numpy.ceil(served / max(1, left)))]
     at.put(one, {"running_requests": full, "concurrent_requests": full})
     pace = at.evaluate(PACE, one)
-    more = int(parallelism.served_at_target.of(known | {"n_instances": count + 1}))
+    stages = int(at.read("pipeline_stages", one)[0])
+    more = int(parallelism.served_at_target.of(known | {"n_instances": count + stages}))
     return Most(
         solved.candidate(offer), solved.layout(offer), count, round(count * known["replicas_per_instance"]), usd,
         served, float(held["served_requests_per_second"][0]), int(held["memory_holds"][0]),
-        float(pace["ttft_seconds"][0]), float(pace["tpot_seconds"][0]), more,
+        float(pace["ttft_seconds"][0]), float(pace["tpot_seconds"][0]), more, stages,
     )  # fmt: skip
 
 
@@ -129,6 +137,7 @@ def record(most: Most) -> dict[str, Any]:
     """An answer as JSON has it."""
     return {
         "instance": most.candidate.instance, "gpu": most.candidate.gpu.id, **most.layout._asdict(),
+        "pipeline_parallel_size": most.pipeline_parallel_size,
         "n_instances": most.n_instances, "n_gpus": most.n_instances * most.candidate.gpu_count,
         "n_replicas": most.n_replicas, "monthly_usd": most.monthly_usd, "served_at_target": most.served_at_target,
         "requests_per_second": most.requests_per_second, "memory_holds": most.memory_holds,
@@ -139,8 +148,9 @@ def record(most: Most) -> dict[str, Any]:
 
 def in_words(most: Most) -> Iterator[str]:
     """An answer in words, without what it costs."""
-    gpus = f"{most.layout.n_gpus}x {most.candidate.gpu.short_name}"
-    ranks = f", DP {most.layout.data_parallel_size}" if most.layout.data_parallel_size > 1 else ""
+    gpus = f"{most.layout.n_gpus * most.pipeline_parallel_size}x {most.candidate.gpu.short_name}"
+    ranks = f", PP {most.pipeline_parallel_size}" if most.pipeline_parallel_size > 1 else ""
+    ranks += f", DP {most.layout.data_parallel_size}" if most.layout.data_parallel_size > 1 else ""
     yield (
         f"{most.n_replicas:,} replica{'' if most.n_replicas == 1 else 's'} of {gpus} "
         f"(TP {most.layout.tensor_parallel_size}{ranks}), {1000 * most.tpot_seconds:.0f} ms a token, first token "

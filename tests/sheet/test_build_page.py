@@ -295,7 +295,7 @@ def test_assumptions_have_the_values_in_use() -> None:
         ).assumptions
     )  # fmt: skip
     for words in (
-        "utilization 0.85", "744 hours", "at the peak: 25%", "charged 50%", "hits: 12.5%", "loss of: replica",
+        "utilization 0.85", "744 hours", "at the peak: 25%", "charged 50%", "hits: 12.5%", "Loss to survive: replica",
         "reserved at",
     ):  # fmt: skip
         assert words in other
