@@ -89,7 +89,7 @@ def size(
 
         requested, added = extras(requested, *wanted, catalog)
     sized = sized_point(requested, catalog)
-    if (caution := sized.points.names[0].engine.caution) and not quiet:
+    if inputs.get("engine_version") and (caution := sized.points.names[0].engine.caution) and not quiet:
         say(caution, err=True)
     answer = record(sized)
     keys, below = added(sized, answer) if added else ({}, "")

@@ -76,7 +76,7 @@ def warn(question: Question, quiet: bool = False) -> None:
 
     if quiet:
         return
-    if question.engine.caution:
+    if question.engine.caution and question.options.get("engine_version"):
         say(question.engine.caution, err=True)
     days = [day for one in question.candidates if (day := day_of(one.price_as_of))]
     if days and question.as_of < min(days):

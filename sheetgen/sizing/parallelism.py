@@ -332,7 +332,7 @@ def runs(
     return where(both(layout, runs_weights >= 1, runs_kv >= 1, attention_runs == 1), 1, 0)
 
 
-REPLICA, MACHINE, ZONE = 1, 2, 3  # what may be lost: survive
+REPLICA = 1  # what may be lost (survive): above it a machine, then a zone
 
 
 def needed_replicas(load_requests: Quantity, paced_requests: Quantity) -> Any:
@@ -353,8 +353,8 @@ def n_replicas(
     Check: 10 replicas, 8 to a machine, need 2 machines; 3 over 3 zones leave 2 after the loss of one: 18 replicas.
     """
     needed, each = needed_replicas(load_requests, paced_requests), largest(1, replicas_per_instance)
-    machines = where(survive == ZONE, round_up(ratio(round_up(needed / each), zones - 1)), 1)
-    return needed + where(survive >= MACHINE, each * machines, survive)
+    machines = where(survive - REPLICA > 1, round_up(ratio(round_up(needed / each), zones - 1)), 1)
+    return needed + where(survive > REPLICA, each * machines, survive)
 
 
 @formula("Replicas in one instance", FACTOR)
@@ -389,8 +389,8 @@ def surviving_replicas(
 ) -> Any:
     """Of all replicas that the rented instances hold those that are left after the loss that is to be survived."""
     held = round_nearest(n_instances * replicas_per_instance)
-    each = where(survive >= MACHINE, largest(1, replicas_per_instance), 1)
-    lost = where(survive == ZONE, round_up(held / each / zones), where(survive > 0, 1, 0))
+    each = where(survive > REPLICA, largest(1, replicas_per_instance), 1)
+    lost = where(survive - REPLICA > 1, round_up(held / each / zones), where(survive > 0, 1, 0))
     return largest(0, held - each * lost)
 
 

@@ -71,7 +71,7 @@ def test_the_first_token_is_asked_for_by_its_own_option(run) -> None:  # type: i
 def test_what_no_count_meets_is_an_answer(asked: tuple[str, ...], run, here: Path) -> None:  # type: ignore[no-untyped-def]
     memory, result = run(*TPOT, "--tpot-ms", "off"), run(*LOAD, *asked, "--details")
     assert result.exit_code == 0 and "1x aws/p6-b200.48xlarge, " in memory.stdout
-    assert result.stdout.split("\n")[3] == "no count meets the target"
+    assert "no count meets the target" in result.stdout.split("\n")
     assert re.search(r"^  aws/p6-b200\.48xlarge +too slow: .* for a lone request, \d+ asked for$", result.stdout, re.M)
     answer = json.loads(run(*LOAD, *asked, "--json").stdout)
     assert answer["verdict"] == "no count meets the target" and answer["instance"] is None

@@ -73,7 +73,7 @@ def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, t
     assert (found["chk_what_if_choices"], found["chk_all"]) == ("CHECK", "CHECK")
     names = [name for name in found if isinstance(name, str) and name.startswith(("rec_whatif", "rec_case"))]
     shown = {found[name] for name in names if name != "rec_whatif_instance"}
-    shown |= {found["What-if", f"{column}{row}"] for column in "FGHI" for row in range(18, 26)} | {found[CHEAPEST]}
+    shown |= {found["What-if", f"{column}{row}"] for column in "FGHI" for row in range(19, 27)} | {found[CHEAPEST]}
     assert shown == {"-"}, f"{choice} {typed}: {shown}"
 
 

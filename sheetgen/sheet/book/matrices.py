@@ -20,7 +20,6 @@ from sheetgen.formula import (
     number_or_none,
     number_where,
     ratio,
-    round_nearest,
     where,
 )
 from sheetgen.recommend import Solution
@@ -306,8 +305,11 @@ def monthly_usd_of_load(
 
     Source: n_instances x price x hours.
     """
-    paced_requests = round_nearest(ratio(requests_per_instance, replicas_per_instance))
-    replicas = n_replicas(load_requests, paced_requests, replicas_per_instance, survive, zones)
+    paced_requests = ratio(requests_per_instance, replicas_per_instance)
+    # load / paced, in which the replicas of an instance stand once: they are a long formula, and Excel has a limit.
+    replicas = n_replicas(
+        load_requests * replicas_per_instance, requests_per_instance, replicas_per_instance, survive, zones
+    )
     count = n_instances(
         replicas, paced_requests, replicas_per_instance, load_requests, data_parallel_size, price_usd_per_hour
     )
