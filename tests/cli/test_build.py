@@ -134,6 +134,7 @@ def test_every_option_of_a_question_is_a_flag() -> None:
         "input_tokens",
         "output_tokens",
         "show_all",
+        "details",
         "flags",
         "budget_usd",
         "have",
