@@ -128,13 +128,11 @@ def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
             cell, new = found.cells[f"in_{name}"], _whole(found.inputs[name])
             yield Change("inputs", None, name, old, new, cell.label or name, cell.unit, cell.number_format, cell.place,
                          name in built.fixed)  # fmt: skip
-    tier = _whole(found.inputs.get("headline_tier"))
-    listed = [found.inputs.get(f"tier_{i}") for i in range(1, len(built.question.tiers) + 1)]
-    if tier is not None and tier not in listed:  # the answer stays with the tier it had; a check says so
-        cell, old = found.cells["in_headline_tier"], built.inputs["headline_tier"]
-        if not _same(old, tier):
-            more = cell.label or "In flight", cell.unit, cell.number_format, cell.place
-            yield Change("inputs", None, "headline_tier", old, tier, *more)
+    for name, value in _not_listed(built, found):  # the answer stays with the load it had; a check says so
+        cell, old = found.cells[f"in_{name}"], built.inputs[name]
+        if not _same(old, value):
+            more = cell.label or name, cell.unit, cell.number_format, cell.place
+            yield Change("inputs", None, name, old, value, *more)
     was, now = built.question.headline, _headline(built, found)
     if was != now:
         names = [w.name for w in built.question.workloads]
@@ -148,6 +146,16 @@ def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
 def _idle(found: Snapshot) -> tuple[str, ...]:
     """Inputs of a rate that nothing follows from: by the second where the day's requests count, else those of a day."""
     return ("requests_per_second",) if found.inputs.get("requests_per_day") else ("requests_per_day", *OF_A_DAY)
+
+
+def _not_listed(built: Built, found: Snapshot) -> Iterator[tuple[str, Any]]:
+    """Which of the two dropdowns of the headline hold what their lists do not."""
+    works: list[Any] = [w.name.lower() for w in built.question.workloads]
+    tiers = [found.inputs.get(f"tier_{i}") for i, _ in enumerate(built.question.tiers, 1)]
+    for name, listed in zip(NOT_COMPARED, (works, tiers), strict=True):
+        value = _whole(found.inputs.get(name))
+        if value is not None and (value.lower() if isinstance(value, str) else value) not in listed:
+            yield name, value
 
 
 def _headline(built: Built, found: Snapshot) -> tuple[int, int]:
@@ -330,9 +338,8 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
         options[name] = _option(name, built, found, found.inputs[name])
     if {"tiers", HEADLINE} & after.option_places.keys():
         options[HEADLINE] = _option(HEADLINE, built, found, None)
-    tier = found.inputs.get("headline_tier")
-    if tier is not None and tier not in [found.inputs.get(f"tier_{i}") for i, _ in enumerate(built.question.tiers, 1)]:
-        after.type_over(("inputs", "headline_tier"), _whole(tier), None)  # the dropdown did not follow its list
+    for name, value in _not_listed(built, found):
+        after.type_over(("inputs", name), value, None)
     for part in ("instances", "models"):
         _own_rows(after, part, built, found.tables[part])
     return after
@@ -452,8 +459,8 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
     if same_catalog or same_form:
         compared = audit(before.book, after.book, read_every_cell(path), same_catalog)
     changed, fixed = (tuple(one for one in differ if one.is_fixed is fixed) for fixed in (False, True))
-    # What a scenario keeps: not a dropdown that did not follow its list, which another sheet need not repeat.
-    inputs = {name: value for name, value in carried.overrides.get("inputs", {}).items() if name != "headline_tier"}
+    # What a scenario keeps: not a dropdown outside of its list, which another sheet need not repeat.
+    inputs = {name: value for name, value in carried.overrides.get("inputs", {}).items() if name not in NOT_COMPARED}
     kept = {name: part for name, part in {**carried.overrides, "inputs": inputs}.items() if part}
     notes = (*found.notes, *_notes(before, after, found, rest))
     return Pulled(found, before, changed, fixed, carried.options, kept, after, compared, notes)

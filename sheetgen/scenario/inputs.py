@@ -405,7 +405,8 @@ INPUTS: tuple[Input, ...] = (
           "Site, without power", "$/kW-month", TWO_DECIMALS),
     # Cells of other sheets: where they point, and what people note.
     *(Input(name, kind, shown=True) for name, kind in (
-        ("headline_tier", Kind("whole", 1, MOST)),  # only where it is no tier any more
+        # Only where they are no workload or no tier of the sheet.
+        ("headline_workload", Kind("text")), ("headline_tier", Kind("whole", 1, MOST)),
         ("speed_pace", Kind("text")), ("speed_requests", Kind("whole", 1, 1e6)),
         *((f"whatif_{name}", Kind("text"))
           for name in ("model", "hardware", "weight_dtype", "kv_cache_dtype")),

@@ -337,8 +337,6 @@ def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Table]) 
 
 def input_holds(name: str, number_format: str) -> str:
     """What an input takes (number, text, date), as far as it is known by its name or its format; or any."""
-    if name == "headline_workload":
-        return "text"
     kind = BY_NAME[name].kind if name in BY_NAME else input_kind(name)
     if kind is not None:
         return kind.holds

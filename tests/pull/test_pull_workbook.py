@@ -81,7 +81,10 @@ def test_random_edits_come_back_and_give_what_the_workbook_says(book: Path, plac
         assert not pulled.other_results, f"{what}\n{pulled.other_results[:5]}"
         assert pulled.audit is not None and not pulled.audit.overwritten, f"{what}\n{pulled.audit}"
         assert pulled.audit.verdict == "agrees", f"{what}\n{[str(p) for p in pulled.audit.wrong[:10]]}"
-        assert again(pulled) == document(pulled.solved), what
+        answer = document(pulled.solved)
+        for name in NOT_COMPARED:  # which a scenario does not repeat where they are outside of their lists
+            (answer["inputs"]["typed"] or {}).get("inputs", {}).pop(name, None)
+        assert again(pulled) == answer, what
         told = {str(one.place) for one in pulled.changed}
         assert len(told) == len(pulled.changed)
         n_changes += len(pulled.changed)
@@ -110,6 +113,7 @@ def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_n
     tier = pull(book, books.catalog()).solved.question.tiers[0]
     for cells_typed, changed in (
         ({"in_headline_tier": 35}, ["headline_tier"]),
+        ({"in_headline_workload": "no such load"}, ["headline_workload"]),
         ({"in_headline_tier": tier, "in_kv_cache_dtype": "fp8_e4m3"}, ["kv_cache_dtype", "headline"]),
     ):
         pulled = pull(edited(book, tmp_path, cells_typed), books.catalog())

@@ -91,7 +91,8 @@ class SizingSheet:
         w, t = question.headline
         self._bar(top, "The answer at")
         choose = Validation("Workload", "One of the workloads of this sheet.", source="list_workload")
-        workload = Cell(question.workloads[w].name, "input", TEXT, validation=choose)
+        workload = question.overrides.input("headline_workload", question.workloads[w].name)
+        workload = Cell(workload, "input", TEXT, validation=choose)
         names["in_headline_workload"] = sheet.put(top + 1, 1, workload, "in_headline_workload", label="Workload")
         asked = question.overrides.input("headline_tier", RATE if question.tiers[t] is None else question.tiers[t])
         listed = Validation("In flight", "One of the tiers on Inputs.", source="list_tier")
