@@ -58,7 +58,11 @@ def size(
       sheetgen size --model 70b --gpu h100 --tensor-parallel-size 4 --context 16k --kv-offload-gib 400
       sheetgen size --model 8b --gpu spark --kv-budget max_batch_size=8,max_seq_len=4096,kv_cache_dtype=fp8
     """
-    one_load(inputs, ("users", "concurrent_requests"), ("requests_per_second", "requests_per_day"))
+    from sheetgen.scenario.demand import rate_of
+
+    one_load(inputs)
+    if batch is None:  # whose columns may have the rest of a load
+        rate_of(inputs)
     requested, wanted = {"model": model, **inputs}, (flags, kv_budget, kv_offload_gib)
     has_extras = any(one is not None for one in wanted)
     if has_extras and (from_log is not None or batch is not None):
@@ -111,7 +115,11 @@ def size(
 )  # fmt: skip
 @click.option("--details", is_flag=True, help="Everything behind the answer: what changes buy, classes, owning, hosts.")
 @click.option("--all", "show_all", is_flag=True, help="--details with every reason against another instance.")
-@click.option("--budget-usd", metavar="NUMBER", help="The reverse: the most that so many $ a month serve.")
+@click.option(
+    "--budget-usd",
+    metavar="NUMBER",
+    help="The reverse: the most that so many $ of rent a month serve, before contingency.",
+)
 @click.option("--have", metavar="GPU:NUMBER", help="The reverse: the most that your machines serve: h100:16, l40s:8x4.")
 @click.option("--disaggregated", is_flag=True, help="Beside it prefill and decode on pools of their own.")
 @flags_option

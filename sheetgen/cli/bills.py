@@ -63,7 +63,7 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
             ("fewest of these GPUs that hold it", _fewest(answer, known, n_gpus, shape)),
         ]),
         "", *_held_against_speed(answer, known, names),
-        table([("SPEED", "", "80 % band", ""), *_speed(answer, n_gpus)], right=(1,)), "",
+        table([("SPEED", "", "80 % band", ""), *_speed(answer, n_gpus, follows)], right=(1,)), "",
         *([f"{answer['queue'][0].upper()}{answer['queue'][1:]}."] if answer["queue"] else []),
         *_scope(answer, names, sized.anchored), *_beyond(answer, known, names),
     ])  # fmt: skip
@@ -121,7 +121,9 @@ def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved
     yield from (row(label, numbers[name]) for label, name in WHOLE if name not in ONLY_IF_ANY or numbers[name])
 
 
-def _speed(answer: Mapping[str, Any], n_gpus: int) -> Iterator[tuple[str, str, str, str]]:
+def _speed(answer: Mapping[str, Any], n_gpus: int, follows: bool) -> Iterator[tuple[str, str, str, str]]:
+    """follows: whether the requests in flight follow from a rate; then so do the tokens a second, whatever the speed,
+    unless the queue grows."""
     tpot, rates, ttft = (
         [answer[f"{name}{end}"] for end in ("", "_low", "_high")]
         for name in ("tpot_seconds", "output_tokens_per_second", "ttft_seconds")
@@ -132,8 +134,10 @@ def _speed(answer: Mapping[str, Any], n_gpus: int) -> Iterator[tuple[str, str, s
         yield "  time to first token", "no end", "", "the queue grows"
     else:
         yield "  time to first token", *_times(ttft), "indicative under load" if requests > 1 else ""
-    yield "  output tokens/s, the replica", *_figures(rates), ""
-    yield "  output tokens/s, each GPU", *_figures([rate / n_gpus for rate in rates]), ""
+    is_known = follows and answer["ttft_seconds"] is not None
+    for label, n in (("the replica", 1), ("each GPU", n_gpus)):
+        figure, band = _figures([rate / n for rate in rates])
+        yield f"  output tokens/s, {label}", figure, *(("", "of the rate") if is_known else (band, ""))
     yield "  tokens/s of one user", *_figures([1 / tpot[0], 1 / tpot[2], 1 / tpot[1]]), ""
     yield "  bound by", answer["bound_by"], "", ""
     yield "  requests running", f"{answer['running_requests']:,} of {math.ceil(requests):,}", "", ""

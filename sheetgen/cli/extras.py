@@ -13,7 +13,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.cli.bills import numbers_of
 from sheetgen.cli.options import PACE, rows_of
 from sheetgen.cli.output import count, folded, print_json, say, table, warn
-from sheetgen.cli.words import NEVER_MEASURED, dearer
+from sheetgen.cli.words import NEVER_MEASURED, budgeted_words, dearer
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.launch.parked import GIB_OF_HOST, launch_note, parked
@@ -26,7 +26,7 @@ from sheetgen.sheet.wording import layout_words
 from sheetgen.startup.compare import Compared, compare, compared_record
 from sheetgen.startup.read import QUANTITIES, read_log
 from sheetgen.startup.words import ENGINE_NAMES
-from sheetgen.units import GIB, rate_text
+from sheetgen.units import GIB, PERCENT, rate_text
 
 
 def extras(
@@ -164,7 +164,7 @@ def run_reverse(
     if budget_usd is not None:
         usd = Kind(low=0.01, high=1e12, decimal=True).parse(budget_usd, "budget_usd")
         one, asked, wanted = within_budget(question, usd), {"budget_usd": usd}, f"${usd:,.0f} a month"
-        each = [(f"{one.n_instances:,}x {one.candidate.instance}, ${one.monthly_usd:,.0f} a month", one)] if one else []
+        each = [(budgeted_words(one.n_instances, one.candidate, one.monthly_usd or 0, question), one)] if one else []
     else:
         asked, wanted = {"have": have}, str(have)
         machines = machines_of(wanted, catalog)
@@ -197,7 +197,9 @@ def run_reverse(
     )
     rate = f"in this layout {rate_text(per_second)} requests/s with room for chance"
     serves = f"{total:,} in flight within the targets, or {rate}"
-    say(f"{wanted}: serves {serves if found else 'nothing'}")
+    extra = question.settings.contingency_fraction
+    rent = f" of rent, {PERCENT.text(extra)} contingency on top" if budget_usd is not None and extra else ""
+    say(f"{wanted}{rent}: serves {serves if found else 'nothing'}")
     for head, most in each:
         say(f"  {head}: {'; '.join(in_words(most)) if most else 'nothing inside one machine within the targets'}")
         if have and most:
@@ -205,8 +207,8 @@ def run_reverse(
     if more is None:
         say(f"one more in flight: {step.choices[0].verdict}")
     else:
-        rented = f"{more.n_instances:,}x {step.candidate(more.offer).instance}, ${more.usd:,.0f} a month"
-        say(f"one more in flight: {rented} {'in all' if budget_usd else 'beside them'}")
+        rented = budgeted_words(more.n_instances, step.candidate(more.offer), more.usd, question)
+        say(f"one more in flight: {'in all' if budget_usd else 'beside them'} {rented}")
 
 
 def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...]) -> None:

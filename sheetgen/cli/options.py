@@ -24,6 +24,17 @@ ANSWER = ("precision", "targets", "factors", *MARKET, "money", "engine")  # of w
 OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of the engine's are taken
 SHORT = {"context_tokens": "--context"}
 TYPED = "typed"  # what the reader of a sheet typed over its cells: in a scenario file alone, and `ask` reads it
+# The headings of a long help, each with its groups of options, and options by name that are of no group of them.
+HEADINGS = {
+    "Model and load": (*LOAD, "load", "split", "model", "models", "workloads", "contexts", "tiers", "headline",
+                       "together", "budget_usd", "have", "batch", "from_log"),
+    "Targets": ("targets", "chance", "factors", "pace"),
+    "Hardware and provider": ("gpu", "parallel", "market", "headroom", "disaggregated"),
+    "Money": ("billing", "money"),
+    "Engine": ("engine", "precision", "limits", "caches", "kv_budget", "kv_offload_gib", "flags"),
+    "Output": (),  # and all else
+}  # fmt: skip
+MOST_IN_A_LIST = 20  # options of a help without headings
 OF_FILES = ("out", "name", "format", "pdf_variant", "attach")  # options of `build` that change no answer
 
 
@@ -41,6 +52,24 @@ class Command(click.Command):
     @params.setter
     def params(self, params: list[Any]) -> None:
         self._made = params
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options of a long help under headings."""
+        from sheetgen.scenario.inputs import BY_OPTION
+
+        sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        for one in self.get_params(ctx):
+            if record := one.get_help_record(ctx):
+                option = BY_OPTION[one.name].option if one.name in BY_OPTION else None
+                of = {one.name, option and option.group}
+                sections[next((h for h, own in HEADINGS.items() if of & {*own}), "Output")].append(record)
+        if sum(map(len, sections.values())) <= MOST_IN_A_LIST:
+            super().format_options(ctx, formatter)
+            return
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
 
 command = functools.partial(click.command, cls=Command)
@@ -96,13 +125,12 @@ brand_option = click.option(
 )
 
 
-def one_load(options: Mapping[str, Any], *kinds: tuple[str, ...]) -> None:
-    """Refuse options of which each is a load by itself; kinds: which of them exclude each other, by default all."""
+def one_load(options: Mapping[str, Any]) -> None:
+    """Refuse options of which each is a load by itself."""
     from sheetgen.scenario.demand import A_LOAD
 
-    for names in kinds or (A_LOAD,):
-        if len(given := [f"--{name.replace('_', '-')}" for name in names if options.get(name) is not None]) > 1:
-            raise click.UsageError(f"{' and '.join(given)}: each is a load by itself. Keep one.")
+    if len(given := [f"--{name.replace('_', '-')}" for name in A_LOAD if options.get(name) is not None]) > 1:
+        raise click.UsageError(f"{' and '.join(given)}: each is a load by itself. Keep one.")
 
 
 def common(function: F) -> F:

@@ -72,6 +72,7 @@ def note(message: str, quiet: bool = False) -> None:
 def warn(question: Question, quiet: bool = False) -> None:
     """On stderr, what of a question is out of the range of what is known: the engine's version, the day of prices."""
     from sheetgen.scenario.parse import as_of_date
+    from sheetgen.scenario.question import ZONE
     from sheetgen.sheet.notes import day_of
 
     if quiet:
@@ -81,6 +82,8 @@ def warn(question: Question, quiet: bool = False) -> None:
     days = [day for one in question.candidates if (day := day_of(one.price_as_of))]
     if days and question.as_of < min(days):
         say(f"as_of {question.as_of} is before every price was read, the first on {min(days)}.", err=True)
+    if question.options.get("zones") is not None and question.settings.survive != ZONE:
+        say("zones is given, and counts only with --survive zone.", err=True)
     if question.as_of > (today := as_of_date(None)):
         say(f"as_of {question.as_of} is after today, {today}: prices are those read until now.", err=True)
 

@@ -48,6 +48,7 @@ SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
 NEVER_MEASURED = "never measured by us"
 STALE = "stale_after_days"
+LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
 SHOWN_CHEAPER = 3
 AT_FP8 = "FP8 weights and KV cache"
 MORE = "--details: every lever, class and host, owning, why not the others"
@@ -100,7 +101,9 @@ def _pace(solved: Solution) -> Iterator[str]:
         return
     if not load.requests_per_second:
         answer = question.workloads[0].output_tokens
-        per_second = choice.output_tokens_per_second / answer if answer else 0.0
+        if not answer:
+            return
+        per_second = choice.output_tokens_per_second / answer
         yield f"That is {rate_text(per_second)} requests/s; shorter answers bring more prompts and can cost more."
         return
     wait, allowed = choice.wait_fraction or 0.0, question.settings.max_wait_fraction
@@ -108,8 +111,13 @@ def _pace(solved: Solution) -> Iterator[str]:
     full = float(solved.at(0, offer=choice.offer)["offered_requests"][0])
     yield (
         f"{choice.n_places:,} places, sized as if every replica were as slow as a full one: {rate_text(full)} taken, "
-        f"{100 * wait:.2g} % of the requests find none free{above}."
+        f"{_share_that_waits(wait)} of the requests find none free{above}."
     )
+
+
+def _share_that_waits(wait: float) -> str:
+    """`4.5 %`; what nobody will ever see is `below 0.01 %`."""
+    return f"{100 * wait:.2g} %" if wait >= LEAST_WAIT else f"below {100 * LEAST_WAIT:g} %"
 
 
 def _load(solved: Solution) -> Iterator[str]:
@@ -128,9 +136,13 @@ def headline(solved: Solution, row: int) -> str:
     choice = solved.choices[row]
     if choice.offer is None:
         return choice.verdict
-    rented = rented_words(choice.n_instances, solved.candidate(choice.offer), choice.monthly_usd)
-    settings = solved.question.settings
-    budget = month_as_budgeted(choice.monthly_usd, settings.currency, settings.fx_rate, settings.contingency_fraction)
+    return budgeted_words(choice.n_instances, solved.candidate(choice.offer), choice.monthly_usd, solved.question)
+
+
+def budgeted_words(n_instances: int, candidate: Candidate, usd: float, question: Question) -> str:
+    """What is rented and its month, which has no contingency in it, and what is budgeted for it where that differs."""
+    rented, settings = rented_words(n_instances, candidate, usd), question.settings
+    budget = month_as_budgeted(usd, settings.currency, settings.fx_rate, settings.contingency_fraction)
     return f"{rented}, as budgeted {budget}" if budget else rented
 
 
@@ -198,9 +210,12 @@ def _replicas(solved: Solution) -> Iterator[str]:
     assert fit is not None and choice.offer is not None, "of an answer alone"
     stages, gpu = choice.pipeline_parallel_size, fit.candidate.gpu
     each, shape = fit.layout.n_gpus * stages, layout_words(fit.layout, stages)
+    rented = choice.n_instances * fit.candidate.gpu_count
+    held = int(fit["replicas_per_instance"] * choice.n_instances) if stages == 1 else choice.n_replicas
+    more = f"; {held:,} of them fit on what is rented, and all serve" if held > choice.n_replicas else ""
     yield (
-        f"{count(choice.n_replicas, 'replica')} of {each}x {gpu.short_name} ({shape}): "
-        f"{count(fit.gpus_used, 'GPU')} at work of {choice.n_instances * fit.candidate.gpu_count:,} rented"
+        f"{count(choice.n_replicas, 'replica')} of {each}x {gpu.short_name} ({shape}){' needed' if more else ''}: "
+        f"{count(fit.gpus_used, 'GPU')}{'' if more else ' at work'} of {rented:,} rented{more}"
     )
     if needs_reservation(solved, 0):
         yield f"{choice.n_instances:,} machines at once: needs a reservation, ask for capacity"
@@ -281,6 +296,7 @@ def _host(solved: Solution) -> Iterator[str]:
         above = hosts[0].cheaper_above.get(question.settings.purchase)
         even = f"machines are cheaper above {PERCENT.text(above)}" if above else "machines are never cheaper"
         used = f"a month for the same tokens at {PERCENT.text(question.settings.utilization)} utilization"
+        used += f", read {question.reference.hosted.read_on}"
         precision = hosts[0].price.precision or "precision unknown"
         yield f"{hosts[0].host_name} ({precision}), ${hosts[0].monthly_usd:,.0f} {used}; {even}"
     else:

@@ -35,8 +35,8 @@ class Rate:
 def rate_of(options: Mapping[str, Any]) -> Rate | None:
     """The rate that was asked for, if any.
 
-    Raises ScenarioError where more than one kind of load is given, for a rate of 0, and for what belongs to a day
-    where there is none.
+    Raises ScenarioError where more than one kind of load is given, for a rate of 0, for what belongs to a day where
+    there is none, and for a share of users where there are none.
     """
     given = [name for name in A_LOAD if options.get(name) is not None]
     if len(given) > 1:
@@ -47,6 +47,10 @@ def rate_of(options: Mapping[str, Any]) -> Rate | None:
             raise ScenarioError(f"{_and(stray)} is of requests_per_day, which is not given. Give it, or leave it out.")
     if not given or given[0] not in ("requests_per_second", "requests_per_day"):
         return None
+    active = options.get("active_fraction")
+    one_load = "context_tokens" in options  # a sheet shows tiers beside the rate
+    if one_load and active is not None and BY_NAME["active_fraction"].parse(active) != 1:
+        raise ScenarioError(f"active_fraction is of users, and the load is {given[0]}. Leave one out.")
     value = BY_NAME[given[0]].parse(options[given[0]])
     if not value > 0:
         raise ScenarioError(f"{given[0]} is {shown(options[given[0]])!r}. It must be above 0.")

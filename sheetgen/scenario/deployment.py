@@ -113,12 +113,16 @@ def _report(errors: Any, row: int, problem: str) -> None:
 
 
 def check_bounds(numbers: Columns, errors: Any) -> None:
-    """Report in `errors` which numbers, as given, are out of bounds."""
+    """Report in `errors` which numbers, as given, are out of bounds. Beside a rate the requests in flight may be a
+    fraction: so `size` writes those that follow from it, and reads them back."""
+    rates_given = [numbers[name] > 0 for name in ("requests_per_second", "requests_per_day") if name in numbers]
+    has_rate = numpy.any(rates_given, axis=0)
     for name, column in numbers.items():
         kind = _KINDS[name]
-        bad = (column < kind.low) | (column > kind.high)
+        is_mean = has_rate & (name == "concurrent_requests")
+        bad = numpy.where(is_mean, column <= 0, column < kind.low) | (column > kind.high)
         if kind.is_whole:
-            bad |= column > numpy.floor(column)
+            bad |= ~is_mean & (column > numpy.floor(column))
         for i in numpy.flatnonzero(bad):
             _report(errors, int(i), f"{name} is {column[i]:,.10g}. It must be {kind}.")
 
@@ -144,8 +148,9 @@ def fill(numbers: Columns, columns: Columns, workloads: Sequence[Workload]) -> N
     numbers["requests_per_second"] = numpy.where((stated > 0) & (stated != by_day), numpy.nan, by_day)
     people, asked = numbers["users"], numbers["concurrent_requests"]
     in_flight = round_up(numpy.where(blank(people), 1, people) * numbers["active_fraction"])
-    follows = blank(asked) & blank(people) & (by_day > 0)
-    numbers["concurrent_requests"] = numpy.where(blank(asked), numpy.where(follows, numpy.nan, in_flight), asked)
+    is_mean = asked > numpy.floor(asked)  # as `size` writes those of a rate: they are worked out anew
+    follows = (blank(asked) | is_mean) & blank(people) & (by_day > 0)
+    numbers["concurrent_requests"] = numpy.select([follows, blank(asked)], [numpy.nan, in_flight], asked)
 
 
 def check(numbers: Columns, columns: Columns, model_id: Callable[[Any], str], errors: Any) -> None:

@@ -359,9 +359,7 @@ INPUTS: tuple[Input, ...] = (
     Input("enable_prefix_caching", FLAG, 1, Option("caches", "0|1",
           "0 where prefixes are not kept: recurrent layers then take one block less.")),
     Input("requests_per_second", Kind(low=0, high=1_000_000, decimal=True), 0.0, Option("rate", "RATE",
-          "Requests that arrive in a second at peak, in place of users: how many are in flight follows.",
-          in_size="Requests that arrive in a second, whoever was answered: says where their queue grows without bound, "
-          "and how many are in flight where that is not given.")),
+          "Requests that arrive in a second at peak, in place of users: how many are in flight follows.")),
     Input("requests_per_day", Kind(low=0, high=1_000_000_000_000, decimal=True), 0.0, Option("rate", "NUMBER",
           "The same by the day, such as 200k: at peak x --peak-hour-share / 3600 x --burst-factor.")),
     _text("anchor", Option("pace", "POINT",

@@ -19,7 +19,7 @@ from sheetgen.scenario import overrides as typed
 from sheetgen.scenario import parse
 from sheetgen.scenario.demand import Rate, mean_over_peak, rate_of, requests_in_flight, users_of
 from sheetgen.scenario.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
-from sheetgen.scenario.inputs import OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
+from sheetgen.scenario.inputs import BY_NAME, OF_SETTINGS, OPTION_GROUPS, TARGET_MS, Settings, asked_in
 from sheetgen.scenario.market import Candidate, Filters, Owning, not_asked, owning_of, select
 from sheetgen.scenario.parse import name_part
 from sheetgen.units import DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, Layout
@@ -56,6 +56,7 @@ def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
     return settings
 
 
+ZONE = BY_NAME["survive"].words.index("zone")
 OFF = "off"
 TARGETS = {"tpot_ms": "tpot_target_ms", "ttft_ms": "ttft_target_ms"}  # option: field of a workload
 _EXAMPLE = "Write milliseconds from 0.01 to 3,600,000, or off, for all workloads or by name: 50, or chat=40,rag=off."
@@ -263,6 +264,12 @@ class Question:
         """How a replica's GPUs may share its work: the data-parallel layouts too where a model has experts."""
         return LAYOUTS if any(m.model.experts for m in self.models) else PLAIN_LAYOUTS
 
+    def counts_people(self, load: Load) -> bool:
+        """Whether a load stands for people: where it was stated as people, or people are requests in flight over the
+        share of them that is active. A rate does not, and a load of the user's own in flight only with that share."""
+        of_a_sheet = "context_tokens" not in self.options
+        return bool(load.users) or (not load.requests_per_second and (of_a_sheet or self.settings.active_fraction != 1))
+
     def pace(self, cell: Load) -> int:
         """Which pair of model and workload a cell is of: speed does not depend on the tier."""
         return cell.model * len(self.workloads) + cell.workload
@@ -293,6 +300,8 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     speed = attempt(catalog.file, SpeedFile)
     rate = attempt(rate_of, options)
     if one_load:
+        if settings and options.get("zones") is not None and settings.survive != ZONE:
+            problems.append("zones is given, and counts only with survive zone. Add --survive zone, or leave it out.")
         tiers = attempt(requests_in_flight, options, settings.active_fraction if settings else 1.0)
     elif rate:
         tiers = (*(attempt(parse.tiers, options["tiers"]) or ()), None) if options.get("tiers") else (None,)

@@ -248,7 +248,7 @@ def _lever_rows(solved: Solution, every_lever: EveryLever) -> tuple[page.LeverRo
 
 def facts_of(solved: Solution, row: int) -> MoneyFacts:
     """The money of one load; nothing where nothing holds it."""
-    question = solved.question
+    question, load = solved.question, solved.question.loads[row]
     name, fit = solved.model_of(row).model.name, Fit.of(solved, row)
     if fit is None:
         return MoneyFacts(model=name)
@@ -262,7 +262,8 @@ def facts_of(solved: Solution, row: int) -> MoneyFacts:
     tokens = (dollars(prompt), dollars(answer), share(question.settings.utilization))
     return MoneyFacts(
         model=name, per_year=words("{} a year", money(units["annual_usd"])),
-        per_user=words("{} per user", dollars(units["usd_per_user_per_month"])),
+        per_user=words("{} per user", dollars(units["usd_per_user_per_month"])) if question.counts_people(load)
+        else words("{} per request in flight", dollars(fit.choice.monthly_usd / load.concurrent_requests)),
         per_million_tokens=words(spent, *tokens) if answer == answer else NONE, owned=owned,
         break_even=break_even, budget=_budget(solved, row), capex_is_old=not quoted and old, is_quoted=quoted,
     )  # fmt: skip

@@ -16,7 +16,7 @@ class HostedFacts(NamedTuple):
 
     cheapest: Text = NONE  # "hosted: Nebius $3,259, on demand cheaper above 55%"; "nobody hosts it"
     monthly: Text = NONE  # "$3,259": of the cheapest
-    hosts: Text = NONE  # "Nebius $3,259, Azure AI Foundry $4,100 (fp8) a month"; that nobody hosts it
+    hosts: Text = NONE  # "Nebius $3,259 (precision unknown), Lambda $4,100 (fp8) a month ..."; that nobody hosts it
     renting: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
     rate: Text = NONE  # "55% is 2.9 requests a second on average": of that utilization
     not_given: Text = NONE  # "your own weights, data at home, a known precision (Nebius)"
@@ -29,6 +29,9 @@ def hosted_facts(solved: Solution, row: int) -> HostedFacts:
         return HostedFacts()
     if not found.n_hosts:
         return HostedFacts("nobody hosts it", NONE, words("nobody in our list of {} hosts this model", read_on))
+    if not solved.question.workloads[solved.question.loads[row].workload].output_tokens:
+        why = "not compared: without answer tokens a host's bill is not worked out"
+        return HostedFacts("no answer to host", NONE, Cell(why))
     if not found.cheapest:
         tokens = whole(solved.question.loads[row].input_tokens)
         hosts = words("{} it, none a prompt of {} tokens", plural_does(found.n_hosts, "host", "serve"), tokens)
@@ -43,16 +46,16 @@ def hosted_facts(solved: Solution, row: int) -> HostedFacts:
         words(f"hosted: {{}} {{}}{', {}' if ON_DEMAND in first.break_even else ''}", first.host_name,
               dollars(first.monthly_usd), even),
         dollars(first.monthly_usd),
-        words("{} a month for the same tokens at {} utilization, prices of {}", at,
-              share(solved.question.settings.utilization), read_on),
+        words("{} a month for the same tokens at {} utilization; prices read {} from {}", at,
+              share(solved.question.settings.utilization), read_on, solved.question.reference.hosted.origin),
         _renting(first), _rate(solved, row, above), f"weights of your own, data at home{precision}",
     )  # fmt: skip
 
 
 def _host(one: Hosted) -> Cell:
-    marks = [one.price.precision] if one.price.precision else []
+    marks = [one.price.precision or "precision unknown"]
     marks += [] if one.price.source else ["no source page"]
-    return words("{} {}{}", one.host_name, dollars(one.monthly_usd), f" ({', '.join(marks)})" if marks else "")
+    return words("{} {}{}", one.host_name, dollars(one.monthly_usd), f" ({', '.join(marks)})")
 
 
 def _rate(solved: Solution, row: int, above: float | None) -> Cell:

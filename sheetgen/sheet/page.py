@@ -82,7 +82,7 @@ class MoneyFacts:
 
     model: str  # "Llama 3.1 70B"
     per_year: Text = NONE  # "$480,872 a year"
-    per_user: Text = NONE  # "$159 per user"
+    per_user: Text = NONE  # "$159 per user"; "$159 per request in flight" where the load is not people
     per_million_tokens: Text = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
     owned: Cell = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
     break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see Card.owning

@@ -203,8 +203,10 @@ def token_time(solved: Solution, row: int) -> Cell:
 
 
 def throughput(solved: Solution, row: int) -> Cell:
-    """`640 tokens/s (550–810)`, with its 80 % band."""
+    """`640 tokens/s (550–810)`, with its 80 % band; of a rate without, for it follows from the rate at any speed."""
     choice = solved.choices[row]
+    if choice.wait_fraction is not None:
+        return words("{} tokens/s", whole(choice.output_tokens_per_second))
     return words("{} tokens/s ({}–{})", *map(whole, (choice.output_tokens_per_second, *choice.bands[2])))
 
 
@@ -303,6 +305,9 @@ def served(solved: Solution, row: int) -> Cell:
     choice, question = solved.choices[row], solved.question
     aimed = question.settings.speed_targets and target_words(question, row)
     of = served_count(choice), whole(choice.memory_holds)
+    if question.rate and choice.wait_fraction is not None and (day := question.rate.requests_per_day):
+        most = day * choice.served_at_target / question.loads[row].requests_per_second
+        of = words("{} ({} a day)", of[0], whole(math.floor(most))), of[1]
     within = " within the targets" if aimed else ""
     after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
     before = " before it" if after else ""

@@ -228,8 +228,11 @@ def _money_inputs(question: Question) -> Record:
 
 def _money(solved: Solution, row: int) -> Record:
     """Unit costs, purchase classes, providers, owning and the budget of one load."""
+    known = {k: v for k, v in _all_known(money.unit_costs(solved, row)).items() if not k.startswith("million_")}
+    if not solved.question.counts_people(solved.question.loads[row]):
+        known["usd_per_user_per_month"] = None
     return {
-        **{k: v for k, v in _all_known(money.unit_costs(solved, row)).items() if not k.startswith("million_")},
+        **known,
         "purchase_classes": [_all_known(vars(one)) for one in money.purchase_classes(solved, row)],
         "providers": [_provider(solved, one) for one in money.providers(solved, row)],
         "owned": _owned(solved, row), "budget": _budget(solved, row),

@@ -162,3 +162,20 @@ def test_words_are_folded_between_words(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv("COLUMNS")
     monkeypatch.setattr("shutil.get_terminal_size", lambda: SimpleNamespace(columns=200))
     assert "\n" not in table(rows[1:])
+
+
+@pytest.mark.parametrize("command", ["recommend", "size", "build"])
+def test_a_long_help_stands_under_headings(command: str) -> None:
+    """Every option once, those of a kind together; nothing but the few of output is left over."""
+    text = CliRunner(env={"COLUMNS": "80"}).invoke(main, [command, "--help"]).stdout
+    headings = re.findall(r"^([A-Z][a-z ]+):$", text, re.MULTILINE)
+    wanted = ["Model and load", "Targets", "Hardware and provider", "Money", "Engine", "Output"]
+    assert headings[headings.index(wanted[0]) :] == [one for one in wanted if one != "Money" or command != "size"]
+    sections = dict(re.findall(r"^([A-Z][a-z ]+):\n((?:  .*\n|\n(?!\w))+)", text, re.MULTILINE))
+    placed = {name: re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)", body, re.MULTILINE) for name, body in sections.items()}
+    options = [one for one in main.commands[command].params if isinstance(one, click.Option)]
+    every = ["--help", *(next(name for name in one.opts if name[:2] == "--") for one in options)]
+    assert sorted(name for heading in wanted for name in placed.get(heading, [])) == sorted(every)
+    assert {"--requests-per-second", "--active-fraction"} <= {*placed["Model and load"]}
+    assert "--weight-dtype" in placed["Engine"] and "--tpot-ms" not in placed["Output"]
+    assert len(placed["Output"]) <= 15

@@ -50,6 +50,8 @@ def test_how_the_answer_s_length_sets_the_price_is_said(run: Any) -> None:
         ((*RECOMMEND, "--users", "3", "--requests-per-second", "1"), "--users and --requests-per-second"),
         ((*RECOMMEND, "--requests-per-day", "3", "--concurrent-requests", "1"), "--concurrent-requests and --requests"),
         ((*SIZE, "--users", "3", "--concurrent-requests", "3"), "--users and --concurrent-requests"),
+        ((*SIZE, "--users", "3", "--requests-per-second", "1"), "--users and --requests-per-second"),
+        ((*SIZE, "--concurrent-requests", "3", "--requests-per-day", "9"), "--concurrent-requests and --requests"),
     ],
 )
 def test_a_load_is_one_of_them(arguments: tuple[str, ...], said: str, run: Any) -> None:
@@ -63,6 +65,86 @@ def test_more_that_wait_than_asked_are_said_plainly(run: Any) -> None:
     most = run(*RECOMMEND, "--requests-per-second", str(answer["served_at_target"]), "--instances", answer["instance"])
     assert "% requested: the square-root rule is not exact" in " ".join(most.stdout.split())
     assert "above the 5 %" in " ".join(most.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "arguments,said",
+    [
+        ((*RECOMMEND, "--requests-per-second", "1", "--active-fraction", "0.1"), "active_fraction is of users"),
+        ((*SIZE, "--requests-per-day", "9k", "--active-fraction", "0.1"), "active_fraction is of users, and the load"),
+        ((*RECOMMEND, "--zones", "2", "--survive", "machine"), "zones is given, and counts only with survive zone."),
+    ],
+)
+def test_what_would_be_ignored_is_refused(arguments: tuple[str, ...], said: str, run: Any) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 1 and result.stdout == "" and said in result.stderr
+
+
+@pytest.mark.parametrize(
+    "load,head,known",
+    [
+        (("--users", "20"), "per user and month", True),
+        (("--concurrent-requests", "20"), "per request in flight and month", False),
+        (("--concurrent-requests", "20", "--active-fraction", "0.5"), "per user and month", True),
+        (("--requests-per-second", "0.25"), "per request in flight and month", False),
+    ],
+)
+def test_money_is_per_user_only_where_there_are_users(load: tuple[str, ...], head: str, known: bool, run: Any) -> None:
+    answer = json.loads(run(*RECOMMEND, *load, "--json").stdout)
+    assert (answer["usd_per_user_per_month"] is not None) is known
+    people = 40 if "0.5" in load else answer["concurrent_requests"]
+    said = re.findall(r"\$([\d,.]+) " + head, run(*RECOMMEND, *load, "--details").stdout)
+    assert [float(one.replace(",", "")) for one in said] == [pytest.approx(answer["monthly_usd"] / people, abs=0.51)]
+
+
+def test_a_rate_of_a_day_is_limited_by_the_day_too_and_has_no_band_of_tokens(run: Any) -> None:
+    arguments = (*RECOMMEND, "--requests-per-day", "20k")
+    answer, text = json.loads(run(*arguments, "--json").stdout), run(*arguments, "--details").stdout
+    [(rate, day)] = re.findall(r"serves +([\d.]+) requests/s \(([\d,]+) a day\) within", text)
+    factor = 3600 / 0.12 / 1.3
+    assert float(day.replace(",", "")) == pytest.approx(answer["served_at_target"] * factor, abs=1)
+    assert float(rate) == pytest.approx(answer["served_at_target"], abs=0.01)
+    assert re.search(r"\d tokens/s; every speed", text) and not re.search(r"tokens/s \(", text)
+    assert re.search(r"tokens/s \(", run(*RECOMMEND, "--users", "8", "--details").stdout)
+    size = run(*SIZE, "--requests-per-second", "0.2").stdout
+    assert re.search(r"output tokens/s, the replica +\d+ +of the rate\n", size)
+    assert re.search(r"output tokens/s, the replica +[\d,.]+ +[\d,.]+ to", run(*SIZE, "--users", "2").stdout)
+
+
+def test_waits_that_nobody_sees_have_no_digits(run: Any) -> None:
+    lean = ("--instances", "aws/p5.48xlarge", "--requests-per-second", "0.01")
+    text = run("recommend", "--model", "8b", *lean).stdout
+    assert ", below 0.01 % of the requests find none free" in text and "e-" not in text.split("\n\n")[0]
+
+
+def test_more_replicas_than_are_needed_are_said(run: Any) -> None:
+    arguments = ("recommend", "--model", "8b", "--instances", "aws/p5.48xlarge", "--requests-per-second", "0.01")
+    answer, text = json.loads(run(*arguments, "--json").stdout), run(*arguments).stdout
+    each = answer["tensor_parallel_size"] * answer["data_parallel_size"]
+    held = answer["n_instances"] * 8 // each
+    assert held > answer["n_replicas"]
+    needed = f"{answer['n_replicas'] * each} GPUs of {answer['n_instances'] * 8} rented"
+    assert f"needed: {needed}; {held} of them fit on what is rented, and all serve" in text
+    full = run(*RECOMMEND, "--users", "200").stdout
+    assert "GPUs at work of" in full and "fit on what is rented" not in full
+
+
+@pytest.mark.parametrize("tokens", [0, 1])
+def test_hosts_of_a_load_that_writes_next_to_nothing(tokens: int, run: Any) -> None:
+    arguments = ("recommend", "--model", "8b", "--users", "2", "--output-tokens", tokens, "--details")
+    text = run(*arguments).stdout
+    assert "none a prompt of" not in text and ("without answer tokens a host's bill is not" in text) is (tokens == 0)
+    assert "That is 0 requests/s" not in text
+    assert tokens == 0 or re.search(r"\$\d+ \(precision unknown\).*; prices read \d{4}-\d\d-\d\d from litellm", text)
+
+
+def test_a_budget_is_rent_and_says_what_is_budgeted_for_it(run: Any) -> None:
+    arguments = (*RECOMMEND, "--budget-usd", "50000")
+    plain, more = (run(*arguments, *extra).stdout for extra in ((), ("--contingency-fraction", "0.1")))
+    assert "contingency" not in plain and "$50,000 a month of rent, 10% contingency on top: serves" in more
+    [rent, budgeted] = re.findall(r"  1x .*?\$([\d,]+) a month, as budgeted USD ([\d,]+)", more)[0]
+    assert int(budgeted.replace(",", "")) == pytest.approx(1.1 * int(rent.replace(",", "")), abs=1)
+    assert f"${rent} a month" in plain  # the same rent
 
 
 def test_a_sheet_of_a_rate_in_every_format(run: Any, tmp_path: Path) -> None:

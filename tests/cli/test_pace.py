@@ -63,7 +63,7 @@ def test_who_waits(run) -> None:  # type: ignore[no-untyped-def]
     text = speed(run, *R1[:-1], "1000")
     assert f"{answer['queue']}.\n" in text and re.search(r"bound by +queue\n", text)
     assert re.search(rf"requests running +{answer['running_requests']} of 1,000\n", text)
-    slow, fast = (speed(run, *R1, "--requests-per-second", rate) for rate in ("0.5", "1e3"))
+    slow, fast = (speed(run, *R1[:-2], "--requests-per-second", rate) for rate in ("0.5", "1e3"))
     assert re.search(r"most requests/s +[\d.]+ +0.50 arrive\n", slow) and "grows" not in slow
     assert re.search(r"time to first token +no end +the queue grows\n", fast)
     assert "The queue grows without bound: 1,000 requests a second arrive, " in fast

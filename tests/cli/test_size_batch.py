@@ -157,3 +157,15 @@ def test_the_input_is_never_overwritten(run, tmp_path: Path) -> None:  # type: i
     assert table.read_text() == "model\n8b\n"
     result = run("size", "--batch", tmp_path)
     assert result.exit_code == 1 and "is not a file" in result.output
+
+
+def test_a_rate_reads_back_what_it_wrote(run, here: Path) -> None:  # type: ignore[no-untyped-def]
+    """Its requests in flight are a fraction, which is refused of a load that is in flight."""
+    (here / "in.csv").write_text("model,requests_per_second,requests_per_day\n8b,2.5,\n8b,,3000\n")
+    for source, target in (("in", "once"), ("once", "twice")):
+        assert run("size", "--batch", f"{source}.csv", "--out", f"{target}.csv").exit_code == 0
+    assert (here / "twice.csv").read_text() == (here / "once.csv").read_text()
+    rows = read((here / "once.csv").read_text())
+    assert all(not row["error"] and float(row["concurrent_requests"]) % 1 for row in rows)
+    (here / "in.csv").write_text("model,concurrent_requests\n8b,2.5\n")
+    assert "concurrent_requests is 2.5. It must be" in read(run("size", "--batch", "in.csv").stdout)[0]["error"]

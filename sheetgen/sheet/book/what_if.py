@@ -83,6 +83,7 @@ class WhatIfSheets:
         self.sheet = titled(
             "What-if", "What-if",
             "Choose any model and hardware in the yellow cells: bills, users, context, price and speed follow. "
+            "Users are people: in flight are these x the active fraction on Inputs. "
             f"Prices and rules are those of this workbook.{layouts}", one_page=True,
         )  # fmt: skip
         self.sheet.widths = {0: 26, 1: 36, 2: 9, 3: 1.2, 4: 38, 5: 24, 6: 24, 7: 24, 8: 15, 9: 13, 10: 9}
@@ -283,7 +284,7 @@ class WhatIfSheets:
             line = self._computed(label, words.bill_in_unit, *envs, display=ONE_DECIMAL)
             series.append((label, line[0], line[-1], colour))
         needed = self._computed("GPUs for all users", words.gpus_needed, *envs)
-        self._computed("Users that one replica holds", words.users_held, *envs)
+        self._computed("In flight that one replica holds", words.requests_held, *envs)
         row = named(self.of.names, "tbl_whatif_needed", needed)
         env = {"needed": row, "sizes": named(self.of.names, "tbl_whatif_sizes", sizes), "rented": rented,
                "asked": self.picked["tensor_parallel_size"]}  # fmt: skip

@@ -507,12 +507,12 @@ def boundary_words(
         "One replica (TP ", tensor_parallel_size, where(stages > 1, join_text(" x ", stages, " stages"), ""), ")"
     )
     fits = join_text(
-        replica, " fits ", sequences, where(sequences == 1, " user of ", " users of "), context_words, "; user ",
-        sequences + 1, " does not.",
+        replica, " fits ", sequences, where(sequences == 1, " request of ", " requests of "), context_words,
+        "; request ", sequences + 1, " does not.",
     )  # fmt: skip
     not_run = _not_run(hardware, runs_weights, runs_kv, weight_dtype, kv_dtype)
     none = where(both(runs_weights >= 1, runs_kv >= 1, attention_runs == 1), join_text("TP ", tensor_parallel_size,
-                 " does not hold one user of ", context_words), not_run)  # fmt: skip
+                 " does not hold one request of ", context_words), not_run)  # fmt: skip
     none = join_text(none, ".")
     return where(choices_state == OK, where(sequences >= 1, fits, none), NONE)
 
@@ -526,7 +526,7 @@ def hardware_answer(
     """The instances of the chosen hardware that hold the load; or in a line why there are none."""
     rent = where(is_number(needed), join_text("no instance of it with a price; ", needed, " GPUs hold the load"),
                  where(sequences >= 1, join_text(hardware, " is too slow for the target"),
-                       join_text(hardware, " does not hold one user of this context")))  # fmt: skip
+                       join_text(hardware, " does not hold one request of this context")))  # fmt: skip
     too_many = where(is_number(tensor_parallel_size), tensor_parallel_size, 0) > hardware_gpus
     few = join_text(hardware, " has ", hardware_gpus, where(hardware_gpus == 1, " GPU", " GPUs"))
     not_run = _not_run(hardware, runs_weights, runs_kv, weight_dtype, kv_dtype)
@@ -551,8 +551,8 @@ def bill_in_unit(
     return number_where(both(choices_state == OK, tensor_parallel_size <= hardware_gpus), amount_bytes / unit_bytes)
 
 
-@formula("Users that one replica holds")
-def users_held(
+@formula("Requests in flight that one replica holds")
+def requests_held(
     sequences: Any, pipeline_stages: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any
 ) -> Any:
     """Sequences of a replica on these GPUs; none at a size that the hardware does not have, or that needs stages."""
