@@ -198,8 +198,8 @@ def run_reverse(
     rate = f"in this layout {rate_text(per_second)} requests/s with room for chance"
     serves = f"{total:,} in flight within the targets, or {rate}"
     extra = question.settings.contingency_fraction
-    rent = f" of rent, {PERCENT.text(extra)} contingency on top" if budget_usd is not None and extra else ""
-    say(f"{wanted}{rent}: serves {serves if found else 'nothing'}")
+    of_rent = f" of rent, {PERCENT.text(extra)} contingency on top" if budget_usd is not None and extra else ""
+    say(f"{wanted}{of_rent}: serves {serves if found else 'nothing'}")
     for head, most in each:
         say(f"  {head}: {'; '.join(in_words(most)) if most else 'nothing inside one machine within the targets'}")
         if have and most:
