@@ -14,7 +14,7 @@ import datetime
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sheetgen.errors import PageError
@@ -221,6 +221,13 @@ class Row(Sequence[Ref]):
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def padded(self, width: int) -> Row:
+        """The same with the blank cells to its right, as a row of others that are longer reads it."""
+        import numpy
+
+        blanks = numpy.full(width - len(self), numpy.nan)
+        return replace(self, values=numpy.concatenate([self.values, blanks])) if len(blanks) else self
 
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):

@@ -295,14 +295,16 @@ def heads_divide(
 
 @formula("Ranks share experts")
 def shares_experts(
-    data_parallel_size: Quantity, n_experts: Quantity, interconnect_bytes_per_second: Quantity,
+    data_parallel_size: Quantity, is_mixture: Quantity, n_experts: Quantity, interconnect_bytes_per_second: Quantity,
     least_link_bytes_per_second: Quantity,
 ) -> Any:  # fmt: skip
     """1 where the layout has one data-parallel rank, or several that share experts over links made for it; else 0.
 
+    A checkpoint is a mixture of experts or is none: experts typed over a dense model's make no layouts for it.
+
     Source: INTERFACE (layouts for mixtures of experts).
     """
-    linked = both(n_experts > 0, interconnect_bytes_per_second >= least_link_bytes_per_second)
+    linked = both(is_mixture == 1, n_experts > 0, interconnect_bytes_per_second >= least_link_bytes_per_second)
     return where(either(data_parallel_size == 1, linked), 1, 0)
 
 

@@ -17,7 +17,7 @@ from sheetgen.scenario.market import OwnedGpu
 from sheetgen.scenario.overrides import TABLES, class_columns
 from sheetgen.scenario.parse import FLAG, Kind
 from sheetgen.scenario.parse import TEXT as TEXT_KIND
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, profile_columns, titled
+from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, named, profile_columns, titled
 from sheetgen.sheet.book.words import age_days, age_word, dtype_in_use, in_unit, instance_id
 from sheetgen.sheet.model import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position
 from sheetgen.sheet.notes import day_of
@@ -75,10 +75,20 @@ SHAPE = (
 )  # fmt: skip
 
 
+MIXTURE = "Mixture of experts (1 or 0)"
 LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
 SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, in seconds
 CONSTANTS = tuple(SpeedConstants.model_fields)
 OF_GPU = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second", "peak_flops_16_bit", *CONSTANTS)
+
+
+@formula("Has experts (1 or 0)", PLAIN)
+def has_experts(n_experts: Any) -> Any:
+    """1 where a model of one's own is a mixture of experts, else 0.
+
+    Source: the experts typed.
+    """
+    return where(n_experts > 0, 1, 0)
 
 
 def build_models(solved: Solution, wiring: Wiring) -> Sheet:
@@ -105,6 +115,12 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         sizes = [m.model.checkpoint_bytes(d) or None for m in models]
         table.given(f"checkpoint_{d}", f"Checkpoint {d}", sizes, WHOLE, width=17, note=note)
     _add_spare_models(table, overrides.own_models)
+    table.given("is_mixture", MIXTURE, [r["is_mixture"] for r in rows], PLAIN, role="fixed",
+                note="1: its replicas are laid out over data-parallel ranks that share experts, too. Experts typed "
+                "over a dense model's make no such layouts.")  # fmt: skip
+    built = table.columns["is_mixture"]
+    own = (sheet.compute(n.row, built[0].column, has_experts, {"n_experts": n}) for n in table.spare["n_experts"])
+    named(wiring.names, "tbl_models_mixtures", [*built, *own])
     derive_models(table)
     fixed = {d: f"weights_{d}" for d in ("bf16", "fp8")}  # for the two rows of the first sheet
     for d, name in fixed.items():

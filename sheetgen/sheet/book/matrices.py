@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.cost import discounted_usd_per_hour, gpu_month_usd, instance_month_usd, n_instances
+from sheetgen.cost import discounted_usd_per_hour, instance_month_usd, n_instances
 from sheetgen.formula import (
     Formula,
     both,
@@ -26,8 +26,8 @@ from sheetgen.recommend import Solution
 from sheetgen.recommend.choice import RANKED
 from sheetgen.recommend.solution import quantities_of
 from sheetgen.scenario.demand import RATE
-from sheetgen.sheet.book.catalogs import CONSTANTS, OF_GPU, of_class_in_use
-from sheetgen.sheet.book.speed import OF_PROFILE, SUMS
+from sheetgen.sheet.book.catalogs import OF_GPU, of_class_in_use
+from sheetgen.sheet.book.speed import OF_PROFILE, PARTS, SUMS
 from sheetgen.sheet.book.wiring import (
     HEAD_ROWS,
     LEFT,
@@ -35,7 +35,6 @@ from sheetgen.sheet.book.wiring import (
     RowLookup,
     Table,
     Wiring,
-    in_words,
     matrix,
     named,
     profile_columns,
@@ -55,13 +54,13 @@ from sheetgen.sheet.model import (
     derived,
     lookup,
     place_of,
+    worked_out,
 )
 from sheetgen.sheet.what_if import BASE
 from sheetgen.sizing import memory, parallelism, rates
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
     DTYPES,
-    FACTOR,
     PLAIN,
     PLAIN_LAYOUTS,
     PURCHASES,
@@ -83,14 +82,21 @@ OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
 OF_RATE = ("full_batch_requests", "full_turn_seconds", "places")
 # Rows of the head that are alike on every GPU.
 ALIKE = ("tensor_parallel_size", "data_parallel_size", "busy_ranks", "tp_position", "rank_position")
+# Of GPUs, beside what a step takes.
+FACTS = (
+    "gpu_memory_bytes", "max_num_seqs", "max_num_batched_tokens", "pool_error_bytes_measured",
+    "pool_error_bytes_elsewhere", "is_older_gpu", "runs_sparse_attention", "measured_kinds",
+)  # fmt: skip
 # What differs by data-parallel ranks, and so does whatever reads it.
 OF_RANKS = ("data_parallel_size", "busy_ranks", "untouched_by_request", "untouched_by_stride")
 # On Contexts; the same as what is loaded, or a part of it; on Candidates; on Workings.
 ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests", "sure_sequences")
-# Worked out within the formulas that read them: sums of a few cells, and steps that nobody looks for.
+# Worked out within the formulas that read them: sums of a few cells, what Speed shows of each GPU and layout, and
+# steps that nobody looks for.
 NOT_WRITTEN = (
-    *SUMS, memory.encoder_bytes, memory.hand_over_bytes, memory.stage_overhead_bytes,
-    parallelism.layers_that_fit, memory.sampler_bytes, memory.forward_bytes, memory.expert_workspace_bytes,
+    *SUMS, *PARTS, parallelism.runs, memory.staged_non_torch_bytes_per_gpu, memory.encoder_bytes,
+    memory.hand_over_bytes, memory.stage_overhead_bytes, parallelism.layers_that_fit, memory.sampler_bytes,
+    memory.forward_bytes, memory.expert_workspace_bytes,
 )  # fmt: skip
 
 
@@ -130,25 +136,17 @@ def build_profiles(solved: Solution, wiring: Wiring, what_if: Wiring | None) -> 
     for name, label in (("tensor_parallel_size", "TP"), ("data_parallel_size", "DP")):
         head.given(name, label, [getattr(layout, name) for _, layout in profiles], PLAIN, role="fixed")
     head.columns["busy_ranks"] = head.columns["data_parallel_size"]  # each has a request, or the layout takes no part
-    for fact, label in (
-        ("gpu_memory_bytes", "Memory, bytes"),
-        ("max_num_seqs", "Most sequences"),
-        ("max_num_batched_tokens", "Batched tokens"),
-    ):
-        head.picked(fact, label, gpus.with_below(fact), "gpu_row")
-    errors = "pool_error_bytes_measured", "pool_error_bytes_elsewhere"
-    for fact in (*errors, "is_older_gpu", "runs_sparse_attention", *OF_GPU):
-        if fact not in OF_PROFILE:  # no row of its own: who reads it looks it up on GPUs
-            head.columns[fact] = [lookup(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]
+    for fact in (*OF_PROFILE, *FACTS, *OF_GPU):  # no rows of their own: who reads them looks them up on GPUs
+        head.columns[fact] = [lookup(gpus.with_below(fact), at) for at in head.columns["gpu_row"]]
     n_sizes = Lookup.of(len(TENSOR_PARALLEL_SIZES), "COUNT({0})", wiring.lists["non_torch_newer"])
-    head.computed(non_torch_position, {"n_tensor_parallel_sizes": n_sizes})
-    head.picked("non_torch_bytes_per_gpu", "Non-torch memory", wiring.lists["non_torch"], "non_torch_position")
-    own = head.columns["non_torch_bytes_per_gpu"]
-    head.computed(memory.staged_non_torch_bytes_per_gpu, {"non_torch_bytes_per_tp": own})
-    head.computed(parallelism.pool_error_bytes, name="kv_pool_error_bytes_low")
+    rows_of_sizes = (
+        worked_out(non_torch_position, {"tp_position": at, "is_older_gpu": of, "n_tensor_parallel_sizes": n_sizes})
+        for at, of in zip(head.columns["tp_position"], head.columns["is_older_gpu"], strict=True)
+    )
+    non_torch = (lookup(wiring.lists["non_torch"], at) for at in rows_of_sizes)
+    head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory", non_torch, WHOLE)
+    head.columns["non_torch_bytes_per_tp"] = head.columns["non_torch_bytes_per_gpu"]
     head.computed(memory.memory_budget_bytes)
-    for fact in (*OF_PROFILE, "measured_kinds"):
-        head.picked(fact, in_words(fact), gpus.with_below(fact), "gpu_row", FACTOR if fact in CONSTANTS else WHOLE)
     head.looked_up("n_offered", "Instances offered", _offered(wiring, head), PLAIN)
     for column in range(LEFT, LEFT + len(profiles)):
         sheet.widths[column] = 23
@@ -357,6 +355,9 @@ def build_candidates(
         if c not in together or c == min(together[c])
         if layout.n_gpus <= count and (layout.data_parallel_size == 1 or tries)
     ]
+    # Those without ranks first: a dense model's rows end there.
+    offers.sort(key=lambda offer: layouts[offer[1]].data_parallel_size > 1)
+    n_plain = sum(layouts[i].data_parallel_size == 1 for _, i in offers)
     sheet = titled("Candidates", "Candidates",
                    "A column per instance and layout (TP, DP): $ per month for each load. "
                    "A dash: it cannot hold the load, or has no price.", freeze=(HEAD_ROWS + 4, LEFT))  # fmt: skip
@@ -377,12 +378,12 @@ def build_candidates(
         refs = instances.range(fact)
         return (derived(lambda value: where(test(value), value, blank), lookup(refs, at)) for at in places)
 
-    head.looked_up("instance", "Instance", of_instance("instance", is_text, "-"), TEXT)
+    head.columns["instance"] = list(of_instance("instance", is_text, "-"))  # no row of its own
     head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
     head.given("layout_position", "Layout", [i + 1 for _, i in offers], PLAIN, role="fixed")
     for name, label, size in (("tp", "TP", "tensor_parallel_size"), ("dp", "DP", "data_parallel_size")):
         head.given(name, label, [getattr(layouts[i], size) for _, i in offers], PLAIN, role="fixed")
-    head.looked_up("gpu", "GPU", of_instance("instance_gpu", is_text, "-"), TEXT)
+    head.columns["gpu"] = list(of_instance("instance_gpu", is_text, "-"))
     names, prices = gpus.range("gpu"), instances.range("price_in_use")
     gpu_rows = [place_of(names, gpu.value) for gpu in head.columns["gpu"]]
     head.looked_up("gpu_row", "GPU row", (
@@ -413,8 +414,7 @@ def build_candidates(
     ), USD_CENTS, note=discounted_usd_per_hour.documentation)  # fmt: skip
     n_sizes = Lookup.of(len(PLAIN_LAYOUTS), "COUNT({0})", wiring.lists["non_torch_newer"])
     head.computed(profile_position, {"n_plain_layouts": n_sizes, "plain_columns": before}, name="profile")
-    for one in (instance_month_usd, gpu_month_usd):
-        head.computed(one)
+    head.computed(instance_month_usd)
 
     top = head.top + 1
     of_head = {name: RowValues.of(refs) for name, refs in head.columns.items()}
@@ -422,24 +422,33 @@ def build_candidates(
     every = (wiring,) if what_if is None else (wiring, what_if)
     for of in every:
         models, contexts, loads = (of.tables[name] for name in ("models", "contexts", "loads"))
-        labels, latency = models.columns["model"], [int(ref.value) - 1 for ref in loads.columns["pace_row"]]
+        latency = [int(ref.value) - 1 for ref in loads.columns["pace_row"]]
+        # On What-if every model may be chosen.
+        of_model = [len(offers) if of is what_if or one.value else n_plain for one in models.columns["is_mixture"]]
+        widths = {
+            name: [of_model[int(ref.value) - 1] for ref in of.tables[name].columns["model_row"]]
+            for name in ("contexts", "loads")
+        } | {"models": of_model}
 
-        def block(one: Formula, labels: Sequence[Ref], given: Mapping[str, Any], words: Sequence[Ref] | None,
-                  headed: bool = True) -> list[Row]:  # fmt: skip
+        def block(one: Formula, of_table: str, given: Mapping[str, Any], at: slice = slice(None), headed: bool = True,
+                  of: Wiring = of, widths: Mapping[str, list[int]] = widths) -> list[Row]:  # fmt: skip
+            """A row for each of those rows of a table that `at` names."""
             nonlocal top
-            rows = matrix(sheet, top, one, labels, [len(offers)] * len(labels), given, words, headed=headed)
+            columns = of.tables[of_table].columns
+            labels, words = columns["model"][at], columns.get("load_words", columns.get("workload"))
+            rows = matrix(sheet, top, one, labels, widths[of_table][at], given, words and words[at], headed=headed)
             top += len(labels) + 1
-            return rows
+            return [row.padded(len(offers)) for row in rows]
 
         runs = _by_precision(wiring, head, "weights", models.columns["weight_dtype_row"])
-        of.rows["precisions"] = block(precision_run, labels, {**of_head, "runs_weights": runs}, None)
+        of.rows["precisions"] = block(precision_run, "models", {**of_head, "runs_weights": runs})
         paces = range(contexts.n_rows)
         held = {n: _held(of, n, paces, head) for n in OF_REPLICA}
         served = parallelism.requests_per_instance.with_parts(
             (parallelism.paced_requests, parallelism.replicas_per_instance)
         )
         given = {**wiring.inputs, **contexts.columns, **of_head, **held}
-        of.rows[served.name] = block(served, contexts.columns["model"], given, contexts.columns["workload"])
+        of.rows[served.name] = block(served, "contexts", given)
         # A load's context is part of the sheet's structure, so its rows are named directly.
         of_pace: dict[str, Sequence[Any]] = {
             served.name: of.rows[served.name],
@@ -448,23 +457,22 @@ def build_candidates(
         }
         own = {name: [rows[pace] for pace in latency] for name, rows in of_pace.items()}
         given = {**wiring.inputs, **loads.columns, **of_head, **own}
-        labels, words = loads.columns["model"], loads.columns["load_words"]
-        n = len(labels) - (of is what_if)  # the last of What-if's is of the chosen hardware alone
+        n = loads.n_rows - (of is what_if)  # the last of What-if's is of the chosen hardware alone
         if has_rate := "requests_per_second" in loads.columns:
             places, full = (_held(of, name, latency, head) for name in ("places", "full_turn_seconds"))
             tiers = zip(loads.columns["tier"], places, loads.columns["stated_load"], strict=True)
             given["load_requests"] = [place if tier.value == RATE else stated for tier, place, stated in tiers]
-        rows = block(monthly_usd_of_load, labels[:n], given, words)
+        rows = block(monthly_usd_of_load, "loads", given, slice(n))
         if has_rate:
             given |= {"monthly_usd": [RowValues.of(row) for row in rows], "full_turn_seconds": full}
-            of.rows[RANKED] = block(ranked_of_candidate, labels[:n], given, words)
+            of.rows[RANKED] = block(ranked_of_candidate, "loads", given, slice(n))
         if of is what_if:
             top -= 1
             given = {**of_head, **picked, "monthly_usd": RowValues.of(rows[BASE])}
-            rows += block(on_hardware, labels[n:], given, words[n:], headed=False)
+            rows += block(on_hardware, "loads", given, slice(n, None), headed=False)
         of.rows["monthly"] = rows
         top += 1
-    return sheet, {name: head.range(name) for name in head.columns}
+    return sheet, {name: head.range(name) for name, refs in head.columns.items() if isinstance(refs[0], Ref)}
 
 
 def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:

@@ -10,9 +10,9 @@ from sheetgen.formula import formula, is_number, join_text, where
 from sheetgen.recommend import Solution
 from sheetgen.recommend.solve import STRIDE
 from sheetgen.scenario.inputs import BY_NAME
-from sheetgen.sheet.book.catalogs import LABELS
-from sheetgen.sheet.book.wiring import HEAD_ROWS, Read, Table, Wiring, profile_columns, titled
-from sheetgen.sheet.model import Cell, Lookup, Range, Sheet, Validation, derived, lookup, position
+from sheetgen.sheet.book.catalogs import LABELS, MIXTURE
+from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, profile_columns, titled
+from sheetgen.sheet.model import Cell, Lookup, Range, Ref, Sheet, Validation, derived, lookup, position, worked_out
 from sheetgen.sizing import parallelism, speed
 from sheetgen.units import PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
 
@@ -20,21 +20,21 @@ _OF_MODEL = (
     "n_layers", "n_experts", "hidden_size", "window_tokens", "window_is_chunked", "n_state_layers",
     "attention_elements", "windowed_attention_elements", "n_params_active", "dense_read_bytes", "routed_bytes",
     "expert_miss_fraction", "active_expert_params", "n_growing_groups", "n_windowed_groups", "n_state_groups",
-    "n_heads", "full_kv_heads", "windowed_kv_heads",
+    "n_heads", "full_kv_heads", "windowed_kv_heads", "speed_kind", "is_mixture",
 )  # fmt: skip
 COMPARED = (
     "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
     "output_tokens_per_second", "prefill_fraction", "bound_by",
 )  # fmt: skip
-# What a step on a profile takes from the blocks of Profiles.
+# What a step on a profile is made of. Profiles works it out within what it counts with it; it stands here, and on
+# Workings for what was chosen.
 PARTS = (
-    "dense_seconds", "expert_seconds", "layer_overhead_seconds", "all_reduce_seconds", "token_link_seconds",
-    "token_exchange_seconds", "kv_read_seconds", "decode_compute_seconds", "shared_prefill_seconds",
-    "prefill_seconds", "batch_limit",
+    speed.dense_seconds, speed.expert_seconds, speed.layer_overhead_seconds, speed.all_reduce_seconds,
+    speed.token_link_seconds, speed.token_exchange_seconds, speed.kv_read_seconds, speed.decode_compute_seconds,
+    speed.shared_prefill_seconds,
 )  # fmt: skip
-SUMS = (  # of these, and of the way between machines
-    speed.token_hop_seconds, speed.stage_hop_seconds, speed.fixed_step_seconds, speed.request_step_seconds,
-)  # fmt: skip
+HOPS = speed.token_hop_seconds, speed.stage_hop_seconds
+SUMS = (*HOPS, speed.fixed_step_seconds, speed.request_step_seconds)
 OF_PROFILE = ("wait_factor", "base_ttft_seconds", "steps_before_prefill", "gather_steps")
 
 
@@ -80,7 +80,7 @@ def build_latency(wiring: Wiring, workloads: Sequence[str], name: str = "Context
         table.computed(parallelism.limit_seconds, {"target_ms": table.columns[target]}, name=f"{figure}_limit_seconds",
                        label=f"{figure.upper()} in force, s")  # fmt: skip
     for fact in _OF_MODEL:
-        table.picked(fact, LABELS[fact], models.range(fact), "model_row", width=18)
+        table.picked(fact, LABELS.get(fact, MIXTURE), models.range(fact), "model_row", width=18)
     table.computed(speed.prompt_attention_flops, width=20)
     for one in (*TOKENS, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
@@ -98,15 +98,19 @@ def _tried(latency: Table, first: Sequence[int]) -> None:
     tried = Table(wiring, latency.sheet, STRIDE, "tried", left=latency.next_column + 1)
     tried.given("steps", "Tried", list(range(1, STRIDE + 1)), PLAIN, role="fixed",
                 note="Batches that are tried against the targets: so many requests, and so many strides.")  # fmt: skip
-    tried.computed(stride_requests, {"one": tried.columns["steps"]}, label="Requests of the strides")
-    batches = {"untouched_by_request": ("steps", "requests"), "untouched_by_stride": ("stride_requests", "strides")}
+    steps, size = tried.columns["steps"], wiring.inputs["requests_per_stride"]
+    batches: dict[str, tuple[Read, str]] = {
+        "untouched_by_request": (steps, "requests"),
+        "untouched_by_stride": ([worked_out(stride_requests, {"one": one, "requests_per_stride": size})
+                                 for one in steps], "strides"),
+    }  # fmt: skip
     ranks = {ref.value: ref for ref in reversed(wiring.lists["dp"].refs)}  # the first cell of each size
     areas: dict[tuple[str, int], list[Range]] = {}
     for m, row in enumerate(first):
         missed = latency.columns["expert_miss_fraction"][row]._replace(lock="both")
         for name, (batch, words) in batches.items():
             for d, size in enumerate(ranks[value] for value in sorted(ranks)):
-                given = {"expert_miss_fraction": missed, "batch_requests": tried.columns[batch],
+                given = {"expert_miss_fraction": missed, "batch_requests": batch,
                          "data_parallel_size": size}  # fmt: skip
                 tried.computed(speed.untouched_fraction, given, name=f"{name}_{m}_{d}",
                                label=f"Experts left alone, model {m + 1}, {words}, DP {size.value}",
@@ -119,7 +123,7 @@ def _tried(latency: Table, first: Sequence[int]) -> None:
 
 def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     """Speed: every GPU and tensor-parallel size at one load, a row each."""
-    latency, profiles, question = wiring.tables["contexts"], wiring.tables["profiles"], solved.question
+    latency, question = wiring.tables["contexts"], solved.question
     sheet = titled("Speed", "Speed", "Every GPU beside the others at the load in the yellow cells. Times in seconds, "
                    "as if memory held the requests: where it holds fewer, the others wait.", landscape=False,
                    freeze=(HEAD_ROWS + 5, 2))  # fmt: skip
@@ -146,33 +150,31 @@ def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
     parts.given("profile", "Column on Profiles", list(range(1, n + 1)), PLAIN, role="fixed", width=13)
     places = parts.columns["profile"]
 
-    def of_block(name: str) -> list[Lookup]:
-        return [wiring.of_block(name, model if name in wiring.by_model else row, at) for at in places]
+    def at_profile(name: str) -> list[Ref | Lookup]:
+        return [wiring.at_profile(name, model, row, at) for at in places]
 
-    def of_head(name: str) -> list[Lookup]:
-        return [lookup(profiles.range(name), at) for at in places]
-
-    one_machine = Lookup.of(1, "1")
-    given: dict[str, Read] = {name: of_block(name) for name in PARTS}
-    given |= {name: of_head(name) for name in ("data_parallel_size", *OF_PROFILE)}
-    given |= {
+    one_machine, no_way = Lookup.of(1, "1"), ZERO
+    given: dict[str, Read] = {
         "concurrent_requests": requests, "running_requests": requests,
         "queue_seconds": wiring.inputs["no_queue_seconds"], "pipeline_parallel_size": one_machine,
+        "token_hop_seconds": no_way, "stage_hop_seconds": no_way, "prefill_seconds": at_profile("prefill_seconds"),
         **{k: lookup(latency.range(k), row) for k in (
             "output_tokens", "expert_miss_fraction", "hidden_size", "n_experts",
         )},
+        **{name: at_profile(name) for name in ("data_parallel_size", *OF_PROFILE)},
     }  # fmt: skip
-    for one in (speed.busy_ranks, *SUMS):
-        parts.computed(one, given, width=13)
+    for one in (speed.busy_ranks, *PARTS, speed.fixed_step_seconds, speed.request_step_seconds):
+        read = {name: at_profile(name) for name in one.inputs if name not in given}
+        parts.computed(one, given | read, width=13)
         given[one.name] = parts.columns[one.name]
-    table.looked_up("gpu_name", "GPU", of_head("gpu_name"), TEXT, width=26)
-    table.looked_up("tensor_parallel_size", "TP", of_head("tensor_parallel_size"), PLAIN, width=38)
+    table.looked_up("gpu_name", "GPU", at_profile("gpu_name"), TEXT, width=26)
+    table.looked_up("tensor_parallel_size", "TP", at_profile("tensor_parallel_size"), PLAIN, width=38)
     if len(wiring.lists["dp"].refs) > len(PLAIN_LAYOUTS):
-        table.looked_up("n_ranks", "DP", of_head("data_parallel_size"), PLAIN, width=8)
+        table.looked_up("n_ranks", "DP", at_profile("data_parallel_size"), PLAIN, width=8)
     for f in PACE:
         if f.name in COMPARED:
             table.computed(f, given, width=13)
     for name, label, of in (("sequences", "Requests that memory holds", "sequences"),
                             ("limit", "Most requests within the targets", "batch_limit")):  # fmt: skip
-        table.looked_up(name, label, of_block(of), WHOLE, width=13)
+        table.looked_up(name, label, at_profile(of), WHOLE, width=13)
     return sheet

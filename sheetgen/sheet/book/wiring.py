@@ -27,7 +27,7 @@ from sheetgen.sheet.model import (
     number,
 )
 from sheetgen.sheet.notes import first_link
-from sheetgen.units import FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE, Display, Layout
+from sheetgen.units import DTYPES, FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE, Display, Layout
 
 PASSED_ON = "What the search beside it found; all else reads it here, as LibreOffice passes on what a plain cell gives."
 HEAD_ROWS = 3  # title, what the sheet is, blank
@@ -252,6 +252,26 @@ class Wiring:
             at = lookup(heads.range(short), profile)
         value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
         return Lookup.of(value, "INDEX({0},{1},{2})", block, row, at)
+
+    def at_profile(self, name: str, model: Ref, pace: Ref, profile: Ref) -> Ref | Lookup:
+        """What a formula on Profiles reads by this name, for a model, a context and a profile, by their positions."""
+        heads, gpus, contexts, models = (self.tables[key] for key in ("profiles", "gpus", "contexts", "models"))
+        if name in self.blocks:
+            return self.of_block(name, model if name in self.by_model else pace, profile)
+        gpu = lookup(heads.range("gpu_row"), profile)
+        if name == "peak_flops":
+            dtype = lookup(models.range("weight_dtype_row"), model)
+            value = NONE
+            if profile.value != NONE:
+                value = gpus.with_below(f"{name}_{list(DTYPES)[int(dtype.value) - 1]}").refs[int(gpu.value) - 1].value
+            return Lookup.of(value, "INDEX({0},{1},{2})", Range((), name=f"tbl_gpus_by_precision_{name}"), gpu, dtype)
+        if name in heads.columns:
+            is_row = isinstance(heads.columns[name][0], Ref)
+            return lookup(heads.range(name), profile) if is_row else lookup(gpus.with_below(name), gpu)
+        for table, row in ((contexts, pace), (models, model)):
+            if name in table.columns:
+                return lookup(table.range(name), row)
+        return self.inputs[name]
 
 
 def name_all(wiring: Wiring, sheet: str) -> None:

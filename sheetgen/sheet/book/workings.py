@@ -27,7 +27,7 @@ from sheetgen.sheet import wording
 from sheetgen.sheet.book import words
 from sheetgen.sheet.book.catalogs import LABELS, class_stem
 from sheetgen.sheet.book.matrices import WHOLE_OF
-from sheetgen.sheet.book.speed import COMPARED, OF_PROFILE, PARTS, SUMS
+from sheetgen.sheet.book.speed import COMPARED, HOPS, OF_PROFILE, PARTS
 from sheetgen.sheet.book.wiring import HEAD_ROWS, ZERO, Read, Table, Wiring, in_words, named, titled
 from sheetgen.sheet.model import NONE, Lookup, Range, Ref, Sheet, derived, lookup
 from sheetgen.sizing import kv_cache, memory, parallelism, rates, speed
@@ -119,14 +119,14 @@ def chosen_hourly_usd(n_instances: Any, hourly_price: Any) -> Any:
     return cost.hourly_usd(n_instances, hourly_price)
 
 
-def chosen(one: Formula) -> Formula:
-    """The same formula for a load that has hardware; none for one that has not."""
+def chosen(one: Formula, otherwise: Any = "-") -> Formula:
+    """The same formula for a load that has hardware; for one that has not `otherwise`, by default none."""
 
     @functools.wraps(one.function)
     def read(n_instances: Any, *values: Any) -> Any:
         if isinstance(n_instances, Expr):
-            return number_where(is_number(n_instances), one.function(*values))
-        return one.function(*values) if n_instances == n_instances else float("nan")
+            return where(is_number(n_instances), one.function(*values), otherwise)
+        return one.function(*values) if n_instances == n_instances else float("nan") if otherwise == "-" else otherwise
 
     return replace(one, inputs=("n_instances", *one.inputs), function=read)
 
@@ -205,11 +205,12 @@ def add_choices(wiring: Wiring, head: Mapping[str, Range], *, alone: bool = Fals
         table.looked_up(name, label, found, display, width=width)
 
     instances = wiring.tables["instances"]
-    at("instance", "Instance", head["instance"], width=34)
+    at("instance", "Instance", instances.range("instance"), head["instance_row"], width=34)
     at("type", "Type", instances.range("type"), head["instance_row"], width=30)
     at("provider", "Provider", head["provider"])
     at("price_age", "Price age", instances.range("mark_in_use"), head["instance_row"])
-    at("gpu", "GPU", head["gpu"], width=28)
+    at("gpu_row", "GPU row", head["gpu_row"], display=PLAIN)
+    at("gpu", "GPU", gpus.range("gpu"), head["gpu_row"], width=28)
     at("gpu_name", "GPU, short", gpus.range("gpu_name"), head["gpu_row"], width=18)
     at("hourly_price", "$ per instance and hour", head["price_usd_per_hour"], display=USD_CENTS)
     at("profile", "Profile", head["profile"], display=PLAIN)
@@ -287,9 +288,15 @@ _CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "dat
 def _rows(wiring: Wiring, head: Mapping[str, Range], rows_of: Callable[[str, str], Sequence[Read]]) -> dict[str, Any]:
     """What the steps of the choice read of Candidates, for each row of a table of loads; of blocks by the row of its
     model, or of its model and workload. rows_of: those of a block, by its name and the column that numbers them."""
+    months, gpus = head["instance_month_usd"], head["gpu_count"]
+    of_gpu = cost.gpu_month_usd.of  # worked out for the whole row, within the steps
     return {
-        "instance_months": head["instance_month_usd"], "gpu_months": head["gpu_month_usd"], "sizes": head["tp"],
-        "ranks": head["dp"], "gpus": head["gpu_count"], "precisions": rows_of("precisions", "model_row"),
+        "gpu_months": Lookup(
+            of_gpu({"instance_month_usd": months.value, "gpu_count": gpus.value}),
+            lambda on: of_gpu({"instance_month_usd": months.expr(on), "gpu_count": gpus.expr(on)}),
+        ),
+        "instance_months": months, "sizes": head["tp"],
+        "ranks": head["dp"], "gpus": gpus, "precisions": rows_of("precisions", "model_row"),
         "of_instance": rows_of(
             *((RANKED, "load_row") if RANKED in wiring.rows else ("requests_per_instance", "pace_row"))
         ),
@@ -347,46 +354,47 @@ def _of_block(table: Table, name: str, label: str = "") -> None:
     ), _display(name))  # fmt: skip
 
 
+def _at_profile(table: Table, one: Formula) -> dict[str, Read]:
+    """What a formula reads that is no column here, from the chosen profile."""
+    columns = table.columns
+    rows = list(zip(columns["model_row"], columns["pace_row"], columns["profile"], strict=True))
+    return {name: [table.wiring.at_profile(name, *row) for row in rows] for name in one.inputs if name not in columns}
+
+
 def _add_sure_sequences(table: Table) -> None:
     """What the chosen profile still holds where its pool is at the band's low end."""
-    wiring, columns = table.wiring, table.columns
-    models, profiles = wiring.tables["models"], wiring.tables["profiles"]
-    given: dict[str, Read] = {"n_layers": [lookup(models.range("n_layers"), row) for row in columns["model_row"]]}
-    for name in parallelism.sure_sequences.inputs:
-        if name in columns or name in given:
-            continue
-        rows = columns["model_row" if name in wiring.by_model else "pace_row"]
-        given[name] = [
-            wiring.of_block(name, row, place) if name in wiring.blocks else lookup(profiles.range(name), place)
-            for row, place in zip(rows, columns["profile"], strict=True)
-        ]
-    table.computed(chosen(parallelism.sure_sequences), given, name="sure_sequences")
-
-
-def _of_profile(table: Table, name: str, label: str, otherwise: Lookup, display: Display) -> None:
-    """What the head of Profiles says of the chosen profile."""
-    refs = table.wiring.tables["profiles"].range(name)
-    found = (derived(_where_number, place, lookup(refs, place), otherwise) for place in table.columns["profile"])
-    table.looked_up(name, label, found, display)
+    error = replace(parallelism.pool_error_bytes, name="kv_pool_error_bytes_low")
+    one = parallelism.sure_sequences.with_parts([error])
+    table.computed(chosen(one), _at_profile(table, one), name="sure_sequences")
 
 
 def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
-    for name in PARTS:
+    for one in PARTS:
+        table.computed(chosen(one, 0), _at_profile(table, one), name=one.name)
+    for name in ("prefill_seconds", "batch_limit"):
         _of_block(table, name)
-    table.picked("hidden_size", in_words("hidden_size"), table.wiring.tables["contexts"].range("hidden_size"),
-                 "pace_row")  # fmt: skip
     # A data-parallel layout is for loads that give each rank a request.
     ranks = zip(table.columns["profile"], table.columns["data_parallel_size"], strict=True)
     found = (derived(_where_number, place, ref, ZERO) for place, ref in ranks)
     table.looked_up("busy_ranks", "Ranks that step together", found, PLAIN)
-    shape = {"pipeline_parallel_size": "pipeline_stages", "data_parallel_size": "busy_ranks"}  # numbers in any case
-    for one in SUMS:
-        table.computed(one, {name: table.columns[column] for name, column in shape.items()})
-    for name in (*OF_PROFILE, "measured_kinds"):
-        _of_profile(table, name, in_words(name), ZERO, _display(name))
+    for one in (speed.fixed_step_seconds, speed.request_step_seconds):
+        table.computed(one.with_parts(HOPS), _between_stages(table, "busy_ranks"), name=one.name)  # numbers in any case
+    for name in OF_PROFILE:
+        at = zip(table.columns["model_row"], table.columns["pace_row"], table.columns["profile"], strict=True)
+        found = (derived(_where_number, row[-1], table.wiring.at_profile(name, *row), ZERO) for row in at)
+        table.looked_up(name, in_words(name), found, _display(name))
     for name in ("output_tokens", "expert_miss_fraction"):
         table.picked(name, in_words(name), table.wiring.tables["contexts"].range(name), "pace_row", _display(name))
+
+
+def _between_stages(table: Table, ranks: str) -> dict[str, Read]:
+    """What the way between stages depends on. ranks: the column of those that send tokens."""
+    hidden = table.wiring.tables["contexts"].range("hidden_size")
+    return {
+        "pipeline_parallel_size": table.columns["pipeline_stages"], "data_parallel_size": table.columns[ranks],
+        "hidden_size": [lookup(hidden, at) for at in table.columns["pace_row"]],
+    }  # fmt: skip
 
 
 def _display(name: str) -> Display:
@@ -412,8 +420,8 @@ def _add_speed(table: Table, alone: bool) -> None:
             of_all = columns["all_in_flight"]
         name = "batch_requests" if one is words.batch_of_load else one.name
         if name in (TPOT if alone else COMPARED):
-            table.computed(chosen(one), name=name, given={
-                "running_requests": own, "pipeline_parallel_size": columns["pipeline_stages"],
+            table.computed(chosen(one.with_parts(HOPS)), name=name, given={
+                **_between_stages(table, "data_parallel_size"), "running_requests": own,
                 "concurrent_requests": of_all if one.name == "output_tokens_per_second" else own,
                 # Nobody waits for memory: replicas are as many as hold all requests.
                 "queue_seconds": wiring.inputs["no_queue_seconds"],
@@ -422,12 +430,8 @@ def _add_speed(table: Table, alone: bool) -> None:
         table.picked(name, in_words(name), wiring.tables["contexts"].range(name), "pace_row", SECONDS)
     table.computed(chosen(parallelism.next_tpot_seconds), name="next_tpot_seconds")
     table.computed(chosen(parallelism.sized_by), name="sized_by")
-    for fact in ("n_experts", "speed_kind"):
-        table.picked(fact, LABELS[fact], wiring.tables["models"].range(fact), "model_row")
-    sizes = zip(columns["profile"], columns["tensor_parallel_size"], strict=True)
-    table.computed(band_row, {
-        "pipeline_parallel_size": columns["pipeline_stages"], "data_parallel_size": columns["busy_ranks"],
-        "tensor_parallel_size": [derived(_where_number, place, size, ZERO) for place, size in sizes],
+    table.computed(chosen(band_row), name="band_row", given={
+        **_at_profile(table, band_row), "pipeline_parallel_size": columns["pipeline_stages"],
     })  # fmt: skip
     for figure in ("tpot",) if alone else ("tpot", "ttft", "output_tokens_per_second"):
         name = figure if figure.endswith("second") else f"{figure}_seconds"
@@ -479,16 +483,17 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read], head: Mapping[str, Ra
     def among(*read: Ref | Range) -> Lookup:
         return Lookup(other(*(one.value for one in read)), lambda on: other(*(one.expr(on) for one in read)))
 
-    others = [among(*of, head["gpu"], head["provider"])
-              for of in zip(columns["gpu"], columns["provider"], strict=True)]  # fmt: skip
+    others = [among(*of, head["gpu_row"], head["provider"])
+              for of in zip(columns["gpu_row"], columns["provider"], strict=True)]  # fmt: skip
     _add_steps(table, {**rows, "among": others}, {}, "second_", "Runner-up, ")
-    for name, label, refs, through in (
-        ("runner_up", "Runner-up", head["instance"], None),
-        ("runner_up_gpu", "Runner-up's GPU", table.wiring.tables["gpus"].range("gpu_name"), head["gpu_row"]),
+    for name, label, key, column in (
+        ("runner_up", "Runner-up", "instances", "instance"),
+        ("runner_up_gpu", "Runner-up's GPU", "gpus", "gpu_name"),
     ):
+        refs, through = table.wiring.tables[key].range(column), head[f"{key[:-1]}_row"]
         found = []
         for place in columns["second_position"]:
-            held = lookup(refs, place if through is None else lookup(through, place))
+            held = lookup(refs, lookup(through, place))
             found.append(derived(_where_number, place, held, Lookup.of(NONE, '"-"')))
         table.looked_up(name, label, found, TEXT, width=34)
     table.computed(words.dearer_by, {"runner_up_monthly_usd": columns["second_usd"]})
