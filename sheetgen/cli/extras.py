@@ -142,6 +142,8 @@ def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
     if one_pool.offer is not None:
         beside = f", {dearer(found.monthly_usd / one_pool.monthly_usd - 1)} against one pool"
     yield f"  {rented}, ${found.monthly_usd:,.0f} a month for {rate_text(found.requests_per_second)} requests/s{beside}"
+    after = f" after the loss of a {lost(solved.question)}" if solved.question.settings.survive else ""
+    yield f"  at most {rate_text(found.served_at_target)} requests/s within the targets{after}"
     if not solved.question.loads[0].requests_per_second:
         yield "  Both pools have room for chance, one pool has none: state the load as a rate to compare alike."
 
