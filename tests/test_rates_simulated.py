@@ -159,8 +159,8 @@ def test_what_is_promised_of_a_rate_is_what_requests_see(one: Replica, n_replica
 
 @pytest.mark.parametrize("survive,needed", [(1, 4), (2, 4), (3, 4), (3, 12)])
 def test_what_is_left_after_a_loss_keeps_what_is_promised(survive: int, needed: int) -> None:
-    """Of replicas, 4 on a machine, machines dealt out over 3 zones, a replica, a machine or a zone is gone, the fullest:
-    the rest serves the rate, and one fewer does not."""
+    """Of replicas, 4 on a machine, machines dealt out over 3 zones, a replica, a machine or a zone is gone, the
+    fullest: the rest serves the rate, and one fewer does not."""
     one, each, zones = LARGE, 4, 3
     n_places, z, full = needed * one.places, z_of(0.05), one.turn(one.places)
     offered = ((math.sqrt(z * z + 4 * n_places) - z) / 2) ** 2

@@ -131,19 +131,30 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     )  # fmt: skip
     spare = solved.question.settings.extra_headroom_fraction
     by_fabric = sums[at] / moved * (1 - moved / slowest[at] / (limit - one.seconds)) / (1 + spare)
-    served = [
-        _served(solved, of, sized, int(i), float(sized.n_replicas[i]) if shared[at] else None, float(count[at]))
-        for sized, i, count in ((prompts, first[at], machines[0]), (answers, second[at], machines[1]))
+    whole = [
+        float(n * of["replicas_per_instance"][i]) for n, i in zip(machines[:, at], (first[at], second[at]), strict=True)
     ]
+    splits = [whole]
+    if shared[at]:  # what the last machine has left goes to either
+        free = int(whole[0]) * one.layout.n_gpus - one.n_gpus - other.n_gpus
+        splits = [
+            [one.n_replicas + more, other.n_replicas + (free - more * one.layout.n_gpus) // other.layout.n_gpus]
+            for more in range(free // one.layout.n_gpus + 1)
+        ]
+    served = max(
+        min(_served(solved, of, prompts, int(first[at]), n), _served(solved, of, answers, int(second[at]), n_decode))
+        for n, n_decode in splits
+    )
     counts = Counter({one.candidate.instance: int(machines[0][at])})
     counts[other.candidate.instance] += int(machines[1][at])
-    return Apart(rate, min(by_fabric, *served), one, other, dict(counts), best[0].usd, moved, float(transfer[at]))
+    return Apart(rate, min(by_fabric, served), one, other, dict(counts), best[0].usd, moved, float(transfer[at]))
 
 
 def _of_offers(solved: Solution, row: int, offers: Any) -> dict[str, Any]:
     """What the pairs need to know of each offer."""
     names = ("instance_month_usd", "gpu_count", "replicas_per_instance", "network_gbps", "runs_weights",
-             "tensor_parallel_size", "data_parallel_size", "interconnect_bytes_per_second", "link_efficiency")  # fmt: skip
+             "tensor_parallel_size", "data_parallel_size", "interconnect_bytes_per_second",
+             "link_efficiency")  # fmt: skip
     of = {name: solved.costs[name][row][offers] for name in names}
     return of | {"candidate": numpy.array([solved.offers[i].candidate for i in offers])}
 
@@ -197,15 +208,13 @@ def _fabric(solved: Solution, of: dict[str, Any], machines: Any, first: Any, sec
     return slowest, numpy.where(inside, link, numpy.minimum(left[0] * network[first], theirs * network[second]))
 
 
-def _served(
-    solved: Solution, of: dict[str, Any], sized: _Sized, i: int, n_replicas: float | None, n_machines: float
-) -> float:
-    """The most requests a second of one pool: of its own machines all replicas, of shared ones those that it has."""
+def _served(solved: Solution, of: dict[str, Any], sized: _Sized, i: int, n_replicas: float) -> float:
+    """The most requests a second that so many replicas of one pool serve, after the loss that is to be survived."""
     each = float(of["replicas_per_instance"][i])
     return float(rates.served_requests_per_second.of({
         **vars(solved.question.settings), "wait_z": _z(solved), "replicas_per_instance": each,
-        "n_instances": n_machines if n_replicas is None else n_replicas / each,
-        "paced_requests": float(sized.places[i]), "full_turn_seconds": float(sized.turn_seconds[i]),
+        "n_instances": n_replicas / each, "paced_requests": float(sized.places[i]),
+        "full_turn_seconds": float(sized.turn_seconds[i]),
     }))  # fmt: skip
 
 
