@@ -113,8 +113,8 @@ def test_what_two_pools_serve_and_what_they_survive_by_hand(load: tuple[str, str
         is_first, places = pool is found.prefill, pool.requests_per_replica
         seconds = part["base"] + part["first"] if is_first else (answer - 1) * step(part, places)
         each = pool.candidate.gpu_count // pool.layout.n_gpus
-        held = pool.n_replicas if shared else math.ceil(pool.n_replicas / each) * each
-        pools.append((places, seconds, each, pool.n_replicas, held, left(held, each, survive)[1]))
+        room = pool.n_replicas if shared else math.ceil(pool.n_replicas / each) * each
+        pools.append((places, seconds, each, pool.n_replicas, room, left(room, each, survive)[1]))
     machines = [one[5] for one in pools]
     if shared:
         rented = found.n_instances[share[0].instance]
