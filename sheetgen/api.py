@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sheetgen.calibration import Anchored
     from sheetgen.levers import EveryLever
     from sheetgen.recommend import Solution
+    from sheetgen.recommend.reverse import Reverse
     from sheetgen.scenario.question import Question
 
 Catalogs = str | Path | Sequence[str | Path]
@@ -276,8 +277,51 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
     Takes the options of `build`, but one model, one context and one load (users, concurrent_requests, or a rate)
     instead of workloads and tiers; model, gpus, providers, vendors and instances may be lists of text. Returns the
     record of `build --format json` with that one cell, whose keys stand at the top as well.
+
+    The reverse question: with budget_usd (US dollars a month) or have (one's own machines, `h100:16`, `l40s:8x4`; what
+    is between them is taken to be as fast as where they are rented) and no load it returns what these serve at most
+    within the targets, as `recommend --json` does: served_at_target (requests in flight), requests_per_second,
+    answers and answers_per_second (layouts for each), and next_step. With survive it is what is left after one loss.
+
+    Raises ScenarioError or CatalogError with every problem found.
     """
-    return recommend_record(recommended(options, _catalog(catalogs)))
+    catalog, reverse = _catalog(catalogs), {name: options.pop(name, None) for name in REVERSE}
+    if any(value is not None for value in reverse.values()):
+        return reversed_question(options, catalog, **reverse).record()
+    return recommend_record(recommended(options, catalog))
+
+
+REVERSE = ("budget_usd", "have")
+
+
+def reversed_question(
+    options: Mapping[str, Any], catalog: Catalog, budget_usd: float | str | None, have: str | None
+) -> Reverse:
+    """What so many US dollars a month, or one's own machines, serve at most, and what the next step costs.
+
+    Raises ScenarioError where both are given, or a load, which is what they ask for.
+    """
+    from sheetgen.recommend.reverse import with_machines, within_budget
+    from sheetgen.scenario.demand import A_LOAD
+
+    given = [name for name in A_LOAD if options.get(name) is not None]
+    if given or (budget_usd is not None and have is not None):
+        beside = f", not with {' and '.join(given)}" if given else ""
+        raise ScenarioError(f"budget_usd and have ask for the load. Give one of them{beside}.")
+    question = question_of(options, catalog)
+    if budget_usd is not None:
+        dollars = parse.Kind(low=0.01, high=1e12, decimal=True)
+        as_text = isinstance(budget_usd, str)
+        usd = dollars.parse(budget_usd, "budget_usd") if as_text else dollars.read(budget_usd, "budget_usd")
+        found = within_budget(question, usd)
+    else:
+        if not isinstance(have, str):
+            raise ScenarioError(f"have is {shown(repr(have))}. It must be text, such as h100:16.")
+        found = with_machines(question, have, catalog)
+    # With a budget the next step is all that serves one request more; beside machines of one's own what is rented for
+    # one request alone.
+    more = 1 if found.machines else found.served_at_target + 1
+    return replace(found, step=recommended({**options, "concurrent_requests": more}, catalog))
 
 
 def recommend_record(solved: Solution) -> dict[str, Any]:

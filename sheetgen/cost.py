@@ -1,7 +1,7 @@
 """Money: what is rented (by the hour, month, year), what a user and a token cost, and owning beside renting.
 
-Everything here is in US dollars and unrounded: money rounds once, when it is shown. Contingency is a line of its own,
-then comes the currency: neither is inside a unit rate.
+Everything here is in US dollars and unrounded, but for the cents by which hosts are ranked: money rounds once, when it
+is shown. Contingency is a line of its own, then comes the currency: neither is inside a unit rate.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sheetgen.formula import (
     number_where,
     power,
     ratio,
+    round_nearest,
     round_up,
     where,
 )
@@ -28,6 +29,7 @@ HOURS_IN_A_MONTH = 730  # 8,760 hours of a year / 12: what a commitment pays for
 CONSTANTS = {  # what the formulas count in, by the name under which they read it
     "hours_in_a_month": HOURS_IN_A_MONTH, "months_in_a_year": 12, "months_in_three_years": 36,
     "seconds_in_an_hour": 3600, "tokens_in_a_million": 10**6, "watts_in_a_kilowatt": 1000,
+    "cents_in_a_dollar": 100,
 }  # fmt: skip
 
 
@@ -233,6 +235,16 @@ def hosted_monthly_usd(
     takes = where(is_number(max_input_tokens), max_input_tokens >= input_tokens, is_number(input_tokens))
     known = both(is_number(million_input_tokens_per_month), is_number(output_usd_per_million), takes)
     return number_where(known, million_input_tokens_per_month * per_million + answers)
+
+
+@formula("Hosted, cents per month", WHOLE)
+def hosted_monthly_cents(hosted_monthly_usd: Quantity, cents_in_a_dollar: Quantity) -> Any:
+    """The host's bill in whole cents, by which hosts are ranked: two that take the same tie, whatever program sums up
+    their tokens and rounds the last digit.
+
+    Source: hosted_monthly_usd.
+    """
+    return number_where(is_number(hosted_monthly_usd), round_nearest(hosted_monthly_usd * cents_in_a_dollar))
 
 
 @formula("Renting is cheaper above", PERCENT)

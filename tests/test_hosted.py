@@ -71,6 +71,17 @@ def test_the_three_cheapest_hosts_of_five_models_by_hand(model: str) -> None:
     assert [(price.host, pytest.approx(usd)) for usd, price in found] == BY_HAND[model]
 
 
+def test_hosts_that_take_the_same_rank_by_name_whatever_rounding_leaves() -> None:
+    """3 x $0.10 is 0.30000000000000004 and 1 x $0.30 is 0.3: the first of the two by name comes first."""
+    one = next(price for price in hosted_file(catalog()).of("llama-3.1-70b") if price.host == "deepinfra")
+    first, second = (
+        one.model_copy(update={"host": host, "input_usd_per_million": prompt, "output_usd_per_million": answer})
+        for host, prompt, answer in (("a", 0.1, 0.0), ("b", 0.0, 0.3))
+    )
+    for prices in ((first, second), (second, first)):
+        assert [price.host for _, price in by_host(prices, 3, 1, 8000)] == ["a", "b"]
+
+
 def test_hits_of_the_prefix_cache_cost_the_cached_price_by_hand() -> None:
     """Half of the prompt in the cache: DeepSeek's own 2.8e-08 for such a token makes it the cheapest."""
     found = by_host(hosted_file(catalog()).of("deepseek-v3.2"), 1000, 100, 8000, 0.5)[:3]

@@ -157,17 +157,20 @@ def test_what_is_promised_of_a_rate_is_what_requests_see(one: Replica, n_replica
     assert mean(s.tpot for s in seen) <= one.tpot(one.places) * (1 + 1e-9) and mean(s.slow for s in seen) <= 0.05
 
 
-@pytest.mark.parametrize("survive,lost", [(1, 1), (2, 4)])
-def test_what_is_left_after_a_loss_keeps_what_is_promised(survive: int, lost: int) -> None:
-    """Of replicas, 4 on a machine, a replica or a machine is gone: the rest serves the rate, and one fewer does not."""
+@pytest.mark.parametrize("survive,needed", [(1, 4), (2, 4), (3, 4), (3, 12)])
+def test_what_is_left_after_a_loss_keeps_what_is_promised(survive: int, needed: int) -> None:
+    """Of replicas, 4 on a machine, machines dealt out over 3 zones, a replica, a machine or a zone is gone, the
+    fullest: the rest serves the rate, and one fewer does not."""
     one, each, zones = LARGE, 4, 3
-    n_places, z, full = 4 * one.places, z_of(0.05), one.turn(one.places)
+    n_places, z, full = needed * one.places, z_of(0.05), one.turn(one.places)
     offered = ((math.sqrt(z * z + 4 * n_places) - z) / 2) ** 2
     asked = {"load_requests": math.ceil(offered + z * math.sqrt(offered) - 1e-9), "paced_requests": one.places}
-    replicas = n_replicas.of({**asked, "replicas_per_instance": each, "survive": survive, "zones": zones})
-    left = int(replicas) - lost
-    seen = [simulate(one, left, offered / full, 3_000, seed) for seed in SEEDS]
+    replicas = int(n_replicas.of({**asked, "replicas_per_instance": each, "survive": survive, "zones": zones}))
+    machines = [len(range(replicas)[at : at + each]) for at in range(0, replicas, each)]
+    of_zones = [sum(machines[zone::zones]) for zone in range(zones)]
+    left = replicas - {1: 1, 2: max(machines), 3: max(of_zones)}[survive]
+    seen = [simulate(one, left, offered / full, 750 * needed, seed) for seed in SEEDS]
     assert mean(s.waited for s in seen) <= exact_wait_fraction(n_places, offered) + 0.01
     assert mean(s.slow for s in seen) <= 0.05
-    fewer = [simulate(one, left - 1, offered / full, 3_000, seed) for seed in SEEDS]
+    fewer = [simulate(one, left - 1, offered / full, 750 * needed, seed) for seed in SEEDS]
     assert mean(s.waited for s in fewer) > 0.1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from typing import Any
 
 import pytest
@@ -14,6 +16,9 @@ from sheetgen.catalog import Catalog
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
 from sheetgen.recommend.reverse import machines_of, with_machines, within_budget
+from sheetgen.recommend.solve import tables
+from sheetgen.sizing import rates
+from sheetgen.sizing.rates import z_of
 
 QUESTIONS: list[dict[str, Any]] = [
     {"model": "70b", "context": "16k"}, {"model": "8b", "context": "4k"}, {"model": "405b", "context": "16k"},
@@ -28,7 +33,7 @@ QUESTIONS: list[dict[str, Any]] = [
 def test_a_budget_is_the_question_the_other_way_round(question: dict[str, Any], usd: float) -> None:
     """What it serves costs no more than it at the very cheapest; one request more costs more."""
     catalog = Catalog()
-    most = within_budget(question_of(question, catalog), usd)
+    (most,) = within_budget(question_of(question, catalog), usd).in_flight
 
     def cheapest(n: int) -> float | None:
         choice = recommended({**question, "concurrent_requests": n}, catalog).choices[0]
@@ -45,7 +50,7 @@ def test_a_budget_is_the_question_the_other_way_round(question: dict[str, Any], 
 
 def test_machines_serve_what_the_same_ones_serve_when_rented() -> None:
     catalog = Catalog()
-    ((_, most),) = with_machines(question_of(QUESTIONS[0], catalog), machines_of("h100:16", catalog))
+    (most,) = with_machines(question_of(QUESTIONS[0], catalog), "h100:16", catalog).in_flight
     assert most is not None and most.n_instances == 2 and most.monthly_usd is None
     choice = recommended(
         {**QUESTIONS[0], "instances": "aws/p5.48xlarge", "concurrent_requests": most.served_at_target}, catalog
@@ -58,6 +63,129 @@ def test_machines_serve_what_the_same_ones_serve_when_rented() -> None:
     )  # fmt: skip
     assert most.ttft_seconds == pytest.approx(alone["ttft_seconds"]) and alone["fits"]
     assert most.of_one_more == 3 * most.served_at_target // 2
+
+
+def test_replicas_span_machines_of_ones_own_by_the_rule_of_recommend() -> None:
+    """405B in bf16 fits no eight H100; two such machines hold it over their network, as two that are rented do."""
+    catalog, question = Catalog(), {"model": "405b", "context": "16k"}
+    found = with_machines(question_of(question, catalog), "h100:16", catalog)
+    (most,) = found.in_flight
+    assert most is not None and (most.pipeline_parallel_size, most.n_replicas, most.n_instances) == (2, 1, 2)
+    rented = {**question, "instances": "aws/p5.48xlarge", "concurrent_requests": found.served_at_target}
+    choice = recommended(rented, catalog).choices[0]
+    assert (choice.n_instances, choice.served_at_target) == (2, found.served_at_target)
+    # A machine less holds none; neither do two without a network, nor any where replicas may not span machines.
+    assert not with_machines(question_of(question, catalog), "h100:8", catalog).served_at_target
+    assert not with_machines(question_of(question, catalog), "h100:4x4", catalog).served_at_target
+    apart = question_of({**question, "span_machines": "never"}, catalog)
+    assert not with_machines(apart, "h100:16", catalog).served_at_target
+    # Beside eight H200, which hold a replica inside one machine, no replica spans machines.
+    beside = with_machines(question_of(question, catalog), "h100:16,h200:8", catalog)
+    assert [one is None for one in beside.in_flight] == [True, False]
+
+
+def test_the_most_a_second_is_that_of_the_layout_with_the_most() -> None:
+    """8B on eight H100: in flight one replica of eight leads, a second four of two; each rate as `recommend` has it."""
+    catalog, question = Catalog(), {"model": "8b", "context": "4k"}
+    found = with_machines(question_of(question, catalog), "h100:8", catalog)
+    (most,), (fastest,) = found.in_flight, found.per_second
+    assert most is not None and fastest is not None and most.layout != fastest.layout
+    assert most.requests_per_second < 0.9 * fastest.requests_per_second == 0.9 * found.requests_per_second
+    assert fastest.served_at_target < most.served_at_target == found.served_at_target
+    rented = {**question, "instances": "aws/p5.48xlarge"}
+    held = recommended({**rented, "requests_per_second": 0.999 * found.requests_per_second}, catalog).choices[0]
+    assert held.cheapest and held.cheapest.n_instances == 1
+    more = recommended({**rented, "requests_per_second": 1.001 * found.requests_per_second}, catalog).choices[0]
+    assert more.cheapest and more.cheapest.n_instances == 2
+    (rent,) = within_budget(question_of(rented, catalog), most.monthly_usd or 50_000).per_second
+    assert rent is not None and rent.requests_per_second == pytest.approx(fastest.requests_per_second)
+
+
+def left_of(rate: str, machines: list[tuple[int, dict[str, float]]], lost: list[float], wait_z: float) -> float:
+    """What replicas serve where so many of each kind are lost, by hand."""
+    total = 0.0
+    for (replicas, at), gone in zip(machines, lost, strict=True):
+        places = (replicas - gone) * at["paced_requests"]
+        root = (math.sqrt(wait_z**2 + 4 * places) - wait_z) / 2
+        total += places if rate == "in flight" else root**2 / at["full_turn_seconds"]
+    return total
+
+
+@pytest.mark.parametrize("survive", ["replica", "machine", "zone"])
+@pytest.mark.parametrize("have", ["h100:20", "h100:12,h200:8", "h100:8,h100:4x4,h200:16"])
+@pytest.mark.parametrize("context", ["16k", "128k"])
+def test_of_all_machines_one_loss_is_survived_and_that_the_worst(survive: str, have: str, context: str) -> None:
+    """Every layout of every kind with every loss that there can be, one by one."""
+    catalog = Catalog()
+    question = question_of({"model": "70b", "context": context, "survive": survive}, catalog)
+    found, machines = with_machines(question, have, catalog), machines_of(have, catalog)
+    layouts: list[list[tuple[int, int, dict[str, float]]]] = []  # by kind: machines, replicas of one, its figures
+    for gpu, size, n in machines:
+        name = "h100" if "h100" in gpu.id else "h200"
+        alone = _alone(context, f"{name}:{n}x{size}", catalog)
+        layouts.append([(n, size // tp, at) for tp, at in alone.items()])
+    for rate, best in (("in flight", found.served_at_target), ("a second", found.requests_per_second)):
+        most = 0.0
+        for picks in itertools.product(*layouts):
+            replicas = [(n * each, at) for n, each, at in picks]
+            losses: list[list[float]] = []
+            for i, (_, each, _) in enumerate(picks):
+                part = 1.0 if survive == "replica" else each
+                losses.append([part * (i == k) for k in range(len(picks))])
+            if survive == "zone":
+                zones: list[list[float]] = [[0.0] * len(picks) for _ in range(3)]
+                every = [(each * at["paced_requests"], -i) for i, (n, each, at) in enumerate(picks) for _ in range(n)]
+                weights = [0.0] * 3
+                for weight, i in sorted(every, reverse=True):
+                    at_least = weights.index(min(weights))
+                    weights[at_least] += weight
+                    zones[at_least][-i] += picks[-i][1]
+                losses = zones
+            most = max(most, min(left_of(rate, replicas, lost, _WAIT_Z) for lost in losses))
+        assert best == pytest.approx(most, rel=1e-6), rate
+
+
+_WAIT_Z = z_of(0.05)
+
+
+def _alone(context: str, have: str, catalog: Catalog) -> dict[int, dict[str, float]]:
+    """By TP what a replica serves and how long a request takes on a full one, as `tables` has them."""
+    question = question_of({"model": "70b", "context": context, "gpus": have.partition(":")[0]}, catalog)
+    solved = tables(question)
+    solved.grid.evaluate((rates.full_batch_requests, rates.full_turn_seconds), ("load", "profile"))
+    size, gpu = int(have.rpartition("x")[2]), catalog.gpu(have.partition(":")[0])
+    found: dict[int, dict[str, float]] = {}
+    names = ("paced_requests", "full_turn_seconds", "pipeline_stages")
+    for i, profile in enumerate(solved.profiles):
+        figures = {name: float(solved.sequences[name][0][i]) for name in names}
+        is_of_it = question.gpus[profile.gpu].id == gpu.id and profile.layout.n_gpus <= size
+        if is_of_it and figures["pipeline_stages"] == 1 and figures["paced_requests"] >= 1:
+            found[profile.layout.tensor_parallel_size] = figures
+    return found
+
+
+def test_a_machine_that_is_lost_takes_no_other_with_it() -> None:
+    """By hand: 20 H100 are two machines of eight and one of four, 22 requests on each four: one machine of eight is
+    the worst loss, and the rest serve 3 x 22."""
+    found = sheetgen.recommend(model="70b", context="16k", have="h100:20", survive="machine")
+    assert found["served_at_target"] == 66
+    assert sum(one["served_at_target"] for one in found["answers"]) == 66
+    assert sheetgen.recommend(model="70b", context="16k", have="h100:20")["served_at_target"] == 5 * 22
+
+
+def test_from_python_as_the_command_says_it() -> None:
+    words = ["recommend", "--model", "70b", "--context", "16k", "--json"]
+    for flag, value, name in (("--budget-usd", "50k", "budget_usd"), ("--have", "h100:16", "have")):
+        record = json.loads(CliRunner().invoke(main, [*words, flag, value]).stdout)
+        assert sheetgen.recommend(model="70b", context="16k", **{name: value}) == record
+    assert sheetgen.recommend(model="70b", context="16k", budget_usd=50_000)["budget_usd"] == 50_000
+    wrong: list[dict[str, Any]] = [
+        {"budget_usd": 1, "have": "h100:8"}, {"budget_usd": 1, "users": 3}, {"have": 16}, {"budget_usd": "much"},
+        {"budget_usd": 0}, {"budget_usd": True}, {"have": "h100"},
+    ]  # fmt: skip
+    for options in wrong:
+        with pytest.raises(ScenarioError, match=r"budget_usd|have"):
+            sheetgen.recommend(model="70b", context="16k", **options)
 
 
 @pytest.mark.parametrize(("text", "shape"), [

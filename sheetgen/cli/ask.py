@@ -156,8 +156,6 @@ def recommend(
     catalog = Catalog(*catalogs)
     engines = () if flags is None else engines_asked(flags, catalog)
     solved = recommended(options, catalog)
-    if disaggregated and solved.question.settings.survive:
-        raise click.UsageError("--disaggregated does not go with --survive: what two pools survive is not worked out.")
     warn(solved.question, quiet)
     launched = launches(solved, engines, catalog)
     if as_json:

@@ -50,7 +50,7 @@ def record(top: Step, depth: int | None = None) -> dict[str, Any]:
 
     def one_record(step: Step, level: int) -> dict[str, Any]:
         key = (step.name, step.reading)
-        see = "above" if key in seen else f"sheetgen explain {step.name}" if step.name in others else ""
+        see = f"sheetgen explain {step.name}" if step.name in others else "above" if key in seen else ""
         see = see or ("" if depth is None or level < depth else f"--depth {level + 1}")
         see = see if step.inputs else ""
         if not see.startswith("--depth"):

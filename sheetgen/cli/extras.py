@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sheetgen.api import Sized, question_of, recommended
+from sheetgen.api import Sized, reversed_question
 from sheetgen.catalog.load import Catalog
 from sheetgen.cli.bills import numbers_of
 from sheetgen.cli.options import PACE, rows_of
@@ -19,10 +19,9 @@ from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.launch.parked import GIB_OF_HOST, launch_note, parked
 from sheetgen.recommend import Solution
 from sheetgen.recommend.disaggregated import Apart
-from sheetgen.recommend.reverse import Most, in_words, machines_of, record, with_machines, within_budget
+from sheetgen.recommend.reverse import Reverse, in_words
 from sheetgen.scenario.demand import A_LOAD
-from sheetgen.scenario.parse import Kind
-from sheetgen.sheet.wording import layout_words
+from sheetgen.sheet.wording import layout_words, lost
 from sheetgen.startup.compare import Compared, compare, compared_record
 from sheetgen.startup.read import QUANTITIES, read_log
 from sheetgen.startup.words import ENGINE_NAMES
@@ -143,6 +142,8 @@ def pools(solved: Solution, found: Apart | None) -> Iterator[str]:
     if one_pool.offer is not None:
         beside = f", {dearer(found.monthly_usd / one_pool.monthly_usd - 1)} against one pool"
     yield f"  {rented}, ${found.monthly_usd:,.0f} a month for {rate_text(found.requests_per_second)} requests/s{beside}"
+    after = f" after the loss of a {lost(solved.question)}" if solved.question.settings.survive else ""
+    yield f"  at most {rate_text(found.served_at_target)} requests/s within the targets{after}"
     if not solved.question.loads[0].requests_per_second:
         yield "  Both pools have room for chance, one pool has none: state the load as a rate to compare alike."
 
@@ -157,58 +158,47 @@ def run_reverse(
         raise click.UsageError(
             "--budget-usd and --have ask for the load: give one of them, without a load, --flags or --disaggregated."
         )
-    catalog = Catalog(*catalogs)
-    question = question_of(options, catalog)
-    warn(question, quiet)
-    each: list[tuple[str, Most | None]]
-    if budget_usd is not None:
-        usd = Kind(low=0.01, high=1e12, decimal=True).parse(budget_usd, "budget_usd")
-        one, asked, wanted = within_budget(question, usd), {"budget_usd": usd}, f"${usd:,.0f} a month"
-        each = [(budgeted_words(one.n_instances, one.candidate, one.monthly_usd or 0, question), one)] if one else []
-    else:
-        asked, wanted = {"have": have}, str(have)
-        machines = machines_of(wanted, catalog)
-        answers = with_machines(question, machines)
-        each = [
-            (f"{count(n, 'machine')} of {own.instance}", most)
-            for (_, _, n), (own, most) in zip(machines, answers, strict=True)
-        ]
-    found = [most for _, most in each if most]
-    total, per_second = sum(one.served_at_target for one in found), sum(one.requests_per_second for one in found)
-    # With a budget the next step is all that serves one request more; beside machines of one's own what is rented for
-    # one request alone.
-    step = recommended({**options, "concurrent_requests": total + 1 if budget_usd else 1}, catalog)
-    more = step.choices[0].cheapest
+    found = reversed_question(options, Catalog(*catalogs), budget_usd, have)
+    warn(found.question, quiet)
     if as_json:
-        rent = more and {
-            "concurrent_requests": total + 1, "instance": step.candidate(more.offer).instance,
-            "n_instances": more.n_instances, "monthly_usd": more.usd, "beside": not budget_usd,
-        }  # fmt: skip
-        print_json({
-            "model": question.models[0].model.id, "context_tokens": question.loads[0].context_tokens, **asked,
-            "served_at_target": total, "requests_per_second": per_second, "answers": [record(one) for one in found],
-            "next_step": rent,
-        })  # fmt: skip
-        return
-    model, (work,) = question.models[0], question.workloads
-    say(
+        print_json(found.record())
+    else:
+        say("\n".join(_reverse(found)))
+
+
+def _reverse(found: Reverse) -> Iterator[str]:
+    model, (work,), after = found.question.models[0], found.question.workloads, ""
+    yield (
         f"{model.model.name} at {work.context_tokens:,} tokens ({work.input_tokens:,} prompt + "
         f"{work.output_tokens:,} answer; weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})\n"
     )
-    rate = f"in this layout {rate_text(per_second)} requests/s with room for chance"
-    serves = f"{total:,} in flight within the targets, or {rate}"
-    extra = question.settings.contingency_fraction
-    of_rent = f" of rent, {PERCENT.text(extra)} contingency on top" if budget_usd is not None and extra else ""
-    say(f"{wanted}{of_rent}: serves {serves if found else 'nothing'}")
-    for head, most in each:
-        say(f"  {head}: {'; '.join(in_words(most)) if most else 'nothing inside one machine within the targets'}")
-        if have and most:
-            say(f"  one machine more: {most.of_one_more:,} in flight")
-    if more is None:
-        say(f"one more in flight: {step.choices[0].verdict}")
-    else:
-        rented = budgeted_words(more.n_instances, step.candidate(more.offer), more.usd, question)
-        say(f"one more in flight: {'in all' if budget_usd else 'beside them'} {rented}")
+    asked = found.asked.get("have") or f"${found.asked['budget_usd']:,.0f} a month"
+    extra = 0.0 if found.machines else found.question.settings.contingency_fraction
+    asked += f" of rent, {PERCENT.text(extra)} contingency on top" if extra else ""
+    rate = f"{rate_text(found.requests_per_second)} requests/s with room for chance"
+    if found.question.settings.survive:
+        after = f", after the loss of one {lost(found.question)} in all"
+    serves = f"{found.served_at_target:,} in flight within the targets, or {rate}{after}"
+    yield f"{asked}: serves {serves if found.served_at_target else 'nothing'}"
+    every = zip(found.machines or [None], found.in_flight, found.per_second, strict=True)
+    for own, most, fastest in every:
+        head = f"{count(own[1], 'machine')} of {own[0].instance}" if own else ""
+        if most and not own:
+            head = budgeted_words(most.n_instances, most.candidate, most.monthly_usd or 0, found.question)
+        if most:
+            yield f"  {head}: {'; '.join(in_words(most))}"
+        elif own:
+            yield f"  {head}: nothing within the targets"
+        if fastest and most and (fastest.candidate, fastest.layout) != (most.candidate, most.layout):
+            rented = "" if own else f"{fastest.n_instances:,}x {fastest.candidate.instance}, "
+            yield f"  for the most requests/s: {rented}{'; '.join(in_words(fastest))}"
+        if own and most:
+            yield f"  one machine more: {most.of_one_more:,} in flight{' in all' * (len(found.machines) > 1)}"
+    if rent := found.next_rent:
+        rented = budgeted_words(rent[1].n_instances, rent[0], rent[1].usd, found.question)
+        yield f"one more in flight: {rented} {'beside them' if found.machines else 'in all'}"
+    elif found.step:
+        yield f"one more in flight: {found.step.choices[0].verdict}"
 
 
 def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalogs: tuple[str, ...]) -> None:

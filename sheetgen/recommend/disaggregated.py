@@ -1,7 +1,8 @@
 """Prefill and decode apart: two pools, each of hardware and layout of its own, and the KV cache on the fabric between.
 
 The answer for one pool of replicas says how many requests a second there are; both pools are sized for that rate. Both
-are chosen as a pair by the rule of `choice`. Nothing of this kind was ever measured by us.
+are chosen as a pair by the rule of `choice`. A loss that is to be survived may strike either, so each has its spares,
+by the rule of one pool: a prompt needs the one, its answer the other. Nothing of this kind was ever measured by us.
 """
 
 from __future__ import annotations
@@ -47,9 +48,14 @@ class Pool:
 
 @dataclass(frozen=True)
 class Apart:
-    """The cheapest pair of pools for a load."""
+    """The cheapest pair of pools for a load.
+
+    served_at_target: the most requests a second, the extra headroom left and after the loss that is to be survived,
+    that both pools on the rented machines and the way between them serve within the targets.
+    """
 
     requests_per_second: float
+    served_at_target: float
     prefill: Pool
     decode: Pool
     n_instances: dict[str, int]  # by type of instance
@@ -72,8 +78,8 @@ def pools_record(found: Apart | None) -> dict[str, Any]:
         "decode": found.decode.record() | {"tpot_seconds": found.decode.seconds},
         "kv_transfer_bytes": round(found.kv_transfer_bytes), "kv_transfer_seconds": found.kv_transfer_seconds,
         "disaggregated": {
-            "requests_per_second": found.requests_per_second, "n_instances": found.n_instances,
-            "monthly_usd": found.monthly_usd, "measured": False,
+            "requests_per_second": found.requests_per_second, "served_at_target": found.served_at_target,
+            "n_instances": found.n_instances, "monthly_usd": found.monthly_usd, "measured": False,
         },
     }  # fmt: skip
 
@@ -97,8 +103,11 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
         return None
     moved = kv_transfer_bytes(solved, row)
     of = _of_offers(solved, row, inside)
-    machines = _machines(of, prompts, answers, first, second)
-    transfer = _transfer_seconds(of, machines, first, second, moved, rate)
+    is_of_zone = solved.question.settings.survive > parallelism.REPLICA + 1
+    machines, shared = _machines(of, prompts, answers, first, second, shares=not is_of_zone)
+    slowest, sums = _fabric(solved, of, machines, first, second)
+    with numpy.errstate(divide="ignore"):
+        transfer = numpy.where(rate * moved < sums, moved / slowest / (1 - rate * moved / sums), numpy.inf)
     ttft = prompts.seconds[first] + transfer
     usd = machines[0] * of["instance_month_usd"][first] + machines[1] * of["instance_month_usd"][second]
     gpus = machines[0] * of["gpu_count"][first] + machines[1] * of["gpu_count"][second]
@@ -120,15 +129,32 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
              int(sized.places[i]), float(sized.seconds[i]))
         for sized, i in ((prompts, first[at]), (answers, second[at]))
     )  # fmt: skip
+    spare = solved.question.settings.extra_headroom_fraction
+    by_fabric = sums[at] / moved * (1 - moved / slowest[at] / (limit - one.seconds)) / (1 + spare)
+    whole = [
+        float(n * of["replicas_per_instance"][i]) for n, i in zip(machines[:, at], (first[at], second[at]), strict=True)
+    ]
+    splits = [whole]
+    if shared[at]:  # what the last machine has left goes to either
+        free = int(whole[0]) * one.layout.n_gpus - one.n_gpus - other.n_gpus
+        splits = [
+            [one.n_replicas + more, other.n_replicas + (free - more * one.layout.n_gpus) // other.layout.n_gpus]
+            for more in range(free // one.layout.n_gpus + 1)
+        ]
+    served = max(
+        min(_served(solved, of, prompts, int(first[at]), n), _served(solved, of, answers, int(second[at]), n_decode))
+        for n, n_decode in splits
+    )
     counts = Counter({one.candidate.instance: int(machines[0][at])})
     counts[other.candidate.instance] += int(machines[1][at])
-    return Apart(rate, one, other, dict(counts), best[0].usd, moved, float(transfer[at]))
+    return Apart(rate, min(by_fabric, served), one, other, dict(counts), best[0].usd, moved, float(transfer[at]))
 
 
 def _of_offers(solved: Solution, row: int, offers: Any) -> dict[str, Any]:
     """What the pairs need to know of each offer."""
-    names = ("instance_month_usd", "gpu_count", "network_gbps", "runs_weights", "tensor_parallel_size",
-             "data_parallel_size", "interconnect_bytes_per_second", "link_efficiency")  # fmt: skip
+    names = ("instance_month_usd", "gpu_count", "replicas_per_instance", "network_gbps", "runs_weights",
+             "tensor_parallel_size", "data_parallel_size", "interconnect_bytes_per_second",
+             "link_efficiency")  # fmt: skip
     of = {name: solved.costs[name][row][offers] for name in names}
     return of | {"candidate": numpy.array([solved.offers[i].candidate for i in offers])}
 
@@ -142,39 +168,54 @@ def _pairs(solved: Solution, offers: Any, prefills: Any, decodes: Any) -> tuple[
     return first, second
 
 
-def _machines(of: dict[str, Any], prompts: _Sized, answers: _Sized, first: Any, second: Any) -> Any:
-    """Machines of both pools, 2 x pairs; those that both share, as one type of instance fills up, count as prefill's.
+def _machines(
+    of: dict[str, Any], prompts: _Sized, answers: _Sized, first: Any, second: Any, shares: bool
+) -> tuple[Any, Any]:
+    """Machines of both pools, 2 x pairs, and whether both share them: those count as prefill's then.
 
-    Sizes that are powers of two fill a machine whose GPUs are one without a gap.
+    Sizes that are powers of two fill a machine whose GPUs are one without a gap. shares: whether pools on one type of
+    instance may; not where a zone is to be survived, as the replicas of each pool then stand evenly over the zones.
     """
     each = of["tensor_parallel_size"] * of["data_parallel_size"]
-    gpus = of["gpu_count"]
+    gpus, holds = of["gpu_count"], of["replicas_per_instance"]
     apart = numpy.stack([
-        round_up(prompts.n_replicas[first] / numpy.floor(gpus / each)[first]),
-        round_up(answers.n_replicas[second] / numpy.floor(gpus / each)[second]),
+        round_up(prompts.n_replicas[first] / holds[first]), round_up(answers.n_replicas[second] / holds[second]),
     ])  # fmt: skip
     whole = prompts.n_replicas[first] * each[first] + answers.n_replicas[second] * each[second]
     together = numpy.stack([round_up(whole / gpus[first]), 0 * whole])
-    fills = numpy.log2(gpus) % 1 == 0
-    return numpy.where((of["candidate"][first] == of["candidate"][second]) & fills[first], together, apart)
+    fills = shares & (numpy.log2(gpus) % 1 == 0)
+    shared = (of["candidate"][first] == of["candidate"][second]) & fills[first]
+    return numpy.where(shared, together, apart), shared
 
 
-def _transfer_seconds(of: dict[str, Any], machines: Any, first: Any, second: Any, moved: float, rate: float) -> Any:
-    """Seconds of one prompt's cache on its way, shared with those of others: bytes / rate / (1 - the rate's use).
+def _fabric(solved: Solution, of: dict[str, Any], machines: Any, first: Any, second: Any) -> tuple[Any, Any]:
+    """By pair the bytes a second of one prompt's cache, and of all together on what is left after the loss.
 
     Inside one machine over one GPU's link, else over the network: a replica has its GPUs' share of its machine's, and
-    the slower side counts. Infinite where the network is full. Source: mean time of a processor-sharing queue.
+    the slower side counts. What others take of it makes one wait: bytes / rate / (1 - the use of all). Source: mean
+    time of a processor-sharing queue.
     """
     network = of["network_gbps"] * GBPS
     replica = network * of["tensor_parallel_size"] * of["data_parallel_size"] / of["gpu_count"]
     link = (of["interconnect_bytes_per_second"] * of["link_efficiency"])[first]
-    theirs = numpy.where(machines[1] == 0, machines[0], machines[1])  # shared machines count as prefill's
+    settings = solved.question.settings
+    left = machines
+    if settings.survive > parallelism.REPLICA:
+        left = parallelism.surviving_replicas(machines, 1, settings.survive, settings.zones)
+    theirs = numpy.where(machines[1] == 0, left[0], left[1])  # shared machines count as prefill's
     inside = machines.sum(axis=0) == 1
-    with numpy.errstate(divide="ignore", invalid="ignore"):
-        use = numpy.maximum(rate * moved / (machines[0] * network[first]), rate * moved / (theirs * network[second]))
-        slowest = numpy.where(inside, link, numpy.minimum(replica[first], replica[second]))
-        busy = numpy.where(inside, rate * moved / link, use)
-        return numpy.where(busy < 1, moved / slowest / (1 - busy), numpy.inf)
+    slowest = numpy.where(inside, link, numpy.minimum(replica[first], replica[second]))
+    return slowest, numpy.where(inside, link, numpy.minimum(left[0] * network[first], theirs * network[second]))
+
+
+def _served(solved: Solution, of: dict[str, Any], sized: _Sized, i: int, n_replicas: float) -> float:
+    """The most requests a second that so many replicas of one pool serve, after the loss that is to be survived."""
+    each = float(of["replicas_per_instance"][i])
+    return float(rates.served_requests_per_second.of({
+        **vars(solved.question.settings), "wait_z": _z(solved), "replicas_per_instance": each,
+        "n_instances": n_replicas / each, "paced_requests": float(sized.places[i]),
+        "full_turn_seconds": float(sized.turn_seconds[i]),
+    }))  # fmt: skip
 
 
 def _z(solved: Solution) -> float:
@@ -219,11 +260,20 @@ def _on(solved: Solution, row: int, offers: Any) -> Grid:
 
 @dataclass(frozen=True)
 class _Sized:
-    """By offer: seconds (of a prompt, or of a token), requests at once of a replica, and replicas for the rate."""
+    """By offer: seconds (of a prompt, or of a token), requests at once of a replica, seconds that one has its place on
+    a full one, and replicas for the rate and the loss that is to be survived."""
 
     seconds: Any
     places: Any
+    turn_seconds: Any
     n_replicas: Any
+
+
+def _replicas(at: Grid, places: Any, each: Any) -> Any:
+    """Replicas of a pool that so many places take, so many on each, with those that may be lost."""
+    names = ("replicas_per_instance", "survive", "zones")
+    known = {name: at.read(name, ("chosen",)) for name in names}
+    return parallelism.n_replicas.of(known | {"load_requests": places, "paced_requests": each})
 
 
 def _prefill(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
@@ -234,8 +284,8 @@ def _prefill(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
     step = at.evaluate((speed.untouched_fraction,), ("chosen",))
     seconds = at.evaluate((speed.service_ttft_seconds,), ("chosen",), step)["service_ttft_seconds"]
     alone = at.read("data_parallel_size", ("chosen",)) == 1  # other ranks would only wait for a prompt's steps
-    n_replicas = rates.places.of({"offered_requests": rate * seconds, "wait_z": _z(solved)})
-    return _Sized(numpy.where(alone, seconds, numpy.inf), one, n_replicas)
+    n_places = rates.places.of({"offered_requests": rate * seconds, "wait_z": _z(solved)})
+    return _Sized(numpy.where(alone, seconds, numpy.inf), one, seconds, _replicas(at, n_places, one))
 
 
 def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
@@ -248,9 +298,10 @@ def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
     answer = at.read("output_tokens", ("chosen",)) - 1
     each = numpy.maximum(1, places)
     full = answer * _token_seconds(at, each)
-    n_replicas = round_up(rates.places.of({"offered_requests": rate * full, "wait_z": _z(solved)}) / each)
-    busy = numpy.minimum(each, numpy.maximum(1, round_up(rate * full / n_replicas)))  # at once, on the fullest one
-    return _Sized(_token_seconds(at, busy), places, n_replicas)
+    n_places = rates.places.of({"offered_requests": rate * full, "wait_z": _z(solved)})
+    serving = parallelism.needed_replicas(n_places, each)
+    busy = numpy.minimum(each, numpy.maximum(1, round_up(rate * full / serving)))  # at once, on the fullest one
+    return _Sized(_token_seconds(at, busy), places, full, _replicas(at, n_places, each))
 
 
 def _token_seconds(at: Grid, requests: Any) -> Any:

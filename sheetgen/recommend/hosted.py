@@ -67,17 +67,18 @@ def by_host(
     prefix_cache_hit_fraction: float = 0.0,
 ) -> list[tuple[float, HostedPrice]]:  # fmt: skip
     """What each host that accepts the prompt takes for a month's tokens, in US dollars, by its price that is lowest for
-    them; the cheapest host first."""
-    best: dict[str, tuple[float, HostedPrice]] = {}
+    them; the cheapest host first, to the cent."""
+    best: dict[str, tuple[float, float, HostedPrice]] = {}
     for one in prices:
         usd = float(cost.hosted_monthly_usd(
             million_input_tokens, million_output_tokens, input_tokens, prefix_cache_hit_fraction,
             one.input_usd_per_million, _number(one.cached_usd_per_million), one.output_usd_per_million,
             _number(one.max_input_tokens),
         ))  # fmt: skip
-        if not math.isnan(usd) and (one.host not in best or usd < best[one.host][0]):
-            best[one.host] = usd, one
-    return sorted(best.values(), key=lambda pair: (pair[0], pair[1].host))
+        cents = float(cost.hosted_monthly_cents(usd, cost.CONSTANTS["cents_in_a_dollar"]))
+        if not math.isnan(usd) and (one.host not in best or cents < best[one.host][0]):
+            best[one.host] = cents, usd, one
+    return [(usd, one) for _, usd, one in sorted(best.values(), key=lambda found: (found[0], found[2].host))]
 
 
 def _number(value: float | None) -> float:

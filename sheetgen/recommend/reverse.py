@@ -1,9 +1,14 @@
-"""The reverse question: what a sum a month, or machines that one has, serve at most within the targets."""
+"""The reverse question: what a sum a month, or machines that one has, serve at most within the targets.
+
+Machines of several kinds serve side by side, each kind in the layout that makes the most of all of them. A failure is
+one in all, wherever it takes most: one replica, one machine, or the machines of one zone, over which they are spread:
+each machine, those that serve most first, stands in the zone that serves least until then.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +18,9 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.estimate import PACE
-from sheetgen.recommend.solution import Axes, Solution, Table
+from sheetgen.formula import Formula
+from sheetgen.recommend.choice import Pick
+from sheetgen.recommend.solution import TABLES, Solution
 from sheetgen.recommend.solve import tables
 from sheetgen.scenario.market import Candidate, shares_experts
 from sheetgen.scenario.question import Question
@@ -24,11 +31,12 @@ GPUS_OF_A_MACHINE = 8  # where only a number of GPUs is stated
 MOST_GPUS = 100_000
 _HAVE = re.compile(r"(?P<gpu>[^:]+):(?:(?P<machines>\d{1,6})x)?(?P<gpus>\d{1,6})")
 EXAMPLE = "Write GPU:NUMBER, such as h100:16, or GPU:MACHINESxGPUS, such as l40s:8x4; several by commas."
+OWN = "own"  # the provider of one's own machines
 
 
 @dataclass(frozen=True)
 class Most:
-    """What machines of one kind serve at most."""
+    """What machines of one kind serve; of several kinds its part of the most that all serve, after the loss."""
 
     candidate: Candidate
     layout: Layout
@@ -40,32 +48,106 @@ class Most:
     memory_holds: int
     ttft_seconds: float
     tpot_seconds: float
-    of_one_more: int  # requests in flight with one machine more, or as many as a replica spans
+    of_one_more: int  # requests in flight of all kinds with one machine more of this, or as many as a replica spans
     pipeline_parallel_size: int = 1
 
+    def record(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "instance": self.candidate.instance, "gpu": self.candidate.gpu.id, **self.layout._asdict(),
+            "pipeline_parallel_size": self.pipeline_parallel_size,
+            "n_instances": self.n_instances, "n_gpus": self.n_instances * self.candidate.gpu_count,
+            "n_replicas": self.n_replicas, "monthly_usd": self.monthly_usd, "served_at_target": self.served_at_target,
+            "requests_per_second": self.requests_per_second, "memory_holds": self.memory_holds,
+            "ttft_seconds": self.ttft_seconds, "tpot_seconds": self.tpot_seconds,
+            "served_at_target_with_one_more": self.of_one_more,
+        }  # fmt: skip
 
-def within_budget(question: Question, usd: float) -> Most | None:
-    """The most that a sum a month rents: most requests in flight, then the lower price, then fewer machines. None where
-    it rents nothing that serves a request. question: of one model and workload."""
+
+@dataclass(frozen=True)
+class Reverse:
+    """The most requests in flight, and the most a second: not always in the same layouts, nor of the same hardware.
+
+    Both lists have an entry for each kind of machines, None where it takes no part; a budget is one kind. `step` is the
+    answer to one request in flight more (of one's own machines: to one, beside them).
+    """
+
+    question: Question
+    asked: Mapping[str, Any]  # budget_usd or have, as stated
+    machines: tuple[tuple[Candidate, int], ...]  # one's own, by kind
+    in_flight: tuple[Most | None, ...]
+    per_second: tuple[Most | None, ...]
+    step: Solution | None = None
+
+    @property
+    def served_at_target(self) -> int:
+        return sum(one.served_at_target for one in self.in_flight if one)
+
+    @property
+    def requests_per_second(self) -> float:
+        return sum(one.requests_per_second for one in self.per_second if one)
+
+    @property
+    def next_rent(self) -> tuple[Candidate, Pick] | None:
+        """What is rented for the next step; None where nothing serves it."""
+        more = self.step and self.step.choices[0].cheapest
+        return (self.step.candidate(more.offer), more) if self.step and more else None
+
+    def record(self) -> dict[str, Any]:
+        """As JSON has it."""
+        rent = self.next_rent
+        return {
+            "model": self.question.models[0].model.id, "context_tokens": self.question.loads[0].context_tokens,
+            **self.asked, "served_at_target": self.served_at_target, "requests_per_second": self.requests_per_second,
+            "answers": [one.record() for one in self.in_flight if one],
+            "answers_per_second": [one.record() for one in self.per_second if one],
+            "next_step": rent and {
+                "concurrent_requests": self.served_at_target + 1, "instance": rent[0].instance,
+                "n_instances": rent[1].n_instances, "monthly_usd": rent[1].usd, "beside": bool(self.machines),
+            },
+        }  # fmt: skip
+
+
+def within_budget(question: Question, usd: float) -> Reverse:
+    """The most that a sum a month rents: the most that is served, then the lower price, then fewer machines.
+
+    question: of one model and workload.
+    """
     solved = tables(question)
     months = solved.costs["instance_month_usd"][0]
     affordable = numpy.where(months > 0, numpy.floor(usd / numpy.where(months > 0, months, 1) * (1 + 1e-12)), 0)
-    return _best(solved, affordable, months)
+    machines = _Machines(solved, affordable, (numpy.arange(len(solved.offers)),))
+    return Reverse(question, {"budget_usd": usd}, (), *machines.answers())
 
 
-def with_machines(question: Question, machines: Sequence[tuple[Gpu, int, int]]) -> list[tuple[Candidate, Most | None]]:
-    """What each kind of machine serves at most, by itself. machines: its GPU, GPUs of a machine, and machines."""
-    found = []
-    for gpu, size, count in machines:
-        own = Candidate(
-            instance=f"{size}x {gpu.short_name}", provider="own", gpu=gpu, gpu_count=size,
+def with_machines(question: Question, have: str, catalog: Catalog) -> Reverse:
+    """The most that one's own machines serve; `have` is read by `machines_of`.
+
+    They have the network of the best such machine that is rented: a replica spans them by the rule of `recommend`.
+    Raises ScenarioError or CatalogError for what cannot be read.
+    """
+    machines = machines_of(have, catalog)
+    own = tuple(
+        Candidate(
+            instance=f"{size}x {gpu.short_name}", provider=OWN, gpu=gpu, gpu_count=size,
             purchase=question.settings.purchase, usd_per_hour=1.0, price_as_of=None, region="", source="stated",
-            tries_ranks=shares_experts(gpu),
-        )  # fmt: skip
-        solved = tables(replace(question, candidates=(own,), gpus=(gpu,)))
-        most = _best(solved, numpy.full(len(solved.offers), float(count)), numpy.ones(len(solved.offers)))
-        found.append((own, most and replace(most, monthly_usd=None)))
-    return found
+            network_gbps=network_gbps(catalog, gpu, size), tries_ranks=shares_experts(gpu),
+        )
+        for gpu, size, _ in machines
+    )  # fmt: skip
+    solved = tables(replace(question, candidates=own, gpus=tuple({one.gpu.id: one.gpu for one in own}.values())))
+    kind = numpy.array([offer.candidate for offer in solved.offers], int)
+    counts = numpy.array([float(count) for _, _, count in machines])
+    kinds = tuple(numpy.flatnonzero(kind == i) for i in range(len(own)))
+    found = _Machines(solved, counts[kind], kinds).answers()
+    stated = tuple((one, count) for one, (_, _, count) in zip(own, machines, strict=True))
+    return Reverse(question, {"have": have}, stated, *found)
+
+
+def network_gbps(catalog: Catalog, gpu: Gpu, gpu_count: int) -> float:
+    """The fastest network of machines with so many of a GPU that are rented, in Gbit/s; 0 where none is stated."""
+    alike = (one for one in catalog.instances() if one.gpu == gpu.id and one.gpu_count == gpu_count)
+    return max((one.network_gbps or 0.0 for one in alike), default=0.0)
 
 
 def machines_of(text: str, catalog: Catalog) -> list[tuple[Gpu, int, int]]:
@@ -93,57 +175,126 @@ def machines_of(text: str, catalog: Catalog) -> list[tuple[Gpu, int, int]]:
     return list(alike.values())
 
 
-def _best(solved: Solution, counts: Any, months: Any) -> Most | None:
-    """Of all offers, so many machines each, what serves the most."""
-    costs = solved.costs
-    known = {name: costs[name][0] for name in (*_OF_SERVED, "data_parallel_size")}
-    each = known["replicas_per_instance"]
-    spanned = numpy.where((each > 0) & (each < 1), numpy.round(1 / numpy.where(each > 0, each, 1)), 1)
-    counts = numpy.floor(counts / spanned) * spanned  # machines in which no replica is whole serve nothing
-    serves = parallelism.served_at_target.of(known | {"n_instances": counts})
-    # Data-parallel ranks are for loads that give each a request.
-    serves = numpy.where(known["paced_requests"] >= known["data_parallel_size"], serves, 0)
-    best = max(range(len(serves)), key=lambda i: (serves[i], -counts[i] * months[i], -counts[i]), default=None)
-    if best is None or serves[best] < 1:
-        return None
-    return _most(solved, best, int(counts[best]), float(counts[best] * months[best]), int(serves[best]))
+IN_FLIGHT, PER_SECOND = parallelism.served_at_target, rates.served_requests_per_second
+_READ = tuple(
+    dict.fromkeys(n for one in (IN_FLIGHT, PER_SECOND) for n in one.inputs if n not in ("n_instances", "survive"))
+)
 
 
-_OF_SERVED = tuple(name for name in parallelism.served_at_target.inputs if name != "n_instances")
+class _Machines:
+    """So many machines by offer, of which each kind (its offers) takes one: what they serve, and what a loss takes.
 
+    A loss takes whole parts: a replica, or a machine with all on it; of replicas that span machines whole ones.
+    """
 
-def _most(solved: Solution, offer: int, count: int, usd: float, served: int) -> Most:
-    """What is said of so many machines: as many are rented as serve it, and times are those of full replicas."""
-    one: Axes = ("chosen",)
-    at = solved.grid.along("chosen", {"load": [0], "offer": [offer]})
-    at.put(one, {"pipeline_parallel_size": at.read("pipeline_stages", one), "n_instances": [count]})
-    of_rate = (rates.full_batch_requests, rates.full_turn_seconds, rates.served_requests_per_second)
-    held = at.evaluate((parallelism.memory_holds, *of_rate), one)
-    known = {name: float(column[0]) for name, column in Table(at, one, (1,)).items() if name in _OF_SERVED}
-    left = parallelism.surviving_replicas(count, *(known[n] for n in ("replicas_per_instance", "survive", "zones")))
-    full = [min(known["paced_requests"], numpy.ceil(served / max(1, left)))]
-    at.put(one, {"running_requests": full, "concurrent_requests": full})
-    pace = at.evaluate(PACE, one)
-    stages = int(at.read("pipeline_stages", one)[0])
-    more = int(parallelism.served_at_target.of(known | {"n_instances": count + stages}))
-    return Most(
-        solved.candidate(offer), solved.layout(offer), count, round(count * known["replicas_per_instance"]), usd,
-        served, float(held["served_requests_per_second"][0]), int(held["memory_holds"][0]),
-        float(pace["ttft_seconds"][0]), float(pace["tpot_seconds"][0]), more, stages,
-    )  # fmt: skip
+    def __init__(self, solved: Solution, counts: Any, kinds: Sequence[Any]) -> None:
+        self.solved, self.kinds = solved, kinds
+        self.survive, self.zones = (int(solved.grid.read(name, ())) for name in ("survive", "zones"))
+        solved.grid.evaluate((rates.full_batch_requests, rates.full_turn_seconds), TABLES["rates"][0])
+        self.known = {name: solved.costs[name][0] for name in (*_READ, "data_parallel_size", "instance_month_usd")}
+        each = self.known["replicas_per_instance"]
+        replica = numpy.where(each > 0, 1 / numpy.where(each > 0, each, 1), 1)  # in machines
+        self.spanned = numpy.maximum(1, numpy.round(replica))
+        self.part = replica if self.survive == parallelism.REPLICA else self.spanned
+        self.counts = numpy.floor(counts / self.spanned) * self.spanned  # a part of a replica serves nothing
 
+    def serves(self, one: Formula, offers: Any, lost: Any = 0, more: Any = 0) -> Any:
+        """What offers serve that have lost so many parts, and have so many machines more."""
+        known = {name: column[offers] for name, column in self.known.items()}
+        left = numpy.maximum(0, self.counts[offers] + more - lost * self.part[offers])
+        served = one.of(known | {"n_instances": left, "survive": 0})
+        # Data-parallel ranks are for loads that give each a request.
+        return numpy.where(known["paced_requests"] >= known["data_parallel_size"], served, 0)
 
-def record(most: Most) -> dict[str, Any]:
-    """An answer as JSON has it."""
-    return {
-        "instance": most.candidate.instance, "gpu": most.candidate.gpu.id, **most.layout._asdict(),
-        "pipeline_parallel_size": most.pipeline_parallel_size,
-        "n_instances": most.n_instances, "n_gpus": most.n_instances * most.candidate.gpu_count,
-        "n_replicas": most.n_replicas, "monthly_usd": most.monthly_usd, "served_at_target": most.served_at_target,
-        "requests_per_second": most.requests_per_second, "memory_holds": most.memory_holds,
-        "ttft_seconds": most.ttft_seconds, "tpot_seconds": most.tpot_seconds,
-        "served_at_target_with_one_more": most.of_one_more,
-    }  # fmt: skip
+    def losses(self, offers: Any, more: Any = 0) -> Any:
+        """Every loss that is to be survived where these offers serve side by side: parts of each, loss x offer."""
+        parts = numpy.round((self.counts[offers] + more) / self.part[offers])
+        if not self.survive:
+            return 0 * parts[None]
+        if self.survive <= parallelism.REPLICA + 1:
+            return numpy.minimum(numpy.eye(len(offers)), parts)
+        lost, served = numpy.zeros((self.zones, len(offers))), [0.0] * self.zones
+        each = self.known["paced_requests"][offers] * numpy.maximum(1, self.known["replicas_per_instance"][offers])
+        for i in numpy.argsort(-each, kind="stable"):
+            for _ in range(int(parts[i])):
+                zone = served.index(min(served))
+                lost[zone, i] += 1
+                served[zone] += float(each[i])
+        return lost
+
+    def worst(self, one: Formula, offers: Any, more: Any = 0) -> tuple[Any, float]:
+        """The loss after which these offers serve least, and how much that is."""
+        losses = self.losses(offers, more)
+        served = [float(self.serves(one, offers, lost, more).sum()) for lost in losses]
+        least = int(numpy.argmin(served))
+        return losses[least], served[least]
+
+    def best(self, one: Formula) -> list[int | None]:
+        """By kind the offer with which all serve the most after the loss; None where it has none that serves.
+
+        A loss of one part takes the greatest of all kinds: with every greatest that there can be each kind serves what
+        it can, the most of which is the most of all. Of a zone each kind has the offer that alone is best.
+        """
+        every = numpy.arange(len(self.counts))
+        full, usd = self.serves(one, every), self.counts * self.known["instance_month_usd"]
+        of_zone = self.survive > parallelism.REPLICA + 1
+        parts = numpy.round(self.counts / self.part)
+        alone = self.serves(one, every, numpy.ceil(parts / self.zones) if of_zone else min(1, self.survive))
+        rank = numpy.lexsort((self.counts, usd, -full, -alone) if of_zone else (self.counts, usd, -full))
+        place = numpy.argsort(rank)
+        ranked = [offers[numpy.argsort(place[offers])] for offers in self.kinds]
+        ranked = [offers[full[offers] > 0] for offers in ranked]
+        loss = full - alone
+        found: list[int | None] = [None] * len(self.kinds)
+        most = (0.0, 0.0, 0.0)
+        for limit in (numpy.inf,) if of_zone else numpy.unique(loss):
+            picks = [next(iter(offers[loss[offers] <= limit].tolist()), None) for offers in ranked]
+            taken = numpy.array([i for i in picks if i is not None], int)
+            if len(taken):
+                served = self.worst(one, taken)[1]
+                this = served, -float(usd[taken].sum()), -float(self.counts[taken].sum())
+                if this > most:
+                    found, most = picks, this
+        return found
+
+    def answers(self) -> tuple[tuple[Most | None, ...], tuple[Most | None, ...]]:
+        """By kind the most in flight, and the most a second."""
+        return self._answer(IN_FLIGHT), self._answer(PER_SECOND)
+
+    def _answer(self, one: Formula) -> tuple[Most | None, ...]:
+        picks = self.best(one)
+        taken = numpy.array([i for i in picks if i is not None], int)
+        if not len(taken):
+            return tuple(None for _ in picks)
+        lost, _ = self.worst(one, taken)
+        left = iter(range(len(taken)))
+        return tuple(None if i is None else self._most(taken, lost, next(left)) for i in picks)
+
+    def _most(self, taken: Any, lost: Any, at: int) -> Most:
+        """What is said of one kind: times are those of the replicas that are left, as full as what they serve."""
+        offer = int(taken[at])
+        count, one = int(self.counts[offer]), [int(taken[at])]
+        served = int(self.serves(IN_FLIGHT, one, lost[at])[0])
+        each, paced = (float(self.known[name][offer]) for name in ("replicas_per_instance", "paced_requests"))
+        left = round((count - lost[at] * self.part[offer]) * each)
+        full = min(paced, numpy.ceil(served / left)) if left and served else paced
+        grid = self.solved.grid.along("chosen", {"load": [0], "offer": one})
+        stages = grid.read("pipeline_stages", ("chosen",))
+        grid.put(("chosen",), {
+            "pipeline_parallel_size": stages, "n_instances": [count], "running_requests": [full],
+            "concurrent_requests": [full],
+        })  # fmt: skip
+        found = grid.evaluate((parallelism.memory_holds, *PACE), ("chosen",))
+        more = numpy.where(numpy.arange(len(taken)) == at, self.spanned[taken], 0)
+        months = count * float(self.known["instance_month_usd"][offer])
+        candidate = self.solved.candidate(offer)
+        return Most(
+            candidate, self.solved.layout(offer), count, round(count * each),
+            None if candidate.provider == OWN else months, served,
+            float(self.serves(PER_SECOND, one, lost[at])[0]), int(found["memory_holds"][0]),
+            float(found["ttft_seconds"][0]), float(found["tpot_seconds"][0]),
+            int(self.worst(IN_FLIGHT, taken, more)[1]), int(stages[0]),
+        )  # fmt: skip
 
 
 def in_words(most: Most) -> Iterator[str]:
@@ -156,3 +307,8 @@ def in_words(most: Most) -> Iterator[str]:
         f"(TP {most.layout.tensor_parallel_size}{ranks}), {1000 * most.tpot_seconds:.0f} ms a token, first token "
         f"{most.ttft_seconds:.1f} s; memory alone holds {most.memory_holds:,}"
     )
+    if most.pipeline_parallel_size > 1 and most.candidate.provider == OWN:
+        yield (
+            f"machines are taken to have {most.candidate.network_gbps:,.0f} Gbit/s between them as rented ones have; "
+            "--span-machines never where yours do not"
+        )

@@ -111,8 +111,8 @@ DENSITIES = (  # from the roomiest to the last resort; 7 pt is the floor
 )
 _FEW_LOADS, _MOST_OF_FEW = 4, 5  # a page of so few loads begins as one of five models
 _USUAL = {  # by models, from one on: the density at which most pages of three workloads and four tiers land
-    "a4": ("tight", "tight", "closer", "tightest", "paid least", "two tight", "two tight", "two tightest"),
-    "letter": ("tight", "tighter", "closest", "tightest", "paid least", "two tightest", "brief", "briefer"),
+    "a4": ("tight", "tighter", "closer", "tightest", "paid", "two tight", "two tight", "two tightest"),
+    "letter": ("tight", "close", "closest", "paid", "paid least", "two tightest", "brief", "briefer"),
 }
 
 

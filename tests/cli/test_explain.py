@@ -345,11 +345,7 @@ def test_speed_in_words(name: str, run) -> None:  # type: ignore[no-untyped-def]
         assert "checkpoint_bytes" not in text and len(text.splitlines()) < 200
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param("max_requests_per_second", marks=pytest.mark.xfail(reason="a full batch is derived twice since loads "
-                                                                  "may be rates")),
-    "kv_pool_bytes_per_gpu",
-])  # fmt: skip
+@pytest.mark.parametrize("name", ["max_requests_per_second", "kv_pool_bytes_per_gpu"])
 def test_json_tells_each_derivation_once(name: str, run) -> None:  # type: ignore[no-untyped-def]
     arguments = ("--model", "deepseek-r1", "--gpu", "h200", "--tensor-parallel-size", "8", "--users", "64", "--json")
     text = run("explain", name, *arguments).output

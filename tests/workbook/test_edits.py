@@ -383,7 +383,6 @@ def test_the_default_workbook_after_many_edits_at_once(default_book: Path, tmp_p
     recalculated = convert_all([file], tmp_path)[0]
     read = cells(recalculated)
     n, wrong = unlike(read, values_after(default_book, typed))
-    wrong = [one for one in wrong if one.sheet != "Hosts"]  # bills a rounding apart: programs rank them differently
     found = values(recalculated)
     assert not wrong and not errors(found)
 

@@ -12,7 +12,7 @@ from sheetgen.catalog.hosted import HostedPrice
 from sheetgen.recommend import Solution
 from sheetgen.sheet.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.sheet.model import NONE, Lookup, Range, Sheet, lookup
-from sheetgen.units import PLAIN, TEXT, USD, USD_CENTS, WHOLE
+from sheetgen.units import PLAIN, TEXT, USD_CENTS, WHOLE
 
 PRICES = (
     ("input_usd_per_million", "$ per million prompt tokens"),
@@ -46,6 +46,7 @@ def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
     table.computed(cost.hosted_monthly_usd, {
         name: [lookup(loads.range(name), at[m]) for m, _ in found] for name in of_load
     }, width=14)  # fmt: skip
+    table.computed(cost.hosted_monthly_cents, width=14)
     _add_ranks(table, found)
     sources = [one.source or "no source page" for one in prices]
     table.given("source", "Source", sources, TEXT, role="remark", width=90, linked=True)
@@ -57,15 +58,15 @@ def _add_ranks(table: Table, found: Sequence[tuple[int, HostedPrice]]) -> None:
     at_host, of_model = _groups([(m, one.host) for m, one in found]), _groups([m for m, _ in found])
     table.given("row_of_host", "Row of its host", [i - own[0] + 1 for i, own in enumerate(at_host)], PLAIN,
                 role="fixed")  # fmt: skip
-    usd, numbers, lowest = table.columns["hosted_monthly_usd"], table.columns["row_of_host"], []
+    cents, numbers, lowest = table.columns["hosted_monthly_cents"], table.columns["row_of_host"], []
     for i, own in enumerate(at_host):
-        known = {k: usd[k].value for k in own if usd[k].value != NONE}
-        value = usd[i].value if known and i == min(known, key=known.__getitem__) else NONE
-        bills = Range([usd[k] for k in own])
+        known = {k: cents[k].value for k in own if cents[k].value != NONE}
+        value = cents[i].value if known and i == min(known, key=known.__getitem__) else NONE
+        bills = Range([cents[k] for k in own])
         text = 'IF(IFERROR(MATCH(MIN({1}),{1},0),0)={2},{0},"-")'
-        lowest.append(Lookup.of(value, text, usd[i], bills, numbers[i]))
-    table.looked_up("lowest_usd", "The host's lowest, $ per month", lowest, USD, width=14)
-    best, ranks = table.columns["lowest_usd"], []
+        lowest.append(Lookup.of(value, text, cents[i], bills, numbers[i]))
+    table.looked_up("lowest_cents", "The host's lowest, cents per month", lowest, WHOLE, width=14)
+    best, ranks = table.columns["lowest_cents"], []
     for i, own in enumerate(of_model):
         order = sorted((best[k].value, k) for k in own if best[k].value != NONE)
         rank = order.index((best[i].value, i)) + 1 if best[i].value != NONE else NONE

@@ -143,6 +143,7 @@ _MONEY_CONSTANTS = (
     ("seconds_in_an_hour", "Seconds in an hour", "seconds", ""),
     ("tokens_in_a_million", "Tokens in a million", "tokens", ""),
     ("watts_in_a_kilowatt", "Watts in a kilowatt", "watts", ""),
+    ("cents_in_a_dollar", "Cents in a dollar", "cents", ""),
 )
 
 
