@@ -22,7 +22,7 @@ GROUPS: tuple[Formula, ...] = (
 MODEL: tuple[Formula, ...] = (
     weights.weights_bytes, weights.ends_bytes, weights.loaded_weights_bytes, weights.stage_ends_bytes,
     weights.routed_bytes, weights.rope_table_bytes, kv_cache.kv_bytes_per_token, kv_cache.state_bytes_per_sequence,
-    *GROUPS,
+    *GROUPS, memory.on_second_runner, memory.graphs_reserved, memory.runner_bytes_per_logit,
 )  # fmt: skip
 # What one tensor-parallel rank keeps of it: of the cache, and in all.
 KV_SHARD: tuple[Formula, ...] = (
@@ -42,7 +42,8 @@ CHARGE: tuple[Formula, ...] = (kv_cache.windowed_tokens, kv_cache.kv_blocks_per_
 # The peak of the engine's profile run on one GPU.
 PEAK: tuple[Formula, ...] = (
     memory.sampler_bytes, memory.forward_bytes, memory.expert_workspace_bytes,
-    memory.encoder_bytes, memory.profile_peak_bytes, memory.hand_over_bytes,
+    memory.encoder_bytes, memory.cold_start_bytes, memory.sampler_table_bytes,
+    memory.profile_peak_bytes, memory.hand_over_bytes,
 )  # fmt: skip
 # What a GPU and the engine leave for the cache.
 POOL: tuple[Formula, ...] = (

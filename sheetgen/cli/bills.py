@@ -95,7 +95,7 @@ def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved
     """Each GPU's bills with their bands, then the replica's before they are divided."""
     numbers = {**known, **{name: value for name, value in answer.items() if not isinstance(value, str | None)}}
     share = f" ({100 * answer['gpu_memory_utilization']:.4g}%)" if answer["gpu_memory_utilization"] else ""
-    outside = "" if known["graphs_in_budget"] else ", outside the budget"
+    outside = "" if known["graphs_reserved"] else ", outside the budget"
     wider = ", run in 16 bits" if names.gpu.weights_run.get(names.weight_dtype) == "weight_only" else ""
     remarks = {
         "weights_bytes_per_gpu": f" ({names.weight_dtype}{wider})",

@@ -91,6 +91,7 @@ ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests"
 NOT_WRITTEN = (
     *SUMS, memory.encoder_bytes, memory.hand_over_bytes, memory.stage_overhead_bytes,
     parallelism.layers_that_fit, memory.sampler_bytes, memory.forward_bytes, memory.expert_workspace_bytes,
+    memory.cold_start_bytes, memory.sampler_table_bytes,
 )  # fmt: skip
 
 
