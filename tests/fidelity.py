@@ -1,6 +1,6 @@
 """How near sheetgen comes to what engines measured and printed: predictions beside logs, in-sample and held out.
 
-python tests/fidelity.py     writes docs/fidelity.md
+python tests/fidelity.py     writes docs/fidelity.md and docs/engines.md
 """
 
 from __future__ import annotations
@@ -216,6 +216,9 @@ def summary(errors: pandas.Series) -> dict[str, float]:
 
 
 if __name__ == "__main__":
+    from engines_page import ENGINES_DOCS, engines_document
     from fidelity_page import document
 
-    DOCS.write_text(document(Fidelity(Catalog())), encoding="utf-8")
+    of_now = Fidelity(Catalog())
+    DOCS.write_text(document(of_now), encoding="utf-8")
+    ENGINES_DOCS.write_text(engines_document(of_now), encoding="utf-8")

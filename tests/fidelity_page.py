@@ -13,7 +13,7 @@ from measured_rows import DATA, tuples
 from sheetgen.units import GIB
 
 N_WORST = 5
-WORDS = ("Scope", "Why")  # columns of text
+WORDS = ("Scope", "Why", "Rules since", "What changed")  # columns of text
 SMALL = ("activations", "non-torch", "CUDA graphs")  # shares of little say little
 SCOPES = {"like": "vLLM 0.17 to 0.19 on H100, held out", "other": "all other logs"}
 

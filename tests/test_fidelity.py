@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas
 import pytest
 import yaml
+from engines_page import ENGINES_DOCS, engines_document
 from fidelity import BANDED, DOCS, Fidelity, bands, summary
 from fidelity_fit import shipped
 from fidelity_page import document, reasons, worst
@@ -160,6 +161,7 @@ def _overlaid(folder: Path, name: str, document: object) -> Catalog:
 
 def test_the_docs_are_fresh(found: Fidelity) -> None:
     assert DOCS.read_text(encoding="utf-8") == document(found), "old: python tests/fidelity.py"
+    assert ENGINES_DOCS.read_text(encoding="utf-8") == engines_document(found), "old: python tests/fidelity.py"
 
 
 def test_the_shipped_bands_are_these(found: Fidelity) -> None:

@@ -353,7 +353,7 @@ def _add_sure_sequences(table: Table) -> None:
     models, profiles = wiring.tables["models"], wiring.tables["profiles"]
     given: dict[str, Read] = {"n_layers": [lookup(models.range("n_layers"), row) for row in columns["model_row"]]}
     for name in parallelism.sure_sequences.inputs:
-        if name in columns or name in given:
+        if name in columns or name in given or name in wiring.inputs:
             continue
         rows = columns["model_row" if name in wiring.by_model else "pace_row"]
         given[name] = [
