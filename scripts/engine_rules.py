@@ -165,7 +165,10 @@ CONSTANTS = {
         Constant("second_runner", ("config/vllm.py",), second_runner),
         Constant("second_runner_graphs_in_budget", ("v1/worker/gpu/model_runner.py",), second_runner_graphs),
     ),
-    "lmdeploy": (Constant("gpu_memory_utilization", ("messages.py",), default_of("cache_max_entry_count")),),
+    "lmdeploy": (
+        Constant("gpu_memory_utilization", ("messages.py",), default_of("cache_max_entry_count")),
+        Constant("block_size", ("messages.py",), default_of("cache_block_seq_len")),
+    ),
     "sglang": (),
 }  # fmt: skip
 RULES = {  # by engine: a file, and the functions and classes in it that decide what memory is for
@@ -197,8 +200,19 @@ RULES = {  # by engine: a file, and the functions and classes in it that decide 
         "multimodal/gpu_ipc_memory.py": ("reserve_mm_ipc_gpu_memory",),
         "model_executor/models/config.py": ("MambaModelConfig", "HybridAttentionMambaModelConfig"),
     },
-    "sglang": {},
-    "lmdeploy": {},
+    "sglang": {
+        "srt/arg_groups/memory_hook.py": (  # in server_args.py up to 0.5.9
+            "handle_gpu_memory_settings", "reserve_for_graph_mb", "adjust_mem_fraction_for_vlm"),
+        "srt/arg_groups/cuda_graph_hook.py": ("generate_prefill_cuda_graph_batch_sizes",),
+        "srt/arg_groups/overrides.py": ("post_capture_kv_sizing_planned",),
+        "srt/mem_cache/kv_cache_configurator.py": (
+            "KVCacheConfigurator._profile_available_bytes", "KVCacheConfigurator.resolve_max_num_reqs"),
+        "srt/model_executor/pool_configurator.py": ("DefaultPoolConfigurator", "HybridSWAPoolConfigurator"),
+    },
+    "lmdeploy": {
+        "messages.py": ("TurbomindEngineConfig",),
+        "utils.py": ("get_max_batch_size",),
+    },
 }  # fmt: skip
 
 

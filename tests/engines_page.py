@@ -54,10 +54,11 @@ under no entry.
 - KV precisions `turboquant_*`, `octave_*`, `ultraquant_4bit`, `nvfp4_ds_mla` (352 bytes an entry) and the
   `*_per_token_head` ones are no dtype here; HiSparse (KV on the host) is not sized.
 - Groups of unequal pages that are packed block by block (from 0.29, with a layout other than the default).
+- TensorRT-LLM 1.2.1 itself: the index has no wheel of it, so its entry stands on logs and documentation.
 - The reserve for images decoded on the GPU (`--mm-ipc-gpu-memory-gb`, from 0.25) is 0 by default.
 - A warm start, which finds its compiled model, has up to an embedding's worth more for its pool than is predicted.
 - Drafts that Model Runner V2 does not support fall back to V1, whose reserve differs.
-- SGLang's pools of states and windows by ratio, see the head of `catalogs/engines/sglang.yaml`.
+- SGLang's pools of states and windows by ratio, and its share for models with a latent cache (catalogs/engines/sglang.yaml).
 
 Made by `python tests/fidelity.py`; held to the code by `tests/test_fidelity.py`.
 """
