@@ -58,7 +58,6 @@ under no entry.
 - The reserve for images decoded on the GPU (`--mm-ipc-gpu-memory-gb`, from 0.25) is 0 by default.
 - A warm start, which finds its compiled model, has up to an embedding's worth more for its pool than is predicted.
 - SGLang keeps states and windows in pools by ratio, and less for models with a latent cache (see its file).
-- SGLang's pools of states and windows by ratio, and its share for models with a latent cache (catalogs/engines/sglang.yaml).
 
 Made by `python tests/fidelity.py`; held to the code by `tests/test_fidelity.py`.
 """
