@@ -22,7 +22,7 @@ GROUPS: tuple[Formula, ...] = (
 MODEL: tuple[Formula, ...] = (
     weights.weights_bytes, weights.ends_bytes, weights.loaded_weights_bytes, weights.stage_ends_bytes,
     weights.routed_bytes, weights.rope_table_bytes, kv_cache.kv_bytes_per_token, kv_cache.state_bytes_per_sequence,
-    *GROUPS,
+    *GROUPS, memory.on_second_runner, memory.graphs_reserved, memory.runner_bytes_per_logit,
 )  # fmt: skip
 # What one tensor-parallel rank keeps of it: of the cache, and in all.
 KV_SHARD: tuple[Formula, ...] = (
@@ -42,7 +42,8 @@ CHARGE: tuple[Formula, ...] = (kv_cache.windowed_tokens, kv_cache.kv_blocks_per_
 # The peak of the engine's profile run on one GPU.
 PEAK: tuple[Formula, ...] = (
     memory.sampler_bytes, memory.forward_bytes, memory.expert_workspace_bytes,
-    memory.encoder_bytes, memory.profile_peak_bytes, memory.hand_over_bytes,
+    memory.encoder_bytes, memory.cold_start_bytes, memory.sampler_table_bytes,
+    memory.profile_peak_bytes, memory.hand_over_bytes,
 )  # fmt: skip
 # What a GPU and the engine leave for the cache.
 POOL: tuple[Formula, ...] = (
@@ -178,6 +179,8 @@ def _with_draft(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _band_ends(known: Mapping[str, Any]) -> dict[str, Any]:
     """Both ends of the 80 % error band of every predicted figure; NaN where no band is known."""
+    import numpy
+
     ends: dict[str, Any] = {}
     for end in ("low", "high"):
         weight = known["weights_bytes_per_gpu"]
@@ -188,6 +191,7 @@ def _band_ends(known: Mapping[str, Any]) -> dict[str, Any]:
         ):
             ends[f"{figure}_{end}"] = memory.at_band_end.of({"predicted_bytes": known[figure], "error_bytes": error})
         budget, error = known["kv_budget_bytes_per_gpu"], known[f"kv_pool_error_bytes_{end}"]
+        error = numpy.where(known["kv_cache_memory_bytes"] > 0, 0, error)
         pool = memory.at_band_end.of({"predicted_bytes": budget, "error_bytes": error})
         trial = evaluate(
             (memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens), {**known, "kv_pool_bytes_per_gpu": pool}

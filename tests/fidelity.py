@@ -1,6 +1,6 @@
 """How near sheetgen comes to what engines measured and printed: predictions beside logs, in-sample and held out.
 
-python tests/fidelity.py     writes docs/fidelity.md
+python tests/fidelity.py     writes docs/fidelity.md and docs/engines.md
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ OF_LOGGED_STAGE = ("activation_bytes_per_gpu", "kv_pool_bytes_per_gpu")
 BANDED = {"weights": True, "activations": False, "non-torch": False, "KV pool": False}  # relative?
 BAND_SHARE, FEWEST_ROWS = 0.8, 0.75
 TOKENS_WITHIN = 0.01
+SHARED_WITH_HOST = ("nvidia-gb10-dgx-spark-128gb",)
 
 
 def compare(rows: pandas.DataFrame, seen: pandas.DataFrame) -> pandas.DataFrame:
@@ -77,7 +78,10 @@ def _described(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
 
 def _version_group(version: str) -> str:
     minor = int(version.split(".")[1])
-    for first, name in ((21, "0.21 and later"), (17, "0.17 to 0.20"), (11, "0.11 to 0.16"), (9, "0.9 and 0.10")):
+    for first, name in (
+        (29, "0.29 and later"), (25, "0.25 to 0.28"), (20, "0.20 to 0.24"), (17, "0.17 to 0.19"),
+        (11, "0.11 to 0.16"), (9, "0.9 and 0.10"),
+    ):  # fmt: skip
         if minor >= first:
             return name
     return "0.6 to 0.8"
@@ -138,8 +142,12 @@ class Fidelity:
     @cached_property
     def pools(self) -> pandas.DataFrame:
         """Weights, activations, non-torch memory and pool of the logs whose arguments are known."""
-        rows = self.logs[self.logs["use"].isin(("pool", "both"))]
-        lines = compare(rows, predict(rows, self.catalog))
+        rows = self.logs[self.logs["use"].isin(("pool", "both", "whole"))]
+        seen = predict(rows, self.catalog)
+        # Where the log prints tokens and no pool, the pool that they take.
+        of_tokens = rows["kv_tokens"] * seen["kv_pool_bytes_per_gpu"] / seen["kv_tokens"] / GIB
+        pool = rows["kv_pool_gib_per_gpu"].where(rows["use"] != "whole", of_tokens)
+        lines = compare(rows.assign(kv_pool_gib_per_gpu=pool), seen)
         return lines[lines["figure"].isin(BANDED)]
 
     @cached_property
@@ -161,9 +169,11 @@ class Band:
 def bands(found: Fidelity) -> dict[str, dict[str, Band]]:
     """For each figure the error bands in two scopes: `like` the calibration runs (held out), and `other` logs.
 
-    Bytes for pool, activations and non-torch; a share of the prediction for weights.
+    Bytes for pool, activations and non-torch; a share of the prediction for weights. But for weights, GPUs whose
+    memory is the host's are left out: what is free there moves by gigabytes with all that runs on the machine.
     """
-    scopes = {"like": found.held_out, "other": found.pools}
+    shared = found.pools["gpu_id"].isin(SHARED_WITH_HOST) & (found.pools["figure"] != "weights")
+    scopes = {"like": found.held_out, "other": found.pools[~shared]}
     return {
         scope: {
             figure: band(lines[lines["figure"] == figure], relative=relative) for figure, relative in BANDED.items()
@@ -206,6 +216,9 @@ def summary(errors: pandas.Series) -> dict[str, float]:
 
 
 if __name__ == "__main__":
+    from engines_page import ENGINES_DOCS, engines_document
     from fidelity_page import document
 
-    DOCS.write_text(document(Fidelity(Catalog())), encoding="utf-8")
+    of_now = Fidelity(Catalog())
+    DOCS.write_text(document(of_now), encoding="utf-8")
+    ENGINES_DOCS.write_text(engines_document(of_now), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The constants of catalogs/engines/vllm.yaml for 0.17 to 0.20 that were fitted, fitted again from the measured runs.
+"""The constants of catalogs/engines/vllm.yaml for 0.17 to 0.19 that were fitted, fitted again from the measured runs.
 
 Every constant is a median over models of the median within a model, so that a model with many runs counts once;
 of an even number of logged values the lower middle one is taken, which was measured.

@@ -13,9 +13,9 @@ from measured_rows import DATA, tuples
 from sheetgen.units import GIB
 
 N_WORST = 5
-WORDS = ("Scope", "Why")  # columns of text
+WORDS = ("Scope", "Why", "Rules since", "What changed")  # columns of text
 SMALL = ("activations", "non-torch", "CUDA graphs")  # shares of little say little
-SCOPES = {"like": "vLLM 0.17 to 0.20 on H100, held out", "other": "all other logs"}
+SCOPES = {"like": "vLLM 0.17 to 0.19 on H100, held out", "other": "all other logs"}
 
 
 def reasons() -> dict[str, str]:
@@ -163,8 +163,9 @@ def _pools(found: Fidelity) -> list[str]:
         "",
         "The whole way from arguments to pool, where utilization, GPU and model are known. What a log does not state",
         "is the engine's default, also its version; what was assumed beyond that stands in",
-        "tests/data/measured/engine_logs_rows.csv. Some constants of other versions come from these logs, so this is",
-        "not held out.",
+        "tests/data/measured/engine_logs_rows.csv. Of a log that prints tokens and no pool it is the pool that they",
+        "take.",
+        "Some constants of other versions come from these logs, so this is not held out.",
         "",
         *_table(head, (_summaries(*of) for of in _by(lines, "system"))),
     ]
@@ -198,7 +199,7 @@ def _fitted(found: Fidelity) -> list[str]:
         "`matmul_workspace_gib` from text models whose peak is the sampler, `forward_hidden_copies` from runs whose",
         "peak is the forward pass, `non_torch_gib` by TP. The rest follows from shapes. TP 8 was not measured.",
         "",
-        *_table(("Constant (vLLM 0.17 to 0.20)", "Shipped", "Fit"), rows),
+        *_table(("Constant (vLLM 0.17 to 0.19)", "Shipped", "Fit"), rows),
     ]
 
 
@@ -207,7 +208,7 @@ def _bands(found: Fidelity) -> list[str]:
         "## Error bands",
         "",
         "Measured less predicted: the shortest interval with 80 % of the models, 75 % of the rows, and the prediction",
-        "itself.",
+        "itself; but for weights without GB10, whose memory is the host's, too.",
         "",
     ]
     rows = [

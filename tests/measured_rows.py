@@ -90,7 +90,12 @@ def predict(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     # From 0.26 on the printed peak of activations holds the estimate of the CUDA graphs.
     inside = numpy.array([_numbers(text) >= (0, 26) for text in rows["engine_version"]], bool)
     inside &= (rows["engine"] == "vllm").to_numpy()
-    found["activation_bytes_per_gpu"] += numpy.where(inside, found["cuda_graph_bytes_per_gpu"], 0)
+    found["activation_bytes_per_gpu"] += numpy.where(
+        inside, found["graphs_reserved"] * found["cuda_graph_bytes_per_gpu"], 0
+    )
+    # The second runner's tables are held before the profile run, and logged as consumed beside the weights.
+    found["activation_bytes_per_gpu"] -= found["sampler_table_bytes"]
+    found["non_torch_bytes_per_gpu"] += found["sampler_table_bytes"]
     return found
 
 
@@ -134,6 +139,10 @@ def _as_logged(rows: pandas.DataFrame, values: dict[str, Any]) -> dict[str, Any]
     if "gpu_total_gib" in rows:
         total = rows["gpu_total_gib"].to_numpy(float) * GIB
         logged["gpu_memory_bytes"] = numpy.where(numpy.isnan(total), values["gpu_memory_bytes"], total)
+    if "enforce_eager" in rows:
+        eager = (rows["enforce_eager"].astype(str) == "True").to_numpy()
+        for name in ("cuda_graph_bytes_per_gpu", "cold_start_embeddings"):
+            logged[name] = numpy.where(eager, 0, values[name])
     if "mtp_layers" in rows:
         layers = rows["mtp_layers"].fillna(0).to_numpy(float)
         drafted = rows["speculative_tokens"].fillna(0).to_numpy(float)

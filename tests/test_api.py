@@ -39,6 +39,7 @@ INPUTS = [
     "output_tokens",
     "prefix_cache_hit_fraction",
     "draft_model",
+    "kv_cache_memory_bytes",
 ]
 RESULTS = [
     "n_params",

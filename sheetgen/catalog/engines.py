@@ -22,6 +22,8 @@ Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
 BytesEach = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Number = Annotated[int, Field(ge=1, le=10_000_000)]
+SERVED = ("none", "dense", "all")  # by a second runner, as formulas count them: 0, 1, 2
+Served = Literal["none", "dense", "all"]
 _VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?[.+\-A-Za-z0-9]{0,80}")
 _BUILD = re.compile(r"b(\d{1,6})")  # llama.cpp counts builds: b7500
 
@@ -40,7 +42,7 @@ class BatchDefault(Entry):
     """
 
     min_memory_gib: Gib
-    not_architecture: Label
+    not_architectures: Many[Label] = ()
     max_num_seqs: Number
     max_num_batched_tokens: Number
     reserve_gib: Gib | None = None
@@ -95,9 +97,11 @@ class Calibrated(Entry):
 _SOURCES = {  # of the fields that a version may change, where the engine says where they are from
     "batch_defaults": "batch_defaults_source", "sampler_bytes_per_logit": "activation_source",
     "non_torch_gib": "non_torch_source", "older_non_torch_gib": "non_torch_source",
-    "cuda_graph_gib": "cuda_graph_source", "graphs_in_budget": "accounting_source",
-    "state_blocks": "accounting_source", "in_flight_batches": "accounting_source",
-    "sparse_attention_not_on": "sparse_attention_source",
+    "cuda_graph_gib": "cuda_graph_source", "sparse_attention_not_on": "sparse_attention_source",
+    **dict.fromkeys(("graphs_in_budget", "group_stretch", "state_blocks", "checkpoint_blocks", "in_flight_batches"),
+                    "accounting_source"),
+    **dict.fromkeys(("second_runner", "second_runner_sampler_bytes_per_logit", "second_runner_graphs_in_budget",
+                     "second_runner_table_bytes_per_logit", "cold_start_embeddings"), "second_runner_source"),
 }  # fmt: skip
 
 
@@ -105,9 +109,16 @@ class VersionChange(Entry):
     from_version: Version
     batch_defaults: Many[BatchDefault] | None = None
     sampler_bytes_per_logit: BytesEach | None = None
+    group_stretch: Annotated[float, Field(ge=1, le=100)] | None = None
+    second_runner: Served | None = None
+    second_runner_sampler_bytes_per_logit: BytesEach | None = None
+    second_runner_graphs_in_budget: bool | None = None
+    second_runner_table_bytes_per_logit: BytesEach | None = None
+    cold_start_embeddings: Annotated[float, Field(ge=0, le=10)] | None = None
     sampler_bytes_per_vocabulary_entry: BytesEach | None = None
     expert_workspace_share: Annotated[float, Field(ge=0, le=10)] | None = None
     state_blocks: Annotated[int, Field(ge=1, le=8)] | None = None
+    checkpoint_blocks: Annotated[int, Field(ge=0, le=8)] | None = None
     non_torch_gib: NonTorch | None = None
     older_non_torch_gib: NonTorch | None = None
     cuda_graph_gib: Gib | None = None
@@ -132,8 +143,10 @@ class Engine(Entry):
     of what is free after the bills, so each bill takes the same share of the budget. `shares_pages`:
     whether all kinds of layers take pages of one size from one pool (vLLM). `frees_windows`: whether
     windowed layers give back what has left their window (vLLM's hybrid KV manager). `state_blocks`: blocks that
-    admission charges each group of recurrent layers. Tensors of large_allocation_bytes and more take whole
-    steps of allocation_step_bytes (both torch's own).
+    admission charges each group of recurrent layers, and `checkpoint_blocks` more while the prompt is read.
+    `second_runner`: which models a second model runner, with its own sampler and reserve, serves (vLLM's V2; dense:
+    without experts and states). `cold_start_embeddings`: how many embeddings' worth compiling takes there at its peak.
+    Tensors of large_allocation_bytes and more take whole steps of allocation_step_bytes (both torch's own).
     """
 
     id_field: ClassVar[str] = "engine"
@@ -170,9 +183,16 @@ class Engine(Entry):
     shares_pages: bool
     frees_windows: bool = True
     state_blocks: Annotated[int, Field(ge=1, le=8)] = 1
+    checkpoint_blocks: Annotated[int, Field(ge=0, le=8)] = 0
     in_flight_batches: Annotated[int, Field(ge=1, le=8)]
     tokens_by_concurrency: bool
     graphs_in_budget: bool
+    second_runner: Served = "none"
+    second_runner_sampler_bytes_per_logit: BytesEach = 0
+    second_runner_graphs_in_budget: bool = False
+    second_runner_table_bytes_per_logit: BytesEach = 0
+    cold_start_embeddings: Annotated[float, Field(ge=0, le=10)] = 0
+    second_runner_source: Text = ""
     accounting_source: Text
     fitted: Many[Fit] = ()
     calibrated: Calibrated | None = None
@@ -182,7 +202,7 @@ class Engine(Entry):
 
     def problems(self) -> Iterator[Problem]:
         last = self.batch_defaults[-1] if self.batch_defaults else None
-        if last is None or last.min_memory_gib > 0 or last.not_architecture != "none":
+        if last is None or last.min_memory_gib > 0 or last.not_architectures:
             yield ("batch_defaults",), "batch_defaults must end with a row for every GPU: min_memory_gib 0, not none"
 
     def at(self, version: str | None) -> Engine:
@@ -215,6 +235,7 @@ class Engine(Entry):
             if one.column not in values or one.field not in Engine.model_fields or getattr(self, one.field) is None:
                 continue
             value: Any = values[one.column]
+            value = SERVED[int(value)] if one.field == "second_runner" else value
             value = value / GIB if one.field.endswith("_gib") else bool(value) if one.kind == "flag" else value
             if one.part:
                 value = fields.get(one.field, getattr(self, one.field)).model_copy(update={one.part: value})
@@ -253,7 +274,9 @@ class Engine(Entry):
 
     def _batch_default(self, gpu_memory_gib: float, architecture: str) -> BatchDefault:
         large = (row for row in self.batch_defaults if gpu_memory_gib >= row.min_memory_gib)
-        return next(row for row in large if not architecture.startswith(row.not_architecture))  # the last is for all
+        return next(
+            row for row in large if not architecture.startswith(tuple(row.not_architectures))
+        )  # the last is for all
 
     def is_older(self, architecture: str) -> bool:
         """Whether a GPU is of the architectures that have their own memory outside torch."""
@@ -299,6 +322,7 @@ class Constant:
         held = getattr(engine, self.field)
         if self.part:
             held = getattr(engine.non_torch_gib if held is None else held, self.part)
+        held = SERVED.index(held) if isinstance(held, str) else held
         number: float = held * GIB if self.field.endswith("_gib") else held
         return round(number) if self.field.endswith("_gib") or self.kind == "flag" else number
 
@@ -334,6 +358,16 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
     Constant("cuda_graph_bytes_per_gpu", "cuda_graph_source", "CUDA graphs", "bytes", field="cuda_graph_gib"),
     Constant("graphs_in_budget", "accounting_source", "CUDA graphs count in the budget (0 or 1)", "", PLAIN,
              "1 where the engine takes an estimate of them from its share.", "flag"),
+    Constant("second_runner", "second_runner_source", "Second runner (0 none, 1 dense models, 2 all)", "", PLAIN,
+             kind="whole", high=2),
+    Constant("second_runner_graphs_in_budget", "second_runner_source", "its CUDA graphs count in the budget (0 or 1)",
+             "", PLAIN, kind="flag"),
+    Constant("second_runner_sampler_bytes_per_logit", "second_runner_source", "its sampler, beside the 16-bit logits",
+             "bytes/logit", TWO_DECIMALS),
+    Constant("second_runner_table_bytes_per_logit", "second_runner_source", "its tables of penalties", "bytes/logit",
+             TWO_DECIMALS),
+    Constant("cold_start_embeddings", "second_runner_source", "Held by its cold start", "embeddings", TWO_DECIMALS,
+             high=10),
     Constant("in_flight_batches", "accounting_source", "Batches in flight (windows)", "", PLAIN,
              "Tokens in flight that a window is charged; 2 in releases with asynchronous scheduling.", "whole", 1, 8),
     Constant("shares_pages", "accounting_source", "One pool of equal pages (0 or 1)", "", PLAIN,
@@ -341,6 +375,9 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
              "flag"),
     Constant("state_blocks", "accounting_source", "Blocks of a recurrent group", "blocks", PLAIN,
              "Charged to each sequence; 2 in releases that align states with the prefix cache.", "whole", 1, 8),
+    Constant("checkpoint_blocks", "accounting_source", "and while its prompt is read", "blocks", PLAIN,
+             "Charged at admission, for a state that a prompt leaves in the prefix cache; given back once it is read.",
+             "whole", 0, 8),
     Constant("group_stretch", "accounting_source", "Group stretch", "", FACTOR,
              "KV groups take the larger layer count where kinds differ by less than this factor.", high=1000),
     Constant("calibrated_tensor_parallel_size", "accounting_source", "Largest TP among measured runs", "GPUs", PLAIN,

@@ -28,7 +28,7 @@ TEXT_FACTS = ("vendor", "gpu", "architecture", "weight_dtype", "kv_cache_dtype",
 Input = Literal[
     "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "max_model_len",
     "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "kv_cache_dtype", "block_size",
-    "enable_prefix_caching", "hybrid_kv_manager", "draft_model", "dtype", "input_tokens",
+    "kv_cache_memory_bytes", "enable_prefix_caching", "hybrid_kv_manager", "draft_model", "dtype", "input_tokens",
 ]  # fmt: skip
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 

@@ -216,7 +216,7 @@ def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool) -> dict[str, R
     """
     columns = {name: column for name, column in sized.known.items() if getattr(column, "ndim", 0)}
     known = {name: float(column[0]) for name, column in columns.items() if column.dtype.kind in "fiub"}
-    total, counts_graphs = answer["gpu_memory_bytes"], known.get("graphs_in_budget")
+    total, counts_graphs = answer["gpu_memory_bytes"], known.get("graphs_reserved")
     left, outside = known.get("memory_budget_bytes", total), total - known.get("memory_budget_bytes", 0)
     found: dict[str, Row] = {}
 

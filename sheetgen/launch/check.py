@@ -41,15 +41,15 @@ def left_outside_bytes_per_gpu(
 @formula("Needed outside the pool")
 def needed_outside_bytes_per_gpu(
     activation_bytes_per_gpu: Any, cuda_graph_bytes_per_gpu: Any, activations_in_budget: Any,
-    graphs_in_budget: Any, uncharged_bytes: Any,
+    graphs_reserved: Any, uncharged_bytes: Any,
 ) -> Any:  # fmt: skip
     """What the engine takes on one GPU outside its budget: activations and CUDA graphs where it does not count them,
     and memory that it counts nowhere, in bytes.
 
-    Source: catalogs/engines (activations_in_budget, graphs_in_budget); catalogs/stacks.yaml (uncharged_gib).
+    Source: catalogs/engines (activations_in_budget), graphs_reserved; catalogs/stacks.yaml (uncharged_gib).
     """
     activations = (1 - activations_in_budget) * activation_bytes_per_gpu
-    return activations + (1 - graphs_in_budget) * cuda_graph_bytes_per_gpu + uncharged_bytes
+    return activations + (1 - graphs_reserved) * cuda_graph_bytes_per_gpu + uncharged_bytes
 
 
 @formula("Ceiling of a KV budget")

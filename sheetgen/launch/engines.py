@@ -233,6 +233,8 @@ def vllm(plan: Plan) -> Written:
     if plan.value("expert_parallel_size") > 1 or plan.shares_experts:
         flags[names["expert_parallel_size"]] = True
     flags |= plan.flags("max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization")
+    if plan.value("kv_cache_memory_bytes"):
+        flags |= plan.flags("kv_cache_memory_bytes")
     # `auto`, but where the engine itself would choose FP8: for sparse attention over a latent cache it does.
     chooses_fp8 = known["mla_fp8_entry_bytes"] > 0 and plan.value("kv_cache_dtype") in ("bf16", "fp16")
     flags[names["kv_cache_dtype"]] = "bfloat16" if chooses_fp8 else plan.cache_word

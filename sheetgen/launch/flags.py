@@ -98,7 +98,8 @@ _INPUTS = (
     "engine", "engine_version", "model_id", "gpu_id", "weight_dtype", "kv_cache_dtype", "tensor_parallel_size",
     "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "gpu_memory_utilization", "max_model_len",
     "max_num_seqs", "max_num_batched_tokens", "block_size", "context_tokens", "concurrent_requests", "input_tokens",
-    "output_tokens", "prefix_cache_hit_fraction", "average_context_fraction", "draft_model", "kv_allocation",
+    "output_tokens", "prefix_cache_hit_fraction", "average_context_fraction", "draft_model", "kv_cache_memory_bytes",
+    "kv_allocation",
     "hybrid_kv_manager", "enable_prefix_caching",
 )  # fmt: skip
 

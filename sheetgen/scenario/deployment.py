@@ -603,7 +603,9 @@ def _derive(values: Columns) -> None:
     values["non_torch_bytes_per_tp"] = non_torch_bytes_at(values, size)
     values["network_bytes_per_second"] = values["network_gbps"] * GBPS
     # Without prefixes to keep, a state is one block whatever the release.
-    values["state_blocks"] = numpy.where(values["enable_prefix_caching"] == 1, values["state_blocks"], 1)
+    keeps = values["enable_prefix_caching"] == 1
+    values["state_blocks"] = numpy.where(keeps, values["state_blocks"], 1)
+    values["checkpoint_blocks"] = numpy.where(keeps, values["checkpoint_blocks"], 0)
     values["is_calibrated"] = is_measured(size, values["calibrated_tensor_parallel_size"])
     for name in [n for n in values if n.endswith("_elsewhere")]:
         here = name.removesuffix("_elsewhere")

@@ -173,6 +173,13 @@ class Settings:
         Row(CHOICES, "GPU memory utilization", "", PERCENT,
             "Share of the memory that the engine sees which it may take (gpu_memory_utilization).", repeated=True),
         engine="gpu_memory_utilization")
+    kv_cache_memory_bytes: float = entry(0.0, Kind("whole", 0, 1e13, decimal=True),
+        Option("engine", "BYTES", "KV pool of each GPU, set outright as vLLM's --kv-cache-memory-bytes does, whatever "
+               "the share leaves. Default 0: not set."),
+        Row(CHOICES, "KV pool of a GPU, set outright", "bytes", WHOLE,
+            "0: what the share leaves. Else the engine takes so much, and does not start where less is left.",
+            below="gpu_memory_utilization"),
+        added=True)
     block_size: int = entry(None, COUNT,
         Option("engine", "TOKENS", "Tokens in a block of the KV cache. Default 16."),
         Row(CHOICES, "KV block size", "tokens", WHOLE, "The engine's default is 16.", about="Tokens.",
@@ -428,8 +435,9 @@ OF_A_POINT = tuple({**BY_NAME, **BY_OPTION}[name] for name in (
     "pipeline_parallel_size", "data_parallel_size", "expert_parallel_size", "gpu_memory_utilization", "max_model_len",
     "max_num_seqs", "max_num_batched_tokens", "block_size", "context_tokens", "users", "active_fraction",
     "concurrent_requests", "input_tokens", "output_tokens", "prefix_cache_hit_fraction", "draft_model",
-    "average_context_fraction", "kv_allocation", "hybrid_kv_manager", "enable_prefix_caching", "requests_per_second",
-    "requests_per_day", "peak_hour_share", "burst_factor", "speed_factor", "ttft_factor", "network_gbps",
+    "kv_cache_memory_bytes", "average_context_fraction", "kv_allocation", "hybrid_kv_manager",
+    "enable_prefix_caching", "requests_per_second", "requests_per_day", "peak_hour_share", "burst_factor",
+    "speed_factor", "ttft_factor", "network_gbps",
 ))  # fmt: skip
 OPTION_GROUPS = (
     "market", "engine", "precision", "rate", "active", "chance", "headroom", "billing", "targets", "factors", "money"

@@ -196,7 +196,7 @@ def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.
     if n["max_context_tokens"] > n["context_tokens"]:
         pool += f", a {limit} one {sizes['kv_bytes_per_sequence_per_gpu_at_limit']}"
     graphs = f"graphs take about {sizes['cuda_graph_bytes_per_gpu']} a GPU, "
-    if n["graphs_in_budget"]:
+    if n["graphs_reserved"]:
         graphs += "before the pool takes its share" if engine.fraction_of_free else "inside the pool's share"
     else:
         graphs += f"of the {outside} left out"
@@ -270,7 +270,7 @@ def numbers_of(fit: Fit) -> dict[str, float | int | str]:
         "vocab_size": model.model.vocab_size, "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
         "sampler_bytes_at_fewer_sequences": float(memory.sampler_bytes.of(less)),
         "cuda_graph_bytes_per_gpu": question.engine.cuda_graph_gib * GIB,
-        "graphs_in_budget": int(question.engine.graphs_in_budget),
+        "graphs_reserved": int(fit.solved.models["graphs_reserved"][fit.model]),
     }  # fmt: skip
 
 

@@ -331,14 +331,16 @@ def steady_windowed_tokens(
 def kv_blocks_per_sequence(
     admitted_tokens: Quantity, windowed_tokens: Quantity, window_is_chunked: Quantity, hybrid_kv_manager: Quantity,
     growing_block_tokens: Quantity, windowed_block_tokens: Quantity, n_growing_groups: Quantity,
-    n_windowed_groups: Quantity, n_state_groups: Quantity, state_blocks: Quantity, shares_pages: Quantity,
-    block_size: Quantity, shard_kv_bytes_per_token: Quantity, shard_windowed_bytes_per_token: Quantity,
-    n_state_layers: Quantity, shard_state_bytes_per_layer: Quantity, kv_block_bytes: Quantity,
+    n_windowed_groups: Quantity, n_state_groups: Quantity, state_blocks: Quantity, checkpoint_blocks: Quantity,
+    shares_pages: Quantity, block_size: Quantity, shard_kv_bytes_per_token: Quantity,
+    shard_windowed_bytes_per_token: Quantity, n_state_layers: Quantity, shard_state_bytes_per_layer: Quantity,
+    kv_block_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """Blocks that admission charges one sequence, over all KV groups.
 
     Growing groups take whole blocks of the context; sliding windows one block more than their tokens;
-    a state takes one block, or two in releases that align states with the prefix cache and keep one. Where an
+    a state takes one block, or two in releases that align states with the prefix cache and keep one, and one more in
+    those that leave the prefix cache a state from within a prompt. Where an
     engine keeps each kind of layer in a pool of its own, it is what each kind takes, as a number of blocks of the
     growing one.
 
@@ -348,7 +350,7 @@ def kv_blocks_per_sequence(
     shared = (
         n_growing_groups * round_up(admitted_tokens / growing_block_tokens)
         + n_windowed_groups * (round_up(windowed_tokens / windowed_block_tokens) + spare)
-        + n_state_groups * state_blocks
+        + n_state_groups * (state_blocks + checkpoint_blocks)
     )
     own = (
         round_up(admitted_tokens / block_size) * block_size * shard_kv_bytes_per_token
@@ -359,7 +361,11 @@ def kv_blocks_per_sequence(
 
 
 # What the count of blocks reads beside tokens.
-_OF_BLOCKS = tuple(name for name in kv_blocks_per_sequence.inputs if not name.endswith("ed_tokens"))
+_OF_BLOCKS = tuple(
+    name
+    for name in kv_blocks_per_sequence.inputs
+    if not name.endswith("ed_tokens") and name != "checkpoint_blocks"  # given back once the prompt is read
+)
 
 
 @formula("Steady KV blocks per sequence", passed_on=_OF_BLOCKS)
@@ -374,7 +380,7 @@ def kv_blocks_per_sequence_steady(charged_tokens: Quantity, steady_windowed_toke
     Check:  Gemma 3 27B, 32,768 tokens: 2,048 + 6 x 65 = 2,438 blocks; admission charges 2,048 + 6 x 577.
     """
     tokens = {"admitted_tokens": charged_tokens, "windowed_tokens": steady_windowed_tokens}
-    return kv_blocks_per_sequence.of(known | tokens)
+    return kv_blocks_per_sequence.of(known | tokens | {"checkpoint_blocks": 0})
 
 
 @formula("Charge per sequence and rank", within=[kv_blocks_per_sequence.with_parts([windowed_tokens])])

@@ -13,13 +13,48 @@ from typing import Any
 
 from sheetgen.formula import Quantity, formula, largest, ratio, round_down, round_up, smallest, where
 from sheetgen.sizing.kv_cache import held_sequences, pool_for
-from sheetgen.units import FACTOR, TENSOR_PARALLEL_SIZES, TWO_DECIMALS
+from sheetgen.units import FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS
+
+
+@formula("On the second runner (1 or 0)", PLAIN)
+def on_second_runner(second_runner: Quantity, n_experts: Quantity, n_state_layers: Quantity) -> Any:
+    """1 where the engine's second model runner serves the model, as it does by default. It keeps other memory back than
+    the first one.
+
+    second_runner: 0 there is none, 1 it serves dense models whose layers all attend, 2 all.
+
+    Source: vLLM config/vllm.py, use_v2_model_runner; drafts that it does not support are not looked at.
+    """
+    dense = where(n_experts + n_state_layers == 0, 1, 0)
+    return where(second_runner > 1, 1, where(second_runner == 1, dense, 0))
+
+
+@formula("CUDA graphs reserved (1 or 0)", PLAIN)
+def graphs_reserved(
+    on_second_runner: Quantity, second_runner_graphs_in_budget: Quantity, graphs_in_budget: Quantity
+) -> Any:
+    """1 where the model's runner takes an estimate of the CUDA graphs from the budget before the pool.
+
+    Source: vLLM v1/worker: profile_cudagraph_memory of each runner.
+    """
+    return where(on_second_runner == 1, second_runner_graphs_in_budget, graphs_in_budget)
+
+
+@formula("Sampler, beside the 16-bit logits", TWO_DECIMALS)
+def runner_bytes_per_logit(
+    on_second_runner: Quantity, second_runner_sampler_bytes_per_logit: Quantity, sampler_bytes_per_logit: Quantity
+) -> Any:
+    """What the sampler of the model's runner holds beside each 16-bit logit while the engine profiles, in bytes.
+
+    Source: vLLM v1/worker: _dummy_sampler_run of each runner.
+    """
+    return where(on_second_runner == 1, second_runner_sampler_bytes_per_logit, sampler_bytes_per_logit)
 
 
 @formula("Sampler's peak")
 def sampler_bytes(
     max_num_seqs: Quantity, vocab_size: Quantity, max_num_batched_tokens: Quantity, hidden_size: Quantity,
-    other_bytes: Quantity, sampler_bytes_per_logit: Quantity, sampler_bytes_per_vocabulary_entry: Quantity,
+    other_bytes: Quantity, runner_bytes_per_logit: Quantity, sampler_bytes_per_vocabulary_entry: Quantity,
 ) -> Any:  # fmt: skip
     """The sampler on the logits of max_num_seqs requests, in bytes, the batch's hidden states still held.
 
@@ -30,7 +65,7 @@ def sampler_bytes(
     Source: vLLM v1/sample/sampler.py, ops/topk_topp_sampler.py; agrees with 32 runs of 0.19 to 0.02 GiB.
     Check:  Llama 3.1 8B with 1,024 requests in bf16: 1.85 GiB of the 1.89 logged.
     """
-    logits = max_num_seqs * vocab_size * (other_bytes + sampler_bytes_per_logit)
+    logits = max_num_seqs * vocab_size * (other_bytes + runner_bytes_per_logit)
     hidden = (max_num_batched_tokens + max_num_seqs) * hidden_size * other_bytes
     return logits + vocab_size * sampler_bytes_per_vocabulary_entry + hidden
 
@@ -83,10 +118,39 @@ def encoder_bytes(
     return where(encoder_item_tokens > 0, images * each, 0)
 
 
+@formula("Held by a cold start")
+def cold_start_bytes(
+    on_second_runner: Quantity, cold_start_embeddings: Quantity, vocab_size: Quantity, hidden_size: Quantity,
+    other_bytes: Quantity, tensor_parallel_size: Quantity,
+) -> Any:  # fmt: skip
+    """What compiling the model on a cold start takes at its peak on the second runner, in bytes: as much as the
+    embedding. A warm start, which finds the compiled model on disk, has it for its pool.
+
+    Source: start-up logs of vLLM 0.28 and 0.31, of which two are of one engine, cold and warm; its code says nothing.
+    Check:  Qwen2.5-7B on an L4 with 0.28: 1.02 GiB of the 1.04 logged.
+    """
+    embedding = vocab_size * hidden_size * other_bytes / tensor_parallel_size
+    return on_second_runner * cold_start_embeddings * embedding
+
+
+@formula("Sampler's tables")
+def sampler_table_bytes(
+    on_second_runner: Quantity, second_runner_table_bytes_per_logit: Quantity, max_num_seqs: Quantity,
+    vocab_size: Quantity,
+) -> Any:  # fmt: skip
+    """What the second runner keeps for penalties, whoever asks for them: for each of max_num_seqs requests how often it
+    has seen each entry of the vocabulary, in bytes. Logs count it among what is consumed, not among the peak.
+
+    Source: vLLM v1/worker/gpu/sample/penalties.py: a count of 4 bytes, and a bit of the prompt.
+    Check:  Qwen3-14B with 256 requests: 0.15 GiB.
+    """
+    return on_second_runner * second_runner_table_bytes_per_logit * max_num_seqs * vocab_size
+
+
 @formula("Profile peak")
 def profile_peak_bytes(
     sampler_bytes: Quantity, forward_bytes: Quantity, expert_workspace_bytes: Quantity, encoder_bytes: Quantity,
-    matmul_workspace_bytes: Quantity,
+    matmul_workspace_bytes: Quantity, cold_start_bytes: Quantity, sampler_table_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """The peak of the engine's profile run on one GPU, in bytes, without pipeline stages.
 
@@ -94,8 +158,8 @@ def profile_peak_bytes(
 
     Source: vLLM gpu_worker.determine_available_memory. Check: Llama 3.1 8B, 1,024 requests: 1.89 GiB (logged: 1.89).
     """
-    peak = largest(sampler_bytes, forward_bytes)
-    return round_up(peak + expert_workspace_bytes + encoder_bytes + matmul_workspace_bytes)
+    peak = largest(sampler_bytes, forward_bytes, cold_start_bytes)
+    return round_up(peak + expert_workspace_bytes + encoder_bytes + matmul_workspace_bytes + sampler_table_bytes)
 
 
 @formula("Hand-over between stages")
@@ -121,13 +185,25 @@ def activation_bytes_per_gpu(
 
 
 @formula("Memory the engine may use")
-def memory_budget_bytes(gpu_memory_bytes: Quantity, context_bytes: Quantity, gpu_memory_utilization: Quantity) -> Any:
+def memory_budget_bytes(
+    gpu_memory_bytes: Quantity, context_bytes: Quantity, gpu_memory_utilization: Quantity,
+    kv_cache_memory_bytes: Quantity,
+) -> Any:  # fmt: skip
     """What the engine may take of one GPU, in bytes: a share of the memory it sees, not of the marketed one,
-    less what was gone before where the engine counts from the free memory (SGLang).
+    less what was gone before where the engine counts from the free memory (SGLang). All of it where the pool is set
+    outright, whatever the share.
 
     Source: vLLM; H100 SXM shows 79.19 GiB. Check: 0.90 of that is 71.27 GiB.
     """
-    return round_down((gpu_memory_bytes - context_bytes) * gpu_memory_utilization)
+    share = where(kv_cache_memory_bytes > 0, 1, gpu_memory_utilization)
+    return round_down((gpu_memory_bytes - context_bytes) * share)
+
+
+def pool_as_set(left_bytes: Quantity, kv_cache_memory_bytes: Quantity) -> Any:
+    """The pool that the engine takes of what is left: all, or as much as is set outright. Negative where less is left
+    than that: the engine runs out of memory as it starts."""
+    short = left_bytes - kv_cache_memory_bytes
+    return where(kv_cache_memory_bytes == 0, left_bytes, where(short < 0, short, kv_cache_memory_bytes))
 
 
 def non_torch_bytes_at(known: Mapping[str, Any], tensor_parallel_size: Any) -> Any:
@@ -156,13 +232,13 @@ def paid_share(gpu_memory_utilization: Quantity, fraction_of_free: Quantity) -> 
 @formula("Activations and overhead")
 def overhead_bytes_per_gpu(
     activation_bytes_per_gpu: Quantity, non_torch_bytes_per_gpu: Quantity, cuda_graph_bytes_per_gpu: Quantity,
-    activations_in_budget: Quantity, graphs_in_budget: Quantity,
+    activations_in_budget: Quantity, graphs_reserved: Quantity,
 ) -> Any:  # fmt: skip
     """Memory outside torch, and activations and CUDA graphs where the engine counts them in its budget, in bytes.
 
-    Source: vLLM: graphs lie outside the budget up to 0.20; SGLang leaves both to what its share does not take.
+    Source: vLLM: graphs lie outside the budget up to 0.19; SGLang leaves both to what its share does not take.
     """
-    graphs = graphs_in_budget * cuda_graph_bytes_per_gpu
+    graphs = graphs_reserved * cuda_graph_bytes_per_gpu
     return activations_in_budget * activation_bytes_per_gpu + non_torch_bytes_per_gpu + graphs
 
 
@@ -204,13 +280,15 @@ def stage_overhead_bytes(
 @formula("Left for KV before clipping", within=[paid_share])
 def kv_budget_bytes_per_gpu(
     memory_budget_bytes: Quantity, loaded_weights_bytes_per_gpu: Quantity, overhead_bytes_per_gpu: Quantity,
-    paid_share: Quantity,
+    paid_share: Quantity, kv_cache_memory_bytes: Quantity,
 ) -> Any:  # fmt: skip
-    """What weights, activations and overhead leave on one GPU, in bytes; negative where they do not fit.
+    """What weights, activations and overhead leave on one GPU, or what of it the pool is set to, in bytes; negative
+    where they do not fit.
 
     Source: vLLM's accounting, checked on 90 start-up logs (median difference 0.000 GiB).
     """
-    return memory_budget_bytes - (loaded_weights_bytes_per_gpu + overhead_bytes_per_gpu) * paid_share
+    left = memory_budget_bytes - (loaded_weights_bytes_per_gpu + overhead_bytes_per_gpu) * paid_share
+    return pool_as_set(left, kv_cache_memory_bytes)
 
 
 @formula("KV pool per GPU")

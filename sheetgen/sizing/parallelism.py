@@ -20,7 +20,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.sizing.kv_cache import held_sequences
-from sheetgen.sizing.memory import paid_share
+from sheetgen.sizing.memory import paid_share, pool_as_set
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import FACTOR, PERCENT, SECONDS, TEXT
 
@@ -174,13 +174,17 @@ def within_limit(context_tokens: Quantity, max_context_tokens: Quantity) -> Any:
 
 @formula("Layers that fit on a stage")
 def layers_that_fit(
-    layer_budget_bytes: Quantity, n_layers: Quantity, paid_layer_bytes: Quantity, charge_bytes: Quantity
-) -> Any:
+    layer_budget_bytes: Quantity, n_layers: Quantity, paid_layer_bytes: Quantity, charge_bytes: Quantity,
+    kv_cache_memory_bytes: Quantity,
+) -> Any:  # fmt: skip
     """Whole layers, their weights and the cache of one sequence, that one GPU of a stage holds.
 
     Source: vLLM pipeline parallelism: a stage keeps the weights and the cache of its own layers.
     """
-    return round_down(ratio(largest(0, layer_budget_bytes) * n_layers, paid_layer_bytes + charge_bytes))
+    left = largest(0, layer_budget_bytes - kv_cache_memory_bytes) * n_layers
+    held = ratio(kv_cache_memory_bytes * n_layers, charge_bytes)  # by a pool that is set outright
+    apart = smallest(ratio(left, paid_layer_bytes), held)
+    return round_down(where(kv_cache_memory_bytes == 0, ratio(left, paid_layer_bytes + charge_bytes), apart))
 
 
 @formula("Pipeline stages")
@@ -203,6 +207,7 @@ def pipeline_stages(
 def sequences(
     pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, charge_bytes: Quantity, steady_bytes: Quantity,
     layer_budget_bytes: Quantity, paid_layer_bytes: Quantity, n_layers: Quantity, max_num_seqs: Quantity,
+    kv_cache_memory_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
 
@@ -214,7 +219,7 @@ def sequences(
     manager, simulated in tests/test_block_manager.py.
     """
     pool, layers = fullest_stage(
-        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers
+        pipeline_stages, kv_budget_bytes_per_gpu, layer_budget_bytes, paid_layer_bytes, n_layers, kv_cache_memory_bytes
     )
     held = held_sequences(pool, charge_bytes * layers / n_layers, steady_bytes * layers / n_layers)
     return where(pipeline_stages >= 1, smallest(held, max_num_seqs), 0)
@@ -222,26 +227,27 @@ def sequences(
 
 def fullest_stage(
     pipeline_stages: Quantity, kv_budget_bytes_per_gpu: Quantity, layer_budget_bytes: Quantity,
-    paid_layer_bytes: Quantity, n_layers: Quantity,
+    paid_layer_bytes: Quantity, n_layers: Quantity, kv_cache_memory_bytes: Quantity,
 ) -> tuple[Quantity, Quantity]:  # fmt: skip
     """The pool of the stage with the most layers, in bytes, and how many layers these are."""
     layers = round_up(ratio(n_layers, pipeline_stages, 0))
-    staged = layer_budget_bytes - paid_layer_bytes * layers / n_layers
+    staged = pool_as_set(layer_budget_bytes - paid_layer_bytes * layers / n_layers, kv_cache_memory_bytes)
     return where(pipeline_stages == 1, kv_budget_bytes_per_gpu, staged), layers
 
 
 @formula("Pool's error, low end")
 def pool_error_bytes(
     pool_error_bytes_measured: Quantity, pool_error_bytes_elsewhere: Quantity, tensor_parallel_size: Quantity,
-    calibrated_tensor_parallel_size: Quantity,
+    calibrated_tensor_parallel_size: Quantity, kv_cache_memory_bytes: Quantity,
 ) -> Any:  # fmt: skip
     """Bytes by which the KV pool may be smaller: by the runs on this GPU up to the largest tensor-parallel size
-    that was measured, by all other logs beyond.
+    that was measured, by all other logs beyond; none where it is set outright.
 
     Source: docs/fidelity.md; catalogs/engines, bands.
     """
     measured = is_measured(tensor_parallel_size, calibrated_tensor_parallel_size)
-    return where(measured, pool_error_bytes_measured, pool_error_bytes_elsewhere)
+    error = where(measured, pool_error_bytes_measured, pool_error_bytes_elsewhere)
+    return where(kv_cache_memory_bytes > 0, 0, error)
 
 
 def is_measured(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size: Quantity) -> Any:

@@ -28,7 +28,6 @@ _NO_DRAFT = "the draft is not in the prediction; name it with --draft-model"
 NOT_SIZED = {
     "enforce_eager": _NO_GRAPHS, "disable_cuda_graph": _NO_GRAPHS,
     "cpu_offload_gb": "the prediction keeps all weights on the GPU",
-    "kv_cache_memory_bytes": "the engine takes this pool whatever is free",
     "num_gpu_blocks_override": "the engine takes these blocks whatever is free",
     "max_total_tokens": "the engine takes no more tokens than this",
     "enable_lora": _NO_ADAPTERS, "lora_paths": _NO_ADAPTERS,

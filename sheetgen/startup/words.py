@@ -21,6 +21,7 @@ _ARGUMENTS = {
         "data_parallel_size": "data_parallel_size dp", "gpu_memory_utilization": "gpu_memory_utilization",
         "max_model_len": "max_seq_len max_model_len", "max_num_seqs": "max_num_seqs",
         "max_num_batched_tokens": "max_num_batched_tokens", "block_size": "block_size",
+        "kv_cache_memory_bytes": "kv_cache_memory_bytes kv_cache_memory",
     },
     "sglang": {
         "tensor_parallel_size": "tp tensor_parallel_size tp_size", "pipeline_parallel_size": "pp_size",

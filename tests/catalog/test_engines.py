@@ -95,7 +95,15 @@ def test_a_build_number_is_a_version(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("nim", "vllm"), [("1.8.0", "0.11.0"), ("2.0.1", "0.17.1"), ("2.0.3", "0.19.0"), ("2.1.5", "0.31.0")]
+    ("nim", "vllm"),
+    [
+        ("1.8.0", "0.11.0"),
+        ("2.0.1", "0.17.1"),
+        ("2.0.3", "0.19.0"),
+        ("2.0.5", "0.20.2"),
+        ("2.1.0", "0.24.0"),
+        ("2.1.5", "0.31.0"),
+    ],
 )
 def test_nim_accounts_as_the_vllm_in_its_container(catalog: Catalog, nim: str, vllm: str) -> None:
     ours, theirs = load_engine(catalog, "nim", nim), load_engine(catalog, "vllm", vllm)

@@ -60,7 +60,7 @@ def test_recommend_says_what_the_gate_of_0_19_asks_of_windows(model: str, run) -
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    (("--engine-version", "99.0"), "vLLM 99.0: the newest rules known, those since 0.24.0, are used."),
+    (("--engine-version", "99.0"), "vLLM 99.0: the newest rules known, those since 0.33.0, are used."),
     (("--as-of", "2020-01-01"), "as_of 2020-01-01 is before every price was read, the first on 20"),
     (("--as-of", "2090-01-01"), "as_of 2090-01-01 is after today, "),
 ])  # fmt: skip
@@ -72,8 +72,8 @@ def test_what_lies_beyond_the_known_is_said_on_stderr(options: tuple[str, ...], 
 
 
 def test_size_says_whose_rules_a_later_version_is_sized_by(run) -> None:  # type: ignore[no-untyped-def]
-    assert "those since 0.24.0" in run("size", "--model", "8b", "--engine-version", "99.0").stderr
-    assert run("size", "--model", "8b", "--engine-version", "0.24.0").stderr == ""
+    assert "those since 0.33.0" in run("size", "--model", "8b", "--engine-version", "99.0").stderr
+    assert run("size", "--model", "8b", "--engine-version", "0.33.0").stderr == ""
 
 
 @pytest.mark.parametrize("text", ["2020", "20260101", "2026-W47", "2026-1-1"])

@@ -29,6 +29,7 @@ _OPTIONS: dict[str, Kind] = {
     "average_context_fraction": _SHARE_ABOVE_0,
     "prefix_cache_hit_fraction": _SHARE,
     "kv_reserved": Kind("whole", 0, 1),
+    "kv_cache_memory_bytes": Kind("whole", 0, 1e13),
     "block_size": Kind("whole", 1, 10_000_000),
     "as_of": Kind("date"),
     "fx_date": Kind("date"),

@@ -17,6 +17,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "average_context_fraction": (0.33,),
     "prefix_cache_hit_fraction": (0.3, 0.9),
     "kv_reserved": (1,),
+    "kv_cache_memory_bytes": (6 * 2**30, 10**11),
     "block_size": (1, 48, 256),
     "as_of": (46_500, 40_000),
     "purchase": ("reserved-3yr", "spot"),

@@ -97,6 +97,7 @@ NOT_WRITTEN = (
     *SUMS, *PARTS, parallelism.runs, memory.staged_non_torch_bytes_per_gpu, memory.encoder_bytes,
     memory.hand_over_bytes, memory.stage_overhead_bytes, parallelism.layers_that_fit, memory.sampler_bytes,
     memory.forward_bytes, memory.expert_workspace_bytes,
+    memory.cold_start_bytes, memory.sampler_table_bytes,
 )  # fmt: skip
 
 

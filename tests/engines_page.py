@@ -1,0 +1,103 @@
+"""docs/engines.md: which rules of which engine are in, and how far logs prove them. Made with docs/fidelity.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas
+from fidelity import DOCS, TOKENS_WITHIN, Fidelity, summary
+from fidelity_page import _percent, _size, _table
+
+from sheetgen.catalog.engines import Engine, release_of
+
+ENGINES_DOCS: Path = DOCS.with_name("engines.md")
+LOGGED = {"tensorrt-llm": "trtllm"}  # as the logs call it
+HEAD = ("Engine", "Rules since", "What changed", "Tokens", "Within 1 %", "Pools", "Median", "Worst")
+TEXT = """\
+# Engines: what is in, how far it is proven, how a version is added
+
+An engine's accounting is a file of `catalogs/engines`: what holds for the oldest release that was read, and under
+`versions` what changed from a release on. A release between two entries follows the earlier one, one after the last
+follows the last and says so.
+
+## How far each entry is proven
+
+Public start-up logs (docs/fidelity.md) by the entry that their version falls under. Tokens: logs whose tokens
+follow from the pool that they state. Pools: logs whose pool is predicted from their arguments, median and worst
+error; 34 runs of vLLM 0.19 on H100 are held out by model, and have a mean error of {h100}. A dash: no log was seen.
+
+{table}
+Logs without a version are counted where `engine_logs_rows.csv` puts them; {n_without} of vLLM have none, and stand
+under no entry.
+
+## How a version is added
+
+1. `python scripts/engine_rules.py vllm==0.34.0` downloads the wheel, reads it (it never runs it) and prints each
+   constant that is not the catalog's and each rule whose code changed since the release recorded last, with file and
+   line. A path of a wheel or of a folder does as well.
+2. Read what it names, and follow calls that left those functions: a rule that moved is reported as gone. Put what
+   changed into `versions` of the engine's file: the release, the fields, and a source that names the file and the
+   function. A rule that no field says is a field of `Engine` and a row of `CONSTANTS`, and the formula that reads it.
+3. Start-up logs of the release go into `tests/data/measured/engine_logs.csv` with their source, and a row of
+   `engine_logs_rows.csv` says what each stands for. `python tests/fidelity.py` makes this page and docs/fidelity.md
+   anew; a log further off than 1 % in tokens has its reason in `reasons.csv`. The bands in the engine's file follow.
+4. `python scripts/engine_rules.py ... --record` writes the rules of that wheel down, once they are in.
+5. `default_version` moves last, in a change of its own, and `CHANGELOG.md` says which figures it moves.
+
+## Read, and not counted
+
+- vLLM's sparse attention over a latent cache keeps 576 bytes in FP8 by the backend of SM100, and 656 by that of Hopper
+  and SM120 (v1/attention/backends/mla): 656 are counted everywhere, which is 13 % more on B200 and GB200.
+- With pipeline stages more batches are in flight than two (stages + 1 on Model Runner V2, the stages on V1): windows
+  of staged models are charged two.
+- KV precisions `turboquant_*`, `octave_*`, `ultraquant_4bit`, `nvfp4_ds_mla` (352 bytes an entry) and the
+  `*_per_token_head` ones are no dtype here; HiSparse (KV on the host) is not sized.
+- Groups of unequal pages that are packed block by block (from 0.29, with a layout other than the default).
+- TensorRT-LLM 1.2.1 itself: the index has no wheel of it, so its entry stands on logs and documentation.
+- The reserve for images decoded on the GPU (`--mm-ipc-gpu-memory-gb`, from 0.25) is 0 by default.
+- A warm start, which finds its compiled model, has up to an embedding's worth more for its pool than is predicted.
+- SGLang keeps states and windows in pools by ratio, and less for models with a latent cache (see its file).
+
+Made by `python tests/fidelity.py`; held to the code by `tests/test_fidelity.py`.
+"""
+
+
+def engines_document(found: Fidelity) -> str:
+    version = found.logs.set_index("id")["engine_version"]
+    pools = found.pools[found.pools["figure"] == "KV pool"]
+    lines = [_lines(found, name, version, pools) for name in ("vllm", "sglang", "tensorrt-llm", "lmdeploy")]
+    runs = found.held_out[found.held_out["figure"] == "KV pool"]["relative"].abs().mean()
+    without = found.logs[(found.logs["engine"] == "vllm") & version.isna().to_numpy()]
+    table = "\n".join(_table(HEAD, [row for rows in lines for row in rows]))
+    return TEXT.format(table=table, h100=_size(runs), n_without=len(without))
+
+
+def _lines(found: Fidelity, name: str, version: pandas.Series, pools: pandas.DataFrame) -> Iterator[list[str]]:
+    engine: Engine = found.catalog.entry("engines", name, Engine)
+    known = found.logs.set_index("id")["engine"] == LOGGED.get(name, name)
+    starts = [None, *(change.from_version for change in engine.versions)]
+    changed = ["the oldest read", *(", ".join(sorted(_fields(change))) for change in engine.versions)]
+    entry = version.map(lambda text: _entry(text, starts)).where(known, -1)
+    for at, since in enumerate(starts):
+        of_entry = entry.index[entry == at]
+        tokens = found.tokens[found.tokens["id"].isin(of_entry)]["relative"]
+        errors = pools[pools["id"].isin(of_entry)]["relative"]
+        s = summary(errors) if len(errors) else None
+        near = f"{(tokens.abs() <= TOKENS_WITHIN).sum()}" if len(tokens) else "–"
+        yield [
+            engine.name, since or "–", changed[at], f"{len(tokens) or '–'}", near, f"{len(errors) or '–'}",
+            _size(s["median"]) if s else "–", _percent(s["worst"], 1) if s else "–",
+        ]  # fmt: skip
+
+
+def _fields(change: object) -> set[str]:
+    return {f"`{one}`" for one in change.model_fields_set - {"from_version", "source"}}  # type: ignore[attr-defined]
+
+
+def _entry(text: object, starts: list[str | None]) -> int:
+    """The last entry that a version is not before; -1 without a version."""
+    release = release_of(str(text))
+    if release is None:
+        return -1
+    return max(at for at, since in enumerate(starts) if since is None or (release_of(since) or ()) <= release)

@@ -1,0 +1,69 @@
+"""A KV pool that is set outright (vLLM's --kv-cache-memory-bytes): the engine takes it, whatever its share leaves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import sheetgen
+from sheetgen.cli import main
+
+GIB = 2**30
+# Public start-up logs of vLLM 0.30 with KV in nvfp4 set this pool; a log says so in these words.
+LOG = """\
+INFO 10-03 10:00:00 [api_server.py:1] vLLM API server version 0.30.0
+INFO 10-03 10:00:00 [utils.py:1] non-default args: {'model': 'meta-llama/Llama-3.1-8B-Instruct', 'max_model_len': 8192,\
+ 'kv_cache_memory_bytes': 6442450944}
+INFO 10-03 10:00:09 [gpu_worker.py:664] Initial free memory 78.6 GiB, reserved 6.0 GiB memory for KV Cache as specified\
+ by kv_cache_memory_bytes config and skipped memory profiling.
+INFO 10-03 10:00:10 [kv_cache_utils.py:1] GPU KV cache size: 49,152 tokens
+"""
+
+
+def size(**asked: Any) -> dict[str, Any]:
+    return sheetgen.size(**{"model": "8b", "gpu": "h100", "context": 8192, **asked})
+
+
+@pytest.mark.parametrize("share", [0.3, 0.92])
+def test_the_pool_is_what_it_is_set_to(share: float) -> None:
+    found = size(kv_cache_memory_bytes=6 * GIB, gpu_memory_utilization=share, engine_version="0.30.0")
+    assert found["kv_pool_bytes_per_gpu"] == found["kv_pool_bytes_per_gpu_low"] == 6 * GIB
+    assert found["kv_pool_bytes_per_gpu_high"] == 6 * GIB
+    assert found["kv_tokens"] == 49_152 and found["max_concurrency"] == 6
+    assert found["fits"] and not size(kv_cache_memory_bytes=6 * GIB, concurrent_requests=7)["fits"]
+
+
+def test_an_engine_does_not_start_where_less_is_left() -> None:
+    asked = {"concurrent_requests": 1, "engine_version": "0.30.0"}
+    most = size(gpu_memory_utilization=1, **asked)["kv_pool_bytes_per_gpu"]
+    assert size(kv_cache_memory_bytes=most, **asked)["fits"]
+    over = size(kv_cache_memory_bytes=most + 1, **asked)
+    assert not over["fits"] and over["kv_pool_bytes_per_gpu"] == 0 and over["min_gpus"] == 2
+
+
+def test_what_is_rented_holds_the_load_in_the_pool_that_is_set() -> None:
+    asked = {"model": "8b", "context": 8192, "concurrent_requests": 24, "gpus": "l40s"}
+    free, bound = (sheetgen.recommend(**asked, **more) for more in ({}, {"kv_cache_memory_bytes": 6 * GIB}))
+    assert bound["cells"][0]["sequences_per_replica"] == 6 < free["cells"][0]["sequences_per_replica"]
+    assert bound["cells"][0]["n_replicas"] == 4
+
+
+def test_a_log_that_sets_its_pool_is_predicted_by_it(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(LOG, encoding="utf-8")
+    ran = CliRunner().invoke(main, ["size", "--from-log", str(log), "--gpu", "h100", "--json"])
+    found = json.loads(ran.output)
+    assert found["inputs"]["kv_cache_memory_bytes"] == 6 * GIB
+    assert found["predicted"]["kv_tokens"] == found["measured"]["kv_tokens"] == 49_152
+    assert not [note for note in found["notes"] if "kv_cache_memory" in note]
+    assert found["predicted"]["kv_pool_bytes_per_gpu"] == found["measured"]["kv_pool_bytes_per_gpu"]
+
+
+def test_the_command_sets_it() -> None:
+    asked = ["size", "--model", "8b", "--gpu", "h100", "--kv-cache-memory-bytes", "6442450944"]
+    assert "left for the KV pool, set outright" in CliRunner().invoke(main, asked).output
+    assert "--kv-cache-memory-bytes 6442450944" in CliRunner().invoke(main, [*asked, "--flags", "vllm"]).output
