@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -132,6 +132,26 @@ class Checkpoint(Entry):
     source: Text
 
 
+class LeftOut(Entry):
+    """Names of a model that is known of and not entered, and why."""
+
+    names: Some[Label]
+    reason: Text
+    source: Text
+
+
+class LeftOutFile(Entry):
+    file_name: ClassVar[str] = "left_out.yaml"
+    checked_on: Date
+    models: Many[LeftOut] = ()
+
+    def reason_for(self, name: str) -> str | None:
+        """Why the model called so is not there; None for one that nobody has looked for."""
+        bare = without_precision(name)
+        plain = {stem(name), stem(bare[0] if bare else name)}
+        return next((one.reason for one in self.models if plain & {stem(other) for other in one.names}), None)
+
+
 SPARE_WORDS = {"meta", "instruct", "chat", "it", "hf", "base"}  # parts of a name that name no other shape
 
 # The end of a checkpoint's name, and the precision of its weights. First match wins.
@@ -230,7 +250,9 @@ class Model(Entry):
             if group.kind in ("indexer", "compressed", "no_cache"):
                 continue
             column = "windowed" if group.kind == "chunked" else group.kind
-            shape = group.model_dump(exclude={"n_layers"})
+            # Latents of several widths count at their mean: all are added up, and none is read alone.
+            own = {"n_layers", "latent_width", "absorbed_elements"} if group.kind == "mla" else {"n_layers"}
+            shape = group.model_dump(exclude=own)
             if seen.setdefault(column, shape) != shape:
                 what = f"a second {column} group of another shape, which the sheet has no columns for"
                 yield ("attention", i), what
@@ -281,7 +303,7 @@ class Model(Entry):
                     out["window_is_chunked"] = int(g.kind == "chunked")
             elif g.kind == "mla":
                 out["n_mla_layers"] += g.n_layers
-                out["mla_width"] = g.latent_width
+                out["mla_width"] += g.n_layers * g.latent_width
                 out["mla_fp8_entry_bytes"] = g.fp8_entry_bytes
                 out["mla_absorbed_elements"] += g.n_layers * g.absorbed_elements
                 known = g.absorbed_elements / MLA_LATENT + self.n_heads * MLA_ROTARY
@@ -297,6 +319,10 @@ class Model(Entry):
                 out["conv_bytes_per_state_layer"] = g.conv_elements * CONV_ELEMENT_BYTES
                 out["state_elements_per_layer"] = g.state_elements
                 out["state_element_bytes"] = int(DTYPES[g.state_dtype].other_bytes)
+        if latents := out["n_mla_layers"]:
+            out["mla_width"] = (
+                of_all // latents if (of_all := int(out["mla_width"])) % latents == 0 else of_all / latents
+            )
         return {
             "n_layers": self.n_layers, "n_heads": self.n_heads, "hidden_size": self.hidden_size,
             "vocab_size": self.vocab_size, "intermediate_size": self.intermediate_size or 0,

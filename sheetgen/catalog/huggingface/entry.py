@@ -13,7 +13,7 @@ from typing import Any
 
 from sheetgen.catalog.base import Document, scalar, validate
 from sheetgen.catalog.huggingface.config import Fields, config_path, read_config
-from sheetgen.catalog.huggingface.families import FAMILIES, WRAPPERS, Family
+from sheetgen.catalog.huggingface.families import FAMILIES, REFUSED, WRAPPERS, Family
 from sheetgen.catalog.huggingface.layers import NOTHING, Decoder, plain_decoder
 from sheetgen.catalog.huggingface.quantization import precision_of
 from sheetgen.catalog.huggingface.rope import max_context, rope_tables
@@ -95,6 +95,8 @@ def _language_model(outer: Fields) -> tuple[Fields, Family, str]:
 def _family(f: Fields, model_type: str) -> Family:
     if model_type in FAMILIES:
         return FAMILIES[model_type]
+    if model_type in REFUSED:
+        f.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen does not count: {REFUSED[model_type]}.")
     known = sorted({*FAMILIES, *WRAPPERS})
     why = ", and its own code (auto_map) is not run" if f.raw("auto_map") else ""
     near = did_you_mean(model_type, known)
@@ -117,7 +119,7 @@ def _params(decoder: Decoder, vision: int, left: frozenset[str]) -> dict[str, in
         "total": text + vision, "embedding": decoder.embedding, "body": body.total, "routed_experts": routed,
         "lm_head": decoder.lm_head, "vision": vision, "per_layer_embedding": decoder.per_layer_embedding,
         "mtp_extra": decoder.mtp_extra, "copied": body.copied, "unquantized": unquantized,
-        "active": text - routed + routed * top_k // n,
+        "active": text - decoder.looked_up - routed + routed * top_k // n,
     }  # fmt: skip
 
 
