@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text
-from sheetgen.units import DTYPES
+from sheetgen.units import DTYPES, STAGES_IN_ORDER
 
 
 class FullAttention(Entry):
@@ -114,6 +114,14 @@ class Experts(Entry):
     n: Count
     top_k: Count
     shared: CountOrZero = 0
+
+
+class LayerRun(Entry):
+    """Equal layers in a row, where a model's layers differ so much that their order decides what a stage keeps."""
+
+    n: Count
+    params: CountOrZero
+    caches: bool
 
 
 class Encoder(Entry):
@@ -227,6 +235,7 @@ class Model(Entry):
     parallel_hybrid: bool = False
     nearest: Many[Id] = ()
     attention: Some[Group]
+    layers_in_order: Many[LayerRun] = ()
     params: Params
     experts: Experts | None = None
     gated_ffn: bool = True
@@ -261,6 +270,8 @@ class Model(Entry):
         layers = sum(g.n_layers for g in self.attention if g.kind not in BESIDE)
         if layers != self.n_layers and not self.parallel_hybrid:
             yield ("n_layers",), f"n_layers is {self.n_layers}, but the attention groups have {layers} layers"
+        if self.layers_in_order and sum(run.n for run in self.layers_in_order) != self.n_layers:
+            yield ("layers_in_order",), f"layers_in_order has not the {self.n_layers} layers of the model"
         p = self.params
         parts = p.embedding + p.body + p.routed_experts + p.lm_head + p.vision + p.per_layer_embedding
         if parts != p.total:
@@ -338,6 +349,24 @@ class Model(Entry):
             "n_params_mtp": p.mtp_extra, "n_params_routed": p.routed_experts, "n_params_embedding": p.embedding,
             "n_params_lm_head": p.lm_head, "n_params_per_layer_embedding": p.per_layer_embedding,
         }  # fmt: skip
+
+    def stage_shares(self) -> dict[str, float]:
+        """By number of stages the most of the layers' parameters, and of the layers that keep a cache, on one stage; 0
+        where all layers are alike. The two may be of different stages, so that a pool is not promised too large.
+
+        Source: vLLM get_pp_indices: as many layers a stage, a rest on the last but one and those before it.
+        """
+        layers = [(run.params, run.caches) for run in self.layers_in_order for _ in range(run.n)]
+        out: dict[str, float] = {}
+        for stages in STAGES_IN_ORDER:
+            each, rest = divmod(len(layers), stages)
+            sizes = [each + (0 < stages - 1 - i <= rest) for i in range(stages)]
+            ends = [sum(sizes[: i + 1]) for i in range(stages)]
+            parts = [layers[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+            for i, name in enumerate(("weights", "cache")):
+                total = sum(layer[i] for layer in layers)
+                out[f"{name}_share_of_{stages}"] = max(sum(layer[i] for layer in part) for part in parts) / (total or 1)
+        return out
 
     def checkpoint_bytes(self, weight_dtype: str) -> int:
         """Size of a known checkpoint in that precision, the vendor's own first; 0 where none is known."""

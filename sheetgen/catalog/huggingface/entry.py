@@ -8,6 +8,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ def import_config(
     # Equal layers together, in the order in which each kind first comes.
     layers_of = Counter(tuple(shape.items()) for layer in decoder.layers for shape in layer.groups)
     groups = [{**dict(shape), "n_layers": n} for shape, n in layers_of.items()]
+    each = [(layer.body.total + layer.routed, layer.groups[0]["kind"] != "no_cache") for layer in decoder.layers]
+    runs = [(len(list(same)), params, caches) for (params, caches), same in groupby(each)] if decoder.in_order else []
     dual = ["rope tables of dual chunk attention are not counted"] if text.raw("dual_chunk_attention_config") else []
     experts = decoder.experts and dict(zip(("n", "top_k", "shared"), decoder.experts, strict=True))
     notes = [*decoder.notes, *dual, *precision.notes, *vision_notes, *encoder_notes]
@@ -63,6 +66,7 @@ def import_config(
         "n_heads": decoder.n_heads, "vocab_size": text.count("vocab_size"),
         "max_context_tokens": None if decoder.kind == "draft" else max_context(text), "weight_dtype": precision.weights,
         "kv_cache_dtype": precision.kv_cache, "parallel_hybrid": decoder.parallel_hybrid, "attention": groups,
+        "layers_in_order": [dict(zip(("n", "params", "caches"), run, strict=True)) for run in runs],
         "params": _params(decoder, vision, precision.left), "experts": experts, "gated_ffn": family.gated,
         "rope_table_elements": rope_tables(text, family, {g["kind"] for g in groups}), "encoder": encoder,
         "notes": notes,

@@ -502,6 +502,7 @@ class Decoder:
     looked_up: int = 0  # of the tables: rows that no step multiplies by, beside the plain embedding
     parallel_hybrid: bool = False
     mtp_extra: int = 0
+    in_order: bool = False  # layers differ so much that stages are not alike
     kind: str = "model"
     notes: tuple[str, ...] = ()
 

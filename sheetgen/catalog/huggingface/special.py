@@ -252,7 +252,7 @@ _BLOCK_KEYS_NOT_COUNTED = ("replace_with_linear", "sparsify", "window_length", "
 def nemotron_nas(f: Fields, family: Family) -> Decoder:
     """Each block says for itself whether it attends, with how many KV heads, and how wide its FFN is."""
     layers = tuple(_block(f, family, block) for block in f.parts("block_configs", f.layers()))
-    return around(f, family, layers)
+    return replace(around(f, family, layers), in_order=True)
 
 
 def _block(f: Fields, family: Family, block: Fields) -> Layer:
