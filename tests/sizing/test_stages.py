@@ -18,7 +18,7 @@ CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 def parameters_by_block(model_id: str) -> list[int]:
     """Of each block, counted from the config alone."""
     config = json.loads((CONFIGS / f"{model_id}.json").read_text())
-    hidden, heads = config["hidden_size"], config["num_attention_heads"]
+    hidden = config["hidden_size"]
     out = []
     for block in config["block_configs"]:
         attention, ffn = block["attention"], block["ffn"]
