@@ -340,7 +340,7 @@ def samples(d: Draw) -> dict[str, Config]:
         | mamba2(d, hidden)
         | {"mamba_proj_bias": proj}
     )
-    out |= towers(d)
+    out |= towers(d) | autumn_2026(d)
     for name, config in out.items():
         config["model_type"] = _TYPES.get(name, name)
         for key in [key for key, value in config.items() if value is None and key == "intermediate_size"]:
@@ -348,7 +348,93 @@ def samples(d: Draw) -> dict[str, Config]:
     return out
 
 
-_TYPES = {"qwen2_windowed": "qwen2", "falcon_new": "falcon", "gemma4_text_moe": "gemma4_text"}
+_TYPES = {
+    "qwen2_windowed": "qwen2", "falcon_new": "falcon", "gemma4_text_moe": "gemma4_text", "qwen4_ngrams": "qwen4_exp",
+}  # fmt: skip
+
+
+def autumn_2026(d: Draw) -> dict[str, Config]:
+    """Families of that autumn; those with a tower are given the smallest that their class makes."""
+    bias = {"attention_bias": d.flag()}
+    index = {"index_head_dim": 16, "index_n_heads": d.of(2, 4), "index_topk": 8}
+    tower = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+    latent = {**mla(d), "num_hidden_layers": d.number(5, 9), "q_lora_rank": 24, "pad_token_id": 0}
+    delta_of = {**{key: value for key, value in latent.items() if key != "q_lora_rank"}, "head_dim": 16}
+
+    def nested(text: Config, **more: Any) -> Config:
+        return {"text_config": text, "tie_word_embeddings": text["tie_word_embeddings"], **more}
+
+    grouped = plain(d, num_hidden_layers=d.number(5, 9), pad_token_id=0)
+    wide = even(d, num_hidden_layers=d.number(5, 9), pad_token_id=0, sliding_window=WINDOW)
+    windowed = {**grouped, "sliding_window": WINDOW}
+    qwen4 = plain(
+        d, num_hidden_layers=d.of(4, 8), head_dim=16, shared_expert_intermediate_size=24, hc_lowrank=8,
+        indexer_n_heads=d.of(2, 3), indexer_kv_heads=1, indexer_head_dim=16, indexer_budget=8,
+        indexer_compress_ratio=4, pad_token_id=0, eos_token_id=1, **experts(d), **delta(d), **bias,
+    )  # fmt: skip
+    ngrams = {"ple_layer_ids": d.of([1], [2, 3]), "ple_embed_dim": 32, "heads_per_ngram": 2,
+              "ngram_vocab_size_base": d.number(60, 200), "make_ngram_vocab_size_divisible_by": 8,
+              "split_ngram_parts": 4}  # fmt: skip
+    qwen_tower = {"depth": 2, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "patch_size": 14,
+                  "out_hidden_size": 24, "num_position_embeddings": 64}  # fmt: skip
+    return {
+        "granite_swa": {**by_heads(d, **bias), "sliding_window": WINDOW},
+        "afmoe": {**windowed, **experts(d), "num_dense_layers": d.of(0, 1, 2), "num_shared_experts": d.of(1, 2),
+                  **bias},
+        "beam": {**windowed, **experts(d), "n_group": 1, "topk_group": 1, **bias},
+        "cohere2_moe": {**windowed, "num_experts": 4, "num_experts_per_tok": 2, "num_shared_experts": d.of(0, 1, 2),
+                        "prefix_dense_intermediate_size": 72, "first_k_dense_replace": d.of(0, 1, 2),
+                        "prefix_dense_sliding_window_pattern": d.of(1, 2), **bias},
+        "lfm3": {**windowed, "conv_L_cache": d.of(3, 7), "use_sandwich_norm": d.flag(),
+                 "use_attention_gate": d.flag()},
+        "longcat_flash": {**{key: value for key, value in latent.items() if key != "num_hidden_layers"},
+                          "num_layers": 3, "ffn_hidden_size": 40, "expert_ffn_hidden_size": 24, "moe_topk": 2,
+                          "zero_expert_num": 0, "head_dim": latent["qk_rope_head_dim"]},
+        "hy_v4": {**latent, **index, "first_k_dense_replace": 1, "hc_mult": d.of(2, 4), **bias},
+        "bailing_hybrid": {**delta_of, "layer_group_size": d.of(2, 3), "num_local_experts": 6,
+                           "short_conv_kernel_size": 4, "num_mtp_layers": 0},
+        "glm5_next": nested(
+            {**latent, **index, "first_k_dense_replace": 3, "qk_rope_head_dim": 0, "head_dim": 0,
+             "linear_num_heads": d.of(2, 4), "linear_head_dim": 16, "linear_conv_kernel_dim": 4,
+             "index_kpool": d.of(2, 4), "hc_mult": d.of(2, 4)},
+            vision_config={**{key: tower[key] for key in ("hidden_size", "intermediate_size")}, "depth": 2,
+                           "num_heads": 2, "out_hidden_size": 24, "projection_intermediate_size": 40},
+        ),
+        "mistral_large4": nested(
+            {**{key: value for key, value in latent.items() if key != "q_lora_rank"}, **index},
+            vision_config={**tower, "model_type": "pixtral", "head_dim": 16, "image_size": 56, "patch_size": 14},
+        ),
+        "muse_spark": nested(
+            {**wide, "tie_word_embeddings": False, "num_local_experts": 4, "num_experts_per_tok": 2,
+             "moe_intermediate_size": 24, "moe_hidden_size": 40, **bias},
+            vision_config={**tower, "pos_emb_height": 8, "pos_emb_width": 8},
+            audio_config={"out_hidden_size": wide["hidden_size"], "patch_sizes": [2, 2, 2, 2],
+                          "hidden_sizes": [8, 8, 8, 8]},
+            out_hidden_size=128, projector_hidden_size=40,
+        ),
+        "step3p7": nested(
+            {**windows(d, grouped), "num_sliding_attention_heads": grouped["num_key_value_heads"] * d.of(2, 4),
+             "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24, "share_expert_dim": 16},
+            vision_config={**tower, "image_size": 56, "patch_size": 14, "max_position_embeddings": 16,
+                           "mlp_ratio": 1.5},
+        ),
+        "inkling_mm_model": nested({**{key: value for key, value in windowed.items() if key != "sliding_window"},
+                             "tie_word_embeddings": False, "num_attention_heads": 4, "num_key_value_heads": 2,
+                             "sliding_window_size": WINDOW, "swa_num_attention_heads": 4, "swa_head_dim": 8,
+                             "swa_num_key_value_heads": d.of(1, 2), "d_rel": 4, "rel_extent": 12,
+                             **experts(d, "n_routed_experts", n_shared_experts=d.of(1, 2))}, vision_config={}),
+        "dots3_note": nested(
+            {**latent, **index, "sliding_window": WINDOW, "use_sliding_window": True, "swa_num_attention_heads": 4,
+             "swa_num_key_value_heads": 4, "swa_q_lora_rank": 16, "swa_kv_lora_rank": 24, "swa_head_dim": 16,
+             "swa_qk_nope_head_dim": 12, "swa_v_head_dim": 8, "n_shared_experts": 1,
+             "shared_experts_intermediate_size": 24},
+            vision_config={**tower, "adapter_in_dim": 32, "adapter_out_dim": latent["hidden_size"],
+                           "pyramid_num_routed": [-1, -1]},
+            audio_config={"adapter_out_dim": latent["hidden_size"]},
+        ),
+        "qwen4_exp": nested({**qwen4}, vision_config=qwen_tower),
+        "qwen4_ngrams": nested({**qwen4, **ngrams}, vision_config=qwen_tower),
+    }  # fmt: skip
 
 
 def towers(d: Draw) -> dict[str, Config]:

@@ -47,7 +47,8 @@ PEAK: tuple[Formula, ...] = (
 )  # fmt: skip
 # What a GPU and the engine leave for the cache.
 POOL: tuple[Formula, ...] = (
-    weights.stage_fraction, weights.weights_bytes_per_gpu, draft.draft_weights_bytes_per_gpu,
+    weights.stage_fraction, weights.stage_weights_fraction, weights.weights_bytes_per_gpu,
+    draft.draft_weights_bytes_per_gpu,
     weights.loaded_weights_bytes_per_gpu, *PEAK,
     memory.activation_bytes_per_gpu, memory.staged_non_torch_bytes_per_gpu, memory.non_torch_bytes_per_gpu,
     memory.overhead_bytes_per_gpu, memory.memory_budget_bytes, memory.kv_budget_bytes_per_gpu,

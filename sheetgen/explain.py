@@ -240,6 +240,8 @@ class Origins:
             band = speed.band(cast(Figure, figure), cast(Scope, self.scope), model_kind(model))
             words = f", 80 % of {band.n_rows:,} runs ({self.scope}, {band.kind})"
             return self._in_file(SpeedFile.file_name, ("bands", speed.bands.index(band)), words, speed.bands_source)
+        if "_share_of_" in name:  # of the layers on a stage
+            name = "layers_in_order"
         loc = _FIELDS.get(name) or ((name,) if hasattr(model, name) else ("attention",))
         return self._in_file(f"models/{model.id}.yaml", loc, "", model.source)
 

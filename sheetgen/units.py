@@ -11,6 +11,7 @@ from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
+STAGES_IN_ORDER = (2, 3, 4, 8)  # numbers of pipeline stages at which the order of layers counts
 GIB = 2**30
 GB = 10**9
 MIB = 2**20

@@ -11,14 +11,14 @@ from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
 from sheetgen.catalog.hardware import Gpu, InstanceFile, OwningFile, TierFile, WorkloadFile
 from sheetgen.catalog.hosted import HostedFile, model_faults
 from sheetgen.catalog.load import INDEX, Catalog, Folder, index_text
-from sheetgen.catalog.model import Model
+from sheetgen.catalog.model import LeftOutFile, Model
 from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 _SCHEMAS: dict[str, type[Entry]] = {"models": Model, "gpus": Gpu, "instances": InstanceFile, "engines": Engine}
 _FILES: dict[str, type[Entry]] = {one.file_name: one for one in (
     WorkloadFile, TierFile, FingerprintFile, AssumptionFile, LeverFile, StackFile, SpeedFile, OwningFile,
-    HostedFile,
+    HostedFile, LeftOutFile,
 )}  # fmt: skip
 
 

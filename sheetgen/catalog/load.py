@@ -18,7 +18,7 @@ from pydantic import Field
 from sheetgen.catalog import hardware
 from sheetgen.catalog.base import Document, E, Entry, read_document, validate
 from sheetgen.catalog.hardware import Devices, Gpu, Instance, InstanceFile, InstanceRow, OwningFile, gpu_key
-from sheetgen.catalog.model import Model, is_path, stem, without_precision
+from sheetgen.catalog.model import LeftOutFile, Model, is_path, stem, without_precision
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 
 
@@ -170,6 +170,9 @@ class Catalog:
             if found:
                 model, dtype = self._named(name, key, found)
                 return model, stated or dtype
+        if reason := self.file(LeftOutFile).reason_for(low):
+            asked = "With its config.json: `sheetgen catalog import`."
+            raise UnknownNameError(f"model {shown(name)!r} is not in the catalogs: {reason}. {asked}", "")
         raise self._unknown("model", name, low, self._names["models"])
 
     def _named(self, name: str, key: str, found: str) -> tuple[Model, str | None]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text
-from sheetgen.units import DTYPES
+from sheetgen.units import DTYPES, STAGES_IN_ORDER
 
 
 class FullAttention(Entry):
@@ -116,6 +116,14 @@ class Experts(Entry):
     shared: CountOrZero = 0
 
 
+class LayerRun(Entry):
+    """Equal layers in a row, where a model's layers differ so much that their order decides what a stage keeps."""
+
+    n: Count
+    params: CountOrZero
+    caches: bool
+
+
 class Encoder(Entry):
     """The largest image or clip that the engine's profile run feeds: its tokens, and its input elements."""
 
@@ -130,6 +138,26 @@ class Checkpoint(Entry):
     format: Label
     size_bytes: Count
     source: Text
+
+
+class LeftOut(Entry):
+    """Names of a model that is known of and not entered, and why."""
+
+    names: Some[Label]
+    reason: Text
+    source: Text
+
+
+class LeftOutFile(Entry):
+    file_name: ClassVar[str] = "left_out.yaml"
+    checked_on: Date
+    models: Many[LeftOut] = ()
+
+    def reason_for(self, name: str) -> str | None:
+        """Why the model called so is not there; None for one that nobody has looked for."""
+        bare = without_precision(name)
+        plain = {stem(name), stem(bare[0] if bare else name)}
+        return next((one.reason for one in self.models if plain & {stem(other) for other in one.names}), None)
 
 
 SPARE_WORDS = {"meta", "instruct", "chat", "it", "hf", "base"}  # parts of a name that name no other shape
@@ -207,6 +235,7 @@ class Model(Entry):
     parallel_hybrid: bool = False
     nearest: Many[Id] = ()
     attention: Some[Group]
+    layers_in_order: Many[LayerRun] = ()
     params: Params
     experts: Experts | None = None
     gated_ffn: bool = True
@@ -230,7 +259,9 @@ class Model(Entry):
             if group.kind in ("indexer", "compressed", "no_cache"):
                 continue
             column = "windowed" if group.kind == "chunked" else group.kind
-            shape = group.model_dump(exclude={"n_layers"})
+            # Latents of several widths count at their mean: all are added up, and none is read alone.
+            own = {"n_layers", "latent_width", "absorbed_elements"} if group.kind == "mla" else {"n_layers"}
+            shape = group.model_dump(exclude=own)
             if seen.setdefault(column, shape) != shape:
                 what = f"a second {column} group of another shape, which the sheet has no columns for"
                 yield ("attention", i), what
@@ -239,6 +270,8 @@ class Model(Entry):
         layers = sum(g.n_layers for g in self.attention if g.kind not in BESIDE)
         if layers != self.n_layers and not self.parallel_hybrid:
             yield ("n_layers",), f"n_layers is {self.n_layers}, but the attention groups have {layers} layers"
+        if self.layers_in_order and sum(run.n for run in self.layers_in_order) != self.n_layers:
+            yield ("layers_in_order",), f"layers_in_order has not the {self.n_layers} layers of the model"
         p = self.params
         parts = p.embedding + p.body + p.routed_experts + p.lm_head + p.vision + p.per_layer_embedding
         if parts != p.total:
@@ -281,7 +314,7 @@ class Model(Entry):
                     out["window_is_chunked"] = int(g.kind == "chunked")
             elif g.kind == "mla":
                 out["n_mla_layers"] += g.n_layers
-                out["mla_width"] = g.latent_width
+                out["mla_width"] += g.n_layers * g.latent_width
                 out["mla_fp8_entry_bytes"] = g.fp8_entry_bytes
                 out["mla_absorbed_elements"] += g.n_layers * g.absorbed_elements
                 known = g.absorbed_elements / MLA_LATENT + self.n_heads * MLA_ROTARY
@@ -297,6 +330,10 @@ class Model(Entry):
                 out["conv_bytes_per_state_layer"] = g.conv_elements * CONV_ELEMENT_BYTES
                 out["state_elements_per_layer"] = g.state_elements
                 out["state_element_bytes"] = int(DTYPES[g.state_dtype].other_bytes)
+        if latents := out["n_mla_layers"]:
+            out["mla_width"] = (
+                of_all // latents if (of_all := int(out["mla_width"])) % latents == 0 else of_all / latents
+            )
         return {
             "n_layers": self.n_layers, "n_heads": self.n_heads, "hidden_size": self.hidden_size,
             "vocab_size": self.vocab_size, "intermediate_size": self.intermediate_size or 0,
@@ -312,6 +349,24 @@ class Model(Entry):
             "n_params_mtp": p.mtp_extra, "n_params_routed": p.routed_experts, "n_params_embedding": p.embedding,
             "n_params_lm_head": p.lm_head, "n_params_per_layer_embedding": p.per_layer_embedding,
         }  # fmt: skip
+
+    def stage_shares(self) -> dict[str, float]:
+        """By number of stages the most of the layers' parameters, and of the layers that keep a cache, on one stage; 0
+        where all layers are alike. The two may be of different stages, so that a pool is not promised too large.
+
+        Source: vLLM get_pp_indices: as many layers a stage, a rest on the last but one and those before it.
+        """
+        layers = [(run.params, run.caches) for run in self.layers_in_order for _ in range(run.n)]
+        out: dict[str, float] = {}
+        for stages in STAGES_IN_ORDER:
+            each, rest = divmod(len(layers), stages)
+            sizes = [each + (0 < stages - 1 - i <= rest) for i in range(stages)]
+            ends = [sum(sizes[: i + 1]) for i in range(stages)]
+            parts = [layers[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+            for i, name in enumerate(("weights", "cache")):
+                total = sum(layer[i] for layer in layers)
+                out[f"{name}_share_of_{stages}"] = max(sum(layer[i] for layer in part) for part in parts) / (total or 1)
+        return out
 
     def checkpoint_bytes(self, weight_dtype: str) -> int:
         """Size of a known checkpoint in that precision, the vendor's own first; 0 where none is known."""

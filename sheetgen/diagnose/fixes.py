@@ -10,14 +10,27 @@ from typing import Any
 from sheetgen.catalog.guidance import Assumption, EngineFlag, FingerprintFile, bare
 from sheetgen.catalog.guidance import Fix as Advice
 from sheetgen.diagnose.replay import MOST_SHARE, NOT_ENOUGH, Replay, whole
-from sheetgen.diagnose.verdict import ADDED, ENCODER, LONG, MANY, POOL, PREFILL, SHARED, WORKSPACE, Verdict
+from sheetgen.diagnose.verdict import (
+    ADDED,
+    ENCODER,
+    HEALTHY,
+    LONG,
+    MANY,
+    NEARLY_FULL,
+    POOL,
+    PREFILL,
+    SHARED,
+    WORKSPACE,
+    Queue,
+    Verdict,
+)
 from sheetgen.startup.read import StartupLog
 from sheetgen.startup.words import RENAMED
 from sheetgen.units import GIB
 
 # The form of a death where the verdict names none, and forms whose own fixes are all that help.
 _USUAL = {POOL: "length", MANY: "pool", PREFILL: "peak"}
-_ALONE = ("refused", "admission", "slots", "empty", "full", "room", "placed")
+_ALONE = ("refused", "admission", "slots", "empty", "full", "room", "placed", "places")
 # Engines that run one step before they make the pool and the graphs, which then have taken nothing yet.
 _PROFILE_FIRST = ("vllm", "nim", "tgi")
 # What an engine that is built ahead (TensorRT-LLM in Triton) has not.
@@ -74,7 +87,8 @@ _FIRST_STEPS = {
          ("ctx_size", "num_ctx", "swap_space", "max_concurrent_requests", "max_queued_requests", "max_queue_size")),
         ("lower", "half",
          ("cudagraph_capture_sizes", "cuda_graph_sizes", "cuda_graph_max_bs", "cuda_graph_max_bs_decode",
-          "cpu_offload_gb", "predict", "num_predict", "hicache_ratio", "max_loras", "max_loras_per_batch")),
+          "cpu_offload_gb", "kv_offloading_size", "cache_ram",
+          "predict", "num_predict", "hicache_ratio", "max_loras", "max_loras_per_batch")),
         ("raise", _BY_A_FEW, _LAYERS), ("lower", _BY_A_FEW, _LAYERS),
     )
     for flag in flags
@@ -291,6 +305,8 @@ def current(known: Situation) -> float | None:
 def from_log(known: Situation) -> Value | None:
     """A value that follows from the figures of the log alone; None where none does."""
     bill = known.verdict.bill
+    if bill.label == HEALTHY and known.verdict.queue:
+        return _of_queue(known, known.verdict.queue)
     if bill.label == POOL:
         return _of_pool(known)
     if bill.label == SHARED and known.name == "gpu_memory_utilization":
@@ -302,6 +318,20 @@ def from_log(known: Situation) -> Value | None:
         return _of_refusal(known)
     if bill.label in (MANY, LONG) and bill.case != "room" and known.fix.direction == "lower":
         return _of_full_pool(known)
+    return None
+
+
+def _of_queue(known: Situation, queue: Queue) -> Value | None:
+    """What would serve those that wait beside those that run, none of them with more than runs have now."""
+    want, direction = queue.running + queue.waiting, known.fix.direction
+    if direction == "free":
+        n = math.ceil(want / queue.running)
+        return n, f"{want:,} run or wait, {queue.running:,} at once in each"
+    if known.name == "max_num_seqs":
+        held = math.floor(round(queue.running * NEARLY_FULL / queue.usage, 6)) if queue.usage else want
+        more, both = min(want, held), f"{want:,} run or wait"
+        said = both if held >= want else f"{both}, the pool holds about {held:,}"
+        return (more, said) if more > queue.running else (USELESS, "")
     return None
 
 

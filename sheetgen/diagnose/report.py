@@ -14,7 +14,7 @@ from sheetgen.diagnose.facts import Facts, excerpt
 from sheetgen.diagnose.fixes import Fix, Step, fixes_for
 from sheetgen.diagnose.reading import read
 from sheetgen.diagnose.replay import Replay, replay
-from sheetgen.diagnose.verdict import HEALTHY, NOT_AN_OOM, UNDETERMINED, Verdict, verdict_of
+from sheetgen.diagnose.verdict import HEALTHY, NOT_AN_OOM, UNDETERMINED, Queue, Verdict, verdict_of
 from sheetgen.errors import SheetgenError
 from sheetgen.recommend import short_tokens
 from sheetgen.scenario import parse
@@ -101,6 +101,7 @@ class Diagnosis:
             } if replayed else None,
             "not_replayed_because": list(self.not_replayed_because),
             "health": asdict(self.health) if self.health else None,
+            "queue": asdict(self.verdict.queue) if self.verdict.queue else None,
         }  # fmt: skip
 
 
@@ -126,13 +127,14 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
             catalog.resolve_model(str(given["model"]))
         if "gpu" in given:
             catalog.gpu(str(given["gpu"]))
-    fingerprint = next((f for f in file.fingerprints if f.label == verdict.bill.label), None)
+    is_well = verdict.bill.label == HEALTHY and verdict.queue is None
+    fingerprint = None if is_well else next((f for f in file.fingerprints if f.label == verdict.bill.label), None)
     numbers = _numbers(verdict, log)
     wanted = given.get("engine_version") or (version if any_start and any_start.engine == engine else None)
     fixes = fixes_for(verdict, engine, file, guidance.assumptions(catalog), startup, replayed, wanted)
     return Diagnosis(
         verdict, engine, version, *_words(fingerprint, verdict, engine), numbers,
-        shortfall(numbers) if verdict.failure else None, fixes,
+        shortfall(numbers) if verdict.failure else _of_queue(verdict.queue), fixes,
         (*verdict.notes, *(replayed.notes if replayed else ())), replayed, reasons,
         health(startup, given, catalog) if verdict.bill.label == HEALTHY and startup else None,
     )  # fmt: skip
@@ -187,6 +189,14 @@ def shortfall(numbers: Mapping[str, float | int]) -> Shortfall | None:
         if needed in known and there in known and known[needed] > known[there]:
             return Shortfall(what, known[needed], known[there], known[needed] - known[there], unit)
     return None
+
+
+def _of_queue(queue: Queue | None) -> Shortfall | None:
+    if queue is None:
+        return None
+    want = queue.running + queue.waiting
+    what = "{} requests want a place, {} run at once"
+    return Shortfall(what, want, queue.running, queue.waiting, "places")
 
 
 def health(startup: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Health:
@@ -247,6 +257,11 @@ def headline(found: Diagnosis) -> str:
     if bill.label == UNDETERMINED:
         return "Undetermined: the log does not say which memory bill overran, if any did."
     is_cut = bill.label == HEALTHY and bill.confidence < 0.5
+    if (queue := found.verdict.queue) is not None:
+        used = "" if queue.usage is None else f" ({100 * queue.usage:.0f} % of the KV cache in use)"
+        limit = "the KV cache is full" if queue.limit == "full" else "no more may run"
+        well = "Healthy, and saturated" if bill.label == HEALTHY else "Nothing failed, and it is saturated"
+        return f"{well}: {queue.running:,} requests run, {limit}{used}, and {queue.waiting:,} wait ({sure})."
     said = "Nothing failed in this log, but it ends before the server is ready" if is_cut else _SAID.get(bill.label)
     return f"{said} ({sure})." if said else f"{found.bill} ({sure})"
 
@@ -359,4 +374,6 @@ def _fix(number: int, fix: Fix) -> str:
     value = "" if fix.value is None or fix.direction == "free" else f" to {fix.value}"
     value = f" {fix.value}" if isinstance(fix.value, Step) else value
     move = "drop" if fix.direction == "unset" else fix.direction
+    if fix.direction == "free" and fix.value is not None:
+        move = f"run {fix.value}"
     return f"{number}. {move} {fix.flag}{value}: {fix.reason}. Costs: {fix.cost}"

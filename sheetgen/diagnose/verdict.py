@@ -28,11 +28,23 @@ SERVING = ("ready", "serving", "died-serving")
 FRAMES_MISSING = "the traceback above the error line: its deepest engine frame names the bill"
 LINES_MISSING = "the lines above the error: what was being made, and whether an image was being processed"
 PHASE_MISSING = "the log from the engine's first line, which says how far the start had come"
+UNSAID = "unsaid"  # what an allocation's failure is called that says nothing of memory
+UNSAID_MISSING = (
+    "how much memory was free: the operator's error does not say that it ran out, nor does every cause of it "
+    "(expandable segments under WSL 2, a compile cache of which a part is missing)"
+)
+KILLER_MISSING = (
+    "who ended the process: dmesg of the host, or the pod's last state. Code 137 is any SIGKILL; the container's "
+    "limit shows as OOMKilled"
+)
 NEARLY_FULL = 0.95
 FULL = 0.985  # the fullest of the last samples, where requests were thrown out again
 LONG_REQUEST = 65_536  # tokens of one request, beyond which a few of them fill a pool
 FEW = 8  # requests
+_FLAT = 3  # samples: as many requests run in more than so many, while others wait
 _HIGH = 0.9
+_UNSAID, _UNSAID_HERE = 0.7, 0.45  # at most, for an allocation that failed without a word of memory; where others do
+_KILLED_OTHERWISE = 0.4  # how sure of the host's memory: the log names another who may have ended the process
 _MOSTLY_OTHERS, _PARTLY_OTHERS = 0.25, 0.05  # of the card
 _OVER_ANY_BUDGET = 0.93  # of the card in this process's tensors: more than a pool within the budget leaves
 
@@ -58,6 +70,7 @@ class Verdict:
     phase: str
     evidence: tuple[Evidence, ...]
     notes: tuple[str, ...] = ()
+    queue: Queue | None = None
 
     @property
     def of_failure(self) -> dict[str, float]:
@@ -104,6 +117,10 @@ def bill_of(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     if share > _MOSTLY_OTHERS:
         return Bill(SHARED, 0.7, also=(WEIGHTS,))
     found = _by_frame(stages, run) or _by_phase(failure, run, added)
+    if failure.match.signature.says == UNSAID:
+        most = _UNSAID_HERE if "no-virtual-memory" in run.clues else _UNSAID
+        also, missing = (*found.also, NOT_AN_OOM), (UNSAID_MISSING, *found.missing)
+        found = replace(found, confidence=min(most, found.confidence), also=also, missing=missing)
     if failure.match.signature.engine == "llama.cpp":  # which prints no traceback
         missing = tuple(LINES_MISSING if one == FRAMES_MISSING else one for one in found.missing)
         found = replace(found, missing=missing)
@@ -205,6 +222,35 @@ def filled_by(samples: Sequence[Sample]) -> Literal["length", "number"] | None:
     return "number" if running[-1] > running[0] or prompts > 0.02 * max(made, 1) else None
 
 
+@dataclass(frozen=True)
+class Queue:
+    """A server that runs as many requests as it can while others wait; `limit` is what holds them back."""
+
+    limit: Literal["full", "places"]
+    running: int
+    waiting: int
+    usage: float | None
+
+
+def queue_of(samples: Sequence[Sample], most_running: float | None) -> Queue | None:
+    """The queue of the last samples, None where nobody waits for long or what holds them back is not shown.
+
+    A pool is full where another request of the usual size does not fit beside those that run. Below that it is
+    places: as many run as `most_running` allows, or, where that is not known, as many in each sample.
+    """
+    queued = [s for s in samples if s.waiting > 0 and s.running > 0]
+    if not queued or samples[-1] is not queued[-1] or 2 * len(queued) < len(samples):
+        return None
+    last = samples[-1]
+    running, usage = last.running, last.usage
+    if usage is not None and (usage >= _HIGH or (len(queued) > 1 and usage * (running + 1) > running)):
+        return Queue("full", int(running), int(last.waiting), usage)
+    is_capped = (
+        running >= most_running if most_running else len(queued) > _FLAT and len({s.running for s in queued}) == 1
+    )
+    return Queue("places", int(running), int(last.waiting), usage) if is_capped else None
+
+
 # What fills a pool while it serves, by `filled_by`.
 _FILLED = {"length": Bill(LONG, 0.65, also=(MANY,)), "number": Bill(MANY, 0.65, "pool", (LONG,))}
 ERROR_MISSING = "the error line itself: the log ends, or was cut, before it"
@@ -225,6 +271,7 @@ _ADDED_ARGUMENTS = {
 _DIED = re.compile(r"(?i)\b(scheduler|worker|detokenizer|engine|shard|runner|router)\b.{0,40}\b(?:died|dead|exited)\b")
 _HAD_FREE_TOKENS = 0.6  # how sure: the engine says that memory is short, its figures say that it is not
 _CROWDED = 0.75  # how sure: weights did not fit beside other processes, most often ranks of the same job
+_JUST_BEFORE = 200  # lines
 _SMALL_STEP = 512  # tokens: where even these do not fit, the weights fill the GPU
 # What an engine's own message says of the phase by itself.
 _PHASE_OF_LABEL = {
@@ -261,7 +308,8 @@ def _verdict_of_run(run: Run, facts: Facts) -> Verdict:
     added = [word for word, names in _ADDED_ARGUMENTS.items() if any(stated.get(n) not in _OFF for n in names)]
     failure, bill = _first_cause(run, added)
     if failure is None:
-        found = without_failure(run, facts)
+        cap = stated.get("max_num_seqs") or stated.get("max_running_requests")
+        found = without_failure(run, facts, cap if isinstance(cap, (int, float)) else None)
         overcome = [f.match for f in run.failures if f not in run.lasting_failures]
         if found.bill.label != HEALTHY or not overcome:
             return found
@@ -289,7 +337,7 @@ def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill
         best = of_kind["trap"][0]
     elif deadly:
         best = _clearest(deadly)
-    elif ooms := of_kind["oom"]:
+    elif ooms := _unexplained(of_kind["oom"], of_kind["weak"]):
         bills = [(f, bill_of(f, run, added)) for f in ooms[:50]]
         failure, bill = max(bills, key=lambda fb: (fb[1].label != UNDETERMINED, round(fb[1].confidence, 1)))
         others = [f for f in of_kind["weak"] if f.match.signature.says != NOT_AN_OOM]
@@ -305,6 +353,15 @@ def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill
         elif weak:
             best = max(weak, key=_weight)
     return best, _bill_of_message(best, run, added) if best else Bill(UNDETERMINED, 0.0)
+
+
+def _unexplained(ooms: list[Failure], weak: list[Failure]) -> list[Failure]:
+    """Failed allocations, without those that say nothing of memory where another fault came just before."""
+    others = [f.match.line_number for f in weak if f.match.signature.says == NOT_AN_OOM]
+    return [
+        f for f in ooms
+        if f.match.signature.says != UNSAID or not any(0 <= f.match.line_number - n <= _JUST_BEFORE for n in others)
+    ]  # fmt: skip
 
 
 def _is_quoted(failure: Failure, run: Run) -> bool:
@@ -336,6 +393,8 @@ def _bill_of_message(failure: Failure, run: Run, added: Collection[str]) -> Bill
     """The label of a message; the rest of the log may tip it to a neighbour."""
     s, amounts, figures = failure.match.signature, failure.amounts, {**run.figures, **failure.match.figures}
     bill = Bill(s.says, s.confidence, s.case, tuple(s.also))
+    if s.says == HOST and s.kind == "weak" and "killed-otherwise" in run.clues:
+        return replace(bill, confidence=_KILLED_OTHERWISE, also=(NOT_AN_OOM,), missing=(KILLER_MISSING,))
     if s.says == WEIGHTS and amounts.get("n_processes", 0) > 1 and _share_of_others(amounts) > _MOSTLY_OTHERS:
         return Bill(WEIGHTS, min(s.confidence, _CROWDED), "placed", (SHARED, *s.also))
     small_step = 0 < failure.match.figures.get("prefill_tokens", 0) <= _SMALL_STEP
@@ -407,16 +466,17 @@ def _evidence(run: Run, failure: Failure, bill: Bill) -> tuple[Evidence, ...]:
     return tuple(chosen[number] for number in sorted(chosen))
 
 
-def without_failure(run: Run, facts: Facts) -> Verdict:
+def without_failure(run: Run, facts: Facts, most_running: float | None = None) -> Verdict:
     """Nothing failed in the file: it is healthy, or it ends too early, or it is no log of an engine."""
     samples = run.usage.until(None)
+    queue = queue_of(samples, most_running)
     last = [s for s in samples if s.usage is not None][-1:]
     phases = {name: match for names in run.phases.values() for name, match in names.items()}
     marks = _quoted(*sorted(phases.values(), key=lambda m: m.line_number))[-4:]
     says = max(phases.values(), key=lambda m: m.line_number).signature.says if phases else ""
 
     def verdict(bill: Bill, *evidence: Evidence, phase: str = PHASES.get(says, "unknown")) -> Verdict:
-        return Verdict(bill, run, None, phase, evidence)
+        return Verdict(bill, run, None, phase, evidence, queue=queue if bill.label in (HEALTHY, MANY) else None)
 
     by = filled_by(samples)
     fullest = max((s.usage or 0.0 for s in samples), default=0.0)
@@ -442,7 +502,7 @@ def without_failure(run: Run, facts: Facts) -> Verdict:
     if run.seen("died-serving") or run.seen("failed-start"):
         return verdict(Bill(UNDETERMINED, 0.2, missing=(ERROR_MISSING,)), *marks)
     if started:
-        return verdict(Bill(HEALTHY, 0.9), *marks, *_quoted(*last))
+        return verdict(Bill(HEALTHY, 0.9, queue.limit if queue else None), *marks, *_quoted(*last))
     if "captured" in phases:
         return verdict(Bill(HEALTHY, 0.65), *marks)
     if any(name in phases for name in ("sized", "capturing")):

@@ -343,7 +343,7 @@ def model_columns(model: Model, weight_dtype: str, kv_cache_dtype: str) -> Colum
     """The numbers that a model and its precisions contribute."""
     weight, kv = DTYPES[weight_dtype], DTYPES[kv_cache_dtype]
     return {
-        **model.shape(), "is_mixture": int(model.experts is not None),
+        **model.shape(), **model.stage_shares(), "is_mixture": int(model.experts is not None),
         "checkpoint_bytes": model.checkpoint_bytes(weight_dtype), "linear_bytes": weight.linear_bytes,
         "other_bytes": weight.other_bytes, "activation_copy_bytes": weight.activation_copy_bytes,
         "kv_dtype_bytes": kv.kv_bytes, "kv_scale_bytes": kv.kv_scale_bytes,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from sheetgen.catalog import Catalog
-from sheetgen.errors import CatalogError
+from sheetgen.catalog.model import LeftOutFile, stem
+from sheetgen.errors import CatalogError, UnknownNameError
 
 RESOLVED = """
 8b                                                    llama-3.1-8b
@@ -126,3 +127,19 @@ def test_checkpoint_sizes(catalog: Catalog) -> None:
     assert model.checkpoint_bytes("nvfp4") == 0
     assert catalog.model("gpt-oss-120b").checkpoint_bytes("mxfp4") == 65_248_815_744
     assert catalog.model("qwen3-8b").checkpoint_bytes("fp8") == 9_437_399_040
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mimo-v2.5-pro", "arcee-ai/Trinity-Large-Preview", "nvidia/DeepSeek-V4.1-Flash-NVFP4", "google/gemma-4-12b-it"],
+)
+def test_a_model_known_by_its_size_alone_is_refused_with_the_reason(catalog: Catalog, name: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        catalog.resolve_model(name)
+    said = caught.value.problems[0]
+    assert f"model '{name}' is not in the catalogs: Published by size" in said and "catalog import" in said
+
+
+def test_no_model_is_both_entered_and_left_out(catalog: Catalog) -> None:
+    left = [name for one in catalog.file(LeftOutFile).models for name in one.names]
+    assert len(left) == len(set(left)) and not {stem(name) for name in left} & set(catalog.ids("models"))

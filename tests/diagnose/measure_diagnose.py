@@ -187,6 +187,9 @@ memory is called one.
 - Flags are of the release that the log names; `since` and `until` are known for those of vLLM and SGLang that changed.
 - A GPU that was full for a reason outside the log (another container, a driver) shows as whatever bill came last.
 - Fragmentation is a cheap trial where PyTorch's line has more reserved than was asked for, never the cause.
+- An operator's failed allocation that says nothing of memory has a confidence of 0.7 at most: under WSL 2 and after a
+  broken compile cache the same line has another cause.
+- A queue is told from the engine's statistics, of vLLM and SGLang alone.
 - Adapters and draft models are told by frames or start arguments; the error line alone does not show them.
 """
 

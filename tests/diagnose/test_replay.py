@@ -9,6 +9,7 @@ import pytest
 
 from sheetgen.api import size
 from sheetgen.catalog import Catalog
+from sheetgen.diagnose import report
 from sheetgen.diagnose.report import Diagnosis, diagnose
 
 ARGUMENTS = (
@@ -117,6 +118,63 @@ def test_a_healthy_log_says_who_waits_first(tmp_path: Path) -> None:
     assert found.health.compared["kv_tokens"][1] == 365_296
     eight = told(tmp_path, text, gpu="h100", context_tokens="8k").health
     assert eight is not None and eight.first_limit.startswith("user 45 at 8k")
+
+
+STARTED = (
+    "INFO 11-20 [utils.py:261] vLLM API server version 0.30.0\n"
+    "INFO 11-20 [utils.py:261] non-default args: {{'model': 'meta-llama/Llama-3.1-8B-Instruct'{more}}}\n"
+    "INFO 11-20 [kv_cache_utils.py:1305] GPU KV cache size: 41,920 tokens\nINFO:     Application startup complete.\n"
+)
+SERVES = (
+    "INFO 11-20 [loggers.py:257] Engine 000: Avg prompt throughput: 300.0 tokens/s, Avg generation throughput: 400.0 "
+    "tokens/s, Running: {running} reqs, Waiting: {waiting} reqs, GPU KV cache usage: {usage}%\n"
+)
+
+
+def queued(running: int, waiting: int, usage: float, times: int = 6, more: str = "") -> str:
+    return STARTED.format(more=more) + times * SERVES.format(running=running, waiting=waiting, usage=usage)
+
+
+def test_a_full_pool_with_a_queue_is_healthy_and_saturated(tmp_path: Path) -> None:
+    """It says so first, with the limit, who waits, and what would serve them."""
+    found = told(tmp_path, queued(12, 37, 91.0))
+    bill = found.verdict.bill
+    assert (bill.label, bill.case, bill.confidence) == ("healthy", "full", 0.9)
+    assert report.text(found).splitlines()[0] == (
+        "Healthy, and saturated: 12 requests run, the KV cache is full (91 % of the KV cache in use), and 37 wait "
+        "(healthy, confidence 90 %)."
+    )
+    assert found.record()["queue"] == {"limit": "full", "running": 12, "waiting": 37, "usage": 0.91}
+    assert found.record()["shortfall"]["short_by"] == 37
+    replicas = next(fix for fix in found.fixes if fix.direction == "free")
+    assert replicas.value == 5 and "49 run or wait" in replicas.reason
+    assert {"--kv-cache-dtype", "--gpu-memory-utilization"} <= {fix.flag for fix in found.fixes}
+
+
+@pytest.mark.parametrize("more", ["", ", 'max_num_seqs': 16"])
+def test_a_queue_for_places_asks_for_more_of_them(more: str, tmp_path: Path) -> None:
+    """As far as the pool holds: 16 take 40 % of it, 38 take 95 %."""
+    found = told(tmp_path, queued(16, 37, 40.0, more=more))
+    assert found.verdict.bill.case == "places" and "no more may run" in report.headline(found)
+    raised = next(fix for fix in found.fixes if fix.flag == "--max-num-seqs")
+    assert (raised.direction, raised.value) == ("raise", 38)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        queued(12, 0, 50.0),
+        queued(12, 0, 60.0)
+        + SERVES.format(running=12, waiting=5, usage=60.0)
+        + SERVES.format(running=12, waiting=0, usage=60.0),
+        queued(12, 3, 50.0, times=1),
+        queued(12, 3, 50.0, more=", 'max_num_seqs': 64"),
+    ],
+    ids=["nobody waits", "once", "a single line", "places are free"],
+)
+def test_who_does_not_wait_for_long_is_no_queue(text: str, tmp_path: Path) -> None:
+    found = told(tmp_path, text)
+    assert found.verdict.queue is None and found.verdict.bill.label == "healthy" and not found.fixes
 
 
 def test_without_model_the_log_alone_is_read(tmp_path: Path) -> None:

@@ -30,6 +30,10 @@ def frame(path: str, function: str) -> str:
 
 ADMITTED = "INFO [engine.py:275] Added request cmpl-1.\n"
 ARGUMENTS = "INFO [utils.py:253] non-default args: {'model': 'x/y', 'enable_lora': True}\n"
+UNSAID = (
+    'RuntimeError: torch_call_dispatcher( "aten::empty", "memory_format", stack.data(), TORCH_ABI_VERSION) API call '
+    "failed at /usr/include/torch/csrc/stable/ops.h, line 631\n"
+)
 CASES = {
     "weights, by frame": (
         TRACE + frame("vllm/v1/worker/gpu_model_runner.py", "load_model")
@@ -94,6 +98,37 @@ CASES = {
     "unbalanced GPUs": (
         "ValueError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes. "
         "pre_model_load_memory=16.28\n", "gpu_shared_by_other_process"),
+    "an operator of the stable ABI, in the repacking of weights": (
+        TRACE + frame("vllm/model_executor/model_loader/utils.py", "process_weights_after_loading") + UNSAID,
+        "startup_weights_do_not_fit"),
+    "an operator of the stable ABI, while it serves": (
+        "INFO vllm\nINFO:     Application startup complete.\n" + TRACE
+        + frame("vllm/v1/worker/gpu_model_runner.py", "execute_model") + frame("vllm/x.py", "forward") + UNSAID,
+        "prefill_long_prompt"),
+    "an operator of the stable ABI, after a broken compile cache": (
+        "INFO vllm\nINFO:     Application startup complete.\n"
+        "RuntimeError: ('Cubin file saved by TritonBundler not found at %s', '/root/.cache/x.cubin')\n" + TRACE
+        + frame("vllm/v1/worker/gpu_model_runner.py", "execute_model") + UNSAID, "not_an_oom"),
+    "HIP's allocator": (
+        TRACE + frame("vllm/v1/worker/gpu_worker.py", "load_model")
+        + "RuntimeError: hipMalloc failed with error code 2: out of memory\n", "startup_weights_do_not_fit"),
+    "hipBLAS": (
+        TRACE + frame("vllm/v1/worker/gpu_worker.py", "load_model")
+        + "RuntimeError: CUDA error: HIPBLAS_STATUS_ALLOC_FAILED when calling `hipblasCreate(handle)`\n",
+        "startup_weights_do_not_fit"),
+    "RCCL": (
+        TRACE + frame("vllm/v1/worker/gpu_worker.py", "load_model")
+        + "node:1:1 [0] /src/init.cc:1 NCCL WARN HIP failure: 'out of memory'\ntorch.distributed.DistBackendError: "
+        "NCCL error in: /ProcessGroupNCCL.cpp:94, unhandled cuda error\n", "startup_weights_do_not_fit"),
+    "a fault of a kernel on HIP": (
+        "INFO vllm\nINFO:     Application startup complete.\nMemory access fault by GPU node-1 (Agent handle: 0x55) on "
+        "address 0x7f. Reason: Page not present or supervisor privilege.\n", "not_an_oom"),
+    "systemd": (
+        "systemd[1]: vllm.service: A process of this unit has been killed by the OOM killer.\n"
+        "systemd[1]: vllm.service: Main process exited, code=killed, status=9/KILL\n", "host_ram_oom"),
+    "an eviction": (
+        "Warning  Evicted  kubelet  The node was low on resource: memory. Container vllm was using 61Gi\n",
+        "host_ram_oom"),
     "kubelet": ("    Reason:       OOMKilled\n    Exit Code:    137\n", "host_ram_oom"),
     "advice of a good start": (
         "INFO [model_runner.py:1028] CUDA graphs can take additional 1~3 GiB memory per GPU. If you are running out of "
@@ -176,3 +211,35 @@ def test_no_word_is_narrower_than_its_pattern() -> None:
     assert narrow(signatures()) == []
     bind = next(s for s in signatures() if s.word == "ddress already in use")
     assert narrow((bind.model_copy(update={"word": "Address already", "match": "[Aa]ddress already in use"}),))
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        'INFO vllm\n{"OOMKilled": false, "ExitCode": 137}\n',
+        "INFO vllm\nNormal Killing kubelet Container vllm failed liveness probe, will be restarted\nExit Code: 137\n",
+        "INFO vllm\nINFO:     Application startup complete.\nINFO:     Shutting down\nvllm-1 exited with code 137\n",
+    ],
+)
+def test_not_every_kill_is_for_memory(around: str, tmp_path: Path) -> None:
+    """Code 137 alone is the host's memory; with another who may have sent the signal it is not claimed."""
+    path = tmp_path / "x.log"
+    path.write_text(around, encoding="utf-8")
+    bill = verdict_on(path).bill
+    assert bill.confidence < 0.5 and "not_an_oom" in bill.also and "dmesg" in bill.missing[0]
+    path.write_text("INFO vllm\nvllm-1 exited with code 137\n", encoding="utf-8")
+    assert verdict_on(path).bill.label == "host_ram_oom" and verdict_on(path).bill.confidence > 0.6
+
+
+def test_an_allocation_without_a_word_of_memory_is_less_sure(tmp_path: Path) -> None:
+    path, loading = tmp_path / "x.log", frame("vllm/x.py", "process_weights_after_loading")
+    known = {}
+    for name, lines in {"said": OOM, "unsaid": UNSAID}.items():
+        path.write_text(TRACE + loading + lines, encoding="utf-8")
+        known[name] = verdict_on(path).bill
+    assert known["unsaid"].label == known["said"].label and known["unsaid"].confidence < known["said"].confidence
+    assert "not_an_oom" in known["unsaid"].also and known["unsaid"].missing
+    path.write_text(
+        "WARNING Using 'pin_memory=False' as WSL is detected.\n" + TRACE + loading + UNSAID, encoding="utf-8"
+    )
+    assert verdict_on(path).bill.confidence < 0.5

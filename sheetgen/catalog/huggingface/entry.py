@@ -8,12 +8,13 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from sheetgen.catalog.base import Document, scalar, validate
 from sheetgen.catalog.huggingface.config import Fields, config_path, read_config
-from sheetgen.catalog.huggingface.families import FAMILIES, WRAPPERS, Family
+from sheetgen.catalog.huggingface.families import FAMILIES, REFUSED, WRAPPERS, Family
 from sheetgen.catalog.huggingface.layers import NOTHING, Decoder, plain_decoder
 from sheetgen.catalog.huggingface.quantization import precision_of
 from sheetgen.catalog.huggingface.rope import max_context, rope_tables
@@ -48,6 +49,8 @@ def import_config(
     # Equal layers together, in the order in which each kind first comes.
     layers_of = Counter(tuple(shape.items()) for layer in decoder.layers for shape in layer.groups)
     groups = [{**dict(shape), "n_layers": n} for shape, n in layers_of.items()]
+    each = [(layer.body.total + layer.routed, layer.groups[0]["kind"] != "no_cache") for layer in decoder.layers]
+    runs = [(len(list(same)), params, caches) for (params, caches), same in groupby(each)] if decoder.in_order else []
     dual = ["rope tables of dual chunk attention are not counted"] if text.raw("dual_chunk_attention_config") else []
     experts = decoder.experts and dict(zip(("n", "top_k", "shared"), decoder.experts, strict=True))
     notes = [*decoder.notes, *dual, *precision.notes, *vision_notes, *encoder_notes]
@@ -63,6 +66,7 @@ def import_config(
         "n_heads": decoder.n_heads, "vocab_size": text.count("vocab_size"),
         "max_context_tokens": None if decoder.kind == "draft" else max_context(text), "weight_dtype": precision.weights,
         "kv_cache_dtype": precision.kv_cache, "parallel_hybrid": decoder.parallel_hybrid, "attention": groups,
+        "layers_in_order": [dict(zip(("n", "params", "caches"), run, strict=True)) for run in runs],
         "params": _params(decoder, vision, precision.left), "experts": experts, "gated_ffn": family.gated,
         "rope_table_elements": rope_tables(text, family, {g["kind"] for g in groups}), "encoder": encoder,
         "notes": notes,
@@ -95,6 +99,8 @@ def _language_model(outer: Fields) -> tuple[Fields, Family, str]:
 def _family(f: Fields, model_type: str) -> Family:
     if model_type in FAMILIES:
         return FAMILIES[model_type]
+    if model_type in REFUSED:
+        f.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen does not count: {REFUSED[model_type]}.")
     known = sorted({*FAMILIES, *WRAPPERS})
     why = ", and its own code (auto_map) is not run" if f.raw("auto_map") else ""
     near = did_you_mean(model_type, known)
@@ -117,7 +123,7 @@ def _params(decoder: Decoder, vision: int, left: frozenset[str]) -> dict[str, in
         "total": text + vision, "embedding": decoder.embedding, "body": body.total, "routed_experts": routed,
         "lm_head": decoder.lm_head, "vision": vision, "per_layer_embedding": decoder.per_layer_embedding,
         "mtp_extra": decoder.mtp_extra, "copied": body.copied, "unquantized": unquantized,
-        "active": text - routed + routed * top_k // n,
+        "active": text - decoder.looked_up - routed + routed * top_k // n,
     }  # fmt: skip
 
 

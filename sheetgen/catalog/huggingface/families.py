@@ -122,6 +122,7 @@ DENSE: dict[str, Family] = {
         partial_rotary=0.5, qk_norm="head", qk_norm_if="qk_layernorm"),
     "phi3": Family(layers="windowed"),
     "granite": GRANITE,
+    "granite_swa": replace(GRANITE, layers="first_of_four", sinks=True, defaults={"sliding_window": 128}),
     "glm": GLM,
     "glm4": replace(GLM, norms=4),
     "glm4v_text": replace(GLM, norms=4, rope="mrope", defaults={"attention_bias": True}),
@@ -205,6 +206,7 @@ SPARSE: dict[str, Family] = {
         "num_hidden_layers": "n_layers", "max_position_embeddings": "max_seq_len"}),
     "deepseek_v2": _DEEPSEEK_V2,
     **dict.fromkeys(("deepseek_v3", "deepseek_v32"), replace(DEEPSEEK, defaults={"first_k_dense_replace": 3})),
+    "mistral_large_3": replace(DEEPSEEK, defaults={"first_k_dense_replace": 3}),
     "kimi_k2": DEEPSEEK,
     "deepseek": Family(qkv_bias="attention_bias", o_bias="attention_bias", moe=DEEPSEEK_MOE),
     "dots1": Family(qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head", moe=DEEPSEEK_MOE),
@@ -231,6 +233,39 @@ SPARSE: dict[str, Family] = {
     "hunyuan": _HUNYUAN,
     "solar_open": Family(qkv_bias="attention_bias", moe=replace(DEEPSEEK_MOE, layers="first_k"), qk_norm="head",
         qk_norm_if="use_qk_norm", defaults={"first_k_dense_replace": 0}),
+    "afmoe": Family(layers="pattern", q_gate="width", qk_norm="head", norms=4, qkv_bias="attention_bias",
+        o_bias="attention_bias", rename={"first_k_dense_replace": "num_dense_layers"},
+        moe=Moe(layers="first_k", shared="num_shared_experts", correction=True),
+        defaults={"first_k_dense_replace": 1, "global_attn_every_n_layers": 4, "sliding_window": 1024}),
+    # The bias of the gate, one number a head, counts as the sinks of others do.
+    "beam": Family(layers="sixth_and_last", q_gate="width", sinks=True, qk_norm="head", norms=4,
+        qkv_bias="attention_bias", o_bias="attention_bias", moe=Moe(layers="first_k"),
+        defaults={"first_k_dense_replace": 3, "sliding_window": 512}),
+    "cohere2_moe": replace(_COHERE, layers="cohere2_moe", dense_width="prefix_dense_intermediate_size",
+        moe=Moe(layers="first_k", width="intermediate_size", shared="num_shared_experts"),
+        defaults={"first_k_dense_replace": 0, "sliding_window": 4096}),
+    "longcat_flash": replace(MLA, builder="longcat", moe=Moe(n="n_routed_experts"), rename={
+        "num_hidden_layers": "num_layers", "intermediate_size": "ffn_hidden_size",
+        "moe_intermediate_size": "expert_ffn_hidden_size", "num_experts_per_tok": "moe_topk"}),
+    "hy_v4": replace(DEEPSEEK, builder="hy_v4", sinks=True, q_gate="width", mtp="",
+        defaults={"first_k_dense_replace": 1}),
+    "muse_spark_text": Family(layers="last_of_four", q_gate="width", norms=3, builder="muse_spark",
+        qkv_bias="attention_bias", o_bias="attention_bias", moe=Moe(n="num_local_experts"),
+        defaults={"sliding_window": 2048}),
+    "mistral_large4_text": replace(MLA, builder="mistral_large4", moe=DEEPSEEK_MOE,
+        defaults={"first_k_dense_replace": 1}),
+    "dots3_note_text": replace(MLA, layers="dots3_note", builder="dots3_note", q_gate="head",
+        moe=replace(DEEPSEEK_MOE, shared=None, shared_width="shared_experts_intermediate_size"),
+        defaults={"first_k_dense_replace": 1, "shared_experts_intermediate_size": 1536}),
+    "step3p5": Family(layers="full", q_gate="head", qk_norm="head", rope="by_type", qkv_bias="attention_bias",
+        o_bias="attention_bias", mlp_bias="mlp_bias", moe=Moe(n="n_routed_experts", layers="first_k",
+        shared_width="share_expert_dim"), builder="step", rename={"n_routed_experts": "moe_num_experts",
+        "num_key_value_heads": "num_attention_groups", "num_experts_per_tok": "moe_top_k",
+        "share_expert_dim": "share_expert_dims"}, defaults={"first_k_dense_replace": 3}),
+    "inkling_text": Family(layers="required", qk_norm="head", rope="none", builder="inkling",
+        rename={"sliding_window": "sliding_window_size", "max_position_embeddings": "model_max_length",
+        "n_routed_experts": "num_local_experts"},
+        moe=replace(DEEPSEEK_MOE, layers="first_k")),
     "muse_glimmer_text": Family(layers="required", q_gate="width", norms=4),
     "minimax_m3_vl_text": Family(rope="rotary_dim", qk_norm="head", builder="minimax_m3",
         moe=Moe(n="num_local_experts", layers="first_k", width="intermediate_size", shared="n_shared_experts"),
@@ -276,6 +311,21 @@ HYBRID: dict[str, Family] = {
     "mamba2": replace(_MAMBA, linear="mamba2", tied=False),
 }  # fmt: skip
 
+HYBRID |= {
+    "qwen4_exp_text": replace(_QWEN35_MOE, moe=replace(QWEN_SHARED_MOE, layers="all"), norms=0, rope="mrope",
+        mtp="", builder="qwen4"),
+    "lfm3": Family(layers="lfm3", linear="short_conv", qk_norm="head", q_gate="head", norms=4, tied=True,
+        rope="by_type", builder="lfm3", defaults={"sliding_window": 256, "conv_L_cache": 7, "head_dim": 128}),
+    "glm5_next_text": replace(MLA, layers="interval", linear="kda", rope="none", builder="glm5_next",
+        moe=DEEPSEEK_MOE, defaults={"first_k_dense_replace": 3}),
+    "bailing_hybrid": replace(MLA, layers="interval", linear="kda_wide", q_gate="head",
+        moe=Moe(layers="first_k", shared="num_shared_experts"), rename={
+        "full_attention_interval": "layer_group_size", "max_position_embeddings": "model_max_length",
+        "num_experts": "num_local_experts", "num_experts_per_tok": "num_experts_per_token",
+        "num_shared_experts": "n_shared_experts"}, defaults={"first_k_dense_replace": 2,
+        "full_attention_interval": 6}),
+}  # fmt: skip
+
 _GEMMA4 = Family(tied=True, qk_norm="head", rope="gemma4", builder="gemma4", defaults={"sliding_window": 512})
 SPECIAL: dict[str, Family] = {
     "gemma3n_text": Family(tied=True, qk_norm="head", rope="gemma3", builder="gemma3n"),
@@ -286,6 +336,19 @@ SPECIAL: dict[str, Family] = {
 }
 
 FAMILIES: dict[str, Family] = {**DENSE, **SPARSE, **HYBRID, **SPECIAL}
+FAMILIES |= {"step3p7_text": FAMILIES["step3p5"], "inkling_mm_model_text": FAMILIES["inkling_text"]}
+
+# Known, and not counted: why.
+REFUSED: dict[str, str] = {
+    "deepseek_v41": "its n-gram tables, and no class of transformers to hold a count against",
+    "inkling2": "its attention residuals and projected convolutions are not counted yet",
+    "zamba2": "layers that share one attention block, each with adapters of its own, are not counted",
+    **dict.fromkeys(
+        ("qwen2_5_omni", "qwen3_omni_moe", "nemotron_h_omni", "cosmos3_omni"),
+        "its speech and talker parts are models of their own beside the one that writes text",
+    ),
+}
+REFUSED |= {"deepseek_v41_text": REFUSED["deepseek_v41"], "inkling2_text": REFUSED["inkling2"]}
 
 # A model_type that wraps a text_config: the key of that, and the tower beside it ("" where it is not counted).
 WRAPPERS: dict[str, tuple[str, str]] = {"internvl_chat": ("llm_config", "intern_vit")} | {
@@ -293,9 +356,11 @@ WRAPPERS: dict[str, tuple[str, str]] = {"internvl_chat": ("llm_config", "intern_
     for tower, model_types in {
         "siglip": ("gemma3",), "gemma3n": ("gemma3n",), "gemma4": ("gemma4", "gemma4_unified"),
         "cohere2": ("cohere2_vision",), "llama4": ("llama4",), "llava": ("llava", "llava_next"),
-        "pixtral": ("mistral3",), "qwen2_vl": ("qwen2_vl",), "qwen2_5_vl": ("qwen2_5_vl",),
-        "qwen3_vl": ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"), "moonvit": ("kimi_k25", "kimi_vl"),
-        "muse": ("muse_glimmer",), "minimax_m3": ("minimax_m3_vl",), "glm4v": ("glm4v", "glm4v_moe"),
+        "pixtral": ("mistral3", "mistral_large4"), "qwen2_vl": ("qwen2_vl",), "qwen2_5_vl": ("qwen2_5_vl",),
+        "qwen3_vl": ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "qwen4_exp"),
+        "moonvit": ("kimi_k25", "kimi_vl"),
+        "muse": ("muse_glimmer", "muse_spark"), "minimax_m3": ("minimax_m3_vl",), "glm4v": ("glm4v", "glm4v_moe"),
+        "glm5_next": ("glm5_next",), "step": ("step3p7",), "none": ("inkling_mm_model", "dots3_note"),
     }.items()
     for model_type in model_types
 }  # fmt: skip

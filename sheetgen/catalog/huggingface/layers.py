@@ -16,7 +16,7 @@ from sheetgen.catalog.huggingface.families import Family, Moe
 WORDS = {
     "full_attention": "full", "sliding_attention": "windowed", "chunked_attention": "chunked",
     "linear_attention": "linear", "attention": "full", "full": "full", "sliding": "windowed", "mamba": "linear",
-    "conv": "linear",
+    "conv": "linear", "indexed_attention": "full", "hybrid": "full", "hybrid_sliding": "windowed",
 }  # fmt: skip
 Kinds = list[str]
 
@@ -83,6 +83,19 @@ def _full_at(key: str, f: Fields, n: int) -> Kinds:
     return ["full" if i in full else "linear" for i in range(n)]
 
 
+def _cohere2_moe(f: Fields, n: int) -> Kinds:
+    """Dense layers in front have a pattern of their own, and that of the others begins behind them."""
+    first = f.count_or_zero("first_k_dense_replace")
+    return [
+        *_every(min(first, n), f.count("prefix_dense_sliding_window_pattern", 1), "full", "windowed"),
+        *_every(max(0, n - first), f.count("sliding_window_pattern", 4), "full", "windowed"),
+    ]
+
+
+def _lfm3(f: Fields, n: int) -> Kinds:
+    return ["full" if i % 4 == 2 else "windowed" if i % 4 == 0 and i else "linear" for i in range(n)]
+
+
 def _minimax(f: Fields, n: int) -> Kinds:
     if f.has("attn_type_list"):
         return ["full" if kind else "linear" for kind in f.whole_numbers("attn_type_list", n)]
@@ -109,6 +122,11 @@ RULES: dict[str, Callable[[Fields, int], Kinds]] = {
     "required": lambda f, n: f.words("layer_types", WORDS, n),
     "bamba": lambda f, n: ["linear"] * n if f.raw(at := "attn_layer_indices") is None else _full_at(at, f, n),
     "conv": lambda f, n: _full_at("full_attn_idxs", f, n),
+    "first_of_four": lambda f, n: _every(n, 4, "full", "windowed", 0),
+    "last_of_four": lambda f, n: _every(n, 4, "full", "windowed", (n - 1) % 4),
+    "sixth_and_last": lambda f, n: [*_every(n, 6, "full", "windowed")[:-1], "full"],
+    "dots3_note": lambda f, n: ["full" if i < 2 or i % 4 == 1 else "windowed" for i in range(n)],
+    "cohere2_moe": _cohere2_moe, "lfm3": _lfm3,
     "qwen2": _qwen2, "pattern": _pattern, "llama4": _llama4, "jamba": _jamba, "minimax": _minimax, "kimi": _kimi,
 }  # fmt: skip
 
@@ -238,7 +256,7 @@ def mla(f: Fields, family: Family, layer: int = 0) -> Layer:
     """Latent attention: down-projections that every rank keeps whole, up-projections by head."""
     hidden, heads = f.count("hidden_size"), f.count("num_attention_heads")
     bias = f.flag(family.o_bias, False)
-    latent, rope = f.count("kv_lora_rank"), f.count("qk_rope_head_dim")
+    latent, rope = f.count("kv_lora_rank"), f.count("qk_rope_head_dim", least=0)
     nope, value = f.count("qk_nope_head_dim"), f.count("v_head_dim")
     q_width = heads * (nope + rope)
     if f.has("q_lora_rank"):
@@ -248,6 +266,10 @@ def mla(f: Fields, family: Family, layer: int = 0) -> Layer:
         queries = linear(hidden, q_width)
     tally = queries + linear(hidden, latent + rope, bias, split="none") + whole(latent)
     tally += linear(latent, heads * (nope + value)) + linear(heads * value, hidden, bias, split="in")
+    if family.q_gate:
+        tally += linear(hidden, heads * value if family.q_gate == "width" else heads)
+    if family.sinks:
+        tally += plain(heads)
     shape: Shape = {"kind": "mla", "latent_width": latent + rope, "absorbed_elements": latent * heads * (nope + value)}
     if not f.has("index_head_dim"):
         return mixer_of(tally, shape)
@@ -420,17 +442,21 @@ def gated_delta_net(f: Fields, family: Family) -> Layer:
 
 
 def kimi_delta(f: Fields, family: Family) -> Layer:
-    """Kimi delta attention. Its state is 32-bit in every engine."""
+    """Kimi delta attention. Its state is 32-bit in every engine. Decay and gate go through a narrow matrix, or not."""
     if f.has("linear_attn_config"):
         part = f.part("linear_attn_config")
         heads, width = part.count("num_heads"), part.count("head_dim")
         kernel = part.count("short_conv_kernel_size")
     else:
-        heads, width = f.count("linear_num_heads"), f.count("linear_head_dim")
-        kernel = f.count("linear_conv_kernel_dim")
+        heads = f.count(f.first("linear_num_heads", "num_attention_heads"))
+        width = f.count(f.first("linear_head_dim", "head_dim"))
+        kernel = f.count(f.first("linear_conv_kernel_dim", "short_conv_kernel_size"))
     hidden, inner = f.count("hidden_size"), heads * width
     tally = linear(hidden, 3 * inner + heads) + linear(inner, hidden, split="in")
-    tally += linear(hidden, 2 * width, split="none") + linear(width, 2 * inner)
+    if family.linear == "kda_wide":
+        tally += linear(hidden, 2 * inner)
+    else:
+        tally += linear(hidden, 2 * width, split="none") + linear(width, 2 * inner)
     tally += plain(3 * inner * kernel + inner + heads) + whole(width)
     return mixer_of(tally, state(3 * inner * (kernel - 1), heads * width * width, "fp32"))
 
@@ -453,6 +479,7 @@ def short_conv(f: Fields, family: Family) -> Layer:
 
 RECURRENCES: dict[str, Callable[[Fields, Family], Layer]] = {
     "mamba2": mamba2, "mamba1": mamba1, "mamba1_norms": mamba1, "gated_delta_net": gated_delta_net, "kda": kimi_delta,
+    "kda_wide": kimi_delta,
     "lightning": lightning, "short_conv": short_conv,
 }  # fmt: skip
 
@@ -472,8 +499,10 @@ class Decoder:
     n_heads: int
     experts: tuple[int, int, int] | None = None  # all, chosen, shared
     per_layer_embedding: int = 0
+    looked_up: int = 0  # of the tables: rows that no step multiplies by, beside the plain embedding
     parallel_hybrid: bool = False
     mtp_extra: int = 0
+    in_order: bool = False  # layers differ so much that stages are not alike
     kind: str = "model"
     notes: tuple[str, ...] = ()
 

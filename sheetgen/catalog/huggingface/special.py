@@ -6,11 +6,22 @@ embedding and output matrix are the model's own (checkpoints may hold a second c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 from sheetgen.catalog.huggingface.config import MAX_LAYERS, Fields
 from sheetgen.catalog.huggingface.families import Family
+from sheetgen.catalog.huggingface.latent import (
+    dots3_note,
+    glm5_next,
+    hy_v4,
+    lfm3,
+    longcat,
+    mistral_large4,
+    mixing,
+    muse_spark,
+)
 from sheetgen.catalog.huggingface.layers import (
     NOTHING,
     WORDS,
@@ -25,6 +36,7 @@ from sheetgen.catalog.huggingface.layers import (
     heads_of,
     joined,
     kv_shape,
+    layer_kinds,
     layer_mixer,
     linear,
     matrices,
@@ -130,12 +142,11 @@ _WORDS = {"sliding_attention": "0", "compressed_sparse_attention": "4", "heavily
 
 def deepseek_v4(f: Fields, family: Family) -> Decoder:
     hidden, streams = f.count("hidden_size"), f.count("hc_mult")
-    mixing = whole(2 * ((2 + streams) * streams * (streams * hidden + 1) + 3))  # before attention and before experts
     made = {}
     for ratio in set(ratios := ratios_of(f)):
         attention, shapes = _attention(f, ratio)
         ffn = moe(f, family)
-        made[ratio] = joined(Layer(attention, shapes, attention), ffn, mixing + norms(f, family, 2))
+        made[ratio] = joined(Layer(attention, shapes, attention), ffn, mixing(f, streams) + norms(f, family, 2))
     decoder = around(f, family, tuple(made[ratio] for ratio in ratios))
     return replace(decoder, rest=decoder.rest + whole(streams * (streams * hidden + 1) + 1))
 
@@ -241,7 +252,7 @@ _BLOCK_KEYS_NOT_COUNTED = ("replace_with_linear", "sparsify", "window_length", "
 def nemotron_nas(f: Fields, family: Family) -> Decoder:
     """Each block says for itself whether it attends, with how many KV heads, and how wide its FFN is."""
     layers = tuple(_block(f, family, block) for block in f.parts("block_configs", f.layers()))
-    return around(f, family, layers)
+    return replace(around(f, family, layers), in_order=True)
 
 
 def _block(f: Fields, family: Family, block: Fields) -> Layer:
@@ -475,6 +486,122 @@ def lfm2(f: Fields, family: Family) -> Decoder:
     return plain_decoder(f.with_data(data), family)
 
 
+def step(f: Fields, family: Family) -> Decoder:
+    """Its configs name heads of windowed layers apart, list sparse layers in a text, and go on with MTP layers."""
+    n = f.layers()
+    data = dict(f.data)
+    if isinstance(data.get("layer_types"), list):
+        data["layer_types"] = data["layer_types"][:n]
+        kinds = f.with_data(data).words("layer_types", WORDS, n)
+        if f.has("attention_other_setting"):
+            heads = f.part("attention_other_setting").count("num_attention_heads", f.count("num_attention_heads"))
+        else:
+            heads = f.count("num_sliding_attention_heads", f.count("num_attention_heads"))
+        all_heads = f.count("num_attention_heads")
+        data["num_attention_heads_per_layer"] = [heads if kind == "windowed" else all_heads for kind in kinds]
+    if f.has("moe_layers_enum"):
+        sparse = {word.strip() for word in f.text("moe_layers_enum").split(",")}
+        data["mlp_layer_types"] = ["sparse" if str(i) in sparse else "dense" for i in range(n)]
+    return plain_decoder(f.with_data(data), family)
+
+
+def inkling(f: Fields, family: Family) -> Decoder:
+    """Relative positions by head, and short convolutions of keys, values and both parts' outputs, which keep state."""
+    hidden, kernel = f.count("hidden_size"), f.count(f.first("conv_kernel_size", "sconv_kernel_size"), 4)
+    relative, extent = f.count("d_rel", 16), f.count("rel_extent", 1024)
+    decoder = plain_decoder(_inkling_fields(f), family)
+    kinds = layer_kinds(_inkling_fields(f), family)
+    n_state = 0
+    layers = []
+    for kind, layer in zip(kinds, decoder.layers, strict=True):
+        heads = _inkling_heads(f, kind)
+        kv = heads.n_kv * heads.key
+        near = extent if kind == "full" else min(extent, f.count(f.first("sliding_window_size", "sliding_window")))
+        extra = linear(hidden, heads.n * relative) + whole(relative * near) + plain(2 * kv * kernel)
+        n_state += (2 * kv + 2 * hidden) * (kernel - 1)
+        layers.append(plus(replace(layer, mixer=layer.mixer + extra), extra + whole(2 * hidden * kernel)))
+    scales = len(layers) - sum(not layer.routed for layer in layers)  # one of each router
+    sink = f.flag("shared_expert_sink", True) * f.count_or_zero("n_shared_experts") * hidden * scales
+    each = -(-n_state // len(layers))
+    shape: Shape = {"kind": "recurrent", "conv_elements": 0, "state_elements": each, "state_dtype": "bf16"}
+    layers = [replace(layer, groups=(*layer.groups, shape)) for layer in layers]
+    rest = decoder.rest + whole(hidden + scales + sink)  # a norm of the embedding
+    return replace(decoder, layers=tuple(layers), rest=rest, parallel_hybrid=True)
+
+
+def _inkling_fields(f: Fields) -> Fields:
+    """Kinds from the ids of local layers where no list is given; the width of dense layers by its own name."""
+    n, data = f.layers(), dict(f.data)
+    if data.get("layer_types") is None:
+        local = f.whole_numbers("local_layer_ids") if f.has("local_layer_ids") else [i for i in range(n) if (i + 1) % 6]
+        data["layer_types"] = ["hybrid_sliding" if i in local else "hybrid" for i in range(n)]
+    if f.has("dense_intermediate_size"):
+        data |= {
+            "moe_intermediate_size": f.raw("intermediate_size"),
+            "intermediate_size": f.raw("dense_intermediate_size"),
+        }
+    data.setdefault("first_k_dense_replace", f.count_or_zero("dense_mlp_idx"))
+    data.setdefault("swa_v_head_dim", f.raw("swa_head_dim"))
+    return f.with_data(data)
+
+
+def _inkling_heads(f: Fields, kind: str) -> Heads:
+    heads = heads_of(f)
+    if kind == "full":
+        return heads
+    return Heads(f.count("swa_num_attention_heads"), f.count("swa_num_key_value_heads"), *[f.count("swa_head_dim")] * 2)
+
+
+def qwen4(f: Fields, family: Family) -> Decoder:
+    """Low-rank residual streams; hashed n-grams in a table of their own; attention to blocks that an index picks."""
+    hidden, streams, rank = f.count("hidden_size"), f.count("hc_count", 4), f.count("hc_lowrank", 320)
+    wide = streams * hidden
+    read = whole(wide) + linear(wide, rank, split="none") + linear(rank, wide, split="none")
+    decoder = plain_decoder(f, family)
+    ids = f.whole_numbers("ple_layer_ids") if f.has("ple_layer_ids") else []
+    layers, table = [], 0
+    for i, (kind, layer) in enumerate(zip(layer_kinds(f, family), decoder.layers, strict=True), 1):
+        extra = read * 2 + linear(wide, streams, split="none") * 2
+        if kind == "full" and f.has("indexer_n_heads"):
+            n, n_kv, width = (f.count(f"indexer_{what}") for what in ("n_heads", "kv_heads", "head_dim"))
+            extra += linear(hidden, (n + n_kv) * width, split="none") + whole(2 * width)
+            # One 16-bit key for a block of tokens. Source: vLLM 0.33, models/qwen4_exp/common/qsa_cache.py.
+            entry = -(-2 * width // f.count("indexer_compress_ratio"))
+            index: Shape = {"kind": "indexer", "width": width, "entry_bytes": entry}
+            layer = replace(layer, groups=(*layer.groups, index))
+        if i in ids:
+            rows, width = _ngram_rows(f, sorted(set(ids)).index(i)), f.count("ple_embed_dim", hidden)
+            table += rows * (width // ((f.count("ngram_size", 3) - 1) * f.count("heads_per_ngram", 8)))
+            extra += linear(width, wide) + linear(width, hidden) + whole(3 * wide)
+            extra += plain(wide * f.count("ple_conv_kernel_size", 4))
+        layers.append(plus(layer, extra))
+    notes: tuple[str, ...] = ()
+    if ids:
+        notes = ("the n-gram tables count as embedding per layer: an engine may keep them in the host's memory",)
+    rest = decoder.rest + whole(-hidden) + read  # the last norm is of the streams
+    notes = (*decoder.notes, *notes)
+    return replace(decoder, layers=tuple(layers), rest=rest, per_layer_embedding=table, looked_up=table, notes=notes)
+
+
+def _ngram_rows(f: Fields, at: int) -> int:
+    """Rows of one layer's table: a prime for every head, counted on through the layers, and rounded up together."""
+    heads = (f.count("ngram_size", 3) - 1) * f.count("heads_per_ngram", 8)
+    number = f.count("ngram_vocab_size_base", 20_000_000) - 1
+    if heads * (at + 1) > MAX_NGRAM_HEADS or number > MAX_NGRAMS:
+        f.refuse("ngram_vocab_size_base", "asks for more n-gram tables than are counted.")
+    total = 0
+    for i in range(heads * (at + 1)):
+        number += 1
+        while any(number % k == 0 for k in range(2, math.isqrt(number) + 1)) or number < 2:
+            number += 1
+        total += number if i >= heads * at else 0
+    multiple = f.count("make_ngram_vocab_size_divisible_by", 128)
+    return multiple * -(-total // multiple)
+
+
+MAX_NGRAMS, MAX_NGRAM_HEADS = 10**8, 256
+
+
 def attention_free(f: Fields, family: Family) -> Decoder:
     """Mamba alone: no attention, no FFN. What ranks divide are its heads, or else its channels."""
     layers = tuple(plus(recurrence(f, family), norms(f, family)) for _ in range(f.layers()))
@@ -505,5 +632,7 @@ BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {
     "apertus": apertus, "chatglm": chatglm, "gpt_neo": gpt_neo, "laguna": laguna, "hunyuan": hunyuan,
     "falcon_h1": falcon_h1, "lfm2": lfm2, "attention_free": attention_free, "minimax_m3": minimax_m3,
     "gemma3n": gemma3n, "gemma4": gemma4, "deepseek_v4": deepseek_v4, "nemotron_h": nemotron_h,
-    "nemotron_nas": nemotron_nas,
+    "nemotron_nas": nemotron_nas, "dots3_note": dots3_note, "glm5_next": glm5_next, "hy_v4": hy_v4, "lfm3": lfm3,
+    "inkling": inkling,
+    "longcat": longcat, "qwen4": qwen4, "step": step, "mistral_large4": mistral_large4, "muse_spark": muse_spark,
 }  # fmt: skip

@@ -120,10 +120,11 @@ def gemma4(outer: Fields, text: Fields) -> int:
 
 def muse(outer: Fields, text: Fields) -> int:
     v = outer.part("vision_config", {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 50,
-        "patch_size": 14, "patch_temporal": 2, "merge_size": 2, "max_position_embeddings": 1024})  # fmt: skip
+        "patch_size": 14, "patch_temporal": 2, "merge_size": 2, "pos_emb_height": 32, "pos_emb_width": 32})  # fmt: skip
     width, n = v.count("hidden_size"), v.count("num_hidden_layers")
+    positions = v.count("max_position_embeddings", v.count("pos_emb_height") * v.count("pos_emb_width"))
     tower = patches(v, width, bias=False, frames=v.count("patch_temporal")) + 4 * width
-    tower += v.count("max_position_embeddings") * width + blocks(n, width, v.count("intermediate_size"))
+    tower += positions * width + blocks(n, width, v.count("intermediate_size"))
     merged, middle = outer.count("out_hidden_size", 6144), outer.count("projector_hidden_size", 4096)
     return tower + merged * middle + middle * middle + middle * text.count("hidden_size")
 
@@ -210,11 +211,38 @@ def glm4v(outer: Fields, text: Fields) -> int:
     return tower + v.count("depth") * block + merger + down + 2 * width
 
 
+def glm5_next(outer: Fields, text: Fields) -> int:
+    v = outer.part("vision_config", {"hidden_size": 1024, "intermediate_size": 4096, "out_hidden_size": 1536,
+        "depth": 24, "num_heads": 16, "patch_size": 14, "temporal_patch_size": 2, "spatial_merge_size": 2,
+        "projection_intermediate_size": 10240})  # fmt: skip
+    width, out, mlp = v.count("hidden_size"), v.count("out_hidden_size"), v.count("intermediate_size")
+    bias = v.flag("attention_bias", True)
+    block = 4 * width * width + 4 * width * bias + 2 * matrix(width, mlp, bias) + matrix(mlp, width, bias)
+    block += 2 * width + 2 * (width // v.count("num_heads"))
+    merger = out * out + 2 * out + 3 * out * v.count("projection_intermediate_size")
+    down = matrix(v.count("spatial_merge_size") ** 2 * width, out)
+    tower = patches(v, width, bias=True, frames=v.count("temporal_patch_size")) + width
+    return tower + v.count("depth") * block + merger + down
+
+
+def step(outer: Fields, text: Fields) -> int:
+    """Two convolutions make each block of four patches one, twice over."""
+    v = outer.part("vision_config", {"hidden_size": 1536, "num_hidden_layers": 47, "patch_size": 14,
+        "mlp_ratio": 8960 / 1536, "max_position_embeddings": 2704})  # fmt: skip
+    width, n = v.count(v.first("width", "hidden_size")), v.count(v.first("layers", "num_hidden_layers"))
+    tower = patches(v, width, bias=False) + v.count("max_position_embeddings") * width + 2 * width
+    tower += blocks(n, width, int(width * v.number("mlp_ratio"))) + n * 2 * width  # two scales of the residuals
+    tower += matrix(9 * width, 2 * width) + matrix(9 * 2 * width, 4 * width)
+    return tower + matrix(4 * width, text.count("hidden_size"), outer.flag("projector_bias", False))
+
+
 def vision_params(outer: Fields, text: Fields, tower: str) -> tuple[int, tuple[str, ...]]:
     """Their number, and remarks on towers that are not counted."""
     if not tower:
         return 0, ()
     notes = ["the audio tower is not counted"] if outer.raw("audio_config") else []
+    if tower == "none":
+        return 0, ("the vision tower is not counted", *notes)
     if tower == "gemma3n":
         return 0, ("the vision tower is not counted: its config names a timm model only", *notes)
     if not outer.raw("vision_config"):
@@ -226,6 +254,7 @@ TOWERS: dict[str, Callable[[Fields, Fields], int]] = {
     "siglip": gemma3, "llava": llava, "pixtral": mistral3, "cohere2": cohere2_vision, "llama4": llama4,
     "qwen2_vl": qwen2_vl, "qwen2_5_vl": qwen2_5_vl, "qwen3_vl": qwen3_vl, "moonvit": moonvit, "gemma4": gemma4,
     "muse": muse, "minimax_m3": minimax_m3, "glm4v": glm4v, "intern_vit": intern_vit,
+    "glm5_next": glm5_next, "step": step,
 }  # fmt: skip
 
 

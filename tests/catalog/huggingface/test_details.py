@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from test_real_configs import FOLDER
 
-from sheetgen.catalog import Model
+from sheetgen.catalog import Catalog, Model
 from sheetgen.catalog.huggingface import import_config
+from sheetgen.catalog.huggingface.families import REFUSED
 from sheetgen.errors import CatalogError
 
 SMALL: dict[str, Any] = {
@@ -196,3 +197,26 @@ def test_multi_query_is_the_default_of_gpt_bigcode() -> None:
         for model_type in ("gpt_bigcode", "gpt2")
     }
     assert kv == {"gpt_bigcode": 1, "gpt2": 4}
+
+
+@pytest.mark.parametrize("model_type", ["deepseek_v41", "zamba2", "qwen3_omni_moe", "inkling2"])
+def test_what_is_known_and_not_counted_says_why(model_type: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        import_config({"model_type": model_type, "hidden_size": 64}, name="x", where="c.json")
+    assert caught.value.problems == (
+        f"c.json: model_type is '{model_type}', which sheetgen does not count: {REFUSED[model_type]}.",
+    )
+
+
+def test_a_latent_of_two_widths_counts_at_their_mean(catalog: Catalog) -> None:
+    """Mistral Large 4: 54 layers of 576, 18 of 512."""
+    shape = catalog.model("mistral-large-4-1t-a52b").shape()
+    assert shape["n_mla_layers"] == 72 and shape["mla_width"] == 560
+    assert shape["n_mla_layers"] * shape["mla_width"] == 54 * 576 + 18 * 512
+
+
+def test_rows_of_an_ngram_table_are_no_work_of_a_step(catalog: Catalog) -> None:
+    """Qwen3.8-Flash-Next: 51 billion of 177 are looked up; some 7 billion are multiplied by."""
+    params = catalog.model("qwen3.8-flash-next").params
+    assert params.per_layer_embedding == 51_200_245_760
+    assert 7.2e9 < params.active < 7.4e9

