@@ -6,7 +6,7 @@ from asked import THREE, catalog, every, load, of_load
 
 from sheetgen.catalog.stacks import LeverFile
 
-KNOWN_APART = ("nvidia-gb200-192gb", "nvidia-gb300-288gb", "nvidia-gb10-dgx-spark-128gb")
+KNOWN_APART = ("nvidia-gb200-192gb", "nvidia-gb300-288gb", "nvidia-vr200-288gb", "nvidia-gb10-dgx-spark-128gb")
 
 
 def found() -> list:  # type: ignore[type-arg]
