@@ -39,7 +39,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "ttft_ms_chat": (900, 5000, None),
     "ttft_ms_long_doc": (1000, None),
     "near_tie_fraction": (0, 0.3, 1),
-    "least_network_gbps": (0, 100, 3201),
+    "least_network_gbps": (1, 100, 3201),
     "span_machines": (0,),
     "headline_workload": ("Long doc", "Chat", "no such load"),
     "headline_tier": (1, 64, 7),
