@@ -30,7 +30,7 @@ COMPARED = (
 PARTS = (
     "dense_seconds", "expert_seconds", "layer_overhead_seconds", "all_reduce_seconds", "token_link_seconds",
     "token_exchange_seconds", "kv_read_seconds", "decode_compute_seconds", "shared_prefill_seconds",
-    "prefill_seconds", "batch_limit",
+    "prefill_seconds", "tpot_residual", "ttft_residual", "batch_limit",
 )  # fmt: skip
 SUMS = (  # of these, and of the way between machines
     speed.token_hop_seconds, speed.stage_hop_seconds, speed.fixed_step_seconds, speed.request_step_seconds,
