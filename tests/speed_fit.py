@@ -268,7 +268,7 @@ def left(runs: Runs, constants: Any, structure: Structure) -> Residuals:
 
 def of_runs(runs: Runs, residuals: Residuals) -> dict[str, Any]:
     """The factors of every run, under the names that the formulas read."""
-    columns = {}
+    columns: dict[str, Any] = {}
     for f, column in COLUMN.items():
         pairs = [residuals.get((c, f, one), (1.0, 1.0)) for c, one in zip(runs.cell, runs.rows[column], strict=True)]
         columns |= dict(zip((f"tpot_{f}", f"ttft_{f}"), numpy.array(pairs).T, strict=True))

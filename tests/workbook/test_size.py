@@ -30,7 +30,7 @@ LOCAL_HEADER, CENTRAL_HEADER = 30, 46  # bytes of a zip file for each part, besi
     "models,providers,n_columns,at_most_formulas,at_most_bytes",
     [
         (books.DEFAULT, None, 170, 45_000, 550_000),
-        (MIXTURES, None, 300, 51_500, 575_000),  # of it what is as built, and the hosts
+        (MIXTURES, None, 300, 52_000, 575_000),  # of it what is as built, and the hosts
         (f"{books.DEFAULT},qwen3-32b,mixtral-8x7b", "azure", 100, 60_000, 600_000),
     ],
 )
